@@ -1,1 +1,9 @@
-//! model
+//! Names, arguments, users, permissions, definitions and configuration: the broker's nouns as values that cannot be wrong.
+//!
+//! Everything that arrives from a peer, a file or the command line is parsed once, here, into a type that carries the
+//! proof that it was checked. Texts of errors are RabbitMQ's own, because client libraries and test suites match on them.
+//!
+//! Deliberately absent: sockets, files, clocks, threads and randomness. The configuration is parsed from texts that the
+//! binary has read; random bytes for names and salts come in as arguments.
+
+pub mod ids;

@@ -1,0 +1,53 @@
+//! A connection's two directions, whatever carries them.
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+/// An accepted connection. TCP today; other carriers become further variants, and their users do not change.
+#[derive(Debug)]
+pub enum Stream {
+    /// Plain TCP.
+    Tcp(TcpStream),
+}
+
+impl Stream {
+    /// The client's address as the socket gives it.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        match self {
+            Self::Tcp(tcp) => tcp.peer_addr(),
+        }
+    }
+
+    /// This side's address.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        match self {
+            Self::Tcp(tcp) => tcp.local_addr(),
+        }
+    }
+
+    /// Reads what has arrived, as [`AsyncRead::poll_read`].
+    pub fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Tcp(tcp) => Pin::new(tcp).poll_read(cx, buffer),
+        }
+    }
+
+    /// Writes what the socket will take, as [`AsyncWrite::poll_write`].
+    pub fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self {
+            Self::Tcp(tcp) => Pin::new(tcp).poll_write(cx, bytes),
+        }
+    }
+
+    /// Ends this side's direction; what was written still arrives.
+    pub fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Tcp(tcp) => Pin::new(tcp).poll_shutdown(cx),
+        }
+    }
+}

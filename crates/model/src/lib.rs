@@ -7,3 +7,7 @@
 //! binary has read; random bytes for names and salts come in as arguments.
 
 pub mod ids;
+pub mod name;
+pub mod pattern;
+pub mod user;
+pub mod vhost;

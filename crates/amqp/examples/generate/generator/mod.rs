@@ -3,7 +3,7 @@
 //! The output is one file for each class, one for the `Method` enum and one for the properties, formatted as `rustfmt`
 //! would have it.
 
-mod description;
+pub(crate) mod description;
 mod emit;
 
 use description::Protocol;

@@ -1,0 +1,254 @@
+//! Whose turn it is.
+//!
+//! Consumers that can take a message wait in a ring, one ring a priority, the highest priority first. The front of the
+//! first ring that has anyone gets the next message and goes to the back of its ring. A consumer that has used up its
+//! prefetch, or whose gate refused, leaves its ring until a settlement or [`resume`](Consumers::resume) brings it back, so
+//! that those who cannot take anything cost nothing.
+
+use std::collections::VecDeque;
+use std::num::NonZeroU32;
+
+/// What lies between the queue and its consumer: the connection's output buffer, the channel's global prefetch.
+pub trait Gate {
+    /// Takes room for one delivery of `len` body bytes. A consumer whose gate refuses gets nothing more until
+    /// [`Queue::resume`](crate::Queue::resume).
+    fn try_acquire(&self, len: u32) -> bool;
+}
+
+/// A consumer as it was asked for. What else the broker wants to know of it (tag, channel, arguments) is in the gate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Consumer<G> {
+    /// The way to it.
+    pub gate: G,
+    /// Its messages are settled by being handed out.
+    pub no_ack: bool,
+    /// It wants to be the queue's only consumer.
+    pub exclusive: bool,
+    /// `x-priority`: higher ones get all until they are full.
+    pub priority: i32,
+    /// How many messages it may hold unacked; 0 is no limit. Of no account with `no_ack`.
+    pub prefetch: u16,
+}
+
+/// A consumer of one queue. Never given out again by that queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConsumerId {
+    index: u32,
+    number: NonZeroU32,
+}
+
+/// Why a queue refuses a consumer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConsumeError {
+    /// It has an exclusive consumer, or the new one wants to be exclusive and is not the first: 403.
+    InExclusiveUse,
+}
+
+/// A consumer and what it holds.
+#[derive(Debug)]
+pub struct ConsumerView<'a, G> {
+    /// Its id.
+    pub id: ConsumerId,
+    /// As it was asked for.
+    pub consumer: &'a Consumer<G>,
+    /// Messages that it holds unacked.
+    pub unacked_count: u32,
+}
+
+#[derive(Debug)]
+pub(crate) struct Consumers<G> {
+    seats: Vec<Option<Seat<G>>>,
+    free: Vec<u32>,
+    /// By descending priority; none without a consumer.
+    rings: Vec<Ring>,
+    /// No ring before this one has anyone waiting.
+    first_ring: usize,
+    count: u32,
+    exclusive: Option<ConsumerId>,
+}
+
+#[derive(Debug)]
+struct Seat<G> {
+    id: ConsumerId,
+    consumer: Consumer<G>,
+    unacked_count: u32,
+    activity: Activity,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Activity {
+    InRing,
+    OutOfCredit,
+    GateClosed,
+}
+
+#[derive(Debug)]
+struct Ring {
+    priority: i32,
+    consumer_count: u32,
+    /// Indices of seats, next turn first.
+    turns: VecDeque<u32>,
+}
+
+/// The consumer that gets the next message.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Turn {
+    pub(crate) id: ConsumerId,
+    pub(crate) no_ack: bool,
+}
+
+impl<G> Seat<G> {
+    fn has_credit(&self) -> bool {
+        self.consumer.no_ack || self.consumer.prefetch == 0 || self.unacked_count < u32::from(self.consumer.prefetch)
+    }
+}
+
+impl<G: Gate> Consumers<G> {
+    pub(crate) fn new() -> Self {
+        Consumers { seats: Vec::new(), free: Vec::new(), rings: Vec::new(), first_ring: 0, count: 0, exclusive: None }
+    }
+
+    /// Whether `consumer` may join.
+    pub(crate) fn check(&self, consumer: &Consumer<G>) -> Result<(), ConsumeError> {
+        let is_taken = self.exclusive.is_some() || (consumer.exclusive && self.count > 0);
+        if is_taken { Err(ConsumeError::InExclusiveUse) } else { Ok(()) }
+    }
+
+    pub(crate) fn add(&mut self, number: NonZeroU32, consumer: Consumer<G>) -> ConsumerId {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.seats.push(None);
+            u32::try_from(self.seats.len() - 1).expect("fewer than 2^32 consumers fit in memory")
+        });
+        let id = ConsumerId { index, number };
+        if consumer.exclusive {
+            self.exclusive = Some(id);
+        }
+        let ring = self.ring_of(consumer.priority);
+        self.rings[ring].consumer_count += 1;
+        self.rings[ring].turns.push_back(index);
+        self.first_ring = self.first_ring.min(ring);
+        self.seats[index as usize] = Some(Seat { id, consumer, unacked_count: 0, activity: Activity::InRing });
+        self.count += 1;
+        id
+    }
+
+    pub(crate) fn remove(&mut self, id: ConsumerId) -> Option<Consumer<G>> {
+        self.seat(id)?;
+        let seat = self.seats[id.index as usize].take()?;
+        let at = self.ring_of(seat.consumer.priority);
+        let ring = &mut self.rings[at];
+        if seat.activity == Activity::InRing {
+            ring.turns.retain(|&index| index != id.index);
+        }
+        ring.consumer_count -= 1;
+        if ring.consumer_count == 0 {
+            self.rings.remove(at);
+            self.first_ring = 0;
+        }
+        if self.exclusive == Some(id) {
+            self.exclusive = None;
+        }
+        self.free.push(id.index);
+        self.count -= 1;
+        Some(seat.consumer)
+    }
+
+    /// The next consumer that has credit and whose gate opens for `len` bytes. It has then been counted as served.
+    #[inline]
+    pub(crate) fn take_turn(&mut self, len: u32) -> Option<Turn> {
+        while let Some(ring) = self.rings.get_mut(self.first_ring) {
+            while let Some(&index) = ring.turns.front() {
+                let seat = self.seats[index as usize].as_mut().expect("a ring holds present consumers");
+                if !seat.consumer.gate.try_acquire(len) {
+                    seat.activity = Activity::GateClosed;
+                    ring.turns.pop_front();
+                    continue;
+                }
+                let no_ack = seat.consumer.no_ack;
+                seat.unacked_count += u32::from(!no_ack);
+                if !seat.has_credit() {
+                    seat.activity = Activity::OutOfCredit;
+                    ring.turns.pop_front();
+                } else if ring.turns.len() > 1 {
+                    ring.turns.rotate_left(1);
+                }
+                return Some(Turn { id: seat.id, no_ack });
+            }
+            self.first_ring += 1;
+        }
+        None
+    }
+
+    /// Whether anyone waits for a message, as far as is known without asking the gates.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.rings.iter().skip(self.first_ring).any(|ring| !ring.turns.is_empty())
+    }
+
+    /// A message that `id` held was settled or requeued.
+    pub(crate) fn give_credit(&mut self, id: ConsumerId) {
+        let Some(seat) = self.seat_mut(id) else { return };
+        seat.unacked_count -= 1;
+        if seat.activity == Activity::OutOfCredit && seat.has_credit() {
+            self.enter_ring(id);
+        }
+    }
+
+    /// The gate of `id` may open again.
+    pub(crate) fn resume(&mut self, id: ConsumerId) {
+        let Some(seat) = self.seat_mut(id) else { return };
+        if seat.activity == Activity::GateClosed {
+            self.enter_ring(id);
+        }
+    }
+
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+
+    pub(crate) fn exclusive(&self) -> Option<ConsumerId> {
+        self.exclusive
+    }
+
+    pub(crate) fn get(&self, id: ConsumerId) -> Option<ConsumerView<'_, G>> {
+        self.seat(id).map(Seat::view)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = ConsumerView<'_, G>> {
+        self.seats.iter().flatten().map(Seat::view)
+    }
+
+    fn enter_ring(&mut self, id: ConsumerId) {
+        let Some(seat) = self.seat_mut(id) else { return };
+        seat.activity = Activity::InRing;
+        let priority = seat.consumer.priority;
+        let ring = self.ring_of(priority);
+        self.rings[ring].turns.push_back(id.index);
+        self.first_ring = self.first_ring.min(ring);
+    }
+
+    /// The ring of a priority, made if there is none.
+    fn ring_of(&mut self, priority: i32) -> usize {
+        match self.rings.binary_search_by(|ring| priority.cmp(&ring.priority)) {
+            Ok(at) => at,
+            Err(at) => {
+                self.rings.insert(at, Ring { priority, consumer_count: 0, turns: VecDeque::new() });
+                self.first_ring = 0;
+                at
+            }
+        }
+    }
+
+    fn seat(&self, id: ConsumerId) -> Option<&Seat<G>> {
+        self.seats.get(id.index as usize)?.as_ref().filter(|seat| seat.id == id)
+    }
+
+    fn seat_mut(&mut self, id: ConsumerId) -> Option<&mut Seat<G>> {
+        self.seats.get_mut(id.index as usize)?.as_mut().filter(|seat| seat.id == id)
+    }
+}
+
+impl<G> Seat<G> {
+    fn view(&self) -> ConsumerView<'_, G> {
+        ConsumerView { id: self.id, consumer: &self.consumer, unacked_count: self.unacked_count }
+    }
+}

@@ -1,0 +1,353 @@
+//! One first-in-first-out of ready messages, wherever they are: in memory, in segments, or on their way from there.
+//!
+//! ```text
+//! returned   requeued, in memory        a map: consumers give back in any order
+//! loaded     read ahead from a range    in memory, and still in the segment
+//! paged      ranges in segments
+//! fifo       published, in memory
+//! ```
+//!
+//! The head is the lowest seq of the four. Usually all but `fifo` are empty, and then they take no space.
+//!
+//! A range's `first_seq` may be lower than its first message's, so a range goes before a message of the same seq. So nothing is ever
+//! handed out that lies behind the beginning of a range, and hence no unacked message inside one.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use model::ids::{QueueSeq, SegmentId};
+
+use crate::fifo::{Entry, Fifo};
+use crate::limits::{LOAD_BYTES_MAX, LOAD_BYTES_MIN, LOADED_MESSAGE_OVERHEAD, RETURNED_WITH_PLACE_MAX};
+use crate::message::Message;
+use crate::queue::Purged;
+use crate::ranges::{PagedRange, Ranges, Window};
+use crate::unacked::Unacked;
+
+/// A request to read messages from a segment, to be answered with [`Queue::loaded`](crate::Queue::loaded).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Load {
+    /// The file.
+    pub segment: SegmentId,
+    /// Read from here,
+    pub first_slot: u32,
+    /// up to before this one at most,
+    pub end_slot: u32,
+    /// and no more than about so many bytes, but at least one message.
+    pub bytes_max: u32,
+    number: u32,
+}
+
+/// Where the head of a lane is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Source {
+    Fifo,
+    Returned,
+    Loaded,
+    /// Not in memory.
+    Paged,
+}
+
+#[derive(Debug)]
+pub(crate) struct Lane<M> {
+    fifo: Fifo<M>,
+    aside: Option<Box<Aside<M>>>,
+    /// Loads asked for, ever: tells the answer to the last from answers to those that were given up.
+    load_count: u32,
+}
+
+/// All that is not in the fifo.
+#[derive(Debug)]
+struct Aside<M> {
+    returned: BTreeMap<QueueSeq, M>,
+    loaded: VecDeque<Entry<M>>,
+    loaded_bytes: u64,
+    paged: Ranges,
+    loading: Option<Window>,
+    load_bytes: u32,
+    /// A load was asked for since the last `unload`.
+    has_loaded: bool,
+    /// A consumer found nothing loaded since the last load was asked for.
+    is_starved: bool,
+}
+
+impl<M: Message> Lane<M> {
+    pub(crate) fn new() -> Self {
+        Lane { fifo: Fifo::new(), aside: None, load_count: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn publish(&mut self, seq: QueueSeq, message: M) {
+        self.fifo.push_back(Entry { seq, message });
+    }
+
+    /// The lowest seq, and where it is.
+    #[inline]
+    pub(crate) fn head(&self) -> Option<(QueueSeq, Source)> {
+        let in_fifo = self.fifo.front().map(|entry| (entry.seq, Source::Fifo));
+        match &self.aside {
+            None => in_fifo,
+            Some(aside) => aside.head(in_fifo),
+        }
+    }
+
+    /// Bytes of the head's body, if it is in memory.
+    #[inline]
+    pub(crate) fn head_len(&self, source: Source) -> u32 {
+        let message = match (source, &self.aside) {
+            (Source::Fifo, _) => self.fifo.front().map(|entry| &entry.message),
+            (Source::Returned, Some(aside)) => aside.returned.first_key_value().map(|(_, message)| message),
+            (Source::Loaded, Some(aside)) => aside.loaded.front().map(|entry| &entry.message),
+            (Source::Paged, _) | (_, None) => None,
+        };
+        message.map_or(0, M::len)
+    }
+
+    /// Takes the head, which is in memory.
+    #[inline]
+    pub(crate) fn take(&mut self, source: Source) -> Option<M> {
+        if source == Source::Fifo {
+            return self.fifo.pop_front().map(|entry| entry.message);
+        }
+        let aside = self.aside.as_mut()?;
+        let taken = match source {
+            Source::Returned => aside.returned.pop_first().map(|(_, message)| message),
+            Source::Loaded => aside.take_loaded(),
+            Source::Fifo | Source::Paged => None,
+        };
+        self.tidy();
+        taken
+    }
+
+    /// Puts an unacked message back to where it was.
+    pub(crate) fn put_back(&mut self, seq: QueueSeq, message: M, unacked: &Unacked<M>) {
+        let returned_count = self.aside.as_ref().map_or(0, |aside| aside.returned.len());
+        match message.place() {
+            Some(place) if !message.has_body() || returned_count >= RETURNED_WITH_PLACE_MAX => {
+                self.page(PagedRange::of_one(seq, place, message.len()), unacked);
+            }
+            _ => {
+                self.aside().returned.insert(seq, message);
+            }
+        }
+    }
+
+    /// Puts messages that lie in a segment among the ranges.
+    pub(crate) fn page(&mut self, range: PagedRange, unacked: &Unacked<M>) {
+        let aside = self.aside.get_or_insert_with(Box::default);
+        let Aside { returned, loaded, paged, loading, .. } = &mut **aside;
+        let fifo = &self.fifo;
+        let is_journalled = !range.segment.is_transient();
+        paged.insert(range, loading.as_ref(), |after, before| {
+            after.next() >= before
+                || (returned.range(after.next()..before).next().is_none()
+                    && !is_between(after, before, loaded.get(loaded.partition_point(|entry| entry.seq <= after)))
+                    && fifo.first_after(after).is_none_or(|seq| seq >= before)
+                    && unacked.is_clear(after, before, |message| message.is_journalled() == is_journalled))
+        });
+    }
+
+    /// Takes a message that is in memory and in no segment.
+    pub(crate) fn take_unplaced(&mut self, seq: QueueSeq) -> Option<M> {
+        if let Some(message) = self.fifo.remove(seq) {
+            return Some(message);
+        }
+        let aside = self.aside.as_mut()?;
+        aside.returned.get(&seq).filter(|message| message.place().is_none())?;
+        let taken = aside.returned.remove(&seq);
+        self.tidy();
+        taken
+    }
+
+    /// Appends to `out` the messages in memory that lie in no segment, up to the last one that is old.
+    pub(crate) fn collect_old(&self, is_old: &mut dyn FnMut(&M) -> bool, out: &mut Vec<(QueueSeq, M)>) {
+        let returned = self.aside.as_ref().map(|aside| &aside.returned);
+        let all = || {
+            let returned = returned.into_iter().flatten().map(|(seq, message)| (*seq, message));
+            let in_fifo = self.fifo.iter().map(|entry| (entry.seq, &entry.message));
+            returned.chain(in_fifo).filter(|(_, message)| message.place().is_none())
+        };
+        let Some(last) = all().filter(|(_, message)| is_old(message)).map(|(seq, _)| seq).max() else { return };
+        out.extend(all().filter(|(seq, _)| *seq <= last).map(|(seq, message)| (seq, message.clone())));
+    }
+
+    /// Asks for the next messages, unless there are none in segments or they have been asked for. `is_starved` if
+    /// somebody waits for them.
+    pub(crate) fn ask(&mut self, is_starved: bool) -> Option<Load> {
+        let aside = self.aside.as_mut()?;
+        if aside.loading.is_some() {
+            aside.is_starved |= is_starved;
+            return None;
+        }
+        if aside.is_starved {
+            aside.load_bytes = aside.load_bytes.saturating_mul(2).min(LOAD_BYTES_MAX);
+        }
+        let window = aside.paged.first_window(u64::from(aside.load_bytes))?;
+        // The first load of all always keeps somebody waiting; that says nothing of his speed.
+        aside.is_starved = is_starved && aside.has_loaded;
+        aside.has_loaded = true;
+        aside.loading = Some(window);
+        self.load_count = self.load_count.wrapping_add(1);
+        Some(Load {
+            segment: window.segment,
+            first_slot: window.first_slot,
+            end_slot: window.end_slot,
+            bytes_max: aside.load_bytes,
+            number: self.load_count,
+        })
+    }
+
+    /// Asks for more before the loaded messages have run out.
+    #[inline]
+    pub(crate) fn ask_ahead(&mut self) -> Option<Load> {
+        let aside = self.aside.as_ref()?;
+        let loaded_bytes = aside.loaded_bytes + aside.loaded.len() as u64 * LOADED_MESSAGE_OVERHEAD;
+        let is_low = loaded_bytes < u64::from(aside.load_bytes / 2);
+        if is_low && !aside.paged.is_empty() && aside.loading.is_none() { self.ask(false) } else { None }
+    }
+
+    /// The answer to `load`, unless that was given up meanwhile.
+    pub(crate) fn loaded(&mut self, load: &Load, mut entries: Vec<(QueueSeq, M)>, next_slot: u32) {
+        if load.number != self.load_count {
+            return;
+        }
+        let Some(aside) = self.aside.as_mut() else { return };
+        let Some(window) = aside.loading.take() else { return };
+        let next_slot = next_slot.min(window.end_slot);
+        let is_ascending = entries.is_sorted_by(|left, right| left.0 < right.0);
+        if !is_ascending {
+            entries.sort_by_key(|(seq, _)| *seq);
+            entries.dedup_by_key(|(seq, _)| *seq);
+        }
+        aside.paged.take_read(&window, next_slot, &mut entries, M::len);
+        aside.add_loaded(entries);
+        self.tidy();
+    }
+
+    /// Lets go of what was read ahead.
+    pub(crate) fn unload(&mut self, unacked: &Unacked<M>) {
+        let Some(aside) = self.aside.as_mut() else { return };
+        aside.loading = None;
+        aside.has_loaded = false;
+        aside.load_bytes = LOAD_BYTES_MIN;
+        aside.loaded_bytes = 0;
+        for Entry { seq, message } in std::mem::take(&mut aside.loaded) {
+            match message.place() {
+                Some(place) => self.page(PagedRange::of_one(seq, place, message.len()), unacked),
+                None => {
+                    self.aside().returned.insert(seq, message);
+                }
+            }
+        }
+        self.tidy();
+    }
+
+    /// Takes out the ranges in these segments, and gives up reading them.
+    pub(crate) fn take_ranges(&mut self, is_wanted: impl Fn(SegmentId) -> bool) -> Vec<PagedRange> {
+        let Some(aside) = self.aside.as_mut() else { return Vec::new() };
+        aside.loading = aside.loading.filter(|window| !is_wanted(window.segment));
+        let taken = aside.paged.extract(|range| is_wanted(range.segment));
+        self.tidy();
+        taken
+    }
+
+    /// A message in memory that lies in a segment too.
+    pub(crate) fn placed_mut(&mut self, seq: QueueSeq) -> Option<&mut M> {
+        let aside = self.aside.as_mut()?;
+        if aside.returned.contains_key(&seq) {
+            return aside.returned.get_mut(&seq);
+        }
+        let found = aside.loaded.binary_search_by_key(&seq, |entry| entry.seq).ok()?;
+        aside.loaded.get_mut(found).map(|entry| &mut entry.message)
+    }
+
+    pub(crate) fn purge_into(&mut self, purged: &mut Purged<M>) {
+        self.fifo.drain_into(&mut purged.messages);
+        let Some(aside) = self.aside.take() else { return };
+        purged.messages.extend(aside.returned);
+        purged.messages.extend(aside.loaded.into_iter().map(|entry| (entry.seq, entry.message)));
+        purged.ranges.extend(aside.paged.iter());
+    }
+
+    /// Messages in segments that are not in memory too.
+    pub(crate) fn paged_count(&self) -> u64 {
+        self.aside.as_ref().map_or(0, |aside| aside.paged.count())
+    }
+
+    pub(crate) fn paged_bytes(&self) -> u64 {
+        self.aside.as_ref().map_or(0, |aside| aside.paged.bytes())
+    }
+
+    pub(crate) fn loaded_count(&self) -> u64 {
+        self.aside.as_ref().map_or(0, |aside| aside.loaded.len() as u64)
+    }
+
+    pub(crate) fn loaded_bytes(&self) -> u64 {
+        self.aside.as_ref().map_or(0, |aside| aside.loaded_bytes)
+    }
+
+    pub(crate) fn ranges(&self) -> impl Iterator<Item = &PagedRange> {
+        self.aside.iter().flat_map(|aside| aside.paged.iter())
+    }
+
+    fn aside(&mut self) -> &mut Aside<M> {
+        self.aside.get_or_insert_with(Box::default)
+    }
+
+    fn tidy(&mut self) {
+        if self.aside.as_ref().is_some_and(|aside| aside.is_empty()) {
+            self.aside = None;
+        }
+    }
+}
+
+impl<M> Default for Aside<M> {
+    fn default() -> Self {
+        Aside {
+            returned: BTreeMap::new(),
+            loaded: VecDeque::new(),
+            loaded_bytes: 0,
+            paged: Ranges::default(),
+            loading: None,
+            load_bytes: LOAD_BYTES_MIN,
+            has_loaded: false,
+            is_starved: false,
+        }
+    }
+}
+
+impl<M: Message> Aside<M> {
+    fn head(&self, in_fifo: Option<(QueueSeq, Source)>) -> Option<(QueueSeq, Source)> {
+        let returned = self.returned.first_key_value().map(|(seq, _)| (*seq, Source::Returned));
+        let loaded = self.loaded.front().map(|entry| (entry.seq, Source::Loaded));
+        let paged = self.paged.first_seq().map(|seq| (seq, Source::Paged));
+        // The first of equals wins: a range, see above.
+        [paged, returned, loaded, in_fifo].into_iter().flatten().min_by_key(|(seq, _)| *seq)
+    }
+
+    fn take_loaded(&mut self) -> Option<M> {
+        let entry = self.loaded.pop_front()?;
+        self.loaded_bytes -= u64::from(entry.message.len());
+        if self.loaded.is_empty() {
+            self.loaded = VecDeque::new();
+        }
+        Some(entry.message)
+    }
+
+    fn add_loaded(&mut self, entries: Vec<(QueueSeq, M)>) {
+        let Some((first, _)) = entries.first() else { return };
+        let is_behind = self.loaded.back().is_none_or(|last| last.seq < *first);
+        self.loaded_bytes += entries.iter().map(|(_, message)| u64::from(message.len())).sum::<u64>();
+        self.loaded.extend(entries.into_iter().map(|(seq, message)| Entry { seq, message }));
+        if !is_behind {
+            self.loaded.make_contiguous().sort_by_key(|entry| entry.seq);
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.returned.is_empty() && self.loaded.is_empty() && self.paged.is_empty()
+    }
+}
+
+fn is_between<M>(after: QueueSeq, before: QueueSeq, entry: Option<&Entry<M>>) -> bool {
+    entry.is_some_and(|entry| after < entry.seq && entry.seq < before)
+}

@@ -1,0 +1,35 @@
+//! Every number a reviewer would ask about.
+
+/// Entries in one block of a [`Fifo`](crate::fifo::Fifo): 4 KiB of them, so that a growing backlog never copies what it has.
+pub(crate) const FIFO_BLOCK_LEN: usize = 128;
+
+/// Entries whose space a drained fifo keeps: enough for a trickle to need no allocation, little enough for 100,000 idle queues.
+pub(crate) const FIFO_KEPT_LEN: usize = 8;
+
+/// Slots in one block of unacked messages.
+pub(crate) const UNACKED_BLOCK_LEN: usize = 64;
+
+/// Slots whose space an empty table of unacked messages keeps.
+pub(crate) const UNACKED_KEPT_LEN: usize = 8;
+
+/// Requeued messages that stay in memory although a segment has them too. Beyond it they go back to ranges.
+pub(crate) const RETURNED_WITH_PLACE_MAX: usize = 1024;
+
+/// Slots of settled messages over which two ranges are joined, or two ranges are read at once: reading through them is
+/// cheaper than a second range or a second read.
+pub(crate) const GAP_SLOTS_MAX: u32 = 64;
+
+/// Unacked messages looked at to find out whether two ranges may be joined; beyond it they stay two.
+pub(crate) const GAP_LOOKS_MAX: usize = 64;
+
+/// The first load of a queue that nobody has read for a while.
+pub(crate) const LOAD_BYTES_MIN: u32 = 32 * 1024;
+
+/// The load of a queue whose consumers are faster than the disk: doubled up to here each time that they had to wait.
+pub(crate) const LOAD_BYTES_MAX: u32 = 1024 * 1024;
+
+/// What a loaded message is taken to cost beside its body.
+pub(crate) const LOADED_MESSAGE_OVERHEAD: u64 = 64;
+
+const _: () = assert!(FIFO_KEPT_LEN <= FIFO_BLOCK_LEN && UNACKED_KEPT_LEN <= UNACKED_BLOCK_LEN);
+const _: () = assert!(LOAD_BYTES_MIN <= LOAD_BYTES_MAX);

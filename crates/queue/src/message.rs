@@ -1,0 +1,55 @@
+//! What the queue needs to know of a message, and where messages lie in segments.
+
+use model::ids::{Place, QueueSeq};
+
+/// A message's handle: small, cheap to clone; the body is elsewhere.
+pub trait Message: Clone {
+    /// Bytes of the body, for counts and limits.
+    fn len(&self) -> u32;
+
+    /// Whether the body is empty.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether the message lasts: it has a journal record, and its segments survive a restart.
+    fn is_journalled(&self) -> bool;
+
+    /// Its slot in a segment, once it has been written to one.
+    fn place(&self) -> Option<Place>;
+
+    /// It has been written to a segment, or moved to another.
+    fn set_place(&mut self, place: Place);
+
+    /// Lets go of the body if a segment has it ([`place`](Message::place)), to keep unacked messages small. After it
+    /// [`has_body`](Message::has_body) may be false. The default keeps the body.
+    fn release_body(&mut self) {}
+
+    /// Whether the message can be delivered as it is. One that cannot goes back to its segment when it is requeued, and
+    /// is loaded again.
+    fn has_body(&self) -> bool {
+        true
+    }
+}
+
+/// A message that has been written to a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Placed {
+    /// Which message.
+    pub seq: QueueSeq,
+    /// Where it lies now.
+    pub place: Place,
+}
+
+/// A message that compaction has copied from one segment to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moved {
+    /// Which message.
+    pub seq: QueueSeq,
+    /// Where it lay.
+    pub from: Place,
+    /// Where it lies now.
+    pub to: Place,
+    /// Bytes of its body.
+    pub len: u32,
+}

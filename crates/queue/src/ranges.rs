@@ -1,0 +1,223 @@
+//! The part of a backlog that lies in segments: runs of slots, not messages.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use model::ids::{Place, QueueSeq, SegmentId};
+
+use crate::limits::GAP_SLOTS_MAX;
+
+/// Ready messages of one queue in consecutive slots of one segment. Slots between them may hold messages of this queue
+/// that are settled (and marked so in the segment), but none that is unacked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PagedRange {
+    /// The file.
+    pub segment: SegmentId,
+    /// The first slot that may hold a message.
+    pub first_slot: u32,
+    /// The slot after the last message.
+    pub end_slot: u32,
+    /// How many messages.
+    pub count: u32,
+    /// Bytes of their bodies.
+    pub bytes: u64,
+    /// No message of the range has a lower seq.
+    pub first_seq: QueueSeq,
+    /// The seq of the last message.
+    pub last_seq: QueueSeq,
+}
+
+impl PagedRange {
+    /// The range of one message.
+    pub(crate) fn of_one(seq: QueueSeq, place: Place, len: u32) -> Self {
+        PagedRange {
+            segment: place.segment,
+            first_slot: place.slot,
+            end_slot: place.slot.saturating_add(1),
+            count: 1,
+            bytes: u64::from(len),
+            first_seq: seq,
+            last_seq: seq,
+        }
+    }
+
+    /// Whether `next` follows in the same segment, near enough to be one range with this one.
+    pub(crate) fn is_followed_by(&self, next: &PagedRange) -> bool {
+        self.segment == next.segment
+            && self.last_seq < next.first_seq
+            && self.end_slot <= next.first_slot
+            && next.first_slot - self.end_slot <= GAP_SLOTS_MAX
+    }
+
+    pub(crate) fn append(&mut self, next: &PagedRange) {
+        self.end_slot = next.end_slot;
+        self.count += next.count;
+        self.bytes += next.bytes;
+        self.last_seq = next.last_seq;
+    }
+
+    fn key(&self) -> Key {
+        (self.first_seq, Place { segment: self.segment, slot: self.first_slot })
+    }
+}
+
+/// Slots of one segment that are being read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Window {
+    pub(crate) segment: SegmentId,
+    pub(crate) first_slot: u32,
+    pub(crate) end_slot: u32,
+    /// The seqs of the ranges in it.
+    pub(crate) first_seq: QueueSeq,
+    pub(crate) last_seq: QueueSeq,
+}
+
+impl Window {
+    fn overlaps(&self, range: &PagedRange) -> bool {
+        self.segment == range.segment && range.first_slot < self.end_slot && self.first_slot < range.end_slot
+    }
+}
+
+/// A place breaks the tie of two ranges whose `first_seq`s are lower bounds.
+type Key = (QueueSeq, Place);
+
+/// The ranges of one lane, lowest seq first.
+#[derive(Debug, Default)]
+pub(crate) struct Ranges {
+    by_seq: BTreeMap<Key, PagedRange>,
+    count: u64,
+    bytes: u64,
+}
+
+impl Ranges {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_seq.is_empty()
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn first_seq(&self) -> Option<QueueSeq> {
+        self.by_seq.first_key_value().map(|(key, _)| key.0)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &PagedRange> {
+        self.by_seq.values()
+    }
+
+    /// Adds a range, as part of its neighbours where that is possible: not over a message for which `is_clear(after,
+    /// before)` is false, and not while `window` is being read.
+    pub(crate) fn insert(
+        &mut self,
+        range: PagedRange,
+        window: Option<&Window>,
+        is_clear: impl Fn(QueueSeq, QueueSeq) -> bool,
+    ) {
+        self.count += u64::from(range.count);
+        self.bytes += range.bytes;
+        let is_fixed = |range: &PagedRange| window.is_some_and(|window| window.overlaps(range));
+        let joins = |left: &PagedRange, right: &PagedRange| {
+            left.is_followed_by(right)
+                && !is_fixed(left)
+                && !is_fixed(right)
+                && is_clear(left.last_seq, right.first_seq)
+        };
+        let mut at = range.key();
+        match self.by_seq.range_mut(..at).next_back() {
+            Some((key, left)) if joins(left, &range) => {
+                left.append(&range);
+                at = *key;
+            }
+            _ => {
+                let replaced = self.by_seq.insert(at, range);
+                assert!(replaced.is_none(), "two ranges hold the same slot: {replaced:?} and {range:?}");
+            }
+        }
+        let left = self.by_seq[&at];
+        let after = (Bound::Excluded(at), Bound::Unbounded);
+        let Some((&next_at, right)) = self.by_seq.range(after).next() else { return };
+        if joins(&left, right) {
+            let right = self.by_seq.remove(&next_at).expect("it was just seen");
+            self.by_seq.get_mut(&at).expect("it was just inserted").append(&right);
+        }
+    }
+
+    /// What to read next to get about `bytes_max` bytes: the first range and those that follow closely.
+    pub(crate) fn first_window(&self, bytes_max: u64) -> Option<Window> {
+        let mut ranges = self.by_seq.values();
+        let mut whole = *ranges.next()?;
+        for range in ranges {
+            if whole.bytes >= bytes_max || !whole.is_followed_by(range) {
+                break;
+            }
+            whole.append(range);
+        }
+        Some(Window {
+            segment: whole.segment,
+            first_slot: whole.first_slot,
+            end_slot: whole.end_slot,
+            first_seq: whole.first_seq,
+            last_seq: whole.last_seq,
+        })
+    }
+
+    /// The slots of `window` before `next_slot` have been read: takes their messages out of the ranges. `entries` are what
+    /// was found, by ascending seq; those that are in none of these ranges are dropped from it.
+    pub(crate) fn take_read<T>(
+        &mut self,
+        window: &Window,
+        next_slot: u32,
+        entries: &mut Vec<(QueueSeq, T)>,
+        len: impl Fn(&T) -> u32,
+    ) {
+        let span = (window.first_seq, Place { segment: SegmentId(0), slot: 0 })
+            ..=(window.last_seq, Place { segment: SegmentId(u32::MAX), slot: u32::MAX });
+        let keys: Vec<Key> = self
+            .by_seq
+            .range(span)
+            .filter(|(_, range)| range.segment == window.segment)
+            .filter(|(_, range)| window.first_slot <= range.first_slot && range.first_slot < next_slot)
+            .map(|(key, _)| *key)
+            .collect();
+        let mut taken: Vec<(QueueSeq, T)> = Vec::with_capacity(entries.len());
+        let mut found = std::mem::take(entries).into_iter().peekable();
+        for key in keys {
+            let mut range = self.by_seq.remove(&key).expect("it was just seen");
+            self.count -= u64::from(range.count);
+            self.bytes -= range.bytes;
+            while found.next_if(|(seq, _)| *seq < range.first_seq).is_some() {}
+            while let Some(entry) = found.next_if(|(seq, _)| *seq <= range.last_seq) {
+                range.count = range.count.saturating_sub(1);
+                range.bytes = range.bytes.saturating_sub(u64::from(len(&entry.1)));
+                range.first_seq = entry.0.next();
+                taken.push(entry);
+            }
+            let has_rest = next_slot < range.end_slot && range.count > 0 && range.first_seq <= range.last_seq;
+            if has_rest {
+                range.first_slot = next_slot;
+                self.count += u64::from(range.count);
+                self.bytes += range.bytes;
+                self.by_seq.insert(range.key(), range);
+            }
+        }
+        *entries = taken;
+    }
+
+    /// Takes out all ranges for which `is_wanted`.
+    pub(crate) fn extract(&mut self, mut is_wanted: impl FnMut(&PagedRange) -> bool) -> Vec<PagedRange> {
+        let keys: Vec<Key> = self.by_seq.iter().filter(|(_, range)| is_wanted(range)).map(|(key, _)| *key).collect();
+        keys.iter()
+            .map(|key| {
+                let range = self.by_seq.remove(key).expect("it was just seen");
+                self.count -= u64::from(range.count);
+                self.bytes -= range.bytes;
+                range
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,123 @@
+//! The way of a queue's messages from memory to segments, and from one segment to another.
+//!
+//! The store writes what [`Queue::in_memory`] gave it while the queue goes on, then says with [`Queue::relocate`] where everything
+//! lies. What was settled meanwhile has been written in vain: its place is dead. The caller marks dead places in their
+//! segment before anything else can be loaded from it (under the same lock).
+
+use model::ids::{Place, QueueSeq, SegmentId};
+
+use crate::consumers::Gate;
+use crate::message::{Message, Moved, Placed};
+use crate::queue::{Queue, lane_of};
+use crate::ranges::PagedRange;
+
+impl<M: Message, G: Gate> Queue<M, G> {
+    /// Appends to `out`, by seq, every message that is in memory, has no place, and is old; those ready ones that come
+    /// before an old one of their lane go with it, so that what is in segments stays in runs.
+    pub fn in_memory(&self, is_old: &mut dyn FnMut(&M) -> bool, out: &mut Vec<(QueueSeq, M)>) {
+        let start = out.len();
+        for lane in &self.lanes {
+            lane.collect_old(is_old, out);
+        }
+        let unacked = self.unacked.iter().filter(|(_, message, _)| message.place().is_none() && is_old(message));
+        out.extend(unacked.map(|(seq, message, _)| (seq, message.clone())));
+        out[start..].sort_unstable_by_key(|(seq, _)| *seq);
+    }
+
+    /// These messages, by seq, have been written to segments. Ready ones leave memory, unacked ones get their place. Places of those
+    /// that are no longer here are appended to `dead`.
+    pub fn relocate(&mut self, placed: &[Placed], dead: &mut Vec<Place>) {
+        let mut run: Option<PagedRange> = None;
+        for &Placed { seq, place } in placed {
+            let is_unacked = seq <= self.delivered && self.unacked.get_mut(seq).is_some();
+            if is_unacked {
+                self.place_unacked(seq, place, dead);
+                continue;
+            }
+            let lane = &mut self.lanes[lane_of(!place.segment.is_transient())];
+            let Some(message) = lane.take_unplaced(seq) else {
+                dead.push(place);
+                continue;
+            };
+            let range = PagedRange::of_one(seq, place, message.len());
+            match &mut run {
+                // Nothing can lie between neighbours, so they need no look at what else is here.
+                Some(run) if run.last_seq.next() == seq && run.is_followed_by(&range) => run.append(&range),
+                _ => self.page_run(run.replace(range)),
+            }
+        }
+        self.page_run(run);
+    }
+
+    /// Compaction has copied what was alive in the segments `from`: `moved` are this queue's messages among it, by seq. Places of those
+    /// that are no longer here are appended to `dead`. Answers with the number of messages that were in ranges of these
+    /// segments and are not in `moved`: they are lost.
+    pub fn move_ranges(&mut self, from: &[SegmentId], moved: &[Moved], dead: &mut Vec<Place>) -> u64 {
+        let mut missing_count = 0;
+        for is_journalled in [false, true] {
+            let lane = &mut self.lanes[lane_of(is_journalled)];
+            let mut ranges = lane.take_ranges(|segment| from.contains(&segment));
+            ranges.sort_by_key(|range| (range.segment, range.first_slot));
+            let counts = |ranges: &[PagedRange]| {
+                ranges.iter().fold((0, 0), |sum, range| (sum.0 + u64::from(range.count), sum.1 + range.bytes))
+            };
+            let before = counts(&ranges);
+            let mut runs: Vec<PagedRange> = Vec::new();
+            for message in moved.iter().filter(|message| message.from.segment.is_transient() != is_journalled) {
+                if !is_within(&ranges, message) {
+                    self.move_in_memory(message, dead);
+                    continue;
+                }
+                let range = PagedRange::of_one(message.seq, message.to, message.len);
+                match runs.last_mut() {
+                    Some(run) if run.last_seq.next() == message.seq && run.is_followed_by(&range) => run.append(&range),
+                    _ => runs.push(range),
+                }
+            }
+            missing_count += self.recount(before, counts(&runs));
+            for run in runs {
+                self.page(run);
+            }
+        }
+        missing_count
+    }
+
+    fn place_unacked(&mut self, seq: QueueSeq, place: Place, dead: &mut Vec<Place>) {
+        match self.unacked.get_mut(seq) {
+            Some(message) if message.place().is_none() => {
+                message.set_place(place);
+                message.release_body();
+            }
+            _ => dead.push(place),
+        }
+    }
+
+    fn move_in_memory(&mut self, moved: &Moved, dead: &mut Vec<Place>) {
+        let lane = &mut self.lanes[lane_of(!moved.from.segment.is_transient())];
+        let message = match self.unacked.get_mut(moved.seq) {
+            Some(message) => Some(message),
+            None => lane.placed_mut(moved.seq),
+        };
+        match message {
+            Some(message) if message.place() == Some(moved.from) => message.set_place(moved.to),
+            _ => dead.push(moved.to),
+        }
+    }
+
+    fn page_run(&mut self, run: Option<PagedRange>) {
+        if let Some(run) = run {
+            self.page(run);
+        }
+    }
+}
+
+/// Whether one of the ranges, sorted by place, holds the message.
+fn is_within(ranges: &[PagedRange], moved: &Moved) -> bool {
+    let after =
+        ranges.partition_point(|range| (range.segment, range.first_slot) <= (moved.from.segment, moved.from.slot));
+    let Some(range) = after.checked_sub(1).map(|at| &ranges[at]) else { return false };
+    range.segment == moved.from.segment
+        && moved.from.slot < range.end_slot
+        && range.first_seq <= moved.seq
+        && moved.seq <= range.last_seq
+}

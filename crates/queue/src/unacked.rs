@@ -1,0 +1,232 @@
+//! Messages that were handed out and wait for their settlement.
+//!
+//! ```text
+//! blocks   │ first seq, live │ slot slot slot … │   of first deliveries: appended in seq order, settled in any
+//! again    seq → message                            of redeliveries: few, in any order
+//! ```
+//!
+//! A settled slot is left empty in its block. A block goes when its last slot is settled; one in the middle leaves a shell
+//! (its first seq, without slots), so that random settlements never move the table. Shells go when they are the majority.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use model::ids::QueueSeq;
+
+use crate::consumers::ConsumerId;
+use crate::limits::{GAP_LOOKS_MAX, UNACKED_BLOCK_LEN, UNACKED_KEPT_LEN};
+use crate::message::Message;
+
+/// Who holds a message: a consumer, or somebody who took it with get.
+pub(crate) type Holder = Option<ConsumerId>;
+
+#[derive(Debug)]
+pub(crate) struct Unacked<M> {
+    blocks: VecDeque<Block<M>>,
+    shell_count: usize,
+    again: BTreeMap<QueueSeq, (M, Holder)>,
+    /// The highest seq in `blocks`, ever.
+    last: QueueSeq,
+    count: u64,
+    bytes: u64,
+}
+
+#[derive(Debug)]
+struct Block<M> {
+    first: QueueSeq,
+    live: usize,
+    slots: Vec<Slot<M>>,
+}
+
+#[derive(Debug)]
+struct Slot<M> {
+    seq: QueueSeq,
+    message: Option<M>,
+    holder: Holder,
+}
+
+impl<M: Message> Unacked<M> {
+    pub(crate) fn new() -> Self {
+        Unacked {
+            blocks: VecDeque::new(),
+            shell_count: 0,
+            again: BTreeMap::new(),
+            last: QueueSeq(0),
+            count: 0,
+            bytes: 0,
+        }
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    #[inline]
+    pub(crate) fn insert(&mut self, seq: QueueSeq, message: M, holder: Holder) {
+        self.count += 1;
+        self.bytes += u64::from(message.len());
+        if seq <= self.last {
+            self.again.insert(seq, (message, holder));
+            return;
+        }
+        self.last = seq;
+        let slot = Slot { seq, message: Some(message), holder };
+        match self.blocks.back_mut() {
+            Some(block) if block.slots.len() < UNACKED_BLOCK_LEN => {
+                if block.slots.is_empty() {
+                    block.first = seq;
+                }
+                block.slots.push(slot);
+                block.live += 1;
+            }
+            _ => self.push_block(slot),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn remove(&mut self, seq: QueueSeq) -> Option<(M, Holder)> {
+        let removed = match self.take_from_block(seq) {
+            None if self.again.is_empty() => None,
+            None => self.again.remove(&seq),
+            found => found,
+        };
+        if let Some((message, _)) = &removed {
+            self.count -= 1;
+            self.bytes -= u64::from(message.len());
+            if self.count == 0 {
+                self.last = QueueSeq(0);
+            }
+        }
+        removed
+    }
+
+    pub(crate) fn get_mut(&mut self, seq: QueueSeq) -> Option<&mut M> {
+        if let Some((block, slot)) = self.find(seq)
+            && self.blocks[block].slots[slot].message.is_some()
+        {
+            return self.blocks[block].slots[slot].message.as_mut();
+        }
+        self.again.get_mut(&seq).map(|(message, _)| message)
+    }
+
+    /// Whether there is certainly none of the messages that `is_counted` between these two seqs.
+    pub(crate) fn is_clear(&self, after: QueueSeq, before: QueueSeq, is_counted: impl Fn(&M) -> bool) -> bool {
+        if self.count == 0 || after.next() >= before {
+            return true;
+        }
+        let start = self.block_of(after).unwrap_or(0);
+        let in_blocks = self.blocks.range(start.min(self.blocks.len())..).flat_map(|block| {
+            let skipped = block.slots.partition_point(|slot| slot.seq <= after);
+            block.slots[skipped..].iter().map(|slot| (slot.seq, slot.message.as_ref()))
+        });
+        let again = self.again.range(after.next()..before).map(|(seq, (message, _))| (*seq, Some(message)));
+        let mut looks = 0;
+        for (seq, message) in again.chain(in_blocks) {
+            if seq >= before {
+                break;
+            }
+            looks += 1;
+            if looks > GAP_LOOKS_MAX || message.is_some_and(&is_counted) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// All of them, first deliveries before redeliveries.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (QueueSeq, &M, Holder)> {
+        let first = self.blocks.iter().flat_map(|block| &block.slots);
+        first
+            .filter_map(|slot| slot.message.as_ref().map(|message| (slot.seq, message, slot.holder)))
+            .chain(self.again.iter().map(|(seq, (message, holder))| (*seq, message, *holder)))
+    }
+
+    /// Empties the table into `out`.
+    pub(crate) fn drain_into(&mut self, out: &mut Vec<(QueueSeq, M)>) {
+        let drained = std::mem::replace(self, Unacked::new());
+        let slots = drained.blocks.into_iter().flat_map(|block| block.slots);
+        out.extend(slots.filter_map(|slot| slot.message.map(|message| (slot.seq, message))));
+        out.extend(drained.again.into_iter().map(|(seq, (message, _))| (seq, message)));
+    }
+
+    fn take_from_block(&mut self, seq: QueueSeq) -> Option<(M, Holder)> {
+        let (at, slot) = self.find(seq)?;
+        let is_inner = at > 0 && at + 1 < self.blocks.len();
+        let block = &mut self.blocks[at];
+        let slot = &mut block.slots[slot];
+        let taken = (slot.message.take()?, slot.holder);
+        block.live -= 1;
+        if block.live == 0 {
+            self.drop_dead_block(at);
+        } else if is_inner && block.live * 4 <= block.slots.len() {
+            // The front block is about to die anyway. Others must not keep a whole block for one message.
+            block.slots.retain(|slot| slot.message.is_some());
+            block.slots.shrink_to_fit();
+        }
+        Some(taken)
+    }
+
+    #[inline]
+    fn find(&self, seq: QueueSeq) -> Option<(usize, usize)> {
+        let at = self.block_of(seq)?;
+        let block = &self.blocks[at];
+        // Seqs ascend by at least one, so a slot is never further than this.
+        let furthest = usize::try_from(seq.0 - block.first.0).unwrap_or(usize::MAX);
+        if block.slots.get(furthest).is_some_and(|slot| slot.seq == seq) {
+            return Some((at, furthest));
+        }
+        let slots = &block.slots[..furthest.min(block.slots.len())];
+        slots.binary_search_by_key(&seq, |slot| slot.seq).ok().map(|slot| (at, slot))
+    }
+
+    /// The block that holds `seq` if any does.
+    #[inline]
+    fn block_of(&self, seq: QueueSeq) -> Option<usize> {
+        if self.blocks.front()?.first > seq {
+            return None;
+        }
+        if self.blocks.get(1).is_none_or(|second| second.first > seq) {
+            return Some(0);
+        }
+        Some(self.blocks.partition_point(|block| block.first <= seq) - 1)
+    }
+
+    #[cold]
+    fn push_block(&mut self, slot: Slot<M>) {
+        // The first block starts small; whoever fills it will fill the next one too.
+        let capacity = if self.blocks.is_empty() { 1 } else { UNACKED_BLOCK_LEN };
+        let mut slots = Vec::with_capacity(capacity);
+        let first = slot.seq;
+        slots.push(slot);
+        self.blocks.push_back(Block { first, live: 1, slots });
+    }
+
+    fn drop_dead_block(&mut self, at: usize) {
+        if at > 0 && at + 1 < self.blocks.len() {
+            self.blocks[at].slots = Vec::new();
+            self.shell_count += 1;
+            if self.shell_count * 2 > self.blocks.len() {
+                self.blocks.retain(|block| block.live > 0);
+                self.shell_count = 0;
+            }
+            return;
+        }
+        while self.blocks.len() > 1 && self.blocks.front().is_some_and(|block| block.live == 0) {
+            let block = self.blocks.pop_front();
+            self.shell_count -= usize::from(block.is_some_and(|block| block.slots.is_empty()));
+        }
+        while self.blocks.len() > 1 && self.blocks.back().is_some_and(|block| block.live == 0) {
+            let block = self.blocks.pop_back();
+            self.shell_count -= usize::from(block.is_some_and(|block| block.slots.is_empty()));
+        }
+        let [block] = self.blocks.make_contiguous() else { return };
+        if block.live == 0 && block.slots.capacity() > UNACKED_KEPT_LEN {
+            self.blocks = VecDeque::new();
+        } else if block.live == 0 {
+            block.slots.clear();
+        }
+    }
+}

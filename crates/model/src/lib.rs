@@ -6,8 +6,11 @@
 //! Deliberately absent: sockets, files, clocks, threads and randomness. The configuration is parsed from texts that the
 //! binary has read; random bytes for names and salts come in as arguments.
 
+pub mod arguments;
+pub mod definition;
 pub mod ids;
 pub mod name;
 pub mod pattern;
+pub mod resource;
 pub mod user;
 pub mod vhost;

@@ -1,0 +1,293 @@
+//! What a value may look like, and how it is read. The texts of refusal are made from the same description that the
+//! reference documentation prints.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use crate::name::{UserName, VhostName};
+use crate::pattern::Pattern;
+
+/// A kind of value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Type {
+    /// `true` or `false`.
+    Bool,
+    /// `on` or `off`.
+    Flag,
+    /// A whole number in a range, both ends included.
+    Integer(i64, i64),
+    /// A whole number of at least this, or `infinity`.
+    Unbounded(i64),
+    /// A number in a range, both ends included.
+    Float(f64, f64),
+    /// Bytes, with or without a unit, in a range.
+    Size(u64, u64),
+    /// Milliseconds, or a number with a unit, in a range of milliseconds.
+    DurationMs(u64, u64),
+    /// A port, or an address and a port.
+    Listener,
+    /// An IP address.
+    Ip,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// A regular expression.
+    Pattern,
+    /// A user's name.
+    UserName,
+    /// A vhost's name.
+    VhostName,
+    /// Any text.
+    Text,
+    /// Any text, never shown again.
+    Secret,
+}
+
+impl Type {
+    /// Any number of bytes.
+    pub(super) const ANY_SIZE: Type = Type::Size(0, u64::MAX);
+    /// Any duration.
+    pub(super) const ANY_DURATION: Type = Type::DurationMs(0, u64::MAX);
+    /// Any whole number from 0.
+    pub(super) const COUNT: Type = Type::Integer(0, i64::MAX);
+
+    /// Whether the text is such a value.
+    pub(super) fn accepts(self, text: &str) -> bool {
+        match self {
+            Type::Bool => matches!(text, "true" | "false"),
+            Type::Flag => matches!(text, "on" | "off"),
+            Type::Integer(first, last) => parse_integer(text).is_some_and(|n| (first..=last).contains(&n)),
+            Type::Unbounded(first) => text == "infinity" || parse_integer(text).is_some_and(|n| n >= first),
+            Type::Float(first, last) => parse_float(text).is_some_and(|n| (first..=last).contains(&n)),
+            Type::Size(first, last) => parse_size(text).is_some_and(|n| (first..=last).contains(&n)),
+            Type::DurationMs(first, last) => parse_duration_ms(text).is_some_and(|n| (first..=last).contains(&n)),
+            Type::Listener => parse_listener(text).is_some(),
+            Type::Ip => text.parse::<IpAddr>().is_ok(),
+            Type::OneOf(words) => words.contains(&text),
+            Type::Pattern => Pattern::parse(text).is_ok(),
+            Type::UserName => UserName::parse(text.as_bytes()).is_ok(),
+            Type::VhostName => VhostName::parse(text.as_bytes()).is_ok(),
+            Type::Text | Type::Secret => true,
+        }
+    }
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Type::Bool => f.write_str("true or false"),
+            Type::Flag => f.write_str("on or off"),
+            Type::Integer(first, i64::MAX) => write!(f, "an integer from {first}"),
+            Type::Integer(first, last) => write!(f, "an integer from {first} to {last}"),
+            Type::Unbounded(first) => write!(f, "an integer from {first}, or infinity"),
+            Type::Float(first, last) => write!(f, "a number from {first} to {last}"),
+            Type::Size(0, u64::MAX) => f.write_str("a size such as 50MB or 1GiB"),
+            Type::Size(first, last) => {
+                write!(f, "a size such as 50MB or 1GiB, from {} to {}", Size(first), Size(last))
+            }
+            Type::DurationMs(0, u64::MAX) => f.write_str("milliseconds, or a duration such as 10s or 5m"),
+            Type::DurationMs(first, last) => {
+                write!(f, "milliseconds, or a duration such as 10s or 5m, from {first} to {last} ms")
+            }
+            Type::Listener => f.write_str("a port, or address:port"),
+            Type::Ip => f.write_str("an IP address"),
+            Type::OneOf(words) => match words {
+                [word] => f.write_str(word),
+                _ => write!(f, "one of {}", words.join(", ")),
+            },
+            Type::Pattern => f.write_str("a regular expression without look-around"),
+            Type::UserName => f.write_str("a user's name of 1 to 255 bytes"),
+            Type::VhostName => f.write_str("a vhost's name of 1 to 255 bytes"),
+            Type::Text | Type::Secret => f.write_str("text"),
+        }
+    }
+}
+
+/// Where to listen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListenAddress {
+    /// None: every address of the host, IPv6 and IPv4.
+    pub ip: Option<IpAddr>,
+    /// The port; 0 lets the system choose.
+    pub port: u16,
+}
+
+impl fmt::Display for ListenAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.ip {
+            None => self.port.fmt(f),
+            Some(IpAddr::V4(ip)) => write!(f, "{ip}:{}", self.port),
+            Some(IpAddr::V6(ip)) => write!(f, "[{ip}]:{}", self.port),
+        }
+    }
+}
+
+/// A number of bytes, printed in the largest unit that divides it.
+pub(super) struct Size(pub(super) u64);
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (unit, len) in [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)] {
+            if self.0 > 0 && self.0 % len == 0 {
+                return write!(f, "{}{unit}", self.0 / len);
+            }
+        }
+        self.0.fmt(f)
+    }
+}
+
+pub(super) fn parse_integer(text: &str) -> Option<i64> {
+    text.parse().ok()
+}
+
+pub(super) fn parse_float(text: &str) -> Option<f64> {
+    let is_plain = text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-' | b'+' | b'e' | b'E'));
+    text.parse().ok().filter(|_| is_plain)
+}
+
+/// Bytes as RabbitMQ reads them since 3.13: `k` and `kB` are 1000, `Ki` and `KiB` are 1024, in any case.
+pub(super) fn parse_size(text: &str) -> Option<u64> {
+    let (number, unit) = split_unit(text)?;
+    let mut unit = unit.to_ascii_lowercase();
+    if unit.len() > 1 && unit.ends_with('b') {
+        unit.pop();
+    }
+    let (base, prefix) = match unit.strip_suffix('i') {
+        Some(prefix) => (1024_u64, prefix),
+        None => (1000, &*unit),
+    };
+    let power = match prefix {
+        "" if unit.is_empty() => 0,
+        "k" => 1,
+        "m" => 2,
+        "g" => 3,
+        "t" => 4,
+        "p" => 5,
+        _ => return None,
+    };
+    number.checked_mul(base.checked_pow(power)?)
+}
+
+/// Milliseconds; with a unit (ms, s, m, h, d, w) a duration.
+pub(super) fn parse_duration_ms(text: &str) -> Option<u64> {
+    let (number, unit) = split_unit(text)?;
+    let unit_ms = match unit {
+        "" | "ms" => 1,
+        "s" => 1000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        "w" => 604_800_000,
+        _ => return None,
+    };
+    number.checked_mul(unit_ms)
+}
+
+pub(super) fn parse_duration(text: &str) -> Option<Duration> {
+    parse_duration_ms(text).map(Duration::from_millis)
+}
+
+fn split_unit(text: &str) -> Option<(u64, &str)> {
+    let digits_end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits_end);
+    Some((number.parse().ok()?, unit.trim_start()))
+}
+
+/// `5672`, `127.0.0.1:5672`, `[::1]:5672` or, as RabbitMQ writes it, `::1:5672`.
+pub(super) fn parse_listener(text: &str) -> Option<ListenAddress> {
+    let Some((ip, port)) = text.rsplit_once(':') else {
+        return Some(ListenAddress { ip: None, port: text.parse().ok()? });
+    };
+    let ip = ip.strip_prefix('[').and_then(|ip| ip.strip_suffix(']')).unwrap_or(ip);
+    Some(ListenAddress { ip: Some(ip.parse().ok()?), port: port.parse().ok()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_size(text: &str, expected: Option<u64>) {
+        assert_eq!(parse_size(text), expected, "{text}");
+    }
+
+    #[test]
+    fn units_without_i_are_decimal_as_since_3_13() {
+        check_size("10000000000", Some(10_000_000_000));
+        for text in ["50k", "50K", "50kB", "50KB", "50kb", "50 kB"] {
+            check_size(text, Some(50_000));
+        }
+        check_size("50MB", Some(50_000_000));
+        check_size("2G", Some(2_000_000_000));
+        check_size("3TB", Some(3_000_000_000_000));
+        check_size("1p", Some(1_000_000_000_000_000));
+    }
+
+    #[test]
+    fn units_with_i_are_binary() {
+        for text in ["2Ki", "2ki", "2KiB", "2kib", "2KIB"] {
+            check_size(text, Some(2048));
+        }
+        check_size("1MiB", Some(1 << 20));
+        check_size("1Gi", Some(1 << 30));
+        check_size("1PiB", Some(1 << 50));
+    }
+
+    #[test]
+    fn other_texts_are_no_sizes() {
+        for text in ["", "MB", "-1", "1.5GB", "1B", "1XB", "1i", "1iB", "99999999999999999999", "99999999999PB"] {
+            check_size(text, None);
+        }
+    }
+
+    #[track_caller]
+    fn check_listener(text: &str, expected: Option<&str>) {
+        assert_eq!(parse_listener(text).map(|a| a.to_string()).as_deref(), expected, "{text}");
+    }
+
+    #[test]
+    fn a_listener_is_a_port_or_an_address_and_a_port() {
+        check_listener("5672", Some("5672"));
+        check_listener("127.0.0.1:5672", Some("127.0.0.1:5672"));
+        check_listener("::1:5672", Some("[::1]:5672"));
+        check_listener(":::5672", Some("[::]:5672"));
+        check_listener("[::1]:0", Some("[::1]:0"));
+        for text in ["", "none", "65536", "localhost:5672", "127.0.0.1", ":5672"] {
+            check_listener(text, None);
+        }
+    }
+
+    #[test]
+    fn a_duration_is_in_milliseconds_unless_it_says_otherwise() {
+        assert_eq!(parse_duration_ms("10000"), Some(10_000));
+        assert_eq!(parse_duration_ms("10s"), Some(10_000));
+        assert_eq!(parse_duration_ms("5m"), Some(300_000));
+        assert_eq!(parse_duration_ms("1 h"), Some(3_600_000));
+        assert_eq!(parse_duration_ms("1y"), None);
+    }
+
+    #[test]
+    fn numbers_are_plain() {
+        assert_eq!(parse_float("0.6"), Some(0.6));
+        assert_eq!(parse_float("1"), Some(1.0));
+        assert_eq!(parse_float("nan"), None);
+        assert_eq!(parse_float("inf"), None);
+    }
+
+    #[test]
+    fn sizes_print_in_their_largest_unit() {
+        assert_eq!(Size(268_435_456).to_string(), "256MiB");
+        assert_eq!(Size(50_000_000).to_string(), "50000000");
+        assert_eq!(Size(0).to_string(), "0");
+    }
+
+    #[test]
+    fn a_type_describes_itself() {
+        assert_eq!(Type::Integer(0, 65_535).to_string(), "an integer from 0 to 65535");
+        assert_eq!(Type::OneOf(&["fsync", "write"]).to_string(), "one of fsync, write");
+        assert_eq!(
+            Type::Size(4096, 1 << 30).to_string(),
+            "a size such as 50MB or 1GiB, from 4KiB to 1GiB"
+        );
+    }
+}

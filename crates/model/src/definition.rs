@@ -1,0 +1,194 @@
+//! Definitions: what an operator or a client declared and the broker must remember. Each is one key and one value for
+//! the store, which knows nothing of either; the last value of a key counts, a deleted key is gone.
+//!
+//! ```text
+//!  key    | kind u8 | names … |              name    | len u8 | bytes |
+//!  value  | version u8 | fields … |          text    | len u32 | bytes |      integers are little-endian
+//! ```
+//!
+//! Keys sort by kind, then by vhost, so that a prefix of a key finds all of one kind or of one vhost, and reading them in
+//! order meets vhosts before users, exchanges and queues before bindings. `docs/formats/definitions.md` has every byte.
+
+mod binding;
+mod codec;
+mod exchange;
+mod queue;
+mod user;
+mod vhost;
+
+pub use binding::{Binding, Destination};
+pub use exchange::Exchange;
+pub use queue::Queue;
+pub use user::UserPermission;
+
+use crate::name::VhostName;
+use crate::user::User;
+use crate::vhost::Vhost;
+use codec::{Reader, Writer};
+
+/// The version that this program writes into values.
+const VALUE_VERSION: u8 = 1;
+
+/// What a definition defines; the first byte of its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// A vhost.
+    Vhost = 1,
+    /// A user.
+    User = 2,
+    /// What a user may do in a vhost.
+    Permission = 3,
+    /// An exchange.
+    Exchange = 4,
+    /// A queue.
+    Queue = 5,
+    /// A binding.
+    Binding = 6,
+}
+
+impl Kind {
+    const ALL: [Kind; 6] = [Kind::Vhost, Kind::User, Kind::Permission, Kind::Exchange, Kind::Queue, Kind::Binding];
+}
+
+/// Anything that is defined.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Definition {
+    /// A vhost.
+    Vhost(Vhost),
+    /// A user.
+    User(User),
+    /// What a user may do in a vhost.
+    Permission(UserPermission),
+    /// An exchange.
+    Exchange(Exchange),
+    /// A queue.
+    Queue(Queue),
+    /// A binding.
+    Binding(Binding),
+}
+
+/// Why a stored key and value are no definition.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// A newer program wrote it.
+    #[error("definition of unknown kind {0}")]
+    UnknownKind(u8),
+    /// A newer program wrote it.
+    #[error("{kind:?} definition of unknown version {version}")]
+    UnknownVersion {
+        /// What it defines.
+        kind: Kind,
+        /// Its version.
+        version: u8,
+    },
+    /// The bytes are not what this program writes.
+    #[error("{kind:?} definition is damaged: {what}")]
+    Corrupt {
+        /// What it defines.
+        kind: Kind,
+        /// What is wrong.
+        what: &'static str,
+    },
+}
+
+impl Definition {
+    /// What it defines.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        match self {
+            Definition::Vhost(_) => Kind::Vhost,
+            Definition::User(_) => Kind::User,
+            Definition::Permission(_) => Kind::Permission,
+            Definition::Exchange(_) => Kind::Exchange,
+            Definition::Queue(_) => Kind::Queue,
+            Definition::Binding(_) => Kind::Binding,
+        }
+    }
+
+    /// The key under which it is stored; another definition of the same thing has the same.
+    #[must_use]
+    pub fn key(&self) -> Vec<u8> {
+        match self {
+            Definition::Vhost(vhost) => vhost.key(),
+            Definition::User(user) => user.key(),
+            Definition::Permission(permission) => permission.key(),
+            Definition::Exchange(exchange) => exchange.key(),
+            Definition::Queue(queue) => queue.key(),
+            Definition::Binding(binding) => binding.key(),
+        }
+    }
+
+    /// The value to store: all that is not in the key.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut value = Writer::default();
+        value.u8(VALUE_VERSION);
+        match self {
+            Definition::Vhost(vhost) => vhost.put_value(&mut value),
+            Definition::User(user) => user.put_value(&mut value),
+            Definition::Permission(permission) => permission.put_value(&mut value),
+            Definition::Exchange(exchange) => exchange.put_value(&mut value),
+            Definition::Queue(queue) => queue.put_value(&mut value),
+            Definition::Binding(binding) => binding.put_value(&mut value),
+        }
+        value.finish()
+    }
+
+    /// Reads a stored definition.
+    pub fn decode(key: &[u8], value: &[u8]) -> Result<Definition, DecodeError> {
+        let (kind, names) = kind_of(key)?;
+        let corrupt = |what| DecodeError::Corrupt { kind, what };
+        let (&version, fields) = value.split_first().ok_or(corrupt("the value is empty"))?;
+        if version != VALUE_VERSION {
+            return Err(DecodeError::UnknownVersion { kind, version });
+        }
+        let (mut names, mut fields) = (Reader::new(names), Reader::new(fields));
+        let definition = Definition::read(kind, &mut names, &mut fields).map_err(corrupt)?;
+        if !fields.is_empty() {
+            return Err(corrupt("the value is too long"));
+        }
+        if definition.key() != key {
+            return Err(corrupt("the key does not fit the value"));
+        }
+        Ok(definition)
+    }
+
+    fn read(kind: Kind, names: &mut Reader<'_>, fields: &mut Reader<'_>) -> Result<Definition, &'static str> {
+        Ok(match kind {
+            Kind::Vhost => Definition::Vhost(Vhost::read(names, fields)?),
+            Kind::User => Definition::User(User::read(names, fields)?),
+            Kind::Permission => Definition::Permission(UserPermission::read(names, fields)?),
+            Kind::Exchange => Definition::Exchange(Exchange::read(names, fields)?),
+            Kind::Queue => Definition::Queue(Queue::read(names, fields)?),
+            Kind::Binding => Definition::Binding(Binding::read(names, fields)?),
+        })
+    }
+}
+
+/// What all keys of one kind begin with.
+#[must_use]
+pub fn prefix(kind: Kind) -> Vec<u8> {
+    vec![kind as u8]
+}
+
+/// What all keys of one kind in one vhost begin with.
+///
+/// # Panics
+/// If asked for users, which are in no vhost.
+#[must_use]
+pub fn prefix_in_vhost(kind: Kind, vhost: &VhostName) -> Vec<u8> {
+    assert!(kind != Kind::User, "a user is in no vhost");
+    let mut key = Writer::key(kind);
+    key.name(vhost.as_str());
+    key.finish()
+}
+
+fn kind_of(key: &[u8]) -> Result<(Kind, &[u8]), DecodeError> {
+    let (&byte, names) = key.split_first().ok_or(DecodeError::UnknownKind(0))?;
+    let kind = Kind::ALL.into_iter().find(|kind| *kind as u8 == byte).ok_or(DecodeError::UnknownKind(byte))?;
+    Ok((kind, names))
+}
+
+#[cfg(test)]
+mod tests;

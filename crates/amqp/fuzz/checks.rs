@@ -54,7 +54,7 @@ pub(crate) fn header(input: &[u8]) {
     let mut whole = Vec::new();
     content::put_header(&mut whole, 7, &header);
     let mut carried = Vec::new();
-    content::put_header_encoded(&mut carried, 7, header.body_len, content::properties_bytes(&encoded));
+    content::put_header_encoded(&mut carried, 7, header.body_len, content::properties_bytes(input));
     assert_eq!(whole, carried, "properties can be carried as bytes");
 }
 

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Bit 15 of the flags stands for the first property, bit 14 for the second, and so on; those present follow in the same
-//! order. RabbitMQ ignores bits 1 and 0, and so do we. There is no second word of flags: 14 properties fit into one.
+//! order. RabbitMQ ignores bits 1 and 0, and so do we. There is no second word of flags (which bit 0 would announce): 14
+//! properties fit into one.
 //!
 //! A broker that passes a message on need not decode its properties again: [`properties_bytes`] and
 //! [`put_header_encoded`] carry them as they came.
@@ -88,11 +89,17 @@ pub fn put_header(out: &mut Vec<u8>, channel: u16, header: &ContentHeader<'_>) {
 
 /// Appends a header frame of class `basic` with properties that are encoded already: [`properties_bytes`] of a header
 /// that was decoded, or what [`Properties::encode`] gave.
+///
+/// The two flags that mean nothing are cleared, since a consumer's codec may take them for something.
 #[inline]
 pub fn put_header_encoded(out: &mut Vec<u8>, channel: u16, body_len: u64, properties: &[u8]) {
     put_frame_with(out, FrameKind::Header, channel, |out| {
         put_fixed(out, BASIC_CLASS_ID, body_len);
+        let flags_at = out.len();
         out.extend_from_slice(properties);
+        if let Some(low_flags) = out.get_mut(flags_at + 1) {
+            *low_flags &= !0b11;
+        }
     });
 }
 

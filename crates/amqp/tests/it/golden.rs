@@ -101,6 +101,8 @@ fn encoded_again(bytes: &[u8]) -> Result<Vec<u8>, String> {
             let header = ContentHeader::decode(payload).map_err(|error| error.to_string())?;
             content::put_header(&mut out, channel, &header);
         }
+        // Some clients send one for an empty body; we never do.
+        FrameKind::Body if payload.is_empty() => frame::put_frame(&mut out, &frame),
         FrameKind::Body => content::put_body_frames(&mut out, channel, payload, bytes.len() as u32),
         FrameKind::Heartbeat => frame::put_heartbeat(&mut out),
     }

@@ -1,1 +1,43 @@
-//! routing
+//! One vhost's exchanges and bindings: which queues a message goes to.
+//!
+//! ```text
+//!  exchanges       the exchanges of a vhost: declare, delete, bind, unbind, list; names of queues
+//!  route           from exchange and message to queues: exchange-to-exchange bindings, alternate exchanges
+//!  cache           results of routing, remembered until something changes
+//!  router          the list of exchange types; one file each: direct, fanout, topic, headers
+//!  exchange, binding          what the two are, apart from each other
+//!  header_value, header_fields   how headers are compared and found
+//!  target, marks, slab, seed  what the above are made of
+//! ```
+//!
+//! Plain values: nothing here waits, locks, reads a clock or draws a random number. A message is routed without
+//! allocating, into memory that the caller keeps ([`RouteScratch`]).
+//!
+//! Not here: permissions, validation of names and arguments (`model`), the queues themselves (`queue`), and the texts of
+//! errors (`broker`).
+
+mod binding;
+mod cache;
+mod direct;
+mod exchange;
+mod exchanges;
+mod fanout;
+mod header_fields;
+mod header_value;
+mod headers;
+mod marks;
+mod route;
+mod router;
+mod seed;
+mod slab;
+mod target;
+mod topic;
+
+pub use binding::{BindingRef, BindingSpec, Destination, RemovedBinding};
+pub use cache::{CacheLimits, RouteCache};
+pub use exchange::{Declaration, Exchange, ExchangeType, Inequivalence, UnknownExchangeType};
+pub use exchanges::{
+    BindError, DEFAULT_EXCHANGE, DeclareError, Declared, DeleteError, Epoch, Exchanges, Removed, TRACE_EXCHANGE,
+};
+pub use route::{NoSuchExchange, Routable, RouteScratch, Routed};
+pub use seed::HashSeed;

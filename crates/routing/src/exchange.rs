@@ -1,0 +1,190 @@
+//! What an exchange is, apart from its bindings.
+
+use amqp::table::{Table, TableBuf};
+
+/// How an exchange chooses among its bindings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ExchangeType {
+    /// By equal routing key.
+    Direct,
+    /// All of them.
+    Fanout,
+    /// By a pattern over the words of the routing key.
+    Topic,
+    /// By the message's headers.
+    Headers,
+}
+
+/// No exchange type has this name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("unknown exchange type")]
+pub struct UnknownExchangeType;
+
+impl ExchangeType {
+    /// All types, in the order of their names.
+    pub const ALL: [ExchangeType; 4] = [Self::Direct, Self::Fanout, Self::Headers, Self::Topic];
+
+    /// The type of this name.
+    pub fn parse(name: &[u8]) -> Result<Self, UnknownExchangeType> {
+        Self::ALL.into_iter().find(|kind| kind.name().as_bytes() == name).ok_or(UnknownExchangeType)
+    }
+
+    /// The name by which clients declare it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Fanout => "fanout",
+            Self::Topic => "topic",
+            Self::Headers => "headers",
+        }
+    }
+
+    /// What the management API says of it.
+    #[must_use]
+    pub const fn description(self) -> &'static str {
+        match self {
+            Self::Direct => "AMQP direct exchange, as per the AMQP specification",
+            Self::Fanout => "AMQP fanout exchange, as per the AMQP specification",
+            Self::Topic => "AMQP topic exchange, as per the AMQP specification",
+            Self::Headers => "AMQP headers exchange, as per the AMQP specification",
+        }
+    }
+}
+
+/// What a client declares.
+#[derive(Debug, Clone, Copy)]
+pub struct Declaration<'a> {
+    /// The exchange's name.
+    pub name: &'a [u8],
+    /// Its type.
+    pub kind: ExchangeType,
+    /// Whether it outlives a restart.
+    pub is_durable: bool,
+    /// Whether it goes with the last binding from it.
+    pub is_auto_delete: bool,
+    /// Whether clients may not publish to it. That is for the broker to refuse: routing does not look at it.
+    pub is_internal: bool,
+    /// Where messages go that match nothing: the value of the argument `alternate-exchange`.
+    pub alternate: Option<&'a [u8]>,
+    /// All arguments as declared. They are only kept.
+    pub arguments: Table<'a>,
+}
+
+/// An exchange as it was declared, and what policies add.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exchange {
+    /// The exchange's name; empty for the default exchange.
+    pub name: Box<[u8]>,
+    /// Its type.
+    pub kind: ExchangeType,
+    /// Whether it outlives a restart.
+    pub is_durable: bool,
+    /// Whether it goes with the last binding from it.
+    pub is_auto_delete: bool,
+    /// Whether clients may not publish to it.
+    pub is_internal: bool,
+    /// Whether every vhost has it from its beginning.
+    pub is_predeclared: bool,
+    /// The alternate exchange that was declared.
+    pub alternate: Option<Box<[u8]>>,
+    /// The alternate exchange of the policy that applies.
+    pub policy_alternate: Option<Box<[u8]>>,
+    /// All arguments as declared.
+    pub arguments: TableBuf,
+}
+
+/// The first thing in which a declaration differs from the exchange of its name, in RabbitMQ's order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Inequivalence {
+    /// `type`
+    Type {
+        /// What the client wants.
+        received: ExchangeType,
+        /// What there is.
+        current: ExchangeType,
+    },
+    /// `durable`
+    Durable {
+        /// What the client wants; there is the opposite.
+        received: bool,
+    },
+    /// `auto_delete`
+    AutoDelete {
+        /// What the client wants; there is the opposite.
+        received: bool,
+    },
+    /// `internal`
+    Internal {
+        /// What the client wants; there is the opposite.
+        received: bool,
+    },
+    /// `alternate-exchange`. No other argument is compared.
+    Alternate {
+        /// What the client wants.
+        received: Option<Box<[u8]>>,
+        /// What there is.
+        current: Option<Box<[u8]>>,
+    },
+}
+
+impl Exchange {
+    pub(crate) fn new(declaration: &Declaration<'_>) -> Self {
+        Self {
+            name: declaration.name.into(),
+            kind: declaration.kind,
+            is_durable: declaration.is_durable,
+            is_auto_delete: declaration.is_auto_delete,
+            is_internal: declaration.is_internal,
+            is_predeclared: false,
+            alternate: declaration.alternate.map(Into::into),
+            policy_alternate: None,
+            arguments: declaration.arguments.to_owned(),
+        }
+    }
+
+    /// Whether declaring it again like this changes nothing.
+    pub fn check_equivalence(&self, declaration: &Declaration<'_>) -> Result<(), Inequivalence> {
+        if self.kind != declaration.kind {
+            return Err(Inequivalence::Type { received: declaration.kind, current: self.kind });
+        }
+        if self.is_durable != declaration.is_durable {
+            return Err(Inequivalence::Durable { received: declaration.is_durable });
+        }
+        if self.is_auto_delete != declaration.is_auto_delete {
+            return Err(Inequivalence::AutoDelete { received: declaration.is_auto_delete });
+        }
+        if self.is_internal != declaration.is_internal {
+            return Err(Inequivalence::Internal { received: declaration.is_internal });
+        }
+        if self.alternate.as_deref() != declaration.alternate {
+            return Err(Inequivalence::Alternate {
+                received: declaration.alternate.map(Into::into),
+                current: self.alternate.clone(),
+            });
+        }
+        Ok(())
+    }
+
+    /// The name of the exchange that gets what matches nothing here; it need not exist. The argument goes before the
+    /// policy.
+    #[must_use]
+    pub fn effective_alternate(&self) -> Option<&[u8]> {
+        self.alternate.as_deref().or(self.policy_alternate.as_deref())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_found_by_their_names() {
+        for kind in ExchangeType::ALL {
+            assert_eq!(ExchangeType::parse(kind.name().as_bytes()), Ok(kind));
+        }
+        for unknown in [&b""[..], b"Direct", b"x-consistent-hash"] {
+            assert_eq!(ExchangeType::parse(unknown), Err(UnknownExchangeType));
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Binding and unbinding.
+
+use std::hash::Hasher;
+
+use amqp::table::Table;
+
+use super::{DEFAULT_EXCHANGE, ExchangeEntry, Exchanges, Removed};
+use crate::binding::{BindingEntry, BindingSpec, Destination, sorted};
+use crate::headers::InvalidMatch;
+use crate::seed::HashSeed;
+use crate::slab::Handle;
+use crate::target::{Node, Place, Target};
+
+/// Why something could not be bound, or unbound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BindError {
+    /// The default exchange has its implicit bindings and no others, in either direction.
+    #[error("nothing can be bound to or from the default exchange")]
+    DefaultExchange,
+    /// There is no such source. (Of a binding to be removed, that is no error.)
+    #[error("no such source exchange")]
+    SourceMissing,
+    /// There is no such queue, or destination exchange.
+    #[error("no such destination")]
+    DestinationMissing,
+    /// A headers exchange does not know this value of the argument `x-match`, or it is no string.
+    #[error("invalid x-match")]
+    InvalidMatch,
+}
+
+/// What makes two bindings the same.
+#[derive(Clone, Copy)]
+struct Identity<'a> {
+    source: Handle<ExchangeEntry>,
+    destination: Node,
+    routing_key: &'a [u8],
+    /// Sorted.
+    arguments: Table<'a>,
+}
+
+impl Exchanges {
+    /// Binds. Returns whether the binding is new.
+    pub fn bind(&mut self, spec: &BindingSpec<'_>) -> Result<bool, BindError> {
+        check_not_default(spec)?;
+        let source = self.find_exchange(spec.source).ok_or(BindError::SourceMissing)?;
+        let destination = self.find_destination(spec.destination).ok_or(BindError::DestinationMissing)?;
+        let arguments = sorted(spec.arguments);
+        self.exchanges[source].router.check(arguments.as_table()).map_err(|InvalidMatch| BindError::InvalidMatch)?;
+        let identity = Identity { source, destination, routing_key: spec.routing_key, arguments: arguments.as_table() };
+        if self.find_binding(&identity).is_some() {
+            return Ok(false);
+        }
+        let hash = identity.hash(self.seed);
+        let binding = self.bindings.insert(BindingEntry {
+            source,
+            destination,
+            routing_key: spec.routing_key.into(),
+            arguments,
+            place: Place { point: 0, position: 0 },
+            outgoing_position: 0,
+            incoming_position: 0,
+        });
+        let (seed, bindings) = (self.seed, &self.bindings);
+        self.bindings_by_identity.insert_unique(hash, binding, |binding| bindings[*binding].identity().hash(seed));
+        self.attach(binding);
+        self.advance_epoch();
+        Ok(true)
+    }
+
+    /// Removes a binding, if there is such a one.
+    pub fn unbind(&mut self, spec: &BindingSpec<'_>) -> Result<Removed, BindError> {
+        check_not_default(spec)?;
+        let mut removed = Removed::default();
+        let (Some(source), Some(destination)) =
+            (self.find_exchange(spec.source), self.find_destination(spec.destination))
+        else {
+            return Ok(removed);
+        };
+        let arguments = sorted(spec.arguments);
+        let identity = Identity { source, destination, routing_key: spec.routing_key, arguments: arguments.as_table() };
+        let Some(binding) = self.find_binding(&identity) else { return Ok(removed) };
+        let unused = self.remove_binding(binding, &mut removed);
+        self.remove_exchanges(unused.into_iter().collect(), &mut removed);
+        self.advance_epoch();
+        Ok(removed)
+    }
+
+    /// Removes a binding. Returns its source if that is to go too.
+    pub(super) fn remove_binding(
+        &mut self,
+        binding: Handle<BindingEntry>,
+        removed: &mut Removed,
+    ) -> Option<Handle<ExchangeEntry>> {
+        removed.bindings.push(self.binding_ref(binding).to_removed());
+        self.detach(binding);
+        let hash = self.bindings[binding].identity().hash(self.seed);
+        let entry = self.bindings_by_identity.find_entry(hash, |other| *other == binding);
+        entry.expect("every binding is in the table").remove();
+        let source = self.bindings.remove(binding).source;
+        let entry = &self.exchanges[source];
+        (entry.exchange.is_auto_delete && entry.outgoing.is_empty()).then_some(source)
+    }
+
+    /// Enters a binding into the lists of its two ends and into its source's router.
+    fn attach(&mut self, handle: Handle<BindingEntry>) {
+        let binding = &mut self.bindings[handle];
+        let target = Target { binding: handle, node: binding.destination };
+        let source = &mut self.exchanges[binding.source];
+        binding.place = source.router.bind(&binding.routing_key, binding.arguments.as_table(), target);
+        binding.outgoing_position = push(&mut source.outgoing, handle);
+        let incoming = match binding.destination {
+            Node::Queue(queue) => &mut self.queues[queue].incoming,
+            Node::Exchange(exchange) => &mut self.exchanges[exchange].incoming,
+        };
+        binding.incoming_position = push(incoming, handle);
+    }
+
+    /// Takes a binding out of where [`attach`](Self::attach) entered it, and tells those that move into its places.
+    fn detach(&mut self, handle: Handle<BindingEntry>) {
+        let &BindingEntry { source, destination, place, outgoing_position, incoming_position, .. } =
+            &self.bindings[handle];
+        let source = &mut self.exchanges[source];
+        if let Some(moved) = source.router.unbind(place) {
+            self.bindings[moved].place.position = place.position;
+        }
+        if let Some(moved) = swap_remove(&mut source.outgoing, outgoing_position) {
+            self.bindings[moved].outgoing_position = outgoing_position;
+        }
+        let incoming = match destination {
+            Node::Queue(queue) => &mut self.queues[queue].incoming,
+            Node::Exchange(exchange) => &mut self.exchanges[exchange].incoming,
+        };
+        if let Some(moved) = swap_remove(incoming, incoming_position) {
+            self.bindings[moved].incoming_position = incoming_position;
+        }
+    }
+
+    pub(super) fn find_destination(&self, destination: Destination<'_>) -> Option<Node> {
+        match destination {
+            Destination::Queue(id) => self.queues_by_id.get(&id).copied().map(Node::Queue),
+            Destination::Exchange(name) => self.find_exchange(name).map(Node::Exchange),
+        }
+    }
+
+    fn find_binding(&self, identity: &Identity<'_>) -> Option<Handle<BindingEntry>> {
+        let hash = identity.hash(self.seed);
+        self.bindings_by_identity.find(hash, |binding| self.bindings[*binding].identity() == *identity).copied()
+    }
+}
+
+impl BindingEntry {
+    fn identity(&self) -> Identity<'_> {
+        Identity {
+            source: self.source,
+            destination: self.destination,
+            routing_key: &self.routing_key,
+            arguments: self.arguments.as_table(),
+        }
+    }
+}
+
+impl PartialEq for Identity<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.source == other.source
+            && self.destination == other.destination
+            && self.routing_key == other.routing_key
+            && self.arguments == other.arguments
+    }
+}
+
+impl Identity<'_> {
+    fn hash(&self, seed: HashSeed) -> u64 {
+        let (kind, destination) = match self.destination {
+            Node::Queue(queue) => (0, queue.place()),
+            Node::Exchange(exchange) => (1, exchange.place()),
+        };
+        let mut hasher = seed.hasher();
+        hasher.write_u64(u64::from(self.source.place()) << 32 | u64::from(destination));
+        hasher.write_u8(kind);
+        hasher.write(self.routing_key);
+        hasher.write(self.arguments.as_bytes());
+        hasher.finish()
+    }
+}
+
+fn check_not_default(spec: &BindingSpec<'_>) -> Result<(), BindError> {
+    if spec.source == DEFAULT_EXCHANGE || spec.destination == Destination::Exchange(DEFAULT_EXCHANGE) {
+        return Err(BindError::DefaultExchange);
+    }
+    Ok(())
+}
+
+fn push(list: &mut Vec<Handle<BindingEntry>>, handle: Handle<BindingEntry>) -> u32 {
+    list.push(handle);
+    u32::try_from(list.len() - 1).expect("no more bindings than handles of 32 bits")
+}
+
+/// Removes the element at a position and returns the one that has it from now on.
+fn swap_remove(list: &mut Vec<Handle<BindingEntry>>, position: u32) -> Option<Handle<BindingEntry>> {
+    list.swap_remove(position as usize);
+    list.get(position as usize).copied()
+}

@@ -1,0 +1,127 @@
+//! Which queues a message goes to.
+
+use std::iter;
+
+use amqp::table::Table;
+use model::ids::QueueId;
+
+use crate::exchanges::{ExchangeEntry, Exchanges, QueueEntry};
+use crate::header_fields::{HeaderFields, HeaderFieldsMemory};
+use crate::router::Router;
+use crate::slab::Handle;
+use crate::target::{Node, Reached};
+use crate::topic::Walk;
+
+/// What exchanges look at in a message.
+#[derive(Debug, Clone, Copy)]
+pub struct Routable<'a> {
+    /// The routing key.
+    pub routing_key: &'a [u8],
+    /// The routing keys in the headers `CC` and `BCC`.
+    pub more_keys: &'a [&'a [u8]],
+    /// The headers.
+    pub headers: Option<Table<'a>>,
+}
+
+/// Where a message goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Routed<'s> {
+    /// The queues, each once, in no particular order. None: the message is unroutable.
+    pub queues: &'s [QueueId],
+    /// Whether the first exchange was declared internal, so that clients may not publish to it.
+    pub is_internal: bool,
+    /// Whether an alternate exchange was asked, of the first exchange or of one further on.
+    pub used_alternate: bool,
+    /// Whether exchange and routing key alone led here, so that the same two do until the epoch changes.
+    pub is_cacheable: bool,
+}
+
+/// There is no exchange of this name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no such exchange")]
+pub struct NoSuchExchange;
+
+/// The memory that routing needs, kept between messages so that none allocates. One serves any number of vhosts.
+#[derive(Debug, Default)]
+pub struct RouteScratch {
+    reached: Reached,
+    walk: Walk,
+    headers: HeaderFieldsMemory,
+    queues: Vec<QueueId>,
+}
+
+impl<'a> Routable<'a> {
+    /// A message with nothing but a routing key.
+    #[must_use]
+    pub const fn by_key(routing_key: &'a [u8]) -> Self {
+        Self { routing_key, more_keys: &[], headers: None }
+    }
+
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &'a [u8]> {
+        iter::once(self.routing_key).chain(self.more_keys.iter().copied())
+    }
+}
+
+impl RouteScratch {
+    /// Scratch memory. It allocates nothing until it is used.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl Exchanges {
+    /// Finds the queues for a message published to an exchange.
+    ///
+    /// Bindings to exchanges are followed, each exchange being asked once. An exchange of which nothing matched passes
+    /// the message on to its alternate exchange, if that exists. (The default exchange has none.)
+    pub fn route<'s>(
+        &self,
+        exchange: &[u8],
+        message: &Routable<'_>,
+        scratch: &'s mut RouteScratch,
+    ) -> Result<Routed<'s>, NoSuchExchange> {
+        let first = self.find_exchange(exchange).ok_or(NoSuchExchange)?;
+        let RouteScratch { reached, walk, headers, queues } = scratch;
+        let mut header_fields = HeaderFields::new(self.seed, message.headers, headers);
+        let mut routed = Routed {
+            queues: &[],
+            is_internal: self.exchanges[first].exchange.is_internal,
+            used_alternate: false,
+            is_cacheable: message.more_keys.is_empty(),
+        };
+        reached.clear();
+        reached.exchanges.add(first);
+        let mut asked_count = 0;
+        while let Some(&handle) = reached.exchanges.added().get(asked_count) {
+            asked_count += 1;
+            let entry = &self.exchanges[handle];
+            routed.is_cacheable &= entry.router.is_by_key_only();
+            if matches!(entry.router, Router::Default) {
+                self.route_by_name(message, reached);
+                continue;
+            }
+            let match_count = reached.match_count;
+            entry.router.route(message, &mut header_fields, walk, reached);
+            if reached.match_count == match_count
+                && let Some(alternate) = self.find_alternate(entry)
+            {
+                routed.used_alternate |= reached.exchanges.add(alternate);
+            }
+        }
+        header_fields.release(headers);
+        queues.clear();
+        queues.extend(reached.queues.added().iter().map(|queue| self.queues[*queue].id));
+        routed.queues = queues;
+        Ok(routed)
+    }
+
+    fn route_by_name(&self, message: &Routable<'_>, reached: &mut Reached) {
+        let queues = message.keys().filter_map(|key| self.find_queue(key));
+        queues.for_each(|queue: Handle<QueueEntry>| reached.add(Node::Queue(queue)));
+    }
+
+    fn find_alternate(&self, entry: &ExchangeEntry) -> Option<Handle<ExchangeEntry>> {
+        self.find_exchange(entry.exchange.effective_alternate()?)
+    }
+}

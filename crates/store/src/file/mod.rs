@@ -1,0 +1,109 @@
+//! The few file operations the store is built on, as a trait, so that tests can cut the power between any two of them.
+//!
+//! [`RealDisk`] calls the operating system and adds nothing. `SimDisk` (tests, feature `simulation`) is a disk in memory
+//! that forgets what was not synced. Nothing else in the store touches `std::fs`.
+//!
+//! What callers may rely on is what POSIX and Linux promise, not more: data lasts after [`File::fdatasync`], a created,
+//! renamed or removed name after [`Disk::sync_dir`], and after a failed `fdatasync` nothing is known about what was not
+//! synced before, even if the next one succeeds.
+
+mod real;
+#[cfg(any(test, feature = "simulation"))]
+mod simulated;
+
+use std::io::{self, IoSlice};
+use std::path::Path;
+
+pub use real::RealDisk;
+#[cfg(any(test, feature = "simulation"))]
+pub use simulated::{Faults, SimDisk};
+
+/// What alignment makes a write replace whole pages: no read before it, and no synced page ever written again.
+pub const PAGE_LEN: usize = 4096;
+
+/// The most slices that one `pwritev` takes (Linux's `IOV_MAX`).
+const SLICE_COUNT_MAX: usize = 1024;
+
+/// A place for files.
+pub trait Disk: Send + Sync {
+    /// Opens an existing file for reading and writing.
+    fn open(&self, path: &Path) -> io::Result<Box<dyn File>>;
+    /// Creates a file for reading and writing. Fails if the name exists. The name lasts after [`Disk::sync_dir`].
+    fn create(&self, path: &Path) -> io::Result<Box<dyn File>>;
+    /// Removes a file.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Gives a file another name in the same directory, in place of what had that name.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// The names of the files in a directory, sorted. Names that are not UTF-8 are not ours and are left out.
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
+    /// Creates a directory and those above it, and syncs the new names. It may exist already.
+    fn create_dir(&self, dir: &Path) -> io::Result<()>;
+    /// Makes the names in a directory last.
+    fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+    /// How many bytes may still be written to the file system that holds `dir`.
+    fn free_space(&self, dir: &Path) -> io::Result<u64>;
+    /// Takes the lock of a file, which is created if need be. `None`: somebody else has it.
+    fn try_lock(&self, path: &Path) -> io::Result<Option<Box<dyn Lock>>>;
+}
+
+/// An open file. All operations name their offset, so one handle serves many threads.
+pub trait File: Send + Sync {
+    /// Writes some of the slices' bytes one after the other, at least one byte unless there is none. See [`write_all_vectored_at`].
+    fn pwritev(&self, slices: &[IoSlice<'_>], offset: u64) -> io::Result<usize>;
+    /// Reads some bytes; none only at the end of the file. See [`read_exact_at`].
+    fn pread_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Makes all that was written last, and the file's length.
+    fn fdatasync(&self) -> io::Result<()>;
+    /// Makes the file at least `len` long, its new part zeros that really are on disk: writing there later changes no
+    /// metadata, and so costs `fdatasync` half. Does not sync.
+    fn allocate(&self, len: u64) -> io::Result<()>;
+    /// The file's length.
+    fn len(&self) -> io::Result<u64>;
+    /// Whether the file is empty.
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+    /// Sets the file's length.
+    fn truncate(&self, len: u64) -> io::Result<()>;
+}
+
+/// A lock that is held until it is dropped or the process ends.
+pub trait Lock: Send + Sync {}
+
+/// Writes all of `bytes`.
+pub fn write_all_at(file: &dyn File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    write_all_vectored_at(file, &mut [IoSlice::new(bytes)], offset)
+}
+
+/// Writes all of the slices, one after the other, in as few calls as can be. The slices are used up.
+pub fn write_all_vectored_at(file: &dyn File, slices: &mut [IoSlice<'_>], offset: u64) -> io::Result<()> {
+    let mut rest = slices;
+    let mut offset = offset;
+    IoSlice::advance_slices(&mut rest, 0); // drops empty slices at the front
+    while !rest.is_empty() {
+        match file.pwritev(&rest[..rest.len().min(SLICE_COUNT_MAX)], offset) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => {
+                offset += written as u64;
+                IoSlice::advance_slices(&mut rest, written);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Fills `buffer`; a file that ends before is an error of kind `UnexpectedEof`.
+pub fn read_exact_at(file: &dyn File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file.pread_at(&mut buffer[filled..], offset + filled as u64) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,182 @@
+//! The operating system's files, called plainly.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, IoSlice};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use rustix::fs::{FallocateFlags, FlockOperation, fallocate, fdatasync, flock, statvfs};
+
+use super::{Disk, File, Lock, write_all_at};
+
+/// Zeros are written in pieces of this length.
+const ZERO_LEN: usize = 1 << 20;
+
+/// The disk of this machine.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RealDisk;
+
+impl Disk for RealDisk {
+    fn open(&self, path: &Path) -> io::Result<Box<dyn File>> {
+        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        Ok(Box::new(RealFile(file)))
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Box<dyn File>> {
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
+        Ok(Box::new(RealFile(file)))
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(dir)? {
+            let entry = entry?;
+            if entry.file_type()?.is_file() {
+                names.extend(entry.file_name().into_string());
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        if dir.is_dir() {
+            return Ok(());
+        }
+        let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        self.create_dir(parent)?;
+        match fs::create_dir(dir) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+            _ => self.sync_dir(parent),
+        }
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        fs::File::open(dir)?.sync_all()
+    }
+
+    fn free_space(&self, dir: &Path) -> io::Result<u64> {
+        let stat = statvfs(dir)?;
+        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    }
+
+    fn try_lock(&self, path: &Path) -> io::Result<Option<Box<dyn Lock>>> {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(Box::new(RealLock { _file: file }))),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+struct RealFile(fs::File);
+
+impl File for RealFile {
+    fn pwritev(&self, slices: &[IoSlice<'_>], offset: u64) -> io::Result<usize> {
+        Ok(rustix::io::pwritev(&self.0, slices, offset)?)
+    }
+
+    fn pread_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.0.read_at(buffer, offset)
+    }
+
+    fn fdatasync(&self) -> io::Result<()> {
+        Ok(fdatasync(&self.0)?)
+    }
+
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        let start = self.len()?;
+        if start >= len {
+            return Ok(());
+        }
+        // First the blocks, so that a full disk shows before anything is written and the file lies in one piece.
+        // File systems that cannot (NFS, some FUSE) get them from the zeros alone.
+        match fallocate(&self.0, FallocateFlags::empty(), start, len - start) {
+            Ok(()) | Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let zeros = vec![0; ZERO_LEN.min((len - start) as usize)];
+        let mut offset = start;
+        while offset < len {
+            let piece = zeros.len().min((len - offset) as usize);
+            write_all_at(self, &zeros[..piece], offset)?;
+            offset += piece as u64;
+        }
+        Ok(())
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    fn truncate(&self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)
+    }
+}
+
+/// `flock` belongs to the open file and goes with it, whatever way the process ends.
+struct RealLock {
+    _file: fs::File,
+}
+
+impl Lock for RealLock {}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{read_exact_at, write_all_vectored_at};
+    use super::*;
+
+    fn check_dir(name: &str) -> std::path::PathBuf {
+        let dir = std::env::temp_dir().join(format!("warren-file-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        RealDisk.create_dir(&dir).unwrap();
+        dir
+    }
+
+    #[test]
+    fn more_slices_than_one_call_takes_are_all_written() {
+        let dir = check_dir("slices");
+        let file = RealDisk.create(&dir.join("a")).unwrap();
+        let bytes: Vec<[u8; 3]> = (0..3000u32).map(|i| [i as u8, (i >> 8) as u8, 7]).collect();
+        let mut slices: Vec<IoSlice<'_>> = bytes.iter().map(|b| IoSlice::new(b)).collect();
+        write_all_vectored_at(file.as_ref(), &mut slices, 5).unwrap();
+        let mut read = vec![0; 9000];
+        read_exact_at(file.as_ref(), &mut read, 5).unwrap();
+        assert_eq!(read, bytes.concat());
+        fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn allocated_space_reads_as_zeros_and_keeps_what_was_there() {
+        let dir = check_dir("allocate");
+        let file = RealDisk.create(&dir.join("a")).unwrap();
+        write_all_at(file.as_ref(), b"here", 0).unwrap();
+        file.allocate(10_000).unwrap();
+        let mut read = vec![1; 10_000];
+        read_exact_at(file.as_ref(), &mut read, 0).unwrap();
+        assert_eq!(&read[..4], b"here");
+        assert!(read[4..].iter().all(|&byte| byte == 0));
+        assert!(read_exact_at(file.as_ref(), &mut read, 1).is_err());
+        fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn a_lock_is_exclusive_until_dropped() {
+        let dir = check_dir("lock");
+        let lock = RealDisk.try_lock(&dir.join("lock")).unwrap();
+        assert!(lock.is_some());
+        assert!(RealDisk.try_lock(&dir.join("lock")).unwrap().is_none());
+        drop(lock);
+        assert!(RealDisk.try_lock(&dir.join("lock")).unwrap().is_some());
+        fs::remove_dir_all(dir).unwrap();
+    }
+}

@@ -1,0 +1,692 @@
+//! A disk in memory that behaves as badly as real ones may: for tests. One seed, one behaviour.
+//!
+//! It keeps what a program sees (the page cache) apart from what would survive a power cut. A cut keeps what was
+//! synced; of the rest each 4 KiB page survives in any version it had since, or torn in the middle, each name in a
+//! directory or not, each in any order.
+//!
+//! Operations that change something or sync are counted, so that a test can cut the power at each of them in turn.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, IoSlice};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
+
+use super::{Disk, File, Lock, PAGE_LEN};
+
+/// Pages may tear at multiples of this.
+const SECTOR_LEN: usize = 512;
+
+/// What goes wrong, and how often. Nothing by default.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Faults {
+    /// Of one hundred writes, how many write only a part.
+    pub short_write_percent: u32,
+    /// Of one hundred writes and reads, how many are interrupted by a signal.
+    pub interrupt_percent: u32,
+    /// Of one hundred writes, how many fail, having written any part.
+    pub write_failure_percent: u32,
+    /// Of one hundred `fdatasync`s, how many fail.
+    pub sync_failure_percent: u32,
+    /// How many bytes all files together may have.
+    pub capacity: Option<u64>,
+}
+
+/// The disk; a handle, clones are the same disk.
+#[derive(Debug, Clone)]
+pub struct SimDisk {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug)]
+struct State {
+    random: Random,
+    faults: Faults,
+    operation_count: u64,
+    cut_at: Option<u64>,
+    is_cut: bool,
+    /// Counts power cuts and killed processes: handles from before are dead.
+    epoch: u64,
+    syncs_to_fail: u32,
+    inodes: Vec<Inode>,
+    dirs: BTreeMap<PathBuf, Dir>,
+    locks: BTreeSet<PathBuf>,
+}
+
+#[derive(Debug, Default)]
+struct Inode {
+    cached: Vec<u8>,
+    durable: Vec<u8>,
+    /// Pages written since the last sync, with each version they had. A page that differs from the durable one and is
+    /// not here was dropped by a failed sync: no later sync writes it.
+    dirty: BTreeMap<usize, Vec<Vec<u8>>>,
+    unreadable: Vec<Range<u64>>,
+    is_removed: bool,
+}
+
+#[derive(Debug, Default)]
+struct Dir {
+    cached: BTreeMap<String, usize>,
+    durable: BTreeMap<String, usize>,
+    unsynced: Vec<Change>,
+}
+
+#[derive(Debug)]
+enum Change {
+    Link(String, usize),
+    Unlink(String),
+    Rename(String, String, usize),
+}
+
+impl SimDisk {
+    /// An empty disk.
+    #[must_use]
+    pub fn new(seed: u64) -> SimDisk {
+        let state = State {
+            random: Random(seed),
+            faults: Faults::default(),
+            operation_count: 0,
+            cut_at: None,
+            is_cut: false,
+            epoch: 0,
+            syncs_to_fail: 0,
+            inodes: Vec::new(),
+            dirs: BTreeMap::new(),
+            locks: BTreeSet::new(),
+        };
+        SimDisk { state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// How many operations have changed or synced something so far.
+    #[must_use]
+    pub fn operation_count(&self) -> u64 {
+        self.state.lock().operation_count
+    }
+
+    /// Cuts the power in the middle of the operation with this number (counted from 0). It and all later ones fail.
+    pub fn cut_power_at(&self, operation: u64) {
+        self.state.lock().cut_at = Some(operation);
+    }
+
+    /// Cuts the power now.
+    pub fn cut_power(&self) {
+        self.state.lock().is_cut = true;
+    }
+
+    /// Whether the power is cut.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.state.lock().is_cut
+    }
+
+    /// Ends whoever uses the disk, with what survives a power cut, and gives power back. Handles from before are dead.
+    pub fn restart(&self) {
+        let state = &mut *self.state.lock();
+        for dir in state.dirs.values_mut() {
+            dir.survive(&mut state.random);
+        }
+        for inode in &mut state.inodes {
+            inode.survive(&mut state.random);
+        }
+        state.end_process();
+    }
+
+    /// Ends the process that uses the disk, not the disk: all it wrote is still in the page cache.
+    pub fn kill_process(&self) {
+        self.state.lock().end_process();
+    }
+
+    /// From now on this goes wrong.
+    pub fn set_faults(&self, faults: Faults) {
+        self.state.lock().faults = faults;
+    }
+
+    /// The next so many `fdatasync`s fail. The kernel then may have written any of the dirty pages, and forgets that the
+    /// others are dirty or not.
+    pub fn fail_syncs(&self, count: u32) {
+        self.state.lock().syncs_to_fail = count;
+    }
+
+    /// Flips one bit of a file, on the disk and in the page cache.
+    ///
+    /// # Panics
+    /// If there is no such file or byte.
+    pub fn flip_bit(&self, path: &Path, offset: u64, bit: u8) {
+        let mut state = self.state.lock();
+        let inode = state.find(path).expect("the file to damage exists");
+        let inode = &mut state.inodes[inode];
+        for image in [&mut inode.cached, &mut inode.durable] {
+            if let Some(byte) = image.get_mut(offset as usize) {
+                *byte ^= 1 << bit;
+            }
+        }
+    }
+
+    /// Reads that touch these bytes of a file fail.
+    ///
+    /// # Panics
+    /// If there is no such file.
+    pub fn fail_reads(&self, path: &Path, range: Range<u64>) {
+        let mut state = self.state.lock();
+        let inode = state.find(path).expect("the file to damage exists");
+        state.inodes[inode].unreadable.push(range);
+    }
+
+    fn handle(&self, inode: usize, epoch: u64) -> Box<dyn File> {
+        Box::new(SimFile { state: self.state.clone(), inode, epoch })
+    }
+}
+
+impl State {
+    fn end_process(&mut self) {
+        self.epoch += 1;
+        self.is_cut = false;
+        self.cut_at = None;
+        self.locks.clear();
+    }
+
+    fn check_power(&self) -> io::Result<()> {
+        if self.is_cut { Err(io::Error::other("the power is cut")) } else { Ok(()) }
+    }
+
+    /// Counts an operation; says whether the power goes while it runs.
+    fn operation(&mut self) -> io::Result<bool> {
+        self.check_power()?;
+        self.is_cut = self.cut_at.is_some_and(|at| self.operation_count >= at);
+        self.operation_count += 1;
+        Ok(self.is_cut)
+    }
+
+    fn find(&self, path: &Path) -> io::Result<usize> {
+        let (dir, name) = split(path)?;
+        let dir = self.dirs.get(dir).ok_or(io::ErrorKind::NotFound)?;
+        dir.cached.get(name).copied().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn dir(&mut self, dir: &Path) -> io::Result<&mut Dir> {
+        self.dirs.get_mut(dir).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn used(&self) -> u64 {
+        self.inodes.iter().filter(|inode| !inode.is_removed).map(|inode| inode.cached.len() as u64).sum()
+    }
+
+    /// Makes room for a file to grow to `len`.
+    fn grow(&mut self, inode: usize, len: usize) -> io::Result<()> {
+        let grown = len.saturating_sub(self.inodes[inode].cached.len());
+        if grown == 0 {
+            return Ok(());
+        }
+        if self.faults.capacity.is_some_and(|capacity| self.used() + grown as u64 > capacity) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.inodes[inode].cached.resize(len, 0);
+        Ok(())
+    }
+}
+
+fn split(path: &Path) -> io::Result<(&Path, &str)> {
+    let name = path.file_name().and_then(|name| name.to_str()).ok_or(io::ErrorKind::InvalidInput)?;
+    Ok((path.parent().unwrap_or(Path::new("")), name))
+}
+
+impl Dir {
+    fn survive(&mut self, random: &mut Random) {
+        for change in std::mem::take(&mut self.unsynced) {
+            if random.percent(50) {
+                change.apply(&mut self.durable);
+            }
+        }
+        self.cached = self.durable.clone();
+    }
+
+    fn change(&mut self, change: Change) {
+        change.apply(&mut self.cached);
+        self.unsynced.push(change);
+    }
+}
+
+impl Change {
+    fn apply(&self, names: &mut BTreeMap<String, usize>) {
+        match self {
+            Change::Link(name, inode) => {
+                names.insert(name.clone(), *inode);
+            }
+            Change::Unlink(name) => {
+                names.remove(name);
+            }
+            Change::Rename(from, to, inode) => {
+                names.remove(from);
+                names.insert(to.clone(), *inode);
+            }
+        }
+    }
+}
+
+impl Inode {
+    fn write(&mut self, bytes: &[u8], offset: usize) {
+        self.cached[offset..offset + bytes.len()].copy_from_slice(bytes);
+        for page in offset / PAGE_LEN..(offset + bytes.len()).div_ceil(PAGE_LEN) {
+            let end = self.cached.len().min((page + 1) * PAGE_LEN);
+            let mut version = self.cached[page * PAGE_LEN..end].to_vec();
+            version.resize(PAGE_LEN, 0);
+            self.dirty.entry(page).or_default().push(version);
+        }
+    }
+
+    fn persist(&mut self, page: usize, bytes: &[u8]) {
+        let start = page * PAGE_LEN;
+        let end = self.durable.len().min(start + PAGE_LEN);
+        if start < end {
+            self.durable[start..end].copy_from_slice(&bytes[..end - start]);
+        }
+    }
+
+    fn sync(&mut self) {
+        self.durable.resize(self.cached.len(), 0);
+        for (page, versions) in std::mem::take(&mut self.dirty) {
+            self.persist(page, versions.last().expect("a dirty page was written"));
+        }
+    }
+
+    /// What the kernel may do when writing back fails: pages written, still dirty, or clean though not written.
+    fn fail_sync(&mut self, random: &mut Random) {
+        let len = self.durable.len().max(self.cached.len());
+        self.durable.resize(len, 0);
+        for (page, versions) in std::mem::take(&mut self.dirty) {
+            match random.below(3) {
+                0 => self.persist(page, versions.last().expect("a dirty page was written")),
+                1 => drop(self.dirty.insert(page, versions)),
+                _ => {}
+            }
+        }
+    }
+
+    fn survive(&mut self, random: &mut Random) {
+        if self.cached.len() != self.durable.len() && random.percent(50) {
+            self.durable.resize(self.cached.len(), 0);
+        }
+        for (page, versions) in std::mem::take(&mut self.dirty) {
+            let survivor = random.below(versions.len() as u64 + 1) as usize;
+            if survivor == 0 {
+                continue;
+            }
+            self.persist(page, &versions[survivor - 1]);
+            if let Some(next) = versions.get(survivor).filter(|_| random.percent(25)) {
+                self.tear(page, next, random);
+            } else if survivor == 1 && random.percent(10) {
+                self.tear(page, &[0; PAGE_LEN], random);
+            }
+        }
+        self.cached = self.durable.clone();
+    }
+
+    /// Overwrites some sectors of a page.
+    fn tear(&mut self, page: usize, other: &[u8], random: &mut Random) {
+        let start = page * PAGE_LEN;
+        for offset in (0..PAGE_LEN).step_by(SECTOR_LEN).filter(|_| random.percent(50)) {
+            let range = start + offset..start + offset + SECTOR_LEN;
+            if let Some(sector) = self.durable.get_mut(range) {
+                sector.copy_from_slice(&other[offset..offset + SECTOR_LEN]);
+            }
+        }
+    }
+}
+
+impl Disk for SimDisk {
+    fn open(&self, path: &Path) -> io::Result<Box<dyn File>> {
+        let state = self.state.lock();
+        state.check_power()?;
+        Ok(self.handle(state.find(path)?, state.epoch))
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Box<dyn File>> {
+        let mut state = self.state.lock();
+        let is_cut = state.operation()?;
+        let (dir, name) = split(path)?;
+        if state.find(path).is_ok() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let inode = state.inodes.len();
+        state.dir(dir)?.change(Change::Link(name.to_owned(), inode));
+        state.inodes.push(Inode::default());
+        if is_cut { Err(cut()) } else { Ok(self.handle(inode, state.epoch)) }
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.state.lock();
+        let is_cut = state.operation()?;
+        let (dir, name) = split(path)?;
+        let inode = state.find(path)?;
+        state.dir(dir)?.change(Change::Unlink(name.to_owned()));
+        state.inodes[inode].is_removed = true;
+        if is_cut { Err(cut()) } else { Ok(()) }
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut state = self.state.lock();
+        let is_cut = state.operation()?;
+        let ((dir, from_name), (to_dir, to_name)) = (split(from)?, split(to)?);
+        assert_eq!(dir, to_dir, "files are renamed within their directory");
+        let inode = state.find(from)?;
+        if let Ok(replaced) = state.find(to) {
+            state.inodes[replaced].is_removed = true;
+        }
+        state.dir(dir)?.change(Change::Rename(from_name.to_owned(), to_name.to_owned(), inode));
+        if is_cut { Err(cut()) } else { Ok(()) }
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let mut state = self.state.lock();
+        state.check_power()?;
+        Ok(state.dir(dir)?.cached.keys().cloned().collect())
+    }
+
+    fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        let mut state = self.state.lock();
+        state.check_power()?;
+        state.dirs.entry(dir.to_owned()).or_default();
+        Ok(())
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        let mut state = self.state.lock();
+        if state.operation()? {
+            return Err(cut());
+        }
+        let dir = state.dir(dir)?;
+        dir.durable = dir.cached.clone();
+        dir.unsynced.clear();
+        Ok(())
+    }
+
+    fn free_space(&self, _dir: &Path) -> io::Result<u64> {
+        let state = self.state.lock();
+        state.check_power()?;
+        Ok(state.faults.capacity.map_or(u64::MAX, |capacity| capacity.saturating_sub(state.used())))
+    }
+
+    fn try_lock(&self, path: &Path) -> io::Result<Option<Box<dyn Lock>>> {
+        if self.open(path).is_err() {
+            self.create(path)?;
+        }
+        let mut state = self.state.lock();
+        if !state.locks.insert(path.to_owned()) {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(SimLock { state: self.state.clone(), path: path.to_owned(), epoch: state.epoch })))
+    }
+}
+
+fn cut() -> io::Error {
+    io::Error::other("the power went")
+}
+
+struct SimFile {
+    state: Arc<Mutex<State>>,
+    inode: usize,
+    epoch: u64,
+}
+
+impl SimFile {
+    fn state(&self) -> io::Result<MutexGuard<'_, State>> {
+        let state = self.state.lock();
+        state.check_power()?;
+        if state.epoch == self.epoch { Ok(state) } else { Err(io::Error::other("the process has ended")) }
+    }
+}
+
+impl File for SimFile {
+    fn pwritev(&self, slices: &[IoSlice<'_>], offset: u64) -> io::Result<usize> {
+        let mut state = self.state()?;
+        let is_cut = state.operation()?;
+        let faults = state.faults;
+        if !is_cut && state.random.percent(faults.interrupt_percent) {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        let mut bytes: Vec<u8> = slices.iter().flat_map(|slice| slice.iter().copied()).collect();
+        let is_failed = state.random.percent(faults.write_failure_percent);
+        if !bytes.is_empty() && (is_failed || state.random.percent(faults.short_write_percent)) {
+            let len = 1 + state.random.below(bytes.len() as u64) as usize;
+            bytes.truncate(len);
+        }
+        state.grow(self.inode, offset as usize + bytes.len())?;
+        state.inodes[self.inode].write(&bytes, offset as usize);
+        match (is_cut, is_failed) {
+            (true, _) => Err(cut()),
+            (_, true) => Err(io::Error::other("the disk failed to write")),
+            _ => Ok(bytes.len()),
+        }
+    }
+
+    fn pread_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut state = self.state()?;
+        let percent = state.faults.interrupt_percent;
+        if state.random.percent(percent) {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        let inode = &state.inodes[self.inode];
+        let end = (inode.cached.len() as u64).min(offset + buffer.len() as u64);
+        if inode.unreadable.iter().any(|bad| bad.start < end && offset < bad.end) {
+            return Err(io::Error::other("the disk failed to read"));
+        }
+        let found = inode.cached.get(offset as usize..end as usize).unwrap_or_default();
+        buffer[..found.len()].copy_from_slice(found);
+        Ok(found.len())
+    }
+
+    fn fdatasync(&self) -> io::Result<()> {
+        let state = &mut *self.state()?;
+        if state.operation()? {
+            return Err(cut());
+        }
+        if state.syncs_to_fail > 0 || state.random.percent(state.faults.sync_failure_percent) {
+            state.syncs_to_fail = state.syncs_to_fail.saturating_sub(1);
+            state.inodes[self.inode].fail_sync(&mut state.random);
+            return Err(io::Error::other("the disk failed to sync"));
+        }
+        state.inodes[self.inode].sync();
+        Ok(())
+    }
+
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        let mut state = self.state()?;
+        let is_cut = state.operation()?;
+        let start = state.inodes[self.inode].cached.len();
+        state.grow(self.inode, len as usize)?;
+        state.inodes[self.inode].write(&vec![0; (len as usize).saturating_sub(start)], start);
+        if is_cut { Err(cut()) } else { Ok(()) }
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.state()?.inodes[self.inode].cached.len() as u64)
+    }
+
+    fn truncate(&self, len: u64) -> io::Result<()> {
+        let mut state = self.state()?;
+        let is_cut = state.operation()?;
+        state.grow(self.inode, len as usize)?;
+        let inode = &mut state.inodes[self.inode];
+        inode.cached.truncate(len as usize);
+        inode.dirty.retain(|page, _| page * PAGE_LEN < len as usize);
+        if is_cut { Err(cut()) } else { Ok(()) }
+    }
+}
+
+struct SimLock {
+    state: Arc<Mutex<State>>,
+    path: PathBuf,
+    epoch: u64,
+}
+
+impl Lock for SimLock {}
+
+impl Drop for SimLock {
+    fn drop(&mut self) {
+        let mut state = self.state.lock();
+        if state.epoch == self.epoch {
+            state.locks.remove(&self.path);
+        }
+    }
+}
+
+/// SplitMix64: all bits of a run follow from the seed.
+#[derive(Debug)]
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        self.next() % end.max(1)
+    }
+
+    /// True so many times in one hundred. Draws nothing for 0, so that faults that are off change no run.
+    pub(crate) fn percent(&mut self, percent: u32) -> bool {
+        percent > 0 && self.below(100) < u64::from(percent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{read_exact_at, write_all_at};
+    use super::*;
+
+    const DIR: &str = "/data";
+
+    fn check_disk(seed: u64) -> (SimDisk, PathBuf) {
+        let disk = SimDisk::new(seed);
+        disk.create_dir(Path::new(DIR)).unwrap();
+        (disk, Path::new(DIR).join("a"))
+    }
+
+    /// What a file of two pages, "old" synced and "new" not, may hold after a cut.
+    fn survivors(seed: u64, sync: bool) -> Option<Vec<u8>> {
+        let (disk, path) = check_disk(seed);
+        let file = disk.create(&path).unwrap();
+        write_all_at(file.as_ref(), &[b'o'; 2 * PAGE_LEN], 0).unwrap();
+        file.fdatasync().unwrap();
+        disk.sync_dir(Path::new(DIR)).unwrap();
+        write_all_at(file.as_ref(), &[b'n'; 2 * PAGE_LEN], 0).unwrap();
+        if sync {
+            file.fdatasync().unwrap();
+        }
+        disk.cut_power();
+        assert!(file.fdatasync().is_err());
+        disk.restart();
+        assert!(file.len().is_err(), "handles die with the power");
+        let file = disk.open(&path).unwrap();
+        let mut bytes = vec![0; 2 * PAGE_LEN];
+        read_exact_at(file.as_ref(), &mut bytes, 0).unwrap();
+        Some(vec![bytes[0], bytes[PAGE_LEN]])
+    }
+
+    #[test]
+    fn synced_pages_survive_and_others_in_any_combination() {
+        let found: BTreeSet<_> = (0..100).filter_map(|seed| survivors(seed, false)).collect();
+        for combination in [b"oo", b"on", b"no", b"nn"] {
+            assert!(found.contains(&combination[..]), "{combination:?} never seen");
+        }
+        assert!((0..100).all(|seed| survivors(seed, true).unwrap() == b"nn"));
+    }
+
+    #[test]
+    fn one_seed_is_one_behaviour() {
+        assert!((0..20).all(|seed| survivors(seed, false) == survivors(seed, false)));
+    }
+
+    #[test]
+    fn a_name_lasts_after_its_directory_is_synced() {
+        let is_there = |seed, sync: bool| {
+            let (disk, path) = check_disk(seed);
+            disk.create(&path).unwrap();
+            if sync {
+                disk.sync_dir(Path::new(DIR)).unwrap();
+            }
+            disk.restart();
+            !disk.list(Path::new(DIR)).unwrap().is_empty()
+        };
+        assert!((0..50).all(|seed| is_there(seed, true)));
+        let survived = (0..50).filter(|&seed| is_there(seed, false)).count();
+        assert!((1..50).contains(&survived));
+    }
+
+    #[test]
+    fn a_rename_is_seen_whole_or_not_at_all() {
+        for seed in 0..50 {
+            let (disk, path) = check_disk(seed);
+            let to = path.with_file_name("b");
+            for (name, byte) in [(&path, b"a"), (&to, b"b")] {
+                let file = disk.create(name).unwrap();
+                write_all_at(file.as_ref(), byte, 0).unwrap();
+                file.fdatasync().unwrap();
+            }
+            disk.sync_dir(Path::new(DIR)).unwrap();
+            disk.rename(&path, &to).unwrap();
+            disk.restart();
+            let mut byte = [0];
+            read_exact_at(disk.open(&to).unwrap().as_ref(), &mut byte, 0).unwrap();
+            assert_eq!(disk.open(&path).is_ok(), byte == *b"b");
+        }
+    }
+
+    #[test]
+    fn after_a_failed_sync_the_next_may_succeed_and_still_lose() {
+        let lost = (0..50).filter(|&seed| {
+            let (disk, path) = check_disk(seed);
+            let file = disk.create(&path).unwrap();
+            disk.sync_dir(Path::new(DIR)).unwrap();
+            write_all_at(file.as_ref(), b"n", 0).unwrap();
+            disk.fail_syncs(1);
+            assert!(file.fdatasync().is_err());
+            file.fdatasync().unwrap();
+            disk.restart();
+            let mut byte = [0];
+            read_exact_at(disk.open(&path).unwrap().as_ref(), &mut byte, 0).unwrap();
+            byte != *b"n"
+        });
+        assert!((5..45).contains(&lost.count()));
+    }
+
+    #[test]
+    fn a_full_disk_refuses_and_a_removed_file_makes_room() {
+        let (disk, path) = check_disk(0);
+        disk.set_faults(Faults { capacity: Some(10_000), ..Faults::default() });
+        disk.create(&path).unwrap().allocate(9_000).unwrap();
+        let other = disk.create(&path.with_file_name("b")).unwrap();
+        assert_eq!(other.allocate(9_000).unwrap_err().kind(), io::ErrorKind::StorageFull);
+        disk.remove(&path).unwrap();
+        other.allocate(9_000).unwrap();
+        assert_eq!(disk.free_space(Path::new(DIR)).unwrap(), 1_000);
+    }
+
+    #[test]
+    fn the_power_goes_at_the_chosen_operation() {
+        let (disk, path) = check_disk(0);
+        disk.cut_power_at(2);
+        let file = disk.create(&path).unwrap();
+        write_all_at(file.as_ref(), b"a", 0).unwrap();
+        assert!(file.fdatasync().is_err());
+        assert!(disk.is_cut());
+    }
+
+    #[test]
+    fn a_lock_goes_with_its_process() {
+        let (disk, path) = check_disk(0);
+        let lock = disk.try_lock(&path).unwrap();
+        assert!(lock.is_some() && disk.try_lock(&path).unwrap().is_none());
+        disk.kill_process();
+        let next = disk.try_lock(&path).unwrap();
+        assert!(next.is_some());
+        drop(lock);
+        assert!(disk.try_lock(&path).unwrap().is_none(), "the dead process releases nothing");
+    }
+}

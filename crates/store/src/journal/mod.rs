@@ -1,0 +1,5 @@
+//! The journal.
+
+mod record;
+
+pub use record::{Record, RecordBatch, Targets};

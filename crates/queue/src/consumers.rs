@@ -187,7 +187,7 @@ impl<G: Gate> Consumers<G> {
     /// A message that `id` held was settled or requeued.
     pub(crate) fn give_credit(&mut self, id: ConsumerId) {
         let Some(seat) = self.seat_mut(id) else { return };
-        seat.unacked_count -= 1;
+        seat.unacked_count = seat.unacked_count.checked_sub(1).expect("only what it holds comes back from a consumer");
         if seat.activity == Activity::OutOfCredit && seat.has_credit() {
             self.enter_ring(id);
         }

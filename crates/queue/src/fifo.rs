@@ -99,6 +99,9 @@ impl<M> Fifo<M> {
     fn drop_empty_block(&mut self, at: usize) {
         if self.blocks.len() > 1 {
             self.blocks.remove(at);
+            if self.blocks.len() * 8 < self.blocks.capacity() {
+                self.blocks.shrink_to(self.blocks.len() * 2);
+            }
             return;
         }
         if self.blocks[0].capacity() > FIFO_KEPT_LEN {

@@ -15,8 +15,7 @@ pub(crate) const UNACKED_KEPT_LEN: usize = 8;
 /// Requeued messages that stay in memory although a segment has them too. Beyond it they go back to ranges.
 pub(crate) const RETURNED_WITH_PLACE_MAX: usize = 1024;
 
-/// Slots of settled messages over which two ranges are joined, or two ranges are read at once: reading through them is
-/// cheaper than a second range or a second read.
+/// Slots between two ranges that are read at once: reading through them is cheaper than a second read.
 pub(crate) const GAP_SLOTS_MAX: u32 = 64;
 
 /// Unacked messages looked at to find out whether two ranges may be joined; beyond it they stay two.

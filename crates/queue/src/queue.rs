@@ -135,10 +135,10 @@ impl<M: Message, G: Gate> Queue<M, G> {
             queue.lanes[lane_of(message.is_journalled())].publish(seq, message);
         }
         for range in restored.ranges {
-            queue.ready_count += u64::from(range.count);
-            queue.ready_bytes += range.bytes;
             queue.page(range);
         }
+        queue.ready_count += queue.paged_count();
+        queue.ready_bytes += queue.paged_bytes();
         queue
     }
 

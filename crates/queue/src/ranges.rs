@@ -7,8 +7,8 @@ use model::ids::{Place, QueueSeq, SegmentId};
 
 use crate::limits::GAP_SLOTS_MAX;
 
-/// Ready messages of one queue in consecutive slots of one segment. Slots between them may hold messages of this queue
-/// that are settled (and marked so in the segment), but none that is unacked.
+/// Ready messages of one queue in consecutive slots of one segment. Only a range that recovery made may have slots between
+/// whose messages are settled (and marked so in the segment); so a range never claims a message that was settled a moment ago.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PagedRange {
     /// The file.
@@ -41,8 +41,13 @@ impl PagedRange {
         }
     }
 
-    /// Whether `next` follows in the same segment, near enough to be one range with this one.
+    /// Whether `next` begins where this one ends.
     pub(crate) fn is_followed_by(&self, next: &PagedRange) -> bool {
+        self.is_near(next) && self.end_slot == next.first_slot
+    }
+
+    /// Whether `next` follows in the same segment, near enough to be read with this one.
+    fn is_near(&self, next: &PagedRange) -> bool {
         self.segment == next.segment
             && self.last_seq < next.first_seq
             && self.end_slot <= next.first_slot
@@ -110,14 +115,17 @@ impl Ranges {
         self.by_seq.values()
     }
 
-    /// Adds a range, as part of its neighbours where that is possible: not over a message for which `is_clear(after,
-    /// before)` is false, and not while `window` is being read.
+    /// Adds a range, as part of its neighbours where that is possible: not if `is_clear(after, before)` says that a message lies
+    /// between them, and not while `window` is being read. One that is there already is passed over.
     pub(crate) fn insert(
         &mut self,
         range: PagedRange,
         window: Option<&Window>,
         is_clear: impl Fn(QueueSeq, QueueSeq) -> bool,
     ) {
+        if self.by_seq.contains_key(&range.key()) {
+            return;
+        }
         self.count += u64::from(range.count);
         self.bytes += range.bytes;
         let is_fixed = |range: &PagedRange| window.is_some_and(|window| window.overlaps(range));
@@ -134,8 +142,7 @@ impl Ranges {
                 at = *key;
             }
             _ => {
-                let replaced = self.by_seq.insert(at, range);
-                assert!(replaced.is_none(), "two ranges hold the same slot: {replaced:?} and {range:?}");
+                self.by_seq.insert(at, range);
             }
         }
         let left = self.by_seq[&at];
@@ -152,7 +159,7 @@ impl Ranges {
         let mut ranges = self.by_seq.values();
         let mut whole = *ranges.next()?;
         for range in ranges {
-            if whole.bytes >= bytes_max || !whole.is_followed_by(range) {
+            if whole.bytes >= bytes_max || !whole.is_near(range) {
                 break;
             }
             whole.append(range);

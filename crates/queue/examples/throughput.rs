@@ -1,0 +1,94 @@
+//! Prints what a message costs in a queue: `cargo run --release -p queue --example throughput`.
+//!
+//! Each round publishes a batch, dispatches it and, unless the consumers need not ack, settles it; as a busy connection does.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::Instant;
+
+use model::ids::Place;
+use queue::{Consumer, Delivery, Gate, Message, Queue, Settings};
+
+/// The size of the broker's handle, and its costs: cloning counts a reference.
+#[derive(Clone)]
+struct Handle {
+    _chunk: Arc<()>,
+    len: u32,
+    place: Option<u64>,
+}
+
+impl Message for Handle {
+    fn len(&self) -> u32 {
+        self.len
+    }
+
+    fn is_journalled(&self) -> bool {
+        true
+    }
+
+    fn place(&self) -> Option<Place> {
+        None
+    }
+
+    fn set_place(&mut self, place: Place) {
+        self.place = Some(place.slot.into());
+    }
+}
+
+struct Room(Cell<u64>);
+
+impl Gate for Room {
+    fn try_acquire(&self, len: u32) -> bool {
+        self.0.set(self.0.get() + u64::from(len));
+        true
+    }
+}
+
+/// Each row is the best of so many runs: the machine may have other things to do.
+const RUN_COUNT: usize = 7;
+const MESSAGE_COUNT: usize = 2_000_000;
+
+fn main() {
+    println!("Queue: {} bytes", size_of::<Queue<Handle, Room>>());
+    println!("{:>9} {:>6} {:>6} {:>10}", "consumers", "batch", "ack", "ns/message");
+    for consumer_count in [1, 5] {
+        for batch in [1, 256, 10_000] {
+            for no_ack in [true, false] {
+                let runs = (0..RUN_COUNT).map(|_| measure(consumer_count, batch, no_ack));
+                let ns = runs.fold(f64::MAX, f64::min);
+                let ack = if no_ack { "no" } else { "yes" };
+                println!("{consumer_count:>9} {batch:>6} {ack:>6} {ns:>10.1}");
+            }
+        }
+    }
+}
+
+fn measure(consumer_count: usize, batch: usize, no_ack: bool) -> f64 {
+    let mut queue = Queue::new(Settings::default());
+    for _ in 0..consumer_count {
+        let consumer = Consumer { gate: Room(Cell::new(0)), no_ack, exclusive: false, priority: 0, prefetch: 0 };
+        queue.consume(consumer).expect("none is exclusive");
+    }
+    let handle = Handle { _chunk: Arc::new(()), len: 100, place: None };
+    let mut deliveries: Vec<Delivery<Handle>> = Vec::new();
+    let mut seqs = Vec::new();
+    let mut settled = Vec::new();
+    let start = Instant::now();
+    for _ in 0..MESSAGE_COUNT / batch {
+        for _ in 0..batch {
+            queue.publish(handle.clone());
+        }
+        queue.dispatch(&mut deliveries);
+        assert_eq!(deliveries.len(), batch);
+        if no_ack {
+            deliveries.clear();
+            continue;
+        }
+        seqs.extend(deliveries.drain(..).map(|delivery| delivery.seq));
+        queue.settle(&seqs, &mut settled);
+        seqs.clear();
+        settled.clear();
+    }
+    let message_count = MESSAGE_COUNT / batch * batch;
+    start.elapsed().as_nanos() as f64 / message_count as f64
+}

@@ -1,0 +1,215 @@
+//! A message, a gate and a disk that tests can look into.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use ::model::ids::{Place, QueueSeq, SegmentId};
+use ::queue::{Consumer, Delivery, Gate, Load, Message, Placed, Queue};
+
+pub(crate) type TestQueue = Queue<Note, Door>;
+
+/// A message of a handle's usual size.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Note {
+    paper: Rc<Paper>,
+    /// The place, and whether the body is still here.
+    place: Option<(SegmentId, u32)>,
+    is_released: bool,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Paper {
+    name: u64,
+    len: u32,
+    is_journalled: bool,
+    /// It lets go of its body when it is asked to.
+    is_light: bool,
+}
+
+impl Note {
+    pub(crate) fn new(name: u64, len: u32, is_journalled: bool) -> Self {
+        Note::with_paper(Paper { name, len, is_journalled, is_light: false })
+    }
+
+    pub(crate) fn light(name: u64, len: u32, is_journalled: bool) -> Self {
+        Note::with_paper(Paper { name, len, is_journalled, is_light: true })
+    }
+
+    fn with_paper(paper: Paper) -> Self {
+        Note { paper: Rc::new(paper), place: None, is_released: false }
+    }
+
+    pub(crate) fn name(&self) -> u64 {
+        self.paper.name
+    }
+
+    /// As it is read from a segment.
+    pub(crate) fn read_at(&self, place: Place) -> Self {
+        Note { paper: Rc::clone(&self.paper), place: Some((place.segment, place.slot)), is_released: false }
+    }
+}
+
+impl Message for Note {
+    fn len(&self) -> u32 {
+        self.paper.len
+    }
+
+    fn is_journalled(&self) -> bool {
+        self.paper.is_journalled
+    }
+
+    fn place(&self) -> Option<Place> {
+        self.place.map(|(segment, slot)| Place { segment, slot })
+    }
+
+    fn set_place(&mut self, place: Place) {
+        self.place = Some((place.segment, place.slot));
+    }
+
+    fn release_body(&mut self) {
+        assert!(self.place.is_some(), "the body would be lost");
+        self.is_released = self.paper.is_light;
+    }
+
+    fn has_body(&self) -> bool {
+        !self.is_released
+    }
+}
+
+/// A gate that opens so many times, and remembers a refusal.
+#[derive(Debug, Clone)]
+pub(crate) struct Door(Rc<(Cell<u32>, Cell<bool>)>);
+
+impl Door {
+    pub(crate) fn open() -> Self {
+        Door::open_for(u32::MAX)
+    }
+
+    pub(crate) fn open_for(times: u32) -> Self {
+        Door(Rc::new((Cell::new(times), Cell::new(false))))
+    }
+
+    pub(crate) fn set(&self, times: u32) {
+        self.0.0.set(times);
+    }
+
+    /// Whether it has refused since it was last asked this.
+    pub(crate) fn take_refused(&self) -> bool {
+        self.0.1.replace(false)
+    }
+}
+
+impl Gate for Door {
+    fn try_acquire(&self, _len: u32) -> bool {
+        let times = self.0.0.get();
+        self.0.0.set(times.saturating_sub(1));
+        if times == 0 {
+            self.0.1.set(true);
+        }
+        times > 0
+    }
+}
+
+/// A consumer that acks, without limit.
+pub(crate) fn acking() -> Consumer<Door> {
+    Consumer { gate: Door::open(), no_ack: false, exclusive: false, priority: 0, prefetch: 0 }
+}
+
+/// A consumer that need not ack.
+pub(crate) fn no_ack() -> Consumer<Door> {
+    Consumer { no_ack: true, ..acking() }
+}
+
+/// A consumer that acks and holds so many at most.
+pub(crate) fn with_prefetch(prefetch: u16) -> Consumer<Door> {
+    Consumer { prefetch, ..acking() }
+}
+
+/// Publishes journalled messages whose names are their seqs.
+pub(crate) fn publish(queue: &mut TestQueue, count: u64) {
+    for _ in 0..count {
+        queue.publish(Note::new(queue.next_seq().0, 10, true));
+    }
+}
+
+pub(crate) fn seqs(numbers: impl IntoIterator<Item = u64>) -> Vec<QueueSeq> {
+    numbers.into_iter().map(QueueSeq).collect()
+}
+
+/// Dispatches; nothing needs to be loaded.
+#[track_caller]
+pub(crate) fn dispatch(queue: &mut TestQueue) -> Vec<Delivery<Note>> {
+    let mut deliveries = Vec::new();
+    assert_eq!(queue.dispatch(&mut deliveries), None, "nothing is in segments");
+    deliveries
+}
+
+/// Dispatches and answers every load at once and in full.
+pub(crate) fn dispatch_loading(queue: &mut TestQueue, disk: &Disk) -> Vec<Delivery<Note>> {
+    let mut deliveries = Vec::new();
+    while let Some(load) = queue.dispatch(&mut deliveries) {
+        assert_eq!(queue.loaded(&load, disk.read(&load, load.end_slot), load.end_slot), 0);
+    }
+    deliveries
+}
+
+pub(crate) fn seqs_of(deliveries: &[Delivery<Note>]) -> Vec<u64> {
+    deliveries.iter().map(|delivery| delivery.seq.0).collect()
+}
+
+/// Segments, and which of their slots are alive.
+#[derive(Debug, Default)]
+pub(crate) struct Disk {
+    pub(crate) segments: BTreeMap<SegmentId, Vec<Slot>>,
+    next_segment: u32,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Slot {
+    pub(crate) seq: QueueSeq,
+    pub(crate) note: Note,
+    pub(crate) is_alive: bool,
+}
+
+impl Disk {
+    /// Writes a segment; says where each message lies.
+    pub(crate) fn write(&mut self, is_journalled: bool, messages: &[(QueueSeq, Note)]) -> Vec<Placed> {
+        self.next_segment += 1;
+        let segment =
+            if is_journalled { SegmentId(self.next_segment) } else { SegmentId::transient(self.next_segment) };
+        let slots = messages.iter().map(|(seq, note)| Slot { seq: *seq, note: note.clone(), is_alive: true });
+        self.segments.insert(segment, slots.collect());
+        let places = (0..).map(|slot| Place { segment, slot });
+        messages.iter().zip(places).map(|((seq, _), place)| Placed { seq: *seq, place }).collect()
+    }
+
+    /// What is alive in the slots of a load before `next_slot`.
+    pub(crate) fn read(&self, load: &Load, next_slot: u32) -> Vec<(QueueSeq, Note)> {
+        let Some(slots) = self.segments.get(&load.segment) else { return Vec::new() };
+        (load.first_slot..next_slot)
+            .filter_map(|slot| Some((slot, slots.get(slot as usize)?)))
+            .filter(|(_, found)| found.is_alive)
+            .map(|(slot, found)| (found.seq, found.note.read_at(Place { segment: load.segment, slot })))
+            .collect()
+    }
+
+    #[track_caller]
+    pub(crate) fn settle(&mut self, place: Place) {
+        let slot = &mut self.segments.get_mut(&place.segment).expect("the segment exists")[place.slot as usize];
+        assert!(slot.is_alive, "{place} is settled twice");
+        slot.is_alive = false;
+    }
+}
+
+/// Moves all that is in memory to segments.
+pub(crate) fn spill(queue: &mut TestQueue, disk: &mut Disk) {
+    let mut messages = Vec::new();
+    queue.in_memory(&mut |_| true, &mut messages);
+    let (journalled, transient): (Vec<_>, Vec<_>) = messages.into_iter().partition(|(_, note)| note.is_journalled());
+    for (is_journalled, messages) in [(true, journalled), (false, transient)] {
+        let mut dead = Vec::new();
+        queue.relocate(&disk.write(is_journalled, &messages), &mut dead);
+        assert_eq!(dead, []);
+    }
+}

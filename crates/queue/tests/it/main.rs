@@ -1,0 +1,4 @@
+//! What a queue promises: rule by rule, and against a naive model.
+
+mod fixture;
+mod model;

@@ -1,0 +1,229 @@
+//! The manifest says which checkpoint is in force and where the journal's replay begins. Switching it is what makes a checkpoint count.
+//!
+//! ```text
+//!  file | slot | slot |                                                               4096 bytes each, used in turn
+//!  slot | magic "WRNMANIF" | generation u64 | checkpoint u64 | checkpoint_len u64 | position u64 | checkpoint crc32c u32 | crc32c u32 | zeros |
+//! ```
+//!
+//! The valid slot with the higher generation is in force. A new one is written over the other and synced, so that a torn
+//! write leaves the old one. `checkpoint` is a file's number, 0 for none: a store that never made one. The last CRC
+//! covers what precedes it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use model::ids::JournalPosition;
+use thiserror::Error;
+
+use crate::file::{Disk, File, read_exact_at, write_all_at};
+use crate::varint::Reader;
+
+pub(crate) const SLOT_LEN: usize = 4096;
+const RECORD_LEN: usize = 48;
+const MAGIC: [u8; 8] = *b"WRNMANIF";
+
+/// What a slot says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Manifest {
+    pub(crate) generation: u64,
+    pub(crate) checkpoint: Option<CheckpointFile>,
+    /// Replay begins here.
+    pub(crate) position: JournalPosition,
+}
+
+/// Names a checkpoint and what it must contain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CheckpointFile {
+    pub(crate) number: u64,
+    pub(crate) len: u64,
+    pub(crate) crc: u32,
+}
+
+impl Manifest {
+    const FIRST: Manifest = Manifest { generation: 1, checkpoint: None, position: JournalPosition::START };
+
+    fn encode(&self) -> [u8; SLOT_LEN] {
+        let file = self.checkpoint.unwrap_or(CheckpointFile { number: 0, len: 0, crc: 0 });
+        let mut out = [0; SLOT_LEN];
+        out[..8].copy_from_slice(&MAGIC);
+        out[8..16].copy_from_slice(&self.generation.to_le_bytes());
+        out[16..24].copy_from_slice(&file.number.to_le_bytes());
+        out[24..32].copy_from_slice(&file.len.to_le_bytes());
+        out[32..40].copy_from_slice(&self.position.0.to_le_bytes());
+        out[40..44].copy_from_slice(&file.crc.to_le_bytes());
+        let crc = crc32c::crc32c(&out[..44]);
+        out[44..48].copy_from_slice(&crc.to_le_bytes());
+        out
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let record = bytes.get(..RECORD_LEN)?;
+        let mut reader = Reader::new(record);
+        let magic: [u8; 8] = reader.array().ok()?;
+        let generation = reader.u64().ok()?;
+        let (number, len) = (reader.u64().ok()?, reader.u64().ok()?);
+        let position = JournalPosition(reader.u64().ok()?);
+        let file_crc = reader.u32().ok()?;
+        let crc = reader.u32().ok()?;
+        if magic != MAGIC || crc != crc32c::crc32c(&record[..RECORD_LEN - 4]) {
+            return None;
+        }
+        let checkpoint = (number != 0).then_some(CheckpointFile { number, len, crc: file_crc });
+        Some(Manifest { generation, checkpoint, position })
+    }
+}
+
+/// Why the manifest could not be read.
+#[derive(Debug, Error)]
+pub(crate) enum ManifestError {
+    /// There is none.
+    #[error("there is no manifest")]
+    Missing,
+    /// Neither slot is valid.
+    #[error("neither of the manifest's two slots is valid")]
+    Invalid,
+    /// The disk said no.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// The open manifest.
+pub(crate) struct ManifestFile {
+    file: Box<dyn File>,
+    current: Manifest,
+    /// The slot that holds `current`; never written to while it does.
+    slot: usize,
+    /// A higher generation may be on disk: a switch to it failed half-way.
+    generation_max: u64,
+}
+
+impl ManifestFile {
+    /// Makes the manifest of a new store, in place of what has the name. It lasts when this returns.
+    pub(crate) fn create(disk: &dyn Disk, path: &Path) -> io::Result<Self> {
+        let file = match disk.create(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => disk.open(path)?,
+            created => created?,
+        };
+        let mut bytes = vec![0; 2 * SLOT_LEN];
+        bytes[..SLOT_LEN].copy_from_slice(&Manifest::FIRST.encode());
+        write_all_at(&*file, &bytes, 0)?;
+        file.fdatasync()?;
+        disk.sync_dir(path.parent().unwrap_or(Path::new("/")))?;
+        Ok(ManifestFile { file, current: Manifest::FIRST, slot: 0, generation_max: 1 })
+    }
+
+    pub(crate) fn open(disk: &dyn Disk, path: &Path) -> Result<Self, ManifestError> {
+        let file = match disk.open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(ManifestError::Missing),
+            opened => opened?,
+        };
+        let found = slots(&*file)?.into_iter().enumerate().filter_map(|(slot, found)| Some((slot, found?)));
+        let (slot, current) = found.max_by_key(|(_, found)| found.generation).ok_or(ManifestError::Invalid)?;
+        Ok(ManifestFile { file, current, slot, generation_max: current.generation })
+    }
+
+    pub(crate) fn current(&self) -> Manifest {
+        self.current
+    }
+
+    /// Puts a checkpoint in force. If it fails, either may be in force after a restart: what both name must be kept.
+    pub(crate) fn switch(&mut self, checkpoint: CheckpointFile, position: JournalPosition) -> io::Result<()> {
+        assert!(position >= self.current.position, "replay would begin where the journal has been recycled");
+        self.generation_max += 1;
+        let next = Manifest { generation: self.generation_max, checkpoint: Some(checkpoint), position };
+        let slot = 1 - self.slot;
+        write_all_at(&*self.file, &next.encode(), (slot * SLOT_LEN) as u64)?;
+        self.file.fdatasync()?;
+        (self.current, self.slot) = (next, slot);
+        Ok(())
+    }
+}
+
+/// What the two slots say, as far as they are valid.
+pub(crate) fn slots(file: &dyn File) -> io::Result<[Option<Manifest>; 2]> {
+    let mut found = [None; 2];
+    let len = file.len()?;
+    for (slot, found) in found.iter_mut().enumerate() {
+        let offset = (slot * SLOT_LEN) as u64;
+        let mut record = [0; RECORD_LEN];
+        if offset + RECORD_LEN as u64 <= len {
+            read_exact_at(file, &mut record, offset)?;
+            *found = Manifest::decode(&record);
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::SimDisk;
+
+    fn path() -> PathBuf {
+        PathBuf::from("/data/manifest")
+    }
+
+    fn created() -> SimDisk {
+        let disk = SimDisk::new(1);
+        disk.create_dir(Path::new("/data")).unwrap();
+        ManifestFile::create(&disk, &path()).unwrap();
+        disk
+    }
+
+    fn checkpoint(number: u64) -> CheckpointFile {
+        CheckpointFile { number, len: number * 100, crc: number as u32 }
+    }
+
+    fn open(disk: &SimDisk) -> ManifestFile {
+        ManifestFile::open(disk, &path()).unwrap()
+    }
+
+    #[test]
+    fn the_last_switch_is_in_force() {
+        let disk = created();
+        assert_eq!(open(&disk).current(), Manifest::FIRST);
+        for number in 1..6 {
+            let mut manifest = open(&disk);
+            manifest.switch(checkpoint(number), JournalPosition(number * 10)).unwrap();
+            assert_eq!(open(&disk).current(), manifest.current());
+            assert_eq!(open(&disk).current().checkpoint, Some(checkpoint(number)));
+        }
+    }
+
+    #[test]
+    fn a_torn_switch_leaves_the_one_before() {
+        for bit in 0..RECORD_LEN as u64 * 8 {
+            let disk = created();
+            open(&disk).switch(checkpoint(1), JournalPosition(1)).unwrap();
+            let before = open(&disk).current();
+            open(&disk).switch(checkpoint(2), JournalPosition(2)).unwrap();
+            disk.flip_bit(&path(), bit / 8, (bit % 8) as u8);
+            assert_eq!(open(&disk).current(), before, "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn after_a_failed_switch_the_one_in_force_is_not_overwritten() {
+        let disk = created();
+        let mut manifest = open(&disk);
+        manifest.switch(checkpoint(1), JournalPosition(1)).unwrap();
+        let before = manifest.current();
+        disk.fail_syncs(1);
+        manifest.switch(checkpoint(2), JournalPosition(2)).unwrap_err();
+        disk.fail_syncs(1);
+        manifest.switch(checkpoint(3), JournalPosition(3)).unwrap_err();
+        let slots = slots(&*disk.open(&path()).unwrap()).unwrap();
+        assert!(slots.contains(&Some(before)), "{slots:?}");
+        manifest.switch(checkpoint(4), JournalPosition(4)).unwrap();
+        assert_eq!(open(&disk).current().checkpoint, Some(checkpoint(4)));
+    }
+
+    #[test]
+    fn nothing_valid_is_told_from_nothing_there() {
+        let disk = created();
+        disk.flip_bit(&path(), 3, 1);
+        assert!(matches!(ManifestFile::open(&disk, &path()), Err(ManifestError::Invalid)));
+        disk.remove(&path()).unwrap();
+        assert!(matches!(ManifestFile::open(&disk, &path()), Err(ManifestError::Missing)));
+    }
+}

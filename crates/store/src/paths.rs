@@ -1,0 +1,98 @@
+//! Where everything lies in the data directory.
+//!
+//! ```text
+//!  DIR/ lock  format  manifest
+//!       journal/      see `journal`
+//!       checkpoints/  000000000007.checkpoint
+//!       segments/     000000000042.segment
+//!       transient/    000000000003.segment     deleted unread at start
+//!       reserve/      segment  checkpoint      space for when the disk is full
+//!       quarantine/                            what `fsck --repair` took out
+//! ```
+
+use std::path::{Path, PathBuf};
+
+use model::ids::SegmentId;
+
+const CHECKPOINT_SUFFIX: &str = ".checkpoint";
+const SEGMENT_SUFFIX: &str = ".segment";
+
+/// The names of all files but the journal's.
+#[derive(Debug, Clone)]
+pub(crate) struct Paths {
+    dir: PathBuf,
+}
+
+impl Paths {
+    pub(crate) fn new(dir: &Path) -> Self {
+        Paths { dir: dir.to_owned() }
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    pub(crate) fn manifest(&self) -> PathBuf {
+        self.dir.join("manifest")
+    }
+
+    pub(crate) fn checkpoints(&self) -> PathBuf {
+        self.dir.join("checkpoints")
+    }
+
+    pub(crate) fn checkpoint(&self, number: u64) -> PathBuf {
+        self.checkpoints().join(format!("{number:012}{CHECKPOINT_SUFFIX}"))
+    }
+
+    pub(crate) fn segments(&self) -> PathBuf {
+        self.dir.join("segments")
+    }
+
+    pub(crate) fn transient(&self) -> PathBuf {
+        self.dir.join("transient")
+    }
+
+    pub(crate) fn segment(&self, id: SegmentId) -> PathBuf {
+        self.dir_of(id).join(format!("{:012}{SEGMENT_SUFFIX}", id.number()))
+    }
+
+    /// The directory that holds a segment.
+    pub(crate) fn dir_of(&self, id: SegmentId) -> PathBuf {
+        if id.is_transient() { self.transient() } else { self.segments() }
+    }
+
+    pub(crate) fn reserve(&self) -> PathBuf {
+        self.dir.join("reserve")
+    }
+
+    pub(crate) fn quarantine(&self) -> PathBuf {
+        self.dir.join("quarantine")
+    }
+
+    /// The number in the name of a checkpoint file.
+    pub(crate) fn checkpoint_number(name: &str) -> Option<u64> {
+        name.strip_suffix(CHECKPOINT_SUFFIX)?.parse().ok()
+    }
+
+    /// The id in the name of a file under `segments/`.
+    pub(crate) fn segment_id(name: &str) -> Option<SegmentId> {
+        let number: u32 = name.strip_suffix(SEGMENT_SUFFIX)?.parse().ok()?;
+        (number & SegmentId::TRANSIENT_BIT == 0).then_some(SegmentId(number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back() {
+        let paths = Paths::new(Path::new("/data"));
+        let name = |path: PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
+        assert_eq!(Paths::segment_id(&name(paths.segment(SegmentId(42)))), Some(SegmentId(42)));
+        assert_eq!(Paths::checkpoint_number(&name(paths.checkpoint(7))), Some(7));
+        assert_eq!(Paths::segment_id("x.segment"), None);
+        assert_eq!(Paths::segment_id("4294967295.segment"), None);
+        assert!(paths.segment(SegmentId::transient(3)).starts_with("/data/transient"));
+    }
+}

@@ -1,0 +1,112 @@
+//! What the store needs from whoever owns the queues: the messages that are still alive, and an ear for where they went.
+
+use model::ids::{Place, QueueId, QueueSeq, SegmentId};
+use queue::{Load, Moved, PagedRange, Placed};
+
+use crate::Content;
+use crate::segment::ReadError;
+
+/// The owner of the queues. All of it is called on the store's own threads, which hold none of the store's locks then;
+/// so it may append, settle slots and ask for loads.
+pub trait Residents: Send + Sync {
+    /// Gives every message that is in memory, in no segment, and old (as `queue::Queue::in_memory` does), and the state of every
+    /// durable queue, idle ones too.
+    ///
+    /// Visits the lock of every shard once, also where nothing is old: whatever was appended before this was called, its
+    /// slots are settled when it returns. Locks may be released from one queue to the next.
+    fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut Collected);
+
+    /// These messages of one queue and lane, by rising seq, are in a segment now. Under the lock of the queue's shard: tell
+    /// the queue, and settle the slots of those that are gone before the lock is released. Of an unknown queue all are gone.
+    fn relocate(&self, queue: QueueId, placed: &[Placed]);
+
+    /// The answer to [`Store::load`](crate::Store::load).
+    fn loaded(&self, queue: QueueId, loaded: Loaded);
+
+    /// What was alive of this queue in the segments `from` has been copied elsewhere; `moved` is all of it, by rising seq. Under
+    /// the lock of the queue's shard: tell the queue, and settle the new slots of those that are gone before the lock is
+    /// released. Of an unknown queue all are gone.
+    fn moved(&self, queue: QueueId, from: &[SegmentId], moved: &[Moved]);
+}
+
+/// What [`Residents::collect`] gathers.
+#[derive(Debug, Default)]
+pub struct Collected {
+    /// Every durable queue.
+    pub queues: Vec<QueueState>,
+    /// The old messages.
+    pub lanes: Vec<LaneResidents>,
+    /// Delivery counts of messages that last, wherever they are. Those without one are left out.
+    pub returned: Vec<(QueueId, QueueSeq, u32)>,
+}
+
+/// What must be known of a durable queue besides its messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueState {
+    /// Which queue.
+    pub queue: QueueId,
+    /// The seq of the next message.
+    pub next_seq: QueueSeq,
+    /// No message above has been delivered; `None` if any may have been.
+    pub watermark: Option<QueueSeq>,
+}
+
+/// Messages of one queue and lane.
+#[derive(Debug, Clone)]
+pub struct LaneResidents {
+    /// Which queue.
+    pub queue: QueueId,
+    /// Which lane of it: a number of the queue's own, the messages' priority. Messages that last and others are never in one.
+    pub lane: u8,
+    /// Whether the messages last.
+    pub is_journalled: bool,
+    /// By rising seq.
+    pub residents: Vec<Resident>,
+}
+
+/// A message in memory.
+#[derive(Debug, Clone)]
+pub struct Resident {
+    /// Its position in the queue.
+    pub seq: QueueSeq,
+    /// What is to be written.
+    pub content: Content,
+    /// What the queue counts for it.
+    pub body_len: u32,
+}
+
+/// What was read from a segment.
+#[derive(Debug)]
+pub struct Loaded {
+    /// What was asked for.
+    pub load: Load,
+    /// The messages in `[load.first_slot, next_slot)` that are not settled, by slot.
+    pub entries: Vec<LoadedMessage>,
+    /// How far it came. `load.first_slot` if nothing could be read now, or the messages have been moved meanwhile: ask again.
+    pub next_slot: u32,
+    /// What went wrong. A message that is corrupt is left out of `entries` and passed over by `next_slot`: it is lost to the queue,
+    /// though not deleted. A disk that does not answer leaves `next_slot` where it was.
+    pub error: Option<ReadError>,
+}
+
+/// A message read from a segment.
+#[derive(Debug, Clone)]
+pub struct LoadedMessage {
+    /// Its position in the queue.
+    pub seq: QueueSeq,
+    /// Where it lies.
+    pub place: Place,
+    /// What the queue counts for it.
+    pub body_len: u32,
+    /// What was written.
+    pub content: Content,
+}
+
+/// A queue's messages in one segment, after a restart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecoveredRange {
+    /// Which lane of the queue.
+    pub lane: u8,
+    /// Where they are; count and bytes leave out what is settled.
+    pub range: PagedRange,
+}

@@ -1,0 +1,52 @@
+//! Where the slots of an open segment lie: the little of its footer that is kept in memory for reading.
+
+use super::{Footer, SegmentRange};
+
+/// Every so many slots one offset is kept; the ones between are found by walking the slot headers.
+const ANCHOR_SLOTS: u32 = 64;
+
+/// The ranges of a segment and the offset of every 64th slot.
+#[derive(Debug)]
+pub(crate) struct Index {
+    ranges: Vec<SegmentRange>,
+    anchors: Vec<u64>,
+    end: u64,
+}
+
+impl Index {
+    pub(crate) fn new(footer: &Footer, footer_offset: u64) -> Self {
+        let mut anchors = Vec::new();
+        for range in 0..footer.ranges().len() {
+            let of_range = footer.slots(range).filter(|slot| slot.slot % ANCHOR_SLOTS == 0);
+            anchors.extend(of_range.map(|slot| slot.offset));
+        }
+        Index { ranges: footer.ranges().to_vec(), anchors, end: footer_offset }
+    }
+
+    /// The range that holds a slot.
+    pub(crate) fn range_of(&self, slot: u32) -> Option<&SegmentRange> {
+        let after = self.ranges.partition_point(|range| range.first_slot <= slot);
+        self.ranges.get(after.checked_sub(1)?).filter(|range| range.contains_slot(slot))
+    }
+
+    /// The closest slot at or before `slot` in its range whose offset is known, and that offset.
+    pub(crate) fn anchor(&self, slot: u32) -> Option<(u32, u64)> {
+        let range = self.range_of(slot)?;
+        let anchor_slot = slot - slot % ANCHOR_SLOTS;
+        if anchor_slot <= range.first_slot {
+            return Some((range.first_slot, range.offset));
+        }
+        Some((anchor_slot, *self.anchors.get((anchor_slot / ANCHOR_SLOTS) as usize)?))
+    }
+
+    /// An offset at or behind the end of the slots before `end_slot`, close to it.
+    pub(crate) fn offset_bound(&self, end_slot: u32) -> u64 {
+        let anchor = self.anchors.get(end_slot.div_ceil(ANCHOR_SLOTS) as usize);
+        anchor.copied().unwrap_or(self.end)
+    }
+
+    /// Memory in bytes, roughly.
+    pub(crate) fn memory_len(&self) -> usize {
+        self.ranges.len() * size_of::<SegmentRange>() + self.anchors.len() * 8
+    }
+}

@@ -7,6 +7,7 @@
 //! binary has read; random bytes for names and salts come in as arguments.
 
 pub mod arguments;
+pub mod config;
 pub mod definition;
 pub mod ids;
 pub mod name;

@@ -14,6 +14,9 @@ mod resources;
 mod runtime;
 mod warren;
 
+use std::cmp::Reverse;
+
+use super::MAX_MESSAGE_SIZE_MAX;
 use super::syntax::KeyPath;
 use super::value::Type;
 
@@ -74,13 +77,19 @@ pub(super) fn keys() -> impl Iterator<Item = &'static Key> {
     SECTIONS.iter().flat_map(|section| section.keys)
 }
 
-/// The row of a key: a literal one before one with placeholders.
+/// The row of a key: a literal one before one with placeholders, a longer one before a shorter one.
 pub(super) fn find(path: &KeyPath) -> Option<&'static Key> {
-    let rank = |key: &&Key| key.pattern.matches(['$', '*']).count();
+    let rank = |key: &&Key| (key.pattern.matches(['$', '*']).count(), Reverse(key.pattern.len()));
     keys().filter(|key| key.matches(path.segments())).min_by_key(rank)
 }
 
-const fn row(pattern: &'static str, kind: Type, default: Option<&'static str>, state: State, text: &'static str) -> Key {
+const fn row(
+    pattern: &'static str,
+    kind: Type,
+    default: Option<&'static str>,
+    state: State,
+    text: &'static str,
+) -> Key {
     Key { pattern, kind, default, family_default: &[], state, harmless: &[], text }
 }
 
@@ -113,10 +122,6 @@ impl Key {
 
     const fn unless(self, harmless: &'static [&'static str]) -> Key {
         Key { harmless, ..self }
-    }
-
-    pub(super) fn is_literal(&self) -> bool {
-        !self.pattern.contains(['$', '*', '{'])
     }
 
     /// Whether this row is about the key.
@@ -213,6 +218,15 @@ mod tests {
             let target = find(&KeyPath::parse(target).unwrap()).unwrap();
             assert_eq!((target.state, target.kind), (State::Effective, key.kind), "{}", key.pattern);
         }
+    }
+
+    #[test]
+    fn the_most_exact_row_counts() {
+        let state = |key: &str| find(&KeyPath::parse(key).unwrap()).unwrap().state;
+        assert_eq!(state("management.tcp.port"), State::NotBuilt);
+        assert_eq!(state("management.ssl.port"), State::Refused);
+        assert_eq!(state("log.default.level"), State::Effective);
+        assert_eq!(state("log.queue.level"), State::NotBuilt);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use std::fmt;
 
 /// A key, split at its dots.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct KeyPath(Vec<String>);
+pub(super) struct KeyPath(Vec<String>);
 
 impl KeyPath {
     /// Reads a whole text as a key, as `--set` needs it.

@@ -10,7 +10,7 @@ use crate::pattern::Pattern;
 
 /// A kind of value.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Type {
+pub(super) enum Type {
     /// `true` or `false`.
     Bool,
     /// `on` or `off`.
@@ -27,8 +27,6 @@ pub enum Type {
     DurationMs(u64, u64),
     /// A port, or an address and a port.
     Listener,
-    /// An IP address.
-    Ip,
     /// One of these words.
     OneOf(&'static [&'static str]),
     /// A regular expression.
@@ -62,7 +60,6 @@ impl Type {
             Type::Size(first, last) => parse_size(text).is_some_and(|n| (first..=last).contains(&n)),
             Type::DurationMs(first, last) => parse_duration_ms(text).is_some_and(|n| (first..=last).contains(&n)),
             Type::Listener => parse_listener(text).is_some(),
-            Type::Ip => text.parse::<IpAddr>().is_ok(),
             Type::OneOf(words) => words.contains(&text),
             Type::Pattern => Pattern::parse(text).is_ok(),
             Type::UserName => UserName::parse(text.as_bytes()).is_ok(),
@@ -90,7 +87,6 @@ impl fmt::Display for Type {
                 write!(f, "milliseconds, or a duration such as 10s or 5m, from {first} to {last} ms")
             }
             Type::Listener => f.write_str("a port, or address:port"),
-            Type::Ip => f.write_str("an IP address"),
             Type::OneOf(words) => match words {
                 [word] => f.write_str(word),
                 _ => write!(f, "one of {}", words.join(", ")),
@@ -128,7 +124,7 @@ pub(super) struct Size(pub(super) u64);
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (unit, len) in [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)] {
-            if self.0 > 0 && self.0 % len == 0 {
+            if self.0 > 0 && self.0.is_multiple_of(len) {
                 return write!(f, "{}{unit}", self.0 / len);
             }
         }
@@ -285,9 +281,6 @@ mod tests {
     fn a_type_describes_itself() {
         assert_eq!(Type::Integer(0, 65_535).to_string(), "an integer from 0 to 65535");
         assert_eq!(Type::OneOf(&["fsync", "write"]).to_string(), "one of fsync, write");
-        assert_eq!(
-            Type::Size(4096, 1 << 30).to_string(),
-            "a size such as 50MB or 1GiB, from 4KiB to 1GiB"
-        );
+        assert_eq!(Type::Size(4096, 1 << 30).to_string(), "a size such as 50MB or 1GiB, from 4KiB to 1GiB");
     }
 }

@@ -1,0 +1,178 @@
+//! The broker's configuration: `rabbitmq.conf`'s format and keys, and our own under `warren.`.
+//!
+//! The caller reads the files; this module reads their texts. One table, `schema`, says of every key what it may be,
+//! what it is by default and what it does today; the typed [`Config`], the errors and `docs/configuration.md` are all
+//! made from it. A later assignment of a key goes before an earlier one, in this order:
+//!
+//! ```text
+//! defaults < configuration file < conf.d/*.conf by name < RABBITMQ_DEFAULT_USER, _PASS, _VHOST < --set KEY=VALUE
+//! ```
+
+mod reference;
+mod schema;
+mod settings;
+mod suggest;
+mod syntax;
+mod value;
+mod values;
+
+pub use reference::render_reference;
+pub use settings::{
+    AuthMechanism, Config, ConfirmAfter, DefaultUser, DeprecatedFeatures, DiskFreeLimit, Listener, Log, LogFormatter,
+    LogLevel, Login, MemoryWatermark, StoreOptions, TcpOptions,
+};
+pub use value::ListenAddress;
+
+use std::fmt;
+
+use syntax::KeyPath;
+use values::Values;
+
+/// The largest `max_message_size`.
+pub const MAX_MESSAGE_SIZE_MAX: u64 = 512 << 20;
+
+/// The environment variables that set keys.
+const ENVIRONMENT: &[(&str, &str)] = &[
+    ("RABBITMQ_DEFAULT_USER", "default_user"),
+    ("RABBITMQ_DEFAULT_PASS", "default_pass"),
+    ("RABBITMQ_DEFAULT_VHOST", "default_vhost"),
+];
+
+/// One configuration file, read by the caller.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Source {
+    /// How errors call it: its path.
+    pub name: String,
+    /// What is in it.
+    pub text: String,
+}
+
+/// Something accepted that does not do what its author may expect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning(Remark);
+
+/// Why the broker cannot start with this configuration: all of it, not only the first reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError(Vec<Remark>);
+
+/// Something about one assignment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Remark {
+    origin: Origin,
+    text: String,
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Origin {
+    Default,
+    File { name: String, line: usize },
+    Environment(&'static str),
+    Set,
+}
+
+impl Config {
+    /// Reads a configuration. `sources` are in the order in which they count: the main file, then those of `conf.d` by
+    /// name. `env` may be the whole environment. `sets` are the arguments of `--set`, each `KEY=VALUE`.
+    pub fn parse(
+        sources: &[Source],
+        env: &[(String, String)],
+        sets: &[String],
+    ) -> Result<(Config, Vec<Warning>), ConfigError> {
+        let mut values = Values::default();
+        for source in sources {
+            add_source(&mut values, source);
+        }
+        for (variable, key) in ENVIRONMENT {
+            if let Some((_, value)) = env.iter().find(|(name, value)| name == variable && !value.is_empty()) {
+                let path = KeyPath::parse(key).expect("a key of ours");
+                values.assign(&path, value, Origin::Environment(variable));
+            }
+        }
+        for set in sets {
+            add_set(&mut values, set);
+        }
+        values.complete();
+        settings::build(values)
+    }
+
+    /// Every key that is in force, with its value, by name; passwords are hidden.
+    #[must_use]
+    pub fn effective(&self) -> Vec<(String, String)> {
+        self.values.effective()
+    }
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        let (config, _) = Config::parse(&[], &[], &[]).expect("the defaults fit together");
+        config
+    }
+}
+
+fn add_source(values: &mut Values, source: &Source) {
+    let origin = |line| Origin::File { name: source.name.clone(), line };
+    match syntax::parse(&source.text) {
+        Ok(settings) => {
+            for setting in settings {
+                values.assign(&setting.key, &setting.value, origin(setting.line));
+            }
+        }
+        Err(error) => values.refuse(origin(error.line), error.reason.to_owned()),
+    }
+}
+
+fn add_set(values: &mut Values, set: &str) {
+    let assignment = set.split_once('=').and_then(|(key, value)| Some((KeyPath::parse(key)?, value.trim())));
+    match assignment {
+        Some((key, value)) => values.assign(&key, value, Origin::Set),
+        None => {
+            let shown = set.split('=').next().unwrap_or_default(); // what follows may be a password
+            values.refuse(Origin::Set, format!("expected 'KEY=VALUE', not '{shown}'"));
+        }
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source").field("name", &self.name).finish_non_exhaustive() // the text has passwords
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Default => f.write_str("the defaults"),
+            Origin::File { name, line } => write!(f, "{name}:{line}"),
+            Origin::Environment(variable) => f.write_str(variable),
+            Origin::Set => f.write_str("--set"),
+        }
+    }
+}
+
+impl fmt::Display for Remark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.origin, self.text)
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, remark) in self.0.iter().enumerate() {
+            let separator = if index > 0 { "\n" } else { "" };
+            write!(f, "{separator}{remark}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+#[cfg(test)]
+mod tests;

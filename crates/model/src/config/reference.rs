@@ -1,0 +1,107 @@
+//! `docs/configuration.md`, made from the schema.
+
+use std::fmt::Write as _;
+
+use super::schema::{Key, SECTIONS, State};
+
+const INTRODUCTION: &str = "\
+# Configuration
+
+<!-- Made from the schema in crates/model/src/config. Do not edit: `cargo run -p model --example configuration > docs/configuration.md` -->
+
+Warren reads RabbitMQ's `rabbitmq.conf`: same format, same keys. Keys of its own begin with `warren.`. Every key has a default, so a
+file is needed only for what differs. A key that neither knows is an error, which names the closest one that is known.
+
+```ini
+# a comment
+listeners.tcp.default = 5672
+listeners.tcp.local   = 127.0.0.1:5673
+default_pass          = 'everything # between quotes stands for itself'
+loopback_users.john\\.doe = true
+```
+
+A later value of a key replaces an earlier one. From the weakest to the strongest: the defaults below; the configuration file;
+the files `*.conf` in `conf.d`, in the order of their names; the environment variables `RABBITMQ_DEFAULT_USER`,
+`RABBITMQ_DEFAULT_PASS` and `RABBITMQ_DEFAULT_VHOST`; `--set KEY=VALUE` on the command line.
+
+* **Sizes** are bytes, or a number with a unit: `k`, `kB`, `M`, `MB`, `G`, `GB`, `T`, `TB`, `P`, `PB` are powers of 1000;
+  `Ki`, `KiB`, `Mi`, `MiB` and so on are powers of 1024.
+* **Durations** are milliseconds, or a number with a unit: `ms`, `s`, `m`, `h`, `d`, `w`.
+* **`$name`** in a key is any word; **`{a,b}`** one of these; **`**`** anything below.
+
+Keys of RabbitMQ that change nothing here are accepted with a warning, so that an existing file works. Those that the broker
+would have to honour to be as safe as the file says, and cannot yet, stop the start.
+";
+
+/// The text of `docs/configuration.md`.
+#[must_use]
+pub fn render_reference() -> String {
+    let mut out = INTRODUCTION.to_owned();
+    for section in SECTIONS {
+        put(&mut out, format_args!("\n## {}\n", section.title));
+        let (honoured, others): (Vec<_>, Vec<_>) =
+            section.keys.iter().partition(|key| matches!(key.state, State::Effective | State::AliasOf(_)));
+        if !honoured.is_empty() {
+            put(&mut out, "\n| key | value | default | |\n|---|---|---|---|\n");
+            honoured.into_iter().for_each(|key| put_honoured(&mut out, key));
+        }
+        if !others.is_empty() {
+            put(&mut out, "\n| not honoured | value | |\n|---|---|---|\n");
+            others.into_iter().for_each(|key| put_other(&mut out, key));
+        }
+    }
+    out
+}
+
+fn put_honoured(out: &mut String, key: &Key) {
+    let text = match key.state {
+        State::AliasOf(target) => format!("Another name of `{target}`."),
+        _ => key.text.to_owned(),
+    };
+    put(out, format_args!("| `{}` | {} | {} | {text} |\n", key.pattern, key.kind, default(key)));
+}
+
+fn put_other(out: &mut String, key: &Key) {
+    let state = match key.state {
+        State::Refused => "Stops the start",
+        State::NotBuilt => "Not built yet",
+        _ => "No effect",
+    };
+    let harmless: Vec<_> = key.harmless.iter().map(|value| format!("`{value}`")).collect();
+    let except = if harmless.is_empty() { String::new() } else { format!(", except {}", harmless.join(", ")) };
+    put(out, format_args!("| `{}` | {} | {state}{except}: {}. |\n", key.pattern, key.kind, key.text));
+}
+
+fn default(key: &Key) -> String {
+    if let Some(default) = key.default {
+        return format!("`{default}`");
+    }
+    let family: Vec<_> = key.family_default.iter().map(|(key, value)| format!("`{key} = {value}`")).collect();
+    family.join(", ")
+}
+
+fn put(out: &mut String, text: impl std::fmt::Display) {
+    write!(out, "{text}").expect("writing to a String cannot fail");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_checked_in_reference_is_current() {
+        let checked_in = include_str!("../../../../docs/configuration.md");
+        assert!(
+            checked_in == render_reference(),
+            "run `cargo run -p model --example configuration > docs/configuration.md`"
+        );
+    }
+
+    #[test]
+    fn a_row_has_no_bars_of_its_own() {
+        for key in SECTIONS.iter().flat_map(|section| section.keys) {
+            let texts = [key.pattern, key.text, &key.kind.to_string(), key.default.unwrap_or_default()];
+            assert!(texts.iter().all(|text| !text.contains('|')), "{}", key.pattern);
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Queues, exchanges, messages, definitions.
+
+use super::{Key, Section, Type, effective, no_effect, not_built, refused};
+
+pub(super) const SECTION: Section = Section { title: "Queues and definitions", keys: KEYS };
+
+const NO_IMPORT: &str = "definitions are not imported yet, so vhosts, users and permissions would be missing";
+const NO_QUORUM: &str = "there are no quorum queues";
+const NO_STREAMS: &str = "there are no streams";
+const NO_MIRRORS: &str = "there are no mirrored queues";
+
+const KEYS: &[Key] = &[
+    effective(
+        "deprecated_features.permit.$name",
+        Type::Bool,
+        "",
+        "Whether what RabbitMQ phases out is permitted, such as `transient_nonexcl_queues` or `global_qos`. \
+         Everything is, unless set to false.",
+    ),
+    refused(
+        "default_queue_type",
+        Type::OneOf(&[
+            "classic",
+            "quorum",
+            "stream",
+            "rabbit_classic_queue",
+            "rabbit_quorum_queue",
+            "rabbit_stream_queue",
+        ]),
+        "only classic queues are built yet",
+    )
+    .unless(&["classic", "rabbit_classic_queue"]),
+    refused("load_definitions", Type::Text, NO_IMPORT),
+    refused("definitions.import_backend", Type::Text, NO_IMPORT),
+    refused("definitions.local.path", Type::Text, NO_IMPORT),
+    refused("definitions.{https,tls}.**", Type::Secret, NO_IMPORT),
+    no_effect("definitions.skip_if_unchanged", Type::Bool, "no definitions are imported"),
+    no_effect("definitions.hashing.algorithm", Type::Text, "no definitions are imported"),
+    not_built("default_policies.operator.$id.**", Type::Text, "there are no policies"),
+    not_built("consumer_timeout", Type::ANY_DURATION, "acknowledgements are waited for without limit"),
+    not_built("consumer_disconnected_timeout", Type::ANY_DURATION, NO_QUORUM),
+    not_built("queue_types.{quorum,stream}.enabled", Type::Bool, "only classic queues are built yet")
+        .unless(&["false"]),
+    not_built("queue_types.classic.enabled", Type::Bool, "classic queues are always enabled").unless(&["true"]),
+    not_built("exchange_types.local_random.enabled", Type::Bool, "there is no such exchange").unless(&["false"]),
+    not_built("channel_interceptor.priorities.$name", Type::Integer(i64::MIN, i64::MAX), "there are no interceptors"),
+    not_built("message_interceptors.**", Type::Text, "messages are passed on as they came"),
+    no_effect("classic_queue.default_version", Type::Integer(1, 2), "there is one storage for all queues"),
+    no_effect("queue_index_embed_msgs_below", Type::ANY_SIZE, "there is one storage for all messages"),
+    no_effect("message_store_shutdown_timeout", Type::ANY_DURATION, "use warren.shutdown_timeout"),
+    no_effect("{queue_master_locator,queue_leader_locator}", Type::Text, "there is one node"),
+    no_effect("quorum_queue.**", Type::Text, NO_QUORUM),
+    no_effect("{mirroring_sync_batch_size,mirroring_sync_max_throughput}", Type::Text, NO_MIRRORS),
+    no_effect("stream.**", Type::Text, NO_STREAMS),
+    no_effect(
+        "vhost_restart_strategy",
+        Type::OneOf(&["stop_node", "continue", "transient", "persistent"]),
+        "vhosts do not fail alone",
+    ),
+    no_effect("default_worker_pool_size", Type::COUNT, "use warren.worker_threads"),
+];

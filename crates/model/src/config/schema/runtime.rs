@@ -1,0 +1,13 @@
+//! The Erlang runtime's keys.
+
+use super::{Key, Section, Type, no_effect};
+
+pub(super) const SECTION: Section = Section { title: "The Erlang runtime", keys: KEYS };
+
+const NO_ERLANG: &str = "there is no Erlang runtime";
+
+const KEYS: &[Key] = &[
+    no_effect("erlang.**", Type::Text, NO_ERLANG),
+    no_effect("sysmon_handler.**", Type::Text, NO_ERLANG),
+    no_effect("hipe_compile", Type::Bool, NO_ERLANG),
+];

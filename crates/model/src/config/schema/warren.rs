@@ -1,0 +1,45 @@
+//! Keys of our own.
+
+use super::{Key, Section, Type, effective};
+
+pub(super) const SECTION: Section = Section { title: "Warren's own keys", keys: KEYS };
+
+const KEYS: &[Key] = &[
+    effective("warren.data_dir", Type::Text, "warren-data", "The directory of all data. `--data-dir` goes before it."),
+    effective(
+        "warren.confirm_after",
+        Type::OneOf(&["fsync", "write"]),
+        "fsync",
+        "When a persistent message is confirmed. `write` survives a crash of the broker, but not of the host.",
+    ),
+    effective(
+        "warren.journal.bound",
+        Type::Size(8 << 20, 1 << 40),
+        "256MiB",
+        "The most journal that is kept, and read again after a crash; beyond it publishers wait.",
+    ),
+    effective(
+        "warren.journal.file_size",
+        Type::Size(1 << 20, 1 << 30),
+        "32MiB",
+        "The size of one journal file; at least four must fit into the bound.",
+    ),
+    effective(
+        "warren.chunks.bound",
+        Type::Size(8 << 20, 1 << 40),
+        "128MiB",
+        "The most memory for messages; beyond it they are read from disk.",
+    ),
+    effective(
+        "warren.shutdown_timeout",
+        Type::DurationMs(0, 3_600_000),
+        "10000",
+        "How long a stop may take before it is cut short.",
+    ),
+    effective(
+        "warren.worker_threads",
+        Type::Integer(0, 1024),
+        "0",
+        "Threads for connections; 0: one for each processor.",
+    ),
+];

@@ -1,0 +1,478 @@
+//! The configuration as the broker uses it: typed, complete, consistent.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use super::value::{self, ListenAddress, Size};
+use super::values::Values;
+use super::{ConfigError, Origin, Remark, Warning};
+use crate::name::{UserName, VhostName};
+use crate::user::{Permission, Tags};
+
+/// Journal files that must fit into the journal's bound, so that old ones can be retired while a new one is written.
+const JOURNAL_FILE_COUNT_MIN: u64 = 4;
+
+/// The whole configuration. Fields are named as their keys are.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where to listen for AMQP without TLS; may be empty.
+    pub listeners: Vec<Listener>,
+    /// Options of client sockets.
+    pub tcp_listen_options: TcpOptions,
+    /// How long a connection may take to log in.
+    pub handshake_timeout: Duration,
+    /// Proposed seconds between heartbeats.
+    pub heartbeat: u16,
+    /// Proposed length of the longest frame.
+    pub frame_max: u32,
+    /// Length of the longest frame before login.
+    pub initial_frame_max: u32,
+    /// Most channels of a connection; 0 means no limit.
+    pub channel_max: u16,
+    /// Most connections of the node.
+    pub connection_max: Option<u64>,
+    /// Most consumers of a channel.
+    pub consumer_max_per_channel: Option<u64>,
+    /// Largest body of a message, in bytes.
+    pub max_message_size: u64,
+
+    /// What the first start creates.
+    pub default_user: DefaultUser,
+    /// Users that may log in only from the host itself.
+    pub loopback_users: Vec<String>,
+    /// SASL mechanisms that are offered, in this order.
+    pub auth_mechanisms: Vec<AuthMechanism>,
+    /// Who logs in by ANONYMOUS.
+    pub anonymous_login: Option<Login>,
+
+    /// When publishers are stopped for memory.
+    pub vm_memory_high_watermark: MemoryWatermark,
+    /// The memory that there is, if it is not to be asked of the system.
+    pub total_memory_available_override_value: Option<u64>,
+    /// When publishers are stopped for disk.
+    pub disk_free_limit: DiskFreeLimit,
+
+    /// What is logged.
+    pub log: Log,
+    /// The product's name that clients are told.
+    pub product_name: String,
+    /// The product's version that clients are told; None: the program's own.
+    pub product_version: Option<String>,
+    /// The cluster's name that clients are told; None: made from the host's name.
+    pub cluster_name: Option<String>,
+    /// What RabbitMQ phases out.
+    pub deprecated_features: DeprecatedFeatures,
+
+    /// Where and how messages are stored.
+    pub store: StoreOptions,
+    /// How long a stop may take.
+    pub shutdown_timeout: Duration,
+    /// Threads for connections; None: one for each processor.
+    pub worker_threads: Option<usize>,
+
+    pub(super) values: Values,
+}
+
+/// One TCP listener.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listener {
+    /// Its name in the configuration.
+    pub name: String,
+    /// Where it listens.
+    pub address: ListenAddress,
+}
+
+/// Options of client sockets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TcpOptions {
+    /// Connections that may wait to be accepted.
+    pub backlog: u32,
+    /// TCP_NODELAY.
+    pub nodelay: bool,
+    /// SO_KEEPALIVE.
+    pub keepalive: bool,
+    /// SO_SNDBUF, if set.
+    pub sndbuf: Option<u32>,
+    /// SO_RCVBUF, if set.
+    pub recbuf: Option<u32>,
+    /// SO_LINGER, if on.
+    pub linger: Option<Duration>,
+}
+
+/// The user, vhost and permission that the first start creates.
+#[derive(Clone, PartialEq, Eq)]
+pub struct DefaultUser {
+    /// The user's name.
+    pub name: UserName,
+    /// Its password, in plain.
+    pub password: String,
+    /// Its roles.
+    pub tags: Tags,
+    /// The vhost.
+    pub vhost: VhostName,
+    /// What the user may do in it.
+    pub permission: Permission,
+}
+
+/// A name and a password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Login {
+    /// The user's name.
+    pub name: UserName,
+    /// Its password, in plain.
+    pub password: String,
+}
+
+/// How a client may log in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AuthMechanism {
+    /// Name and password.
+    Plain,
+    /// Name and password in a field table.
+    Amqplain,
+    /// As a configured user.
+    Anonymous,
+}
+
+impl AuthMechanism {
+    /// The mechanism of this name, in capital letters.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<AuthMechanism> {
+        [AuthMechanism::Plain, AuthMechanism::Amqplain, AuthMechanism::Anonymous].into_iter().find(|m| m.name() == name)
+    }
+
+    /// The name that clients see.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            AuthMechanism::Plain => "PLAIN",
+            AuthMechanism::Amqplain => "AMQPLAIN",
+            AuthMechanism::Anonymous => "ANONYMOUS",
+        }
+    }
+}
+
+/// When publishers are stopped for memory.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum MemoryWatermark {
+    /// At this fraction of what there is.
+    Relative(f64),
+    /// At so many bytes.
+    Absolute(u64),
+}
+
+/// When publishers are stopped for disk.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum DiskFreeLimit {
+    /// With so many bytes left.
+    Absolute(u64),
+    /// With so many times the memory left.
+    MemoryRelative(f64),
+}
+
+/// What is logged, to stderr.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Log {
+    /// The least severe level that is logged; `None` is nothing at all.
+    pub level: LogLevel,
+    /// The shape of a line.
+    pub formatter: LogFormatter,
+}
+
+/// RabbitMQ's log levels, from the least severe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LogLevel {
+    /// For who looks for an error.
+    Debug,
+    /// What happens.
+    Info,
+    /// What happens seldom.
+    Notice,
+    /// What may go wrong.
+    Warning,
+    /// What went wrong.
+    Error,
+    /// A part is out of service.
+    Critical,
+    /// Someone must act.
+    Alert,
+    /// The broker is out of service.
+    Emergency,
+    /// No event has this level.
+    None,
+}
+
+/// The shape of a log line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LogFormatter {
+    /// Text.
+    Plaintext,
+    /// One JSON object.
+    Json,
+}
+
+/// Which of the features are permitted that RabbitMQ phases out.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DeprecatedFeatures(BTreeMap<String, bool>);
+
+impl DeprecatedFeatures {
+    /// Whether a feature is permitted, by RabbitMQ's name, such as `transient_nonexcl_queues` or `global_qos`.
+    /// Everything is that the configuration does not forbid.
+    #[must_use]
+    pub fn permits(&self, feature: &str) -> bool {
+        self.0.get(feature).copied().unwrap_or(true)
+    }
+}
+
+/// Where and how messages are stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoreOptions {
+    /// The directory of all data.
+    pub data_dir: String,
+    /// When a persistent message is confirmed.
+    pub confirm_after: ConfirmAfter,
+    /// Most bytes of journal that are kept.
+    pub journal_bound: u64,
+    /// Bytes of one journal file.
+    pub journal_file_len: u64,
+    /// Most bytes of messages in memory.
+    pub chunk_bound: u64,
+}
+
+/// When a persistent message is confirmed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ConfirmAfter {
+    /// When it is on the disk.
+    Fsync,
+    /// When the operating system has it.
+    Write,
+}
+
+/// Makes the configuration of checked values, or says why not.
+pub(super) fn build(mut values: Values) -> Result<(Config, Vec<Warning>), ConfigError> {
+    let mut warnings = values.judge();
+    warnings.extend(both_set(&values, "vm_memory_high_watermark.absolute", "vm_memory_high_watermark.relative"));
+    warnings.extend(both_set(&values, "disk_free_limit.absolute", "disk_free_limit.relative"));
+    check_journal(&mut values);
+    let values = values.accept()?;
+    Ok((read(values), warnings))
+}
+
+/// A warning if two keys are set of which the first goes before the second.
+fn both_set(values: &Values, first: &str, second: &str) -> Option<Warning> {
+    let origin = values.origin(second);
+    let is_set = |origin: &Origin| *origin != Origin::Default;
+    (is_set(&values.origin(first)) && is_set(&origin))
+        .then(|| Warning(Remark { origin, text: format!("'{second}' has no effect: '{first}' goes before it") }))
+}
+
+fn check_journal(values: &mut Values) {
+    let (bound, file_len) =
+        (values.required_size("warren.journal.bound"), values.required_size("warren.journal.file_size"));
+    if file_len.saturating_mul(JOURNAL_FILE_COUNT_MIN) <= bound {
+        return;
+    }
+    let origin = [values.origin("warren.journal.file_size"), values.origin("warren.journal.bound")];
+    let [of_file, of_bound] = origin;
+    let text = format!(
+        "'warren.journal.bound' ({}) must hold at least {JOURNAL_FILE_COUNT_MIN} files of 'warren.journal.file_size' ({})",
+        Size(bound),
+        Size(file_len)
+    );
+    values.refuse(if of_file == Origin::Default { of_bound } else { of_file }, text);
+}
+
+fn read(values: Values) -> Config {
+    let duration = |key| value::parse_duration(values.required(key)).expect("a duration, as the schema says");
+    let text = |key| values.text(key).map(str::to_owned);
+    let frame_len = |key| u32::try_from(values.required_size(key)).expect("the schema's range of frames fits 32 bits");
+    Config {
+        listeners: listeners(&values),
+        tcp_listen_options: tcp_options(&values),
+        handshake_timeout: duration("handshake_timeout"),
+        heartbeat: values.integer("heartbeat"),
+        frame_max: frame_len("frame_max"),
+        initial_frame_max: frame_len("initial_frame_max"),
+        channel_max: values.integer("channel_max"),
+        connection_max: values.unbounded("connection_max"),
+        consumer_max_per_channel: values.unbounded("consumer_max_per_channel"),
+        max_message_size: values.required_size("max_message_size"),
+        default_user: default_user(&values),
+        loopback_users: loopback_users(&values),
+        auth_mechanisms: auth_mechanisms(&values),
+        anonymous_login: anonymous_login(&values),
+        vm_memory_high_watermark: match values.size("vm_memory_high_watermark.absolute") {
+            Some(bytes) => MemoryWatermark::Absolute(bytes),
+            None => {
+                MemoryWatermark::Relative(values.float("vm_memory_high_watermark.relative").expect("it has a default"))
+            }
+        },
+        total_memory_available_override_value: values.size("total_memory_available_override_value"),
+        disk_free_limit: disk_free_limit(&values),
+        log: log(&values),
+        product_name: values.required("product.name").to_owned(),
+        product_version: text("product.version"),
+        cluster_name: text("cluster_name"),
+        deprecated_features: DeprecatedFeatures(
+            values
+                .family(&["deprecated_features", "permit"])
+                .map(|(name, is)| (name.to_owned(), is == "true"))
+                .collect(),
+        ),
+        store: StoreOptions {
+            data_dir: values.required("warren.data_dir").to_owned(),
+            confirm_after: match values.required("warren.confirm_after") {
+                "write" => ConfirmAfter::Write,
+                _ => ConfirmAfter::Fsync,
+            },
+            journal_bound: values.required_size("warren.journal.bound"),
+            journal_file_len: values.required_size("warren.journal.file_size"),
+            chunk_bound: values.required_size("warren.chunks.bound"),
+        },
+        shutdown_timeout: duration("warren.shutdown_timeout"),
+        worker_threads: Some(values.integer("warren.worker_threads")).filter(|&count| count > 0),
+        values,
+    }
+}
+
+fn listeners(values: &Values) -> Vec<Listener> {
+    if values.text("listeners.tcp") == Some("none") {
+        return Vec::new();
+    }
+    let parse = |(name, address): (&str, &str)| {
+        let address = value::parse_listener(address).expect("a listener, as the schema says");
+        Listener { name: name.to_owned(), address }
+    };
+    values.family(&["listeners", "tcp"]).map(parse).collect()
+}
+
+fn tcp_options(values: &Values) -> TcpOptions {
+    let buffer = |key| values.size(key).map(|len| u32::try_from(len).expect("the schema's range fits 32 bits"));
+    let linger = Duration::from_secs(values.integer::<u64>("tcp_listen_options.linger.timeout"));
+    TcpOptions {
+        backlog: values.integer("tcp_listen_options.backlog"),
+        nodelay: values.bool("tcp_listen_options.nodelay"),
+        keepalive: values.bool("tcp_listen_options.keepalive"),
+        sndbuf: buffer("tcp_listen_options.sndbuf"),
+        recbuf: buffer("tcp_listen_options.recbuf"),
+        linger: values.bool("tcp_listen_options.linger.on").then_some(linger),
+    }
+}
+
+fn default_user(values: &Values) -> DefaultUser {
+    let [configure, write, read] =
+        ["default_permissions.configure", "default_permissions.write", "default_permissions.read"]
+            .map(|key| values.required(key));
+    DefaultUser {
+        name: user_name(values, "default_user"),
+        password: values.required("default_pass").to_owned(),
+        tags: set_to_true(values, &["default_user_tags"]).collect(),
+        vhost: VhostName::parse(values.required("default_vhost").as_bytes()).expect("a name, as the schema says"),
+        permission: Permission::parse(configure, write, read).expect("patterns, as the schema says"),
+    }
+}
+
+fn user_name(values: &Values, key: &str) -> UserName {
+    UserName::parse(values.required(key).as_bytes()).expect("a name, as the schema says")
+}
+
+fn loopback_users(values: &Values) -> Vec<String> {
+    if values.text("loopback_users") == Some("none") {
+        return Vec::new();
+    }
+    set_to_true(values, &["loopback_users"]).map(str::to_owned).collect()
+}
+
+fn set_to_true<'a>(values: &'a Values, prefix: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
+    values.family(prefix).filter(|(_, is)| *is == "true").map(|(name, _)| name)
+}
+
+fn auth_mechanisms(values: &Values) -> Vec<AuthMechanism> {
+    let parse = |(_, name)| AuthMechanism::parse(name).expect("a mechanism, as the schema says");
+    values.family(&["auth_mechanisms"]).map(parse).collect()
+}
+
+fn anonymous_login(values: &Values) -> Option<Login> {
+    if values.required("anonymous_login_user") == "none" {
+        return None;
+    }
+    let password = values.required("anonymous_login_pass").to_owned();
+    Some(Login { name: user_name(values, "anonymous_login_user"), password })
+}
+
+/// The relative limit counts only where the absolute one is not set.
+fn disk_free_limit(values: &Values) -> DiskFreeLimit {
+    match values.float("disk_free_limit.relative") {
+        Some(factor) if values.origin("disk_free_limit.absolute") == Origin::Default => {
+            DiskFreeLimit::MemoryRelative(factor)
+        }
+        _ => DiskFreeLimit::Absolute(values.required_size("disk_free_limit.absolute")),
+    }
+}
+
+fn log(values: &Values) -> Log {
+    let level = |name: &str| LogLevel::parse(name).expect("a level, as the schema says");
+    let console = level(values.required("log.console.level"));
+    let least = values.text("log.default.level").map_or(console, |name| console.max(level(name)));
+    let formatter = match values.required("log.console.formatter") {
+        "json" => LogFormatter::Json,
+        _ => LogFormatter::Plaintext,
+    };
+    Log { level: if values.bool("log.console") { least } else { LogLevel::None }, formatter }
+}
+
+impl LogLevel {
+    /// All levels, from the least severe.
+    pub const ALL: [LogLevel; 9] = [
+        LogLevel::Debug,
+        LogLevel::Info,
+        LogLevel::Notice,
+        LogLevel::Warning,
+        LogLevel::Error,
+        LogLevel::Critical,
+        LogLevel::Alert,
+        LogLevel::Emergency,
+        LogLevel::None,
+    ];
+
+    /// The level of this name.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<LogLevel> {
+        LogLevel::ALL.into_iter().find(|level| level.name() == name)
+    }
+
+    /// RabbitMQ's name of the level.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            LogLevel::Debug => "debug",
+            LogLevel::Info => "info",
+            LogLevel::Notice => "notice",
+            LogLevel::Warning => "warning",
+            LogLevel::Error => "error",
+            LogLevel::Critical => "critical",
+            LogLevel::Alert => "alert",
+            LogLevel::Emergency => "emergency",
+            LogLevel::None => "none",
+        }
+    }
+}
+
+impl fmt::Debug for DefaultUser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let DefaultUser { name, tags, vhost, permission, .. } = self; // the password is not for logs
+        f.debug_struct("DefaultUser")
+            .field("name", name)
+            .field("tags", tags)
+            .field("vhost", vhost)
+            .field("permission", permission)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Login {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Login").field("name", &self.name).finish_non_exhaustive()
+    }
+}

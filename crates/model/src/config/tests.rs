@@ -1,0 +1,395 @@
+//! Files, environment and command line become one configuration, or one list of clear reasons why not.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::schema::State;
+use super::value::Type;
+use super::*;
+use crate::user::Access;
+
+fn source(text: &str) -> Source {
+    Source { name: "rabbitmq.conf".to_owned(), text: text.to_owned() }
+}
+
+fn parse(text: &str) -> Result<(Config, Vec<Warning>), ConfigError> {
+    Config::parse(&[source(text)], &[], &[])
+}
+
+/// The configuration of a text that calls for no warning.
+#[track_caller]
+fn config(text: &str) -> Config {
+    let (config, warnings) = parse(text).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(warnings, [], "{}", warnings[0]);
+    config
+}
+
+#[track_caller]
+fn check_error(text: &str, expected: &str) {
+    assert_eq!(parse(text).map(|_| ()).unwrap_err().to_string(), expected);
+}
+
+#[track_caller]
+fn check_warning(text: &str, expected: &str) {
+    let (_, warnings) = parse(text).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(warnings.iter().map(Warning::to_string).collect::<Vec<_>>(), [expected]);
+}
+
+fn addresses(config: &Config) -> Vec<String> {
+    config.listeners.iter().map(|l| format!("{} {}", l.name, l.address)).collect()
+}
+
+#[test]
+fn without_any_file_the_defaults_are_rabbitmqs() {
+    let config = Config::default();
+    assert_eq!(addresses(&config), ["default 5672"]);
+    assert_eq!(config.handshake_timeout, Duration::from_secs(10));
+    assert_eq!((config.heartbeat, config.channel_max), (60, 2047));
+    assert_eq!((config.frame_max, config.initial_frame_max), (131_072, 8192));
+    assert_eq!((config.connection_max, config.consumer_max_per_channel), (None, None));
+    assert_eq!(config.max_message_size, 16 << 20);
+    assert_eq!(config.default_user.name.as_str(), "guest");
+    assert_eq!(config.default_user.password, "guest");
+    assert_eq!(config.default_user.vhost.as_str(), "/");
+    assert_eq!(config.default_user.tags.iter().collect::<Vec<_>>(), ["administrator"]);
+    assert!(config.default_user.permission.allows(Access::Configure, "anything"));
+    assert_eq!(config.loopback_users, ["guest"]);
+    assert_eq!(config.auth_mechanisms.iter().map(|m| m.name()).collect::<Vec<_>>(), ["PLAIN", "AMQPLAIN", "ANONYMOUS"]);
+    assert_eq!(config.anonymous_login.as_ref().unwrap().name.as_str(), "guest");
+    assert_eq!(config.vm_memory_high_watermark, MemoryWatermark::Relative(0.6));
+    assert_eq!(config.total_memory_available_override_value, None);
+    assert_eq!(config.disk_free_limit, DiskFreeLimit::Absolute(50_000_000));
+    assert_eq!(config.log, Log { level: LogLevel::Info, formatter: LogFormatter::Plaintext });
+    assert_eq!((&*config.product_name, config.product_version.as_deref()), ("Warren", None));
+    assert_eq!(config.cluster_name, None);
+    assert_eq!((config.shutdown_timeout, config.worker_threads), (Duration::from_secs(10), None));
+    assert_eq!(
+        config.tcp_listen_options,
+        TcpOptions { backlog: 128, nodelay: true, keepalive: false, sndbuf: None, recbuf: None, linger: None }
+    );
+    assert_eq!(
+        config.store,
+        StoreOptions {
+            data_dir: "warren-data".to_owned(),
+            confirm_after: ConfirmAfter::Fsync,
+            journal_bound: 256 << 20,
+            journal_file_len: 32 << 20,
+            chunk_bound: 128 << 20,
+        }
+    );
+}
+
+#[test]
+fn named_listeners_replace_the_default_one() {
+    let config = config("listeners.tcp.local = 127.0.0.1:5673\nlisteners.tcp.all = 5674");
+    assert_eq!(addresses(&config), ["all 5674", "local 127.0.0.1:5673"]);
+}
+
+#[test]
+fn no_listener_beats_named_ones() {
+    assert_eq!(addresses(&config("listeners.tcp.default = 5672\nlisteners.tcp = none")), [""; 0]);
+}
+
+#[test]
+fn the_last_value_of_a_key_counts() {
+    let sources = [
+        source("heartbeat = 10\nheartbeat = 20\nframe_max = 8192"),
+        Source { name: "conf.d/20-site.conf".to_owned(), text: "heartbeat = 30".to_owned() },
+    ];
+    let (config, _) = Config::parse(&sources, &[], &[]).unwrap();
+    assert_eq!((config.heartbeat, config.frame_max), (30, 8192));
+    let (config, _) = Config::parse(&sources, &[], &["heartbeat = 40".to_owned()]).unwrap();
+    assert_eq!(config.heartbeat, 40);
+}
+
+#[test]
+fn the_environment_beats_files_and_set_beats_the_environment() {
+    let file = [source("default_user = file\ndefault_vhost = file")];
+    let env =
+        |pairs: &[(&str, &str)]| pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect::<Vec<_>>();
+    let variables = env(&[
+        ("PATH", "/bin"),
+        ("RABBITMQ_DEFAULT_USER", "env"),
+        ("RABBITMQ_DEFAULT_PASS", "s#cret"),
+        ("RABBITMQ_DEFAULT_VHOST", ""),
+    ]);
+    let (config, _) = Config::parse(&file, &variables, &[]).unwrap();
+    let DefaultUser { name, password, vhost, .. } = &config.default_user;
+    assert_eq!((name.as_str(), &**password, vhost.as_str()), ("env", "s#cret", "file"));
+    let (config, _) = Config::parse(&file, &variables, &["default_user=set=it".to_owned()]).unwrap();
+    assert_eq!(config.default_user.name.as_str(), "set=it");
+}
+
+#[test]
+fn older_and_newer_names_of_a_key_are_one() {
+    assert_eq!(config("channel_max = 5\nmax_channels_per_connection = 6").channel_max, 6);
+    assert_eq!(config("max_connections = 7").connection_max, Some(7));
+}
+
+#[test]
+fn loopback_users_are_those_set_to_true() {
+    assert_eq!(config("loopback_users.guest = false").loopback_users, [""; 0]);
+    assert_eq!(config("loopback_users = none").loopback_users, [""; 0]);
+    assert_eq!(config("loopback_users.ann = true\nloopback_users.j\\.doe = true").loopback_users, ["ann", "j.doe"]);
+}
+
+#[test]
+fn the_first_user_is_configurable() {
+    let config = config(
+        "default_user = ann\ndefault_pass = 'a # b'\ndefault_vhost = v\ndefault_permissions.configure = ''\n\
+         default_user_tags.monitoring = true\ndefault_user_tags.management = false",
+    );
+    let DefaultUser { name, password, tags, vhost, permission } = config.default_user;
+    assert_eq!((name.as_str(), &*password, vhost.as_str()), ("ann", "a # b", "v"));
+    assert_eq!(tags.iter().collect::<Vec<_>>(), ["monitoring"]);
+    assert!(!permission.allows(Access::Configure, "q") && permission.allows(Access::Read, "q"));
+}
+
+#[test]
+fn mechanisms_are_offered_in_the_order_of_their_names() {
+    let mechanisms = config("auth_mechanisms.2 = PLAIN\nauth_mechanisms.1 = AMQPLAIN").auth_mechanisms;
+    assert_eq!(mechanisms, [AuthMechanism::Amqplain, AuthMechanism::Plain]);
+    assert_eq!(config("anonymous_login_user = none").anonymous_login, None);
+}
+
+#[test]
+fn the_absolute_limit_goes_before_the_relative_one() {
+    assert_eq!(
+        config("vm_memory_high_watermark.absolute = 1GiB").vm_memory_high_watermark,
+        MemoryWatermark::Absolute(1 << 30)
+    );
+    assert_eq!(
+        config("vm_memory_high_watermark.relative = 0.8").vm_memory_high_watermark,
+        MemoryWatermark::Relative(0.8)
+    );
+    assert_eq!(config("disk_free_limit.relative = 1.5").disk_free_limit, DiskFreeLimit::MemoryRelative(1.5));
+    assert_eq!(config("disk_free_limit.absolute = 2GB").disk_free_limit, DiskFreeLimit::Absolute(2_000_000_000));
+    check_warning(
+        "vm_memory_high_watermark.absolute = 1GiB\nvm_memory_high_watermark.relative = 0.8",
+        "rabbitmq.conf:2: 'vm_memory_high_watermark.relative' has no effect: \
+         'vm_memory_high_watermark.absolute' goes before it",
+    );
+    let (config, _) = parse("disk_free_limit.absolute = 1GB\ndisk_free_limit.relative = 1.5").unwrap();
+    assert_eq!(config.disk_free_limit, DiskFreeLimit::Absolute(1_000_000_000));
+}
+
+#[test]
+fn the_more_severe_level_is_logged() {
+    assert_eq!(config("log.console.level = debug").log.level, LogLevel::Debug);
+    assert_eq!(config("log.console.level = debug\nlog.default.level = error").log.level, LogLevel::Error);
+    assert_eq!(config("log.console = false").log.level, LogLevel::None);
+    assert_eq!(config("log.console.formatter = json").log.formatter, LogFormatter::Json);
+}
+
+#[test]
+fn deprecated_features_are_permitted_unless_forbidden() {
+    let features = config("deprecated_features.permit.global_qos = false").deprecated_features;
+    assert!(!features.permits("global_qos"));
+    assert!(features.permits("transient_nonexcl_queues"));
+}
+
+#[test]
+fn socket_options_are_read() {
+    let options = config(
+        "tcp_listen_options.backlog = 4096\ntcp_listen_options.nodelay = false\ntcp_listen_options.keepalive = true\n\
+         tcp_listen_options.sndbuf = 196608\ntcp_listen_options.recbuf = 192KiB\n\
+         tcp_listen_options.linger.on = true\ntcp_listen_options.linger.timeout = 3",
+    )
+    .tcp_listen_options;
+    assert_eq!(
+        options,
+        TcpOptions {
+            backlog: 4096,
+            nodelay: false,
+            keepalive: true,
+            sndbuf: Some(196_608),
+            recbuf: Some(196_608),
+            linger: Some(Duration::from_secs(3)),
+        }
+    );
+}
+
+#[test]
+fn an_unknown_key_names_its_place_and_the_closest_one() {
+    check_error(
+        "# comment\nlistener.tcp.default = 5672",
+        "rabbitmq.conf:2: unknown key 'listener.tcp.default'; the closest known key is 'listeners.tcp.default'",
+    );
+    let error = Config::parse(&[], &[], &["hearbeat=5".to_owned()]).map(|_| ()).unwrap_err();
+    assert_eq!(error.to_string(), "--set: unknown key 'hearbeat'; the closest known key is 'heartbeat'");
+}
+
+#[test]
+fn a_wrong_value_names_what_it_must_be() {
+    check_error("heartbeat = often", "rabbitmq.conf:1: 'heartbeat' must be an integer from 0 to 65535, not 'often'");
+    check_error(
+        "listeners.tcp.default = host:5672",
+        "rabbitmq.conf:1: 'listeners.tcp.default' must be a port, or address:port, not 'host:5672'",
+    );
+    check_error(
+        "max_message_size = 1GiB",
+        "rabbitmq.conf:1: 'max_message_size' must be a size such as 50MB or 1GiB, from 1 to 512MiB, not '1GiB'",
+    );
+    check_error(
+        "default_permissions.read = (?!x)",
+        "rabbitmq.conf:1: 'default_permissions.read' must be a regular expression without look-around, not '(?!x)'",
+    );
+    check_error(
+        "warren.confirm_after = never",
+        "rabbitmq.conf:1: 'warren.confirm_after' must be one of fsync, write, not 'never'",
+    );
+}
+
+#[test]
+fn all_reasons_are_given_at_once() {
+    check_error(
+        "heartbeat = x\nproxy_protocol = true\nlog.consol = 1",
+        "rabbitmq.conf:1: 'heartbeat' must be an integer from 0 to 65535, not 'x'\n\
+         rabbitmq.conf:2: 'proxy_protocol' cannot be honoured: \
+         the PROXY protocol is not built yet, so clients behind a proxy could not connect\n\
+         rabbitmq.conf:3: unknown key 'log.consol'; the closest known key is 'log.console'",
+    );
+}
+
+#[test]
+fn a_line_that_is_no_setting_is_an_error() {
+    check_error("[{rabbit, []}].", "rabbitmq.conf:1: expected 'key = value'");
+    let error = Config::parse(&[], &[], &["heartbeat".to_owned()]).map(|_| ()).unwrap_err();
+    assert_eq!(error.to_string(), "--set: expected 'KEY=VALUE', not 'heartbeat'");
+}
+
+#[test]
+fn what_would_be_less_safe_than_written_stops_the_start() {
+    check_error(
+        "listeners.ssl.default = 5671",
+        "rabbitmq.conf:1: 'listeners.ssl.default' cannot be honoured: \
+         TLS is not built yet; remove the key, or put a TLS proxy in front",
+    );
+    check_error(
+        "ssl_options.verify = verify_peer",
+        "rabbitmq.conf:1: 'ssl_options.verify' cannot be honoured: \
+         TLS is not built yet; remove the key, or put a TLS proxy in front",
+    );
+    check_error(
+        "auth_backends.1 = ldap",
+        "rabbitmq.conf:1: 'auth_backends.1' cannot be honoured: only the internal user database is built yet",
+    );
+    check_error(
+        "load_definitions = /etc/rabbitmq/definitions.json",
+        "rabbitmq.conf:1: 'load_definitions' cannot be honoured: \
+         definitions are not imported yet, so vhosts, users and permissions would be missing",
+    );
+    check_error(
+        "default_pass = encrypted:abc",
+        "rabbitmq.conf:1: 'default_pass' is encrypted, which is not supported; write it in plain",
+    );
+}
+
+#[test]
+fn what_happens_anyway_is_accepted_in_silence() {
+    config(
+        "auth_backends.1 = internal\nlisteners.ssl = none\nproxy_protocol = false\nlog.file = false\ndefault_queue_type = classic",
+    );
+}
+
+#[test]
+fn what_does_nothing_is_warned_of() {
+    check_warning("delegate_count = 16", "rabbitmq.conf:1: 'delegate_count' has no effect: there is one node");
+    check_warning(
+        "management.tcp.port = 15672",
+        "rabbitmq.conf:1: 'management.tcp.port' is not built yet and has no effect: there is no management API",
+    );
+    check_warning(
+        "consumer_timeout = 3600000",
+        "rabbitmq.conf:1: 'consumer_timeout' is not built yet and has no effect: \
+         acknowledgements are waited for without limit",
+    );
+}
+
+#[test]
+fn warnings_come_in_the_order_of_the_files() {
+    let (_, warnings) = parse("raft.wal_max_size_bytes = 1\ndelegate_count = 1\ncollect_statistics = fine").unwrap();
+    let places: Vec<_> = warnings.iter().map(|w| w.to_string()[..15].to_owned()).collect();
+    assert_eq!(places, ["rabbitmq.conf:1", "rabbitmq.conf:2", "rabbitmq.conf:3"]);
+}
+
+#[test]
+fn the_journal_must_hold_four_of_its_files() {
+    check_error(
+        "warren.journal.file_size = 128MiB",
+        "rabbitmq.conf:1: 'warren.journal.bound' (256MiB) must hold at least 4 files of 'warren.journal.file_size' (128MiB)",
+    );
+    check_error(
+        "\nwarren.journal.bound = 64MiB",
+        "rabbitmq.conf:2: 'warren.journal.bound' (64MiB) must hold at least 4 files of 'warren.journal.file_size' (32MiB)",
+    );
+    assert_eq!(config("warren.journal.bound = 128MiB").store.journal_bound, 128 << 20);
+}
+
+#[test]
+fn passwords_are_shown_nowhere() {
+    let (config, _) = Config::parse(&[source("default_pass = topsecret")], &[], &[]).unwrap();
+    assert!(!format!("{config:?} {:?}", source("default_pass = topsecret")).contains("topsecret"));
+    assert!(config.effective().contains(&("default_pass".to_owned(), "[hidden]".to_owned())));
+    let error = Config::parse(&[], &[], &["default pass=topsecret".to_owned()]).map(|_| ()).unwrap_err();
+    assert_eq!(error.to_string(), "--set: expected 'KEY=VALUE', not 'default pass'");
+}
+
+#[test]
+fn what_is_in_force_is_listed() {
+    let (config, _) = parse("heartbeat = 5\nlisteners.tcp.x = 1234\ndelegate_count = 3").unwrap();
+    let effective = config.effective();
+    let value = |key: &str| effective.iter().find(|(k, _)| k == key).map(|(_, v)| &**v);
+    assert_eq!(value("heartbeat"), Some("5"));
+    assert_eq!(value("listeners.tcp.x"), Some("1234"));
+    assert_eq!(value("listeners.tcp.default"), None);
+    assert_eq!(value("loopback_users.guest"), Some("true"));
+    assert_eq!(value("frame_max"), Some("131072"));
+    assert_eq!(value("delegate_count"), None);
+    assert!(effective.is_sorted());
+}
+
+#[test]
+fn both_ends_of_every_range_fit() {
+    let is_literal = |row: &&schema::Key| !row.pattern.contains(['$', '*', '{']);
+    for row in schema::keys().filter(|row| row.state == State::Effective).filter(is_literal) {
+        let ends = match row.kind {
+            Type::Integer(first, last) => [first.to_string(), last.to_string()],
+            Type::Unbounded(first) => [first.to_string(), "infinity".to_owned()],
+            Type::Size(first, last) => [first.to_string(), last.to_string()],
+            Type::DurationMs(first, last) => [first.to_string(), last.to_string()],
+            Type::Float(first, last) => [first.to_string(), last.to_string()],
+            _ => continue,
+        };
+        for end in ends {
+            let parsed = parse(&format!("{} = {end}", row.pattern));
+            // Two keys must fit each other, too.
+            assert!(parsed.is_ok() || row.pattern.starts_with("warren.journal."), "{} = {end}", row.pattern);
+        }
+    }
+}
+
+#[test]
+fn a_file_of_rabbitmqs_documentation_is_understood() {
+    let (config, warnings) = parse(include_str!("testdata/typical.conf")).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(addresses(&config), ["local 127.0.0.1:5672", "local_v6 [::1]:5672"]);
+    assert_eq!(config.heartbeat, 30);
+    assert_eq!(config.vm_memory_high_watermark, MemoryWatermark::Relative(0.7));
+    assert_eq!(config.disk_free_limit, DiskFreeLimit::Absolute(2_000_000_000));
+    assert_eq!(warnings.len(), 9, "{warnings:#?}");
+}
+
+proptest! {
+    #[test]
+    fn any_text_becomes_a_configuration_or_an_error(text in "(([a-z_]{1,12}\\.){0,2}[a-z_$]{1,9} ?= ?[a-z0-9:.' #]{0,9}\n){0,6}") {
+        let _ = parse(&text);
+    }
+
+    #[test]
+    fn any_value_of_any_key_is_taken_or_refused(row in 0..schema::keys().count(), value in "[a-z0-9.:]{1,8}|[0-9]{1,20}[A-Za-z]{0,3}") {
+        let row = schema::keys().nth(row).unwrap();
+        let key = row.spellings()[0].replace(['$', '*'], "x");
+        let _ = Config::parse(&[], &[], &[format!("{key}={value}")]);
+    }
+}

@@ -1,1 +1,51 @@
-//! broker
+//! The broker: vhosts, shards, connections and channels. Turns what the state machines of `queue` and `routing` decide
+//! into work for the store and for sockets.
+//!
+//! ```text
+//!  connection ─ the socket's loop                      vhost ─ exchanges, bindings, queues by name
+//!    session ─ frames and methods, no I/O              shard ─ queues under locks
+//!      handshake, exchange_methods, queue_methods,       dispatch ─ a locked section's work: deliveries, records
+//!      publish, consume, settle, tx, reply_to            residents ─ the store's questions about queues
+//!    batch ─ one read's publishes and settlements      recovery ─ from the store to vhosts and queues
+//!    outbox ─ what others have for a connection        alarms ─ memory and disk
+//! ```
+//!
+//! Deliberately absent: configuration files, the HTTP API, rules of queues and of exchange types, and files.
+
+mod alarms;
+mod batch;
+mod broker;
+mod channel;
+mod channels;
+mod chunks;
+mod connection;
+mod connections;
+mod consume;
+mod deliver;
+mod dispatch;
+mod exchange_methods;
+mod gate;
+mod handshake;
+mod limits;
+mod links;
+mod message;
+mod options;
+mod outbox;
+mod permissions;
+mod publish;
+mod queue_handle;
+mod queue_ids;
+mod queue_methods;
+mod recovery;
+mod refusal;
+mod reply_to;
+mod residents;
+mod session;
+mod settle;
+mod shard;
+mod tx;
+mod users;
+mod vhost;
+
+pub use broker::{Broker, QueueCounts, StartError};
+pub use options::Options;

@@ -1,2 +1,61 @@
-//! warren
-fn main() {}
+//! `warren`: the one binary. The command line, and what puts the crates together.
+//!
+//! Exit status: 0 done, 1 failed, 2 bad usage.
+
+#![allow(clippy::print_stdout, reason = "a command line talks")]
+
+mod banner;
+mod config_files;
+mod logging;
+mod machine;
+mod serve;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// A RabbitMQ-compatible message broker.
+#[derive(Debug, Parser)]
+#[command(name = "warren", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the broker.
+    Serve(ServeArgs),
+}
+
+/// Options of `warren serve`.
+#[derive(Debug, clap::Args)]
+struct ServeArgs {
+    /// Configuration file in rabbitmq.conf's format; files in a directory conf.d beside it are read after it.
+    #[arg(long, value_name = "FILE", env = "RABBITMQ_CONFIG_FILE")]
+    config: Option<PathBuf>,
+    /// Where the broker keeps its data.
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// Set a configuration key; goes before the file. May be given more than once.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    sets: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match cli.command {
+        Command::Serve(args) => serve::serve(&args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("warren: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Memory and disk alarms: when they are on, connections that publish are not read from.
+//!
+//! RabbitMQ's way: a connection is stopped when it publishes while an alarm is on, never before; it is told so once
+//! (`connection.blocked`, if it asked for that), and once more when all alarms are over. Consumers go on.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use amqp::frame::put_method;
+use amqp::method::connection;
+
+use crate::options::Options;
+use crate::session::{Phase, Session};
+
+/// Which alarms are on.
+#[derive(Debug, Default)]
+pub(crate) struct Alarms {
+    is_on: AtomicBool,
+    memory: AtomicBool,
+    disk: AtomicBool,
+}
+
+impl Alarms {
+    #[inline]
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_on.load(Ordering::Relaxed)
+    }
+
+    /// What a blocked client is told.
+    pub(crate) fn reason(&self) -> String {
+        let memory = self.memory.load(Ordering::Relaxed).then_some("memory");
+        let disk = self.disk.load(Ordering::Relaxed).then_some("disk");
+        let low: Vec<_> = memory.into_iter().chain(disk).collect();
+        format!("low on {}", low.join(" & "))
+    }
+
+    /// Looks at memory and disk. True when an alarm has begun or ended.
+    pub(crate) fn look(&self, options: &Options, data_dir: &Path, is_reserve_in_use: bool) -> bool {
+        let used_len = resident_len().unwrap_or(0);
+        let free_len = free_len(data_dir).unwrap_or(u64::MAX);
+        let is_memory_low = used_len > options.memory_limit_len;
+        let is_disk_low = is_reserve_in_use || free_len < options.disk_free_limit_len;
+        let memory_changed = self.memory.swap(is_memory_low, Ordering::Relaxed) != is_memory_low;
+        let disk_changed = self.disk.swap(is_disk_low, Ordering::Relaxed) != is_disk_low;
+        self.is_on.store(is_memory_low || is_disk_low, Ordering::Relaxed);
+        if memory_changed {
+            let limit_len = options.memory_limit_len;
+            tracing::warn!(used_len, limit_len, is_on = is_memory_low, "memory alarm changed");
+        }
+        if disk_changed {
+            let limit_len = options.disk_free_limit_len;
+            tracing::warn!(free_len, limit_len, is_on = is_disk_low, is_reserve_in_use, "disk alarm changed");
+        }
+        memory_changed || disk_changed
+    }
+}
+
+/// Resident memory of this process, in bytes.
+fn resident_len() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * rustix::param::page_size() as u64)
+}
+
+/// Free disk for an ordinary user at `path`, in bytes.
+fn free_len(path: &Path) -> Option<u64> {
+    let stat = rustix::fs::statvfs(path).ok()?;
+    Some(stat.f_bavail * stat.f_frsize)
+}
+
+impl Session {
+    /// Stops receiving until all alarms are over.
+    pub(crate) fn block(&mut self) {
+        if self.is_blocked || !matches!(self.phase, Phase::Running) {
+            return;
+        }
+        self.is_blocked = true;
+        if self.login().capabilities.connection_blocked {
+            let reason = self.broker.alarms.reason();
+            put_method(&mut self.out, 0, &connection::Blocked { reason: reason.as_bytes() });
+        }
+    }
+
+    pub(crate) fn alarms_changed(&mut self) {
+        if !self.is_blocked || self.broker.alarms.is_on() {
+            return;
+        }
+        self.is_blocked = false;
+        if self.login().capabilities.connection_blocked {
+            put_method(&mut self.out, 0, &connection::Unblocked);
+        }
+    }
+}

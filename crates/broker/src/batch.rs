@@ -1,0 +1,179 @@
+//! What one read of a connection brought, taken to the queues together: publishes and settlements.
+//!
+//! The shards concerned are locked once, in order; the state machines run; everything that lasts is appended to the
+//! journal as one batch, so it is durable as a whole or not at all.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use model::ids::{JournalPosition, QueueId, QueueSeq};
+use store::Content;
+
+use crate::broker::Broker;
+use crate::dispatch::Work;
+use crate::message::Held;
+use crate::queue_handle::{QueueHandle, Targets};
+
+/// A message that is ready to go to its queues.
+#[derive(Debug)]
+pub(crate) struct Publish {
+    pub(crate) content: Content,
+    pub(crate) body_len: u32,
+    pub(crate) is_persistent: bool,
+    /// Index into [`Batch::targets`].
+    pub(crate) targets: u32,
+    pub(crate) channel: u16,
+    /// The publish's number on a channel in confirm mode, else 0.
+    pub(crate) confirm_seq: u64,
+}
+
+/// Deliveries of one queue that a client settled.
+#[derive(Debug)]
+pub(crate) struct Settlement {
+    pub(crate) queue: Arc<QueueHandle>,
+    /// The end of its seqs in [`Batch::seqs`]; they start where the one before ends.
+    pub(crate) end: usize,
+}
+
+/// The gathered work of a connection.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    pub(crate) publishes: Vec<Publish>,
+    pub(crate) targets: Vec<Arc<Targets>>,
+    pub(crate) settlements: Vec<Settlement>,
+    pub(crate) seqs: Vec<QueueSeq>,
+    shards: u64,
+}
+
+thread_local! {
+    static WORK: RefCell<Scratch> = RefCell::default();
+}
+
+#[derive(Default)]
+struct Scratch {
+    work: Work,
+    refs: Vec<(QueueId, QueueSeq)>,
+    touched: Vec<Arc<QueueHandle>>,
+}
+
+impl Batch {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.publishes.is_empty() && self.settlements.is_empty()
+    }
+
+    /// Adds a message for `targets`.
+    #[inline]
+    pub(crate) fn publish(&mut self, targets: &Arc<Targets>, make: impl FnOnce(u32) -> Publish) {
+        if !self.targets.last().is_some_and(|last| Arc::ptr_eq(last, targets)) {
+            self.targets.push(targets.clone());
+            self.shards |= targets.shards;
+        }
+        let publish = make(self.targets.len() as u32 - 1);
+        self.publishes.push(publish);
+    }
+
+    /// Adds a settled delivery.
+    pub(crate) fn settle(&mut self, queue: &Arc<QueueHandle>, seq: QueueSeq) {
+        self.seqs.push(seq);
+        let end = self.seqs.len();
+        match self.settlements.last_mut() {
+            Some(last) if last.queue.id() == queue.id() => last.end = end,
+            _ => {
+                self.shards |= queue.shard_bit();
+                self.settlements.push(Settlement { queue: queue.clone(), end });
+            }
+        }
+    }
+
+    /// Brings everything to its queues. Calls `done` for each publish with where it is durable, if it has to be.
+    /// Gives the position where all of it is durable, settlements too.
+    pub(crate) fn apply(
+        &mut self,
+        broker: &Broker,
+        mut done: impl FnMut(&Publish, Option<JournalPosition>),
+    ) -> Option<JournalPosition> {
+        if self.is_empty() {
+            return None;
+        }
+        let position = WORK.with_borrow_mut(|scratch| {
+            let Scratch { work, refs, touched } = scratch;
+            let position = broker.shards.with_many(self.shards, |locked| {
+                let mut start = 0;
+                for settlement in &self.settlements {
+                    let seqs = &self.seqs[start..settlement.end];
+                    start = settlement.end;
+                    let Some(cell) = locked.get(&settlement.queue) else { continue };
+                    let from = work.settled.len();
+                    cell.queue.settle(seqs, &mut work.settled);
+                    cell.handle.counters.acked.add((work.settled.len() - from) as u64);
+                    work.settle(cell.handle.id(), from);
+                    if cell.touch() {
+                        touched.push(cell.handle.clone());
+                    }
+                }
+                for publish in &mut self.publishes {
+                    refs.clear();
+                    for queue in &self.targets[publish.targets as usize].queues {
+                        let Some(cell) = locked.get(queue) else { continue };
+                        let is_journalled = publish.is_persistent && queue.is_journalled();
+                        let held = Held::new(publish.content.clone(), publish.body_len, is_journalled);
+                        let seq = cell.queue.publish(held);
+                        cell.handle.counters.published.add(1);
+                        if is_journalled {
+                            refs.push((queue.id(), seq));
+                        }
+                        if cell.touch() {
+                            touched.push(cell.handle.clone());
+                        }
+                    }
+                    // From here on: whether its confirm waits for the disk.
+                    publish.is_persistent = !refs.is_empty();
+                    if publish.is_persistent {
+                        work.records.publish(&publish.content, refs);
+                    }
+                }
+                for queue in &*touched {
+                    let cell = locked.get(queue).expect("a touched queue is there while its shard is locked");
+                    cell.is_touched = false;
+                    work.dispatch(cell, broker);
+                }
+                work.commit(broker)
+            });
+            touched.clear();
+            work.finish(broker);
+            position
+        });
+        for publish in &self.publishes {
+            done(publish, if publish.is_persistent { position } else { None });
+        }
+        self.publishes.clear();
+        self.targets.clear();
+        self.settlements.clear();
+        self.seqs.clear();
+        self.shards = 0;
+        position
+    }
+
+    /// Gives memory back that a burst needed.
+    pub(crate) fn shrink(&mut self) {
+        if self.is_empty() && self.publishes.capacity() + self.seqs.capacity() > 0 {
+            *self = Self::default();
+        }
+    }
+}
+
+/// Runs `act` with this thread's scratch work on one queue and finishes it. `None` when the queue is gone.
+pub(crate) fn with_queue<T>(
+    broker: &Broker,
+    queue: &QueueHandle,
+    act: impl FnOnce(&mut crate::shard::Cell, &mut Work) -> T,
+) -> Option<(T, Option<JournalPosition>)> {
+    WORK.with_borrow_mut(|Scratch { work, .. }| {
+        let result = broker.shards.with_queue(queue, |cell| {
+            let result = act(cell, work);
+            (result, work.commit(broker))
+        });
+        work.finish(broker);
+        result
+    })
+}

@@ -1,0 +1,253 @@
+//! The broker as a whole: what all connections share, how it starts and how it stops.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use amqp::table::TableBuf;
+use model::definition::Definition;
+use model::ids::JournalPosition;
+use net::Stream;
+use parking_lot::Mutex;
+use routing::HashSeed;
+use store::{RecordBatch, Recovered, Store};
+use telemetry::Counter;
+
+use crate::alarms::Alarms;
+use crate::batch;
+use crate::chunks::Chunks;
+use crate::connection;
+use crate::connections::Connections;
+use crate::handshake::server_properties;
+use crate::limits::{ALARM_INTERVAL, WATERMARK_INTERVAL};
+use crate::options::Options;
+use crate::outbox::News;
+use crate::queue_handle::QueueHandle;
+use crate::queue_ids::QueueIds;
+use crate::recovery;
+use crate::reply_to::Replies;
+use crate::residents::BrokerResidents;
+use crate::session::Session;
+use crate::shard::{Shards, Watermark};
+use crate::users::Users;
+use crate::vhost::{DeleteConditions, Vhosts};
+
+/// A broker.
+pub struct Broker {
+    pub(crate) options: Options,
+    pub(crate) store: Arc<Store>,
+    pub(crate) shards: Shards,
+    pub(crate) vhosts: Vhosts,
+    pub(crate) users: Users,
+    pub(crate) replies: Replies,
+    pub(crate) connections: Connections,
+    pub(crate) counters: NodeCounters,
+    pub(crate) chunks: Chunks,
+    pub(crate) alarms: Alarms,
+    pub(crate) queue_ids: QueueIds,
+    pub(crate) server_properties: TableBuf,
+    pub(crate) hash_seed: HashSeed,
+    /// Queues whose delivery watermark is open.
+    pub(crate) opened: Mutex<Vec<Arc<QueueHandle>>>,
+}
+
+/// What has happened on this node, as far as no queue and no connection counts it.
+#[derive(Debug, Default)]
+pub(crate) struct NodeCounters {
+    /// Confirms sent, a `multiple` one counting once.
+    pub(crate) confirmed: Counter,
+    /// Mandatory messages sent back.
+    pub(crate) returned_unroutable: Counter,
+    /// Messages that no queue wanted.
+    pub(crate) dropped_unroutable: Counter,
+    /// How often a connection had to wait for the store (`flow`).
+    pub(crate) flow_entered: Counter,
+    /// Connections accepted.
+    pub(crate) connections_opened: Counter,
+    /// Connections turned away because files had run out.
+    pub(crate) connections_refused: Counter,
+}
+
+/// Why a broker cannot start on what its store holds.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// A definition cannot be read: another version wrote it, or it is damaged in a way that checksums do not show.
+    #[error("cannot read the definition {key} in the data directory: {reason}")]
+    Definition {
+        /// The definition's key, as text where it is.
+        key: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The system has no random numbers.
+    #[error("cannot draw random numbers: {0}")]
+    Random(getrandom::Error),
+}
+
+impl fmt::Debug for Broker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Broker").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+impl Broker {
+    /// A broker over an opened store, with what was recovered from it. The store's threads run from here on.
+    pub fn start(options: Options, store: Arc<Store>, recovered: Recovered) -> Result<Arc<Self>, StartError> {
+        let mut seed = [0; 8];
+        getrandom::fill(&mut seed).map_err(StartError::Random)?;
+        let broker = Arc::new(Self {
+            server_properties: server_properties(&options),
+            options,
+            shards: Shards::new(),
+            vhosts: Vhosts::default(),
+            users: Users::default(),
+            replies: Replies::default(),
+            connections: Connections::default(),
+            counters: NodeCounters::default(),
+            chunks: Chunks::new(store.clone()),
+            alarms: Alarms::default(),
+            queue_ids: QueueIds::default(),
+            hash_seed: HashSeed::new(u64::from_ne_bytes(seed)),
+            opened: Mutex::default(),
+            store,
+        });
+        recovery::restore(&broker, recovered)?;
+        broker.store.start(Arc::new(BrokerResidents(Arc::downgrade(&broker))));
+        Ok(broker)
+    }
+
+    /// Serves one accepted connection until it ends.
+    pub async fn serve(self: Arc<Self>, stream: Stream) {
+        self.counters.connections_opened.add(1);
+        connection::serve(self, stream).await;
+    }
+
+    /// Counts a connection that could not be accepted.
+    pub fn count_refused_connection(&self) {
+        self.counters.connections_refused.add(1);
+    }
+
+    /// Looks after alarms and watermarks, for ever.
+    pub async fn keep_house(self: Arc<Self>, data_dir: std::path::PathBuf) {
+        let mut alarms = tokio::time::interval(ALARM_INTERVAL);
+        let mut watermarks = tokio::time::interval(WATERMARK_INTERVAL);
+        loop {
+            tokio::select! {
+                _ = alarms.tick() => self.watch_resources(&data_dir),
+                _ = watermarks.tick() => self.close_watermarks(false),
+            }
+        }
+    }
+
+    /// Stops: tells all clients, waits up to `patience` for them to go, and closes the store so that the next start finds
+    /// all as it was. Listeners have to be closed before.
+    pub async fn stop(&self, patience: Duration) -> Result<(), store::CloseError> {
+        self.connections
+            .tell_all(|| News::Close { reason: "broker forced connection closure with reason 'shutdown'".to_owned() });
+        let until = tokio::time::Instant::now() + patience;
+        while self.connections.count() > 0 && tokio::time::Instant::now() < until {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        self.close_watermarks(true);
+        self.store.close()
+    }
+
+    /// How many connections are open.
+    pub fn connection_count(&self) -> usize {
+        self.connections.count()
+    }
+
+    /// Sixteen random bytes.
+    pub(crate) fn random(&self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        // It worked at the start; a system that stops giving random numbers is beyond help, and zeros only make names clash.
+        let _ = getrandom::fill(&mut bytes);
+        bytes
+    }
+
+    /// Appends what there is, if there is anything.
+    pub(crate) fn append(&self, records: &mut RecordBatch) -> Option<JournalPosition> {
+        (!records.is_empty()).then(|| self.store.append(records))
+    }
+
+    pub(crate) fn put(&self, key: &[u8], value: &[u8]) {
+        let mut records = RecordBatch::new();
+        records.put(key, value);
+        self.store.append(&mut records);
+    }
+
+    pub(crate) fn put_definition(&self, definition: &Definition) {
+        self.put(&definition.key(), &definition.encode());
+    }
+
+    /// Deletes an auto-delete queue if its last consumer has gone.
+    pub(crate) fn delete_abandoned(&self, queue: &QueueHandle) {
+        if let Some(vhost) = self.vhosts.get(queue.definition.vhost.as_str()) {
+            let conditions = DeleteConditions { if_abandoned: true, ..DeleteConditions::default() };
+            vhost.delete_queue(self, queue, conditions);
+        }
+    }
+
+    /// Writes down how far queues were delivered that have rested since the last time, or all of them at the end.
+    ///
+    /// A queue with an open watermark has all its messages marked redelivered after a crash, so it is closed as soon as
+    /// its backlog rests.
+    fn close_watermarks(&self, is_last: bool) {
+        let opened = std::mem::take(&mut *self.opened.lock());
+        for handle in opened {
+            let is_closed = self.shards.with_queue(&handle, |cell| {
+                let mark = cell.queue.last_delivered();
+                let is_at_rest = std::mem::replace(&mut cell.delivered_then, mark) == mark;
+                let closes = is_last || (is_at_rest && cell.queue.ready_count() > 0);
+                if closes {
+                    // Under the lock: nothing may be delivered between the mark and its record.
+                    let mut records = RecordBatch::new();
+                    records.watermark(handle.id(), Some(mark));
+                    self.store.append(&mut records);
+                    cell.watermark = Watermark::Closed(mark);
+                }
+                closes
+            });
+            if is_closed == Some(false) {
+                self.opened.lock().push(handle);
+            }
+        }
+    }
+
+    fn watch_resources(&self, data_dir: &std::path::Path) {
+        if self.alarms.look(&self.options, data_dir, self.store.is_disk_full()) {
+            self.connections.tell_all(|| News::AlarmsChanged);
+        }
+    }
+}
+
+impl Session {
+    /// The connection has published: it is one of those that alarms stop.
+    #[inline]
+    pub(crate) fn note_published(&mut self) {
+        if self.broker.alarms.is_on() {
+            self.block();
+        }
+    }
+}
+
+/// The counts of a queue, for tests and listings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueCounts {
+    /// Messages that wait.
+    pub ready: u64,
+    /// Messages handed out and not settled.
+    pub unacked: u64,
+}
+
+impl Broker {
+    /// The counts of a queue, if it is there.
+    pub fn queue_counts(&self, vhost: &str, queue: &str) -> Option<QueueCounts> {
+        let handle = self.vhosts.get(vhost)?.queue(queue.as_bytes())?;
+        let counts = |cell: &mut crate::shard::Cell, _: &mut crate::dispatch::Work| QueueCounts {
+            ready: cell.queue.ready_count(),
+            unacked: cell.queue.unacked_count(),
+        };
+        batch::with_queue(self, &handle, counts).map(|(counts, _)| counts)
+    }
+}

@@ -1,0 +1,51 @@
+//! Each thread's chunk writers: where messages are copied to when they come in, without a lock.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use store::{ChunkWriter, Content, Kind, Store};
+
+/// The way to this thread's writers.
+pub(crate) struct Chunks {
+    store: Arc<Store>,
+    /// Tells brokers of one process apart.
+    broker: u64,
+}
+
+struct Writers {
+    broker: u64,
+    journalled: ChunkWriter,
+    transient: ChunkWriter,
+}
+
+thread_local! {
+    static WRITERS: RefCell<Option<Writers>> = const { RefCell::new(None) };
+}
+
+static NEXT_BROKER: AtomicU64 = AtomicU64::new(0);
+
+impl Chunks {
+    pub(crate) fn new(store: Arc<Store>) -> Self {
+        Self { store, broker: NEXT_BROKER.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    /// A content of `len` bytes, filled by `fill`.
+    #[inline]
+    pub(crate) fn write(&self, kind: Kind, len: usize, fill: impl FnOnce(&mut [u8])) -> Content {
+        WRITERS.with_borrow_mut(|writers| {
+            if writers.as_ref().is_none_or(|writers| writers.broker != self.broker) {
+                *writers = Some(Writers {
+                    broker: self.broker,
+                    journalled: self.store.chunk_writer(Kind::Journalled),
+                    transient: self.store.chunk_writer(Kind::Transient),
+                });
+            }
+            let writers = writers.as_mut().expect("made above");
+            match kind {
+                Kind::Journalled => writers.journalled.write(len, fill),
+                Kind::Transient => writers.transient.write(len, fill),
+            }
+        })
+    }
+}

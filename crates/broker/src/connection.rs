@@ -1,0 +1,230 @@
+//! A connection's task: moves bytes between its socket and its session, and watches the clock.
+//!
+//! One task does both directions. A turn reads once, lets the session work, and writes once; it ends when nothing is
+//! left to do, and after so many turns others get their chance. An idle connection keeps no buffers: reads go into a
+//! buffer of the thread, and only a frame that has not arrived in full is copied aside.
+
+use std::cell::RefCell;
+use std::future::{Future, poll_fn};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use amqp::frame::put_heartbeat;
+use net::Stream;
+use tokio::io::ReadBuf;
+use tokio::time::{Sleep, sleep_until};
+
+use crate::broker::Broker;
+use crate::limits::{OUTPUT_LEN, READ_LEN};
+use crate::session::{Phase, Session};
+
+/// Turns before other tasks of the thread are let in.
+const TURN_COUNT: usize = 16;
+
+thread_local! {
+    static READ_BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Serves a connection until it ends.
+pub(crate) async fn serve(broker: Arc<Broker>, stream: Stream) {
+    let peer = stream.peer_addr().unwrap_or_else(|_| SocketAddr::from(([0, 0, 0, 0], 0)));
+    let id = broker.connections.next_id();
+    let session = Session::new(broker.clone(), id, peer);
+    broker.connections.add(id, session.outbox.clone());
+    let mut connection = Box::pin(Connection::new(stream, session));
+    poll_fn(|cx| connection.as_mut().get_mut().poll(cx)).await;
+    connection.session.end();
+    broker.connections.remove(id);
+}
+
+struct Connection {
+    stream: Stream,
+    session: Session,
+    /// Received and not yet taken: a frame in part, or whole ones that the session does not want now.
+    rest: Vec<u8>,
+    written: usize,
+    /// The peer has said all it will.
+    is_at_end: bool,
+    timer: Pin<Box<Sleep>>,
+    opened_at: Instant,
+    last_received: Instant,
+    last_sent: Instant,
+}
+
+/// How a connection's task ends.
+struct Over;
+
+impl Connection {
+    fn new(stream: Stream, session: Session) -> Self {
+        let now = Instant::now();
+        let handshake_until = now + session.broker.options.handshake_timeout;
+        Self {
+            stream,
+            session,
+            rest: Vec::new(),
+            written: 0,
+            is_at_end: false,
+            timer: Box::pin(sleep_until(handshake_until.into())),
+            opened_at: now,
+            last_received: now,
+            last_sent: now,
+        }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        for _ in 0..TURN_COUNT {
+            match self.turn(cx) {
+                Ok(true) => {}
+                Ok(false) => {
+                    self.session.shrink();
+                    return Poll::Pending;
+                }
+                Err(Over) => return Poll::Ready(()),
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    /// One round of everything. True when something was done.
+    fn turn(&mut self, cx: &mut Context<'_>) -> Result<bool, Over> {
+        let has_ticked = self.watch_clock(cx)?;
+        let has_read = self.read(cx)?;
+        let has_attended = self.session.attend(cx.waker());
+        let has_written = self.write(cx)?;
+        Ok(has_ticked || has_read || has_attended || has_written)
+    }
+
+    fn read(&mut self, cx: &mut Context<'_>) -> Result<bool, Over> {
+        if !self.session.wants_input() {
+            return Ok(false);
+        }
+        if !self.rest.is_empty() {
+            // What an earlier pause left over comes first; a part of a frame stays where it is.
+            let consumed = self.session.receive(&self.rest, now_ms());
+            if consumed > 0 {
+                self.rest.drain(..consumed);
+                return Ok(true);
+            }
+        }
+        if self.is_at_end {
+            // Everything it sent has been done; nobody is left to answer more than what waits in the output.
+            self.session.phase = Phase::Closed;
+            return Ok(true);
+        }
+        READ_BUFFER.with_borrow_mut(|buffer| {
+            let kept_len = self.rest.len();
+            if buffer.len() < kept_len + READ_LEN {
+                buffer.resize(kept_len + READ_LEN, 0);
+            }
+            let mut read = ReadBuf::new(&mut buffer[kept_len..]);
+            match self.stream.poll_read(cx, &mut read) {
+                Poll::Pending => return Ok(false),
+                Poll::Ready(Err(_)) => return Err(Over),
+                Poll::Ready(Ok(())) => {}
+            }
+            let len = read.filled().len();
+            if len == 0 {
+                self.is_at_end = true;
+                return Ok(true);
+            }
+            self.last_received = Instant::now();
+            buffer[..kept_len].copy_from_slice(&self.rest);
+            let received = &buffer[..kept_len + len];
+            let consumed = self.session.receive(received, now_ms());
+            self.rest.clear();
+            self.rest.extend_from_slice(&received[consumed..]);
+            if self.rest.is_empty() && self.rest.capacity() > 0 {
+                self.rest = Vec::new();
+            }
+            if buffer.len() > 4 * READ_LEN {
+                *buffer = Vec::new();
+            }
+            Ok(true)
+        })
+    }
+
+    fn write(&mut self, cx: &mut Context<'_>) -> Result<bool, Over> {
+        let mut has_written = false;
+        while self.written < self.session.out.len() {
+            match self.stream.poll_write(cx, &self.session.out[self.written..]) {
+                Poll::Pending => break,
+                Poll::Ready(Ok(0) | Err(_)) => return Err(Over),
+                Poll::Ready(Ok(len)) => {
+                    self.written += len;
+                    has_written = true;
+                }
+            }
+        }
+        if has_written {
+            self.last_sent = Instant::now();
+        }
+        if self.written == self.session.out.len() {
+            self.session.out.clear();
+            self.written = 0;
+            if let Phase::Closed = self.session.phase {
+                let _ = self.stream.poll_shutdown(cx);
+                return Err(Over);
+            }
+        } else if self.written >= OUTPUT_LEN {
+            self.session.out.drain(..self.written);
+            self.written = 0;
+        }
+        Ok(has_written)
+    }
+
+    /// Handshake and closing deadlines, heartbeats both ways. True when the timer was set anew.
+    fn watch_clock(&mut self, cx: &mut Context<'_>) -> Result<bool, Over> {
+        if self.timer.as_mut().poll(cx).is_pending() {
+            return Ok(false);
+        }
+        let now = Instant::now();
+        let next = match &self.session.phase {
+            Phase::Closed => return Err(Over),
+            Phase::Handshake(_) => {
+                let until = self.opened_at + self.session.broker.options.handshake_timeout;
+                if now >= until {
+                    tracing::warn!(peer = %self.session.peer, "connection took too long to open and was closed");
+                    return Err(Over);
+                }
+                until
+            }
+            Phase::Closing { until } | Phase::Refused { until } => {
+                if now >= *until {
+                    return Err(Over);
+                }
+                *until
+            }
+            Phase::Running => self.beat(now)?,
+        };
+        self.timer.as_mut().reset(next.into());
+        Ok(true)
+    }
+
+    /// Sends a heartbeat if nothing was sent for half an interval, and ends the connection if nothing came for two
+    /// (AMQP 0-9-1, 4.2.7). Gives when to look again.
+    fn beat(&mut self, now: Instant) -> Result<Instant, Over> {
+        let interval = Duration::from_secs(self.session.login().heartbeat_s.into());
+        if interval.is_zero() {
+            return Ok(now + Duration::from_secs(3600));
+        }
+        if self.session.is_deaf() {
+            self.last_received = now;
+        }
+        if now - self.last_received >= 2 * interval {
+            tracing::warn!(peer = %self.session.peer, interval_s = interval.as_secs(), "no heartbeat came, connection was closed");
+            return Err(Over);
+        }
+        if now - self.last_sent >= interval / 2 && self.session.out.is_empty() {
+            put_heartbeat(&mut self.session.out);
+        }
+        Ok(now + interval / 4)
+    }
+}
+
+fn now_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}

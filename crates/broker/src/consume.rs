@@ -1,0 +1,358 @@
+//! basic.consume, cancel, get, qos; and what a channel's end gives back.
+
+use std::sync::Arc;
+
+use amqp::frame::put_method;
+use amqp::method::basic;
+use model::name::generate_consumer_tag;
+use model::user::Access;
+use queue::{ConsumeError, Consumer, Get, Message};
+
+use crate::batch;
+use crate::channel::{Channel, UnackedDelivery};
+use crate::gate::{ConsumerGate, window_cost};
+use crate::links::Link;
+use crate::message::Parts;
+use crate::outbox::Outgoing;
+use crate::permissions::Resource;
+use crate::queue_handle::QueueHandle;
+use crate::refusal::{self, Outcome};
+use crate::reply_to;
+use crate::session::{AwaitedGet, Session};
+
+impl Session {
+    /// basic.consume.
+    pub(crate) fn consume(&mut self, channel: &mut Channel, consume: &basic::Consume<'_>) -> Outcome<()> {
+        let tag: Box<[u8]> = if consume.consumer_tag.is_empty() {
+            generate_consumer_tag(self.broker.random()).into_bytes().into()
+        } else {
+            consume.consumer_tag.into()
+        };
+        let is_reply_tag = channel.reply_consumer.as_ref().is_some_and(|consumer| consumer.tag == tag);
+        if channel.consumers.contains_key(&tag) || is_reply_tag {
+            let tag = String::from_utf8_lossy(&tag);
+            return refusal::not_allowed(format!("attempt to reuse consumer tag '{tag}'"));
+        }
+        if consume.queue == reply_to::QUEUE.as_bytes() {
+            return self.consume_replies(channel, consume, tag);
+        }
+        if let Some(count_max) = self.broker.options.consumer_max_per_channel
+            && channel.consumers.len() >= count_max
+        {
+            return refusal::not_allowed(format!("reached maximum ({count_max}) of consumers per channel"));
+        }
+        let queue = self.queue_named(channel, consume.queue)?;
+        self.check_access(Access::Read, Resource::Queue, queue.name())?;
+        let arguments = match model::arguments::ConsumerArguments::parse(
+            consume.arguments,
+            queue.definition.arguments.queue_type(),
+            queue.definition.resource(),
+        ) {
+            Ok(arguments) => arguments,
+            Err(error) => return refusal::precondition_failed(error.to_string()),
+        };
+        let is_parked = crate::shard::Parked::default();
+        let number = self.links.insert(Link {
+            channel: channel.number,
+            queue: queue.clone(),
+            consumer: None,
+            tag: tag.clone(),
+            no_ack: consume.no_ack,
+            is_live: true,
+            unacked_count: 0,
+            is_parked: is_parked.clone(),
+        });
+        let consumer = Consumer {
+            no_ack: consume.no_ack,
+            exclusive: consume.exclusive,
+            priority: arguments.priority,
+            prefetch: if consume.no_ack { 0 } else { channel.prefetch },
+            gate: ConsumerGate {
+                outbox: self.outbox.clone(),
+                consumer: number,
+                channel_limit: (!consume.no_ack).then(|| channel.limit.clone()),
+                is_parked,
+            },
+        };
+        let broker = self.broker.clone();
+        // The link knows its consumer before the queue hands anything out: deliveries wait in the outbox meanwhile.
+        let result = batch::with_queue(&broker, &queue, |cell, work| {
+            let id = cell.queue.consume(consumer)?;
+            work.foresee_delivery(cell, &broker);
+            work.dispatch(cell, &broker);
+            Ok(id)
+        });
+        let id = match result {
+            Some((Ok(id), _)) => id,
+            Some((Err(ConsumeError::InExclusiveUse), _)) => {
+                self.forget_link(number);
+                return refusal::access_refused(format!("{} in exclusive use", queue.definition.resource()));
+            }
+            None => {
+                self.forget_link(number);
+                return refusal::not_found(format!("no {}", queue.definition.resource()));
+            }
+        };
+        self.links.get_mut(number).expect("inserted above").consumer = Some(id);
+        if !consume.no_wait {
+            put_method(&mut self.out, channel.number, &basic::ConsumeOk { consumer_tag: &tag });
+        }
+        channel.consumers.insert(tag, number);
+        Ok(())
+    }
+
+    fn forget_link(&mut self, number: u32) {
+        if let Some(link) = self.links.get_mut(number) {
+            link.is_live = false;
+        }
+        self.links.tidy(number);
+    }
+
+    fn consume_replies(&mut self, channel: &mut Channel, consume: &basic::Consume<'_>, tag: Box<[u8]>) -> Outcome<()> {
+        if !consume.no_ack {
+            return refusal::precondition_failed("reply consumer cannot acknowledge");
+        }
+        if channel.reply_consumer.is_some() {
+            return refusal::precondition_failed("reply consumer already set");
+        }
+        if !consume.no_wait {
+            put_method(&mut self.out, channel.number, &basic::ConsumeOk { consumer_tag: &tag });
+        }
+        let token = self.broker.random();
+        let vhost = self.vhost().name().clone();
+        channel.reply_consumer =
+            Some(self.broker.replies.register(token, vhost, self.outbox.clone(), channel.number, tag));
+        Ok(())
+    }
+
+    /// basic.cancel. Cancelling what is not there is answered like anything else.
+    pub(crate) fn cancel(&mut self, channel: &mut Channel, cancel: &basic::Cancel<'_>) -> Outcome<()> {
+        if channel.reply_consumer.as_ref().is_some_and(|consumer| *consumer.tag == *cancel.consumer_tag) {
+            self.end_reply_consumer(channel);
+        } else if let Some(number) = channel.consumers.remove(cancel.consumer_tag) {
+            self.end_consumer(channel, number, true);
+        }
+        if !cancel.no_wait {
+            put_method(&mut self.out, channel.number, &basic::CancelOk { consumer_tag: cancel.consumer_tag });
+        }
+        Ok(())
+    }
+
+    fn end_reply_consumer(&mut self, channel: &mut Channel) {
+        if let Some(consumer) = channel.reply_consumer.take() {
+            self.broker.replies.forget(&consumer);
+        }
+    }
+
+    /// Takes a consumer off its queue. What is on its way to it goes back, or, where nothing can go back because it
+    /// needs no ack, is delivered first if `delivers` says that the channel goes on.
+    fn end_consumer(&mut self, channel: &mut Channel, number: u32, delivers: bool) {
+        let Some(link) = self.links.get_mut(number) else { return };
+        link.is_live = false;
+        let (queue, consumer) = (link.queue.clone(), link.consumer);
+        let broker = self.broker.clone();
+        let Some(consumer) = consumer else { return };
+        let is_abandoned = batch::with_queue(&broker, &queue, |cell, work| {
+            cell.queue.cancel(consumer);
+            // An exclusive consumer or the one with the highest priority may have been in the way of others.
+            work.dispatch(cell, &broker);
+            cell.queue.is_abandoned()
+        });
+        self.take_back(channel, number, delivers);
+        self.links.tidy(number);
+        if let Some((true, _)) = is_abandoned {
+            self.broker.delete_abandoned(&queue);
+        }
+    }
+
+    /// Deals with deliveries that are between the queue and the output.
+    fn take_back(&mut self, channel: &mut Channel, number: u32, delivers: bool) {
+        let mut waiting = Vec::new();
+        self.outbox.take_deliveries(&mut waiting);
+        self.pending.extend(waiting);
+        let mine: Vec<Outgoing> = self.pending.extract_all(|outgoing| outgoing.consumer == number);
+        let Some(link) = self.links.get_mut(number) else { return };
+        let (queue, no_ack) = (link.queue.clone(), link.no_ack);
+        let released: i64 = mine.iter().map(|outgoing| cost_of(&outgoing.content)).sum();
+        if !no_ack {
+            let seqs: Vec<_> = mine.iter().map(|outgoing| outgoing.seq).collect();
+            channel.limit.release(seqs.len() as u32);
+            let broker = &self.broker;
+            batch::with_queue(broker, &queue, |cell, work| {
+                cell.queue.requeue(&seqs);
+                work.dispatch(cell, broker);
+            });
+        } else if delivers {
+            for outgoing in &mine {
+                self.encode_for(channel, outgoing);
+            }
+        }
+        self.outbox.release(released);
+    }
+
+    /// The server cancels: the queue is gone.
+    pub(crate) fn consumer_cancelled(&mut self, number: u32) {
+        let Some(link) = self.links.get_mut(number) else { return };
+        if !link.is_live {
+            return;
+        }
+        link.is_live = false;
+        let (channel_number, tag) = (link.channel, link.tag.clone());
+        self.links.tidy(number);
+        let wants_notice = self.login().capabilities.consumer_cancel_notify;
+        let Some(channel) = self.channels.get_mut(channel_number) else { return };
+        channel.consumers.remove(&tag);
+        if wants_notice {
+            put_method(&mut self.out, channel_number, &basic::Cancel { consumer_tag: &tag, no_wait: true });
+        }
+    }
+
+    /// basic.get.
+    pub(crate) fn get(&mut self, channel: &mut Channel, get: &basic::Get<'_>) -> Outcome<()> {
+        let queue = self.queue_named(channel, get.queue)?;
+        self.check_access(Access::Read, Resource::Queue, queue.name())?;
+        self.get_from(channel, queue, get.no_ack)
+    }
+
+    /// Tries a get again whose message has to be read from a segment first.
+    pub(crate) fn retry_get(&mut self, get: AwaitedGet) {
+        let Some(mut channel) = self.channels.take(get.channel) else { return };
+        let result = self.get_from(&mut channel, get.queue, get.no_ack);
+        self.channels.put(channel);
+        if let Err(refusal) = result {
+            let site = crate::session::Site { channel: get.channel, class_id: 60, method_id: 70 };
+            self.fail(&refusal, site);
+        }
+    }
+
+    fn get_from(&mut self, channel: &mut Channel, queue: Arc<QueueHandle>, no_ack: bool) -> Outcome<()> {
+        let broker = self.broker.clone();
+        let outbox = self.outbox.clone();
+        let got = batch::with_queue(&broker, &queue, |cell, work| {
+            let got = cell.queue.get(no_ack);
+            match &got {
+                Get::Message(got) => {
+                    work.open_watermark(cell, &broker);
+                    if no_ack {
+                        work.settled.push((got.seq, got.message.clone()));
+                        let from = work.settled.len() - 1;
+                        work.settle(cell.handle.id(), from);
+                    }
+                    cell.handle.counters.delivered.add(1);
+                }
+                Get::Loading(load) => {
+                    cell.load_waiters.push(outbox);
+                    if let Some(load) = load {
+                        work.want(cell.handle.id(), load.clone());
+                    }
+                }
+                Get::Empty => {}
+            }
+            got
+        });
+        let Some((got, position)) = got else {
+            return refusal::not_found(format!("no {}", queue.definition.resource()));
+        };
+        match got {
+            Get::Empty => {
+                put_method(&mut self.out, channel.number, &basic::GetEmpty { cluster_id: b"" });
+            }
+            Get::Loading(_) => {
+                self.awaited_get = Some(AwaitedGet { channel: channel.number, queue, no_ack });
+            }
+            Get::Message(got) => {
+                let Some(parts) = Parts::read(got.message.content.bytes()) else {
+                    return refusal::internal_error("a message's content was unreadable");
+                };
+                let tag = channel.take_delivery_tag();
+                if !no_ack {
+                    let link = self.getter(channel, &queue);
+                    channel.unacked.push(UnackedDelivery { tag, seq: got.seq, link, body_len: got.message.len() });
+                }
+                // An opened watermark is the only thing that a get with acks journals; the message waits for it.
+                let waits_for = if no_ack { None } else { position };
+                let start = self.out.len();
+                self.put_get_ok(channel.number, tag, got.redelivered, got.remaining, &parts);
+                if waits_for.is_some_and(|position| position > broker.store.durable()) {
+                    let held = self.out.split_off(start);
+                    self.reply_when_durable(waits_for, |out| out.extend_from_slice(&held));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The link for unacked messages that were got from a queue on a channel: one for all of them.
+    fn getter(&mut self, channel: &Channel, queue: &Arc<QueueHandle>) -> u32 {
+        let found = self.links.iter_mut().find(|(_, link)| {
+            link.consumer.is_none() && link.channel == channel.number && link.queue.id() == queue.id()
+        });
+        if let Some((number, link)) = found {
+            link.unacked_count += 1;
+            return number;
+        }
+        self.links.insert(Link {
+            channel: channel.number,
+            queue: queue.clone(),
+            consumer: None,
+            tag: Box::default(),
+            no_ack: false,
+            is_live: false,
+            unacked_count: 1,
+            is_parked: Default::default(),
+        })
+    }
+
+    /// basic.qos.
+    pub(crate) fn qos(&mut self, channel: &mut Channel, qos: &basic::Qos) -> Outcome<()> {
+        if qos.prefetch_size != 0 {
+            return refusal::not_implemented(format!("prefetch_size!=0 ({})", qos.prefetch_size));
+        }
+        if !qos.global {
+            channel.prefetch = qos.prefetch_count;
+        } else if !self.broker.options.permits_global_qos {
+            return refusal::not_implemented(
+                "basic.qos with global=true is denied by deprecated_features.permit.global_qos = false",
+            );
+        } else {
+            channel.limit.set(qos.prefetch_count);
+        }
+        put_method(&mut self.out, channel.number, &basic::QosOk);
+        self.resume_parked();
+        Ok(())
+    }
+
+    /// A channel's end: its consumers go, and what it had unacked goes back.
+    pub(crate) fn release_channel(&mut self, mut channel: Box<Channel>) {
+        self.end_reply_consumer(&mut channel);
+        for (_, number) in std::mem::take(&mut channel.consumers) {
+            self.end_consumer(&mut channel, number, false);
+        }
+        let mut unacked = Vec::new();
+        channel.unacked.take_up_to(0, &mut unacked);
+        if let Some(tx) = channel.tx.take() {
+            unacked.extend(tx.into_settled());
+        }
+        self.requeue(&channel, &mut unacked);
+    }
+}
+
+fn cost_of(content: &store::Content) -> i64 {
+    Parts::read(content.bytes()).map_or(0, |parts| window_cost(parts.body.len()))
+}
+
+trait ExtractAll<T> {
+    /// Takes out what `matches`, in order, and leaves the rest in order.
+    fn extract_all(&mut self, matches: impl FnMut(&T) -> bool) -> Vec<T>;
+}
+
+impl<T> ExtractAll<T> for std::collections::VecDeque<T> {
+    fn extract_all(&mut self, mut matches: impl FnMut(&T) -> bool) -> Vec<T> {
+        if !self.iter().any(&mut matches) {
+            return Vec::new();
+        }
+        let (taken, rest): (Vec<T>, Vec<T>) = std::mem::take(self).into_iter().partition(matches);
+        *self = rest.into();
+        taken
+    }
+}

@@ -1,0 +1,147 @@
+//! From the outbox to bytes: basic.deliver, basic.get-ok, basic.return's content, server-sent cancels.
+
+use amqp::frame::{FRAME_END, FrameKind, frame_head, put_method};
+use amqp::method::basic;
+
+use crate::channel::{Channel, UnackedDelivery};
+use crate::gate::window_cost;
+use crate::limits::OUTPUT_LEN;
+use crate::links::Link;
+use crate::message::{Parts, address_of};
+use crate::outbox::{News, Outgoing};
+use crate::session::Session;
+
+impl Session {
+    /// Encodes deliveries until the output is full or none are left. True when something was done.
+    pub(crate) fn encode_deliveries(&mut self) -> bool {
+        if self.pending.is_empty() || self.hold_until > Some(self.broker.store.durable()) {
+            return false;
+        }
+        let mut released_len = 0;
+        let mut count = 0;
+        while self.out.len() < OUTPUT_LEN {
+            let Some(outgoing) = self.pending.pop_front() else { break };
+            released_len += self.encode_delivery(&outgoing);
+            count += 1;
+        }
+        self.counters.delivered.add(count);
+        self.outbox.release(released_len);
+        self.resume_parked();
+        count > 0
+    }
+
+    /// Encodes one delivery. Gives what it took of the window.
+    #[inline]
+    fn encode_delivery(&mut self, outgoing: &Outgoing) -> i64 {
+        let content = outgoing.content.bytes();
+        let Some(parts) = Parts::read(content) else {
+            tracing::error!(len = content.len(), "a message's content was unreadable and was not delivered");
+            return 0;
+        };
+        if let Some(link) = self.links.get_mut(outgoing.consumer)
+            && let Some(channel) = self.channels.get_mut(link.channel)
+        {
+            put_delivery(&mut self.out, self.frame_len_max, channel, link, outgoing, &parts);
+        }
+        window_cost(parts.body.len())
+    }
+
+    /// Encodes a delivery for a channel that is taken out of the session.
+    pub(crate) fn encode_for(&mut self, channel: &mut Channel, outgoing: &Outgoing) {
+        if let Some(link) = self.links.get_mut(outgoing.consumer)
+            && let Some(parts) = Parts::read(outgoing.content.bytes())
+        {
+            put_delivery(&mut self.out, self.frame_len_max, channel, link, outgoing, &parts);
+        }
+    }
+
+    /// The header frame and the body frames of a message.
+    pub(crate) fn put_content(&mut self, channel: u16, header: &[u8], body: &[u8]) {
+        put_content(&mut self.out, self.frame_len_max, channel, header, body);
+    }
+
+    /// basic.get-ok with its content.
+    pub(crate) fn put_get_ok(
+        &mut self,
+        channel: u16,
+        tag: u64,
+        is_redelivered: bool,
+        remaining_count: u64,
+        parts: &Parts<'_>,
+    ) {
+        let method = basic::GetOk {
+            delivery_tag: tag,
+            redelivered: is_redelivered,
+            exchange: parts.exchange,
+            routing_key: parts.routing_key,
+            message_count: u32::try_from(remaining_count).unwrap_or(u32::MAX),
+        };
+        put_method(&mut self.out, channel, &method);
+        self.put_content(channel, parts.header, parts.body);
+    }
+
+    /// Takes what the connection is told.
+    pub(crate) fn hear(&mut self, news: News) {
+        match news {
+            News::ConsumerCancelled { consumer } => self.consumer_cancelled(consumer),
+            News::Reply { channel, content } => self.deliver_reply(channel, &content),
+            News::AlarmsChanged => self.alarms_changed(),
+            News::Close { reason } => self.close_by_server(&reason),
+        }
+    }
+
+    fn deliver_reply(&mut self, number: u16, content: &store::Content) {
+        let Some(parts) = Parts::read(content.bytes()) else { return };
+        self.outbox.release(window_cost(parts.body.len()));
+        let Some(channel) = self.channels.get_mut(number) else { return };
+        let delivery_tag = channel.take_delivery_tag();
+        let Some(consumer) = &channel.reply_consumer else { return };
+        let method = basic::Deliver {
+            consumer_tag: &consumer.tag,
+            delivery_tag,
+            redelivered: false,
+            exchange: parts.exchange,
+            routing_key: parts.routing_key,
+        };
+        put_method(&mut self.out, number, &method);
+        self.put_content(number, parts.header, parts.body);
+    }
+}
+
+/// basic.deliver with its content; what needs an ack is noted as unacked.
+#[inline]
+fn put_delivery(
+    out: &mut Vec<u8>,
+    frame_len_max: u32,
+    channel: &mut Channel,
+    link: &mut Link,
+    outgoing: &Outgoing,
+    parts: &Parts<'_>,
+) {
+    let tag = channel.take_delivery_tag();
+    if !link.no_ack {
+        link.unacked_count += 1;
+        let body_len = parts.body.len() as u32;
+        channel.unacked.push(UnackedDelivery { tag, seq: outgoing.seq, link: outgoing.consumer, body_len });
+    }
+    // By hand: exchange and routing key lie in the content as they have to be sent.
+    let address = address_of(outgoing.content.bytes(), parts);
+    let payload_len = 4 + 1 + link.tag.len() + 8 + 1 + address.len();
+    out.reserve(payload_len + parts.header.len() + parts.body.len() + 64);
+    out.extend_from_slice(&frame_head(FrameKind::Method, channel.number, payload_len as u32));
+    out.extend_from_slice(&[0, 60, 0, 60, link.tag.len() as u8]);
+    out.extend_from_slice(&link.tag);
+    out.extend_from_slice(&tag.to_be_bytes());
+    out.push(u8::from(outgoing.is_redelivered));
+    out.extend_from_slice(address);
+    out.push(FRAME_END);
+    put_content(out, frame_len_max, channel.number, parts.header, parts.body);
+}
+
+#[inline]
+fn put_content(out: &mut Vec<u8>, frame_len_max: u32, channel: u16, header: &[u8], body: &[u8]) {
+    out.extend_from_slice(&frame_head(FrameKind::Header, channel, header.len() as u32));
+    out.extend_from_slice(header);
+    out.push(FRAME_END);
+    amqp::content::put_body_frames(out, channel, body, frame_len_max);
+}

@@ -1,0 +1,325 @@
+//! From the protocol header to connection.open-ok (AMQP 0-9-1, 2.2.4): who it is, and what both sides can do.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use amqp::frame::put_method;
+use amqp::method::{Method, connection};
+use amqp::reply::ReplyCode;
+use amqp::table::{Table, TableBuf, Value};
+use model::config::AuthMechanism;
+use model::user::User;
+
+use crate::limits::REFUSED_LOGIN_DELAY;
+use crate::permissions::Permissions;
+use crate::refusal::{self, Outcome, Refusal};
+use crate::session::{Phase, Session, Site};
+
+/// What is expected next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Handshake {
+    Header,
+    StartOk,
+    TuneOk,
+    Open,
+}
+
+/// Who logged in, and what was agreed.
+#[derive(Debug)]
+pub(crate) struct Login {
+    pub(crate) user: Arc<User>,
+    pub(crate) permissions: Permissions,
+    pub(crate) capabilities: ClientCapabilities,
+    pub(crate) channel_max: u16,
+    /// 0: none.
+    pub(crate) heartbeat_s: u16,
+}
+
+/// What the client says it can do (`client-properties.capabilities`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct ClientCapabilities {
+    pub(crate) authentication_failure_close: bool,
+    pub(crate) consumer_cancel_notify: bool,
+    pub(crate) connection_blocked: bool,
+}
+
+impl ClientCapabilities {
+    fn of(client_properties: &Table<'_>) -> Self {
+        let capabilities = client_properties.get("capabilities").and_then(|value| value.as_table());
+        let has = |name| capabilities.and_then(|table| table.get(name)).and_then(|value| value.as_bool()) == Some(true);
+        Self {
+            authentication_failure_close: has("authentication_failure_close"),
+            consumer_cancel_notify: has("consumer_cancel_notify"),
+            connection_blocked: has("connection.blocked"),
+        }
+    }
+}
+
+/// What we can do, as RabbitMQ lists it. Client libraries branch on these.
+const CAPABILITIES: [&str; 9] = [
+    "publisher_confirms",
+    "exchange_exchange_bindings",
+    "basic.nack",
+    "consumer_cancel_notify",
+    "connection.blocked",
+    "consumer_priorities",
+    "authentication_failure_close",
+    "per_consumer_qos",
+    "direct_reply_to",
+];
+
+/// `server-properties` of connection.start.
+pub(crate) fn server_properties(options: &crate::options::Options) -> TableBuf {
+    let mut capabilities = TableBuf::new();
+    for name in CAPABILITIES {
+        capabilities = capabilities.with(name, Value::Bool(true));
+    }
+    let text = |text: &'static str| Value::LongStr(text.as_bytes());
+    TableBuf::new()
+        .with("capabilities", Value::Table(capabilities.as_table()))
+        .with("cluster_name", Value::LongStr(options.cluster_name.as_bytes()))
+        .with("copyright", text("Licensed under the Apache License, Version 2.0"))
+        .with("information", text("Warren, compatible with RabbitMQ"))
+        .with("platform", text("Rust"))
+        .with("product", Value::LongStr(options.product.as_bytes()))
+        .with("product_name", Value::LongStr(options.product.as_bytes()))
+        .with("product_version", Value::LongStr(options.product_version.as_bytes()))
+        .with("version", Value::LongStr(options.compatible_version.as_bytes()))
+}
+
+/// Why a login failed, for the log; the client learns only that it did.
+enum LoginError {
+    Refused(String),
+    Protocol(Box<Refusal>),
+}
+
+impl Session {
+    /// Who logged in. Methods of an open connection come after that.
+    #[inline]
+    pub(crate) fn login(&self) -> &Login {
+        self.login.as_deref().expect("methods of channels come after connection.start-ok")
+    }
+
+    pub(crate) fn user_name(&self) -> &str {
+        self.login().user.name.as_str()
+    }
+
+    pub(crate) fn user_has_tag(&self, tag: &str) -> bool {
+        self.login().user.tags.has(tag)
+    }
+
+    /// connection.start.
+    pub(crate) fn start(&mut self) {
+        let names: Vec<&str> = self.broker.options.mechanisms.iter().map(|mechanism| mechanism.name()).collect();
+        let mechanisms = names.join(" ");
+        let method = connection::Start {
+            version_major: 0,
+            version_minor: 9,
+            server_properties: self.broker.server_properties.as_table(),
+            mechanisms: mechanisms.as_bytes(),
+            locales: b"en_US",
+        };
+        put_method(&mut self.out, 0, &method);
+        self.phase = Phase::Handshake(Handshake::StartOk);
+    }
+
+    /// A method of channel 0 before the connection is open.
+    pub(crate) fn handshake_method(&mut self, method: Method<'_>) -> Outcome<()> {
+        let Phase::Handshake(expected) = self.phase else { return Ok(()) };
+        match (expected, method) {
+            (Handshake::StartOk, Method::ConnectionStartOk(start_ok)) => self.start_ok(&start_ok),
+            (Handshake::TuneOk, Method::ConnectionTuneOk(tune_ok)) => self.tune_ok(tune_ok),
+            (Handshake::Open, Method::ConnectionOpen(open)) => self.open(&open),
+            (_, Method::ConnectionClose(_)) => {
+                put_method(&mut self.out, 0, &connection::CloseOk);
+                self.phase = Phase::Closed;
+                Ok(())
+            }
+            (_, other) => refusal::command_invalid(format!("unexpected method {} during the handshake", other.name())),
+        }
+    }
+
+    fn start_ok(&mut self, start_ok: &connection::StartOk<'_>) -> Outcome<()> {
+        let capabilities = ClientCapabilities::of(&start_ok.client_properties);
+        let name = String::from_utf8_lossy(start_ok.mechanism).into_owned();
+        match self.authenticate(&name, start_ok.response) {
+            Ok(user) => {
+                let permissions = Permissions::default();
+                let login = Login { user, permissions, capabilities, channel_max: 0, heartbeat_s: 0 };
+                self.login = Some(Box::new(login));
+                let options = &self.broker.options;
+                let method = connection::Tune {
+                    channel_max: options.channel_max,
+                    frame_max: options.frame_len_max,
+                    heartbeat: options.heartbeat_s,
+                };
+                put_method(&mut self.out, 0, &method);
+                self.phase = Phase::Handshake(Handshake::TuneOk);
+                Ok(())
+            }
+            Err(LoginError::Protocol(refusal)) => Err(refusal),
+            Err(LoginError::Refused(reason)) => {
+                tracing::warn!(peer = %self.peer, mechanism = %name, %reason, "login was refused");
+                self.refuse_login(&name, capabilities);
+                Ok(())
+            }
+        }
+    }
+
+    fn refuse_login(&mut self, mechanism: &str, capabilities: ClientCapabilities) {
+        if !capabilities.authentication_failure_close {
+            self.phase = Phase::Refused { until: Instant::now() + REFUSED_LOGIN_DELAY };
+            return;
+        }
+        let text = format!(
+            "Login was refused using authentication mechanism {mechanism}. For details see the broker logfile."
+        );
+        self.fail_connection(&Refusal { code: ReplyCode::AccessRefused, text }, Site::default());
+    }
+
+    fn authenticate(&self, mechanism: &str, response: &[u8]) -> Result<Arc<User>, LoginError> {
+        let offered = self.broker.options.mechanisms.iter().find(|offered| offered.name() == mechanism);
+        let credentials = match offered {
+            Some(AuthMechanism::Plain) => plain(response),
+            Some(AuthMechanism::Amqplain) => amqplain(response),
+            Some(AuthMechanism::Anonymous) => {
+                let login = self.broker.options.anonymous_login.as_ref();
+                login.map(|login| (login.name.to_string(), login.password.clone().into_bytes()))
+            }
+            None => {
+                let text = format!("unknown authentication mechanism '{mechanism}'");
+                return Err(LoginError::Protocol(Box::new(Refusal { code: ReplyCode::CommandInvalid, text })));
+            }
+        };
+        let Some((name, password)) = credentials else {
+            return Err(LoginError::Refused("the response could not be read".to_owned()));
+        };
+        let Some(user) = self.broker.users.get(&name) else {
+            return Err(LoginError::Refused(format!("no user '{name}'")));
+        };
+        if !user.verify(&password) {
+            return Err(LoginError::Refused(format!("wrong password for user '{name}'")));
+        }
+        let is_local = self.peer.ip().to_canonical().is_loopback();
+        if !is_local && self.broker.options.loopback_users.contains(&name) {
+            return Err(LoginError::Refused(format!("user '{name}' can only connect via localhost")));
+        }
+        Ok(user)
+    }
+
+    fn tune_ok(&mut self, tune_ok: connection::TuneOk) -> Outcome<()> {
+        let options = &self.broker.options;
+        let floor = options.initial_frame_len_max;
+        check_negotiated("channel_max", tune_ok.channel_max.into(), options.channel_max.into(), 0)?;
+        check_negotiated("frame_max", tune_ok.frame_max, options.frame_len_max, floor)?;
+        self.frame_len_max = if tune_ok.frame_max == 0 { options.frame_len_max } else { tune_ok.frame_max };
+        let channel_max = if tune_ok.channel_max == 0 { options.channel_max } else { tune_ok.channel_max };
+        if let Some(login) = &mut self.login {
+            login.channel_max = channel_max;
+            login.heartbeat_s = tune_ok.heartbeat;
+        }
+        self.phase = Phase::Handshake(Handshake::Open);
+        Ok(())
+    }
+
+    fn open(&mut self, open: &connection::Open<'_>) -> Outcome<()> {
+        let name = String::from_utf8_lossy(open.virtual_host).into_owned();
+        let user = self.user_name().to_owned();
+        if let Some(connection_max) = self.broker.options.connection_max
+            && self.broker.connections.count() > connection_max
+        {
+            return refusal::not_allowed(format!(
+                "connection refused: node connection limit ({connection_max}) is reached"
+            ));
+        }
+        let Some(vhost) = self.broker.vhosts.get(&name) else {
+            return refusal::not_allowed(format!("vhost {name} not found"));
+        };
+        let Some(permission) = self.broker.users.permission(&user, &name) else {
+            return refusal::not_allowed(format!("access to vhost '{name}' refused for user '{user}'"));
+        };
+        if let Some(login) = &mut self.login {
+            login.permissions = Permissions::new(permission);
+        }
+        put_method(&mut self.out, 0, &connection::OpenOk { known_hosts: b"" });
+        tracing::info!(peer = %self.peer, %user, vhost = %name, "connection was opened");
+        self.run_in(vhost);
+        Ok(())
+    }
+
+    /// connection.update-secret: the user and its permissions are looked up again. The secret itself means something to
+    /// back ends with tokens; the internal one does not look at it, in RabbitMQ and here.
+    pub(crate) fn update_secret(&mut self, _update: &connection::UpdateSecret<'_>) -> Outcome<()> {
+        self.apply_batch();
+        let (name, vhost) = (self.user_name().to_owned(), self.vhost().name().to_string());
+        let user = self.broker.users.get(&name);
+        let permission = self.broker.users.permission(&name, &vhost);
+        let (Some(user), Some(permission)) = (user, permission) else {
+            return refusal::not_allowed(format!("New secret was refused by one of the backends for user '{name}'"));
+        };
+        if let Some(login) = &mut self.login {
+            login.user = user;
+            login.permissions = Permissions::new(permission);
+        }
+        put_method(&mut self.out, 0, &connection::UpdateSecretOk);
+        Ok(())
+    }
+}
+
+/// RFC 4616: authorization identity, user, password, separated by zeros.
+fn plain(response: &[u8]) -> Option<(String, Vec<u8>)> {
+    let mut parts = response.splitn(3, |&byte| byte == 0);
+    let (_, name, password) = (parts.next()?, parts.next()?, parts.next()?);
+    Some((String::from_utf8(name.to_vec()).ok()?, password.to_vec()))
+}
+
+/// RabbitMQ's and older brokers' own: a field table without its length.
+fn amqplain(response: &[u8]) -> Option<(String, Vec<u8>)> {
+    let table = Table::decode(response).ok()?;
+    let name = table.get("LOGIN")?.as_bytes()?;
+    let password = table.get("PASSWORD")?.as_bytes()?;
+    Some((String::from_utf8(name.to_vec()).ok()?, password.to_vec()))
+}
+
+/// A client may lower what was offered, not raise it. 0 means no limit: whoever names one wins.
+fn check_negotiated(name: &str, client: u32, server: u32, floor: u32) -> Outcome<()> {
+    if client != 0 && client < floor {
+        return refusal::not_allowed(format!(
+            "negotiated {name} = {client} is lower than the minimum allowed value ({floor})"
+        ));
+    }
+    if server != 0 && client > server {
+        return refusal::not_allowed(format!(
+            "negotiated {name} = {client} is higher than the maximum allowed value ({server})"
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_response_has_user_and_password() {
+        assert_eq!(plain(b"\0guest\0gu\0est"), Some(("guest".to_owned(), b"gu\0est".to_vec())));
+        assert_eq!(plain(b"admin\0guest\0"), Some(("guest".to_owned(), b"".to_vec())));
+        assert_eq!(plain(b"guest"), None);
+        assert_eq!(plain(b"\0\xff\0x"), None);
+    }
+
+    #[test]
+    fn amqplain_response_is_a_bare_table() {
+        let table = TableBuf::new().with("LOGIN", Value::LongStr(b"guest")).with("PASSWORD", Value::LongStr(b"pw"));
+        assert_eq!(amqplain(table.as_table().as_bytes()), Some(("guest".to_owned(), b"pw".to_vec())));
+        assert_eq!(amqplain(b"\x05LOGIN"), None);
+    }
+
+    #[test]
+    fn offers_can_be_lowered_and_not_raised() {
+        assert!(check_negotiated("frame_max", 131_072, 131_072, 8192).is_ok());
+        assert!(check_negotiated("frame_max", 0, 131_072, 8192).is_ok());
+        assert!(check_negotiated("frame_max", 8191, 131_072, 8192).is_err());
+        assert!(check_negotiated("frame_max", 131_073, 131_072, 8192).is_err());
+    }
+}

@@ -1,0 +1,40 @@
+//! Every number of the broker that a reviewer would ask about.
+
+use std::time::Duration;
+
+/// Bytes of deliveries that may wait for a connection's task before queues stop handing it messages.
+pub(crate) const OUTBOX_WINDOW_LEN: i64 = 1 << 20;
+
+/// Direct replies, which no queue holds back, may overdraw the window by this much; more are dropped.
+pub(crate) const OUTBOX_OVERDRAFT_LEN: i64 = 16 << 20;
+
+/// What a delivery counts in the window besides its content: it bounds how many tiny messages wait.
+pub(crate) const DELIVERY_OVERHEAD_LEN: i64 = 64;
+
+/// A connection stops encoding deliveries when this much waits to be written, and stops reading at four times as much.
+pub(crate) const OUTPUT_LEN: usize = 128 << 10;
+
+/// How much one read may bring.
+pub(crate) const READ_LEN: usize = 128 << 10;
+
+/// Publishes and acknowledgements of one read that are brought to their queues together, at most.
+pub(crate) const BATCH_COUNT: usize = 1024;
+
+/// Sets of queues under one lock each. More than processors, so that two busy queues rarely share one.
+pub(crate) const SHARD_COUNT: usize = 32;
+const _: () = assert!(SHARD_COUNT.is_power_of_two() && SHARD_COUNT <= 64, "a batch keeps its shards in a u64");
+
+/// How long a refused login waits before its connection is closed, where the client cannot be told (RabbitMQ: 1 s).
+pub(crate) const REFUSED_LOGIN_DELAY: Duration = Duration::from_secs(1);
+
+/// How long a connection that was told to close may take to say close-ok.
+pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The longest body that any configuration may allow (RabbitMQ: 512 MiB).
+pub(crate) const MESSAGE_LEN_MAX: u64 = 512 << 20;
+
+/// How often memory and disk are looked at.
+pub(crate) const ALARM_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How often queues that rest get their delivery watermark written.
+pub(crate) const WATERMARK_INTERVAL: Duration = Duration::from_secs(5);

@@ -1,0 +1,70 @@
+//! A connection's consumers and getters: what a delivery's tag leads back to.
+
+use std::sync::Arc;
+
+use queue::ConsumerId;
+
+use crate::queue_handle::QueueHandle;
+use crate::shard::Parked;
+
+/// One consumer, or the `basic.get`s of one channel on one queue.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) channel: u16,
+    pub(crate) queue: Arc<QueueHandle>,
+    /// `None` for `basic.get`.
+    pub(crate) consumer: Option<ConsumerId>,
+    pub(crate) tag: Box<[u8]>,
+    pub(crate) no_ack: bool,
+    /// False once it was cancelled; it stays for its unacked deliveries.
+    pub(crate) is_live: bool,
+    pub(crate) unacked_count: u32,
+    pub(crate) is_parked: Parked,
+}
+
+/// All of them, by a number that is reused only when nothing refers to it any more.
+#[derive(Debug, Default)]
+pub(crate) struct Links {
+    slots: Vec<Option<Link>>,
+    free: Vec<u32>,
+}
+
+impl Links {
+    /// The number that the next link will have.
+    pub(crate) fn insert(&mut self, link: Link) -> u32 {
+        match self.free.pop() {
+            Some(number) => {
+                self.slots[number as usize] = Some(link);
+                number
+            }
+            None => {
+                self.slots.push(Some(link));
+                (self.slots.len() - 1) as u32
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, number: u32) -> Option<&Link> {
+        self.slots.get(number as usize)?.as_ref()
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut Link> {
+        self.slots.get_mut(number as usize)?.as_mut()
+    }
+
+    /// Forgets the link if it is neither live nor has unacked deliveries.
+    pub(crate) fn tidy(&mut self, number: u32) {
+        let is_done = self.get(number).is_some_and(|link| !link.is_live && link.unacked_count == 0);
+        if is_done {
+            self.slots[number as usize] = None;
+            self.free.push(number);
+        }
+    }
+
+    /// All links with their numbers.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut Link)> {
+        self.slots.iter_mut().enumerate().filter_map(|(number, link)| Some((number as u32, link.as_mut()?)))
+    }
+}

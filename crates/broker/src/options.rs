@@ -1,0 +1,79 @@
+//! What the broker is told at its start. Where the values come from (files, environment, command line) is the binary's
+//! business; the defaults are RabbitMQ's.
+
+use std::time::Duration;
+
+use model::config::{AuthMechanism, Config, DefaultUser, Login};
+
+/// Options of a broker.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Longest frame that is offered to clients, in bytes.
+    pub frame_len_max: u32,
+    /// Longest frame before a connection is open, in bytes; also the least that a client may ask for.
+    pub initial_frame_len_max: u32,
+    /// Channels that a connection may have; 0 for no limit.
+    pub channel_max: u16,
+    /// Heartbeat interval that is offered, in seconds; 0 for none.
+    pub heartbeat_s: u16,
+    /// How long a client may take until its connection is open.
+    pub handshake_timeout: Duration,
+    /// Open connections at a time.
+    pub connection_max: Option<usize>,
+    /// Consumers that a channel may have.
+    pub consumer_max_per_channel: Option<usize>,
+    /// Longest body, in bytes.
+    pub message_len_max: u64,
+    /// How clients may log in.
+    pub mechanisms: Vec<AuthMechanism>,
+    /// Who a client is that logs in with `ANONYMOUS`.
+    pub anonymous_login: Option<Login>,
+    /// Users that may log in over loopback only.
+    pub loopback_users: Vec<String>,
+    /// The user, password, vhost and permissions that a new data directory gets.
+    pub default_user: DefaultUser,
+    /// Resident memory above which publishers are blocked, in bytes.
+    pub memory_limit_len: u64,
+    /// Free disk below which publishers are blocked, in bytes.
+    pub disk_free_limit_len: u64,
+    /// The RabbitMQ version that clients may take this for.
+    pub compatible_version: String,
+    /// What the server properties `product` and `product_name` say.
+    pub product: String,
+    /// What the server property `product_version` says.
+    pub product_version: String,
+    /// The cluster's name.
+    pub cluster_name: String,
+    /// Whether `basic.qos` with `global` is allowed.
+    pub permits_global_qos: bool,
+    /// Whether queues may be declared that are neither durable nor exclusive.
+    pub permits_transient_nonexclusive_queues: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let defaults = Config::default();
+        Self {
+            frame_len_max: 131_072,
+            initial_frame_len_max: 8192,
+            channel_max: 2047,
+            heartbeat_s: 60,
+            handshake_timeout: Duration::from_secs(10),
+            connection_max: None,
+            consumer_max_per_channel: None,
+            message_len_max: 16 << 20,
+            mechanisms: defaults.auth_mechanisms,
+            anonymous_login: defaults.anonymous_login,
+            loopback_users: vec!["guest".into()],
+            default_user: defaults.default_user,
+            memory_limit_len: u64::MAX,
+            disk_free_limit_len: 50_000_000,
+            compatible_version: "4.3.0".into(),
+            product: "Warren".into(),
+            product_version: env!("CARGO_PKG_VERSION").into(),
+            cluster_name: "warren".into(),
+            permits_global_qos: true,
+            permits_transient_nonexclusive_queues: true,
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! What other tasks have for a connection: deliveries from queues, and news.
+//!
+//! A queue that hands out a message puts it here under its own lock, so that deliveries keep the queue's order; the
+//! connection's task takes all there is in one go. The outbox is bounded by its window: a queue may put a delivery only
+//! after it acquired the bytes (see [`crate::gate`]), and the connection gives them back when they are on their way.
+//! At most one wake-up is pending.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::task::{Wake, Waker};
+
+use model::ids::{JournalPosition, QueueSeq};
+use parking_lot::Mutex;
+use store::Content;
+
+use crate::limits::{OUTBOX_OVERDRAFT_LEN, OUTBOX_WINDOW_LEN};
+
+/// A message on its way to a consumer.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    /// The consumer, as the connection numbers them.
+    pub(crate) consumer: u32,
+    pub(crate) is_redelivered: bool,
+    pub(crate) seq: QueueSeq,
+    pub(crate) content: Content,
+}
+
+/// Something a connection is told. Each is rare.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// The consumer's queue is gone: the server cancels (RabbitMQ's `consumer_cancel_notify`).
+    ConsumerCancelled { consumer: u32 },
+    /// A reply for a direct reply-to consumer, which has no queue.
+    Reply { channel: u16, content: Content },
+    /// A memory or disk alarm began, changed or ended; the connection reads the alarms' state itself.
+    AlarmsChanged,
+    /// The server ends the connection.
+    Close { reason: String },
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    deliveries: Vec<Outgoing>,
+    news: Vec<News>,
+    /// Deliveries may leave only when the journal is durable up to here.
+    hold_until: Option<JournalPosition>,
+    /// Set by [`Outbox::nudge`]: look again, though nothing was put in.
+    is_nudged: bool,
+    waker: Option<Waker>,
+}
+
+/// A connection's outbox.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    waiting: Mutex<Waiting>,
+    window_len: AtomicI64,
+    /// Set by gates that refused: some consumer of this connection is parked.
+    pub(crate) has_parked: AtomicBool,
+}
+
+/// What [`Outbox::take`] found.
+#[derive(Debug, Default)]
+pub(crate) struct Taken {
+    pub(crate) deliveries: Vec<Outgoing>,
+    pub(crate) news: Vec<News>,
+    pub(crate) hold_until: Option<JournalPosition>,
+}
+
+impl Outbox {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            waiting: Mutex::default(),
+            window_len: AtomicI64::new(OUTBOX_WINDOW_LEN),
+            has_parked: AtomicBool::new(false),
+        })
+    }
+
+    /// Takes `len` bytes of the window, if there is any left; it may be overdrawn by one message.
+    #[inline]
+    pub(crate) fn try_acquire(&self, len: i64) -> bool {
+        if self.window_len.load(Ordering::SeqCst) <= 0 {
+            return false;
+        }
+        self.window_len.fetch_sub(len, Ordering::SeqCst);
+        true
+    }
+
+    /// Takes `len` bytes even of a window that is used up, as far as [`OUTBOX_OVERDRAFT_LEN`] goes.
+    pub(crate) fn try_acquire_overdrawn(&self, len: i64) -> bool {
+        if self.window_len.load(Ordering::SeqCst) <= -OUTBOX_OVERDRAFT_LEN {
+            return false;
+        }
+        self.window_len.fetch_sub(len, Ordering::SeqCst);
+        true
+    }
+
+    /// Gives `len` bytes back.
+    #[inline]
+    pub(crate) fn release(&self, len: i64) {
+        self.window_len.fetch_add(len, Ordering::SeqCst);
+    }
+
+    /// Puts deliveries in. Called under the queue's lock; the waker it returns is woken after the lock is released.
+    pub(crate) fn deliver(
+        &self,
+        deliveries: impl Iterator<Item = Outgoing>,
+        hold_until: Option<JournalPosition>,
+    ) -> Option<Waker> {
+        let mut waiting = self.waiting.lock();
+        waiting.deliveries.extend(deliveries);
+        if let Some(position) = hold_until {
+            waiting.hold_until = waiting.hold_until.max(Some(position));
+        }
+        waiting.waker.take()
+    }
+
+    /// Tells the connection something and wakes it.
+    pub(crate) fn tell(&self, news: News) {
+        let waker = {
+            let mut waiting = self.waiting.lock();
+            waiting.news.push(news);
+            waiting.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Wakes the connection to look again at what it waits for.
+    pub(crate) fn nudge(&self) {
+        let waker = {
+            let mut waiting = self.waiting.lock();
+            waiting.is_nudged = true;
+            waiting.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Takes all there is into `taken`, whose vectors are empty and keep their room. False when there was nothing;
+    /// then `waker` is woken once there is.
+    pub(crate) fn take(&self, taken: &mut Taken, waker: &Waker) -> bool {
+        let mut waiting = self.waiting.lock();
+        if waiting.deliveries.is_empty() && waiting.news.is_empty() && !waiting.is_nudged {
+            match &mut waiting.waker {
+                Some(current) => current.clone_from(waker),
+                slot => *slot = Some(waker.clone()),
+            }
+            return false;
+        }
+        std::mem::swap(&mut waiting.deliveries, &mut taken.deliveries);
+        std::mem::swap(&mut waiting.news, &mut taken.news);
+        taken.hold_until = waiting.hold_until;
+        waiting.is_nudged = false;
+        true
+    }
+
+    /// Takes the news alone and leaves a waker: for a connection that still has deliveries to send.
+    pub(crate) fn take_news(&self, taken: &mut Taken, waker: &Waker) {
+        let mut waiting = self.waiting.lock();
+        std::mem::swap(&mut waiting.news, &mut taken.news);
+        waiting.is_nudged = false;
+        waiting.waker = Some(waker.clone());
+    }
+
+    /// Takes all deliveries there are, without leaving a waker: for cancelling and closing.
+    pub(crate) fn take_deliveries(&self, deliveries: &mut Vec<Outgoing>) {
+        deliveries.append(&mut self.waiting.lock().deliveries);
+    }
+}
+
+/// The journal wakes a connection through this.
+impl Wake for Outbox {
+    fn wake(self: Arc<Self>) {
+        self.nudge();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Count(std::sync::atomic::AtomicUsize);
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn one_wake_up_is_pending_at_most() {
+        let outbox = Outbox::new();
+        let count = Arc::new(Count(0.into()));
+        let waker = Waker::from(count.clone());
+        let mut taken = Taken::default();
+        assert!(!outbox.take(&mut taken, &waker));
+        outbox.tell(News::AlarmsChanged);
+        outbox.nudge();
+        outbox.tell(News::AlarmsChanged);
+        assert_eq!(count.0.load(Ordering::SeqCst), 1);
+        assert!(outbox.take(&mut taken, &waker));
+        assert_eq!(taken.news.len(), 2);
+    }
+
+    #[test]
+    fn window_is_overdrawn_by_one_message_at_most() {
+        let outbox = Outbox::new();
+        assert!(outbox.try_acquire(OUTBOX_WINDOW_LEN - 1));
+        assert!(outbox.try_acquire(1 << 20));
+        assert!(!outbox.try_acquire(1));
+        outbox.release(1 << 20);
+        assert!(outbox.try_acquire(1));
+    }
+}

@@ -1,0 +1,358 @@
+//! basic.publish: from frames to a message in the batch.
+//!
+//! The usual publish lies in the read buffer as a whole (method, header, one body frame) and is taken from there
+//! without an intermediate copy; any other is assembled on its channel.
+
+use std::sync::Arc;
+
+use amqp::content::ContentHeader;
+use amqp::method::basic;
+use amqp::table::{Table, Value};
+use model::user::Tags;
+use store::Kind;
+
+use crate::batch::Publish;
+use crate::channel::{Channel, LastRoute};
+use crate::limits::MESSAGE_LEN_MAX;
+use crate::message::Parts;
+use crate::queue_handle::Targets;
+use crate::refusal::{self, Outcome};
+use crate::reply_to;
+use crate::session::Session;
+
+/// A publish whose content is on its way.
+#[derive(Debug)]
+pub(crate) struct Assembly {
+    exchange: Box<[u8]>,
+    routing_key: Box<[u8]>,
+    mandatory: bool,
+    /// The payload of the content header frame, once it is there.
+    header: Option<Box<[u8]>>,
+    body_len: usize,
+    body: Vec<u8>,
+}
+
+/// A publish in full, wherever its parts lie.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Whole<'a> {
+    pub(crate) exchange: &'a [u8],
+    pub(crate) routing_key: &'a [u8],
+    pub(crate) mandatory: bool,
+    /// The payload of the content header frame.
+    pub(crate) header: &'a [u8],
+    pub(crate) body: &'a [u8],
+}
+
+const PERSISTENT: u8 = 2;
+
+impl Assembly {
+    /// Begins with the method.
+    pub(crate) fn begin(publish: &basic::Publish<'_>) -> Box<Self> {
+        Box::new(Self {
+            exchange: publish.exchange.into(),
+            routing_key: publish.routing_key.into(),
+            mandatory: publish.mandatory,
+            header: None,
+            body_len: 0,
+            body: Vec::new(),
+        })
+    }
+
+    pub(crate) fn has_header(&self) -> bool {
+        self.header.is_some()
+    }
+
+    /// Takes the content header. The body's length is checked before a byte of it is kept.
+    pub(crate) fn header(&mut self, payload: &[u8], message_len_max: u64) -> Outcome<()> {
+        let header = match ContentHeader::decode(payload) {
+            Ok(header) => header,
+            Err(error) => return refusal::syntax_error(error.to_string()),
+        };
+        check_body_len(header.body_len, message_len_max)?;
+        self.header = Some(payload.into());
+        self.body_len = header.body_len as usize;
+        Ok(())
+    }
+
+    /// Takes a part of the body.
+    pub(crate) fn body(&mut self, part: &[u8]) -> Outcome<()> {
+        if self.body.len() + part.len() > self.body_len {
+            return refusal::unexpected_frame("content body frames are longer than the content header said");
+        }
+        // Room grows with what arrives, not with what was announced.
+        self.body.extend_from_slice(part);
+        Ok(())
+    }
+
+    pub(crate) fn is_complete(&self) -> bool {
+        self.header.is_some() && self.body.len() == self.body_len
+    }
+
+    pub(crate) fn whole(&self) -> Whole<'_> {
+        Whole {
+            exchange: &self.exchange,
+            routing_key: &self.routing_key,
+            mandatory: self.mandatory,
+            header: self.header.as_deref().unwrap_or_default(),
+            body: &self.body,
+        }
+    }
+}
+
+/// Refuses a body that is longer than configured.
+pub(crate) fn check_body_len(body_len: u64, message_len_max: u64) -> Outcome<()> {
+    let len_max = message_len_max.min(MESSAGE_LEN_MAX);
+    if body_len > len_max {
+        return refusal::precondition_failed(format!(
+            "message size {body_len} is larger than configured max size {len_max}"
+        ));
+    }
+    Ok(())
+}
+
+/// What a publish asks that not every publish does; found by one look at the properties.
+struct Asked<'a> {
+    headers: Option<Table<'a>>,
+    is_persistent: bool,
+    has_sender_selected: bool,
+    wants_fast_reply: bool,
+}
+
+impl Session {
+    /// Publishes a message on a channel: routes it, stores its content, and puts it into the batch (or the transaction).
+    pub(crate) fn publish(&mut self, channel: &mut Channel, whole: &Whole<'_>) -> Outcome<()> {
+        let header = match ContentHeader::decode(whole.header) {
+            Ok(header) => header,
+            Err(error) => return refusal::syntax_error(error.to_string()),
+        };
+        let asked = self.check_properties(channel, &header)?;
+        self.counters.published.add(1);
+        if asked.has_sender_selected || asked.wants_fast_reply {
+            return self.publish_rewritten(channel, whole, &header, &asked);
+        }
+        if whole.exchange.is_empty() && reply_to::is_address(whole.routing_key) {
+            return self.publish_reply(channel, whole);
+        }
+        let targets = self.route(channel, whole, asked.headers)?;
+        self.store_publish(channel, whole, &targets, asked.is_persistent)
+    }
+
+    fn check_properties<'a>(&self, channel: &Channel, header: &ContentHeader<'a>) -> Outcome<Asked<'a>> {
+        let properties = &header.properties;
+        if let Some(user_id) = properties.user_id
+            && user_id != self.user_name().as_bytes()
+            && !self.user_has_tag(Tags::IMPERSONATOR)
+        {
+            return refusal::precondition_failed(format!(
+                "user_id property set to '{}' but authenticated user was '{}'",
+                String::from_utf8_lossy(user_id),
+                self.user_name()
+            ));
+        }
+        if let Some(expiration) = properties.expiration {
+            if !is_expiration(expiration) {
+                let text = String::from_utf8_lossy(expiration);
+                return refusal::precondition_failed(format!("invalid expiration '{text}'"));
+            }
+            return refusal::not_implemented("the property 'expiration' (message TTL) is not implemented");
+        }
+        let wants_fast_reply = properties.reply_to == Some(reply_to::QUEUE.as_bytes());
+        if wants_fast_reply && channel.reply_consumer.is_none() {
+            return refusal::precondition_failed("fast reply consumer does not exist");
+        }
+        let headers = properties.headers.filter(|headers| !headers.is_empty());
+        let has_sender_selected =
+            headers.is_some_and(|headers| headers.get("CC").is_some() || headers.get("BCC").is_some());
+        Ok(Asked {
+            headers,
+            is_persistent: properties.delivery_mode == Some(PERSISTENT),
+            has_sender_selected,
+            wants_fast_reply,
+        })
+    }
+
+    /// The queues of a message with one routing key, from the nearest memory that has them.
+    #[inline]
+    fn route(&mut self, channel: &mut Channel, whole: &Whole<'_>, headers: Option<Table<'_>>) -> Outcome<Arc<Targets>> {
+        let epoch = self.vhost().epoch();
+        if let Some(last) = &channel.last_route
+            && last.epoch == epoch
+            && *last.exchange == *whole.exchange
+            && *last.routing_key == *whole.routing_key
+        {
+            return Ok(last.targets.clone());
+        }
+        if let Some(targets) = self.routes.get(epoch, whole.exchange, whole.routing_key) {
+            let targets = targets.clone();
+            channel.last_route = Some(LastRoute {
+                epoch,
+                exchange: whole.exchange.into(),
+                routing_key: whole.routing_key.into(),
+                targets: targets.clone(),
+            });
+            return Ok(targets);
+        }
+        self.route_afresh(whole.exchange, &[whole.routing_key], headers)
+    }
+
+    fn route_afresh(
+        &mut self,
+        exchange: &[u8],
+        routing_keys: &[&[u8]],
+        headers: Option<Table<'_>>,
+    ) -> Outcome<Arc<Targets>> {
+        self.check_publish(exchange)?;
+        let vhost = self.vhost().clone();
+        let routed = vhost.route(exchange, routing_keys, headers)?;
+        let targets = Arc::new(routed.targets);
+        if let ([routing_key], Some(epoch)) = (routing_keys, routed.cacheable_at) {
+            self.routes.insert(epoch, exchange, routing_key, targets.clone());
+        }
+        Ok(targets)
+    }
+
+    /// A message with CC or BCC headers, or a reply-to that has to be replaced: its properties are encoded anew.
+    fn publish_rewritten(
+        &mut self,
+        channel: &mut Channel,
+        whole: &Whole<'_>,
+        header: &ContentHeader<'_>,
+        asked: &Asked<'_>,
+    ) -> Outcome<()> {
+        let mut routing_keys = vec![whole.routing_key];
+        let mut headers = asked.headers.map(|headers| headers.to_owned());
+        if let Some(table) = asked.headers {
+            collect_keys(&table, "CC", &mut routing_keys)?;
+            collect_keys(&table, "BCC", &mut routing_keys)?;
+            if let Some(headers) = &mut headers {
+                headers.remove(b"BCC");
+            }
+        }
+        let address = channel.reply_consumer.as_ref().map(|consumer| consumer.address.clone());
+        let mut header = *header;
+        if asked.wants_fast_reply {
+            header.properties.reply_to = address.as_deref().map(str::as_bytes);
+        }
+        header.properties.headers = headers.as_ref().map(|headers| headers.as_table());
+        let mut payload = Vec::with_capacity(whole.header.len() + 64);
+        header.encode(&mut payload);
+        let rewritten = Whole { header: &payload, ..*whole };
+        if whole.exchange.is_empty() && reply_to::is_address(whole.routing_key) {
+            return self.publish_reply(channel, &rewritten);
+        }
+        let targets = self.route_afresh(whole.exchange, &routing_keys, asked.headers)?;
+        self.store_publish(channel, &rewritten, &targets, asked.is_persistent)
+    }
+
+    /// A reply to a direct reply-to consumer: it goes to that consumer's connection, past all queues.
+    fn publish_reply(&mut self, channel: &mut Channel, whole: &Whole<'_>) -> Outcome<()> {
+        self.check_publish(whole.exchange)?;
+        let content = self.content(whole, Kind::Transient);
+        let is_there = self.broker.replies.send(self.vhost().name().as_str(), whole.routing_key, content);
+        if !is_there && whole.mandatory {
+            self.return_unroutable(channel.number, whole);
+        }
+        let confirm_seq = channel.confirms.as_mut().map_or(0, |confirms| confirms.take_seq());
+        self.confirm_now(channel, confirm_seq);
+        Ok(())
+    }
+
+    /// Copies the message into a chunk and puts it into the batch.
+    fn store_publish(
+        &mut self,
+        channel: &mut Channel,
+        whole: &Whole<'_>,
+        targets: &Arc<Targets>,
+        is_persistent: bool,
+    ) -> Outcome<()> {
+        if channel.tx.is_some() {
+            let is_journalled = is_persistent && targets.is_journalled;
+            let content = self.content(whole, if is_journalled { Kind::Journalled } else { Kind::Transient });
+            if let Some(tx) = &mut channel.tx {
+                tx.publish(content, whole.mandatory, targets.clone(), whole.body.len() as u32, is_persistent);
+            }
+            return Ok(());
+        }
+        let confirm_seq = channel.confirms.as_mut().map_or(0, |confirms| confirms.take_seq());
+        if targets.queues.is_empty() {
+            if whole.mandatory {
+                self.return_unroutable(channel.number, whole);
+            } else {
+                self.broker.counters.dropped_unroutable.add(1);
+            }
+            self.confirm_now(channel, confirm_seq);
+            return Ok(());
+        }
+        let is_journalled = is_persistent && targets.is_journalled;
+        let content = self.content(whole, if is_journalled { Kind::Journalled } else { Kind::Transient });
+        self.batch.publish(targets, |targets| Publish {
+            content,
+            body_len: whole.body.len() as u32,
+            is_persistent,
+            targets,
+            channel: channel.number,
+            confirm_seq,
+        });
+        Ok(())
+    }
+
+    fn content(&self, whole: &Whole<'_>, kind: Kind) -> store::Content {
+        let parts = Parts {
+            published_at_ms: self.now_ms,
+            exchange: whole.exchange,
+            routing_key: whole.routing_key,
+            header: whole.header,
+            body: whole.body,
+        };
+        self.broker.chunks.write(kind, parts.len(), |out| parts.write(out))
+    }
+
+    /// Confirms a publish that no queue took, in its turn: after what the batch holds.
+    fn confirm_now(&mut self, channel: &mut Channel, confirm_seq: u64) {
+        if confirm_seq == 0 {
+            return;
+        }
+        if let Some(confirms) = &mut channel.confirms {
+            confirms.complete(confirm_seq, None);
+        }
+        self.note_confirming(channel.number);
+    }
+
+    /// basic.return with 312 NO_ROUTE.
+    pub(crate) fn return_unroutable(&mut self, channel: u16, whole: &Whole<'_>) {
+        self.broker.counters.returned_unroutable.add(1);
+        let method = basic::Return {
+            reply_code: amqp::reply::ReplyCode::NoRoute.code(),
+            reply_text: b"NO_ROUTE",
+            exchange: whole.exchange,
+            routing_key: whole.routing_key,
+        };
+        amqp::frame::put_method(&mut self.out, channel, &method);
+        self.put_content(channel, whole.header, whole.body);
+    }
+}
+
+fn is_expiration(text: &[u8]) -> bool {
+    std::str::from_utf8(text).is_ok_and(|text| text.bytes().all(|b| b.is_ascii_digit()) && text.parse::<u32>().is_ok())
+}
+
+/// Adds the routing keys of a CC or BCC header (RabbitMQ's sender-selected distribution).
+fn collect_keys<'a>(headers: &Table<'a>, name: &str, keys: &mut Vec<&'a [u8]>) -> Outcome<()> {
+    match headers.get(name) {
+        None => Ok(()),
+        Some(Value::Array(array)) => {
+            for value in array.iter() {
+                match value {
+                    Value::LongStr(key) => keys.push(key),
+                    other => return unacceptable_type(name, other.type_name()),
+                }
+            }
+            Ok(())
+        }
+        Some(other) => unacceptable_type(name, other.type_name()),
+    }
+}
+
+fn unacceptable_type<T>(header: &str, kind: &str) -> Outcome<T> {
+    refusal::precondition_failed(format!("unacceptable_type_in_header: header '{header}' has a value of type '{kind}'"))
+}

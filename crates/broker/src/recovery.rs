@@ -1,0 +1,119 @@
+//! From what the store recovered to vhosts, users and queues.
+
+use std::sync::Arc;
+
+use model::definition::{Definition, Destination as DefinedDestination, UserPermission};
+use model::ids::{Place, QueueId};
+use model::user::{PasswordHash, User};
+use queue::{Queue, Restored, Settings};
+use routing::{BindingSpec, Destination};
+use store::{Recovered, RecoveredQueue};
+
+use crate::broker::{Broker, StartError};
+use crate::message::Held;
+use crate::queue_ids;
+use crate::shard::Watermark;
+use crate::vhost::Vhost;
+
+/// Puts everything in place. An empty store gets the default vhost and user.
+pub(crate) fn restore(broker: &Arc<Broker>, mut recovered: Recovered) -> Result<(), StartError> {
+    broker.queue_ids.resume(recovered.definitions.remove(queue_ids::KEY).as_deref());
+    let mut queues = std::mem::take(&mut recovered.queues);
+    for (key, value) in &recovered.definitions {
+        let definition = Definition::decode(key, value).map_err(|error| StartError::Definition {
+            key: String::from_utf8_lossy(key).into_owned(),
+            reason: error.to_string(),
+        })?;
+        define(broker, definition, &mut |id| queues.remove(&id));
+    }
+    if !queues.is_empty() {
+        tracing::warn!(count = queues.len(), "messages of queues without a definition were left out");
+    }
+    if broker.vhosts.is_empty() {
+        create_defaults(broker);
+    }
+    Ok(())
+}
+
+/// Keys sort so that whatever a definition needs comes before it.
+fn define(
+    broker: &Arc<Broker>,
+    definition: Definition,
+    recovered_queue: &mut dyn FnMut(QueueId) -> Option<RecoveredQueue>,
+) {
+    match definition {
+        Definition::Vhost(vhost) => broker.vhosts.put(Vhost::new(vhost.name, broker.hash_seed)),
+        Definition::User(user) => broker.users.put(user),
+        Definition::Permission(permission) => broker.users.permit(permission),
+        Definition::Exchange(exchange) => {
+            if let Some(vhost) = broker.vhosts.get(exchange.vhost.as_str()) {
+                vhost.restore_exchange(&exchange);
+            }
+        }
+        Definition::Queue(queue) => {
+            let Some(vhost) = broker.vhosts.get(queue.vhost.as_str()) else { return };
+            let settings = Settings { auto_delete: queue.is_auto_delete };
+            let (state, watermark) = match recovered_queue(queue.id) {
+                Some(recovered) => restored(settings, recovered),
+                None => (Queue::new(settings), Watermark::Closed(model::ids::QueueSeq(0))),
+            };
+            vhost.restore_queue(broker, queue, state, watermark);
+        }
+        Definition::Binding(binding) => {
+            let Some(vhost) = broker.vhosts.get(binding.vhost().as_str()) else { return };
+            let destination = match binding.destination() {
+                DefinedDestination::Exchange(name) => Destination::Exchange(name.as_bytes()),
+                DefinedDestination::Queue(name) => match vhost.queue(name.as_bytes()) {
+                    Some(queue) => Destination::Queue(queue.id()),
+                    None => return,
+                },
+            };
+            let spec = BindingSpec {
+                source: binding.source().as_bytes(),
+                destination,
+                routing_key: binding.routing_key(),
+                arguments: binding.arguments(),
+            };
+            vhost.restore_binding(&spec);
+        }
+    }
+}
+
+fn restored(settings: Settings, recovered: RecoveredQueue) -> (Queue<Held, crate::gate::ConsumerGate>, Watermark) {
+    let watermark = match recovered.watermark {
+        Some(mark) => Watermark::Closed(mark),
+        None => Watermark::Open(model::ids::JournalPosition(0)),
+    };
+    let hold = |content, place: Option<Place>| Held::restored(content, true, place);
+    let messages = recovered.messages.into_iter().filter_map(|(seq, content)| Some((seq, hold(content, None)?)));
+    let restored = Restored {
+        next_seq: recovered.next_seq,
+        watermark: recovered.watermark,
+        ranges: recovered.ranges.into_iter().map(|recovered| recovered.range).collect(),
+        messages: messages.collect(),
+    };
+    (Queue::restore(settings, restored), watermark)
+}
+
+fn create_defaults(broker: &Arc<Broker>) {
+    let wanted = &broker.options.default_user;
+    let [a, b, c, d, ..] = broker.random();
+    let user = User {
+        name: wanted.name.clone(),
+        password_hash: Some(PasswordHash::new(wanted.password.as_bytes(), [a, b, c, d])),
+        tags: wanted.tags.clone(),
+    };
+    let permission = UserPermission {
+        vhost: wanted.vhost.clone(),
+        user: wanted.name.clone(),
+        permission: wanted.permission.clone(),
+    };
+    for definition in [
+        Definition::Vhost(model::vhost::Vhost::new(wanted.vhost.clone())),
+        Definition::User(user),
+        Definition::Permission(permission),
+    ] {
+        broker.put_definition(&definition);
+        define(broker, definition, &mut |_| None);
+    }
+}

@@ -1,0 +1,83 @@
+//! Direct reply-to: consumers of `amq.rabbitmq.reply-to`, which have an address and no queue.
+//!
+//! A requester consumes from the pseudo-queue and publishes with `reply-to: amq.rabbitmq.reply-to`; the broker replaces
+//! that by the consumer's address. Whoever publishes to the address through the default exchange reaches the
+//! requester's channel. Replies are never stored: they are gone when the requester is (RabbitMQ's direct reply-to).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use model::name::VhostName;
+use parking_lot::Mutex;
+use store::Content;
+
+use crate::channel::ReplyConsumer;
+use crate::gate::window_cost;
+use crate::message::Parts;
+use crate::outbox::{News, Outbox};
+
+/// The pseudo-queue's name.
+pub(crate) const QUEUE: &str = "amq.rabbitmq.reply-to";
+const ADDRESS_PREFIX: &str = "amq.rabbitmq.reply-to.";
+
+/// Whether a routing key is the address of a reply consumer.
+#[inline]
+pub(crate) fn is_address(routing_key: &[u8]) -> bool {
+    routing_key.starts_with(ADDRESS_PREFIX.as_bytes())
+}
+
+#[derive(Debug)]
+struct Place {
+    vhost: VhostName,
+    outbox: Arc<Outbox>,
+    channel: u16,
+}
+
+/// All reply consumers of the broker, by address.
+#[derive(Debug, Default)]
+pub(crate) struct Replies {
+    places: Mutex<HashMap<String, Place>>,
+}
+
+impl Replies {
+    /// A consumer with a new address made of `token`, which nobody can guess.
+    pub(crate) fn register(
+        &self,
+        token: [u8; 16],
+        vhost: VhostName,
+        outbox: Arc<Outbox>,
+        channel: u16,
+        tag: Box<[u8]>,
+    ) -> ReplyConsumer {
+        let address = format!("{ADDRESS_PREFIX}{}", URL_SAFE_NO_PAD.encode(token));
+        self.places.lock().insert(address.clone(), Place { vhost, outbox, channel });
+        ReplyConsumer { tag, address }
+    }
+
+    pub(crate) fn forget(&self, consumer: &ReplyConsumer) {
+        self.places.lock().remove(&consumer.address);
+    }
+
+    /// Whether a requester still has this address.
+    pub(crate) fn is_there(&self, vhost: &str, address: &[u8]) -> bool {
+        let Ok(address) = std::str::from_utf8(address) else { return false };
+        self.places.lock().get(address).is_some_and(|place| place.vhost.as_str() == vhost)
+    }
+
+    /// Sends a reply. False when nobody has the address.
+    pub(crate) fn send(&self, vhost: &str, address: &[u8], content: Content) -> bool {
+        let Ok(address) = std::str::from_utf8(address) else { return false };
+        let places = self.places.lock();
+        let Some(place) = places.get(address).filter(|place| place.vhost.as_str() == vhost) else { return false };
+        let (outbox, channel) = (place.outbox.clone(), place.channel);
+        drop(places);
+        let len = Parts::read(content.bytes()).map_or(0, |parts| parts.body.len());
+        // A requester that does not read loses replies rather than making the broker keep them.
+        if outbox.try_acquire_overdrawn(window_cost(len)) {
+            outbox.tell(News::Reply { channel, content });
+        }
+        true
+    }
+}

@@ -1,0 +1,124 @@
+//! The store's questions about queues: what is still alive, where it has gone, what was read.
+
+use std::sync::{Arc, Weak};
+
+use model::ids::{QueueId, QueueSeq, SegmentId};
+use queue::{Moved, Placed};
+use store::{Collected, Content, LaneResidents, Loaded, QueueState, Resident, Residents};
+
+use crate::batch;
+use crate::broker::Broker;
+use crate::message::Held;
+use crate::shard::{Cell, Shards, Watermark};
+
+/// The broker, as its store knows it.
+pub(crate) struct BrokerResidents(pub(crate) Weak<Broker>);
+
+impl BrokerResidents {
+    /// Runs `act` on a queue. `None` when it, or the broker, is gone.
+    fn with_queue<T>(&self, id: QueueId, act: impl FnOnce(&Arc<Broker>, &mut Cell) -> T) -> Option<T> {
+        let broker = self.0.upgrade()?;
+        broker.shards.with(Shards::number_of(id), |shard| {
+            let cell = shard.by_id(id)?;
+            Some(act(&broker, cell))
+        })
+    }
+}
+
+impl Residents for BrokerResidents {
+    fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut Collected) {
+        let Some(broker) = self.0.upgrade() else { return };
+        let mut found: Vec<(QueueSeq, Held)> = Vec::new();
+        broker.shards.for_each(|shard| {
+            for cell in shard.cells() {
+                let queue = cell.handle.id();
+                if cell.handle.is_journalled() {
+                    let watermark = match cell.watermark {
+                        Watermark::Closed(mark) => Some(mark),
+                        Watermark::Open(_) | Watermark::None => None,
+                    };
+                    out.queues.push(QueueState { queue, next_seq: cell.queue.next_seq(), watermark });
+                }
+                cell.queue.in_memory(&mut |held| is_old(&held.content), &mut found);
+                for is_journalled in [true, false] {
+                    let of_lane = found.iter().filter(|(_, held)| queue::Message::is_journalled(held) == is_journalled);
+                    let residents: Vec<Resident> = of_lane
+                        .map(|(seq, held)| Resident {
+                            seq: *seq,
+                            content: held.content.clone(),
+                            body_len: queue::Message::len(held),
+                        })
+                        .collect();
+                    if !residents.is_empty() {
+                        out.lanes.push(LaneResidents { queue, lane: 0, is_journalled, residents });
+                    }
+                }
+                found.clear();
+            }
+        });
+    }
+
+    fn relocate(&self, queue: QueueId, placed: &[Placed]) {
+        let found = self.with_queue(queue, |broker, cell| {
+            let mut dead = Vec::new();
+            cell.queue.relocate(placed, &mut dead);
+            broker.store.settle_slots(&dead);
+        });
+        if found.is_none()
+            && let Some(broker) = self.0.upgrade()
+        {
+            let dead: Vec<_> = placed.iter().map(|placed| placed.place).collect();
+            broker.store.settle_slots(&dead);
+        }
+    }
+
+    fn loaded(&self, queue: QueueId, loaded: Loaded) {
+        let Some(broker) = self.0.upgrade() else { return };
+        let handle = self.with_queue(queue, |_, cell| cell.handle.clone());
+        let Some(handle) = handle else { return };
+        if let Some(error) = &loaded.error {
+            tracing::error!(queue = handle.name(), %error, "messages could not be read from a segment");
+        }
+        let is_journalled = !loaded.load.segment.is_transient();
+        let entries = loaded
+            .entries
+            .into_iter()
+            .filter_map(|entry| Some((entry.seq, Held::restored(entry.content, is_journalled, Some(entry.place))?)))
+            .collect();
+        batch::with_queue(&broker, &handle, |cell, work| {
+            let lost_count = cell.queue.loaded(&loaded.load, entries, loaded.next_slot);
+            if lost_count > 0 {
+                tracing::error!(
+                    queue = cell.handle.name(),
+                    count = lost_count,
+                    "messages were lost to a damaged segment"
+                );
+            }
+            work.dispatch(cell, &broker);
+            for waiter in cell.load_waiters.drain(..) {
+                waiter.nudge();
+            }
+        });
+    }
+
+    fn moved(&self, queue: QueueId, from: &[SegmentId], moved: &[Moved]) {
+        let found = self.with_queue(queue, |broker, cell| {
+            let mut dead = Vec::new();
+            let lost_count = cell.queue.move_ranges(from, moved, &mut dead);
+            if lost_count > 0 {
+                tracing::error!(
+                    queue = cell.handle.name(),
+                    count = lost_count,
+                    "messages were lost to a damaged segment"
+                );
+            }
+            broker.store.settle_slots(&dead);
+        });
+        if found.is_none()
+            && let Some(broker) = self.0.upgrade()
+        {
+            let dead: Vec<_> = moved.iter().map(|moved| moved.to).collect();
+            broker.store.settle_slots(&dead);
+        }
+    }
+}

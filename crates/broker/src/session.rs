@@ -1,0 +1,706 @@
+//! A connection's protocol, without its socket: bytes in, bytes out.
+//!
+//! [`Session::receive`] takes what was read, [`Session::attend`] what other tasks left in the outbox; both append to
+//! `out`, which [`crate::connection`] writes. Everything a client may send is taken apart here, down to the methods of a
+//! channel; what each of them does is in the file of its class.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Instant;
+
+use amqp::frame::{Frame, FrameKind, PROTOCOL_HEADER, decode_frame, put_method};
+use amqp::method::{Method, basic, channel, connection};
+use model::ids::JournalPosition;
+use routing::{CacheLimits, RouteCache};
+
+use crate::batch::Batch;
+use crate::broker::Broker;
+use crate::channel::{Channel, UnackedDelivery};
+use crate::channels::Channels;
+use crate::handshake::{Handshake, Login};
+use crate::limits::{BATCH_COUNT, CLOSE_TIMEOUT, OUTPUT_LEN};
+use crate::links::Links;
+use crate::outbox::{Outbox, Outgoing, Taken};
+use crate::publish::{Assembly, Whole, check_body_len};
+use crate::queue_handle::{ConnectionId, QueueHandle, Targets};
+use crate::refusal::{self, Outcome, Refusal};
+use crate::vhost::Vhost;
+
+/// How far the connection has come.
+#[derive(Debug)]
+pub(crate) enum Phase {
+    /// Before connection.open-ok.
+    Handshake(Handshake),
+    Running,
+    /// connection.close was sent; all but close-ok is ignored.
+    Closing {
+        until: Instant,
+    },
+    /// A refused login of a client that cannot be told why: the socket is closed after a while.
+    Refused {
+        until: Instant,
+    },
+    /// What is in `out` is the last.
+    Closed,
+}
+
+/// What a connection has done.
+#[derive(Debug, Default)]
+pub(crate) struct ConnectionCounters {
+    pub(crate) published: telemetry::Counter,
+    pub(crate) delivered: telemetry::Counter,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) broker: Arc<Broker>,
+    pub(crate) id: ConnectionId,
+    pub(crate) peer: SocketAddr,
+    pub(crate) outbox: Arc<Outbox>,
+    /// Bytes to send.
+    pub(crate) out: Vec<u8>,
+    pub(crate) phase: Phase,
+    pub(crate) login: Option<Box<Login>>,
+    vhost: Option<Arc<Vhost>>,
+    pub(crate) frame_len_max: u32,
+    pub(crate) channels: Channels,
+    pub(crate) links: Links,
+    pub(crate) batch: Batch,
+    pub(crate) routes: RouteCache<Arc<Targets>>,
+    pub(crate) counters: ConnectionCounters,
+    /// When what is being received arrived, in milliseconds since 1970.
+    pub(crate) now_ms: u64,
+    /// Deliveries taken from the outbox and not encoded.
+    pub(crate) pending: VecDeque<Outgoing>,
+    taken: Taken,
+    /// Reused by acknowledgements.
+    pub(crate) taken_unacked: Vec<UnackedDelivery>,
+    /// Deliveries leave only when the journal is durable up to here.
+    pub(crate) hold_until: Option<JournalPosition>,
+    /// Channels whose confirms have something to write or to wait for.
+    confirming: Vec<u16>,
+    /// The position that the journal was asked to wake us at.
+    woken_at: Option<JournalPosition>,
+    /// A reply that waits for the disk; nothing is received before it has left.
+    awaited: Option<Awaited>,
+    /// A basic.get whose message is being read from a segment; nothing is received until it is there.
+    pub(crate) awaited_get: Option<AwaitedGet>,
+    /// The store asked publishers to wait.
+    is_congested: bool,
+    /// Publishes are refused by silence: an alarm is on, and this connection publishes.
+    pub(crate) is_blocked: bool,
+    pub(crate) exclusive_queues: Vec<Arc<QueueHandle>>,
+}
+
+#[derive(Debug)]
+struct Awaited {
+    position: JournalPosition,
+    reply: Vec<u8>,
+}
+
+/// A basic.get that could not be answered at once.
+#[derive(Debug)]
+pub(crate) struct AwaitedGet {
+    pub(crate) channel: u16,
+    pub(crate) queue: Arc<QueueHandle>,
+    pub(crate) no_ack: bool,
+}
+
+/// Where a failure happened, for the close method.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Site {
+    pub(crate) channel: u16,
+    pub(crate) class_id: u16,
+    pub(crate) method_id: u16,
+}
+
+impl Session {
+    pub(crate) fn new(broker: Arc<Broker>, id: ConnectionId, peer: SocketAddr) -> Self {
+        let frame_len_max = broker.options.initial_frame_len_max;
+        Self {
+            id,
+            peer,
+            outbox: Outbox::new(),
+            out: Vec::new(),
+            phase: Phase::Handshake(Handshake::Header),
+            login: None,
+            vhost: None,
+            frame_len_max,
+            channels: Channels::default(),
+            links: Links::default(),
+            batch: Batch::default(),
+            routes: RouteCache::new(broker.hash_seed, CacheLimits::default()),
+            counters: ConnectionCounters::default(),
+            now_ms: 0,
+            pending: VecDeque::new(),
+            taken: Taken::default(),
+            taken_unacked: Vec::new(),
+            hold_until: None,
+            confirming: Vec::new(),
+            woken_at: None,
+            awaited: None,
+            awaited_get: None,
+            is_congested: false,
+            is_blocked: false,
+            exclusive_queues: Vec::new(),
+            broker,
+        }
+    }
+
+    /// The vhost of an open connection.
+    #[inline]
+    pub(crate) fn vhost(&self) -> &Arc<Vhost> {
+        self.vhost.as_ref().expect("methods of channels come after connection.open")
+    }
+
+    /// connection.open succeeded.
+    pub(crate) fn run_in(&mut self, vhost: Arc<Vhost>) {
+        self.vhost = Some(vhost);
+        self.phase = Phase::Running;
+    }
+
+    /// Whether more bytes may be received now.
+    pub(crate) fn wants_input(&self) -> bool {
+        self.awaited.is_none()
+            && self.awaited_get.is_none()
+            && !self.is_blocked
+            && !self.is_congested
+            && self.out.len() < 4 * OUTPUT_LEN
+            && !matches!(self.phase, Phase::Closed | Phase::Refused { .. })
+    }
+
+    /// Whether silence of the peer is our doing, so that it proves nothing.
+    pub(crate) fn is_deaf(&self) -> bool {
+        self.is_blocked || self.is_congested || self.awaited.is_some()
+    }
+
+    /// Takes whole frames from the front of `bytes`, as many as it may, and tells how many bytes that were.
+    pub(crate) fn receive(&mut self, bytes: &[u8], now_ms: u64) -> usize {
+        self.now_ms = now_ms;
+        let mut at = 0;
+        if matches!(self.phase, Phase::Handshake(Handshake::Header)) {
+            let Some(consumed) = self.protocol_header(bytes) else { return 0 };
+            at = consumed;
+        }
+        while self.wants_input() {
+            match decode_frame(&bytes[at..], self.frame_len_max) {
+                Ok(Some((frame, len))) => {
+                    at += len;
+                    at += self.frame(&frame, &bytes[at..]);
+                    if self.batch.publishes.len() >= BATCH_COUNT {
+                        self.apply_batch();
+                    }
+                }
+                Ok(None) => break,
+                Err(error) => {
+                    let refusal = Refusal { code: amqp::reply::ReplyCode::FrameError, text: error.to_string() };
+                    self.fail_connection(&refusal, Site::default());
+                    return bytes.len();
+                }
+            }
+        }
+        self.apply_batch();
+        self.write_confirms();
+        if self.batch.publishes.capacity() > 0 && bytes.len() < 4096 {
+            self.batch.shrink();
+        }
+        at
+    }
+
+    fn protocol_header(&mut self, bytes: &[u8]) -> Option<usize> {
+        let len = bytes.len().min(PROTOCOL_HEADER.len());
+        if bytes[..len] != PROTOCOL_HEADER[..len] {
+            // Any other protocol or version is answered with ours (AMQP 0-9-1, 4.2.2).
+            self.out.extend_from_slice(&PROTOCOL_HEADER);
+            self.phase = Phase::Closed;
+            return Some(bytes.len());
+        }
+        if len < PROTOCOL_HEADER.len() {
+            return None;
+        }
+        self.start();
+        Some(len)
+    }
+
+    /// Handles one frame. `rest` is what follows it; gives how much of that belonged to it, too.
+    #[inline]
+    fn frame(&mut self, frame: &Frame<'_>, rest: &[u8]) -> usize {
+        if matches!(self.phase, Phase::Running) && frame.kind == FrameKind::Method && frame.channel != 0 {
+            match self.try_whole_publish(frame, rest) {
+                Some(Ok(len)) => return len,
+                Some(Err((refusal, len))) => {
+                    let site = Site { channel: frame.channel, class_id: 60, method_id: 40 };
+                    self.fail(&refusal, site);
+                    return len;
+                }
+                None => {}
+            }
+        }
+        let (result, site) = match frame.kind {
+            FrameKind::Method => self.method_frame(frame),
+            FrameKind::Header | FrameKind::Body => {
+                let site = Site { channel: frame.channel, class_id: 60, method_id: 40 };
+                (self.content_frame(frame), site)
+            }
+            FrameKind::Heartbeat => (Ok(()), Site::default()),
+        };
+        if let Err(refusal) = result {
+            self.fail(&refusal, site);
+        }
+        0
+    }
+
+    /// A publish that lies in the buffer in full. `None` when it does not, or when anything about it is unusual.
+    #[inline]
+    fn try_whole_publish(&mut self, frame: &Frame<'_>, rest: &[u8]) -> Option<Result<usize, (Box<Refusal>, usize)>> {
+        if frame.payload.get(..4)? != [0, 60, 0, 40] {
+            return None;
+        }
+        let Ok(Method::BasicPublish(publish)) = Method::decode(frame.payload) else { return None };
+        let (header, header_len) = decode_frame(rest, self.frame_len_max).ok()??;
+        if header.kind != FrameKind::Header || header.channel != frame.channel {
+            return None;
+        }
+        let body_len = u64::from_be_bytes(header.payload.get(4..12)?.try_into().ok()?);
+        let (body, len) = if body_len == 0 {
+            (&[][..], header_len)
+        } else {
+            let (body, len) = decode_frame(&rest[header_len..], self.frame_len_max).ok()??;
+            if body.kind != FrameKind::Body || body.channel != frame.channel || body.payload.len() as u64 != body_len {
+                return None;
+            }
+            (body.payload, header_len + len)
+        };
+        if check_body_len(body_len, self.broker.options.message_len_max).is_err() || publish.immediate {
+            return None;
+        }
+        let mut channel = self.channels.take(frame.channel)?;
+        if channel.is_closing || channel.assembly.is_some() {
+            self.channels.put(channel);
+            return None;
+        }
+        let whole = Whole {
+            exchange: publish.exchange,
+            routing_key: publish.routing_key,
+            mandatory: publish.mandatory,
+            header: header.payload,
+            body,
+        };
+        let result = self.publish(&mut channel, &whole);
+        self.channels.put(channel);
+        self.note_published();
+        Some(result.map(|()| len).map_err(|refusal| (refusal, len)))
+    }
+
+    fn method_frame(&mut self, frame: &Frame<'_>) -> (Outcome<()>, Site) {
+        let method = match Method::decode(frame.payload) {
+            Ok(method) => method,
+            Err(error) => {
+                let site = Site { channel: 0, class_id: error.class_id(), method_id: error.method_id() };
+                let result = match error {
+                    amqp::method::DecodeError::Unknown { .. } => refusal::command_invalid(error.to_string()),
+                    amqp::method::DecodeError::Malformed { .. } => refusal::syntax_error(error.to_string()),
+                };
+                return (result, site);
+            }
+        };
+        let site = Site { channel: frame.channel, class_id: method.class_id(), method_id: method.method_id() };
+        let result = match (&self.phase, frame.channel) {
+            (Phase::Running, 0) => self.connection_method(method),
+            (Phase::Running, number) => self.channel_method(number, method),
+            (Phase::Handshake(_), 0) => self.handshake_method(method),
+            (Phase::Handshake(_), _) => refusal::channel_error(format!(
+                "{} on channel {} before the connection is open",
+                method.name(),
+                frame.channel
+            )),
+            (Phase::Closing { .. }, 0) => {
+                match method {
+                    Method::ConnectionCloseOk(_) => self.phase = Phase::Closed,
+                    Method::ConnectionClose(_) => {
+                        put_method(&mut self.out, 0, &connection::CloseOk);
+                        self.phase = Phase::Closed;
+                    }
+                    _ => {}
+                }
+                Ok(())
+            }
+            (Phase::Closing { .. } | Phase::Refused { .. } | Phase::Closed, _) => Ok(()),
+        };
+        (result, site)
+    }
+
+    fn connection_method(&mut self, method: Method<'_>) -> Outcome<()> {
+        match method {
+            Method::ConnectionClose(_) => {
+                self.apply_batch();
+                self.release_everything();
+                put_method(&mut self.out, 0, &connection::CloseOk);
+                self.phase = Phase::Closed;
+                Ok(())
+            }
+            Method::ConnectionUpdateSecret(update) => self.update_secret(&update),
+            // A client that answers a blocked notice with one of its own means nothing by it.
+            Method::ConnectionBlocked(_) | Method::ConnectionUnblocked(_) => Ok(()),
+            other => refusal::command_invalid(format!("unexpected method {} on channel 0", other.name())),
+        }
+    }
+
+    fn channel_method(&mut self, number: u16, method: Method<'_>) -> Outcome<()> {
+        if let Method::ChannelOpen(_) = method {
+            return self.open_channel(number);
+        }
+        // Acks are gathered; all else sees the effect of what was sent before it.
+        let is_gathered = matches!(method, Method::BasicAck(_) | Method::BasicPublish(_));
+        if !is_gathered {
+            self.apply_batch();
+        }
+        let Some(mut channel) = self.channels.take(number) else {
+            if let Method::ChannelCloseOk(_) = method {
+                return Ok(());
+            }
+            return refusal::channel_error("expected 'channel.open'");
+        };
+        if channel.is_closing {
+            match method {
+                Method::ChannelCloseOk(_) => {}
+                Method::ChannelClose(_) => {
+                    put_method(&mut self.out, number, &channel::CloseOk);
+                }
+                _ => self.channels.put(channel),
+            }
+            return Ok(());
+        }
+        if channel.assembly.is_some() {
+            self.channels.put(channel);
+            return refusal::unexpected_frame(format!(
+                "expected content header or body, got method {} instead",
+                method.name()
+            ));
+        }
+        if let Method::ChannelClose(_) = method {
+            self.release_channel(channel);
+            put_method(&mut self.out, number, &channel::CloseOk);
+            return Ok(());
+        }
+        let result = self.method_on(&mut channel, method);
+        self.channels.put(channel);
+        result
+    }
+
+    /// The table of contents: what each method of a channel leads to.
+    fn method_on(&mut self, channel: &mut Channel, method: Method<'_>) -> Outcome<()> {
+        match method {
+            Method::BasicPublish(publish) => self.begin_publish(channel, &publish),
+            Method::BasicAck(ack) => self.ack(channel, ack.delivery_tag, ack.multiple),
+            Method::BasicNack(nack) => self.nack(channel, nack.delivery_tag, nack.multiple, nack.requeue),
+            Method::BasicReject(reject) => self.nack(channel, reject.delivery_tag, false, reject.requeue),
+            Method::BasicRecover(recover) => self.recover(channel, recover.requeue, true),
+            Method::BasicRecoverAsync(recover) => self.recover(channel, recover.requeue, false),
+            Method::BasicConsume(consume) => self.consume(channel, &consume),
+            Method::BasicCancel(cancel) => self.cancel(channel, &cancel),
+            // A client that confirms a cancellation of ours.
+            Method::BasicCancelOk(_) => Ok(()),
+            Method::BasicGet(get) => self.get(channel, &get),
+            Method::BasicQos(qos) => self.qos(channel, &qos),
+            Method::QueueDeclare(declare) => self.queue_declare(channel, &declare),
+            Method::QueueBind(bind) => self.queue_bind(channel, &bind),
+            Method::QueueUnbind(unbind) => self.queue_unbind(channel, &unbind),
+            Method::QueuePurge(purge) => self.queue_purge(channel, &purge),
+            Method::QueueDelete(delete) => self.queue_delete(channel, &delete),
+            Method::ExchangeDeclare(declare) => self.exchange_declare(channel, &declare),
+            Method::ExchangeDelete(delete) => self.exchange_delete(channel, &delete),
+            Method::ExchangeBind(bind) => self.exchange_bind(channel, &bind),
+            Method::ExchangeUnbind(unbind) => self.exchange_unbind(channel, &unbind),
+            Method::ConfirmSelect(select) => self.confirm_select(channel, select.no_wait),
+            Method::TxSelect(_) => self.tx_select(channel),
+            Method::TxCommit(_) => self.tx_commit(channel),
+            Method::TxRollback(_) => self.tx_rollback(channel),
+            Method::AccessRequest(_) => {
+                put_method(&mut self.out, channel.number, &amqp::method::access::RequestOk { ticket: 1 });
+                Ok(())
+            }
+            Method::ChannelFlow(flow) if flow.active => {
+                put_method(&mut self.out, channel.number, &channel::FlowOk { active: true });
+                Ok(())
+            }
+            Method::ChannelFlow(_) => refusal::not_implemented("active=false"),
+            Method::ChannelFlowOk(_) => Ok(()),
+            other => refusal::command_invalid(format!("unexpected method {} on a channel", other.name())),
+        }
+    }
+
+    fn open_channel(&mut self, number: u16) -> Outcome<()> {
+        if self.channels.get_mut(number).is_some() {
+            return refusal::channel_error("second 'channel.open' seen");
+        }
+        let channel_max = self.login().channel_max;
+        let open_count = self.channels.count();
+        if channel_max != 0 && (number > channel_max || open_count >= usize::from(channel_max)) {
+            return refusal::not_allowed(format!(
+                "number of channels opened ({open_count}) has reached the negotiated channel_max ({channel_max})"
+            ));
+        }
+        self.channels.put(Box::new(Channel::new(number)));
+        put_method(&mut self.out, number, &channel::OpenOk { channel_id: b"" });
+        Ok(())
+    }
+
+    fn begin_publish(&mut self, channel: &mut Channel, publish: &basic::Publish<'_>) -> Outcome<()> {
+        if publish.immediate {
+            return refusal::not_implemented("immediate=true");
+        }
+        channel.assembly = Some(Assembly::begin(publish));
+        Ok(())
+    }
+
+    fn content_frame(&mut self, frame: &Frame<'_>) -> Outcome<()> {
+        if !matches!(self.phase, Phase::Running) {
+            return match self.phase {
+                Phase::Handshake(_) => refusal::unexpected_frame("content frame before the connection is open"),
+                _ => Ok(()),
+            };
+        }
+        let Some(mut channel) = self.channels.take(frame.channel) else {
+            return refusal::channel_error("expected 'channel.open'");
+        };
+        let result = self.content_of(&mut channel, frame);
+        self.channels.put(channel);
+        self.note_published();
+        result
+    }
+
+    fn content_of(&mut self, channel: &mut Channel, frame: &Frame<'_>) -> Outcome<()> {
+        if channel.is_closing {
+            return Ok(());
+        }
+        let Some(mut assembly) = channel.assembly.take() else {
+            return refusal::unexpected_frame("expected method frame, got content frame instead");
+        };
+        match (frame.kind, assembly.has_header()) {
+            (FrameKind::Header, false) => assembly.header(frame.payload, self.broker.options.message_len_max)?,
+            (FrameKind::Body, true) => assembly.body(frame.payload)?,
+            (_, false) => return refusal::unexpected_frame("expected content header, got content body instead"),
+            (_, true) => return refusal::unexpected_frame("expected content body, got content header instead"),
+        }
+        if !assembly.is_complete() {
+            channel.assembly = Some(assembly);
+            return Ok(());
+        }
+        self.publish(channel, &assembly.whole())
+    }
+
+    /// Brings the batch to its queues and notes which confirms that settles.
+    pub(crate) fn apply_batch(&mut self) {
+        if self.batch.is_empty() {
+            return;
+        }
+        let mut batch = std::mem::take(&mut self.batch);
+        let broker = self.broker.clone();
+        batch.apply(&broker, |publish, position| {
+            if publish.confirm_seq != 0
+                && let Some(channel) = self.channels.get_mut(publish.channel)
+                && let Some(confirms) = &mut channel.confirms
+            {
+                confirms.complete(publish.confirm_seq, position);
+                note(&mut self.confirming, publish.channel);
+            }
+        });
+        self.batch = batch;
+        if broker.store.is_congested() {
+            self.is_congested = true;
+            self.broker.counters.flow_entered.add(1);
+            broker.store.when_uncongested(Waker::from(self.outbox.clone()));
+        }
+    }
+
+    pub(crate) fn note_confirming(&mut self, channel: u16) {
+        note(&mut self.confirming, channel);
+    }
+
+    /// Writes the confirms that may leave, and asks to be woken for the rest.
+    fn write_confirms(&mut self) {
+        if self.confirming.is_empty() {
+            return;
+        }
+        let durable = self.broker.store.durable();
+        let mut waits_for: Option<JournalPosition> = None;
+        let Self { confirming, channels, out, broker, .. } = self;
+        confirming.retain(|&number| {
+            let Some(confirms) = channels.get_mut(number).and_then(|channel| channel.confirms.as_mut()) else {
+                return false;
+            };
+            confirms.write(durable, |delivery_tag, multiple| {
+                broker.counters.confirmed.add(1);
+                put_method(out, number, &basic::Ack { delivery_tag, multiple });
+            });
+            let position = confirms.waits_for();
+            waits_for = match (waits_for, position) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            };
+            position.is_some()
+        });
+        if let Some(position) = waits_for {
+            self.wake_at(position);
+        }
+    }
+
+    /// Asks to be woken when the journal is durable up to `position`, unless that has been asked for.
+    fn wake_at(&mut self, position: JournalPosition) {
+        if self.woken_at.is_none_or(|at| position < at || at <= self.broker.store.durable()) {
+            self.woken_at = Some(position);
+            self.broker.store.when_durable(position, Waker::from(self.outbox.clone()));
+        }
+    }
+
+    /// Sends the reply that `put` writes when the journal is durable up to `position`, and receives nothing before.
+    pub(crate) fn reply_when_durable(&mut self, position: Option<JournalPosition>, put: impl FnOnce(&mut Vec<u8>)) {
+        match position {
+            Some(position) if position > self.broker.store.durable() => {
+                let mut reply = Vec::new();
+                put(&mut reply);
+                self.awaited = Some(Awaited { position, reply });
+                self.wake_at(position);
+            }
+            _ => put(&mut self.out),
+        }
+    }
+
+    /// Does what the outbox and the journal ask for. True when something was done; else `waker` is woken when there is.
+    pub(crate) fn attend(&mut self, waker: &Waker) -> bool {
+        let mut taken = std::mem::take(&mut self.taken);
+        let found = self.pending.is_empty() && self.outbox.take(&mut taken, waker);
+        if found {
+            self.pending.extend(taken.deliveries.drain(..));
+            self.hold_until = taken.hold_until;
+            if let Some(position) = self.hold_until.filter(|&position| position > self.broker.store.durable()) {
+                self.wake_at(position);
+            }
+            for news in taken.news.drain(..) {
+                self.hear(news);
+            }
+        } else if !self.pending.is_empty() {
+            self.outbox.take_news(&mut taken, waker);
+            for news in taken.news.drain(..) {
+                self.hear(news);
+            }
+        }
+        self.taken = taken;
+        let has_encoded = self.encode_deliveries();
+        self.write_confirms();
+        self.after_waiting();
+        found || has_encoded
+    }
+
+    fn after_waiting(&mut self) {
+        if let Some(awaited) = &self.awaited
+            && awaited.position <= self.broker.store.durable()
+        {
+            self.out.extend_from_slice(&awaited.reply);
+            self.awaited = None;
+        }
+        if self.is_congested && !self.broker.store.is_congested() {
+            self.is_congested = false;
+        }
+        if let Some(get) = self.awaited_get.take() {
+            self.retry_get(get);
+        }
+    }
+
+    /// Gives memory back that the connection does not need while nothing happens.
+    pub(crate) fn shrink(&mut self) {
+        if self.out.is_empty() && self.out.capacity() > 0 {
+            self.out = Vec::new();
+        }
+        if self.pending.is_empty() {
+            self.pending = VecDeque::new();
+        }
+        self.taken = Taken::default();
+        self.batch.shrink();
+    }
+
+    /// Ends the channel or the connection for a refusal, as its code demands.
+    pub(crate) fn fail(&mut self, refusal: &Refusal, site: Site) {
+        if site.channel == 0 || refusal.code.is_connection_error() || !matches!(self.phase, Phase::Running) {
+            self.fail_connection(refusal, site);
+        } else {
+            self.fail_channel(refusal, site);
+        }
+    }
+
+    fn fail_channel(&mut self, refusal: &Refusal, site: Site) {
+        self.apply_batch();
+        self.write_confirms();
+        tracing::warn!(peer = %self.peer, channel = site.channel, code = refusal.code.code(), text = %refusal.text, "channel was closed by an error");
+        let Some(channel) = self.channels.take(site.channel) else { return };
+        self.release_channel(channel);
+        let mut closing = Channel::new(site.channel);
+        closing.is_closing = true;
+        self.channels.put(Box::new(closing));
+        let method = channel::Close {
+            reply_code: refusal.code.code(),
+            reply_text: &refusal.code.text(&refusal.text),
+            class_id: site.class_id,
+            method_id: site.method_id,
+        };
+        put_method(&mut self.out, site.channel, &method);
+    }
+
+    pub(crate) fn fail_connection(&mut self, refusal: &Refusal, site: Site) {
+        self.apply_batch();
+        self.write_confirms();
+        tracing::warn!(peer = %self.peer, code = refusal.code.code(), text = %refusal.text, "connection was closed by an error");
+        self.release_everything();
+        let method = connection::Close {
+            reply_code: refusal.code.code(),
+            reply_text: &refusal.code.text(&refusal.text),
+            class_id: site.class_id,
+            method_id: site.method_id,
+        };
+        put_method(&mut self.out, 0, &method);
+        self.awaited = None;
+        self.awaited_get = None;
+        self.phase = Phase::Closing { until: Instant::now() + CLOSE_TIMEOUT };
+    }
+
+    /// The server's own decision: 320 CONNECTION_FORCED.
+    pub(crate) fn close_by_server(&mut self, reason: &str) {
+        match self.phase {
+            Phase::Running => {
+                let refusal = Refusal { code: amqp::reply::ReplyCode::ConnectionForced, text: reason.to_owned() };
+                self.fail_connection(&refusal, Site::default());
+            }
+            Phase::Handshake(_) => self.phase = Phase::Closed,
+            Phase::Closing { .. } | Phase::Refused { .. } | Phase::Closed => {}
+        }
+    }
+
+    /// Ends the session without a word: the socket is gone. What was received in full has been done.
+    pub(crate) fn end(&mut self) {
+        self.apply_batch();
+        self.release_everything();
+        self.phase = Phase::Closed;
+    }
+
+    /// Closes all channels and deletes what belongs to the connection alone.
+    fn release_everything(&mut self) {
+        for channel in self.channels.take_all() {
+            self.release_channel(channel);
+        }
+        for queue in std::mem::take(&mut self.exclusive_queues) {
+            self.delete_owned(&queue);
+        }
+        self.confirming.clear();
+    }
+}
+
+fn note(list: &mut Vec<u16>, channel: u16) {
+    // The list is nearly always one long: most connections publish on one channel at a time.
+    if list.last() != Some(&channel) && !list.contains(&channel) {
+        list.push(channel);
+    }
+}

@@ -1,0 +1,184 @@
+//! Queues under locks: a fixed number of shards, each a set of queues behind one mutex.
+//!
+//! Critical sections are short, closed (a closure, so that no lock lives across an await) and do no I/O. Whoever needs
+//! several shards takes them in the order of their numbers. A panic inside would leave a queue half changed, so it ends
+//! the process: the journal knows better than damaged memory.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use model::ids::{JournalPosition, QueueId, QueueSeq};
+use parking_lot::{Mutex, MutexGuard};
+use rustc_hash::FxBuildHasher;
+
+use crate::gate::ConsumerGate;
+use crate::limits::SHARD_COUNT;
+use crate::message::Held;
+use crate::outbox::Outbox;
+use crate::queue_handle::QueueHandle;
+
+/// What the journal says about how far a durable queue has been delivered.
+///
+/// Invariant: no message above a closed mark is on its way to a consumer. To go beyond it the queue journals that the
+/// mark is open, and deliveries wait until that is durable (see [`crate::dispatch`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Watermark {
+    /// The queue does not last: nothing is journalled.
+    None,
+    /// Nothing above has been delivered.
+    Closed(QueueSeq),
+    /// Anything may have been delivered, once the journal is durable up to here.
+    Open(JournalPosition),
+}
+
+/// A queue in its shard.
+#[derive(Debug)]
+pub(crate) struct Cell {
+    pub(crate) handle: Arc<QueueHandle>,
+    pub(crate) queue: queue::Queue<Held, ConsumerGate>,
+    pub(crate) watermark: Watermark,
+    /// What had been delivered when the watermark was last looked at.
+    pub(crate) delivered_then: QueueSeq,
+    /// Connections whose `basic.get` waits for the head to be read from a segment.
+    pub(crate) load_waiters: Vec<Arc<Outbox>>,
+    /// Whether the batch at work has it on its list.
+    pub(crate) is_touched: bool,
+}
+
+impl Cell {
+    pub(crate) fn new(handle: Arc<QueueHandle>, queue: queue::Queue<Held, ConsumerGate>, watermark: Watermark) -> Self {
+        Self { handle, queue, watermark, delivered_then: QueueSeq(0), load_waiters: Vec::new(), is_touched: false }
+    }
+
+    /// Marks the queue as touched by a batch. True the first time.
+    #[inline]
+    pub(crate) fn touch(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_touched, true)
+    }
+}
+
+/// The queues of one shard, by slot.
+#[derive(Debug, Default)]
+pub(crate) struct Shard {
+    cells: Vec<Option<Box<Cell>>>,
+    free: Vec<u32>,
+    by_id: HashMap<QueueId, u32, FxBuildHasher>,
+}
+
+impl Shard {
+    /// The queue, unless it has been deleted.
+    #[inline]
+    pub(crate) fn get(&mut self, handle: &QueueHandle) -> Option<&mut Cell> {
+        let cell = self.cells.get_mut(handle.slot as usize)?.as_deref_mut()?;
+        (cell.handle.id() == handle.id()).then_some(cell)
+    }
+
+    /// The queue of this id, for who has no handle.
+    pub(crate) fn by_id(&mut self, id: QueueId) -> Option<&mut Cell> {
+        let slot = *self.by_id.get(&id)?;
+        self.cells[slot as usize].as_deref_mut()
+    }
+
+    /// All queues.
+    pub(crate) fn cells(&mut self) -> impl Iterator<Item = &mut Cell> {
+        self.cells.iter_mut().filter_map(|cell| cell.as_deref_mut())
+    }
+
+    /// Puts a queue in; `make` is told its slot.
+    pub(crate) fn insert(&mut self, make: impl FnOnce(u32) -> Cell) -> &mut Cell {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.cells.push(None);
+            u32::try_from(self.cells.len() - 1).expect("fewer than 2^32 queues")
+        });
+        let place = &mut self.cells[slot as usize];
+        assert!(place.is_none(), "a free slot is empty");
+        let cell = place.insert(Box::new(make(slot)));
+        self.by_id.insert(cell.handle.id(), slot);
+        cell
+    }
+
+    /// Takes the queue out, unless it has been already.
+    pub(crate) fn remove(&mut self, handle: &QueueHandle) -> Option<Box<Cell>> {
+        self.get(handle)?;
+        let cell = self.cells[handle.slot as usize].take();
+        self.by_id.remove(&handle.id());
+        self.free.push(handle.slot);
+        cell
+    }
+}
+
+/// All shards.
+#[derive(Debug)]
+pub(crate) struct Shards([Mutex<Shard>; SHARD_COUNT]);
+
+impl Shards {
+    pub(crate) fn new() -> Self {
+        Self(std::array::from_fn(|_| Mutex::default()))
+    }
+
+    /// Which shard a queue lives in, for ever.
+    #[inline]
+    pub(crate) fn number_of(id: QueueId) -> usize {
+        // Ids are given out in sequence: neighbours go to different shards.
+        id.0 as usize & (SHARD_COUNT - 1)
+    }
+
+    /// Runs `act` on one shard.
+    pub(crate) fn with<T>(&self, number: usize, act: impl FnOnce(&mut Shard) -> T) -> T {
+        let mut shard = self.0[number].lock();
+        let _guard = AbortOnPanic;
+        act(&mut shard)
+    }
+
+    /// Runs `act` on the queue behind `handle`; `None` when it is gone.
+    pub(crate) fn with_queue<T>(&self, handle: &QueueHandle, act: impl FnOnce(&mut Cell) -> T) -> Option<T> {
+        self.with(Self::number_of(handle.id()), |shard| shard.get(handle).map(act))
+    }
+
+    /// Runs `act` on the shards whose bits are set, locked in the order of their numbers.
+    pub(crate) fn with_many<T>(&self, numbers: u64, act: impl FnOnce(&mut Locked<'_>) -> T) -> T {
+        let mut locked = Locked { guards: [const { None }; SHARD_COUNT] };
+        for number in (0..SHARD_COUNT).filter(|number| numbers & (1 << number) != 0) {
+            locked.guards[number] = Some(self.0[number].lock());
+        }
+        let _guard = AbortOnPanic;
+        act(&mut locked)
+    }
+
+    /// Runs `act` on each shard in turn.
+    pub(crate) fn for_each(&self, mut act: impl FnMut(&mut Shard)) {
+        for number in 0..SHARD_COUNT {
+            self.with(number, &mut act);
+        }
+    }
+}
+
+/// Several shards, locked.
+#[derive(Debug)]
+pub(crate) struct Locked<'a> {
+    guards: [Option<MutexGuard<'a, Shard>>; SHARD_COUNT],
+}
+
+impl Locked<'_> {
+    /// The queue behind `handle`, whose shard is among the locked; `None` when it is gone.
+    #[inline]
+    pub(crate) fn get(&mut self, handle: &QueueHandle) -> Option<&mut Cell> {
+        let guard = self.guards[Shards::number_of(handle.id())].as_mut();
+        guard.expect("the shard was named when locking").get(handle)
+    }
+}
+
+struct AbortOnPanic;
+
+impl Drop for AbortOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            tracing::error!("a queue's invariant was broken; the process ends and recovers from its journal");
+            std::process::abort();
+        }
+    }
+}
+
+/// Shared so that a parked consumer's flag outlives neither side.
+pub(crate) type Parked = Arc<AtomicBool>;

@@ -1,0 +1,404 @@
+//! A vhost: its exchanges, bindings and queues by name, and their changes.
+//!
+//! Readers route under a read lock, and only when no cache knows the answer; changes take the write lock, change the
+//! values, and append to the journal before they let go, so the journal has them in the order in which they happened.
+//! Lock order: topology, then shards, then the journal.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use amqp::table::Table;
+use model::arguments::{ExchangeArguments, ExchangeType};
+use model::definition::{self, Definition};
+use model::ids::{JournalPosition, QueueId, QueueSeq};
+use model::name::{ExchangeName, QueueName, VhostName};
+use parking_lot::RwLock;
+use routing::{BindError, BindingSpec, DeleteError, Destination, Epoch, Exchanges, HashSeed, Removed, Routable};
+use rustc_hash::FxBuildHasher;
+use store::RecordBatch;
+
+use crate::broker::Broker;
+use crate::outbox::News;
+use crate::queue_handle::{ConnectionId, QueueHandle, Targets};
+use crate::refusal::{self, Outcome};
+use crate::shard::{Cell, Shards, Watermark};
+
+/// A vhost.
+#[derive(Debug)]
+pub(crate) struct Vhost {
+    name: VhostName,
+    /// The topology's epoch, to be read without its lock.
+    epoch: AtomicU64,
+    topology: RwLock<Topology>,
+}
+
+#[derive(Debug)]
+struct Topology {
+    exchanges: Exchanges,
+    queues: HashMap<QueueId, Arc<QueueHandle>, FxBuildHasher>,
+}
+
+thread_local! {
+    static SCRATCH: RefCell<routing::RouteScratch> = RefCell::default();
+}
+
+/// Where a message goes.
+pub(crate) struct Routed {
+    pub(crate) targets: Targets,
+    /// Set when exchange and routing key alone led here: until when that holds.
+    pub(crate) cacheable_at: Option<Epoch>,
+}
+
+/// What a queue's deletion found.
+pub(crate) enum Deletion {
+    /// It is gone; so many messages went with it. The position is where that is durable.
+    Deleted { ready_count: u64, position: Option<JournalPosition> },
+    /// It was gone already.
+    Missing,
+    /// It has consumers, and should not have.
+    InUse,
+    /// It has messages, and should not have.
+    NotEmpty,
+}
+
+/// What has to hold for a queue to be deleted.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct DeleteConditions {
+    pub(crate) if_unused: bool,
+    pub(crate) if_empty: bool,
+    /// Only if its last consumer has gone (auto-delete), looked at once more under the lock.
+    pub(crate) if_abandoned: bool,
+}
+
+impl Vhost {
+    pub(crate) fn new(name: VhostName, seed: HashSeed) -> Self {
+        let exchanges = Exchanges::new(seed);
+        let epoch = AtomicU64::new(exchanges.epoch().0);
+        let topology = RwLock::new(Topology { exchanges, queues: HashMap::default() });
+        Self { name, epoch, topology }
+    }
+
+    pub(crate) fn name(&self) -> &VhostName {
+        &self.name
+    }
+
+    /// Changes whenever a route may have.
+    #[inline]
+    pub(crate) fn epoch(&self) -> Epoch {
+        Epoch(self.epoch.load(Ordering::Acquire))
+    }
+
+    fn change<T>(&self, act: impl FnOnce(&mut Topology) -> T) -> T {
+        let mut topology = self.topology.write();
+        let result = act(&mut topology);
+        self.epoch.store(topology.exchanges.epoch().0, Ordering::Release);
+        result
+    }
+
+    /// Finds a message's queues. Refuses an exchange that is not there, or that clients may not publish to.
+    pub(crate) fn route(&self, exchange: &[u8], routing_keys: &[&[u8]], headers: Option<Table<'_>>) -> Outcome<Routed> {
+        let topology = self.topology.read();
+        SCRATCH.with_borrow_mut(|scratch| {
+            let message = Routable { routing_key: routing_keys[0], more_keys: &routing_keys[1..], headers };
+            let Ok(routed) = topology.exchanges.route(exchange, &message, scratch) else {
+                return self.no_exchange(exchange);
+            };
+            if routed.is_internal {
+                return refusal::access_refused(format!(
+                    "cannot publish to internal exchange '{}' in vhost '{}'",
+                    String::from_utf8_lossy(exchange),
+                    self.name
+                ));
+            }
+            let queues = routed.queues.iter().filter_map(|id| topology.queues.get(id).cloned());
+            let cacheable_at = routed.is_cacheable.then(|| topology.exchanges.epoch());
+            Ok(Routed { targets: Targets::new(queues), cacheable_at })
+        })
+    }
+
+    /// 404 for an exchange.
+    pub(crate) fn no_exchange<T>(&self, name: &[u8]) -> Outcome<T> {
+        refusal::not_found(format!("no exchange '{}' in vhost '{}'", String::from_utf8_lossy(name), self.name))
+    }
+
+    /// 404 for a queue.
+    pub(crate) fn no_queue<T>(&self, name: &str) -> Outcome<T> {
+        refusal::not_found(format!("no queue '{name}' in vhost '{}'", self.name))
+    }
+
+    pub(crate) fn queue(&self, name: &[u8]) -> Option<Arc<QueueHandle>> {
+        let topology = self.topology.read();
+        let id = topology.exchanges.queue(name)?;
+        topology.queues.get(&id).cloned()
+    }
+
+    /// The exchange of this name, as a definition.
+    pub(crate) fn exchange(&self, name: &str) -> Option<definition::Exchange> {
+        let topology = self.topology.read();
+        self.definition_of(topology.exchanges.exchange(name.as_bytes())?)
+    }
+
+    fn definition_of(&self, exchange: &routing::Exchange) -> Option<definition::Exchange> {
+        Some(definition::Exchange {
+            vhost: self.name.clone(),
+            name: ExchangeName::parse(&exchange.name).ok()?,
+            exchange_type: ExchangeType::parse(exchange.kind.name().as_bytes()).ok()?,
+            is_durable: exchange.is_durable,
+            is_auto_delete: exchange.is_auto_delete,
+            is_internal: exchange.is_internal,
+            arguments: ExchangeArguments::from_stored(exchange.arguments.clone()),
+        })
+    }
+
+    /// Declares an exchange that is not there. False when another has been quicker.
+    pub(crate) fn declare_exchange(&self, broker: &Broker, exchange: &definition::Exchange) -> bool {
+        self.change(|topology| {
+            let is_new = declare(topology, exchange);
+            if is_new && exchange.is_durable {
+                broker.put_definition(&Definition::Exchange(exchange.clone()));
+            }
+            is_new
+        })
+    }
+
+    /// Deletes an exchange with its bindings. The position is where that is durable.
+    pub(crate) fn delete_exchange(
+        &self,
+        broker: &Broker,
+        name: &ExchangeName,
+        if_unused: bool,
+    ) -> Result<Option<JournalPosition>, DeleteError> {
+        self.change(|topology| {
+            let removed = topology.exchanges.delete(name.as_bytes(), if_unused)?;
+            let mut records = RecordBatch::new();
+            self.forget(&removed, &mut records);
+            Ok(broker.append(&mut records))
+        })
+    }
+
+    /// Records that what was removed is gone, as far as it was durable.
+    fn forget(&self, removed: &Removed, records: &mut RecordBatch) {
+        for binding in removed.bindings.iter().filter(|binding| binding.is_durable) {
+            let destination = if binding.queue.is_some() {
+                QueueName::parse(&binding.destination_name).ok().map(definition::Destination::Queue)
+            } else {
+                ExchangeName::parse(&binding.destination_name).ok().map(definition::Destination::Exchange)
+            };
+            let (Some(destination), Ok(source)) = (destination, ExchangeName::parse(&binding.source)) else { continue };
+            let binding = definition::Binding::new(
+                self.name.clone(),
+                source,
+                destination,
+                &binding.routing_key,
+                binding.arguments.as_table(),
+            );
+            records.delete(&Definition::Binding(binding).key());
+        }
+        for exchange in removed.exchanges.iter().filter(|exchange| exchange.is_durable) {
+            if let Some(exchange) = self.definition_of(exchange) {
+                records.delete(&Definition::Exchange(exchange).key());
+            }
+        }
+    }
+
+    /// Binds. Doing it twice is the same as once.
+    pub(crate) fn bind(
+        &self,
+        broker: &Broker,
+        spec: &BindingSpec<'_>,
+        destination: definition::Destination,
+    ) -> Result<(), BindError> {
+        self.change(|topology| {
+            let is_new = topology.exchanges.bind(spec)?;
+            if is_new && self.is_durable(topology, spec) {
+                let Ok(source) = ExchangeName::parse(spec.source) else { return Ok(()) };
+                let binding =
+                    definition::Binding::new(self.name.clone(), source, destination, spec.routing_key, spec.arguments);
+                broker.put_definition(&Definition::Binding(binding));
+            }
+            Ok(())
+        })
+    }
+
+    /// Whether both ends of a binding outlive a restart.
+    fn is_durable(&self, topology: &Topology, spec: &BindingSpec<'_>) -> bool {
+        let of_exchange = |name| topology.exchanges.exchange(name).is_some_and(|exchange| exchange.is_durable);
+        of_exchange(spec.source)
+            && match spec.destination {
+                Destination::Exchange(name) => of_exchange(name),
+                Destination::Queue(id) => topology.queues.get(&id).is_some_and(|queue| queue.is_journalled()),
+            }
+    }
+
+    /// Unbinds. What is not bound is left as it is.
+    pub(crate) fn unbind(&self, broker: &Broker, spec: &BindingSpec<'_>) -> Result<Option<JournalPosition>, BindError> {
+        self.change(|topology| {
+            let removed = topology.exchanges.unbind(spec)?;
+            let mut records = RecordBatch::new();
+            self.forget(&removed, &mut records);
+            Ok(broker.append(&mut records))
+        })
+    }
+
+    /// Declares a queue that is not there; gives the one that is there if another has been quicker.
+    pub(crate) fn declare_queue(
+        &self,
+        broker: &Broker,
+        owner: Option<ConnectionId>,
+        make: impl FnOnce(QueueId) -> definition::Queue,
+        name: &QueueName,
+    ) -> Result<Arc<QueueHandle>, Arc<QueueHandle>> {
+        self.change(|topology| {
+            if let Some(id) = topology.exchanges.queue(name.as_bytes()) {
+                return Err(topology.queues[&id].clone());
+            }
+            let definition = make(broker.queue_ids.take(broker));
+            let id = definition.id;
+            let is_journalled = definition.is_durable && owner.is_none();
+            if is_journalled {
+                let mut records = RecordBatch::new();
+                let stored = Definition::Queue(definition.clone());
+                records.put(&stored.key(), &stored.encode());
+                records.watermark(id, Some(QueueSeq(0)));
+                broker.append(&mut records);
+            }
+            let settings = queue::Settings { auto_delete: definition.is_auto_delete };
+            let watermark = if is_journalled { Watermark::Closed(QueueSeq(0)) } else { Watermark::None };
+            Ok(self.insert(broker, topology, definition, owner, queue::Queue::new(settings), watermark))
+        })
+    }
+
+    /// Puts an exchange that recovery found where it was.
+    pub(crate) fn restore_exchange(&self, exchange: &definition::Exchange) {
+        self.change(|topology| declare(topology, exchange));
+    }
+
+    /// Puts a binding that recovery found where it was.
+    pub(crate) fn restore_binding(&self, spec: &BindingSpec<'_>) {
+        let result = self.change(|topology| topology.exchanges.bind(spec));
+        if let Err(error) = result {
+            tracing::warn!(vhost = %self.name, %error, "a binding could not be restored");
+        }
+    }
+
+    /// Puts a queue that recovery found where it was.
+    pub(crate) fn restore_queue(
+        &self,
+        broker: &Broker,
+        definition: definition::Queue,
+        queue: queue::Queue<crate::message::Held, crate::gate::ConsumerGate>,
+        watermark: Watermark,
+    ) {
+        self.change(|topology| self.insert(broker, topology, definition, None, queue, watermark));
+    }
+
+    fn insert(
+        &self,
+        broker: &Broker,
+        topology: &mut Topology,
+        definition: definition::Queue,
+        owner: Option<ConnectionId>,
+        queue: queue::Queue<crate::message::Held, crate::gate::ConsumerGate>,
+        watermark: Watermark,
+    ) -> Arc<QueueHandle> {
+        let id = definition.id;
+        let handle = broker.shards.with(Shards::number_of(id), |shard| {
+            let cell = shard.insert(|slot| {
+                let handle = Arc::new(QueueHandle { definition, slot, owner, counters: Default::default() });
+                Cell::new(handle, queue, watermark)
+            });
+            cell.handle.clone()
+        });
+        topology.exchanges.queue_added(handle.definition.name.as_bytes(), id, handle.is_journalled());
+        topology.queues.insert(id, handle.clone());
+        if matches!(watermark, Watermark::Open(_)) {
+            broker.opened.lock().push(handle.clone());
+        }
+        handle
+    }
+
+    /// Deletes a queue with its messages and bindings, and tells its consumers.
+    pub(crate) fn delete_queue(&self, broker: &Broker, handle: &QueueHandle, conditions: DeleteConditions) -> Deletion {
+        let id = handle.id();
+        let (deletion, cell) = self.change(|topology| {
+            if !topology.queues.contains_key(&id) {
+                return (Deletion::Missing, None);
+            }
+            let taken = broker.shards.with(Shards::number_of(id), |shard| {
+                let Some(cell) = shard.get(handle) else { return Err(Deletion::Missing) };
+                if conditions.if_unused && !cell.queue.is_unused() {
+                    return Err(Deletion::InUse);
+                }
+                if conditions.if_empty && !cell.queue.is_empty() {
+                    return Err(Deletion::NotEmpty);
+                }
+                if conditions.if_abandoned && !cell.queue.is_abandoned() {
+                    return Err(Deletion::Missing);
+                }
+                shard.remove(handle).ok_or(Deletion::Missing)
+            });
+            let cell = match taken {
+                Ok(cell) => cell,
+                Err(deletion) => return (deletion, None),
+            };
+            topology.queues.remove(&id);
+            let removed = topology.exchanges.queue_deleted(id);
+            let mut records = RecordBatch::new();
+            self.forget(&removed, &mut records);
+            if handle.is_journalled() {
+                records.delete(&Definition::Queue(handle.definition.clone()).key());
+            }
+            if handle.is_journalled() || cell.queue.paged_count() > 0 || cell.queue.unacked_count() > 0 {
+                records.drop_queue(id);
+            }
+            let position = broker.append(&mut records);
+            (Deletion::Deleted { ready_count: cell.queue.ready_count(), position }, Some(cell))
+        });
+        if let Some(cell) = cell {
+            for view in cell.queue.consumers() {
+                let gate = &view.consumer.gate;
+                gate.outbox.tell(News::ConsumerCancelled { consumer: gate.consumer });
+            }
+            for waiter in cell.load_waiters {
+                waiter.nudge();
+            }
+        }
+        deletion
+    }
+}
+
+/// Declares an exchange. False when there is one of this name.
+fn declare(topology: &mut Topology, exchange: &definition::Exchange) -> bool {
+    let alternate = exchange.arguments.alternate_exchange();
+    let Ok(kind) = routing::ExchangeType::parse(exchange.exchange_type.name().as_bytes()) else { return false };
+    let declaration = routing::Declaration {
+        name: exchange.name.as_bytes(),
+        kind,
+        is_durable: exchange.is_durable,
+        is_auto_delete: exchange.is_auto_delete,
+        is_internal: exchange.is_internal,
+        alternate: alternate.as_ref().map(|name| name.as_bytes()),
+        arguments: exchange.arguments.table(),
+    };
+    matches!(topology.exchanges.declare(&declaration), Ok(routing::Declared::New))
+}
+
+/// All vhosts.
+#[derive(Debug, Default)]
+pub(crate) struct Vhosts(RwLock<HashMap<String, Arc<Vhost>>>);
+
+impl Vhosts {
+    pub(crate) fn get(&self, name: &str) -> Option<Arc<Vhost>> {
+        self.0.read().get(name).cloned()
+    }
+
+    pub(crate) fn put(&self, vhost: Vhost) {
+        self.0.write().insert(vhost.name.to_string(), Arc::new(vhost));
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.read().is_empty()
+    }
+}

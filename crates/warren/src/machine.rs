@@ -1,0 +1,45 @@
+//! How much memory and how many processors this process may use.
+
+use std::fs;
+
+/// Memory in bytes: the machine's, or its cgroup's if that has less.
+pub(crate) fn memory_len() -> u64 {
+    let of_machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
+        let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+        let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+        Some(kib * 1024)
+    });
+    [of_machine, cgroup_memory_len()].into_iter().flatten().min().unwrap_or(u64::MAX)
+}
+
+/// The memory limit of the process's control group: version 2 along its path, or version 1.
+fn cgroup_memory_len() -> Option<u64> {
+    let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let path = own.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or("/");
+    let mut limits = Vec::new();
+    let mut dir = format!("/sys/fs/cgroup{}", path.trim_end_matches('/'));
+    loop {
+        limits.extend(limit_in(&format!("{dir}/memory.max")));
+        match dir.rfind('/') {
+            Some(end) if end >= "/sys/fs/cgroup".len() => dir.truncate(end),
+            _ => break,
+        }
+    }
+    limits.extend(limit_in("/sys/fs/cgroup/memory/memory.limit_in_bytes"));
+    limits.into_iter().min()
+}
+
+fn limit_in(file: &str) -> Option<u64> {
+    fs::read_to_string(file).ok()?.trim().parse().ok()
+}
+
+/// How many processors the process may run on.
+pub(crate) fn processor_count() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// The node's name, as RabbitMQ would form it.
+pub(crate) fn node_name() -> String {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    format!("rabbit@{host}")
+}

@@ -1,0 +1,169 @@
+//! `warren serve`: from a configuration to a running broker, and back down.
+
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use broker::Broker;
+use model::config::{Config, DiskFreeLimit, MemoryWatermark};
+use net::{Listener, SocketOptions};
+use store::Store;
+use store::file::RealDisk;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use crate::banner::Banner;
+use crate::{ServeArgs, config_files, logging, machine};
+
+/// The RabbitMQ version whose behaviour we follow.
+pub(crate) const COMPATIBLE_VERSION: &str = "4.3.0";
+
+/// Runs the broker until it is told to stop.
+pub(crate) fn serve(args: &ServeArgs) -> Result<()> {
+    let started_at = Instant::now();
+    let mut sets = args.sets.clone();
+    if let Some(dir) = &args.data_dir {
+        sets.push(format!("warren.data_dir={}", dir.display()));
+    }
+    let (config, warnings) = config_files::load(args.config.as_deref(), &sets)?;
+    logging::start(&config.log);
+    for warning in warnings {
+        tracing::warn!(%warning, "configuration was accepted with a remark");
+    }
+    let files = net::raise_open_files_limit();
+    tracing::debug!(limit = files.limit, "limit of open files was raised");
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(config.worker_threads.unwrap_or_else(machine::processor_count))
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    runtime.block_on(run(&config, started_at))
+}
+
+async fn run(config: &Config, started_at: Instant) -> Result<()> {
+    // Ports first: a second broker on them should fail before it touches any data.
+    let listeners = listen(config)?;
+    let data_dir = Path::new(&config.store.data_dir);
+    let (store, recovered) = Store::open(store_options(config), Arc::new(RealDisk))
+        .with_context(|| format!("cannot open the data directory {}", data_dir.display()))?;
+    let broker = Broker::start(broker_options(config), store, recovered)?;
+
+    let addresses: Vec<SocketAddr> = listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
+    let (stop, stopping) = watch::channel(false);
+    let mut tasks = tokio::task::JoinSet::new();
+    for listener in listeners {
+        tasks.spawn(accept(broker.clone(), listener, stopping.clone()));
+    }
+    let house = tokio::spawn(broker.clone().keep_house(data_dir.to_owned()));
+    Banner { data_dir, listeners: &addresses, ready_after: started_at.elapsed() }.print();
+
+    let signal = wait_for_signal().await?;
+    tracing::info!(signal, "stopping");
+    let _ = stop.send(true);
+    while tasks.join_next().await.is_some() {}
+    house.abort();
+    broker.stop(config.shutdown_timeout).await.context("cannot close the store")?;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+fn listen(config: &Config) -> Result<Vec<Listener>> {
+    let tcp = &config.tcp_listen_options;
+    let options = SocketOptions {
+        backlog: tcp.backlog,
+        nodelay: tcp.nodelay,
+        keepalive: tcp.keepalive,
+        send_buffer_len: tcp.sndbuf,
+        receive_buffer_len: tcp.recbuf,
+        linger: tcp.linger,
+    };
+    let bind = |listener: &model::config::Listener| {
+        let port = listener.address.port;
+        let result = match listener.address.ip {
+            Some(ip) => Listener::bind(SocketAddr::new(ip, port), options.clone()),
+            // Every address: both families where the machine has both.
+            None => match Listener::bind(SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), port), options.clone()) {
+                Err(net::BindError::Refused { .. }) => {
+                    Listener::bind(SocketAddr::from(([0, 0, 0, 0], port)), options.clone())
+                }
+                other => other,
+            },
+        };
+        result.with_context(|| format!("cannot open the listener listeners.tcp.{}", listener.name))
+    };
+    config.listeners.iter().map(bind).collect()
+}
+
+async fn accept(broker: Arc<Broker>, mut listener: Listener, mut stopping: watch::Receiver<bool>) {
+    let mut last_complaint: Option<Instant> = None;
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept(|error| {
+                broker.count_refused_connection();
+                // One line a second is enough to know; the counter has the rest.
+                if last_complaint.is_none_or(|at| at.elapsed() >= Duration::from_secs(1)) {
+                    last_complaint = Some(Instant::now());
+                    tracing::error!(%error, "a connection was refused because the limit of open files is reached");
+                }
+            }) => accepted,
+            _ = stopping.changed() => return,
+        };
+        let (stream, _) = accepted;
+        tokio::spawn(broker.clone().serve(stream));
+    }
+}
+
+async fn wait_for_signal() -> Result<&'static str> {
+    let mut terminate = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for SIGINT")?;
+    // Nothing is reloadable yet; the default action would end the broker.
+    let mut hang_up = signal(SignalKind::hangup()).context("cannot wait for SIGHUP")?;
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => return Ok("SIGTERM"),
+            _ = interrupt.recv() => return Ok("SIGINT"),
+            _ = hang_up.recv() => tracing::info!("nothing to reload on SIGHUP"),
+        }
+    }
+}
+
+fn store_options(config: &Config) -> store::Options {
+    let mut options = store::Options::new(config.store.data_dir.clone().into());
+    options.chunk_len_max = config.store.chunk_bound;
+    options
+}
+
+fn broker_options(config: &Config) -> broker::Options {
+    let memory_len = config.total_memory_available_override_value.unwrap_or_else(machine::memory_len);
+    let part = |factor: f64| (memory_len as f64 * factor) as u64;
+    broker::Options {
+        frame_len_max: config.frame_max,
+        initial_frame_len_max: config.initial_frame_max,
+        channel_max: config.channel_max,
+        heartbeat_s: config.heartbeat,
+        handshake_timeout: config.handshake_timeout,
+        connection_max: config.connection_max.map(|max| max as usize),
+        consumer_max_per_channel: config.consumer_max_per_channel.map(|max| max as usize),
+        message_len_max: config.max_message_size,
+        mechanisms: config.auth_mechanisms.clone(),
+        anonymous_login: config.anonymous_login.clone(),
+        loopback_users: config.loopback_users.clone(),
+        default_user: config.default_user.clone(),
+        memory_limit_len: match config.vm_memory_high_watermark {
+            MemoryWatermark::Relative(factor) => part(factor),
+            MemoryWatermark::Absolute(len) => len,
+        },
+        disk_free_limit_len: match config.disk_free_limit {
+            DiskFreeLimit::Absolute(len) => len,
+            DiskFreeLimit::MemoryRelative(factor) => part(factor),
+        },
+        compatible_version: COMPATIBLE_VERSION.to_owned(),
+        product: config.product_name.clone(),
+        product_version: config.product_version.clone().unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned()),
+        cluster_name: config.cluster_name.clone().unwrap_or_else(machine::node_name),
+        permits_global_qos: config.deprecated_features.permits("global_qos"),
+        permits_transient_nonexclusive_queues: config.deprecated_features.permits("transient_nonexcl_queues"),
+    }
+}

@@ -53,7 +53,7 @@ impl<'a> HeaderFields<'a> {
         let seed = self.seed;
         self.fields.extend(table.iter().enumerate().map(|(position, (name, value))| HeaderField {
             name,
-            value: value.into(),
+            value: HeaderValue::of_header(value),
             name_hash: seed.hash(name),
             position,
         }));

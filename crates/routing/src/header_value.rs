@@ -5,8 +5,8 @@
 //! four different values. Inside of tables and arrays, types do count there, and so does the order of fields. Here they
 //! are compared as bytes.
 //!
-//! One difference: since 4.0 RabbitMQ compares a timestamp header in milliseconds with a timestamp argument in seconds,
-//! so that the two never match. Here they do, as before 4.0; and a timestamp is no integer.
+//! A timestamp is an integer too: in a binding's arguments its seconds, in a message's headers its milliseconds. So a
+//! timestamp never equals the same timestamp. That is RabbitMQ's behaviour since 4.0 (before, both were seconds).
 
 use std::hash::Hasher;
 
@@ -16,14 +16,14 @@ use amqp::table::Value;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HeaderValue<B> {
     Bool(bool),
-    Integer(i64),
+    /// Wide enough for the milliseconds of any timestamp.
+    Integer(i128),
     /// A double's bits: zeros of different signs differ, as in Erlang since OTP 27.
     Float(u64),
     Decimal {
         scale: u8,
         value: u32,
     },
-    Timestamp(u64),
     /// A long string or binary.
     Bytes(B),
     Table(B),
@@ -32,8 +32,18 @@ pub(crate) enum HeaderValue<B> {
     Void,
 }
 
-impl<'a> From<Value<'a>> for HeaderValue<&'a [u8]> {
-    fn from(value: Value<'a>) -> Self {
+impl<'a> HeaderValue<&'a [u8]> {
+    /// A value among a binding's arguments.
+    pub(crate) fn of_argument(value: Value<'a>) -> Self {
+        Self::new(value, 1)
+    }
+
+    /// A value among a message's headers.
+    pub(crate) fn of_header(value: Value<'a>) -> Self {
+        Self::new(value, 1000)
+    }
+
+    fn new(value: Value<'a>, timestamp_factor: i128) -> Self {
         match value {
             Value::Bool(value) => Self::Bool(value),
             Value::I8(value) => Self::Integer(value.into()),
@@ -42,11 +52,11 @@ impl<'a> From<Value<'a>> for HeaderValue<&'a [u8]> {
             Value::U16(value) => Self::Integer(value.into()),
             Value::I32(value) => Self::Integer(value.into()),
             Value::U32(value) => Self::Integer(value.into()),
-            Value::I64(value) => Self::Integer(value),
+            Value::I64(value) => Self::Integer(value.into()),
             Value::F32(value) => Self::Float(f64::from(value).to_bits()),
             Value::F64(value) => Self::Float(value.to_bits()),
             Value::Decimal { scale, value } => Self::Decimal { scale, value },
-            Value::Timestamp(value) => Self::Timestamp(value),
+            Value::Timestamp(seconds) => Self::Integer(i128::from(seconds) * timestamp_factor),
             Value::LongStr(bytes) | Value::Binary(bytes) => Self::Bytes(bytes),
             Value::Table(table) if table.is_empty() => Self::Array(&[]),
             Value::Table(table) => Self::Table(table.as_bytes()),
@@ -64,7 +74,6 @@ impl<B: AsRef<[u8]>> HeaderValue<B> {
             Self::Integer(value) => HeaderValue::Integer(*value),
             Self::Float(bits) => HeaderValue::Float(*bits),
             Self::Decimal { scale, value } => HeaderValue::Decimal { scale: *scale, value: *value },
-            Self::Timestamp(value) => HeaderValue::Timestamp(*value),
             Self::Bytes(bytes) => HeaderValue::Bytes(bytes.as_ref()),
             Self::Table(bytes) => HeaderValue::Table(bytes.as_ref()),
             Self::Array(bytes) => HeaderValue::Array(bytes.as_ref()),
@@ -81,7 +90,6 @@ impl HeaderValue<&[u8]> {
             Self::Integer(value) => HeaderValue::Integer(value),
             Self::Float(bits) => HeaderValue::Float(bits),
             Self::Decimal { scale, value } => HeaderValue::Decimal { scale, value },
-            Self::Timestamp(value) => HeaderValue::Timestamp(value),
             Self::Bytes(bytes) => HeaderValue::Bytes(bytes.into()),
             Self::Table(bytes) => HeaderValue::Table(bytes.into()),
             Self::Array(bytes) => HeaderValue::Array(bytes.into()),
@@ -93,10 +101,9 @@ impl HeaderValue<&[u8]> {
     pub(crate) fn hash(self, hasher: &mut impl Hasher) {
         let (kind, bytes) = match self {
             Self::Bool(value) => return hasher.write_u64(1 | u64::from(value) << 8),
-            Self::Integer(value) => return hasher.write_u64(value.cast_unsigned()),
+            Self::Integer(value) => return hasher.write_u128(value.cast_unsigned()),
             Self::Float(bits) => return hasher.write_u64(bits),
             Self::Decimal { scale, value } => return hasher.write_u64(u64::from(scale) << 32 | u64::from(value)),
-            Self::Timestamp(value) => return hasher.write_u64(value),
             Self::Void => return hasher.write_u64(0),
             Self::Bytes(bytes) => (1, bytes),
             Self::Table(bytes) => (2, bytes),

@@ -238,7 +238,7 @@ impl Matcher {
 impl Condition {
     fn new(seed: HashSeed, name: &[u8], value: Value<'_>) -> Self {
         let name_hash = seed.hash(name);
-        let value = (value != Value::Void).then(|| HeaderValue::from(value));
+        let value = (value != Value::Void).then(|| HeaderValue::of_argument(value));
         Self {
             name: name.into(),
             name_hash,

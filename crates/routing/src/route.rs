@@ -5,7 +5,7 @@ use std::iter;
 use amqp::table::Table;
 use model::ids::QueueId;
 
-use crate::exchanges::{ExchangeEntry, Exchanges, QueueEntry};
+use crate::exchanges::{DEFAULT_EXCHANGE, ExchangeEntry, Exchanges};
 use crate::header_fields::{HeaderFields, HeaderFieldsMemory};
 use crate::router::Router;
 use crate::slab::Handle;
@@ -47,7 +47,6 @@ pub struct RouteScratch {
     reached: Reached,
     walk: Walk,
     headers: HeaderFieldsMemory,
-    queues: Vec<QueueId>,
 }
 
 impl<'a> Routable<'a> {
@@ -74,7 +73,8 @@ impl Exchanges {
     /// Finds the queues for a message published to an exchange.
     ///
     /// Bindings to exchanges are followed, each exchange being asked once. An exchange of which nothing matched passes
-    /// the message on to its alternate exchange, if that exists. (The default exchange has none.)
+    /// the message on to its alternate exchange, if that exists. As in RabbitMQ, the default exchange neither has an
+    /// alternate nor is one: whoever names it gets nothing from it.
     pub fn route<'s>(
         &self,
         exchange: &[u8],
@@ -82,7 +82,7 @@ impl Exchanges {
         scratch: &'s mut RouteScratch,
     ) -> Result<Routed<'s>, NoSuchExchange> {
         let first = self.find_exchange(exchange).ok_or(NoSuchExchange)?;
-        let RouteScratch { reached, walk, headers, queues } = scratch;
+        let RouteScratch { reached, walk, headers } = scratch;
         let mut header_fields = HeaderFields::new(self.seed, message.headers, headers);
         let mut routed = Routed {
             queues: &[],
@@ -110,18 +110,18 @@ impl Exchanges {
             }
         }
         header_fields.release(headers);
-        queues.clear();
-        queues.extend(reached.queues.added().iter().map(|queue| self.queues[*queue].id));
-        routed.queues = queues;
+        routed.queues = &reached.queues;
         Ok(routed)
     }
 
     fn route_by_name(&self, message: &Routable<'_>, reached: &mut Reached) {
-        let queues = message.keys().filter_map(|key| self.find_queue(key));
-        queues.for_each(|queue: Handle<QueueEntry>| reached.add(Node::Queue(queue)));
+        for queue in message.keys().filter_map(|key| self.find_queue(key)) {
+            reached.add(Node::Queue(queue, self.queues[queue].id));
+        }
     }
 
     fn find_alternate(&self, entry: &ExchangeEntry) -> Option<Handle<ExchangeEntry>> {
-        self.find_exchange(entry.exchange.effective_alternate()?)
+        let name = entry.exchange.effective_alternate()?;
+        if name == DEFAULT_EXCHANGE { None } else { self.find_exchange(name) }
     }
 }

@@ -1,5 +1,7 @@
 //! What a matched binding leads to.
 
+use model::ids::QueueId;
+
 use crate::binding::BindingEntry;
 use crate::exchanges::{ExchangeEntry, QueueEntry};
 use crate::marks::Marks;
@@ -8,7 +10,8 @@ use crate::slab::Handle;
 /// A binding's destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Node {
-    Queue(Handle<QueueEntry>),
+    /// With its id, so that routing need not look into the entry, which is seldom in the processor's cache.
+    Queue(Handle<QueueEntry>, QueueId),
     Exchange(Handle<ExchangeEntry>),
 }
 
@@ -28,40 +31,50 @@ pub(crate) struct Place {
 }
 
 /// All bindings that match the same messages: adding and removing take constant time.
+///
+/// Mostly there is one, which therefore lies here and not behind a pointer. Position 0 is `first`, 1 is `rest[0]`.
 #[derive(Debug, Default)]
 pub(crate) struct Targets {
-    list: Vec<Target>,
+    first: Option<Target>,
+    rest: Vec<Target>,
 }
 
 impl Targets {
     /// Adds a target and says at which position.
     pub(crate) fn add(&mut self, target: Target) -> u32 {
-        let position =
-            u32::try_from(self.list.len()).expect("no more targets than bindings, whose handles are 32 bits");
-        self.list.push(target);
-        position
+        if self.first.is_none() {
+            self.first = Some(target);
+            return 0;
+        }
+        self.rest.push(target);
+        u32::try_from(self.rest.len()).expect("no more targets than bindings, whose handles are 32 bits")
     }
 
     /// Removes the target at a position. The last one takes its place; its binding is returned, because it has moved.
     pub(crate) fn remove(&mut self, position: u32) -> Option<Handle<BindingEntry>> {
-        self.list.swap_remove(position as usize);
-        self.list.get(position as usize).map(|moved| moved.binding)
+        let Some(position) = (position as usize).checked_sub(1) else {
+            self.first = self.rest.pop();
+            return self.first.map(|moved| moved.binding);
+        };
+        self.rest.swap_remove(position);
+        self.rest.get(position).map(|moved| moved.binding)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.list.is_empty()
+        self.first.is_none()
     }
 
     #[inline]
-    pub(crate) fn as_slice(&self) -> &[Target] {
-        &self.list
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Target> {
+        self.first.iter().chain(&self.rest)
     }
 }
 
 /// What a message has reached so far: every queue and every exchange once.
 #[derive(Debug, Default)]
 pub(crate) struct Reached {
-    pub(crate) queues: Marks<QueueEntry>,
+    pub(crate) queues: Vec<QueueId>,
+    queue_marks: Marks<QueueEntry>,
     pub(crate) exchanges: Marks<ExchangeEntry>,
     /// How many bindings matched, those that led to what had been reached before included.
     pub(crate) match_count: usize,
@@ -70,7 +83,7 @@ pub(crate) struct Reached {
 impl Reached {
     #[inline]
     pub(crate) fn add_all(&mut self, targets: &Targets) {
-        for target in targets.as_slice() {
+        for target in targets.iter() {
             self.add(target.node);
         }
     }
@@ -79,13 +92,20 @@ impl Reached {
     pub(crate) fn add(&mut self, node: Node) {
         self.match_count += 1;
         match node {
-            Node::Queue(queue) => self.queues.add(queue),
-            Node::Exchange(exchange) => self.exchanges.add(exchange),
-        };
+            Node::Queue(queue, id) => {
+                if self.queue_marks.add(queue) {
+                    self.queues.push(id);
+                }
+            }
+            Node::Exchange(exchange) => {
+                self.exchanges.add(exchange);
+            }
+        }
     }
 
     pub(crate) fn clear(&mut self) {
         self.queues.clear();
+        self.queue_marks.clear();
         self.exchanges.clear();
         self.match_count = 0;
     }

@@ -109,7 +109,7 @@ impl Exchanges {
         binding.place = source.router.bind(&binding.routing_key, binding.arguments.as_table(), target);
         binding.outgoing_position = push(&mut source.outgoing, handle);
         let incoming = match binding.destination {
-            Node::Queue(queue) => &mut self.queues[queue].incoming,
+            Node::Queue(queue, _) => &mut self.queues[queue].incoming,
             Node::Exchange(exchange) => &mut self.exchanges[exchange].incoming,
         };
         binding.incoming_position = push(incoming, handle);
@@ -127,7 +127,7 @@ impl Exchanges {
             self.bindings[moved].outgoing_position = outgoing_position;
         }
         let incoming = match destination {
-            Node::Queue(queue) => &mut self.queues[queue].incoming,
+            Node::Queue(queue, _) => &mut self.queues[queue].incoming,
             Node::Exchange(exchange) => &mut self.exchanges[exchange].incoming,
         };
         if let Some(moved) = swap_remove(incoming, incoming_position) {
@@ -137,7 +137,7 @@ impl Exchanges {
 
     pub(super) fn find_destination(&self, destination: Destination<'_>) -> Option<Node> {
         match destination {
-            Destination::Queue(id) => self.queues_by_id.get(&id).copied().map(Node::Queue),
+            Destination::Queue(id) => self.queues_by_id.get(&id).map(|queue| Node::Queue(*queue, id)),
             Destination::Exchange(name) => self.find_exchange(name).map(Node::Exchange),
         }
     }
@@ -171,7 +171,7 @@ impl PartialEq for Identity<'_> {
 impl Identity<'_> {
     fn hash(&self, seed: HashSeed) -> u64 {
         let (kind, destination) = match self.destination {
-            Node::Queue(queue) => (0, queue.place()),
+            Node::Queue(queue, _) => (0, queue.place()),
             Node::Exchange(exchange) => (1, exchange.place()),
         };
         let mut hasher = seed.hasher();

@@ -23,7 +23,7 @@ impl Exchanges {
             let outgoing = &self.exchanges[binding.source].outgoing;
             assert_eq!(outgoing.get(binding.outgoing_position as usize), Some(&handle), "{binding:?} left its source");
             let incoming = match binding.destination {
-                Node::Queue(queue) => &self.queues[queue].incoming,
+                Node::Queue(queue, _) => &self.queues[queue].incoming,
                 Node::Exchange(exchange) => &self.exchanges[exchange].incoming,
             };
             assert_eq!(incoming.get(binding.incoming_position as usize), Some(&handle), "{binding:?} left its end");

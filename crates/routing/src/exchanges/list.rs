@@ -31,7 +31,7 @@ impl Exchanges {
     /// The bindings to a queue or an exchange; none if there is no such.
     pub fn bindings_to(&self, destination: Destination<'_>) -> impl Iterator<Item = BindingRef<'_>> {
         let (queue, incoming) = match self.find_destination(destination) {
-            Some(Node::Queue(queue)) => (Some(&self.queues[queue]), &self.queues[queue].incoming[..]),
+            Some(Node::Queue(queue, _)) => (Some(&self.queues[queue]), &self.queues[queue].incoming[..]),
             Some(Node::Exchange(exchange)) => (None, &self.exchanges[exchange].incoming[..]),
             None => (None, &[][..]),
         };
@@ -43,7 +43,7 @@ impl Exchanges {
         let binding = &self.bindings[handle];
         let source = &self.exchanges[binding.source].exchange;
         let (destination, destination_name, is_destination_durable) = match binding.destination {
-            Node::Queue(queue) => {
+            Node::Queue(queue, _) => {
                 let queue = &self.queues[queue];
                 (Destination::Queue(queue.id), &*queue.name, queue.is_durable)
             }

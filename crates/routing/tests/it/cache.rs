@@ -64,6 +64,21 @@ fn it_never_holds_more_than_its_limits() {
 }
 
 #[test]
+fn it_has_all_its_room_again_after_it_was_emptied() {
+    let mut cache = cache();
+    for round in 1..100 {
+        for number in 0..3 {
+            cache.insert(Epoch(round), b"x", &[b'k', number], u32::from(number));
+        }
+        for number in 0..3 {
+            assert_eq!(cache.get(Epoch(round), b"x", &[b'k', number]), Some(&u32::from(number)));
+        }
+        cache.insert(Epoch(round), b"x", b"one too many", 3);
+        assert_eq!(cache.len(), 1);
+    }
+}
+
+#[test]
 fn a_limit_of_nothing_keeps_nothing() {
     let mut cache = RouteCache::new(HashSeed::fixed(), CacheLimits { entry_count_max: 0, key_bytes_max: 0 });
     cache.insert(Epoch(1), b"", b"", 1);

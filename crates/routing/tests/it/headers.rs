@@ -101,7 +101,6 @@ fn values_are_compared_by_kind_and_not_by_width() {
         &[Value::LongStr(b""), Value::Binary(b"")],
         &[Value::Bool(true)],
         &[Value::Bool(false)],
-        &[Value::Timestamp(1)],
         &[Value::Decimal { scale: 0, value: 1 }],
         &[Value::Decimal { scale: 1, value: 10 }],
         &[Value::Table(tables[0].as_table()), Value::Array(arrays[0].as_array())],
@@ -117,6 +116,15 @@ fn values_are_compared_by_kind_and_not_by_width() {
             }
         }
     }
+}
+
+#[test]
+fn a_timestamp_is_seconds_in_a_binding_and_milliseconds_in_a_message() {
+    let (argument, header) = (Value::Timestamp(5), Value::Timestamp(5));
+    check(&[("a", argument)], &[("a", Value::I32(5))], true);
+    check(&[("a", argument)], &[("a", header)], false);
+    check(&[("a", Value::I64(5000))], &[("a", header)], true);
+    check(&[("a", argument)], &[("a", Value::Timestamp(u64::MAX))], false);
 }
 
 #[test]
@@ -157,4 +165,18 @@ fn many_bindings_under_one_condition_are_removed_one_by_one() {
         assert_eq!(vhost.route("amq.match", &message), expected, "before {number} is removed");
         vhost.try_unbind("amq.match", "q:q", "", arguments.as_table()).expect("unbound");
     }
+}
+
+#[test]
+fn many_bindings_without_conditions_are_removed_one_by_one() {
+    let mut vhost = Vhost::with_queues(&["q"]);
+    let arguments: Vec<_> = (0..100).map(|number| table(&[("x-ignored", Value::I32(number))])).collect();
+    for arguments in &arguments {
+        vhost.bind_with("amq.match", "q:q", arguments);
+    }
+    for arguments in arguments.iter().skip(50).chain(&arguments[..50]) {
+        assert_eq!(vhost.route("amq.match", &Routable::by_key(b"")), ["q"]);
+        vhost.try_unbind("amq.match", "q:q", "", arguments.as_table()).expect("unbound");
+    }
+    assert!(vhost.route("amq.match", &Routable::by_key(b"")).is_empty());
 }

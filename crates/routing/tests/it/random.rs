@@ -63,7 +63,9 @@ fn value() -> impl Strategy<Value = Value<'static>> {
         Value::Binary(b"1"),
         Value::F32(1.0),
         Value::F64(1.0),
+        Value::I32(1000),
         Value::Timestamp(1),
+        Value::Timestamp(1000),
         Value::Void,
     ])
 }
@@ -261,7 +263,7 @@ impl Pair {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
 
     #[test]
     fn every_life_is_as_in_the_model(steps in prop::collection::vec(step(), 1..120)) {

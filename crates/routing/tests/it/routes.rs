@@ -142,10 +142,13 @@ fn the_alternate_of_a_policy_yields_to_the_declared_one() {
 }
 
 #[test]
-fn the_default_exchange_may_be_an_alternate() {
-    let mut vhost = Vhost::with_queues(&["q"]);
+fn the_default_exchange_is_no_alternate_and_has_none() {
+    let mut vhost = Vhost::with_queues(&["q", "r"]);
     vhost.declare_with_alternate("x", Direct, "");
-    assert_eq!(vhost.route("x", &key("q")), ["q"]);
+    assert_eq!(vhost.route_fresh("x", &key("q")), (vec![], false, true));
+    vhost.exchanges.set_policy_alternate(b"", Some(b"amq.fanout"));
+    vhost.bind("amq.fanout", "q:r", "");
+    assert!(vhost.route("", &key("none")).is_empty());
 }
 
 #[test]

@@ -271,7 +271,7 @@ struct Memory {
 #[allow(unsafe_code, reason = "readers and the writer share one allocation")]
 impl Memory {
     fn new(len: usize) -> Memory {
-        let bytes = Box::into_raw(vec![0; len].into_boxed_slice());
+        let bytes: *mut [u8] = Box::into_raw(vec![0; len].into_boxed_slice());
         Memory { start: NonNull::new(bytes.cast()).expect("a box is not null"), len }
     }
 

@@ -15,6 +15,8 @@ use std::io::{self, IoSlice};
 use std::path::Path;
 
 pub use real::RealDisk;
+#[cfg(test)]
+pub(crate) use simulated::Random;
 #[cfg(any(test, feature = "simulation"))]
 pub use simulated::{Faults, SimDisk};
 

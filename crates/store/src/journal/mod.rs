@@ -1,5 +1,81 @@
-//! The journal.
+//! The journal: the node's one write-ahead log. All that must last goes here, in one order.
+//!
+//! # A file
+//!
+//! ```text
+//!  | header, 4096 bytes | commit | commit | … | zeros, or what an earlier use of the file left |
+//!
+//!  header: | magic "WarrenJ\n" | version u32 | 0 u32 | generation u64 | salt u64 | first u64 | synced u64 |
+//!          | file_len u64 | 0 u32 | crc u32 | zeros …       crc: CRC32C of the 60 bytes before it
+//! ```
+//!
+//! Files are made, filled with zeros and synced before they are needed, and used again after they are retired: so a
+//! sync has no metadata to write. A header of zeros: the file is spare, whatever is in it. The header is written with
+//! the file's first commit.
+//!
+//! # A commit
+//!
+//! What one `pwritev` writes and one `fdatasync` makes durable; it begins on a page and is filled up to one with zeros,
+//! so that no synced page is ever written again.
+//!
+//! ```text
+//!  | header, 64 bytes | metas | contents | zeros |
+//!
+//!  header: | magic "WJC\n" u32 | payload crc u32 | generation u64 | salt u64 | first u64 | synced u64 |
+//!          | metas_len u64 | contents_len u64 | 0 u32 | crc u32 |
+//! ```
+//!
+//! Metas are record batches back to back (drawn in [`record`]), contents the contents of all their publishes, written
+//! straight from chunks. `first` is the journal's position at the commit's start; a position counts the bytes of
+//! metas and contents, of all commits since the journal was created, not headers or zeros. `synced` is how far all was
+//! synced when the commit was written.
+//!
+//! # Torn tail or corruption?
+//!
+//! A commit is whole if both checksums are right, generation and salt are its file's, and it begins where the one before
+//! ended. One that is not whole is corruption only if it had been synced, and then something written later says so: a
+//! commit of the same file whose `synced` is beyond it, or the header of a later file, because a file is left only when all
+//! in it is synced. Otherwise it is the tail and is cut off: nobody was told that it is durable.
+//!
+//! What was read but not proven to be synced is written again, to a new file, before anything else; a file that has
+//! a tail is never continued, for behind it something may lie that a new commit would seem to precede.
+//!
+//! # A failed write or sync
+//!
+//! After it the kernel may have forgotten what is not on disk. So nothing of that file that was not synced is trusted
+//! again: it is still in memory, is written to another file under the same positions, and is durable from there. If that
+//! fails too, the journal has failed for good.
+//!
+//! # Who does what
+//!
+//! [`Journal`] takes record batches, under one short lock. [`Writer`] writes what has gathered while its last sync
+//! ran. [`Filer`] prepares files. [`Recovery`] reads. What to retire, and what records mean, is not known here.
 
+mod assembly;
+mod commit;
+mod filer;
+mod files;
+mod format;
+mod handle;
+mod options;
+mod payload;
 mod record;
+mod recovery;
+mod replay;
+mod shared;
+mod threads;
+mod waiters;
+mod writer;
 
+pub use assembly::assemble;
+pub use filer::{Filer, Filing};
+pub use handle::Journal;
+pub use options::{ConfirmAfter, Event, Failed, FilePlace, FileSpan, OnEvent, OpenError, Options};
 pub use record::{Record, RecordBatch, Targets};
+pub use recovery::Recovery;
+pub use replay::Each;
+pub use threads::{Threads, start};
+pub use writer::{Progress, Writer};
+
+#[cfg(test)]
+mod tests;

@@ -197,6 +197,11 @@ impl RecordBatch {
         self.metas.extend_from_slice(&value.to_le_bytes());
     }
 
+    /// Bytes of all its contents.
+    pub(crate) fn contents_len(&self) -> u64 {
+        self.contents_len
+    }
+
     /// Header and records, as they go into a commit.
     pub(crate) fn metas(&mut self) -> &[u8] {
         let records_len = (self.metas.len() - BATCH_HEADER_LEN) as u64;
@@ -303,9 +308,12 @@ impl fmt::Debug for Targets<'_> {
     }
 }
 
-/// The lengths in a batch's header: records, contents.
-pub(crate) fn decode_batch_header(metas: &[u8]) -> Option<(usize, u64)> {
-    Some((u32_at(metas, 0)? as usize, u64_at(metas, 8)?))
+/// Takes the first batch off `metas`: its records, and the length of their contents.
+pub(crate) fn split_batch<'a>(metas: &mut &'a [u8]) -> Option<(&'a [u8], u64)> {
+    let (records_len, contents_len) = (u32_at(metas, 0)? as usize, u64_at(metas, 8)?);
+    let (records, rest) = metas.get(BATCH_HEADER_LEN..)?.split_at_checked(records_len)?;
+    *metas = rest;
+    Some((records, contents_len))
 }
 
 /// A record whose content, if it has one, is still elsewhere.
@@ -330,15 +338,19 @@ pub(crate) fn decode<'a>(records: &mut &'a [u8]) -> Result<Decoded<'a>, DecodeEr
     decode_fields(kind, fields)?.ok_or(DecodeError::Malformed)
 }
 
-fn split_record<'a>(records: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
+fn split_record<'a>(records: &mut &'a [u8]) -> Option<([u8; 4], &'a [u8])> {
     let len = u32_at(records, 4)? as usize;
     let (record, rest) = records.split_at_checked(len)?;
-    let (header, fields) = record.split_at_checked(RECORD_HEADER_LEN)?;
+    let (header, fields) = record.split_first_chunk::<RECORD_HEADER_LEN>()?;
     *records = rest;
-    Some((header[0], fields))
+    let [kind, zero, group, group_high, ..] = *header;
+    Some(([kind, zero, group, group_high], fields))
 }
 
-fn decode_fields(kind: u8, fields: &[u8]) -> Result<Option<Decoded<'_>>, DecodeError> {
+fn decode_fields([kind, reserved @ ..]: [u8; 4], fields: &[u8]) -> Result<Option<Decoded<'_>>, DecodeError> {
+    if reserved != [0; 3] {
+        return Err(DecodeError::UnknownKind(kind)); // of a group, which only a newer version has
+    }
     Ok(match kind {
         PUBLISH => decode_publish(fields),
         SETTLE => decode_settle(fields),

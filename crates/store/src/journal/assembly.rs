@@ -1,0 +1,109 @@
+//! From a journal as it was found to one that is written.
+
+use std::io::{self, IoSlice};
+use std::sync::Arc;
+
+use super::commit::padding;
+use super::filer::{self, Filer};
+use super::files::{ClosedFile, Files, PreparedFile};
+use super::format::{COMMIT_HEADER_LEN, CommitHeader, FILE_HEADER_LEN};
+use super::handle::Journal;
+use super::options::{OnEvent, OpenError, Options};
+use super::recovery::{ChainEnd, FoundFile, Recovery};
+use super::shared::Shared;
+use super::writer::{CurrentFile, Writer, file_header};
+use crate::file::{File, read_exact_at, write_all_at, write_all_vectored_at};
+
+/// Goes on where a replayed journal ends. The caller runs [`Writer::commit_once`] and [`Filer::file_once`] itself.
+///
+/// # Panics
+/// If the recovery has not been replayed.
+pub fn assemble(
+    recovery: Recovery,
+    options: Options,
+    on_event: OnEvent,
+) -> Result<(Journal, Writer, Filer), OpenError> {
+    options.check();
+    let Recovery { disk, dir, from, files: found, spares, generation_max, number_max, end, .. } = recovery;
+    let end = end.expect("a journal is replayed before it goes on");
+    // What a dead process created or removed may not be on disk yet.
+    disk.create_dir(&dir).map_err(OpenError::io("creating", &dir))?;
+    disk.sync_dir(&dir).map_err(OpenError::io("syncing", &dir))?;
+    let mut files = Files::new(&dir, &options, generation_max + 1, number_max + 1);
+    for spare in spares {
+        if spare.len == options.file_len {
+            files.add_prepared(PreparedFile { path: spare.path, file: spare.file, len: spare.len });
+        } else {
+            disk.remove(&spare.path).map_err(OpenError::io("removing", &spare.path))?;
+        }
+    }
+    let tail = read_tail(found.last(), &end)?;
+    close_all(&mut files, found, &end);
+    let shared = Arc::new(Shared::new(options, disk, dir.clone(), end.position, files, on_event));
+    let current =
+        write_tail(&shared, &end, tail).map_err(OpenError::io("writing the journal's tail again in", &dir))?;
+    if let Some(current) = &current {
+        shared.grow_unretired(current.offset);
+        shared.anchor(current.header.first);
+    }
+    shared.retire(from);
+    Ok((Journal::new(shared.clone()), Writer::new(shared.clone(), current), Filer::new(shared)))
+}
+
+/// No file that was found is written again: behind the end of the last one something torn may lie that a later commit
+/// of the same generation could seem to continue.
+fn close_all(files: &mut Files, found: Vec<FoundFile>, end: &ChainEnd) {
+    let mut nexts: Vec<_> = found.iter().skip(1).map(|file| file.header.first).collect();
+    nexts.push(end.proven.max(found.last().map_or(end.proven, |last| last.header.first)));
+    let last = found.len().saturating_sub(1);
+    for (index, (file, next)) in found.into_iter().zip(nexts).enumerate() {
+        files.close(ClosedFile {
+            path: file.path,
+            file: file.file,
+            len: file.len,
+            used_len: file.used_len,
+            first: file.header.first,
+            end: next,
+            // A file is left only after all in it was synced; of the last one only what it says itself is known.
+            is_anchored: index < last || end.proven > file.header.first,
+            is_trusted: true,
+        });
+    }
+}
+
+/// The commits that nothing says were synced. They were read, but perhaps only from the page cache of a kernel that has
+/// failed to write them; so they are not durable before they are written again.
+fn read_tail(last: Option<&FoundFile>, end: &ChainEnd) -> Result<Vec<(CommitHeader, Vec<u8>)>, OpenError> {
+    let Some(last) = last else { return Ok(Vec::new()) };
+    let read = |(offset, header): &(u64, CommitHeader)| {
+        read_payload(last.file.as_ref(), *offset, header).map_err(OpenError::io("reading", &last.path))
+    };
+    end.unproven.iter().map(|commit| Ok((commit.1, read(commit)?))).collect()
+}
+
+fn read_payload(file: &dyn File, offset: u64, header: &CommitHeader) -> io::Result<Vec<u8>> {
+    let mut payload = vec![0; (header.metas_len + header.contents_len) as usize];
+    read_exact_at(file, &mut payload, offset + COMMIT_HEADER_LEN as u64)?;
+    Ok(payload)
+}
+
+/// Writes the tail to a file of its own. Only when all of it is synced the file gets its header, and counts.
+fn write_tail(shared: &Shared, end: &ChainEnd, tail: Vec<(CommitHeader, Vec<u8>)>) -> io::Result<Option<CurrentFile>> {
+    let Some((first, _)) = tail.first() else { return Ok(None) };
+    let prepared = filer::take_or_create(shared, tail.iter().map(|(header, _)| header.disk_len()).sum())?;
+    let header = file_header(shared, prepared.len, first.first, end.position);
+    let file = prepared.file;
+    let mut offset = FILE_HEADER_LEN;
+    for (commit, payload) in &tail {
+        let commit = CommitHeader { generation: header.generation, salt: header.salt, synced: header.first, ..*commit };
+        let commit_header = commit.encode();
+        let mut slices =
+            [IoSlice::new(&commit_header), IoSlice::new(payload), padding(commit.metas_len + commit.contents_len)];
+        write_all_vectored_at(file.as_ref(), &mut slices, offset)?;
+        offset += commit.disk_len();
+    }
+    file.fdatasync()?;
+    write_all_at(file.as_ref(), &header.encode(), 0)?;
+    file.fdatasync()?;
+    Ok(Some(CurrentFile { path: prepared.path, file, header, offset, is_anchored: true }))
+}

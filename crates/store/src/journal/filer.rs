@@ -1,0 +1,118 @@
+//! Makes files ready before they are needed, and gets retired ones ready again.
+
+use std::io;
+use std::sync::Arc;
+
+use super::files::{ClosedFile, Job, PreparedFile};
+use super::shared::{Shared, congestion};
+use crate::file::{PAGE_LEN, write_all_at};
+
+/// What [`Filer::file_once`] did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Filing {
+    /// Nothing is to be done.
+    Idle,
+    /// One file is ready, or gone.
+    Done,
+    /// The disk is full, or fails; to be tried again later.
+    Stalled,
+}
+
+/// The one that prepares files. A thread calls [`Filer::file_once`] when there is something to do; tests call it by hand.
+pub struct Filer {
+    shared: Arc<Shared>,
+}
+
+impl Filer {
+    pub(crate) fn new(shared: Arc<Shared>) -> Filer {
+        Filer { shared }
+    }
+
+    /// Prepares or recycles one file.
+    pub fn file_once(&mut self) -> Filing {
+        let Some(job) = self.shared.files.lock().take_job() else { return Filing::Idle };
+        let result = match job {
+            Job::Create(len) => self.create(len),
+            Job::Recycle(file) => self.recycle(file),
+        };
+        let has_enough = {
+            let mut files = self.shared.files.lock();
+            files.is_stalled = result.is_err();
+            files.has_enough_prepared()
+        };
+        self.shared.filed.notify_one();
+        match result {
+            Ok(()) if has_enough => self.shared.relieve(congestion::RESERVE),
+            Ok(()) => {}
+            Err(error) if has_enough => {
+                tracing::warn!(%error, "journal file was not recycled");
+                return Filing::Stalled;
+            }
+            Err(error) => {
+                if !self.shared.is_congested_by(congestion::RESERVE) {
+                    tracing::error!(%error, dir = %self.shared.dir.display(), "no journal file could be prepared");
+                }
+                self.shared.congest(congestion::RESERVE);
+                return Filing::Stalled;
+            }
+        }
+        Filing::Done
+    }
+
+    fn create(&mut self, len: u64) -> io::Result<()> {
+        let prepared = create(&self.shared, len)?;
+        self.shared.files.lock().add_prepared(prepared);
+        Ok(())
+    }
+
+    fn recycle(&mut self, file: ClosedFile) -> io::Result<()> {
+        if !self.shared.files.lock().is_recyclable(&file) {
+            return self.remove(file);
+        }
+        let result = write_all_at(file.file.as_ref(), &[0; PAGE_LEN], 0).and_then(|()| file.file.fdatasync());
+        if let Err(error) = result {
+            // Its header may now be anything; never trusted again, and removed at the next attempt.
+            self.shared.files.lock().put_back(ClosedFile { is_trusted: false, ..file });
+            return Err(error);
+        }
+        let ClosedFile { path, file, len, .. } = file;
+        self.shared.files.lock().add_prepared(PreparedFile { path, file, len });
+        Ok(())
+    }
+
+    fn remove(&mut self, file: ClosedFile) -> io::Result<()> {
+        let removed = match self.shared.disk.remove(&file.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => self.shared.disk.sync_dir(&self.shared.dir),
+        };
+        if removed.is_err() {
+            self.shared.files.lock().put_back(file);
+        }
+        removed
+    }
+}
+
+/// A new file of this length, its space taken, its name on disk.
+fn create(shared: &Shared, len: u64) -> io::Result<PreparedFile> {
+    let path = shared.files.lock().take_path();
+    let file = shared.disk.create(&path)?;
+    let allocated = file.allocate(len).and_then(|()| file.fdatasync()).and_then(|()| shared.disk.sync_dir(&shared.dir));
+    if let Err(error) = allocated {
+        drop(file);
+        // Best effort: a file that is left over is short or has no header, and the next start removes or uses it.
+        let _ = shared.disk.remove(&path);
+        return Err(error);
+    }
+    Ok(PreparedFile { path, file, len })
+}
+
+/// A file in which commits of this length fit, at once.
+pub(crate) fn take_or_create(shared: &Shared, payload_len: u64) -> io::Result<PreparedFile> {
+    let (len, prepared) = {
+        let mut files = shared.files.lock();
+        let len = files.len_for(payload_len);
+        (len, files.take_prepared(len))
+    };
+    shared.filing.notify_one();
+    prepared.map_or_else(|| create(shared, len), Ok)
+}

@@ -1,0 +1,191 @@
+//! Which files the journal has, and what each is for.
+//!
+//! ```text
+//!  prepared ──► current ──► closed ──► retired ──► prepared again, or removed
+//!  zeros, or a     written    whole,     not needed,
+//!  zeroed header              synced     header still says in use
+//! ```
+//!
+//! Invariant, on which recovery relies: at any moment, for the position that the last checkpoint continues from, some
+//! file whose header is on disk begins at or before it, and from the last such file on the journal is whole. Hence
+//! files are retired only up to the last *anchored* one (header synced) that begins at or before the position, and
+//! retired ones lose their headers oldest first.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+
+use model::ids::JournalPosition;
+
+use super::format::FILE_HEADER_LEN;
+use super::options::{FileSpan, Options};
+use crate::file::File;
+
+/// How many files are kept ready: the next one and the reserve.
+pub(crate) const PREPARED_COUNT: usize = 2;
+
+/// A file that can be used at once.
+pub(crate) struct PreparedFile {
+    pub(crate) path: PathBuf,
+    pub(crate) file: Box<dyn File>,
+    pub(crate) len: u64,
+}
+
+/// A file that nothing more will be written to.
+pub(crate) struct ClosedFile {
+    pub(crate) path: PathBuf,
+    pub(crate) file: Box<dyn File>,
+    pub(crate) len: u64,
+    pub(crate) used_len: u64,
+    pub(crate) first: JournalPosition,
+    pub(crate) end: JournalPosition,
+    /// Its header is on disk.
+    pub(crate) is_anchored: bool,
+    /// No sync of it has failed.
+    pub(crate) is_trusted: bool,
+}
+
+/// What the filer should do next.
+pub(crate) enum Job {
+    /// Make a file of this length.
+    Create(u64),
+    /// Take the header off this one, or remove it.
+    Recycle(ClosedFile),
+}
+
+/// All files but the one being written.
+pub(crate) struct Files {
+    dir: PathBuf,
+    file_len: u64,
+    prepared: Vec<PreparedFile>,
+    closed: VecDeque<ClosedFile>,
+    retired: VecDeque<ClosedFile>,
+    /// Where the file being written begins, once its header is on disk.
+    current_first: Option<JournalPosition>,
+    /// What was appended before here is needed no more.
+    retired_to: JournalPosition,
+    /// The length of the file the writer waits for; 0: it waits for none.
+    wanted_len: u64,
+    next_generation: u64,
+    next_number: u64,
+    /// The last job failed.
+    pub(crate) is_stalled: bool,
+    pub(crate) is_stopping: bool,
+}
+
+impl Files {
+    pub(crate) fn new(dir: &Path, options: &Options, next_generation: u64, next_number: u64) -> Files {
+        Files {
+            dir: dir.to_owned(),
+            file_len: options.file_len,
+            prepared: Vec::new(),
+            closed: VecDeque::new(),
+            retired: VecDeque::new(),
+            current_first: None,
+            retired_to: JournalPosition::START,
+            wanted_len: 0,
+            next_generation,
+            next_number,
+            is_stalled: false,
+            is_stopping: false,
+        }
+    }
+
+    /// The number of the next use of any file.
+    pub(crate) fn take_generation(&mut self) -> u64 {
+        self.next_generation += 1;
+        self.next_generation - 1
+    }
+
+    /// The name of the next file to be created.
+    pub(crate) fn take_path(&mut self) -> PathBuf {
+        self.next_number += 1;
+        self.dir.join(format!("{:06}.journal", self.next_number - 1))
+    }
+
+    /// The length of a file in which a commit of this length fits.
+    pub(crate) fn len_for(&self, disk_len: u64) -> u64 {
+        self.file_len.max(disk_len + FILE_HEADER_LEN)
+    }
+
+    /// A file of at least this length.
+    pub(crate) fn take_prepared(&mut self, len: u64) -> Option<PreparedFile> {
+        let found = self.prepared.iter().position(|file| file.len >= len)?;
+        self.wanted_len = 0;
+        Some(self.prepared.remove(found))
+    }
+
+    /// The writer waits for a file of this length: the filer is to make one.
+    pub(crate) fn want(&mut self, len: u64) {
+        self.wanted_len = len;
+    }
+
+    pub(crate) fn add_prepared(&mut self, file: PreparedFile) {
+        self.prepared.push(file);
+    }
+
+    pub(crate) fn has_enough_prepared(&self) -> bool {
+        self.wanted_len == 0 && self.prepared.len() >= PREPARED_COUNT
+    }
+
+    /// Whether the writer could go on.
+    pub(crate) fn has_wanted(&self) -> bool {
+        self.prepared.iter().any(|file| file.len >= self.wanted_len)
+    }
+
+    pub(crate) fn close(&mut self, file: ClosedFile) {
+        self.current_first = None;
+        self.closed.push_back(file);
+    }
+
+    /// The file being written has its header on disk. Returns the bytes that could be retired now.
+    pub(crate) fn anchor(&mut self, first: JournalPosition) -> u64 {
+        self.current_first = Some(first);
+        self.retire(self.retired_to)
+    }
+
+    /// Retires all files that hold nothing from `position` on. Returns how many bytes of them were in use.
+    pub(crate) fn retire(&mut self, position: JournalPosition) -> u64 {
+        self.retired_to = self.retired_to.max(position);
+        let to = self.retired_to;
+        let kept = if self.current_first.is_some_and(|first| first <= to) {
+            self.closed.len()
+        } else {
+            self.closed.iter().rposition(|file| file.is_anchored && file.first <= to).unwrap_or(0)
+        };
+        self.is_stalled &= kept == 0;
+        let retired_len = self.closed.iter().take(kept).map(|file| file.used_len).sum();
+        self.retired.extend(self.closed.drain(..kept));
+        retired_len
+    }
+
+    /// What to do next. A recycled file must come back by [`Files::add_prepared`] or [`Files::put_back`] or be removed.
+    pub(crate) fn take_job(&mut self) -> Option<Job> {
+        if let Some(file) = self.retired.pop_front() {
+            return Some(Job::Recycle(file));
+        }
+        let is_wanted = self.wanted_len > 0 && !self.has_wanted();
+        if is_wanted {
+            return Some(Job::Create(self.wanted_len));
+        }
+        (self.prepared.len() < PREPARED_COUNT).then_some(Job::Create(self.file_len))
+    }
+
+    pub(crate) fn has_job(&self) -> bool {
+        !self.retired.is_empty() || self.prepared.len() < PREPARED_COUNT || (self.wanted_len > 0 && !self.has_wanted())
+    }
+
+    /// The oldest retired file could not be recycled; the younger ones must wait for it.
+    pub(crate) fn put_back(&mut self, file: ClosedFile) {
+        self.retired.push_front(file);
+    }
+
+    /// Whether the file, once its header is off, is as good as a new one.
+    pub(crate) fn is_recyclable(&self, file: &ClosedFile) -> bool {
+        file.is_trusted && file.len == self.file_len
+    }
+
+    pub(crate) fn spans(&self) -> Vec<FileSpan> {
+        let span = |file: &ClosedFile| FileSpan { first: file.first, end: file.end, used_len: file.used_len };
+        self.closed.iter().map(span).collect()
+    }
+}

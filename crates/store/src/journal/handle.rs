@@ -1,0 +1,132 @@
+//! What the rest of the broker sees of the journal.
+
+use std::sync::Arc;
+
+use model::ids::JournalPosition;
+
+use super::options::{Failed, FileSpan};
+use super::record::RecordBatch;
+use super::shared::{Marks, Shared, congestion};
+use crate::wake::{ThreadWake, Wake};
+
+/// The journal; a cheap handle, clones are the same journal.
+#[derive(Clone)]
+pub struct Journal {
+    shared: Arc<Shared>,
+}
+
+impl Journal {
+    pub(crate) fn new(shared: Arc<Shared>) -> Journal {
+        Journal { shared }
+    }
+
+    /// Takes what is in the batch, keeps the batch's memory to it, and returns where its last record ends: it is durable
+    /// when [`Journal::durable`] has got there. Copies no contents and waits for nothing but one short lock.
+    pub fn append(&self, batch: &mut RecordBatch) -> JournalPosition {
+        self.shared.append(batch)
+    }
+
+    /// The end of all that was appended.
+    #[must_use]
+    pub fn appended(&self) -> JournalPosition {
+        self.shared.marks.appended()
+    }
+
+    /// The end of all that was handed to the operating system.
+    #[must_use]
+    pub fn written(&self) -> JournalPosition {
+        self.shared.marks.written()
+    }
+
+    /// The end of all that confirms may leave for.
+    #[must_use]
+    pub fn durable(&self) -> JournalPosition {
+        self.shared.marks.durable()
+    }
+
+    /// The end of all that survives a power cut. Checkpoints go by this, whatever confirms go by.
+    #[must_use]
+    pub fn synced(&self) -> JournalPosition {
+        self.shared.marks.synced()
+    }
+
+    /// Wakes once when all before `position` is durable or never will be; at once if so.
+    pub fn when_durable(&self, position: JournalPosition, wake: Arc<dyn Wake>) {
+        self.shared.durable_waiters.add(position, wake, || self.durable() >= position || self.is_failed());
+    }
+
+    /// Wakes once when all before `position` is synced or never will be; at once if so. Hastens the sync.
+    pub fn when_synced(&self, position: JournalPosition, wake: Arc<dyn Wake>) {
+        self.shared.synced_waiters.add(position, wake, || self.synced() >= position || self.is_failed());
+        self.shared.want_sync(position);
+    }
+
+    /// Blocks this thread until all before `position` is durable.
+    pub fn wait_durable(&self, position: JournalPosition) -> Result<(), Failed> {
+        self.when_durable(position, Arc::new(ThreadWake(std::thread::current())));
+        self.park_until(position, Marks::durable)
+    }
+
+    /// Blocks this thread until all before `position` is synced.
+    pub fn wait_synced(&self, position: JournalPosition) -> Result<(), Failed> {
+        self.when_synced(position, Arc::new(ThreadWake(std::thread::current())));
+        self.park_until(position, Marks::synced)
+    }
+
+    fn park_until(&self, position: JournalPosition, mark: fn(&Marks) -> JournalPosition) -> Result<(), Failed> {
+        while mark(&self.shared.marks) < position {
+            self.shared.check()?;
+            std::thread::park();
+        }
+        Ok(())
+    }
+
+    /// Whether publishers must wait: too much is not synced or not retired, the disk is full, or the journal failed.
+    #[must_use]
+    #[inline]
+    pub fn is_congested(&self) -> bool {
+        self.shared.is_congested()
+    }
+
+    /// Wakes once when publishers may go on; at once if they may.
+    pub fn when_uncongested(&self, wake: Arc<dyn Wake>) {
+        self.shared.congestion_waiters.add(JournalPosition::START, wake, || !self.is_congested());
+    }
+
+    /// Whether only the reserve is left for what must still be written: the disk alarm.
+    #[must_use]
+    pub fn is_reserve_in_use(&self) -> bool {
+        self.shared.is_congested_by(congestion::RESERVE)
+    }
+
+    /// Whether nothing will ever be durable again.
+    #[must_use]
+    pub fn is_failed(&self) -> bool {
+        self.shared.failure().is_some()
+    }
+
+    /// Why nothing will ever be durable again.
+    #[must_use]
+    pub fn failure(&self) -> Option<Failed> {
+        self.shared.failure().cloned()
+    }
+
+    /// Bytes of journal files that are in use.
+    #[must_use]
+    pub fn unretired_len(&self) -> u64 {
+        self.shared.unretired_len()
+    }
+
+    /// The files in use but for the one being written, oldest first.
+    #[must_use]
+    pub fn closed_files(&self) -> Vec<FileSpan> {
+        self.shared.files.lock().spans()
+    }
+
+    /// Records that end at or before `position` are needed no more: a checkpoint has them, and the manifest that says so
+    /// is synced. Files that hold nothing else are used again.
+    pub fn retire(&self, position: JournalPosition) {
+        assert!(position <= self.synced(), "retired up to {position}, synced up to {}", self.synced());
+        self.shared.retire(position);
+    }
+}

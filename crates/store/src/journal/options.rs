@@ -1,0 +1,185 @@
+//! What can be chosen about a journal, what it tells its owner, and how it fails.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::ids::JournalPosition;
+
+use super::format::FILE_HEADER_LEN;
+use crate::file::PAGE_LEN;
+
+/// When a confirm may leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ConfirmAfter {
+    /// When the record is synced: it survives a power cut.
+    #[default]
+    Sync,
+    /// When the record is handed to the operating system: it survives the end of the process. Synced soon after.
+    Write,
+}
+
+/// What can be chosen.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Length of a journal file. A single larger batch gets a larger file of its own.
+    pub file_len: u64,
+    /// Journal in use beyond which [`Journal::is_congested`](super::Journal::is_congested).
+    pub unretired_len_max: u64,
+    /// Bytes not yet synced beyond which [`Journal::is_congested`](super::Journal::is_congested).
+    pub pending_len_max: u64,
+    /// Batches gather into a commit up to this length.
+    pub commit_len_max: u64,
+    /// When a confirm may leave.
+    pub confirm_after: ConfirmAfter,
+    /// With [`ConfirmAfter::Write`]: the longest time between writing and syncing.
+    pub sync_delay: Duration,
+    /// A random number, another one at each start. Nobody outside may know it.
+    pub salt: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            file_len: 32 << 20,
+            unretired_len_max: 256 << 20,
+            pending_len_max: 64 << 20,
+            commit_len_max: 4 << 20,
+            confirm_after: ConfirmAfter::Sync,
+            sync_delay: Duration::from_millis(200),
+            salt: 0,
+        }
+    }
+}
+
+impl Options {
+    /// With [`ConfirmAfter::Write`], so much is synced without waiting for the delay.
+    pub(crate) fn unsynced_len_max(&self) -> u64 {
+        self.file_len / 4
+    }
+
+    pub(crate) fn check(&self) {
+        assert!(self.file_len.is_multiple_of(PAGE_LEN as u64), "a journal file is whole pages: {self:?}");
+        assert!(self.file_len >= 2 * FILE_HEADER_LEN, "a journal file holds a header and a commit: {self:?}");
+        assert!(self.commit_len_max > 0, "a commit holds something: {self:?}");
+    }
+}
+
+/// What the journal tells its owner, from threads of its own, holding no lock. Whoever is told must not wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// A file is full: time to think about retiring.
+    FileClosed,
+    /// No further file can be prepared. What is left is the reserve: publishers must wait, the disk alarm goes on.
+    ReserveEntered,
+    /// Files can be prepared again.
+    ReserveLeft,
+    /// Nothing will ever be durable again; see [`Journal::failure`](super::Journal::failure). The broker must stop.
+    Failed,
+}
+
+/// Receives [`Event`]s.
+pub type OnEvent = Arc<dyn Fn(Event) + Send + Sync>;
+
+/// The journal could not make durable what was appended. It never will: the process must stop and start again.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("journal failed after position {durable}: {reason}")]
+pub struct Failed {
+    /// Up to here all is durable.
+    pub durable: JournalPosition,
+    /// What was attempted and what went wrong.
+    pub reason: Arc<str>,
+}
+
+/// The last stretch of journal that a file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileSpan {
+    /// Where it begins.
+    pub first: JournalPosition,
+    /// Where it ends, and the next file begins.
+    pub end: JournalPosition,
+    /// Bytes of the file that are in use.
+    pub used_len: u64,
+}
+
+/// Where in the journal's files something is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilePlace {
+    /// The file.
+    pub path: PathBuf,
+    /// The byte in it.
+    pub offset: u64,
+    /// The journal's position there, as far as it is known.
+    pub position: JournalPosition,
+}
+
+impl FilePlace {
+    pub(crate) fn new(path: &Path, offset: u64, position: JournalPosition) -> FilePlace {
+        FilePlace { path: path.to_owned(), offset, position }
+    }
+}
+
+impl fmt::Display for FilePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at byte {} (journal position {})", self.path.display(), self.offset, self.position)
+    }
+}
+
+/// Why a journal cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Something that had been synced is no longer there.
+    #[error("journal is damaged in {place}: {what}; `warren fsck` shows what can be saved")]
+    Corrupt {
+        /// Where.
+        place: FilePlace,
+        /// What was expected.
+        what: &'static str,
+    },
+    /// No file holds the position that the checkpoint continues from.
+    #[error("journal in {} has no file with position {position}: {what}; `warren fsck` shows what can be saved", dir.display())]
+    Missing {
+        /// The journal's directory.
+        dir: PathBuf,
+        /// The position.
+        position: JournalPosition,
+        /// What there is instead.
+        what: &'static str,
+    },
+    /// A file has a layout that this program does not know.
+    #[error("journal file {} has format {version}; this program knows up to {known}", path.display(), known = super::format::VERSION)]
+    NewerFormat {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        version: u32,
+    },
+    /// A record says something that this program does not know.
+    #[error("journal has a record of unknown kind {kind} in {place}: a newer version wrote it")]
+    UnknownRecord {
+        /// Where its commit is.
+        place: FilePlace,
+        /// Its kind.
+        kind: u8,
+    },
+    /// The operating system failed.
+    #[error("{attempt} {} failed: {error}", path.display())]
+    Io {
+        /// What was attempted.
+        attempt: &'static str,
+        /// On which file or directory.
+        path: PathBuf,
+        /// What went wrong.
+        #[source]
+        error: io::Error,
+    },
+}
+
+impl OpenError {
+    /// For `map_err`.
+    pub(crate) fn io(attempt: &'static str, path: &Path) -> impl FnOnce(io::Error) -> OpenError {
+        move |error| OpenError::Io { attempt, path: path.to_owned(), error }
+    }
+}

@@ -1,0 +1,192 @@
+//! Finds out which files the journal has and how they continue each other. Only reads; `fsck` uses it too.
+//!
+//! The files in use, in the order of their generations, are a chain: each begins somewhere at or before the end of the
+//! one before and replaces what that has from there on. The chain is read from the last file that begins at or before
+//! the checkpoint's position. What each file means is told by its header alone, see [`super::files`].
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use model::ids::JournalPosition;
+
+use super::format::{COMMIT_HEADER_LEN, CommitHeader, FILE_HEADER_LEN, FileHeader, FileState};
+use super::options::{FilePlace, OpenError};
+use crate::file::{Disk, File, PAGE_LEN, read_exact_at};
+
+/// How the names of journal files end.
+pub(crate) const EXTENSION: &str = ".journal";
+
+/// The journal as it was found.
+pub struct Recovery {
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) dir: PathBuf,
+    /// Records that end at or before this are in the checkpoint.
+    pub(crate) from: JournalPosition,
+    /// Files in use, by generation.
+    pub(crate) files: Vec<FoundFile>,
+    /// Which of them is read first.
+    pub(crate) start: usize,
+    /// Files without meaning.
+    pub(crate) spares: Vec<SpareFile>,
+    /// No file has had a higher generation.
+    pub(crate) generation_max: u64,
+    /// No file has a name with a higher number.
+    pub(crate) number_max: u64,
+    /// Set by replay.
+    pub(crate) end: Option<ChainEnd>,
+}
+
+/// A file in use.
+pub(crate) struct FoundFile {
+    pub(crate) path: PathBuf,
+    pub(crate) file: Box<dyn File>,
+    pub(crate) len: u64,
+    /// How much of it has been read; set by replay.
+    pub(crate) used_len: u64,
+    pub(crate) header: FileHeader,
+}
+
+/// A file that may be used.
+pub(crate) struct SpareFile {
+    pub(crate) path: PathBuf,
+    pub(crate) file: Box<dyn File>,
+    pub(crate) len: u64,
+}
+
+/// How far the journal reaches.
+#[derive(Debug)]
+pub(crate) struct ChainEnd {
+    /// The end of its last record batch.
+    pub(crate) position: JournalPosition,
+    /// Up to here some later header or commit says that all was synced.
+    pub(crate) proven: JournalPosition,
+    /// Offsets and headers of the commits behind that, all in the last file.
+    pub(crate) unproven: Vec<(u64, CommitHeader)>,
+}
+
+impl Recovery {
+    /// Looks at the files of `dir`. Records that end at or before `from` are not needed: a checkpoint has them.
+    pub fn open(disk: Arc<dyn Disk>, dir: &Path, from: JournalPosition) -> Result<Recovery, OpenError> {
+        let mut recovery = Recovery {
+            disk,
+            dir: dir.to_owned(),
+            from,
+            files: Vec::new(),
+            start: 0,
+            spares: Vec::new(),
+            generation_max: 0,
+            number_max: 0,
+            end: None,
+        };
+        recovery.look()?;
+        recovery.files.sort_by_key(|file| file.header.generation);
+        recovery.generation_max = recovery.files.last().map_or(0, |file| file.header.generation);
+        recovery.check_order()?;
+        recovery.start = recovery.find_start()?;
+        Ok(recovery)
+    }
+
+    fn look(&mut self) -> Result<(), OpenError> {
+        let names = match self.disk.list(&self.dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            names => names.map_err(OpenError::io("listing", &self.dir))?,
+        };
+        for name in names {
+            let Some(number) = name.strip_suffix(EXTENSION) else { continue };
+            // A name that is no number is looked at too: what counts is the header.
+            self.number_max = self.number_max.max(number.parse().unwrap_or(0));
+            let path = self.dir.join(&name);
+            self.look_at(path)?;
+        }
+        Ok(())
+    }
+
+    fn look_at(&mut self, path: PathBuf) -> Result<(), OpenError> {
+        let file = self.disk.open(&path).map_err(OpenError::io("opening", &path))?;
+        let len = file.len().map_err(OpenError::io("looking at", &path))?;
+        match file_state(file.as_ref(), len, &path, self.from)? {
+            Some(header) => self.files.push(FoundFile { path, file, len, used_len: 0, header }),
+            None => self.spares.push(SpareFile { path, file, len }),
+        }
+        Ok(())
+    }
+
+    fn check_order(&self) -> Result<(), OpenError> {
+        for pair in self.files.windows(2) {
+            let [earlier, later] = pair else { unreachable!("windows of two") };
+            let place = FilePlace::new(&later.path, 0, later.header.first);
+            if earlier.header.generation == later.header.generation {
+                return Err(OpenError::Corrupt { place, what: "another file has the same generation" });
+            }
+            if earlier.header.first > later.header.first {
+                return Err(OpenError::Corrupt { place, what: "an earlier file begins at a later position" });
+            }
+        }
+        Ok(())
+    }
+
+    fn find_start(&self) -> Result<usize, OpenError> {
+        let missing = |what| OpenError::Missing { dir: self.dir.clone(), position: self.from, what };
+        match self.files.iter().rposition(|file| file.header.first <= self.from) {
+            Some(start) => Ok(start),
+            None if !self.files.is_empty() => Err(missing("all files begin later")),
+            None if self.from > JournalPosition::START => Err(missing("no file is in use")),
+            None => Ok(0),
+        }
+    }
+
+    /// The files that are read, in order.
+    pub(crate) fn chain(&self) -> &[FoundFile] {
+        &self.files[self.start..]
+    }
+}
+
+/// The header of a file in use; `None` for a spare one.
+fn file_state(file: &dyn File, len: u64, path: &Path, from: JournalPosition) -> Result<Option<FileHeader>, OpenError> {
+    if len < FILE_HEADER_LEN {
+        return Ok(None); // its creation was interrupted
+    }
+    let mut page = [0; PAGE_LEN];
+    read_exact_at(file, &mut page, 0).map_err(OpenError::io("reading", path))?;
+    match FileHeader::decode(&page) {
+        FileState::Spare => Ok(None),
+        FileState::InUse(header) => Ok(Some(header)),
+        FileState::Unknown(version) => Err(OpenError::NewerFormat { path: path.to_owned(), version }),
+        FileState::Damaged => damaged_file_state(file, len, path, from),
+    }
+}
+
+/// A header is damaged when the power went while it was written or taken off, and then nothing in the file is needed
+/// that is not whole; or because the disk rots. The first commit says the same as the header did.
+fn damaged_file_state(
+    file: &dyn File,
+    len: u64,
+    path: &Path,
+    from: JournalPosition,
+) -> Result<Option<FileHeader>, OpenError> {
+    tracing::warn!(path = %path.display(), "journal file has a damaged header");
+    let mut offset = FILE_HEADER_LEN;
+    while offset + FILE_HEADER_LEN <= len {
+        if let Some(commit) = commit_header_at(file, offset).map_err(OpenError::io("reading", path))? {
+            if offset == FILE_HEADER_LEN {
+                let CommitHeader { generation, salt, first, synced, .. } = commit;
+                return Ok(Some(FileHeader { generation, salt, first, synced, file_len: len }));
+            }
+            if commit.end() > from {
+                let place = FilePlace::new(path, 0, commit.first);
+                let what = "the file's header and first commit are damaged, and later ones are there";
+                return Err(OpenError::Corrupt { place, what });
+            }
+        }
+        offset += PAGE_LEN as u64;
+    }
+    Ok(None)
+}
+
+/// The commit header at this place, if one is there, of whatever file.
+pub(crate) fn commit_header_at(file: &dyn File, offset: u64) -> io::Result<Option<CommitHeader>> {
+    let mut header = [0; COMMIT_HEADER_LEN];
+    read_exact_at(file, &mut header, offset)?;
+    Ok(CommitHeader::decode(&header))
+}

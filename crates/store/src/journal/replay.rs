@@ -1,0 +1,190 @@
+//! Reads the journal from the checkpoint's position to its end, commit by commit, and tells the torn tail from damage.
+
+use std::path::Path;
+
+use model::ids::JournalPosition;
+
+use super::format::{COMMIT_HEADER_LEN, CommitHeader, FILE_HEADER_LEN};
+use super::options::{FilePlace, OpenError};
+use super::payload::{Payload, PayloadError, PayloadReader};
+use super::record::Record;
+use super::recovery::{ChainEnd, FoundFile, Recovery, commit_header_at};
+use crate::chunk::ChunkWriter;
+use crate::file::PAGE_LEN;
+
+/// Receives the records, each with the end of its record batch.
+pub type Each<'a> = &'a mut dyn FnMut(JournalPosition, Record<'_>);
+
+impl Recovery {
+    /// Gives all records behind the checkpoint's position in order, contents back in chunks. Returns the journal's end.
+    ///
+    /// Only reads: call it once, before [`start`](super::start) or alone.
+    pub fn replay(&mut self, contents: &mut ChunkWriter, each: Each<'_>) -> Result<JournalPosition, OpenError> {
+        let mut walk = Walk {
+            from: self.from,
+            position: self.chain().first().map_or(self.from, |file| file.header.first),
+            offset: FILE_HEADER_LEN,
+            proven: JournalPosition::START,
+            unproven: Vec::new(),
+            reader: PayloadReader::default(),
+        };
+        for index in self.start..self.files.len() {
+            let next = self.files.get(index + 1).map(|next| next.header.first);
+            walk.file(&self.files[index], next, contents, each)?;
+            self.files[index].used_len = walk.offset;
+        }
+        if walk.position < self.from {
+            let last = self.chain().last().expect("an empty chain begins at the checkpoint");
+            let place = FilePlace::new(&last.path, walk.offset, walk.position);
+            return Err(OpenError::Corrupt { place, what: "the journal ends before the checkpoint that it continues" });
+        }
+        let position = walk.position;
+        self.end = Some(ChainEnd { position, proven: walk.proven, unproven: walk.unproven });
+        Ok(position)
+    }
+}
+
+/// Where reading has got.
+struct Walk {
+    from: JournalPosition,
+    position: JournalPosition,
+    offset: u64,
+    proven: JournalPosition,
+    unproven: Vec<(u64, CommitHeader)>,
+    reader: PayloadReader,
+}
+
+impl Walk {
+    /// Reads a file up to where the next one begins. The last one ends with the first commit that is not whole.
+    fn file(
+        &mut self,
+        file: &FoundFile,
+        next: Option<JournalPosition>,
+        contents: &mut ChunkWriter,
+        each: Each<'_>,
+    ) -> Result<(), OpenError> {
+        assert_eq!(self.position, file.header.first, "files are read up to where the next begins");
+        self.offset = FILE_HEADER_LEN;
+        self.prove(file.header.first.max(file.header.synced));
+        while next != Some(self.position) {
+            if self.commit(file, contents, each)? {
+                self.check_not_beyond(file, next)?;
+                continue;
+            }
+            if self.skip_unneeded(file)? {
+                continue;
+            }
+            let place = FilePlace::new(&file.path, self.offset, self.position);
+            if next.is_some() {
+                return Err(OpenError::Corrupt { place, what: "a commit is damaged, and a later file continues it" });
+            }
+            if self.has_been_synced(file)? {
+                return Err(OpenError::Corrupt { place, what: "a commit is damaged that had been synced" });
+            }
+            break;
+        }
+        Ok(())
+    }
+
+    /// Reads the commit at the current place. False: there is none that is whole.
+    fn commit(&mut self, file: &FoundFile, contents: &mut ChunkWriter, each: Each<'_>) -> Result<bool, OpenError> {
+        let Some(header) = self.header_at(file, self.offset)? else { return Ok(false) };
+        if header.first != self.position || header.disk_len() > file.len - self.offset {
+            return Ok(false);
+        }
+        if header.end() > self.from {
+            let place = FilePlace::new(&file.path, self.offset, self.position);
+            let payload =
+                self.reader.read(file.file.as_ref(), self.offset + COMMIT_HEADER_LEN as u64, &header, contents);
+            match payload {
+                Ok(payload) => deliver(&payload, &header, self.from, each),
+                Err(PayloadError::Damaged) => return Ok(false),
+                Err(PayloadError::UnknownKind(kind)) => return Err(OpenError::UnknownRecord { place, kind }),
+                Err(PayloadError::Malformed) => {
+                    let what = "a commit's checksum is right and its records are not";
+                    return Err(OpenError::Corrupt { place, what });
+                }
+                Err(PayloadError::Io(error)) => return Err(OpenError::io("reading", &file.path)(error)),
+            }
+        }
+        self.unproven.push((self.offset, header));
+        self.prove(header.synced);
+        self.position = header.end();
+        self.offset += header.disk_len();
+        Ok(true)
+    }
+
+    /// All up to here had been synced.
+    fn prove(&mut self, synced: JournalPosition) {
+        self.proven = self.proven.max(synced);
+        self.unproven.retain(|(_, header)| header.end() > self.proven);
+    }
+
+    fn check_not_beyond(&self, file: &FoundFile, next: Option<JournalPosition>) -> Result<(), OpenError> {
+        if next.is_none_or(|next| self.position <= next) {
+            return Ok(());
+        }
+        let place = FilePlace::new(&file.path, self.offset, self.position);
+        Err(OpenError::Corrupt { place, what: "a commit goes beyond where the next file begins" })
+    }
+
+    /// A damaged commit that the checkpoint has is not needed: goes on at the next whole one, if that begins at or
+    /// before the checkpoint's position.
+    fn skip_unneeded(&mut self, file: &FoundFile) -> Result<bool, OpenError> {
+        if self.position >= self.from {
+            return Ok(false);
+        }
+        let found = self.find_header(file, |header, walk| header.first > walk.position)?;
+        let Some((offset, header)) = found.filter(|(_, header)| header.first <= self.from) else { return Ok(false) };
+        tracing::warn!(path = %file.path.display(), offset = self.offset, "skipped a damaged commit that a checkpoint has");
+        (self.offset, self.position) = (offset, header.first);
+        Ok(true)
+    }
+
+    /// Whether what should be at the current place had been synced: the file's header or a later commit says so.
+    fn has_been_synced(&self, file: &FoundFile) -> Result<bool, OpenError> {
+        let found = self.find_header(file, |header, walk| header.synced > walk.position)?;
+        Ok(self.proven > self.position || found.is_some())
+    }
+
+    /// The first header of the file behind the current place that fulfils a condition.
+    fn find_header(
+        &self,
+        file: &FoundFile,
+        condition: impl Fn(&CommitHeader, &Walk) -> bool,
+    ) -> Result<Option<(u64, CommitHeader)>, OpenError> {
+        let mut offset = self.offset + PAGE_LEN as u64;
+        while offset + PAGE_LEN as u64 <= file.len {
+            if let Some(header) = self.header_at(file, offset)?.filter(|header| condition(header, self)) {
+                return Ok(Some((offset, header)));
+            }
+            offset += PAGE_LEN as u64;
+        }
+        Ok(None)
+    }
+
+    /// The header at this place, if it was written during this use of the file.
+    fn header_at(&self, file: &FoundFile, offset: u64) -> Result<Option<CommitHeader>, OpenError> {
+        if offset + PAGE_LEN as u64 > file.len {
+            return Ok(None);
+        }
+        let header = commit_header_at(file.file.as_ref(), offset).map_err(read_error(&file.path))?;
+        Ok(header.filter(|header| (header.generation, header.salt) == (file.header.generation, file.header.salt)))
+    }
+}
+
+fn read_error(path: &Path) -> impl FnOnce(std::io::Error) -> OpenError {
+    OpenError::io("reading", path)
+}
+
+fn deliver(payload: &Payload<'_>, header: &CommitHeader, from: JournalPosition, each: Each<'_>) {
+    payload.for_each(header.first, &mut |start, end, record| {
+        if end <= from {
+            return;
+        }
+        if let Record::Publish { content, .. } = &record {
+            content.chunk().use_at(start);
+        }
+        each(end, record);
+    });
+}

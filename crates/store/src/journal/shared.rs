@@ -1,0 +1,305 @@
+//! What the journal's threads and those who append share.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use model::ids::JournalPosition;
+use parking_lot::{Condvar, Mutex};
+
+use super::commit::{Commit, Gathering};
+use super::files::{Files, PreparedFile};
+use super::options::{ConfirmAfter, Event, Failed, OnEvent, Options};
+use super::waiters::Waiters;
+use crate::file::Disk;
+
+/// How far the journal has got. Invariant: `synced <= durable <= written <= appended`, and none ever goes back.
+#[derive(Debug)]
+pub(crate) struct Marks {
+    appended: AtomicU64,
+    written: AtomicU64,
+    durable: AtomicU64,
+    synced: AtomicU64,
+}
+
+impl Marks {
+    fn new(position: JournalPosition) -> Marks {
+        let mark = || AtomicU64::new(position.0);
+        Marks { appended: mark(), written: mark(), durable: mark(), synced: mark() }
+    }
+
+    pub(crate) fn appended(&self) -> JournalPosition {
+        JournalPosition(self.appended.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn written(&self) -> JournalPosition {
+        JournalPosition(self.written.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn durable(&self) -> JournalPosition {
+        JournalPosition(self.durable.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn synced(&self) -> JournalPosition {
+        JournalPosition(self.synced.load(Ordering::Acquire))
+    }
+
+    /// Only under the lock of the gathering.
+    fn set_appended(&self, to: JournalPosition) {
+        self.appended.store(to.0, Ordering::Release);
+    }
+
+    fn set_written(&self, to: JournalPosition) {
+        assert!(self.written() <= to && to <= self.appended(), "written to {to}: {self:?}");
+        self.written.store(to.0, Ordering::Release);
+    }
+
+    fn set_durable(&self, to: JournalPosition) {
+        assert!(self.durable() <= to && to <= self.written(), "durable to {to}: {self:?}");
+        self.durable.store(to.0, Ordering::Release);
+    }
+
+    fn set_synced(&self, to: JournalPosition) {
+        assert!(self.synced() <= to && to <= self.durable(), "synced to {to}: {self:?}");
+        self.synced.store(to.0, Ordering::Release);
+    }
+}
+
+/// Why publishers must wait; bits.
+pub(crate) mod congestion {
+    /// Too much is not yet synced.
+    pub(crate) const PENDING: u8 = 1;
+    /// Too much journal is in use.
+    pub(crate) const UNRETIRED: u8 = 2;
+    /// Only the reserve is left.
+    pub(crate) const RESERVE: u8 = 4;
+    /// Nothing will be durable any more.
+    pub(crate) const FAILED: u8 = 8;
+}
+
+/// What is to be written.
+pub(crate) struct Pending {
+    pub(crate) gathering: Gathering,
+    /// Somebody needs all before this synced, though confirms do not.
+    pub(crate) sync_wanted: JournalPosition,
+    pub(crate) is_writer_waiting: bool,
+}
+
+/// Everything the handles, the writer and the filer share. Of its locks none is taken under another.
+pub(crate) struct Shared {
+    pub(crate) options: Options,
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) dir: PathBuf,
+    pub(crate) marks: Marks,
+    pub(crate) pending: Mutex<Pending>,
+    /// The writer waits here, with `pending`.
+    pub(crate) work: Condvar,
+    pub(crate) files: Mutex<Files>,
+    /// The filer waits here, with `files`.
+    pub(crate) filing: Condvar,
+    /// The writer waits here for a file, with `files`.
+    pub(crate) filed: Condvar,
+    /// The writer ends when nothing is left to write.
+    pub(crate) is_stopping: AtomicBool,
+    unretired_len: AtomicU64,
+    congestion: AtomicU8,
+    pub(crate) durable_waiters: Waiters,
+    pub(crate) synced_waiters: Waiters,
+    pub(crate) congestion_waiters: Waiters,
+    failure: OnceLock<Failed>,
+    on_event: OnEvent,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        options: Options,
+        disk: Arc<dyn Disk>,
+        dir: PathBuf,
+        end: JournalPosition,
+        files: Files,
+        on_event: OnEvent,
+    ) -> Shared {
+        let pending = Pending {
+            gathering: Gathering::new(end, options.commit_len_max),
+            sync_wanted: JournalPosition::START,
+            is_writer_waiting: false,
+        };
+        Shared {
+            options,
+            disk,
+            dir,
+            marks: Marks::new(end),
+            pending: Mutex::new(pending),
+            work: Condvar::new(),
+            is_stopping: AtomicBool::new(false),
+            unretired_len: AtomicU64::new(files.spans().iter().map(|span| span.used_len).sum()),
+            files: Mutex::new(files),
+            filing: Condvar::new(),
+            filed: Condvar::new(),
+            congestion: AtomicU8::new(0),
+            durable_waiters: Waiters::default(),
+            synced_waiters: Waiters::default(),
+            congestion_waiters: Waiters::default(),
+            failure: OnceLock::new(),
+            on_event,
+        }
+    }
+
+    pub(crate) fn append(&self, batch: &mut super::RecordBatch) -> JournalPosition {
+        let mut pending = self.pending.lock();
+        if batch.is_empty() {
+            return self.marks.appended();
+        }
+        let end = pending.gathering.append(batch);
+        self.marks.set_appended(end);
+        if pending.gathering.held_len() > self.options.pending_len_max {
+            self.congest(congestion::PENDING);
+        }
+        let is_writer_waiting = std::mem::take(&mut pending.is_writer_waiting);
+        drop(pending);
+        if is_writer_waiting {
+            self.work.notify_one();
+        }
+        batch.clear();
+        end
+    }
+
+    /// Wakes the writer until all before `position` is synced, whatever confirms wait for.
+    pub(crate) fn want_sync(&self, position: JournalPosition) {
+        let mut pending = self.pending.lock();
+        pending.sync_wanted = pending.sync_wanted.max(position);
+        drop(pending);
+        self.work.notify_one();
+    }
+
+    pub(crate) fn advance_written(&self, to: JournalPosition) {
+        self.marks.set_written(to);
+        if self.options.confirm_after == ConfirmAfter::Write {
+            self.advance_durable(to);
+        }
+    }
+
+    pub(crate) fn advance_synced(&self, to: JournalPosition) {
+        if self.marks.durable() < to {
+            self.advance_durable(to);
+        }
+        self.marks.set_synced(to);
+        self.synced_waiters.wake(to);
+    }
+
+    fn advance_durable(&self, to: JournalPosition) {
+        self.marks.set_durable(to);
+        self.durable_waiters.wake(to);
+    }
+
+    /// These commits are synced: their contents need be held no longer.
+    pub(crate) fn release(&self, commits: impl Iterator<Item = Commit>) {
+        // Contents go first, and chunks with them, outside the lock.
+        let emptied: Vec<_> = commits.map(|mut commit| (commit.empty(), commit)).collect();
+        let mut pending = self.pending.lock();
+        for (len, commit) in emptied {
+            pending.gathering.release(commit, len);
+        }
+        let is_low = pending.gathering.held_len() <= self.options.pending_len_max / 2;
+        drop(pending);
+        if is_low && self.is_congested_by(congestion::PENDING) {
+            self.relieve(congestion::PENDING);
+        }
+    }
+
+    /// Nothing that was appended before `position` is needed any more.
+    pub(crate) fn retire(&self, position: JournalPosition) {
+        let retired_len = self.files.lock().retire(position);
+        self.shrink_unretired(retired_len);
+    }
+
+    /// The file being written has its header on disk.
+    pub(crate) fn anchor(&self, first: JournalPosition) {
+        let retired_len = self.files.lock().anchor(first);
+        self.shrink_unretired(retired_len);
+    }
+
+    pub(crate) fn unretired_len(&self) -> u64 {
+        self.unretired_len.load(Ordering::Relaxed)
+    }
+
+    /// So much more of the files is in use.
+    pub(crate) fn grow_unretired(&self, len: u64) {
+        if self.unretired_len.fetch_add(len, Ordering::Relaxed) + len > self.options.unretired_len_max {
+            self.congest(congestion::UNRETIRED);
+        }
+    }
+
+    /// So much of the files is no longer in use.
+    pub(crate) fn shrink_unretired(&self, len: u64) {
+        if len == 0 {
+            return;
+        }
+        if self.unretired_len.fetch_sub(len, Ordering::Relaxed) - len <= self.options.unretired_len_max {
+            self.relieve(congestion::UNRETIRED);
+        }
+        self.filing.notify_one();
+    }
+
+    /// A file of at least this length; `None`: the filer has been told.
+    pub(crate) fn take_prepared(&self, len: u64) -> Option<PreparedFile> {
+        let mut files = self.files.lock();
+        let file = files.take_prepared(len);
+        if file.is_none() {
+            files.want(len);
+        }
+        drop(files);
+        self.filing.notify_one();
+        file
+    }
+
+    pub(crate) fn is_congested(&self) -> bool {
+        self.congestion.load(Ordering::Relaxed) != 0
+    }
+
+    pub(crate) fn is_congested_by(&self, cause: u8) -> bool {
+        self.congestion.load(Ordering::Relaxed) & cause != 0
+    }
+
+    pub(crate) fn congest(&self, cause: u8) {
+        let before = self.congestion.fetch_or(cause, Ordering::SeqCst);
+        if cause == congestion::RESERVE && before & cause == 0 {
+            self.tell(Event::ReserveEntered);
+        }
+    }
+
+    pub(crate) fn relieve(&self, cause: u8) {
+        let before = self.congestion.fetch_and(!cause, Ordering::SeqCst);
+        if cause == congestion::RESERVE && before & cause != 0 {
+            self.tell(Event::ReserveLeft);
+        }
+        if before == cause {
+            self.congestion_waiters.wake(JournalPosition::MAX);
+        }
+    }
+
+    pub(crate) fn tell(&self, event: Event) {
+        (self.on_event)(event);
+    }
+
+    pub(crate) fn failure(&self) -> Option<&Failed> {
+        self.failure.get()
+    }
+
+    pub(crate) fn check(&self) -> Result<(), Failed> {
+        self.failure().map_or(Ok(()), |failed| Err(failed.clone()))
+    }
+
+    /// Nothing will be durable any more. All who wait are woken, to see it.
+    pub(crate) fn fail(&self, reason: &str) -> Failed {
+        let failed = Failed { durable: self.marks.durable(), reason: reason.into() };
+        if self.failure.set(failed.clone()).is_ok() {
+            tracing::error!(durable = failed.durable.0, reason, "journal failed");
+            self.congest(congestion::FAILED);
+            self.durable_waiters.wake(JournalPosition::MAX);
+            self.synced_waiters.wake(JournalPosition::MAX);
+            self.tell(Event::Failed);
+        }
+        failed
+    }
+}

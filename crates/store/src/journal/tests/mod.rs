@@ -1,0 +1,109 @@
+//! The journal on a simulated disk, driven step by step: what was said to be durable is there after any failure.
+
+mod basics;
+mod power_loss;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::ids::{JournalPosition, QueueId, QueueSeq};
+use parking_lot::Mutex;
+
+use super::*;
+use crate::chunk::{ChunkBudget, ChunkWriter};
+use crate::file::{Disk, SimDisk};
+
+const DIR: &str = "/data/journal";
+
+fn small_options() -> Options {
+    Options {
+        file_len: 64 << 10,
+        unretired_len_max: 256 << 10,
+        pending_len_max: 128 << 10,
+        commit_len_max: 16 << 10,
+        confirm_after: ConfirmAfter::Sync,
+        sync_delay: Duration::from_secs(1),
+        salt: 1,
+    }
+}
+
+/// A record as text, with its batch's end: easy to compare.
+type Said = (JournalPosition, String);
+
+fn text(record: &Record<'_>) -> String {
+    match record {
+        Record::Publish { content, targets } => {
+            format!("publish {:?} to {targets:?}", String::from_utf8_lossy(content.bytes()))
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+/// An open journal, its writer and filer in the test's hands.
+struct World {
+    journal: Journal,
+    writer: Writer,
+    filer: Filer,
+    contents: ChunkWriter,
+    batch: RecordBatch,
+    events: Arc<Mutex<Vec<Event>>>,
+}
+
+impl World {
+    /// Opens what the disk has. Also what replay said.
+    fn open(disk: &SimDisk, options: &Options, from: JournalPosition) -> Result<(World, Vec<Said>), OpenError> {
+        disk.create_dir(Path::new(DIR)).unwrap();
+        let mut contents = ChunkWriter::new(ChunkBudget::new(0));
+        let (recovery, said) = replay(disk, from, &mut contents)?;
+        let events = Arc::new(Mutex::new(Vec::new()));
+        let told = events.clone();
+        let on_event: OnEvent = Arc::new(move |event| told.lock().push(event));
+        let (journal, writer, filer) = assemble(recovery, options.clone(), on_event)?;
+        Ok((World { journal, writer, filer, contents, batch: RecordBatch::new(), events }, said))
+    }
+
+    fn new(disk: &SimDisk, options: &Options) -> World {
+        let (world, said) = World::open(disk, options, JournalPosition::START).unwrap();
+        assert!(said.is_empty());
+        world
+    }
+
+    /// Publishes one message to one queue.
+    fn publish(&mut self, body: &str) -> JournalPosition {
+        let content = self.contents.copy(&[body.as_bytes()]);
+        self.batch.publish(&content, &[(QueueId(1), QueueSeq(1))]);
+        self.journal.append(&mut self.batch)
+    }
+
+    /// Commits until nothing is left or no file can be had.
+    fn commit_all(&mut self) -> Result<Progress, Failed> {
+        loop {
+            match self.writer.commit_once()? {
+                Progress::Idle => return Ok(Progress::Idle),
+                Progress::Committed => {}
+                Progress::NeedsFile => match self.filer.file_once() {
+                    Filing::Done => {}
+                    Filing::Idle => panic!("the writer waits for a file and the filer does nothing"),
+                    Filing::Stalled => return Ok(Progress::NeedsFile),
+                },
+            }
+        }
+    }
+
+    fn file_all(&mut self) {
+        while self.filer.file_once() == Filing::Done {}
+    }
+}
+
+fn replay(
+    disk: &SimDisk,
+    from: JournalPosition,
+    contents: &mut ChunkWriter,
+) -> Result<(Recovery, Vec<Said>), OpenError> {
+    let mut recovery = Recovery::open(Arc::new(disk.clone()), Path::new(DIR), from)?;
+    let mut said = Vec::new();
+    let end = recovery.replay(contents, &mut |position, record| said.push((position, text(&record))))?;
+    assert!(said.last().is_none_or(|(position, _)| *position <= end));
+    Ok((recovery, said))
+}

@@ -1,0 +1,157 @@
+//! The journal's two threads. Neither wakes up when there is nothing to do.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use super::assembly::assemble;
+use super::filer::{Filer, Filing};
+use super::handle::Journal;
+use super::options::{Failed, OnEvent, OpenError, Options};
+use super::recovery::Recovery;
+use super::shared::Shared;
+use super::writer::{Progress, Writer};
+
+/// How long after a file could not be prepared it is tried again. Only then, so a journal that is well costs nothing.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
+
+/// Goes on where a replayed journal ends, with a thread that writes and one that prepares files.
+///
+/// # Panics
+/// If the recovery has not been replayed.
+pub fn start(recovery: Recovery, options: Options, on_event: OnEvent) -> Result<(Journal, Threads), OpenError> {
+    let dir = recovery.dir.clone();
+    let (journal, writer, filer) = assemble(recovery, options, on_event)?;
+    let shared = writer.shared().clone();
+    let mut threads = Threads { shared, writer: None, filer: None };
+    let io_error = OpenError::io("starting a thread for the journal in", &dir);
+    threads.spawn(writer, filer).map_err(io_error)?;
+    Ok((journal, threads))
+}
+
+/// The owner of the threads.
+pub struct Threads {
+    shared: Arc<Shared>,
+    writer: Option<JoinHandle<()>>,
+    filer: Option<JoinHandle<()>>,
+}
+
+impl Threads {
+    fn spawn(&mut self, writer: Writer, filer: Filer) -> std::io::Result<()> {
+        let shared = self.shared.clone();
+        let write = move || guard(&shared, "writer", || write(writer, &shared));
+        self.writer = Some(thread::Builder::new().name("journal".to_owned()).spawn(write)?);
+        let shared = self.shared.clone();
+        let file = move || guard(&shared, "filer", || file(filer, &shared));
+        self.filer = Some(thread::Builder::new().name("journal files".to_owned()).spawn(file)?);
+        Ok(())
+    }
+
+    /// Syncs all that was appended and ends the threads. What is appended later is never written.
+    pub fn stop(mut self) -> Result<(), Failed> {
+        self.join();
+        self.shared.check()
+    }
+
+    fn join(&mut self) {
+        self.shared.is_stopping.store(true, Ordering::SeqCst);
+        // Under the locks, so that nobody is between asking and waiting.
+        drop(self.shared.pending.lock());
+        self.shared.work.notify_one();
+        drop(self.shared.files.lock());
+        self.shared.filed.notify_one();
+        self.writer.take().map(JoinHandle::join);
+        self.shared.files.lock().is_stopping = true;
+        self.shared.filing.notify_one();
+        self.filer.take().map(JoinHandle::join);
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.join();
+    }
+}
+
+/// A thread that dies takes the journal with it, in clear words, instead of leaving everyone waiting.
+fn guard(shared: &Shared, name: &str, run: impl FnOnce()) {
+    if catch_unwind(AssertUnwindSafe(run)).is_err() {
+        shared.fail(&format!("the journal's {name} thread panicked"));
+    }
+}
+
+fn write(mut writer: Writer, shared: &Shared) {
+    loop {
+        let result = match writer.commit_once() {
+            Ok(Progress::Committed) => Ok(()),
+            Ok(Progress::NeedsFile) => wait_for_file(shared),
+            Ok(Progress::Idle) => match wait_for_work(shared, writer.has_unsynced()) {
+                Work::Commit => Ok(()),
+                Work::Sync => writer.sync_once(),
+                Work::Stop => return drop(writer.sync_once()),
+            },
+            Err(failed) => Err(failed),
+        };
+        if result.is_err() {
+            return; // everyone has been told
+        }
+    }
+}
+
+enum Work {
+    Commit,
+    Sync,
+    Stop,
+}
+
+fn wait_for_work(shared: &Shared, has_unsynced: bool) -> Work {
+    let mut pending = shared.pending.lock();
+    loop {
+        if !pending.gathering.is_empty() {
+            return Work::Commit;
+        }
+        if has_unsynced && pending.sync_wanted > shared.marks.synced() {
+            return Work::Sync;
+        }
+        if shared.is_stopping.load(Ordering::SeqCst) {
+            return Work::Stop;
+        }
+        pending.is_writer_waiting = true;
+        if !has_unsynced {
+            shared.work.wait(&mut pending);
+        } else if shared.work.wait_for(&mut pending, shared.options.sync_delay).timed_out() {
+            return Work::Sync;
+        }
+    }
+}
+
+fn wait_for_file(shared: &Shared) -> Result<(), Failed> {
+    let mut files = shared.files.lock();
+    while !files.has_wanted() {
+        if files.is_stalled && shared.is_stopping.load(Ordering::SeqCst) {
+            drop(files);
+            return Err(shared.fail("the disk is full and the broker stops"));
+        }
+        shared.filed.wait(&mut files);
+    }
+    Ok(())
+}
+
+fn file(mut filer: Filer, shared: &Shared) {
+    loop {
+        let filing = filer.file_once();
+        let mut files = shared.files.lock();
+        if files.is_stopping {
+            return;
+        }
+        match filing {
+            Filing::Done => {}
+            Filing::Stalled if files.is_stalled => drop(shared.filing.wait_for(&mut files, RETRY_DELAY)),
+            Filing::Stalled => {}
+            Filing::Idle if files.has_job() => {}
+            Filing::Idle => shared.filing.wait(&mut files),
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Writes commits: one `pwritev`, one `fdatasync`, and what to do when either fails.
+
+use std::collections::VecDeque;
+use std::io::{self, IoSlice};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use model::ids::JournalPosition;
+
+use super::commit::Commit;
+use super::filer;
+use super::files::{ClosedFile, PreparedFile};
+use super::format::{FILE_HEADER_LEN, FileHeader};
+use super::options::{ConfirmAfter, Event, Failed};
+use super::shared::Shared;
+use crate::file::{File, write_all_at, write_all_vectored_at};
+
+/// What [`Writer::commit_once`] found to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// Nothing waits to be written.
+    Idle,
+    /// A commit is written, and durable.
+    Committed,
+    /// The filer must prepare a file first.
+    NeedsFile,
+}
+
+/// The one that writes. A thread calls [`Writer::commit_once`] in a loop; tests call it by hand.
+pub struct Writer {
+    shared: Arc<Shared>,
+    current: Option<CurrentFile>,
+    /// Taken from the gathering, but there was no file for it.
+    next: Option<Commit>,
+    /// Written to the current file and not synced.
+    unsynced: VecDeque<Commit>,
+}
+
+/// The file being written.
+pub(crate) struct CurrentFile {
+    pub(crate) path: PathBuf,
+    pub(crate) file: Box<dyn File>,
+    pub(crate) header: FileHeader,
+    /// Where the next commit goes. At [`FILE_HEADER_LEN`] the header has not been written either.
+    pub(crate) offset: u64,
+    /// The header is on disk.
+    pub(crate) is_anchored: bool,
+}
+
+impl CurrentFile {
+    fn close(self, end: JournalPosition, is_trusted: bool) -> ClosedFile {
+        ClosedFile {
+            path: self.path,
+            file: self.file,
+            len: self.header.file_len,
+            used_len: self.offset,
+            first: self.header.first,
+            end,
+            is_anchored: self.is_anchored,
+            is_trusted,
+        }
+    }
+}
+
+impl Writer {
+    pub(crate) fn new(shared: Arc<Shared>, current: Option<CurrentFile>) -> Writer {
+        Writer { shared, current, next: None, unsynced: VecDeque::new() }
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Makes durable what has gathered, up to one commit's length.
+    pub fn commit_once(&mut self) -> Result<Progress, Failed> {
+        self.shared.check()?;
+        let Some(commit) = self.next.take().or_else(|| self.shared.pending.lock().gathering.take()) else {
+            return Ok(Progress::Idle);
+        };
+        if !self.has_room(&commit) && !self.open_next(&commit)? {
+            self.next = Some(commit);
+            return Ok(Progress::NeedsFile);
+        }
+        self.write(commit)?;
+        if self.is_sync_due() {
+            self.sync()?;
+        }
+        Ok(Progress::Committed)
+    }
+
+    /// Syncs what is written, if anything is not.
+    pub fn sync_once(&mut self) -> Result<(), Failed> {
+        self.shared.check()?;
+        self.sync()
+    }
+
+    pub(crate) fn has_unsynced(&self) -> bool {
+        !self.unsynced.is_empty()
+    }
+
+    fn is_sync_due(&self) -> bool {
+        let shared = &self.shared;
+        let unsynced_len: u64 = self.unsynced.iter().map(Commit::disk_len).sum();
+        shared.options.confirm_after == ConfirmAfter::Sync
+            || unsynced_len >= shared.options.unsynced_len_max()
+            || shared.pending.lock().sync_wanted > shared.marks.synced()
+    }
+
+    fn has_room(&self, commit: &Commit) -> bool {
+        self.current.as_ref().is_some_and(|current| current.header.file_len - current.offset >= commit.disk_len())
+    }
+
+    /// Leaves the current file, all of which must be synced, for the next. False: there is none yet.
+    fn open_next(&mut self, commit: &Commit) -> Result<bool, Failed> {
+        self.sync()?;
+        if self.has_room(commit) {
+            return Ok(true); // syncing failed and went on in a new file
+        }
+        let len = self.shared.files.lock().len_for(commit.disk_len());
+        let Some(prepared) = self.shared.take_prepared(len) else { return Ok(false) };
+        let synced = self.shared.marks.synced();
+        if let Some(full) = self.current.take() {
+            self.shared.files.lock().close(full.close(synced, true));
+            self.shared.tell(Event::FileClosed);
+        }
+        self.current = Some(self.begin(prepared, synced, synced));
+        Ok(true)
+    }
+
+    fn begin(&self, prepared: PreparedFile, first: JournalPosition, synced: JournalPosition) -> CurrentFile {
+        let header = file_header(&self.shared, prepared.len, first, synced);
+        CurrentFile { path: prepared.path, file: prepared.file, header, offset: FILE_HEADER_LEN, is_anchored: false }
+    }
+
+    /// Writes the commit, together with the file's header if it is the file's first.
+    fn write(&mut self, commit: Commit) -> Result<(), Failed> {
+        let current = self.current.as_mut().expect("a file with room was opened");
+        let header = commit.header(&current.header, self.shared.marks.synced()).encode();
+        let is_first = current.offset == FILE_HEADER_LEN;
+        let page = is_first.then(|| current.header.encode());
+        let mut slices = Vec::with_capacity(commit.run_count() + 4);
+        slices.extend(page.as_ref().map(|page| IoSlice::new(page)));
+        slices.push(IoSlice::new(&header));
+        commit.payload(&mut slices);
+        let offset = if is_first { 0 } else { current.offset };
+        let result = write_all_vectored_at(current.file.as_ref(), &mut slices, offset);
+        let (len, end) = (commit.disk_len(), commit.end());
+        current.offset += len;
+        self.shared.grow_unretired(if is_first { len + FILE_HEADER_LEN } else { len });
+        self.unsynced.push_back(commit);
+        match result {
+            Ok(()) => self.shared.advance_written(end),
+            Err(error) => self.rewrite("writing", error)?,
+        }
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<(), Failed> {
+        let (Some(current), Some(last)) = (&self.current, self.unsynced.back()) else { return Ok(()) };
+        let end = last.end();
+        match current.file.fdatasync() {
+            Ok(()) => self.finish_sync(end),
+            Err(error) => return self.rewrite("syncing", error),
+        }
+        Ok(())
+    }
+
+    /// All up to `end` is on disk, in the current file and those before.
+    fn finish_sync(&mut self, end: JournalPosition) {
+        self.shared.advance_synced(end);
+        self.shared.release(self.unsynced.drain(..));
+        let current = self.current.as_mut().expect("something was synced");
+        if !std::mem::replace(&mut current.is_anchored, true) {
+            self.shared.anchor(current.header.first);
+        }
+    }
+
+    /// The current file failed: nothing of it that was not synced is trusted again, whatever it says later. All that is
+    /// not synced goes into another file, under the same positions. If that fails too, the journal has failed.
+    fn rewrite(&mut self, attempt: &str, error: io::Error) -> Result<(), Failed> {
+        let failed = self.current.take().expect("a current file failed");
+        tracing::error!(path = %failed.path.display(), %error, attempt, "journal file failed, going on in another");
+        let why = format!("{attempt} {} failed ({error})", failed.path.display());
+        let synced = self.shared.marks.synced();
+        self.shared.files.lock().close(failed.close(synced, false));
+        self.shared.tell(Event::FileClosed);
+        match self.write_again(synced) {
+            Ok(end) => {
+                if self.shared.marks.written() < end {
+                    self.shared.advance_written(end);
+                }
+                self.finish_sync(end);
+                Ok(())
+            }
+            Err(error) => {
+                Err(self.shared.fail(&format!("{why}, and so did writing it again to another file ({error})")))
+            }
+        }
+    }
+
+    /// Writes all unsynced commits into a new file and syncs them; then its header, and syncs that. As long as the
+    /// header is not on disk, the file means nothing and the failed one still counts for what it may have.
+    fn write_again(&mut self, synced: JournalPosition) -> io::Result<JournalPosition> {
+        let end = self.unsynced.back().expect("something was not synced").end();
+        let payload_len = self.unsynced.iter().map(Commit::disk_len).sum();
+        let prepared = filer::take_or_create(&self.shared, payload_len)?;
+        let mut current = self.begin(prepared, synced, end);
+        for commit in &self.unsynced {
+            let header = commit.header(&current.header, synced).encode();
+            let mut slices = vec![IoSlice::new(&header)];
+            commit.payload(&mut slices);
+            write_all_vectored_at(current.file.as_ref(), &mut slices, current.offset)?;
+            current.offset += commit.disk_len();
+        }
+        current.file.fdatasync()?;
+        write_all_at(current.file.as_ref(), &current.header.encode(), 0)?;
+        current.file.fdatasync()?;
+        self.shared.grow_unretired(current.offset);
+        self.current = Some(current);
+        Ok(end)
+    }
+}
+
+/// The header of a file's next use.
+pub(crate) fn file_header(
+    shared: &Shared,
+    file_len: u64,
+    first: JournalPosition,
+    synced: JournalPosition,
+) -> FileHeader {
+    let generation = shared.files.lock().take_generation();
+    FileHeader { generation, salt: mix(shared.options.salt ^ generation), first, synced, file_len }
+}
+
+/// SplitMix64's finish: each use of a file has a salt of its own.
+fn mix(number: u64) -> u64 {
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
+}

@@ -2,6 +2,8 @@
 //!
 //! Each round publishes a batch, dispatches it and, unless the consumers need not ack, settles it; as a busy connection does.
 
+#![allow(clippy::print_stdout, reason = "printing is what it is for")]
+
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Instant;

@@ -16,36 +16,37 @@ pub(crate) struct Entry<M> {
     pub(crate) message: M,
 }
 
-/// No block but the last may be empty, and the last only when it is the only one.
+/// Invariant: no block of `rest` is empty, and `front` is empty only if `rest` is.
 #[derive(Debug)]
 pub(crate) struct Fifo<M> {
-    blocks: VecDeque<VecDeque<Entry<M>>>,
+    front: VecDeque<Entry<M>>,
+    rest: VecDeque<VecDeque<Entry<M>>>,
 }
 
 impl<M> Fifo<M> {
     pub(crate) fn new() -> Self {
-        Fifo { blocks: VecDeque::new() }
+        Fifo { front: VecDeque::new(), rest: VecDeque::new() }
     }
 
     #[inline]
     pub(crate) fn front(&self) -> Option<&Entry<M>> {
-        self.blocks.front()?.front()
+        self.front.front()
     }
 
     #[inline]
     pub(crate) fn push_back(&mut self, entry: Entry<M>) {
-        match self.blocks.back_mut() {
-            Some(block) if block.len() < FIFO_BLOCK_LEN => block.push_back(entry),
-            _ => self.push_block(entry),
+        if self.front.len() < FIFO_BLOCK_LEN && self.rest.is_empty() {
+            self.front.push_back(entry);
+        } else {
+            self.push_to_rest(entry);
         }
     }
 
     #[inline]
     pub(crate) fn pop_front(&mut self) -> Option<Entry<M>> {
-        let block = self.blocks.front_mut()?;
-        let entry = block.pop_front();
-        if block.is_empty() {
-            self.drop_empty_block(0);
+        let entry = self.front.pop_front();
+        if self.front.is_empty() {
+            self.refill();
         }
         entry
     }
@@ -55,57 +56,152 @@ impl<M> Fifo<M> {
         if self.front()?.seq == seq {
             return self.pop_front().map(|entry| entry.message);
         }
+        if self.front.back()?.seq >= seq {
+            let found = self.front.binary_search_by_key(&seq, |entry| entry.seq).ok()?;
+            return self.front.remove(found).map(|entry| entry.message);
+        }
         let at = self.block_of(seq)?;
-        let block = &mut self.blocks[at];
+        let block = &mut self.rest[at];
         let found = block.binary_search_by_key(&seq, |entry| entry.seq).ok()?;
         let entry = block.remove(found)?;
         if block.is_empty() {
-            self.drop_empty_block(at);
+            self.rest.remove(at);
         }
         Some(entry.message)
     }
 
     /// The first seq greater than `seq`.
     pub(crate) fn first_after(&self, seq: QueueSeq) -> Option<QueueSeq> {
-        let at = self.block_of(seq).unwrap_or(0);
-        self.blocks.range(at.min(self.blocks.len())..).take(2).find_map(|block| {
+        let start = self.block_of(seq).unwrap_or(0);
+        let blocks = std::iter::once(&self.front).chain(self.rest.range(start..).take(2));
+        blocks.into_iter().find_map(|block| {
             let found = block.partition_point(|entry| entry.seq <= seq);
             block.get(found).map(|entry| entry.seq)
         })
     }
 
-    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Entry<M>> {
-        self.blocks.iter().flatten()
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Entry<M>> {
+        self.front.iter().chain(self.rest.iter().flatten())
     }
 
     /// Empties the fifo into `out`.
     pub(crate) fn drain_into(&mut self, out: &mut Vec<(QueueSeq, M)>) {
-        out.extend(std::mem::take(&mut self.blocks).into_iter().flatten().map(|entry| (entry.seq, entry.message)));
+        let drained = std::mem::replace(self, Fifo::new());
+        let entries = drained.front.into_iter().chain(drained.rest.into_iter().flatten());
+        out.extend(entries.map(|entry| (entry.seq, entry.message)));
     }
 
-    /// The block that holds `seq` if any does.
+    /// The block of `rest` that holds `seq` if any does.
     fn block_of(&self, seq: QueueSeq) -> Option<usize> {
-        self.blocks.partition_point(|block| block.front().is_some_and(|entry| entry.seq <= seq)).checked_sub(1)
+        self.rest.partition_point(|block| block.front().is_some_and(|entry| entry.seq <= seq)).checked_sub(1)
     }
 
-    #[cold]
-    fn push_block(&mut self, entry: Entry<M>) {
-        // The first block starts small; whoever fills it will fill the next one too.
-        let mut block = if self.blocks.is_empty() { VecDeque::new() } else { VecDeque::with_capacity(FIFO_BLOCK_LEN) };
-        block.push_back(entry);
-        self.blocks.push_back(block);
-    }
-
-    fn drop_empty_block(&mut self, at: usize) {
-        if self.blocks.len() > 1 {
-            self.blocks.remove(at);
-            if self.blocks.len() * 8 < self.blocks.capacity() {
-                self.blocks.shrink_to(self.blocks.len() * 2);
+    fn push_to_rest(&mut self, entry: Entry<M>) {
+        match self.rest.back_mut() {
+            Some(block) if block.len() < FIFO_BLOCK_LEN => block.push_back(entry),
+            _ => {
+                let mut block = VecDeque::with_capacity(FIFO_BLOCK_LEN);
+                block.push_back(entry);
+                self.rest.push_back(block);
             }
-            return;
         }
-        if self.blocks[0].capacity() > FIFO_KEPT_LEN {
-            self.blocks = VecDeque::new();
+    }
+
+    /// The front block has become empty.
+    fn refill(&mut self) {
+        if let Some(block) = self.rest.pop_front() {
+            self.front = block;
+            if self.rest.len() * 8 < self.rest.capacity() {
+                self.rest.shrink_to(self.rest.len() * 2);
+            }
+        } else if self.front.capacity() > FIFO_KEPT_LEN {
+            *self = Fifo::new();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A fifo of the seqs 1, 3, 5 … and so many of them.
+    fn odd(count: u64) -> Fifo<()> {
+        let mut fifo = Fifo::new();
+        (0..count).for_each(|n| fifo.push_back(Entry { seq: QueueSeq(2 * n + 1), message: () }));
+        fifo
+    }
+
+    fn seqs(fifo: &Fifo<()>) -> Vec<u64> {
+        fifo.iter().map(|entry| entry.seq.0).collect()
+    }
+
+    #[test]
+    fn an_entry_costs_eight_bytes_beside_its_message() {
+        assert_eq!(size_of::<Entry<[u64; 3]>>(), 32);
+    }
+
+    #[test]
+    fn entries_come_out_in_order_over_all_blocks() {
+        let mut fifo = odd(1000);
+        for seq in 0..1000 {
+            assert_eq!(fifo.front().map(|entry| entry.seq), Some(QueueSeq(2 * seq + 1)));
+            assert_eq!(fifo.pop_front().map(|entry| entry.seq), Some(QueueSeq(2 * seq + 1)));
+        }
+        assert!(fifo.pop_front().is_none());
+    }
+
+    #[test]
+    fn any_entry_can_be_removed() {
+        let mut fifo = odd(1000);
+        let mut expected = seqs(&fifo);
+        for seq in [1, 3, 1999, 255, 257, 259, 1001] {
+            assert!(fifo.remove(QueueSeq(seq)).is_some());
+            assert!(fifo.remove(QueueSeq(seq)).is_none());
+            assert!(fifo.remove(QueueSeq(seq + 1)).is_none());
+            expected.retain(|other| *other != seq);
+            assert_eq!(seqs(&fifo), expected);
+        }
+        for seq in expected.into_iter().rev() {
+            assert!(fifo.remove(QueueSeq(seq)).is_some());
+        }
+        assert!(fifo.front().is_none() && fifo.rest.is_empty());
+    }
+
+    #[test]
+    fn the_next_entry_is_found_over_all_blocks() {
+        let mut fifo = odd(1000);
+        for seq in 0..1999 {
+            assert_eq!(fifo.first_after(QueueSeq(seq)), Some(QueueSeq(seq + 1 + seq % 2)));
+        }
+        assert_eq!(fifo.first_after(QueueSeq(1999)), None);
+        for _ in 0..500 {
+            fifo.pop_front();
+        }
+        assert_eq!(fifo.first_after(QueueSeq(5)), Some(QueueSeq(1001)));
+        assert_eq!(odd(0).first_after(QueueSeq(0)), None);
+    }
+
+    #[test]
+    fn a_drained_fifo_gives_its_memory_back() {
+        let mut fifo = Fifo::new();
+        for seq in 0..100_000 {
+            fifo.push_back(Entry { seq: QueueSeq(seq), message: [0_u64; 3] });
+        }
+        while fifo.rest.len() > 1 {
+            fifo.pop_front();
+        }
+        assert!(fifo.rest.capacity() <= 16, "blocks: {}", fifo.rest.capacity());
+        while fifo.pop_front().is_some() {}
+        assert_eq!((fifo.front.capacity(), fifo.rest.capacity()), (0, 0));
+    }
+
+    #[test]
+    fn a_trickle_needs_no_allocation() {
+        let mut fifo = Fifo::new();
+        for seq in 0..100 {
+            fifo.push_back(Entry { seq: QueueSeq(seq), message: [0_u64; 3] });
+            fifo.pop_front();
+            assert!((1..=FIFO_KEPT_LEN).contains(&fifo.front.capacity()));
         }
     }
 }

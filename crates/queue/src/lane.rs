@@ -47,6 +47,22 @@ pub(crate) enum Source {
     Paged,
 }
 
+/// The message that goes next.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Head {
+    pub(crate) seq: QueueSeq,
+    /// Bytes of its body; 0 if it is not in memory.
+    pub(crate) len: u32,
+    pub(crate) source: Source,
+}
+
+impl Head {
+    #[inline]
+    fn of<M: Message>(seq: QueueSeq, message: &M, source: Source) -> Self {
+        Head { seq, len: message.len(), source }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Lane<M> {
     fifo: Fifo<M>,
@@ -80,26 +96,14 @@ impl<M: Message> Lane<M> {
         self.fifo.push_back(Entry { seq, message });
     }
 
-    /// The lowest seq, and where it is.
+    /// The message with the lowest seq.
     #[inline]
-    pub(crate) fn head(&self) -> Option<(QueueSeq, Source)> {
-        let in_fifo = self.fifo.front().map(|entry| (entry.seq, Source::Fifo));
+    pub(crate) fn head(&self) -> Option<Head> {
+        let in_fifo = self.fifo.front().map(|entry| Head::of(entry.seq, &entry.message, Source::Fifo));
         match &self.aside {
             None => in_fifo,
             Some(aside) => aside.head(in_fifo),
         }
-    }
-
-    /// Bytes of the head's body, if it is in memory.
-    #[inline]
-    pub(crate) fn head_len(&self, source: Source) -> u32 {
-        let message = match (source, &self.aside) {
-            (Source::Fifo, _) => self.fifo.front().map(|entry| &entry.message),
-            (Source::Returned, Some(aside)) => aside.returned.first_key_value().map(|(_, message)| message),
-            (Source::Loaded, Some(aside)) => aside.loaded.front().map(|entry| &entry.message),
-            (Source::Paged, _) | (_, None) => None,
-        };
-        message.map_or(0, M::len)
     }
 
     /// Takes the head, which is in memory.
@@ -316,12 +320,12 @@ impl<M> Default for Aside<M> {
 }
 
 impl<M: Message> Aside<M> {
-    fn head(&self, in_fifo: Option<(QueueSeq, Source)>) -> Option<(QueueSeq, Source)> {
-        let returned = self.returned.first_key_value().map(|(seq, _)| (*seq, Source::Returned));
-        let loaded = self.loaded.front().map(|entry| (entry.seq, Source::Loaded));
-        let paged = self.paged.first_seq().map(|seq| (seq, Source::Paged));
+    fn head(&self, in_fifo: Option<Head>) -> Option<Head> {
+        let paged = self.paged.first_seq().map(|seq| Head { seq, len: 0, source: Source::Paged });
+        let returned = self.returned.first_key_value().map(|(seq, message)| Head::of(*seq, message, Source::Returned));
+        let loaded = self.loaded.front().map(|entry| Head::of(entry.seq, &entry.message, Source::Loaded));
         // The first of equals wins: a range, see above.
-        [paged, returned, loaded, in_fifo].into_iter().flatten().min_by_key(|(seq, _)| *seq)
+        [paged, returned, loaded, in_fifo].into_iter().flatten().min_by_key(|head| head.seq)
     }
 
     fn take_loaded(&mut self) -> Option<M> {

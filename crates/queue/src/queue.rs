@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use model::ids::QueueSeq;
 
 use crate::consumers::{ConsumeError, Consumer, ConsumerId, ConsumerView, Consumers, Gate};
-use crate::lane::{Lane, Load, Source};
+use crate::lane::{Head, Lane, Load, Source};
 use crate::message::Message;
 use crate::ranges::PagedRange;
 use crate::unacked::Unacked;
@@ -160,22 +160,18 @@ impl<M: Message, G: Gate> Queue<M, G> {
     /// only once. Dispatch again after its answer.
     pub fn dispatch(&mut self, deliveries: &mut Vec<Delivery<M>>) -> Option<Load> {
         let consumers = self.consumers.as_deref_mut()?;
-        let mut has_served = false;
-        while let Some((lane, seq, source)) = head(&self.lanes) {
+        let start = deliveries.len();
+        while let Some((lane, Head { seq, len, source })) = head(&self.lanes) {
             let lane = &mut self.lanes[lane];
             if source == Source::Paged {
-                if !consumers.is_waiting() {
-                    break;
-                }
-                if let Some(load) = lane.ask(true) {
-                    return Some(load);
+                let load = if consumers.is_waiting() { lane.ask(true) } else { None };
+                if load.is_some() {
+                    return load;
                 }
                 break;
             }
-            let len = lane.head_len(source);
             let Some(turn) = consumers.take_turn(len) else { break };
             let message = lane.take(source).expect("the head was just seen");
-            has_served = true;
             self.ready_count -= 1;
             self.ready_bytes -= u64::from(len);
             let redelivered = seq <= self.delivered;
@@ -185,7 +181,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
             }
             deliveries.push(Delivery { consumer: turn.id, seq, message, redelivered, no_ack: turn.no_ack });
         }
-        let is_reading = has_served || consumers.is_waiting();
+        let is_reading = deliveries.len() > start || consumers.is_waiting();
         if is_reading { self.lanes.iter_mut().find_map(Lane::ask_ahead) } else { None }
     }
 
@@ -221,7 +217,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
 
     /// Takes the head.
     pub fn get(&mut self, no_ack: bool) -> Get<M> {
-        let Some((lane, seq, source)) = head(&self.lanes) else { return Get::Empty };
+        let Some((lane, Head { seq, source, .. })) = head(&self.lanes) else { return Get::Empty };
         let lane = &mut self.lanes[lane];
         if source == Source::Paged {
             return Get::Loading(lane.ask(true));
@@ -400,15 +396,13 @@ pub(crate) fn lane_of(is_journalled: bool) -> usize {
     usize::from(is_journalled)
 }
 
-/// The lane with the lowest seq, that seq, and where it is.
+/// The lane whose head goes next, and that head.
 #[inline]
-fn head<M: Message>(lanes: &[Lane<M>; 2]) -> Option<(usize, QueueSeq, Source)> {
+fn head<M: Message>(lanes: &[Lane<M>; 2]) -> Option<(usize, Head)> {
     match (lanes[0].head(), lanes[1].head()) {
-        (None, None) => None,
-        (Some((seq, source)), None) => Some((0, seq, source)),
-        (None, Some((seq, source))) => Some((1, seq, source)),
-        (Some((left, _)), Some((right, source))) if right < left => Some((1, right, source)),
-        (Some((seq, source)), Some(_)) => Some((0, seq, source)),
+        (None, right) => right.map(|head| (1, head)),
+        (Some(left), Some(right)) if right.seq < left.seq => Some((1, right)),
+        (Some(left), _) => Some((0, left)),
     }
 }
 

@@ -230,3 +230,168 @@ impl<M: Message> Unacked<M> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use model::ids::Place;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A message that is its own length.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    struct Sized(u32);
+
+    impl Message for Sized {
+        fn len(&self) -> u32 {
+            self.0
+        }
+
+        fn is_journalled(&self) -> bool {
+            self.0.is_multiple_of(2)
+        }
+
+        fn place(&self) -> Option<Place> {
+            None
+        }
+
+        fn set_place(&mut self, _place: Place) {}
+    }
+
+    fn table(seqs: impl IntoIterator<Item = u64>) -> Unacked<Sized> {
+        let mut unacked = Unacked::new();
+        for seq in seqs {
+            unacked.insert(QueueSeq(seq), Sized(u32::try_from(seq).unwrap()), None);
+        }
+        unacked
+    }
+
+    fn remove_all(unacked: &mut Unacked<Sized>, seqs: impl IntoIterator<Item = u64>) {
+        for seq in seqs {
+            assert!(unacked.remove(QueueSeq(seq)).is_some());
+        }
+    }
+
+    /// Slots that fit without another allocation, and blocks.
+    fn capacity(unacked: &Unacked<Sized>) -> (usize, usize) {
+        (unacked.blocks.iter().map(|block| block.slots.capacity()).sum(), unacked.blocks.capacity())
+    }
+
+    #[test]
+    fn a_slot_costs_sixteen_bytes_beside_its_message() {
+        assert_eq!(size_of::<Slot<(Box<u64>, [u64; 2])>>(), 40);
+    }
+
+    #[test]
+    fn an_empty_table_gives_its_memory_back() {
+        let mut unacked = table(1..=10_000);
+        remove_all(&mut unacked, 1..=10_000);
+        assert_eq!(capacity(&unacked), (0, 0));
+        let mut unacked = table(1..=10_000);
+        remove_all(&mut unacked, (1..=10_000).rev());
+        assert_eq!(capacity(&unacked), (0, 0));
+    }
+
+    #[test]
+    fn a_small_prefetch_needs_no_allocation() {
+        let mut unacked = table([]);
+        for seq in 1..100 {
+            unacked.insert(QueueSeq(seq), Sized(1), None);
+            assert!(unacked.remove(QueueSeq(seq)).is_some());
+            assert!((1..=UNACKED_KEPT_LEN).contains(&capacity(&unacked).0));
+        }
+    }
+
+    #[test]
+    fn one_stuck_message_keeps_no_memory_for_those_that_went() {
+        let mut unacked = table(1..=100_000);
+        remove_all(&mut unacked, 2..=100_000);
+        assert!(capacity(&unacked).0 <= 2 * UNACKED_BLOCK_LEN, "{:?}", capacity(&unacked));
+        assert!(unacked.blocks.len() <= 3, "{} blocks", unacked.blocks.len());
+    }
+
+    #[test]
+    fn few_survivors_of_many_take_space_for_few() {
+        let mut unacked = table(1..=64_000);
+        remove_all(&mut unacked, (1..=64_000).filter(|seq| seq % 64 != 0));
+        assert_eq!(unacked.count(), 1000);
+        assert!(capacity(&unacked).0 < 8_000, "{:?}", capacity(&unacked));
+    }
+
+    #[test]
+    fn random_settlements_leave_few_shells() {
+        let mut unacked = table(1..=64_000);
+        // Whole blocks in the middle, one after the other.
+        remove_all(&mut unacked, 6_401..=57_600);
+        let live = unacked.blocks.iter().filter(|block| block.live > 0).count();
+        assert!(unacked.blocks.len() <= 2 * live + 1, "{} blocks, {live} of them alive", unacked.blocks.len());
+    }
+
+    #[test]
+    fn a_gap_is_clear_when_all_between_is_settled() {
+        let mut unacked = table(1..=300);
+        remove_all(&mut unacked, 101..=120);
+        let is_clear =
+            |unacked: &Unacked<Sized>, after, before| unacked.is_clear(QueueSeq(after), QueueSeq(before), |_| true);
+        assert!(is_clear(&unacked, 100, 121));
+        assert!(is_clear(&unacked, 7, 8));
+        assert!(is_clear(&unacked, 300, 1_000));
+        assert!(!is_clear(&unacked, 99, 121));
+        assert!(!is_clear(&unacked, 100, 122));
+        unacked.insert(QueueSeq(110), Sized(110), None);
+        assert!(!is_clear(&unacked, 100, 121));
+        assert!(unacked.is_clear(QueueSeq(100), QueueSeq(121), |message| !message.is_journalled()));
+    }
+
+    #[test]
+    fn a_gap_that_is_long_to_search_counts_as_taken() {
+        let unacked = table(1..=1_000);
+        assert!(!unacked.is_clear(QueueSeq(1), QueueSeq(1_000), |_| false));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Against a map: first deliveries append, settlements and redeliveries come in any order.
+        #[test]
+        fn a_table_does_what_a_map_does(steps in prop::collection::vec((0..4_u8, 0..1_000_u64, 1..200_u64), 1..60)) {
+            let mut unacked = table([]);
+            let mut expected = BTreeMap::new();
+            let mut returned = Vec::new();
+            let mut next = 1;
+            for (what, at, count) in steps {
+                match what {
+                    0 | 1 => {
+                        for seq in next..next + count {
+                            unacked.insert(QueueSeq(seq), Sized(1), None);
+                            expected.insert(QueueSeq(seq), Sized(1));
+                        }
+                        next += count + at % 3;
+                    }
+                    2 => {
+                        let stride = 1 + at % 5;
+                        for seq in (at..at + count * stride).step_by(usize::try_from(stride).unwrap()).map(QueueSeq) {
+                            let removed = unacked.remove(seq).map(|(message, _)| message);
+                            prop_assert_eq!(removed, expected.remove(&seq));
+                            returned.extend(removed.map(|_| seq));
+                        }
+                    }
+                    _ => {
+                        for seq in returned.drain(..).rev() {
+                            unacked.insert(seq, Sized(2), None);
+                            expected.insert(seq, Sized(2));
+                        }
+                    }
+                }
+                prop_assert_eq!(unacked.count(), expected.len() as u64);
+                prop_assert_eq!(unacked.bytes(), expected.values().map(|message| u64::from(message.0)).sum::<u64>());
+                let mut found: Vec<_> = unacked.iter().map(|(seq, message, _)| (seq, *message)).collect();
+                found.sort_unstable_by_key(|(seq, _)| *seq);
+                prop_assert_eq!(found, expected.iter().map(|(seq, message)| (*seq, *message)).collect::<Vec<_>>());
+                for seq in (1..next + 2).map(QueueSeq) {
+                    prop_assert_eq!(unacked.get_mut(seq).map(|message| *message), expected.get(&seq).copied());
+                }
+            }
+        }
+    }
+}

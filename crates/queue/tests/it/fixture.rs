@@ -44,6 +44,16 @@ impl Note {
         self.paper.name
     }
 
+    /// Handles on this message, anywhere.
+    pub(crate) fn handle_count(&self) -> usize {
+        Rc::strong_count(&self.paper)
+    }
+
+    #[track_caller]
+    pub(crate) fn placed(&self) -> Place {
+        self.place().expect("the message lies in a segment")
+    }
+
     /// As it is read from a segment.
     pub(crate) fn read_at(&self, place: Place) -> Self {
         Note { paper: Rc::clone(&self.paper), place: Some((place.segment, place.slot)), is_released: false }
@@ -194,6 +204,11 @@ impl Disk {
             .collect()
     }
 
+    /// The name of the message in a slot.
+    pub(crate) fn read_one(&self, place: Place) -> u64 {
+        self.segments[&place.segment][place.slot as usize].note.name()
+    }
+
     #[track_caller]
     pub(crate) fn settle(&mut self, place: Place) {
         let slot = &mut self.segments.get_mut(&place.segment).expect("the segment exists")[place.slot as usize];
@@ -208,6 +223,9 @@ pub(crate) fn spill(queue: &mut TestQueue, disk: &mut Disk) {
     queue.in_memory(&mut |_| true, &mut messages);
     let (journalled, transient): (Vec<_>, Vec<_>) = messages.into_iter().partition(|(_, note)| note.is_journalled());
     for (is_journalled, messages) in [(true, journalled), (false, transient)] {
+        if messages.is_empty() {
+            continue;
+        }
         let mut dead = Vec::new();
         queue.relocate(&disk.write(is_journalled, &messages), &mut dead);
         assert_eq!(dead, []);

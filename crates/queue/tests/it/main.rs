@@ -1,4 +1,11 @@
 //! What a queue promises: rule by rule, and against a naive model.
 
+#![allow(clippy::unwrap_used, reason = "tests; clippy.toml covers only functions marked as such")]
+
+mod consuming;
 mod fixture;
+mod getting;
 mod model;
+mod paging;
+mod restoring;
+mod settling;

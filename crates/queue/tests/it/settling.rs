@@ -1,0 +1,111 @@
+//! Acks, rejects, requeues and purges.
+
+use ::model::ids::QueueSeq;
+use ::queue::{Purged, Queue, Settings};
+
+use crate::fixture::{TestQueue, acking, dispatch, publish, seqs, seqs_of, with_prefetch};
+
+/// A queue whose consumer holds the first so many of its messages.
+fn queue_with_unacked(held: u64, ready: u64) -> TestQueue {
+    let mut queue = Queue::new(Settings::default());
+    publish(&mut queue, held);
+    let id = queue.consume(acking()).unwrap();
+    assert_eq!(dispatch(&mut queue).len() as u64, held);
+    queue.cancel(id);
+    publish(&mut queue, ready);
+    queue
+}
+
+#[track_caller]
+fn check_settled(held: u64, asked: &[u64], expected: &[u64]) {
+    let mut queue = queue_with_unacked(held, 1);
+    let mut settled = Vec::new();
+    queue.settle(&seqs(asked.iter().copied()), &mut settled);
+    let found: Vec<_> = settled.iter().map(|(seq, note)| (seq.0, note.name())).collect();
+    assert_eq!(found, expected.iter().map(|seq| (*seq, *seq)).collect::<Vec<_>>());
+    let remaining = held - expected.len() as u64;
+    assert_eq!((queue.unacked_count(), queue.unacked_bytes()), (remaining, remaining * 10));
+    assert_eq!((queue.ready_count(), queue.ready_bytes()), (1, 10));
+}
+
+#[test]
+fn messages_are_settled_in_any_order() {
+    check_settled(5, &[1, 2, 3], &[1, 2, 3]);
+    check_settled(5, &[5, 1, 3], &[5, 1, 3]);
+    check_settled(300, &[299, 64, 65, 1, 128, 130, 129], &[299, 64, 65, 1, 128, 130, 129]);
+}
+
+#[test]
+fn what_is_not_unacked_is_passed_over() {
+    check_settled(2, &[0, 1, 1, 3, 99], &[1]);
+    check_settled(0, &[1], &[]);
+}
+
+#[test]
+fn requeued_messages_go_first_in_their_order_and_are_redelivered() {
+    let mut queue = queue_with_unacked(5, 2);
+    queue.requeue(&seqs([4, 1, 3]));
+    queue.consume(acking()).unwrap();
+    let deliveries = dispatch(&mut queue);
+    assert_eq!(seqs_of(&deliveries), [1, 3, 4, 6, 7]);
+    let redelivered: Vec<_> = deliveries.iter().map(|delivery| delivery.redelivered).collect();
+    assert_eq!(redelivered, [true, true, true, false, false]);
+}
+
+#[test]
+fn a_requeued_message_gives_its_credit_back() {
+    let mut queue: TestQueue = Queue::new(Settings::default());
+    queue.consume(with_prefetch(1)).unwrap();
+    publish(&mut queue, 2);
+    dispatch(&mut queue);
+    queue.requeue(&seqs([1]));
+    assert_eq!(seqs_of(&dispatch(&mut queue)), [1]);
+    assert_eq!(seqs_of(&dispatch(&mut queue)), [0; 0]);
+}
+
+#[test]
+fn a_redelivered_message_can_be_settled() {
+    let mut queue = queue_with_unacked(200, 0);
+    queue.requeue(&seqs(50..150));
+    queue.consume(acking()).unwrap();
+    assert_eq!(seqs_of(&dispatch(&mut queue)), (50..150).collect::<Vec<_>>());
+    let mut settled = Vec::new();
+    queue.settle(&seqs(1..=200), &mut settled);
+    assert_eq!(settled.len(), 200);
+    assert_eq!((queue.ready_count(), queue.unacked_count()), (0, 0));
+}
+
+#[test]
+fn purge_takes_only_what_is_ready() {
+    let mut queue = queue_with_unacked(3, 4);
+    queue.requeue(&seqs([2]));
+    let mut purged = Purged::default();
+    assert_eq!(queue.purge(&mut purged), 5);
+    let mut found: Vec<_> = purged.messages.iter().map(|(seq, _)| seq.0).collect();
+    found.sort_unstable();
+    assert_eq!(found, [2, 4, 5, 6, 7]);
+    assert_eq!((queue.ready_count(), queue.ready_bytes(), queue.unacked_count()), (0, 0, 2));
+    assert!(queue.is_empty());
+    publish(&mut queue, 1);
+    assert_eq!(queue.next_seq(), QueueSeq(9), "positions are never used again");
+}
+
+#[test]
+fn a_deleted_queue_gives_its_unacked_messages_out() {
+    let mut queue = queue_with_unacked(3, 0);
+    let mut drained = Vec::new();
+    queue.drain_unacked(&mut drained);
+    assert_eq!(drained.iter().map(|(seq, _)| seq.0).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!((queue.unacked_count(), queue.unacked_bytes()), (0, 0));
+}
+
+#[test]
+fn the_watermark_is_the_highest_seq_handed_out() {
+    let mut queue = queue_with_unacked(0, 3);
+    assert_eq!(queue.last_delivered(), QueueSeq(0));
+    queue.get(true);
+    queue.get(false);
+    queue.requeue(&seqs([2]));
+    queue.get(false);
+    assert_eq!(queue.last_delivered(), QueueSeq(2));
+}

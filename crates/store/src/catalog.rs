@@ -20,26 +20,50 @@ pub(crate) struct Segment {
     pub(crate) id: SegmentId,
     pub(crate) level: u8,
     pub(crate) file_len: u64,
-    pub(crate) ranges: Vec<SegmentRange>,
+    pub(crate) ranges: Arc<[SegmentRange]>,
     settled: Mutex<Bitmap>,
     /// All queues know where their messages in it are; before, it must not be reclaimed.
     is_placed: AtomicBool,
+    /// Something in it could not be read: it is not copied any more.
+    is_damaged: AtomicBool,
 }
 
 impl Segment {
     pub(crate) fn written(written: WrittenSegment) -> Self {
         let WrittenSegment { id, level, file_len, slot_count, ranges } = written;
         let settled = Mutex::new(Bitmap::new(slot_count));
-        Segment { id, level, file_len, ranges, settled, is_placed: AtomicBool::new(false) }
+        Segment {
+            id,
+            level,
+            file_len,
+            ranges: ranges.into(),
+            settled,
+            is_placed: AtomicBool::new(false),
+            is_damaged: AtomicBool::new(false),
+        }
     }
 
     pub(crate) fn recovered(state: SegmentState) -> Self {
         let SegmentState { id, level, file_len, ranges, settled } = state;
-        Segment { id, level, file_len, ranges, settled: Mutex::new(settled), is_placed: AtomicBool::new(true) }
+        Segment {
+            id,
+            level,
+            file_len,
+            ranges: ranges.into(),
+            settled: Mutex::new(settled),
+            is_placed: AtomicBool::new(true),
+            is_damaged: AtomicBool::new(false),
+        }
     }
 
-    pub(crate) fn is_placed(&self) -> bool {
-        self.is_placed.load(Ordering::Acquire)
+    /// Whether it may be removed or copied.
+    pub(crate) fn is_reclaimable(&self) -> bool {
+        let is_ended = || self.settled.lock().is_full();
+        self.is_placed.load(Ordering::Acquire) && (!self.is_damaged.load(Ordering::Relaxed) || is_ended())
+    }
+
+    pub(crate) fn set_damaged(&self) {
+        self.is_damaged.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn set_placed(&self) {
@@ -49,10 +73,6 @@ impl Segment {
     /// The settled slots as of now.
     pub(crate) fn settled(&self) -> Bitmap {
         self.settled.lock().clone()
-    }
-
-    pub(crate) fn with_settled<T>(&self, each: impl FnOnce(&Bitmap) -> T) -> T {
-        each(&self.settled.lock())
     }
 
     /// The slots of `[first, end)` that are not settled, as runs.

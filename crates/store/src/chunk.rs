@@ -179,6 +179,12 @@ impl ChunkBudget {
         self.used() > self.len_max
     }
 
+    /// The number that the next chunk will have: all that exist have lower ones.
+    #[must_use]
+    pub fn next_number(&self) -> u64 {
+        self.created.load(Ordering::Relaxed)
+    }
+
     fn chunk(self: &Arc<Self>, len: usize) -> Arc<Chunk> {
         let spare = if len == CHUNK_LEN { self.spare.lock().pop() } else { None };
         self.used.fetch_add(len as u64, Ordering::Relaxed);

@@ -4,22 +4,36 @@
 //! chunks hold recent content in memory, segments hold what outlived its journal file.
 
 mod bitmap;
+mod books;
 mod catalog;
 mod checkpoint;
+mod checkpointer;
 pub mod chunk;
 pub mod file;
+mod handles;
 pub mod journal;
+mod load;
 mod manifest;
 mod paths;
+mod reclaim;
+mod recovery;
+mod reserve;
 mod residents;
+mod retire;
 mod segment;
+mod shared;
 mod store;
+mod threads;
 mod varint;
 mod wake;
 
 pub use chunk::{Chunk, ChunkBudget, ChunkWriter, Content};
 pub use journal::{Record, RecordBatch};
+pub use reclaim::Reclaimed;
+pub use recovery::{OpenError, Recovered, RecoveredQueue};
 pub use residents::{Collected, LaneResidents, Loaded, LoadedMessage, QueueState, RecoveredRange, Resident, Residents};
+pub use retire::Retired;
 pub use segment::ReadError;
-pub use store::{CloseError, Kind, OpenError, Options, Recovered, RecoveredQueue, Store};
+pub use shared::WorkError;
+pub use store::{CloseError, Kind, Options, Stats, Store};
 pub use wake::Wake;

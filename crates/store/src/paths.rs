@@ -36,6 +36,10 @@ impl Paths {
         self.dir.join("manifest")
     }
 
+    pub(crate) fn journal(&self) -> PathBuf {
+        self.dir.join("journal")
+    }
+
     pub(crate) fn checkpoints(&self) -> PathBuf {
         self.dir.join("checkpoints")
     }

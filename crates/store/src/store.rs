@@ -1,108 +1,367 @@
-//! (Signatures only, for those who write against them; being replaced.)
-#![allow(missing_docs, clippy::todo, unused_variables, clippy::missing_panics_doc)]
+//! The store as its owner sees it: opened, started, closed; appended to, settled and loaded from.
 
-use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::task::Waker;
 
-use model::ids::{JournalPosition, Place, QueueId, QueueSeq};
+use model::ids::{JournalPosition, Place, QueueId};
+use parking_lot::Mutex;
 use queue::{Load, PagedRange};
 use thiserror::Error;
 
-use crate::file::Disk;
-use crate::{ChunkWriter, Content, RecordBatch, RecoveredRange, Residents};
+use crate::books::Books;
+use crate::catalog::{Catalog, Segment};
+use crate::checkpointer::Checkpointer;
+use crate::file::{Disk, Lock};
+use crate::handles::Handles;
+use crate::journal::{self, Failed, OnEvent};
+use crate::load::Loads;
+use crate::paths::Paths;
+use crate::reclaim::Policy;
+use crate::recovery::{self, Found, OpenError, Recovered, attempting};
+use crate::reserve::Reserve;
+use crate::retire::MemoryWaiters;
+use crate::shared::{Shared, Signal};
+use crate::threads::Threads;
+use crate::wake::Wake;
+use crate::{ChunkBudget, ChunkWriter, RecordBatch, Residents};
 
+/// What can be chosen about a store.
 #[derive(Debug, Clone)]
 pub struct Options {
+    /// The data directory.
     pub dir: PathBuf,
+    /// About the journal. Its `unretired_len_max` also bounds what a start has to replay.
+    pub journal: journal::Options,
+    /// Memory for recent content beyond which [`Store::is_congested`].
     pub chunk_len_max: u64,
+    /// Length at which a segment ends.
     pub segment_len: u64,
+    /// Whether room is kept for when the disk is full.
+    pub is_reserve_kept: bool,
+    /// Bytes a second that reclaiming may copy.
+    pub reclaim_rate_per_s: u64,
+    /// How eagerly space is reclaimed.
+    pub(crate) reclaim: Policy,
 }
 
 impl Options {
+    /// The defaults.
+    #[must_use]
     pub fn new(dir: PathBuf) -> Self {
-        todo!()
+        Options {
+            dir,
+            journal: journal::Options::default(),
+            chunk_len_max: 256 << 20,
+            segment_len: 64 << 20,
+            is_reserve_kept: true,
+            reclaim_rate_per_s: 64 << 20,
+            reclaim: Policy::default(),
+        }
     }
 }
 
+/// What a writer's contents are for. Each kind has chunks of its own, because they live differently long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
+    /// At least one of a message's queues journals it.
     Journalled,
+    /// None does.
     Transient,
 }
 
-pub struct Store {}
-
-#[derive(Debug, Default)]
-pub struct Recovered {
-    pub definitions: BTreeMap<Vec<u8>, Vec<u8>>,
-    pub queues: HashMap<QueueId, RecoveredQueue>,
-    pub was_clean: bool,
-}
-
-#[derive(Debug)]
-pub struct RecoveredQueue {
-    pub next_seq: QueueSeq,
-    pub watermark: Option<QueueSeq>,
-    pub ranges: Vec<RecoveredRange>,
-    pub messages: Vec<(QueueSeq, Content)>,
-    pub returned: Vec<(QueueSeq, u32)>,
-}
-
+/// Why a store was not closed cleanly. Nothing that was durable is lost; the next start replays.
 #[derive(Debug, Error)]
-pub enum OpenError {
-    #[error("todo")]
-    Todo,
+#[error("closing the store failed: {0}")]
+pub struct CloseError(#[from] Failed);
+
+/// Numbers about a store, for those who watch it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stats {
+    /// Bytes of journal files in use.
+    pub journal_unretired_len: u64,
+    /// Memory of all chunks.
+    pub chunk_len: u64,
+    /// Segments that last.
+    pub segment_count: u64,
+    /// Their bytes.
+    pub segment_len: u64,
+    /// Segments of messages that need not last.
+    pub transient_segment_count: u64,
+    /// Their bytes.
+    pub transient_segment_len: u64,
+    /// Messages in segments that are not settled.
+    pub segment_message_count: u64,
+    /// Loads that wait for a reader.
+    pub waiting_load_count: u64,
 }
 
-#[derive(Debug, Error)]
-pub enum CloseError {
-    #[error("todo")]
-    Todo,
+/// The store.
+pub struct Store {
+    shared: Arc<Shared>,
+    threads: Mutex<Option<Threads>>,
+    journal_threads: Mutex<Option<journal::Threads>>,
+    _lock: Box<dyn Lock>,
 }
 
 impl Store {
+    /// Opens the data directory and reads what is in it. A corruption is an error; what a crash left half-done is not.
     pub fn open(options: Options, disk: Arc<dyn Disk>) -> Result<(Arc<Store>, Recovered), OpenError> {
-        todo!()
+        let opening = Opening::read(options, disk)?;
+        let signals = opening.signals.clone();
+        opening.finish(|recovery, options| {
+            let (journal, threads) = journal::start(recovery, options, on_event(&signals))?;
+            Ok((journal, Some(threads), None))
+        })
     }
-    pub fn start(self: &Arc<Self>, residents: Arc<dyn Residents>) {
-        todo!()
+
+    /// Opens a store whose journal is written only by [`Store::step_journal`], and by what must wait for it.
+    #[cfg(any(test, feature = "simulation"))]
+    pub fn open_stepped(options: Options, disk: Arc<dyn Disk>) -> Result<(Arc<Store>, Recovered), OpenError> {
+        let opening = Opening::read(options, disk)?;
+        let signals = opening.signals.clone();
+        opening.finish(|recovery, options| {
+            let (journal, writer, filer) = journal::assemble(recovery, options, on_event(&signals))?;
+            Ok((journal, None, Some((writer, filer))))
+        })
     }
+
+    /// Starts the threads that retire, reclaim and read.
+    pub fn start(&self, residents: Arc<dyn Residents>) {
+        let mut threads = self.threads.lock();
+        assert!(threads.is_none(), "a store is started once");
+        *threads = Some(Threads::start(&self.shared, &residents));
+    }
+
+    /// Stops the threads, makes all that was appended durable, and marks the stop as clean. The owner has appended the closed
+    /// watermarks and appends nothing any more.
     pub fn close(&self) -> Result<(), CloseError> {
-        todo!()
+        self.shared.set_closing();
+        if let Some(threads) = self.threads.lock().take() {
+            threads.stop(&self.shared);
+        }
+        let mut batch = RecordBatch::new();
+        batch.clean_shutdown();
+        let end = self.append(&mut batch);
+        self.shared.wait_synced(end)?;
+        match self.journal_threads.lock().take() {
+            Some(threads) => Ok(threads.stop()?),
+            None => Ok(()),
+        }
     }
-    pub fn chunk_writer(&self, kind: Kind) -> ChunkWriter {
-        todo!()
+
+    /// A writer for contents. One for each thread and kind.
+    #[must_use]
+    pub fn chunk_writer(&self, _kind: Kind) -> ChunkWriter {
+        ChunkWriter::new(self.shared.budget.clone())
     }
+
+    /// Takes what is in the batch into the journal, and returns the position at which all of it is durable. Called under the locks of
+    /// the shards whose state the records tell of: the journal's order is theirs.
     pub fn append(&self, batch: &mut RecordBatch) -> JournalPosition {
-        todo!()
+        let position = self.shared.books.append(&self.shared.journal, batch);
+        if self.shared.is_memory_short() {
+            self.shared.signals.retire.raise();
+        }
+        position
     }
+
+    /// The end of all that was handed to the operating system.
+    #[must_use]
     pub fn written(&self) -> JournalPosition {
-        todo!()
+        self.shared.journal.written()
     }
+
+    /// The end of all that confirms may leave for.
+    #[must_use]
+    #[inline]
     pub fn durable(&self) -> JournalPosition {
-        todo!()
+        self.shared.journal.durable()
     }
+
+    /// Wakes once when all before `position` is durable or never will be; at once if so.
     pub fn when_durable(&self, position: JournalPosition, waker: Waker) {
-        todo!()
+        self.shared.journal.when_durable(position, Arc::new(WakeTask(waker)));
     }
+
+    /// Whether publishers must wait: too much is not synced or not retired, memory for content is full, or the journal failed.
+    #[must_use]
+    #[inline]
     pub fn is_congested(&self) -> bool {
-        todo!()
+        if self.shared.is_memory_short() {
+            self.shared.signals.retire.raise();
+        }
+        self.shared.journal.is_congested() || self.shared.is_memory_full()
     }
+
+    /// Wakes once when publishers should look again; at once if they may go on.
     pub fn when_uncongested(&self, waker: Waker) {
-        todo!()
+        let wake = Arc::new(WakeTask(waker));
+        if self.shared.journal.is_congested() {
+            self.shared.journal.when_uncongested(wake);
+            return;
+        }
+        self.shared.memory_waiters.push(wake);
+        self.shared.wake_for_memory();
+        self.shared.signals.retire.raise();
     }
+
+    /// Why nothing will ever be durable again, if that is so. The owner must stop.
+    #[must_use]
+    pub fn failure(&self) -> Option<Failed> {
+        self.shared.journal.failure()
+    }
+
+    /// Whether only the reserve is left on disk: the disk alarm.
+    #[must_use]
     pub fn is_disk_full(&self) -> bool {
-        todo!()
+        self.shared.reserve.is_in_use() || self.shared.journal.is_reserve_in_use()
     }
+
+    /// Messages in segments have left their queues for good. Called under the shard's lock, after the append of the record that says
+    /// so: a checkpoint must not know of it before the journal does.
     pub fn settle_slots(&self, places: &[Place]) {
-        todo!()
+        if !places.is_empty() {
+            self.shared.catalog.settle(places);
+            self.shared.signals.reclaim.raise();
+        }
     }
+
+    /// As [`Store::settle_slots`], for every slot of these ranges.
     pub fn settle_ranges(&self, ranges: &[PagedRange]) {
-        todo!()
+        if !ranges.is_empty() {
+            let slots = ranges.iter().map(|range| (range.segment, range.first_slot, range.end_slot));
+            self.shared.catalog.settle_ranges(slots);
+            self.shared.signals.reclaim.raise();
+        }
     }
+
+    /// Asks for messages in a segment. [`Residents::loaded`] answers, on another thread.
     pub fn load(&self, queue: QueueId, load: Load) {
-        todo!()
+        self.shared.loads.push(queue, load);
+    }
+
+    /// Numbers about it, gathered now.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        let mut stats = Stats {
+            journal_unretired_len: self.shared.journal.unretired_len(),
+            chunk_len: self.shared.budget.used(),
+            waiting_load_count: self.shared.loads.len() as u64,
+            ..Stats::default()
+        };
+        for segment in self.shared.catalog.all() {
+            let (count, len) = match segment.id.is_transient() {
+                true => (&mut stats.transient_segment_count, &mut stats.transient_segment_len),
+                false => (&mut stats.segment_count, &mut stats.segment_len),
+            };
+            *count += 1;
+            *len += segment.file_len;
+            stats.segment_message_count += u64::from(segment.counts().1);
+        }
+        stats
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        if let Some(threads) = self.threads.lock().take() {
+            self.shared.set_closing();
+            threads.stop(&self.shared);
+        }
+    }
+}
+
+/// A store that has been read and not yet put together.
+struct Opening {
+    options: Options,
+    disk: Arc<dyn Disk>,
+    paths: Paths,
+    lock: Box<dyn Lock>,
+    budget: Arc<ChunkBudget>,
+    found: Found,
+    signals: Arc<Signals>,
+}
+
+/// What wakes the background threads; known to the journal before the rest exists.
+#[derive(Default)]
+pub(crate) struct Signals {
+    pub(crate) retire: Signal,
+    pub(crate) reclaim: Signal,
+}
+
+type Started = (journal::Journal, Option<journal::Threads>, Option<(journal::Writer, journal::Filer)>);
+
+impl Opening {
+    fn read(options: Options, disk: Arc<dyn Disk>) -> Result<Self, OpenError> {
+        let paths = Paths::new(&options.dir);
+        disk.create_dir(&options.dir).map_err(attempting("creating", &options.dir))?;
+        let lock = disk.try_lock(&options.dir.join("lock")).map_err(attempting("locking", &options.dir))?;
+        let lock = lock.ok_or_else(|| OpenError::Locked { dir: options.dir.clone() })?;
+        let budget = ChunkBudget::new(options.chunk_len_max);
+        let found = recovery::recover(&disk, &paths, &mut ChunkWriter::new(budget.clone()))?;
+        Ok(Opening { options, disk, paths, lock, budget, found, signals: Arc::default() })
+    }
+
+    fn finish(
+        self,
+        start_journal: impl FnOnce(journal::Recovery, journal::Options) -> Result<Started, journal::OpenError>,
+    ) -> Result<(Arc<Store>, Recovered), OpenError> {
+        let Opening { options, disk, paths, lock, budget, found, signals } = self;
+        recovery::remove_orphans(&*disk, &paths, &found)?;
+        let reserve_lens = (options.segment_len + options.segment_len / 4, 16 << 20);
+        let reserve = Reserve::open(disk.clone(), paths.clone(), reserve_lens, options.is_reserve_kept)
+            .map_err(attempting("opening", &paths.reserve()))?;
+        let Found { recovered, manifest, journal, segments, queues, returned, next_segment, next_checkpoint } = found;
+        let (journal, journal_threads, stepped) = start_journal(journal, options.journal.clone())?;
+        let catalog = Catalog::default();
+        segments.into_iter().for_each(|state| catalog.insert(Arc::new(Segment::recovered(state))));
+        let checkpointer = Checkpointer {
+            manifest,
+            definitions: recovered.definitions.clone(),
+            queues,
+            returned,
+            next_number: next_checkpoint,
+            stale: Vec::new(),
+            doomed: Vec::new(),
+        };
+        let shared = Arc::new(Shared {
+            handles: Handles::new(disk.clone(), paths.clone()),
+            options,
+            disk,
+            paths,
+            journal,
+            budget,
+            catalog,
+            books: Books::default(),
+            reserve,
+            loads: Loads::default(),
+            memory_waiters: MemoryWaiters::default(),
+            checkpointer: Mutex::new(checkpointer),
+            next_segment: AtomicU32::new(next_segment),
+            next_transient: AtomicU32::new(1),
+            signals,
+            is_closing: AtomicBool::new(false),
+            closing: Signal::default(),
+            stepped: Mutex::new(stepped),
+        });
+        let journal_threads = Mutex::new(journal_threads);
+        Ok((Arc::new(Store { shared, threads: Mutex::new(None), journal_threads, _lock: lock }), recovered))
+    }
+}
+
+/// Each of the journal's events may mean work: a file to retire, a reserve to fill again.
+fn on_event(signals: &Arc<Signals>) -> OnEvent {
+    let signals = signals.clone();
+    Arc::new(move |_| signals.retire.raise())
+}
+
+/// A task's waker, as the journal takes it.
+struct WakeTask(Waker);
+
+impl Wake for WakeTask {
+    fn wake(&self) {
+        self.0.wake_by_ref();
     }
 }

@@ -58,6 +58,8 @@ pub struct RecordBatch {
     contents_len: u64,
     /// Where in `metas` the last record starts.
     last_record: usize,
+    /// Some record puts or deletes a definition, or drops a queue.
+    has_definitions: bool,
 }
 
 impl Default for RecordBatch {
@@ -67,6 +69,7 @@ impl Default for RecordBatch {
             runs: Vec::new(),
             contents_len: 0,
             last_record: BATCH_HEADER_LEN,
+            has_definitions: false,
         }
     }
 }
@@ -99,6 +102,7 @@ impl RecordBatch {
         self.runs.clear();
         self.contents_len = 0;
         self.last_record = BATCH_HEADER_LEN;
+        self.has_definitions = false;
     }
 
     /// A message entered these queues at these positions.
@@ -154,12 +158,14 @@ impl RecordBatch {
 
     /// The queue and all its messages are gone.
     pub fn drop_queue(&mut self, queue: QueueId) {
+        self.has_definitions = true;
         self.record(DROP_QUEUE, 8);
         self.put_u64(queue.0);
     }
 
     /// The definition `key` is now `value`.
     pub fn put(&mut self, key: &[u8], value: &[u8]) {
+        self.has_definitions = true;
         self.record(PUT, 4 + key.len() + value.len());
         self.metas.extend_from_slice(&(key.len() as u32).to_le_bytes());
         self.metas.extend_from_slice(key);
@@ -168,6 +174,7 @@ impl RecordBatch {
 
     /// The definition `key` is gone.
     pub fn delete(&mut self, key: &[u8]) {
+        self.has_definitions = true;
         self.record(DELETE, key.len());
         self.metas.extend_from_slice(key);
     }
@@ -195,6 +202,33 @@ impl RecordBatch {
     #[inline]
     fn put_u64(&mut self, value: u64) {
         self.metas.extend_from_slice(&value.to_le_bytes());
+    }
+
+    /// Whether it puts or deletes a definition, or drops a queue.
+    #[inline]
+    pub(crate) fn has_definitions(&self) -> bool {
+        self.has_definitions
+    }
+
+    /// The definitions it puts (with their values) and deletes, in order.
+    pub(crate) fn definitions(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
+        self.records().filter_map(|record| match record {
+            Record::Put { key, value } => Some((key, Some(value))),
+            Record::Delete { key } => Some((key, None)),
+            _ => None,
+        })
+    }
+
+    /// The queues it drops.
+    pub(crate) fn dropped_queues(&self) -> impl Iterator<Item = QueueId> {
+        self.records().filter_map(|record| if let Record::DropQueue { queue } = record { Some(queue) } else { None })
+    }
+
+    /// All records but publishes.
+    fn records(&self) -> impl Iterator<Item = Record<'_>> {
+        let mut rest = &self.metas[BATCH_HEADER_LEN..];
+        std::iter::from_fn(move || decode(&mut rest).ok())
+            .filter_map(|decoded| if let Decoded::Other(record) = decoded { Some(record) } else { None })
     }
 
     /// Bytes of all its contents.

@@ -1,5 +1,7 @@
 //! Where the slots of an open segment lie: the little of its footer that is kept in memory for reading.
 
+use std::sync::Arc;
+
 use super::{Footer, SegmentRange};
 
 /// Every so many slots one offset is kept; the ones between are found by walking the slot headers.
@@ -8,7 +10,7 @@ const ANCHOR_SLOTS: u32 = 64;
 /// The ranges of a segment and the offset of every 64th slot.
 #[derive(Debug)]
 pub(crate) struct Index {
-    ranges: Vec<SegmentRange>,
+    ranges: Arc<[SegmentRange]>,
     anchors: Vec<u64>,
     end: u64,
 }
@@ -20,7 +22,12 @@ impl Index {
             let of_range = footer.slots(range).filter(|slot| slot.slot % ANCHOR_SLOTS == 0);
             anchors.extend(of_range.map(|slot| slot.offset));
         }
-        Index { ranges: footer.ranges().to_vec(), anchors, end: footer_offset }
+        Index { ranges: footer.ranges().into(), anchors, end: footer_offset }
+    }
+
+    /// Lets the index use an equal list of ranges that exists anyway.
+    pub(super) fn share(&mut self, ranges: Arc<[SegmentRange]>) {
+        self.ranges = ranges;
     }
 
     /// The range that holds a slot.
@@ -45,8 +52,8 @@ impl Index {
         anchor.copied().unwrap_or(self.end)
     }
 
-    /// Memory in bytes, roughly.
+    /// Memory of its own in bytes.
     pub(crate) fn memory_len(&self) -> usize {
-        self.ranges.len() * size_of::<SegmentRange>() + self.anchors.len() * 8
+        self.anchors.len() * size_of::<u64>()
     }
 }

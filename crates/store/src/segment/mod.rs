@@ -31,7 +31,7 @@ mod index;
 mod read;
 mod write;
 
-pub(crate) use footer::{Footer, SegmentRange, Slot};
+pub(crate) use footer::{Footer, SegmentRange};
 pub(crate) use header::{
     Entry, HEADER_LEN, MARK_LEN, RangeMark, SLOT_LEN, SegmentHeader, SlotHeader, Stored, TRAILER_LEN, Trailer,
 };

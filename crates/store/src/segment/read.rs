@@ -3,13 +3,15 @@
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use model::ids::{QueueSeq, SegmentId};
 use thiserror::Error;
 
 use super::header::EntryError;
 use super::{
-    Entry, Footer, HEADER_LEN, Index, SLOT_LEN, SegmentHeader, SlotHeader, Source, Stored, TRAILER_LEN, Trailer,
+    Entry, Footer, HEADER_LEN, Index, SLOT_LEN, SegmentHeader, SegmentRange, SlotHeader, Source, Stored, TRAILER_LEN,
+    Trailer,
 };
 use crate::file::{Disk, File, read_exact_at};
 
@@ -79,6 +81,12 @@ impl SegmentFile {
         let index = Index::new(&footer, trailer.footer_offset);
         let level = header.level;
         Ok((SegmentFile { id, path: path.to_owned(), file, file_len, level, index }, footer))
+    }
+
+    /// The same, with an equal list of ranges that exists anyway.
+    pub(crate) fn sharing(mut self, ranges: Arc<[SegmentRange]>) -> Self {
+        self.index.share(ranges);
+        self
     }
 
     pub(crate) fn id(&self) -> SegmentId {

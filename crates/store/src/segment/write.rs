@@ -67,6 +67,10 @@ impl SegmentWriter {
         }
     }
 
+    pub(crate) fn id(&self) -> SegmentId {
+        self.id
+    }
+
     /// Bytes so far, without the footer.
     pub(crate) fn len(&self) -> u64 {
         self.written + self.buffer.len() as u64

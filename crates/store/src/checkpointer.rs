@@ -1,0 +1,126 @@
+//! Makes checkpoints and puts them in force.
+//!
+//! The order is what makes it safe: (1) everything that the checkpoint will name is on disk, names included; (2) it is
+//! written from state that only goes forward; (3) the journal is synced up to where it was when (2) ended, so that no effect of a
+//! record is in the checkpoint that a power cut could take from the journal; (4) the checkpoint is synced; (5) the manifest is
+//! switched; (6) only now the journal below the position is recycled, and what no checkpoint names any more is removed.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use model::ids::{JournalPosition, QueueId, QueueSeq, SegmentId};
+
+use crate::catalog::Segment;
+use crate::checkpoint::CheckpointWriter;
+use crate::file::File;
+use crate::manifest::{CheckpointFile, ManifestFile};
+use crate::reserve::Purpose;
+use crate::residents::QueueState;
+use crate::shared::{Shared, WorkError, attempting};
+
+/// What checkpoints are made from, besides the catalog.
+pub(crate) struct Checkpointer {
+    pub(crate) manifest: ManifestFile,
+    pub(crate) definitions: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// As of the last collection, whose records all lie behind the manifest's position.
+    pub(crate) queues: Vec<QueueState>,
+    pub(crate) returned: Vec<(QueueId, QueueSeq, u32)>,
+    pub(crate) next_number: u64,
+    /// Checkpoint files that are not in force, or may not be.
+    pub(crate) stale: Vec<u64>,
+    /// Segments that are no longer in the catalog; the manifest's checkpoint may still name them.
+    pub(crate) doomed: Vec<SegmentId>,
+}
+
+/// The state of the queues, collected after a position was chosen below which everything is in segments.
+pub(crate) struct Collection {
+    pub(crate) position: JournalPosition,
+    pub(crate) queues: Vec<QueueState>,
+    pub(crate) returned: Vec<(QueueId, QueueSeq, u32)>,
+}
+
+impl Shared {
+    /// Makes a checkpoint and puts it in force. Without a collection, the one of the last checkpoint with its position serves.
+    pub(crate) fn checkpoint(&self, collection: Option<Collection>) -> Result<(), WorkError> {
+        let mut checkpointer = self.checkpointer.lock();
+        let checkpointer = &mut *checkpointer;
+        let mut position = checkpointer.manifest.current().position;
+        if let Some(collection) = collection {
+            // Should this fail, the next one with the old position may still use these: they are only further on.
+            position = position.max(collection.position);
+            checkpointer.queues = collection.queues;
+            checkpointer.returned = collection.returned;
+        }
+        let dropped = self.books.take().apply(&mut checkpointer.definitions);
+        if !dropped.is_empty() {
+            self.catalog.drop_queues(&dropped);
+            checkpointer.queues.retain(|state| dropped.binary_search(&state.queue).is_err());
+        }
+
+        // (1) The segments' contents were synced when they were written.
+        let segments_dir = self.paths.segments();
+        self.disk.sync_dir(&segments_dir).map_err(attempting("syncing", &segments_dir))?;
+        // (2)
+        let number = checkpointer.next_number;
+        checkpointer.next_number += 1;
+        checkpointer.stale.push(number);
+        let path = self.paths.checkpoint(number);
+        let segments: Vec<_> = self.catalog.all().into_iter().filter(|segment| !segment.id.is_transient()).collect();
+        let next_segment = self.next_segment.load(std::sync::atomic::Ordering::Acquire);
+        let mut reached = JournalPosition::START;
+        let (len, crc) = self
+            .reserve
+            .create(Purpose::Checkpoint, &path, &mut |file| {
+                let writer = write(file, position, next_segment, checkpointer, &segments)?;
+                reached = self.journal.appended();
+                // (3) and (4)
+                writer.finish()
+            })
+            .map_err(attempting("writing", &path))?;
+        self.wait_synced(reached.max(position))?;
+        let checkpoints_dir = self.paths.checkpoints();
+        self.disk.sync_dir(&checkpoints_dir).map_err(attempting("syncing", &checkpoints_dir))?;
+        // (5)
+        checkpointer
+            .manifest
+            .switch(CheckpointFile { number, len, crc }, position)
+            .map_err(attempting("switching", &self.paths.manifest()))?;
+        // (6)
+        self.journal.retire(position);
+        checkpointer.stale.retain(|stale| *stale == number || !self.remove_checkpoint(*stale));
+        for id in checkpointer.doomed.drain(..) {
+            self.remove_segment_file(id);
+        }
+        self.reserve.note_checkpoint_len(len);
+        tracing::debug!(number, len, position = position.0, segments = segments.len(), "made a checkpoint");
+        Ok(())
+    }
+
+    fn remove_checkpoint(&self, number: u64) -> bool {
+        match self.disk.remove(&self.paths.checkpoint(number)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                tracing::warn!(number, %error, "checkpoint was not removed");
+                false
+            }
+            _ => true,
+        }
+    }
+}
+
+fn write(
+    file: Box<dyn File>,
+    position: JournalPosition,
+    next_segment: u32,
+    checkpointer: &Checkpointer,
+    segments: &[std::sync::Arc<Segment>],
+) -> io::Result<CheckpointWriter> {
+    let mut writer = CheckpointWriter::new(file, position, next_segment);
+    writer.definitions(&checkpointer.definitions)?;
+    writer.queues(&checkpointer.queues)?;
+    writer.returned(&checkpointer.returned)?;
+    writer.start_segments(segments.len());
+    for segment in segments {
+        writer.segment(segment.id, segment.level, segment.file_len, &segment.ranges, &segment.settled())?;
+    }
+    Ok(writer)
+}

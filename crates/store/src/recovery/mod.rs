@@ -1,0 +1,270 @@
+//! From files to state: manifest, checkpoint, then the journal from the checkpoint's position on. Messages of a backlog are not read.
+//!
+//! The checkpoint is fuzzy, so replay repeats things that are in it already. The rules that make this harmless:
+//!
+//! - A published message that is in a segment which the checkpoint names is not taken from the journal.
+//! - A settlement takes messages out of memory, and sets bits of segments that may be set.
+//! - Definitions are put and deleted again, in order; the last one wins. A dropped queue takes all of its messages with it.
+//! - The next seq of a queue is above every seq that any record names, so none is ever given out twice.
+//!
+//! Where a range has holes, only the segment's footer tells which seqs are in it, so what is undecided is kept until the journal has
+//! been read, and decided segment by segment: see `resolve`.
+
+mod replay;
+mod resolve;
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use model::ids::{QueueId, QueueSeq, SegmentId};
+use thiserror::Error;
+
+use crate::bitmap::Bitmap;
+use crate::checkpoint::{Checkpoint, SegmentState};
+use crate::file::{Disk, read_exact_at};
+use crate::journal;
+use crate::manifest::{CheckpointFile, ManifestError, ManifestFile};
+use crate::paths::Paths;
+use crate::residents::{QueueState, RecoveredRange};
+use crate::segment::ReadError;
+use crate::{ChunkWriter, Content};
+use replay::Replay;
+
+/// Why a store could not be opened.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    /// Another process has the directory.
+    #[error("{} is in use by another process", .dir.display())]
+    Locked {
+        /// The data directory.
+        dir: PathBuf,
+    },
+    /// A newer version of the program wrote this.
+    #[error("{} has format {found}, this version reads up to {known}; use the version that wrote it", .path.display())]
+    NewerFormat {
+        /// The file that says so.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The newest one that is known here.
+        known: u32,
+    },
+    /// A file is not what was written, and was on disk when something relied on it.
+    #[error("{} is damaged at byte {offset}: {what}; `warren fsck` says what is left, `warren fsck --repair` takes it out", .path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// Where in it.
+        offset: u64,
+        /// What is wrong there.
+        what: String,
+    },
+    /// The journal could not be opened.
+    #[error(transparent)]
+    Journal(#[from] journal::OpenError),
+    /// The disk said no.
+    #[error("{attempt} {} failed: {error}", .path.display())]
+    Io {
+        /// What was attempted.
+        attempt: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// What it said.
+        #[source]
+        error: io::Error,
+    },
+}
+
+impl From<ReadError> for OpenError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Corrupt { path, offset, what } => OpenError::Corrupt { path, offset, what: what.to_owned() },
+            ReadError::Io { path, error } => OpenError::Io { attempt: "reading", path, error },
+        }
+    }
+}
+
+/// For `map_err`: names what was attempted and on which file.
+pub(crate) fn attempting(attempt: &'static str, path: &std::path::Path) -> impl FnOnce(io::Error) -> OpenError {
+    move |error| OpenError::Io { attempt, path: path.to_owned(), error }
+}
+
+/// What a start found.
+#[derive(Debug, Default)]
+pub struct Recovered {
+    /// The definitions, by key.
+    pub definitions: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// The queues that records, checkpoint or segments name.
+    pub queues: HashMap<QueueId, RecoveredQueue>,
+    /// The store was closed, and nothing happened since.
+    pub was_clean: bool,
+}
+
+/// What a start found of one queue.
+#[derive(Debug)]
+pub struct RecoveredQueue {
+    /// The seq that its next message gets.
+    pub next_seq: QueueSeq,
+    /// No message above has been delivered; `None` if any may have been.
+    pub watermark: Option<QueueSeq>,
+    /// Messages in segments, by rising seq in each lane.
+    pub ranges: Vec<RecoveredRange>,
+    /// Messages in memory, by rising seq.
+    pub messages: Vec<(QueueSeq, Content)>,
+    /// How often messages have been delivered, as far as that was recorded.
+    pub returned: Vec<(QueueSeq, u32)>,
+}
+
+/// All that a start knows when it has read everything.
+pub(crate) struct Found {
+    pub(crate) recovered: Recovered,
+    pub(crate) manifest: ManifestFile,
+    pub(crate) journal: journal::Recovery,
+    pub(crate) segments: Vec<SegmentState>,
+    pub(crate) queues: Vec<QueueState>,
+    pub(crate) returned: Vec<(QueueId, QueueSeq, u32)>,
+    /// The definitions as of the checkpoint's replay: the same as `recovered`'s.
+    pub(crate) next_segment: u32,
+    pub(crate) next_checkpoint: u64,
+}
+
+/// Reads everything that a start needs; changes nothing but a new store's first files.
+pub(crate) fn recover(disk: &Arc<dyn Disk>, paths: &Paths, contents: &mut ChunkWriter) -> Result<Found, OpenError> {
+    for dir in [paths.checkpoints(), paths.segments(), paths.transient()] {
+        disk.create_dir(&dir).map_err(attempting("creating", &dir))?;
+    }
+    let manifest = open_manifest(&**disk, paths)?;
+    let current = manifest.current();
+    let checkpoint = match current.checkpoint {
+        Some(file) => read_checkpoint(&**disk, paths, file)?,
+        None => Checkpoint::empty(),
+    };
+    let queues = checkpoint.queues.clone();
+    let returned = checkpoint.returned.clone();
+    let next_segment = next_segment(&**disk, paths, checkpoint.next_segment)?;
+    check_segments(&**disk, paths, &checkpoint.segments)?;
+
+    let mut journal = journal::Recovery::open(disk.clone(), &paths.journal(), current.position)?;
+    let mut replay = Replay::new(checkpoint);
+    let mut thinned = Ok(());
+    journal.replay(contents, &mut |_, record| {
+        replay.apply(record);
+        if thinned.is_ok() {
+            thinned = replay.thin_out(&**disk, paths);
+        }
+    })?;
+    thinned?;
+    let (recovered, segments) = replay.finish(&**disk, paths)?;
+    let next_checkpoint = list(&**disk, &paths.checkpoints())?
+        .iter()
+        .filter_map(|name| Paths::checkpoint_number(name))
+        .chain(current.checkpoint.map(|file| file.number))
+        .max()
+        .unwrap_or(0)
+        + 1;
+    Ok(Found { recovered, manifest, journal, segments, queues, returned, next_segment, next_checkpoint })
+}
+
+/// Deletes what nothing names: segments and checkpoints of a crash half-way, and everything transient.
+pub(crate) fn remove_orphans(disk: &dyn Disk, paths: &Paths, found: &Found) -> Result<(), OpenError> {
+    let in_force = found.manifest.current().checkpoint.map(|file| file.number);
+    for name in list(disk, &paths.checkpoints())? {
+        if Paths::checkpoint_number(&name) != in_force || in_force.is_none() {
+            remove(disk, paths.checkpoints().join(name))?;
+        }
+    }
+    for name in list(disk, &paths.segments())? {
+        let id = Paths::segment_id(&name);
+        let is_named = id.is_some_and(|id| found.segments.binary_search_by_key(&id, |segment| segment.id).is_ok());
+        if !is_named {
+            remove(disk, paths.segments().join(name))?;
+        }
+    }
+    for name in list(disk, &paths.transient())? {
+        remove(disk, paths.transient().join(name))?;
+    }
+    Ok(())
+}
+
+fn remove(disk: &dyn Disk, path: PathBuf) -> Result<(), OpenError> {
+    tracing::debug!(path = %path.display(), "removed what nothing names");
+    disk.remove(&path).map_err(attempting("removing", &path))
+}
+
+fn list(disk: &dyn Disk, dir: &std::path::Path) -> Result<Vec<String>, OpenError> {
+    disk.list(dir).map_err(attempting("listing", dir))
+}
+
+/// Opens the manifest, or makes the first one. One that is invalid beside an empty journal is a first one whose making was cut short.
+fn open_manifest(disk: &dyn Disk, paths: &Paths) -> Result<ManifestFile, OpenError> {
+    let path = paths.manifest();
+    let damaged = match ManifestFile::open(disk, &path) {
+        Ok(manifest) => return Ok(manifest),
+        Err(ManifestError::Io(error)) => return Err(attempting("reading", &path)(error)),
+        Err(damaged) => damaged,
+    };
+    let has_journal = match disk.list(&paths.journal()) {
+        Ok(names) => !names.is_empty(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+        Err(error) => return Err(attempting("listing", &paths.journal())(error)),
+    };
+    if has_journal || !list(disk, &paths.segments())?.is_empty() {
+        return Err(OpenError::Corrupt { path, offset: 0, what: damaged.to_string() });
+    }
+    ManifestFile::create(disk, &path).map_err(attempting("creating", &path))
+}
+
+/// Reads the checkpoint that the manifest names.
+pub(crate) fn read_checkpoint(
+    disk: &dyn Disk,
+    paths: &Paths,
+    expected: CheckpointFile,
+) -> Result<Checkpoint, OpenError> {
+    let path = paths.checkpoint(expected.number);
+    let corrupt = |what: &str| OpenError::Corrupt { path: path.clone(), offset: 0, what: what.to_owned() };
+    let file = match disk.open(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(corrupt("the manifest names it, and it is missing"));
+        }
+        opened => opened.map_err(attempting("opening", &path))?,
+    };
+    let len = file.len().map_err(attempting("reading", &path))?;
+    if len != expected.len {
+        return Err(corrupt("it has another length than the manifest says"));
+    }
+    let mut bytes = vec![0; usize::try_from(len).map_err(|_| corrupt("it is too long"))?];
+    read_exact_at(&*file, &mut bytes, 0).map_err(attempting("reading", &path))?;
+    if bytes.last_chunk() != Some(&expected.crc.to_le_bytes()) {
+        return Err(corrupt("it has another checksum than the manifest says"));
+    }
+    Checkpoint::decode(&bytes).map_err(|_| corrupt("bad checksum or malformed"))
+}
+
+/// Segments that a checkpoint names were on disk before it was; one that is not is damage, found now rather than when it is read.
+fn check_segments(disk: &dyn Disk, paths: &Paths, segments: &[SegmentState]) -> Result<(), OpenError> {
+    let names = list(disk, &paths.segments())?;
+    let mut present: Vec<_> = names.iter().filter_map(|name| Paths::segment_id(name)).collect();
+    present.sort_unstable();
+    for segment in segments {
+        if present.binary_search(&segment.id).is_err() {
+            let what = "the checkpoint names it, and it is missing".to_owned();
+            return Err(OpenError::Corrupt { path: paths.segment(segment.id), offset: 0, what });
+        }
+    }
+    Ok(())
+}
+
+/// A number above that of every segment there ever was, as far as files and checkpoint tell.
+fn next_segment(disk: &dyn Disk, paths: &Paths, of_checkpoint: u32) -> Result<u32, OpenError> {
+    let names = list(disk, &paths.segments())?;
+    let largest = names.iter().filter_map(|name| Paths::segment_id(name)).max().unwrap_or(SegmentId(0));
+    Ok(of_checkpoint.max(largest.0 + 1))
+}
+
+/// The bits of a segment that are not set, if only some are: the first and the end of them.
+fn live_extent(settled: &Bitmap, first: u32, end: u32) -> Option<(u32, u32)> {
+    let runs = settled.clear_runs(first, end);
+    Some((runs.first()?.0, runs.last()?.1))
+}

@@ -1,0 +1,186 @@
+//! Room on disk for when it is full: a segment and a checkpoint, written full of zeros ahead. (The journal keeps a file of its own.)
+//!
+//! A full disk must not stop what frees it: consumers acknowledge, so the journal grows and must be retired, which takes a
+//! segment and a checkpoint. When one of these cannot be written, the reserved file takes its name, and its blocks with
+//! it. From then until the reserve is whole again the disk counts as full: the broker stops publishers.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::file::{Disk, File};
+use crate::paths::Paths;
+
+/// What a reserved file is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Segment,
+    Checkpoint,
+}
+
+impl Purpose {
+    const ALL: [Purpose; 2] = [Purpose::Segment, Purpose::Checkpoint];
+
+    fn path(self, paths: &Paths) -> PathBuf {
+        paths.reserve().join(match self {
+            Purpose::Segment => "segment",
+            Purpose::Checkpoint => "checkpoint",
+        })
+    }
+}
+
+/// The reserved files.
+pub(crate) struct Reserve {
+    disk: Arc<dyn Disk>,
+    paths: Paths,
+    is_kept: bool,
+    lens: Mutex<Lens>,
+    is_in_use: AtomicBool,
+}
+
+/// What is wanted and what there is; 0: none.
+#[derive(Debug, Clone, Copy)]
+struct Lens {
+    segment_wanted: u64,
+    checkpoint_wanted: u64,
+    segment: u64,
+    checkpoint: u64,
+}
+
+impl Lens {
+    fn wanted(&self, purpose: Purpose) -> u64 {
+        match purpose {
+            Purpose::Segment => self.segment_wanted,
+            Purpose::Checkpoint => self.checkpoint_wanted,
+        }
+    }
+
+    fn present(&mut self, purpose: Purpose) -> &mut u64 {
+        match purpose {
+            Purpose::Segment => &mut self.segment,
+            Purpose::Checkpoint => &mut self.checkpoint,
+        }
+    }
+}
+
+impl Reserve {
+    /// Looks at what there is. Nothing is written before [`Reserve::refill`].
+    pub(crate) fn open(disk: Arc<dyn Disk>, paths: Paths, lens: (u64, u64), is_kept: bool) -> io::Result<Self> {
+        disk.create_dir(&paths.reserve())?;
+        let mut lens = Lens { segment_wanted: lens.0, checkpoint_wanted: lens.1, segment: 0, checkpoint: 0 };
+        for purpose in Purpose::ALL {
+            match disk.open(&purpose.path(&paths)) {
+                Ok(file) => *lens.present(purpose) = file.len()?,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Reserve { disk, paths, is_kept, lens: Mutex::new(lens), is_in_use: AtomicBool::new(false) })
+    }
+
+    /// Creates a file and fills it; if the disk is full, does so in the reserved one, which gets its name.
+    pub(crate) fn create<T>(
+        &self,
+        purpose: Purpose,
+        path: &Path,
+        fill: &mut dyn FnMut(Box<dyn File>) -> io::Result<T>,
+    ) -> io::Result<T> {
+        match self.disk.create(path).and_then(&mut *fill) {
+            Err(error) if is_full(&error) => {
+                let _ = self.disk.remove(path); // it may not have come to exist
+                match self.take(purpose, path)? {
+                    Some(file) => fill(file),
+                    None => Err(error),
+                }
+            }
+            outcome => outcome,
+        }
+    }
+
+    fn take(&self, purpose: Purpose, path: &Path) -> io::Result<Option<Box<dyn File>>> {
+        let mut lens = self.lens.lock();
+        self.is_in_use.store(true, Ordering::Release);
+        if *lens.present(purpose) == 0 {
+            return Ok(None);
+        }
+        let file = {
+            self.disk.rename(&purpose.path(&self.paths), path)?;
+            *lens.present(purpose) = 0;
+            self.disk.open(path)?
+        };
+        tracing::error!(path = %path.display(), "disk is full, the reserve is being used");
+        Ok(Some(file))
+    }
+
+    /// Whether something was taken that is not there again.
+    pub(crate) fn is_in_use(&self) -> bool {
+        self.is_in_use.load(Ordering::Acquire)
+    }
+
+    /// A checkpoint has become so long; the next one may be longer.
+    pub(crate) fn note_checkpoint_len(&self, len: u64) {
+        let mut lens = self.lens.lock();
+        if len > lens.checkpoint_wanted / 2 {
+            lens.checkpoint_wanted = len * 4;
+        }
+    }
+
+    /// Whether [`Reserve::refill`] has something to do.
+    pub(crate) fn is_wanting(&self) -> bool {
+        let mut lens = *self.lens.lock();
+        let is_short = |purpose| *lens.present(purpose) < lens.wanted(purpose);
+        self.is_in_use() || (self.is_kept && Purpose::ALL.into_iter().any(is_short))
+    }
+
+    /// Makes the reserve whole, if there is room for it twice; says whether it is.
+    pub(crate) fn refill(&self) -> io::Result<bool> {
+        if self.is_kept {
+            for purpose in Purpose::ALL {
+                let (wanted, present) = {
+                    let mut lens = self.lens.lock();
+                    (lens.wanted(purpose), *lens.present(purpose))
+                };
+                if present < wanted && !self.allocate(purpose, wanted)? {
+                    return Ok(false);
+                }
+            }
+        }
+        if self.is_in_use.swap(false, Ordering::AcqRel) {
+            tracing::info!("disk has room again, the reserve is whole");
+        }
+        Ok(true)
+    }
+
+    fn allocate(&self, purpose: Purpose, len: u64) -> io::Result<bool> {
+        let dir = self.paths.reserve();
+        if self.disk.free_space(&dir)? < len.saturating_mul(2) {
+            return Ok(false);
+        }
+        let path = purpose.path(&self.paths);
+        let file = match self.disk.open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.disk.create(&path)?,
+            opened => opened?,
+        };
+        let allocated = file.allocate(len).and_then(|()| file.fdatasync()).and_then(|()| self.disk.sync_dir(&dir));
+        match allocated {
+            Err(error) if is_full(&error) => {
+                let _ = self.disk.remove(&path); // tried again later
+                *self.lens.lock().present(purpose) = 0;
+                Ok(false)
+            }
+            Err(error) => Err(error),
+            Ok(()) => {
+                *self.lens.lock().present(purpose) = len;
+                Ok(true)
+            }
+        }
+    }
+}
+
+/// Whether there is no room for what was to be written.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}

@@ -1,0 +1,260 @@
+//! Moves what outlives its journal file, or its stay in memory, to segments; then lets the journal files go.
+//!
+//! A position is chosen first. Then the old messages are collected from the queues; whatever was consumed before that is never
+//! written again. They are written to segments, queue by queue, and synced; each queue is told where its messages lie, and
+//! lets go of the memory. What was consumed while they were written is settled in the segment at that moment. When everything
+//! below the position is in segments a checkpoint says so, and the journal below it is recycled: see `checkpointer`.
+//!
+//! Messages that need not last go the same way when memory is short, without syncing and without a checkpoint.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use model::ids::{JournalPosition, Place};
+use parking_lot::Mutex;
+use queue::Placed;
+
+use crate::catalog::Segment;
+use crate::checkpointer::Collection;
+use crate::chunk::CHUNK_LEN;
+use crate::file::File;
+use crate::reserve::Purpose;
+use crate::residents::{Collected, LaneResidents};
+use crate::segment::{SHARED_LEN_MIN, SLOT_COUNT_MAX, SLOT_LEN, SegmentWriter, Source, WrittenSegment};
+use crate::shared::{Shared, WorkError, attempting};
+use crate::wake::Wake;
+use crate::{Content, Residents};
+
+/// What is to be moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Goal {
+    /// Every record up to here; nothing new if it is the position of the last checkpoint.
+    position: JournalPosition,
+    /// Chunks created before this many others.
+    chunk_end: u64,
+}
+
+/// What [`Shared::retire_once`] did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Retired {
+    /// Messages written to segments.
+    pub message_count: u64,
+    /// Whether a checkpoint let journal files go.
+    pub has_checkpoint: bool,
+}
+
+/// Publishers that wait for memory, and how much of it is left to the newest chunks.
+#[derive(Default)]
+pub(crate) struct MemoryWaiters {
+    waiting: Mutex<Vec<Arc<dyn Wake>>>,
+    /// Halvings of what is kept in memory, as long as that did not help.
+    pressure: AtomicU64,
+}
+
+impl MemoryWaiters {
+    pub(crate) fn push(&self, wake: Arc<dyn Wake>) {
+        self.waiting.lock().push(wake);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.lock().is_empty()
+    }
+
+    fn wake_all(&self) {
+        let waiting = std::mem::take(&mut *self.waiting.lock());
+        waiting.into_iter().for_each(|wake| wake.wake());
+    }
+}
+
+/// Residents of one lane that go to one segment.
+struct Part {
+    lane: usize,
+    residents: Range<usize>,
+}
+
+impl Shared {
+    /// Whether memory is so full that publishers must wait.
+    #[inline]
+    pub(crate) fn is_memory_full(&self) -> bool {
+        self.budget.used() > self.options.chunk_len_max
+    }
+
+    /// Whether memory is full enough for old chunks to be moved to segments.
+    #[inline]
+    pub(crate) fn is_memory_short(&self) -> bool {
+        self.budget.used() > self.options.chunk_len_max / 4 * 3
+    }
+
+    /// Wakes who waited for memory, if there is some.
+    pub(crate) fn wake_for_memory(&self) {
+        if !self.is_memory_full() {
+            self.memory_waiters.wake_all();
+        }
+    }
+
+    /// What should be moved now. `None`: neither journal nor memory are near their bounds.
+    pub(crate) fn retire_goal(&self) -> Option<Goal> {
+        let unretired_len = self.journal.unretired_len();
+        let journal_len_max = self.options.journal.unretired_len_max;
+        let retired_already = self.checkpointer.lock().manifest.current().position;
+        let mut goal = Goal { position: retired_already, chunk_end: 0 };
+        if unretired_len > journal_len_max / 2 {
+            let mut left_len = unretired_len;
+            for file in self.journal.closed_files() {
+                if left_len <= journal_len_max / 4 {
+                    break;
+                }
+                left_len = left_len.saturating_sub(file.used_len);
+                goal.position = goal.position.max(file.end);
+            }
+        }
+        if self.is_memory_short() {
+            let halvings = self.memory_waiters.pressure.load(Ordering::Relaxed) + 1;
+            let kept_count = (self.options.chunk_len_max / CHUNK_LEN as u64) >> halvings.min(63);
+            goal.chunk_end = self.budget.next_number().saturating_sub(kept_count);
+        }
+        (goal.position > retired_already || goal.chunk_end > 0).then_some(goal)
+    }
+
+    /// Retires what should be retired now, if anything.
+    pub(crate) fn retire_once(&self, residents: &dyn Residents) -> Result<Option<Retired>, WorkError> {
+        let Some(goal) = self.retire_goal() else { return Ok(None) };
+        let retired = self.retire(goal, residents)?;
+        if goal.chunk_end > 0 {
+            let pressure = &self.memory_waiters.pressure;
+            let next =
+                if self.is_memory_short() { pressure.load(Ordering::Relaxed).saturating_add(1).min(32) } else { 0 };
+            pressure.store(next, Ordering::Relaxed);
+        }
+        self.wake_for_memory();
+        Ok(Some(retired))
+    }
+
+    /// Moves everything to segments and makes a checkpoint at the journal's end. For tests and tools: a start after it
+    /// has nothing to replay.
+    pub(crate) fn retire_all(&self, residents: &dyn Residents) -> Result<Retired, WorkError> {
+        self.retire(Goal { position: self.journal.appended(), chunk_end: 0 }, residents)
+    }
+
+    fn retire(&self, goal: Goal, residents: &dyn Residents) -> Result<Retired, WorkError> {
+        let is_old = |content: &Content| {
+            let chunk = content.chunk();
+            chunk.first_position() < goal.position || chunk.number() < goal.chunk_end
+        };
+        let mut collected = Collected::default();
+        residents.collect(&is_old, &mut collected);
+        let Collected { queues, lanes, returned } = collected;
+        let (mut journalled, mut transient): (Vec<_>, Vec<_>) = lanes.into_iter().partition(|lane| lane.is_journalled);
+        let mut message_count = self.spill(&mut journalled, true, residents)?;
+        if goal.chunk_end > 0 {
+            message_count += self.spill(&mut transient, false, residents)?;
+        }
+        let has_checkpoint = goal.position > self.checkpointer.lock().manifest.current().position;
+        if has_checkpoint {
+            self.checkpoint(Some(Collection { position: goal.position, queues, returned }))?;
+        }
+        self.signals.reclaim.raise();
+        Ok(Retired { message_count, has_checkpoint })
+    }
+
+    /// Writes the lanes to segments and tells their queues. Lanes are left without what has been written.
+    fn spill(
+        &self,
+        lanes: &mut [LaneResidents],
+        is_journalled: bool,
+        residents: &dyn Residents,
+    ) -> Result<u64, WorkError> {
+        lanes.sort_by_key(|lane| (lane.queue, lane.lane));
+        let mut message_count = 0;
+        let mut placed = Vec::new();
+        for parts in cut(lanes, self.options.segment_len) {
+            let segment = Arc::new(Segment::written(self.write_segment(lanes, &parts, is_journalled)?));
+            self.catalog.insert(segment.clone());
+            let mut slot = 0;
+            for part in parts {
+                let lane = &mut lanes[part.lane];
+                placed.clear();
+                for resident in &lane.residents[part.residents.clone()] {
+                    placed.push(Placed { seq: resident.seq, place: Place { segment: segment.id, slot } });
+                    slot += 1;
+                }
+                residents.relocate(lane.queue, &placed);
+                message_count += placed.len() as u64;
+                if part.residents.end == lane.residents.len() {
+                    lane.residents = Vec::new(); // lets go of the memory
+                }
+            }
+            segment.set_placed();
+        }
+        Ok(message_count)
+    }
+
+    fn write_segment(
+        &self,
+        lanes: &[LaneResidents],
+        parts: &[Part],
+        is_journalled: bool,
+    ) -> Result<WrittenSegment, WorkError> {
+        let id = self.take_id(is_journalled);
+        let path = self.paths.segment(id);
+        let mut fill = |file: Box<dyn File>| {
+            let mut writer = SegmentWriter::new(id, 0, file);
+            for part in parts {
+                let lane = &lanes[part.lane];
+                writer.start_range(lane.queue, lane.lane);
+                for resident in &lane.residents[part.residents.clone()] {
+                    let content = &resident.content;
+                    writer.push(resident.seq, resident.body_len, content.bytes(), source_of(content))?;
+                }
+            }
+            writer.finish(is_journalled)
+        };
+        let written = if is_journalled {
+            self.reserve.create(Purpose::Segment, &path, &mut fill)
+        } else {
+            self.disk.create(&path).and_then(fill)
+        };
+        written.inspect_err(|_| self.abandon(&path)).map_err(attempting("writing", &path))
+    }
+
+    fn abandon(&self, path: &Path) {
+        let _ = self.disk.remove(path); // an orphan at worst, which the next start removes
+    }
+}
+
+fn source_of(content: &Content) -> Source {
+    Source::Chunk { number: content.chunk().number(), offset: content.offset() }
+}
+
+/// Deals the residents to segments of about `len_max` bytes.
+fn cut(lanes: &[LaneResidents], len_max: u64) -> Vec<Vec<Part>> {
+    let mut segments = Vec::new();
+    let mut parts = Vec::new();
+    let (mut len, mut count) = (0, 0);
+    let mut shared = HashSet::new();
+    for (index, lane) in lanes.iter().enumerate() {
+        let mut start = 0;
+        for (at, resident) in lane.residents.iter().enumerate() {
+            let content = &resident.content;
+            let is_new = content.len() < SHARED_LEN_MIN || shared.insert(source_of(content));
+            len += SLOT_LEN as u64 + if is_new { u64::from(content.len()) } else { 0 };
+            count += 1;
+            if len >= len_max || count >= SLOT_COUNT_MAX {
+                parts.push(Part { lane: index, residents: start..at + 1 });
+                segments.push(std::mem::take(&mut parts));
+                (start, len, count) = (at + 1, 0, 0);
+                shared.clear();
+            }
+        }
+        if start < lane.residents.len() {
+            parts.push(Part { lane: index, residents: start..lane.residents.len() });
+        }
+    }
+    if !parts.is_empty() {
+        segments.push(parts);
+    }
+    segments
+}

@@ -1,0 +1,175 @@
+//! What the store's threads and callers share, and how they wait for each other.
+//!
+//! Locks, in the order in which they may be taken: `checkpointer`, then any one of the others, which are held for a moment and
+//! never over I/O. Callbacks into [`Residents`](crate::Residents) hold `checkpointer` at most, which nothing that they may call takes.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use model::ids::{JournalPosition, SegmentId};
+use parking_lot::{Condvar, Mutex};
+use thiserror::Error;
+
+use crate::ChunkBudget;
+use crate::books::Books;
+use crate::catalog::Catalog;
+use crate::checkpointer::Checkpointer;
+use crate::file::Disk;
+use crate::handles::Handles;
+use crate::journal::{Failed, Filer, Journal, Writer};
+use crate::load::Loads;
+use crate::paths::Paths;
+use crate::reserve::Reserve;
+use crate::retire::MemoryWaiters;
+use crate::segment::ReadError;
+use crate::store::{Options, Signals};
+
+/// Why the store could not do its own work: retire, checkpoint, reclaim.
+#[derive(Debug, Error)]
+pub enum WorkError {
+    /// The disk said no.
+    #[error("{attempt} {} failed: {error}", .path.display())]
+    Io {
+        /// What was attempted.
+        attempt: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// What it said.
+        #[source]
+        error: io::Error,
+    },
+    /// A segment could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The journal is no more.
+    #[error(transparent)]
+    Journal(#[from] Failed),
+    /// The store is being closed.
+    #[error("the store is being closed")]
+    Closing,
+}
+
+/// For `map_err`: names what was attempted and on which file.
+pub(crate) fn attempting(attempt: &'static str, path: &Path) -> impl FnOnce(io::Error) -> WorkError {
+    move |error| WorkError::Io { attempt, path: path.to_owned(), error }
+}
+
+pub(crate) struct Shared {
+    pub(crate) options: Options,
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) paths: Paths,
+    pub(crate) journal: Journal,
+    pub(crate) budget: Arc<ChunkBudget>,
+    pub(crate) catalog: Catalog,
+    pub(crate) handles: Handles,
+    pub(crate) books: Books,
+    pub(crate) reserve: Reserve,
+    pub(crate) loads: Loads,
+    pub(crate) memory_waiters: MemoryWaiters,
+    /// Also keeps checkpoints and the moving of messages between segments apart: see `reclaim`.
+    pub(crate) checkpointer: Mutex<Checkpointer>,
+    pub(crate) next_segment: AtomicU32,
+    pub(crate) next_transient: AtomicU32,
+    /// Something may have to be retired, or reclaimed.
+    pub(crate) signals: Arc<Signals>,
+    pub(crate) is_closing: AtomicBool,
+    pub(crate) closing: Signal,
+    /// Present if nobody else drives the journal: tests do it step by step.
+    pub(crate) stepped: Mutex<Option<(Writer, Filer)>>,
+}
+
+impl Shared {
+    /// The id of a new segment.
+    pub(crate) fn take_id(&self, is_journalled: bool) -> SegmentId {
+        if is_journalled {
+            let number = self.next_segment.fetch_add(1, Ordering::Relaxed);
+            assert!(number & SegmentId::TRANSIENT_BIT == 0, "segment numbers fit in 31 bits");
+            SegmentId(number)
+        } else {
+            SegmentId::transient(self.next_transient.fetch_add(1, Ordering::Relaxed))
+        }
+    }
+
+    /// Waits until the journal would survive a power cut up to `position`.
+    pub(crate) fn wait_synced(&self, position: JournalPosition) -> Result<(), Failed> {
+        let mut stepped = self.stepped.lock();
+        let Some((writer, filer)) = &mut *stepped else {
+            drop(stepped);
+            return self.journal.wait_synced(position);
+        };
+        while self.journal.synced() < position {
+            writer.commit_once()?;
+            filer.file_once();
+            writer.sync_once()?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.is_closing.load(Ordering::Acquire)
+    }
+
+    /// From now on the threads end.
+    pub(crate) fn set_closing(&self) {
+        self.is_closing.store(true, Ordering::Release);
+        self.closing.raise();
+    }
+
+    /// Waits a while, or until the store is being closed. For the one thread that does not wait for anything else.
+    pub(crate) fn sleep(&self, time: Duration) {
+        if !self.is_closing() {
+            self.closing.wait(Some(time));
+        }
+    }
+
+    /// Removes a segment's file. Failing costs space until the next start, which removes what no checkpoint names.
+    pub(crate) fn remove_segment_file(&self, id: SegmentId) {
+        self.handles.forget(id);
+        let path = self.paths.segment(id);
+        if let Err(error) = self.disk.remove(&path)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!(path = %path.display(), %error, "segment was not removed");
+        }
+    }
+}
+
+/// Wakes one thread; raising it again before that thread looks costs an atomic load.
+#[derive(Debug, Default)]
+pub(crate) struct Signal {
+    is_raised: AtomicBool,
+    lock: Mutex<()>,
+    raised: Condvar,
+}
+
+impl Signal {
+    #[inline]
+    pub(crate) fn raise(&self) {
+        if !self.is_raised.load(Ordering::Relaxed) {
+            self.raise_first();
+        }
+    }
+
+    #[cold]
+    fn raise_first(&self) {
+        if !self.is_raised.swap(true, Ordering::AcqRel) {
+            let _lock = self.lock.lock();
+            self.raised.notify_one();
+        }
+    }
+
+    /// Waits until it is raised, or for `timeout`; lowers it.
+    pub(crate) fn wait(&self, timeout: Option<Duration>) {
+        let mut lock = self.lock.lock();
+        if !self.is_raised.load(Ordering::Acquire) {
+            match timeout {
+                Some(timeout) => drop(self.raised.wait_for(&mut lock, timeout)),
+                None => self.raised.wait(&mut lock),
+            }
+        }
+        self.is_raised.store(false, Ordering::Release);
+    }
+}

@@ -1,0 +1,149 @@
+//! The store's own threads. Each loops over one of the `…_once` functions; what they decide and do is elsewhere.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::Residents;
+use crate::load::Loader;
+use crate::shared::{Shared, WorkError};
+
+/// Threads that read from segments: one may wait for a slow read while the other goes on.
+const READER_COUNT: usize = 2;
+/// How soon is tried again what failed, or what wants space on disk.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
+/// How soon is looked again while publishers wait for memory that consumers free.
+const MEMORY_DELAY: Duration = Duration::from_millis(10);
+/// Reclaiming looks at all segments; not more often than this.
+const RECLAIM_DELAY: Duration = Duration::from_secs(1);
+/// A segment that has ended waits so long for a checkpoint that is made anyway.
+const REMOVAL_DELAY: Duration = Duration::from_secs(5);
+/// Copying sleeps when it is so much ahead of its rate.
+const PACE_MIN: Duration = Duration::from_millis(5);
+
+/// All of them.
+pub(crate) struct Threads {
+    handles: Vec<JoinHandle<()>>,
+}
+
+impl Threads {
+    pub(crate) fn start(shared: &Arc<Shared>, residents: &Arc<dyn Residents>) -> Self {
+        let spawn = |name: &str, work: fn(&Shared, &dyn Residents)| {
+            let (shared, residents) = (shared.clone(), residents.clone());
+            let thread = std::thread::Builder::new().name(name.to_owned());
+            thread.spawn(move || work(&shared, &*residents)).expect("the system has room for a few threads at start")
+        };
+        let mut handles = vec![spawn("store-retire", retire), spawn("store-reclaim", reclaim)];
+        handles.extend((0..READER_COUNT).map(|_| spawn("store-read", read)));
+        Threads { handles }
+    }
+
+    /// Ends them. `is_closing` is set.
+    pub(crate) fn stop(self, shared: &Shared) {
+        shared.signals.retire.raise();
+        shared.signals.reclaim.raise();
+        shared.loads.close();
+        let current = std::thread::current().id();
+        // The last handle to the store may be dropped by one of these threads.
+        for handle in self.handles.into_iter().filter(|handle| handle.thread().id() != current) {
+            if handle.join().is_err() {
+                tracing::error!("a thread of the store panicked");
+            }
+        }
+    }
+}
+
+fn read(shared: &Shared, residents: &dyn Residents) {
+    Loader::new(shared).run(shared, residents);
+}
+
+fn retire(shared: &Shared, residents: &dyn Residents) {
+    let mut has_failed = false;
+    while !shared.is_closing() {
+        let outcome = shared.retire_once(residents);
+        refill_reserve(shared);
+        let timeout = match outcome {
+            Ok(Some(retired)) if retired.has_checkpoint || retired.message_count > 0 => {
+                has_failed = false;
+                continue;
+            }
+            Ok(_) if !shared.memory_waiters.is_empty() => Some(MEMORY_DELAY),
+            Ok(_) => shared.reserve.is_wanting().then_some(RETRY_DELAY),
+            Err(error) => {
+                report(&error, "retiring the journal failed", &mut has_failed);
+                Some(RETRY_DELAY)
+            }
+        };
+        shared.signals.retire.wait(timeout);
+        shared.wake_for_memory();
+    }
+}
+
+fn refill_reserve(shared: &Shared) {
+    if shared.reserve.is_wanting()
+        && let Err(error) = shared.reserve.refill()
+    {
+        tracing::warn!(%error, "the reserve on disk could not be made whole");
+    }
+}
+
+fn reclaim(shared: &Shared, residents: &dyn Residents) {
+    let mut has_failed = false;
+    let mut doomed_since: Option<Instant> = None;
+    while !shared.is_closing() {
+        let is_idle = match reclaim_all(shared, residents) {
+            Ok(()) => true,
+            Err(error) => {
+                report(&error, "reclaiming segments failed", &mut has_failed);
+                false
+            }
+        };
+        match doomed_since {
+            _ if !shared.has_doomed() => doomed_since = None,
+            None => doomed_since = Some(Instant::now()),
+            Some(since) if since.elapsed() >= REMOVAL_DELAY || shared.reserve.is_in_use() => {
+                if let Err(error) = shared.checkpoint(None) {
+                    report(&error, "making a checkpoint failed", &mut has_failed);
+                }
+                doomed_since = None;
+            }
+            Some(_) => {}
+        }
+        // Not more often than the delay, and not at all while nothing happens.
+        if is_idle && doomed_since.is_none() {
+            shared.signals.reclaim.wait(None);
+        }
+        if !shared.is_closing() {
+            shared.sleep(RECLAIM_DELAY);
+        }
+    }
+}
+
+fn reclaim_all(shared: &Shared, residents: &dyn Residents) -> Result<(), WorkError> {
+    let start = Instant::now();
+    let mut paced = 0u64;
+    let mut pace = |len: u64| {
+        paced += len;
+        let due = Duration::from_secs_f64(paced as f64 / shared.options.reclaim_rate_per_s.max(1) as f64);
+        let ahead = due.saturating_sub(start.elapsed());
+        if ahead > PACE_MIN {
+            shared.sleep(ahead);
+        }
+        if shared.is_closing() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    while shared.reclaim_once(residents, &mut pace)?.is_some() {}
+    Ok(())
+}
+
+/// Says once that something fails, until it works again.
+fn report(error: &WorkError, what: &'static str, has_failed: &mut bool) {
+    if matches!(error, WorkError::Closing) {
+        return;
+    }
+    if std::mem::replace(has_failed, true) {
+        tracing::debug!(%error, what, "background work failed again");
+    } else {
+        tracing::error!(%error, what, "background work failed");
+    }
+}

@@ -34,7 +34,8 @@ pub trait Disk: Send + Sync {
     fn create(&self, path: &Path) -> io::Result<Box<dyn File>>;
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
-    /// Gives a file another name in the same directory, in place of what had that name.
+    /// Gives a file another name, in place of what had that name. Lasts after the directory it goes to is synced, and after
+    /// that the one it leaves.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// The names of the files in a directory, sorted. Names that are not UTF-8 are not ours and are left out.
     fn list(&self, dir: &Path) -> io::Result<Vec<String>>;

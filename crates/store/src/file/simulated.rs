@@ -73,11 +73,13 @@ struct Dir {
     unsynced: Vec<Change>,
 }
 
+/// A change of a directory. Changes with the same number survive together, unless one was synced alone.
 #[derive(Debug)]
-enum Change {
-    Link(String, usize),
-    Unlink(String),
-    Rename(String, String, usize),
+struct Change {
+    number: u64,
+    name: String,
+    /// What the name stands for now; `None`: nothing.
+    inode: Option<usize>,
 }
 
 impl SimDisk {
@@ -124,8 +126,9 @@ impl SimDisk {
     /// Ends whoever uses the disk, with what survives a power cut, and gives power back. Handles from before are dead.
     pub fn restart(&self) {
         let state = &mut *self.state.lock();
+        let coin = state.random.next();
         for dir in state.dirs.values_mut() {
-            dir.survive(&mut state.random);
+            dir.survive(coin);
         }
         for inode in &mut state.inodes {
             inode.survive(&mut state.random);
@@ -233,16 +236,17 @@ fn split(path: &Path) -> io::Result<(&Path, &str)> {
 }
 
 impl Dir {
-    fn survive(&mut self, random: &mut Random) {
+    fn survive(&mut self, coin: u64) {
         for change in std::mem::take(&mut self.unsynced) {
-            if random.percent(50) {
+            if Random(coin ^ change.number).percent(50) {
                 change.apply(&mut self.durable);
             }
         }
         self.cached = self.durable.clone();
     }
 
-    fn change(&mut self, change: Change) {
+    fn change(&mut self, number: u64, name: &str, inode: Option<usize>) {
+        let change = Change { number, name: name.to_owned(), inode };
         change.apply(&mut self.cached);
         self.unsynced.push(change);
     }
@@ -250,18 +254,10 @@ impl Dir {
 
 impl Change {
     fn apply(&self, names: &mut BTreeMap<String, usize>) {
-        match self {
-            Change::Link(name, inode) => {
-                names.insert(name.clone(), *inode);
-            }
-            Change::Unlink(name) => {
-                names.remove(name);
-            }
-            Change::Rename(from, to, inode) => {
-                names.remove(from);
-                names.insert(to.clone(), *inode);
-            }
-        }
+        match self.inode {
+            Some(inode) => names.insert(self.name.clone(), inode),
+            None => names.remove(&self.name),
+        };
     }
 }
 
@@ -350,7 +346,8 @@ impl Disk for SimDisk {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         let inode = state.inodes.len();
-        state.dir(dir)?.change(Change::Link(name.to_owned(), inode));
+        let number = state.operation_count;
+        state.dir(dir)?.change(number, name, Some(inode));
         state.inodes.push(Inode::default());
         if is_cut { Err(cut()) } else { Ok(self.handle(inode, state.epoch)) }
     }
@@ -360,7 +357,8 @@ impl Disk for SimDisk {
         let is_cut = state.operation()?;
         let (dir, name) = split(path)?;
         let inode = state.find(path)?;
-        state.dir(dir)?.change(Change::Unlink(name.to_owned()));
+        let number = state.operation_count;
+        state.dir(dir)?.change(number, name, None);
         state.inodes[inode].is_removed = true;
         if is_cut { Err(cut()) } else { Ok(()) }
     }
@@ -368,13 +366,14 @@ impl Disk for SimDisk {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let mut state = self.state.lock();
         let is_cut = state.operation()?;
-        let ((dir, from_name), (to_dir, to_name)) = (split(from)?, split(to)?);
-        assert_eq!(dir, to_dir, "files are renamed within their directory");
+        let ((from_dir, from_name), (to_dir, to_name)) = (split(from)?, split(to)?);
         let inode = state.find(from)?;
         if let Ok(replaced) = state.find(to) {
             state.inodes[replaced].is_removed = true;
         }
-        state.dir(dir)?.change(Change::Rename(from_name.to_owned(), to_name.to_owned(), inode));
+        let number = state.operation_count;
+        state.dir(to_dir)?.change(number, to_name, Some(inode));
+        state.dir(from_dir)?.change(number, from_name, None);
         if is_cut { Err(cut()) } else { Ok(()) }
     }
 
@@ -446,7 +445,8 @@ impl File for SimFile {
         if !is_cut && state.random.percent(faults.interrupt_percent) {
             return Err(io::ErrorKind::Interrupted.into());
         }
-        let mut bytes: Vec<u8> = slices.iter().flat_map(|slice| slice.iter().copied()).collect();
+        let mut bytes = Vec::with_capacity(slices.iter().map(|slice| slice.len()).sum());
+        slices.iter().for_each(|slice| bytes.extend_from_slice(slice));
         let is_failed = state.random.percent(faults.write_failure_percent);
         if !bytes.is_empty() && (is_failed || state.random.percent(faults.short_write_percent)) {
             let len = 1 + state.random.below(bytes.len() as u64) as usize;

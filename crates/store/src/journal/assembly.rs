@@ -4,7 +4,7 @@ use std::io::{self, IoSlice};
 use std::sync::Arc;
 
 use super::commit::padding;
-use super::filer::{self, Filer};
+use super::filer::{self, Filer, Filing};
 use super::files::{ClosedFile, Files, PreparedFile};
 use super::format::{COMMIT_HEADER_LEN, CommitHeader, FILE_HEADER_LEN};
 use super::handle::Journal;
@@ -40,14 +40,19 @@ pub fn assemble(
     let tail = read_tail(found.last(), &end)?;
     close_all(&mut files, found, &end);
     let shared = Arc::new(Shared::new(options, disk, dir.clone(), end.position, files, on_event));
+    shared.retire(from);
+    let mut filer = Filer::new(shared.clone());
+    if !tail.is_empty() {
+        // Retired files first: on a full disk they are the only ones.
+        while filer.file_once() == Filing::Done {}
+    }
     let current =
         write_tail(&shared, &end, tail).map_err(OpenError::io("writing the journal's tail again in", &dir))?;
     if let Some(current) = &current {
         shared.grow_unretired(current.offset);
         shared.anchor(current.header.first);
     }
-    shared.retire(from);
-    Ok((Journal::new(shared.clone()), Writer::new(shared.clone(), current), Filer::new(shared)))
+    Ok((Journal::new(shared.clone()), Writer::new(shared, current), filer))
 }
 
 /// No file that was found is written again: behind the end of the last one something torn may lie that a later commit

@@ -34,10 +34,6 @@ impl Commit {
         Commit { first, metas: Vec::new(), runs: Vec::new(), contents_len: 0 }
     }
 
-    pub(crate) fn first(&self) -> JournalPosition {
-        self.first
-    }
-
     pub(crate) fn end(&self) -> JournalPosition {
         JournalPosition(self.first.0 + self.len())
     }

@@ -65,7 +65,7 @@ impl Walk {
     ) -> Result<(), OpenError> {
         assert_eq!(self.position, file.header.first, "files are read up to where the next begins");
         self.offset = FILE_HEADER_LEN;
-        self.prove(file.header.first.max(file.header.synced));
+        self.prove(file.header.first);
         while next != Some(self.position) {
             if self.commit(file, contents, each)? {
                 self.check_not_beyond(file, next)?;
@@ -114,7 +114,8 @@ impl Walk {
         Ok(true)
     }
 
-    /// All up to here had been synced.
+    /// All up to here had been synced, headers of files included. What a file's header says of its own file proves less:
+    /// perhaps the header itself is only in the page cache.
     fn prove(&mut self, synced: JournalPosition) {
         self.proven = self.proven.max(synced);
         self.unproven.retain(|(_, header)| header.end() > self.proven);
@@ -144,7 +145,7 @@ impl Walk {
     /// Whether what should be at the current place had been synced: the file's header or a later commit says so.
     fn has_been_synced(&self, file: &FoundFile) -> Result<bool, OpenError> {
         let found = self.find_header(file, |header, walk| header.synced > walk.position)?;
-        Ok(self.proven > self.position || found.is_some())
+        Ok(self.proven.max(file.header.synced) > self.position || found.is_some())
     }
 
     /// The first header of the file behind the current place that fulfils a condition.

@@ -6,8 +6,10 @@ use super::*;
 fn check_recovered(disk: &SimDisk, from: JournalPosition, bodies: &[&str]) {
     disk.restart();
     let (world, said) = World::open(disk, &small_options(), from).unwrap();
-    let expected: Vec<_> =
-        bodies.iter().map(|body| format!("publish {body:?} to [(QueueId(1), QueueSeq(1))]")).collect();
+    let expected: Vec<_> = bodies
+        .iter()
+        .map(|body| format!("publish {} to [(QueueId(1), QueueSeq(1))]", body_text(body.as_bytes())))
+        .collect();
     assert_eq!(said.into_iter().map(|(_, text)| text).collect::<Vec<_>>(), expected);
     assert_eq!(world.journal.appended(), world.journal.synced());
 }
@@ -44,8 +46,8 @@ fn every_kind_of_record_comes_back() {
     assert_eq!(
         texts,
         [
-            "publish \"body\" to [(QueueId(1), QueueSeq(2)), (QueueId(3), QueueSeq(4))]",
-            "publish \"body\" to []",
+            "publish body… (4, 263fc950) to [(QueueId(1), QueueSeq(2)), (QueueId(3), QueueSeq(4))]",
+            "publish body… (4, 263fc950) to []",
             "Settle { queue: QueueId(1), first: QueueSeq(2), last: QueueSeq(6) }",
             "Settle { queue: QueueId(1), first: QueueSeq(8), last: QueueSeq(8) }",
             "Settle { queue: QueueId(2), first: QueueSeq(9), last: QueueSeq(9) }",

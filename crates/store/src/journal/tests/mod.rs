@@ -1,7 +1,11 @@
 //! The journal on a simulated disk, driven step by step: what was said to be durable is there after any failure.
 
 mod basics;
+mod damage;
+mod failures;
+mod full_disk;
 mod power_loss;
+mod threads;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,16 +32,26 @@ fn small_options() -> Options {
     }
 }
 
+/// The seeds of a test. `STORE_SEED_FACTOR=100` tries so many times more of them.
+fn seeds(first: u64, count: u64) -> std::ops::Range<u64> {
+    let factor = std::env::var("STORE_SEED_FACTOR").ok().and_then(|factor| factor.parse().ok()).unwrap_or(1);
+    first * 1_000_000..first * 1_000_000 + count * factor
+}
+
 /// A record as text, with its batch's end: easy to compare.
 type Said = (JournalPosition, String);
 
 fn text(record: &Record<'_>) -> String {
     match record {
-        Record::Publish { content, targets } => {
-            format!("publish {:?} to {targets:?}", String::from_utf8_lossy(content.bytes()))
-        }
+        Record::Publish { content, targets } => format!("publish {} to {targets:?}", body_text(content.bytes())),
         other => format!("{other:?}"),
     }
+}
+
+/// A body, abridged.
+fn body_text(body: &[u8]) -> String {
+    let start = String::from_utf8_lossy(&body[..body.len().min(20)]);
+    format!("{start}… ({}, {:08x})", body.len(), crc32c::crc32c(body))
 }
 
 /// An open journal, its writer and filer in the test's hands.
@@ -53,8 +67,15 @@ struct World {
 impl World {
     /// Opens what the disk has. Also what replay said.
     fn open(disk: &SimDisk, options: &Options, from: JournalPosition) -> Result<(World, Vec<Said>), OpenError> {
-        disk.create_dir(Path::new(DIR)).unwrap();
-        let mut contents = ChunkWriter::new(ChunkBudget::new(0));
+        World::open_with(disk, options, from, ChunkWriter::new(ChunkBudget::new(0)))
+    }
+
+    fn open_with(
+        disk: &SimDisk,
+        options: &Options,
+        from: JournalPosition,
+        mut contents: ChunkWriter,
+    ) -> Result<(World, Vec<Said>), OpenError> {
         let (recovery, said) = replay(disk, from, &mut contents)?;
         let events = Arc::new(Mutex::new(Vec::new()));
         let told = events.clone();
@@ -64,6 +85,7 @@ impl World {
     }
 
     fn new(disk: &SimDisk, options: &Options) -> World {
+        disk.create_dir(Path::new(DIR)).unwrap();
         let (world, said) = World::open(disk, options, JournalPosition::START).unwrap();
         assert!(said.is_empty());
         world

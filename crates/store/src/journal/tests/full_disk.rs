@@ -1,0 +1,62 @@
+//! A disk without room: publishers wait, the reserve takes what must still be written, and room brings all back.
+
+use super::power_loss::check_lives;
+use super::*;
+use crate::file::Faults;
+
+fn fill(disk: &SimDisk, files: u64) {
+    disk.set_faults(Faults { capacity: Some(files * (64 << 10)), ..Faults::default() });
+}
+
+#[test]
+fn the_reserve_is_kept_for_what_must_be_written() {
+    let disk = SimDisk::new(0);
+    fill(&disk, 3);
+    let mut world = World::new(&disk, &small_options());
+    let body = "x".repeat(10_000);
+    while !world.journal.is_reserve_in_use() {
+        world.file_all();
+        world.publish(&body);
+        world.commit_all().unwrap();
+    }
+    assert!(world.journal.is_congested());
+    assert_eq!(*world.events.lock(), [Event::FileClosed, Event::ReserveEntered]);
+    // Acks and definitions go on, into what is left of this file and then into the reserve.
+    let mut end = JournalPosition::START;
+    for _ in 0..20 {
+        world.batch.drop_queue(QueueId(1));
+        end = world.journal.append(&mut world.batch);
+        assert_eq!(world.commit_all(), Ok(Progress::Idle));
+    }
+    assert_eq!(world.journal.durable(), end);
+    world.journal.retire(end);
+    world.file_all();
+    assert!(!world.journal.is_congested() && !world.journal.is_reserve_in_use());
+    assert_eq!(world.events.lock().last(), Some(&Event::ReserveLeft));
+}
+
+#[test]
+fn when_the_reserve_is_used_up_the_writer_waits_and_confirms_nothing() {
+    let disk = SimDisk::new(0);
+    fill(&disk, 2);
+    let mut world = World::new(&disk, &small_options());
+    let body = "x".repeat(10_000);
+    let mut progress = Progress::Idle;
+    while progress == Progress::Idle {
+        world.publish(&body);
+        progress = world.commit_all().unwrap();
+    }
+    assert_eq!(progress, Progress::NeedsFile);
+    let end = world.journal.appended();
+    assert!(world.journal.durable() < end && !world.journal.is_failed());
+    fill(&disk, 10);
+    assert_eq!(world.commit_all(), Ok(Progress::Idle));
+    assert_eq!(world.journal.durable(), end);
+}
+
+#[test]
+fn what_was_promised_survives_on_a_small_disk() {
+    for seed in seeds(3, 1000) {
+        check_lives(seed, Faults { capacity: Some(200 << 10), ..Faults::default() });
+    }
+}

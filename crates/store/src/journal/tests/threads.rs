@@ -1,0 +1,114 @@
+//! The journal with its own threads.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::*;
+use crate::wake::Wake;
+
+fn start_on(disk: &SimDisk, options: &Options) -> (Journal, Threads, Vec<Said>) {
+    disk.create_dir(Path::new(DIR)).unwrap();
+    let mut contents = ChunkWriter::new(ChunkBudget::new(0));
+    let (recovery, said) = replay(disk, JournalPosition::START, &mut contents).unwrap();
+    let (journal, threads) = start(recovery, options.clone(), Arc::new(|_| {})).unwrap();
+    (journal, threads, said)
+}
+
+#[test]
+fn what_many_threads_append_is_durable_and_comes_back() {
+    let disk = SimDisk::new(0);
+    let (journal, threads, _) = start_on(&disk, &small_options());
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let journal = journal.clone();
+            scope.spawn(move || {
+                let (mut contents, mut batch) = (ChunkWriter::new(ChunkBudget::new(0)), RecordBatch::new());
+                for seq in 1..=50 {
+                    let content = contents.copy(&[&[b'x'; 1000]]);
+                    batch.publish(&content, &[(QueueId(thread), QueueSeq(seq))]);
+                    let end = journal.append(&mut batch);
+                    if seq % 10 == 0 {
+                        journal.wait_durable(end).unwrap();
+                        assert!(journal.durable() >= end);
+                    }
+                }
+            });
+        }
+    });
+    threads.stop().unwrap();
+    assert_eq!(journal.synced(), journal.appended());
+    disk.restart();
+    let (_, _, said) = start_on(&disk, &small_options());
+    assert_eq!(said.len(), 200);
+    for thread in 0..4 {
+        let own: Vec<_> = said.iter().filter(|(_, text)| text.contains(&format!("QueueId({thread})"))).collect();
+        assert!(own.iter().enumerate().all(|(i, (_, text))| text.ends_with(&format!("QueueSeq({}))]", i + 1))));
+    }
+}
+
+struct Count(AtomicU32, std::thread::Thread);
+
+impl Wake for Count {
+    fn wake(&self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        self.1.unpark();
+    }
+}
+
+#[test]
+fn who_waits_is_woken_once_when_it_is_durable() {
+    let disk = SimDisk::new(0);
+    let (journal, _threads, _) = start_on(&disk, &small_options());
+    let count = Arc::new(Count(AtomicU32::new(0), std::thread::current()));
+    let mut batch = RecordBatch::new();
+    batch.drop_queue(QueueId(1));
+    let end = journal.append(&mut batch);
+    journal.when_durable(end, count.clone());
+    while count.0.load(Ordering::SeqCst) == 0 {
+        std::thread::park();
+    }
+    assert!(journal.durable() >= end);
+    journal.when_durable(end, count.clone());
+    assert_eq!(count.0.load(Ordering::SeqCst), 2, "at once, the second time");
+}
+
+#[test]
+fn confirm_after_write_is_synced_on_demand_and_at_the_end() {
+    let options =
+        Options { confirm_after: ConfirmAfter::Write, sync_delay: Duration::from_secs(3600), ..small_options() };
+    let disk = SimDisk::new(0);
+    let (journal, threads, _) = start_on(&disk, &options);
+    let mut batch = RecordBatch::new();
+    batch.drop_queue(QueueId(1));
+    let first = journal.append(&mut batch);
+    journal.wait_durable(first).unwrap();
+    journal.wait_synced(first).unwrap();
+    batch.drop_queue(QueueId(2));
+    let second = journal.append(&mut batch);
+    threads.stop().unwrap();
+    assert_eq!(journal.synced(), second);
+}
+
+#[test]
+fn who_waits_learns_that_the_journal_failed() {
+    let disk = SimDisk::new(0);
+    let (journal, threads, _) = start_on(&disk, &small_options());
+    let mut batch = RecordBatch::new();
+    batch.drop_queue(QueueId(1));
+    journal.wait_durable(journal.append(&mut batch)).unwrap();
+    disk.cut_power();
+    batch.drop_queue(QueueId(1));
+    assert!(journal.wait_durable(journal.append(&mut batch)).is_err());
+    assert!(threads.stop().is_err());
+}
+
+#[test]
+fn a_stop_on_a_full_disk_ends_with_an_error() {
+    let disk = SimDisk::new(0);
+    disk.set_faults(crate::file::Faults { capacity: Some(10), ..Default::default() });
+    let (journal, threads, _) = start_on(&disk, &small_options());
+    let mut batch = RecordBatch::new();
+    batch.drop_queue(QueueId(1));
+    journal.append(&mut batch);
+    let failed = threads.stop().unwrap_err();
+    assert!(failed.to_string().contains("disk is full"), "{failed}");
+}

@@ -9,6 +9,7 @@ mod catalog;
 mod checkpoint;
 mod checkpointer;
 pub mod chunk;
+mod directory;
 pub mod file;
 mod handles;
 pub mod journal;
@@ -28,6 +29,7 @@ mod varint;
 mod wake;
 
 pub use chunk::{Chunk, ChunkBudget, ChunkWriter, Content};
+pub use directory::{DataDir, DirError, FORMAT};
 pub use journal::{Record, RecordBatch};
 pub use reclaim::Reclaimed;
 pub use recovery::{OpenError, Recovered, RecoveredQueue};

@@ -1,0 +1,308 @@
+//! Latency at a fixed rate. The schedule does not wait for the broker (open loop): message number n is due at n/rate
+//! seconds, and its latency counts from then, however late it was really sent. So a broker that stalls is charged for
+//! every message that it held up, not only for those that happened to be sent.
+//!
+//! One thread sends for all publishers in turn; each publisher's confirms and each consumer have a thread of their own.
+
+use crate::arguments::{Arguments, Broker};
+use crate::histogram::Histogram;
+use crate::json::Object;
+use crate::process;
+use crate::publish::{self, Publish, STAMP_LEN};
+use crate::unconfirmed::Unconfirmed;
+use crate::wire::{self, BASIC_ACK, BASIC_DELIVER, BASIC_NACK, Connection, FRAME_BODY};
+use std::io::{self, Write};
+use std::net::Shutdown;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// How long the last messages may take to arrive after the last was due.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
+const CHECK_EVERY: Duration = Duration::from_millis(20);
+
+/// One run against one broker.
+pub(crate) struct Latency {
+    broker: Broker,
+    rate_per_s: f64,
+    body_len: usize,
+    publishers: usize,
+    consumers: usize,
+    is_persistent: bool,
+    prefetch: u16,
+    warm_up: Duration,
+    measure: Duration,
+}
+
+/// What all threads share: when the schedule began, and how far everything has got.
+struct Clock {
+    start: Instant,
+    warm_up_ns: u64,
+    delivered: AtomicU64,
+    confirmed: AtomicU64,
+    is_over: AtomicBool,
+}
+
+impl Clock {
+    fn now_ns(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
+    }
+
+    fn record(&self, histogram: &mut Histogram, due_ns: u64, now_ns: u64) {
+        if due_ns >= self.warm_up_ns {
+            histogram.record(now_ns.saturating_sub(due_ns));
+        }
+    }
+}
+
+type Recorder = JoinHandle<io::Result<Histogram>>;
+
+impl Latency {
+    pub(crate) fn parse(arguments: &Arguments) -> Result<Latency, String> {
+        let latency = Latency {
+            broker: arguments.broker()?,
+            rate_per_s: arguments.required("rate")?,
+            body_len: arguments.get("size", 1024)?,
+            publishers: arguments.get("publishers", 1)?,
+            consumers: arguments.get("consumers", 1)?,
+            is_persistent: arguments.get("persistent", false)?,
+            prefetch: arguments.get("prefetch", 0)?,
+            warm_up: Duration::from_secs_f64(arguments.get("warm-up-s", 2.0)?),
+            measure: Duration::from_secs_f64(arguments.get("measure-s", 8.0)?),
+        };
+        if latency.body_len < STAMP_LEN {
+            return Err(format!("--size: at least {STAMP_LEN}"));
+        }
+        if latency.publishers == 0 || latency.rate_per_s <= 0.0 {
+            return Err("--publishers and --rate: more than nothing".to_owned());
+        }
+        Ok(latency)
+    }
+
+    pub(crate) fn run(&self) -> io::Result<Object> {
+        Connection::open(&self.broker)?.declare_afresh(&self.broker)?;
+        let consuming = (0..self.consumers)
+            .map(|_| {
+                let mut connection = Connection::open(&self.broker)?;
+                connection.consume(&self.broker, self.prefetch)?;
+                Ok(connection)
+            })
+            .collect::<io::Result<Vec<_>>>()?;
+        let publishing = (0..self.publishers)
+            .map(|_| {
+                let mut connection = Connection::open(&self.broker)?;
+                connection.select_confirms()?;
+                Ok(connection)
+            })
+            .collect::<io::Result<Vec<_>>>()?;
+        let mut writers = Vec::new();
+        let mut streams = Vec::new();
+        for connection in &publishing {
+            writers.push(connection.stream.try_clone()?);
+        }
+        for connection in consuming.iter().chain(&publishing) {
+            streams.push(connection.stream.try_clone()?);
+        }
+        let clock = Arc::new(Clock {
+            start: Instant::now(),
+            warm_up_ns: self.warm_up.as_nanos() as u64,
+            delivered: AtomicU64::new(0),
+            confirmed: AtomicU64::new(0),
+            is_over: AtomicBool::new(false),
+        });
+        let has_acks = self.prefetch > 0;
+        let consumers: Vec<Recorder> = consuming
+            .into_iter()
+            .map(|connection| {
+                let clock = clock.clone();
+                thread::spawn(move || until_over(&clock, |histogram| consume(connection, has_acks, &clock, histogram)))
+            })
+            .collect();
+        let confirms: Vec<Recorder> = publishing
+            .into_iter()
+            .enumerate()
+            .map(|(number, connection)| {
+                let clock = clock.clone();
+                let schedule = Schedule { rate_per_s: self.rate_per_s, publishers: self.publishers, number };
+                thread::spawn(move || until_over(&clock, |histogram| confirm(connection, &schedule, &clock, histogram)))
+            })
+            .collect();
+
+        let cpu_before_s = process::cpu_s(&self.broker.pids)?;
+        let sent = self.send(&mut writers, &clock)?;
+        self.drain(sent, &clock, || consumers.iter().chain(&confirms).any(JoinHandle::is_finished));
+        let wall_s = clock.start.elapsed().as_secs_f64();
+        let cpu_s = process::cpu_s(&self.broker.pids)? - cpu_before_s;
+        clock.is_over.store(true, Ordering::Relaxed);
+        for stream in &streams {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        let deliver = merged(consumers)?;
+        let confirm = merged(confirms)?;
+        Connection::open(&self.broker)?.delete(&self.broker)?;
+        Ok(Object::new()
+            .number("rate_per_s", self.rate_per_s)
+            .field("sent", sent)
+            .field("delivered", clock.delivered.load(Ordering::Relaxed))
+            .field("confirmed", clock.confirmed.load(Ordering::Relaxed))
+            .field("deliver", percentiles(&deliver))
+            .field("confirm", percentiles(&confirm))
+            .number("broker_cpu_s", cpu_s)
+            .number("wall_s", wall_s))
+    }
+
+    /// Sends every message when it is due, or as soon after as it can.
+    fn send(&self, writers: &mut [std::net::TcpStream], clock: &Clock) -> io::Result<u64> {
+        let publish = Publish::encode(&self.broker.queue, self.body_len, self.is_persistent);
+        let count = ((self.warm_up + self.measure).as_secs_f64() * self.rate_per_s) as u64;
+        let mut out = Vec::new();
+        for number in 0..count {
+            let due_ns = due_ns(number, self.rate_per_s);
+            let ahead_ns = due_ns.saturating_sub(clock.now_ns());
+            if ahead_ns > 0 {
+                thread::sleep(Duration::from_nanos(ahead_ns));
+            }
+            out.clear();
+            publish.put_stamped(due_ns, &mut out);
+            writers[number as usize % self.publishers].write_all(&out)?;
+        }
+        Ok(count)
+    }
+
+    /// Waits for what is still under way, unless a thread has failed.
+    fn drain(&self, sent: u64, clock: &Clock, has_failed: impl Fn() -> bool) {
+        let until = Instant::now() + DRAIN_TIMEOUT;
+        while Instant::now() < until && !has_failed() {
+            let delivered = clock.delivered.load(Ordering::Relaxed);
+            let confirmed = clock.confirmed.load(Ordering::Relaxed);
+            if confirmed >= sent && (delivered >= sent || self.consumers == 0) {
+                return;
+            }
+            thread::sleep(CHECK_EVERY);
+        }
+    }
+}
+
+/// Which messages one publisher sends: its first is `number`, then every `publishers`th.
+struct Schedule {
+    rate_per_s: f64,
+    publishers: usize,
+    number: usize,
+}
+
+impl Schedule {
+    /// When the publish with this confirm tag was due.
+    fn due_ns(&self, tag: u64) -> u64 {
+        due_ns((tag - 1) * self.publishers as u64 + self.number as u64, self.rate_per_s)
+    }
+}
+
+fn due_ns(number: u64, rate_per_s: f64) -> u64 {
+    (number as f64 * 1e9 / rate_per_s) as u64
+}
+
+/// A thread that ends because its socket was shut down at the end of the run has done well.
+fn until_over(clock: &Clock, run: impl FnOnce(&mut Histogram) -> io::Result<()>) -> io::Result<Histogram> {
+    let mut histogram = Histogram::new();
+    match run(&mut histogram) {
+        Err(error) if !clock.is_over.load(Ordering::Relaxed) => Err(error),
+        _ => Ok(histogram),
+    }
+}
+
+fn consume(mut connection: Connection, has_acks: bool, clock: &Clock, histogram: &mut Histogram) -> io::Result<()> {
+    let mut out = Vec::new();
+    loop {
+        let now_ns = clock.now_ns();
+        let mut count = 0;
+        out.clear();
+        while let Some(frame) = connection.frames.take() {
+            if frame.kind == FRAME_BODY {
+                let due_ns = publish::stamp_of(frame.payload).ok_or_else(|| io::Error::other("a body is too short"))?;
+                clock.record(histogram, due_ns, now_ns);
+                count += 1;
+            } else if frame.method() == Some(BASIC_DELIVER) && has_acks {
+                let tag = frame.delivery_tag().ok_or_else(|| io::Error::other("torn basic.deliver"))?;
+                wire::put_ack(&mut out, tag, false);
+            } else if let Some(refusal) = frame.refusal() {
+                return Err(refusal);
+            }
+        }
+        if !out.is_empty() {
+            connection.stream.write_all(&out)?;
+        }
+        clock.delivered.fetch_add(count, Ordering::Relaxed);
+        connection.frames.fill(&mut connection.stream)?;
+    }
+}
+
+fn confirm(
+    mut connection: Connection,
+    schedule: &Schedule,
+    clock: &Clock,
+    histogram: &mut Histogram,
+) -> io::Result<()> {
+    let mut unconfirmed = Unconfirmed::new();
+    loop {
+        let now_ns = clock.now_ns();
+        let before = unconfirmed.settled_count();
+        while let Some(frame) = connection.frames.take() {
+            match frame.method() {
+                Some(BASIC_ACK) => {
+                    let (tag, multiple) = frame.confirm().ok_or_else(|| io::Error::other("torn basic.ack"))?;
+                    unconfirmed.confirm(tag, multiple, |tag| clock.record(histogram, schedule.due_ns(tag), now_ns));
+                }
+                Some(BASIC_NACK) => return Err(io::Error::other("the broker refused a message (basic.nack)")),
+                _ => frame.refusal().map_or(Ok(()), Err)?,
+            }
+        }
+        clock.confirmed.fetch_add(unconfirmed.settled_count() - before, Ordering::Relaxed);
+        connection.frames.fill(&mut connection.stream)?;
+    }
+}
+
+fn merged(recorders: Vec<Recorder>) -> io::Result<Histogram> {
+    let mut all = Histogram::new();
+    for recorder in recorders {
+        all.merge(&recorder.join().expect("threads here do not panic")?);
+    }
+    Ok(all)
+}
+
+fn percentiles(histogram: &Histogram) -> Object {
+    let ms = |ns: u64| ns as f64 / 1e6;
+    Object::new()
+        .field("count", histogram.count())
+        .number("p50_ms", ms(histogram.percentile(50.0)))
+        .number("p95_ms", ms(histogram.percentile(95.0)))
+        .number("p99_ms", ms(histogram.percentile(99.0)))
+        .number("max_ms", ms(histogram.max()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn publishers_take_turns_in_the_schedule() {
+        let second = Schedule { rate_per_s: 1000.0, publishers: 5, number: 1 };
+        assert_eq!(second.due_ns(1), 1_000_000);
+        assert_eq!(second.due_ns(2), 6_000_000);
+    }
+
+    #[test]
+    fn what_was_due_in_the_warm_up_is_not_counted() {
+        let clock = Clock {
+            start: Instant::now(),
+            warm_up_ns: 100,
+            delivered: AtomicU64::new(0),
+            confirmed: AtomicU64::new(0),
+            is_over: AtomicBool::new(false),
+        };
+        let mut histogram = Histogram::new();
+        clock.record(&mut histogram, 99, 150);
+        clock.record(&mut histogram, 100, 150);
+        assert_eq!((histogram.count(), histogram.max()), (1, 50));
+    }
+}

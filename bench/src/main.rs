@@ -1,0 +1,78 @@
+//! Load generators for AMQP 0-9-1 brokers. Each run measures one broker once and writes one line of JSON; `bench/run`
+//! starts brokers, takes turns and compares.
+//!
+//! Threads and blocking sockets on purpose: the client has to be cheap and must not share code with the broker.
+
+mod arguments;
+mod blast;
+mod flat;
+mod histogram;
+mod json;
+mod latency;
+mod process;
+mod publish;
+mod unconfirmed;
+mod wire;
+
+use arguments::{Arguments, Broker};
+use json::Object;
+use std::io::{self, Write};
+use std::process::ExitCode;
+use wire::Connection;
+
+const USAGE: &str = "\
+usage: bench blast   --port PORT --pid PID [options]     as fast as it goes
+       bench latency --port PORT --pid PID --rate N      at a fixed rate
+       bench flat    --port PORT --pid PID               fill a queue, then drain it
+       bench declare --port PORT --pid PID               declare the queue afresh, for somebody else's generator
+
+blast:   --size 1024  --senders 1  --readers 1  --persistent  --window N (unconfirmed publishes a sender; 0 = no confirms)
+         --warm-up-s 2  --measure-s 5  --queue-type TYPE  --prefetch N (0 = auto-ack)
+         --write-len 65536 (bytes a write; 1 = every publish by itself)
+latency: --size 1024  --publishers 1  --consumers 1  --persistent  --warm-up-s 2  --measure-s 8  --queue-type TYPE
+         --prefetch N (0 = auto-ack)
+flat:    --size 1024  --count 10000000  --step 1000000  --window 1000  --queue-type TYPE  --prefetch 2000 (0 = auto-ack)
+all:     --host 127.0.0.1  --queue bench
+";
+
+fn main() -> ExitCode {
+    let mut words = std::env::args().skip(1);
+    let Some(command) = words.next() else { return usage("a command is missing") };
+    let arguments = match Arguments::parse(words) {
+        Ok(arguments) => arguments,
+        Err(text) => return usage(&text),
+    };
+    let outcome = match command.as_str() {
+        "blast" => blast::Blast::parse(&arguments).map(|blast| blast.run()),
+        "latency" => latency::Latency::parse(&arguments).map(|latency| latency.run()),
+        "flat" => flat::Flat::parse(&arguments).map(|flat| flat.run()),
+        "declare" => arguments.broker().map(|broker| declare(&broker)),
+        _ => Err(format!("unknown command '{command}'")),
+    };
+    match outcome {
+        Err(text) => usage(&text),
+        Ok(Err(error)) => {
+            complain(&format!("bench {command}: {error}"));
+            ExitCode::FAILURE
+        }
+        Ok(Ok(report)) => match writeln!(io::stdout(), "{report}") {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
+        },
+    }
+}
+
+fn declare(broker: &Broker) -> io::Result<Object> {
+    Connection::open(broker)?.declare_afresh(broker)?;
+    Ok(Object::new())
+}
+
+fn usage(text: &str) -> ExitCode {
+    complain(&format!("bench: {text}\n{USAGE}"));
+    ExitCode::from(2)
+}
+
+fn complain(text: &str) {
+    // Nobody is left to tell when standard error is gone.
+    let _ = writeln!(io::stderr(), "{text}");
+}

@@ -1,0 +1,68 @@
+//! What the kernel says about the broker's processes: CPU time and memory.
+
+use std::fs;
+use std::io;
+
+/// Ticks a second in /proc; the kernel's interface fixes it at 100 whatever its own clock.
+const TICKS_PER_S: f64 = 100.0;
+
+/// CPU seconds, user and system, of these processes with all their threads, those that have ended included.
+pub(crate) fn cpu_s(pids: &[u32]) -> io::Result<f64> {
+    let mut ticks = 0;
+    for pid in pids {
+        let path = format!("/proc/{pid}/stat");
+        let stat = fs::read_to_string(&path).map_err(|error| io::Error::other(format!("{path}: {error}")))?;
+        ticks += cpu_ticks(&stat).ok_or_else(|| io::Error::other(format!("{path} is not understood")))?;
+    }
+    Ok(ticks as f64 / TICKS_PER_S)
+}
+
+/// Anonymous memory that is resident: what the processes hold for themselves, page cache apart.
+pub(crate) fn rss_anon_bytes(pids: &[u32]) -> io::Result<u64> {
+    let mut kib = 0;
+    for pid in pids {
+        let path = format!("/proc/{pid}/status");
+        let status = fs::read_to_string(&path).map_err(|error| io::Error::other(format!("{path}: {error}")))?;
+        kib += rss_anon_kib(&status).ok_or_else(|| io::Error::other(format!("{path} is not understood")))?;
+    }
+    Ok(kib * 1024)
+}
+
+fn cpu_ticks(stat: &str) -> Option<u64> {
+    // The name in parentheses may hold anything; after it `utime` and `stime` are the 12th and 13th words.
+    let (_, words) = stat.rsplit_once(')')?;
+    let mut words = words.split_whitespace().skip(11);
+    let user: u64 = words.next()?.parse().ok()?;
+    let system: u64 = words.next()?.parse().ok()?;
+    Some(user + system)
+}
+
+fn rss_anon_kib(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_time_is_found_behind_any_name() {
+        let stat = "42 (a) b (c) S 1 42 42 0 -1 4194560 1 2 3 4 700 30 0 0 20 0 9 0 1 2 3";
+        assert_eq!(cpu_ticks(stat), Some(730));
+        assert_eq!(cpu_ticks("42 (torn"), None);
+    }
+
+    #[test]
+    fn anonymous_memory_is_found() {
+        assert_eq!(rss_anon_kib("Name:\tx\nRssAnon:\t    1234 kB\nRssFile:\t 5 kB\n"), Some(1234));
+        assert_eq!(rss_anon_kib("Name:\tx\n"), None);
+    }
+
+    #[test]
+    fn this_process_has_both() {
+        let pid = std::process::id();
+        assert!(cpu_s(&[pid]).is_ok());
+        assert!(rss_anon_bytes(&[pid]).unwrap() > 0);
+    }
+}

@@ -46,6 +46,8 @@ struct Connection {
     /// Received and not yet taken: a frame in part, or whole ones that the session does not want now.
     rest: Vec<u8>,
     written: usize,
+    /// The timer is that of an open connection.
+    is_beating: bool,
     /// The peer has said all it will.
     is_at_end: bool,
     timer: Pin<Box<Sleep>>,
@@ -66,6 +68,7 @@ impl Connection {
             session,
             rest: Vec::new(),
             written: 0,
+            is_beating: false,
             is_at_end: false,
             timer: Box::pin(sleep_until(handshake_until.into())),
             opened_at: now,
@@ -178,7 +181,11 @@ impl Connection {
 
     /// Handshake and closing deadlines, heartbeats both ways. True when the timer was set anew.
     fn watch_clock(&mut self, cx: &mut Context<'_>) -> Result<bool, Over> {
-        if self.timer.as_mut().poll(cx).is_pending() {
+        let has_opened = !self.is_beating && matches!(self.session.phase, Phase::Running);
+        self.is_beating |= has_opened;
+        let must_hurry = matches!(&self.session.phase, Phase::Closing { until } | Phase::Refused { until }
+            if self.timer.deadline() > (*until).into());
+        if !has_opened && !must_hurry && self.timer.as_mut().poll(cx).is_pending() {
             return Ok(false);
         }
         let now = Instant::now();

@@ -14,7 +14,6 @@ use crate::gate::{ConsumerGate, window_cost};
 use crate::links::Link;
 use crate::message::Parts;
 use crate::outbox::Outgoing;
-use crate::permissions::Resource;
 use crate::queue_handle::QueueHandle;
 use crate::refusal::{self, Outcome};
 use crate::reply_to;
@@ -41,8 +40,7 @@ impl Session {
         {
             return refusal::not_allowed(format!("reached maximum ({count_max}) of consumers per channel"));
         }
-        let queue = self.queue_named(channel, consume.queue)?;
-        self.check_access(Access::Read, Resource::Queue, queue.name())?;
+        let queue = self.queue_for(Access::Read, channel, consume.queue)?;
         let arguments = match model::arguments::ConsumerArguments::parse(
             consume.arguments,
             queue.definition.arguments.queue_type(),
@@ -209,8 +207,7 @@ impl Session {
 
     /// basic.get.
     pub(crate) fn get(&mut self, channel: &mut Channel, get: &basic::Get<'_>) -> Outcome<()> {
-        let queue = self.queue_named(channel, get.queue)?;
-        self.check_access(Access::Read, Resource::Queue, queue.name())?;
+        let queue = self.queue_for(Access::Read, channel, get.queue)?;
         self.get_from(channel, queue, get.no_ack)
     }
 
@@ -310,6 +307,8 @@ impl Session {
         }
         if !qos.global {
             channel.prefetch = qos.prefetch_count;
+            // As in RabbitMQ, a limit for each consumer takes the place of one for the channel.
+            channel.limit.set(0);
         } else if !self.broker.options.permits_global_qos {
             return refusal::not_implemented(
                 "basic.qos with global=true is denied by deprecated_features.permit.global_qos = false",

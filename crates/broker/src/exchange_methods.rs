@@ -2,6 +2,7 @@
 
 use amqp::frame::put_method;
 use amqp::method::exchange;
+use amqp::table::Value;
 use model::arguments::{ExchangeArguments, ExchangeType};
 use model::definition;
 use model::name::ExchangeName;
@@ -12,6 +13,8 @@ use crate::channel::Channel;
 use crate::permissions::Resource;
 use crate::refusal::{self, Outcome};
 use crate::session::Session;
+
+const TOPIC_HASH_COUNT_MAX: usize = 2;
 
 /// 403 for whatever is asked of the default exchange by its name.
 fn default_exchange<T>() -> Outcome<T> {
@@ -26,6 +29,9 @@ pub(crate) fn exchange_name(bytes: &[u8]) -> Outcome<ExchangeName> {
 impl Session {
     pub(crate) fn exchange_declare(&mut self, channel: &mut Channel, declare: &exchange::Declare<'_>) -> Outcome<()> {
         let name = exchange_name(declare.exchange)?;
+        if name.is_default() {
+            return default_exchange();
+        }
         if declare.passive {
             self.check_any_access(Resource::Exchange, name.as_str())?;
             if self.vhost().exchange(name.as_str()).is_none() {
@@ -41,9 +47,6 @@ impl Session {
     }
 
     fn declare_exchange(&mut self, name: ExchangeName, declare: &exchange::Declare<'_>) -> Outcome<()> {
-        if name.is_default() {
-            return default_exchange();
-        }
         let exchange_type = match ExchangeType::parse(declare.kind) {
             Ok(exchange_type) => exchange_type,
             Err(error) => return refusal::precondition_failed(error.to_string()),
@@ -132,6 +135,7 @@ impl Session {
 
     pub(crate) fn exchange_bind(&mut self, channel: &mut Channel, bind: &exchange::Bind<'_>) -> Outcome<()> {
         let (source, destination) = self.check_exchange_binding(bind.source, bind.destination)?;
+        self.check_binding_key(&source, bind.routing_key)?;
         let spec = BindingSpec {
             source: source.as_bytes(),
             destination: Destination::Exchange(destination.as_bytes()),
@@ -141,7 +145,7 @@ impl Session {
         let vhost = self.vhost().clone();
         vhost
             .bind(&self.broker, &spec, definition::Destination::Exchange(destination.clone()))
-            .or_else(|error| self.bind_refused(error, &source, Some(&destination)))?;
+            .or_else(|error| self.bind_refused(error, &spec, Some(&destination)))?;
         if !bind.no_wait {
             put_method(&mut self.out, channel.number, &exchange::BindOk);
         }
@@ -158,7 +162,7 @@ impl Session {
         };
         match self.vhost().unbind(&self.broker, &spec) {
             Ok(_) | Err(BindError::SourceMissing | BindError::DestinationMissing) => {}
-            Err(error) => self.bind_refused(error, &source, Some(&destination))?,
+            Err(error) => self.bind_refused(error, &spec, Some(&destination))?,
         }
         if !unbind.no_wait {
             put_method(&mut self.out, channel.number, &exchange::UnbindOk);
@@ -180,20 +184,44 @@ impl Session {
     pub(crate) fn bind_refused(
         &self,
         error: BindError,
-        source: &ExchangeName,
+        spec: &BindingSpec<'_>,
         destination: Option<&ExchangeName>,
     ) -> Outcome<()> {
         match error {
             BindError::DefaultExchange => default_exchange(),
-            BindError::SourceMissing => self.vhost().no_exchange(source.as_bytes()),
+            BindError::SourceMissing => self.vhost().no_exchange(spec.source),
             BindError::DestinationMissing => match destination {
                 Some(destination) => self.vhost().no_exchange(destination.as_bytes()),
                 None => refusal::not_found("no such queue"),
             },
-            BindError::InvalidMatch => refusal::precondition_failed(
-                "invalid x-match field value in binding arguments; expected all, any, all-with-x, or any-with-x",
-            ),
+            BindError::InvalidMatch => refusal::precondition_failed(match spec.arguments.get("x-match") {
+                Some(Value::LongStr(value)) => format!(
+                    "Invalid x-match field value <<\"{}\">>; expected all, any, all-with-x, or any-with-x",
+                    String::from_utf8_lossy(value)
+                ),
+                Some(other) => {
+                    let shown = other.as_i64().map_or_else(|| format!("{other:?}"), |number| number.to_string());
+                    format!("Invalid x-match field type {} (value {shown}); expected longstr", other.type_name())
+                }
+                None => "Invalid x-match".to_owned(),
+            }),
         }
+    }
+
+    /// Keys of topic bindings may have so many `#` and no more (RabbitMQ since 4.3).
+    pub(crate) fn check_binding_key(&self, source: &ExchangeName, key: &[u8]) -> Outcome<()> {
+        let count = key.split(|&byte| byte == b'.').filter(|word| *word == b"#").count();
+        if count <= TOPIC_HASH_COUNT_MAX {
+            return Ok(());
+        }
+        let exchange = self.vhost().exchange(source.as_str());
+        if exchange.is_none_or(|exchange| exchange.exchange_type != ExchangeType::Topic) {
+            return Ok(());
+        }
+        let key = String::from_utf8_lossy(key);
+        refusal::precondition_failed(format!(
+            "Topic binding key '{key}' uses {count} '#' wildcards, at most {TOPIC_HASH_COUNT_MAX} are allowed"
+        ))
     }
 
     /// Whether the user may publish to an exchange; asked once a route, not once a message.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use amqp::content::ContentHeader;
+use amqp::content::{ContentError, ContentHeader};
 use amqp::method::basic;
 use amqp::table::{Table, Value};
 use model::user::Tags;
@@ -66,6 +66,11 @@ impl Assembly {
     pub(crate) fn header(&mut self, payload: &[u8], message_len_max: u64) -> Outcome<()> {
         let header = match ContentHeader::decode(payload) {
             Ok(header) => header,
+            Err(ContentError::UnknownClass(class)) => {
+                return refusal::unexpected_frame(format!(
+                    "expected content header for class 60, got one for class {class} instead"
+                ));
+            }
             Err(error) => return refusal::syntax_error(error.to_string()),
         };
         check_body_len(header.body_len, message_len_max)?;
@@ -77,7 +82,7 @@ impl Assembly {
     /// Takes a part of the body.
     pub(crate) fn body(&mut self, part: &[u8]) -> Outcome<()> {
         if self.body.len() + part.len() > self.body_len {
-            return refusal::unexpected_frame("content body frames are longer than the content header said");
+            return refusal::frame_error("content body frame exceeds remaining content size");
         }
         // Room grows with what arrives, not with what was announced.
         self.body.extend_from_slice(part);
@@ -150,10 +155,7 @@ impl Session {
             ));
         }
         if let Some(expiration) = properties.expiration {
-            if !is_expiration(expiration) {
-                let text = String::from_utf8_lossy(expiration);
-                return refusal::precondition_failed(format!("invalid expiration '{text}'"));
-            }
+            check_expiration(&String::from_utf8_lossy(expiration))?;
             return refusal::not_implemented("the property 'expiration' (message TTL) is not implemented");
         }
         let wants_fast_reply = properties.reply_to == Some(reply_to::QUEUE.as_bytes());
@@ -332,9 +334,27 @@ impl Session {
     }
 }
 
-fn is_expiration(text: &[u8]) -> bool {
-    std::str::from_utf8(text).is_ok_and(|text| text.bytes().all(|b| b.is_ascii_digit()) && text.parse::<u32>().is_ok())
+/// Expirations are whole milliseconds in decimal; the reasons are RabbitMQ's.
+fn check_expiration(text: &str) -> Outcome<()> {
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let digit_count = unsigned.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, rest) = text.split_at(text.len() - unsigned.len() + digit_count);
+    let reason = if digit_count == 0 {
+        "no_integer".to_owned()
+    } else if !rest.is_empty() {
+        format!("{{leftover_string,\"{rest}\"}}")
+    } else {
+        match number.parse::<i128>() {
+            Ok(number) if number < 0 => format!("{{value_negative,{number}}}"),
+            Ok(number) if number <= EXPIRATION_MS_MAX => return Ok(()),
+            _ => format!("{{value_too_large,{number}}}"),
+        }
+    };
+    refusal::precondition_failed(format!("invalid expiration '{text}': {reason}"))
 }
+
+/// RabbitMQ's longest timer.
+const EXPIRATION_MS_MAX: i128 = u32::MAX as i128;
 
 /// Adds the routing keys of a CC or BCC header (RabbitMQ's sender-selected distribution).
 fn collect_keys<'a>(headers: &Table<'a>, name: &str, keys: &mut Vec<&'a [u8]>) -> Outcome<()> {
@@ -354,5 +374,5 @@ fn collect_keys<'a>(headers: &Table<'a>, name: &str, keys: &mut Vec<&'a [u8]>) -
 }
 
 fn unacceptable_type<T>(header: &str, kind: &str) -> Outcome<T> {
-    refusal::precondition_failed(format!("unacceptable_type_in_header: header '{header}' has a value of type '{kind}'"))
+    refusal::precondition_failed(format!("invalid message: {{unacceptable_type_in_header,\"{header}\",{kind}}}"))
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use amqp::frame::put_method;
 use amqp::method::queue;
-use model::arguments::QueueArguments;
+use model::arguments::{QueueArguments, QueueType};
 use model::definition;
 use model::name::QueueName;
 use model::user::Access;
@@ -21,9 +21,11 @@ use crate::session::Session;
 use crate::vhost::{DeleteConditions, Deletion};
 
 impl Session {
-    /// The queue of this name, or the channel's last one for an empty name; not if it is another connection's.
-    pub(crate) fn queue_named(&self, channel: &Channel, name: &[u8]) -> Outcome<Arc<QueueHandle>> {
+    /// The queue of this name, or the channel's last one for an empty name, if the user may use it so and it is not
+    /// another connection's.
+    pub(crate) fn queue_for(&self, access: Access, channel: &Channel, name: &[u8]) -> Outcome<Arc<QueueHandle>> {
         let name = self.expand_name(channel, name)?;
+        self.check_access(access, Resource::Queue, name.as_str())?;
         let Some(queue) = self.vhost().queue(name.as_bytes()) else { return self.vhost().no_queue(name.as_str()) };
         self.check_owner(&queue)?;
         Ok(queue)
@@ -45,16 +47,12 @@ impl Session {
         if queue.owner.is_none_or(|owner| owner == self.id) {
             return Ok(());
         }
-        refusal::resource_locked(format!(
-            "cannot obtain exclusive access to locked {}. It could be originally declared on another connection or the \
-             exclusive property value does not match that of the original declaration.",
-            queue.definition.resource()
-        ))
+        locked(queue)
     }
 
     pub(crate) fn queue_declare(&mut self, channel: &mut Channel, declare: &queue::Declare<'_>) -> Outcome<()> {
-        if declare.passive && self.is_reply_address(declare.queue) {
-            return self.declared(channel, declare, &String::from_utf8_lossy(declare.queue), 0, 0);
+        if declare.queue == reply_to::QUEUE.as_bytes() || reply_to::is_address(declare.queue) {
+            return self.declare_reply_address(channel, declare);
         }
         let queue = if declare.passive {
             let queue = self.queue_passive(channel, declare.queue)?;
@@ -70,9 +68,14 @@ impl Session {
         self.declared(channel, declare, queue.name(), ready_count, consumer_count)
     }
 
-    fn is_reply_address(&self, name: &[u8]) -> bool {
-        name == reply_to::QUEUE.as_bytes()
-            || (reply_to::is_address(name) && self.broker.replies.is_there(self.vhost().name().as_str(), name))
+    /// Declaring a reply consumer's address tells whether it is still there.
+    fn declare_reply_address(&mut self, channel: &Channel, declare: &queue::Declare<'_>) -> Outcome<()> {
+        let vhost = self.vhost().name().as_str();
+        let name = String::from_utf8_lossy(declare.queue);
+        if reply_to::is_address(declare.queue) && !self.broker.replies.is_there(vhost, declare.queue) {
+            return self.vhost().no_queue(&name);
+        }
+        self.declared(channel, declare, &name, 0, 0)
     }
 
     fn queue_passive(&self, channel: &Channel, name: &[u8]) -> Outcome<Arc<QueueHandle>> {
@@ -105,19 +108,22 @@ impl Session {
         let is_named = !given.as_str().is_empty();
         let name = if is_named { given } else { QueueName::generate(self.broker.random()) };
         let vhost = self.vhost().clone();
-        if is_named && let Some(existing) = vhost.queue(name.as_bytes()) {
-            self.check_access(Access::Configure, Resource::Queue, name.as_str())?;
-            return self.redeclare(existing, declare);
-        }
         if is_named && let Err(error) = name.refuse_reserved() {
             return refusal::access_refused(error.to_string());
         }
         self.check_access(Access::Configure, Resource::Queue, name.as_str())?;
+        if is_named && let Some(existing) = vhost.queue(name.as_bytes()) {
+            return self.redeclare(existing, declare);
+        }
         let resource = model::resource::Resource::queue(vhost.name(), &name);
         let arguments = match QueueArguments::parse(declare.arguments, resource) {
             Ok(arguments) => arguments,
             Err(error) => return refusal::precondition_failed(error.to_string()),
         };
+        if arguments.queue_type() != QueueType::Classic {
+            let queue_type = arguments.queue_type().name();
+            return refusal::not_implemented(format!("the queue type '{queue_type}' is not implemented"));
+        }
         if let Some(argument) = arguments.unbuilt() {
             return refusal::not_implemented(format!("the queue argument '{argument}' is not implemented"));
         }
@@ -132,7 +138,7 @@ impl Session {
             vhost: vhost.name().clone(),
             name: name.clone(),
             id,
-            is_durable: declare.durable,
+            is_durable: is_durable(declare),
             is_auto_delete: declare.auto_delete,
             is_exclusive: declare.exclusive,
             arguments,
@@ -151,27 +157,22 @@ impl Session {
     fn redeclare(&self, existing: Arc<QueueHandle>, declare: &queue::Declare<'_>) -> Outcome<Arc<QueueHandle>> {
         self.check_owner(&existing)?;
         if existing.owner.is_some() != declare.exclusive {
-            return refusal::resource_locked(format!(
-                "cannot obtain exclusive access to locked {}. It could be originally declared on another connection or \
-                 the exclusive property value does not match that of the original declaration.",
-                existing.definition.resource()
-            ));
+            return locked(&existing);
         }
-        let checked = existing.definition.check_redeclare(declare.durable, declare.auto_delete, declare.arguments);
+        let checked = existing.definition.check_redeclare(is_durable(declare), declare.auto_delete, declare.arguments);
         checked.map_or_else(|error| refusal::precondition_failed(error.to_string()), |()| Ok(existing))
     }
 
     pub(crate) fn queue_bind(&mut self, channel: &mut Channel, bind: &queue::Bind<'_>) -> Outcome<()> {
-        // With neither queue nor key named, the key is the last queue's name, too (AMQP 0-9-1, queue.bind).
-        let routing_key: Box<[u8]> = match (&channel.last_queue, bind.queue, bind.routing_key) {
-            (Some(last), [], []) => last.as_bytes().into(),
-            _ => bind.routing_key.into(),
-        };
-        let (queue, source) = self.check_queue_binding(channel, bind.queue, bind.exchange)?;
+        let (name, source) = self.check_queue_binding(channel, bind.queue, bind.exchange)?;
+        let routing_key = binding_key(channel, bind.queue, bind.routing_key);
+        self.check_binding_key(&source, routing_key)?;
+        let Some(queue) = self.vhost().queue(name.as_bytes()) else { return self.vhost().no_queue(name.as_str()) };
+        self.check_owner(&queue)?;
         let spec = BindingSpec {
             source: source.as_bytes(),
             destination: Destination::Queue(queue.id()),
-            routing_key: &routing_key,
+            routing_key,
             arguments: bind.arguments,
         };
         let vhost = self.vhost().clone();
@@ -179,7 +180,7 @@ impl Session {
         match vhost.bind(&self.broker, &spec, destination) {
             Ok(()) => {}
             Err(BindError::DestinationMissing) => return vhost.no_queue(queue.name()),
-            Err(error) => self.bind_refused(error, &source, None)?,
+            Err(error) => self.bind_refused(error, &spec, None)?,
         }
         if !bind.no_wait {
             put_method(&mut self.out, channel.number, &queue::BindOk);
@@ -188,16 +189,20 @@ impl Session {
     }
 
     pub(crate) fn queue_unbind(&mut self, channel: &mut Channel, unbind: &queue::Unbind<'_>) -> Outcome<()> {
-        let (queue, source) = self.check_queue_binding(channel, unbind.queue, unbind.exchange)?;
-        let spec = BindingSpec {
-            source: source.as_bytes(),
-            destination: Destination::Queue(queue.id()),
-            routing_key: unbind.routing_key,
-            arguments: unbind.arguments,
-        };
-        match self.vhost().unbind(&self.broker, &spec) {
-            Ok(_) | Err(BindError::SourceMissing | BindError::DestinationMissing) => {}
-            Err(error) => self.bind_refused(error, &source, None)?,
+        let (name, source) = self.check_queue_binding(channel, unbind.queue, unbind.exchange)?;
+        // Unbinding what is not there is as good as unbinding it.
+        if let Some(queue) = self.vhost().queue(name.as_bytes()) {
+            self.check_owner(&queue)?;
+            let spec = BindingSpec {
+                source: source.as_bytes(),
+                destination: Destination::Queue(queue.id()),
+                routing_key: binding_key(channel, unbind.queue, unbind.routing_key),
+                arguments: unbind.arguments,
+            };
+            match self.vhost().unbind(&self.broker, &spec) {
+                Ok(_) | Err(BindError::SourceMissing | BindError::DestinationMissing) => {}
+                Err(error) => self.bind_refused(error, &spec, None)?,
+            }
         }
         put_method(&mut self.out, channel.number, &queue::UnbindOk);
         Ok(())
@@ -208,7 +213,7 @@ impl Session {
         channel: &Channel,
         queue: &[u8],
         exchange: &[u8],
-    ) -> Outcome<(Arc<QueueHandle>, model::name::ExchangeName)> {
+    ) -> Outcome<(QueueName, model::name::ExchangeName)> {
         let source = exchange_name(exchange)?;
         let name = self.expand_name(channel, queue)?;
         if source.is_default() {
@@ -216,13 +221,11 @@ impl Session {
         }
         self.check_access(Access::Write, Resource::Queue, name.as_str())?;
         self.check_access(Access::Read, Resource::Exchange, source.as_str())?;
-        let queue = self.queue_named(channel, queue)?;
-        Ok((queue, source))
+        Ok((name, source))
     }
 
     pub(crate) fn queue_purge(&mut self, channel: &mut Channel, purge: &queue::Purge<'_>) -> Outcome<()> {
-        let queue = self.queue_named(channel, purge.queue)?;
-        self.check_access(Access::Read, Resource::Queue, queue.name())?;
+        let queue = self.queue_for(Access::Read, channel, purge.queue)?;
         let broker = &self.broker;
         let Some((count, position)) = batch::with_queue(broker, &queue, |cell, work| work.purge(cell, broker)) else {
             return self.vhost().no_queue(queue.name());
@@ -270,6 +273,28 @@ impl Session {
     /// The connection ends: its exclusive queue goes, before anybody can see that the connection has gone.
     pub(crate) fn delete_owned(&self, queue: &QueueHandle) {
         self.vhost().delete_queue(&self.broker, queue, DeleteConditions::default());
+    }
+}
+
+/// An exclusive queue does not outlive its connection, whatever was asked for.
+fn is_durable(declare: &queue::Declare<'_>) -> bool {
+    declare.durable && !declare.exclusive
+}
+
+/// 405 for an exclusive queue.
+fn locked<T>(queue: &QueueHandle) -> Outcome<T> {
+    refusal::resource_locked(format!(
+        "cannot obtain exclusive access to locked {}. It could be originally declared on another connection or the \
+         exclusive property value does not match that of the original declaration.",
+        queue.definition.resource()
+    ))
+}
+
+/// The key of a binding. With neither queue nor key named it is the last queue's name (AMQP 0-9-1, queue.bind).
+fn binding_key<'a>(channel: &'a Channel, queue: &[u8], routing_key: &'a [u8]) -> &'a [u8] {
+    match (&channel.last_queue, queue, routing_key) {
+        (Some(last), [], []) => last.as_bytes(),
+        _ => routing_key,
     }
 }
 

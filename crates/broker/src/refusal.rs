@@ -36,6 +36,8 @@ refusals! {
     resource_locked => ResourceLocked;
     /// 406: the state of things does not allow it.
     precondition_failed => PreconditionFailed;
+    /// 501: bytes that are no frame, or a method's arguments that are none.
+    frame_error => FrameError;
     /// 502: a frame that is no method.
     syntax_error => SyntaxError;
     /// 503: a method that does not belong here.

@@ -11,7 +11,8 @@ use std::task::Waker;
 use std::time::Instant;
 
 use amqp::frame::{Frame, FrameKind, PROTOCOL_HEADER, decode_frame, put_method};
-use amqp::method::{Method, basic, channel, connection};
+use amqp::limits::FRAME_LEN_FUDGE;
+use amqp::method::{DecodeError, Method, basic, channel, connection};
 use model::ids::JournalPosition;
 use routing::{CacheLimits, RouteCache};
 
@@ -186,7 +187,7 @@ impl Session {
             at = consumed;
         }
         while self.wants_input() {
-            match decode_frame(&bytes[at..], self.frame_len_max) {
+            match decode_frame(&bytes[at..], self.frame_len_max + FRAME_LEN_FUDGE) {
                 Ok(Some((frame, len))) => {
                     at += len;
                     at += self.frame(&frame, &bytes[at..]);
@@ -245,7 +246,7 @@ impl Session {
                 let site = Site { channel: frame.channel, class_id: 60, method_id: 40 };
                 (self.content_frame(frame), site)
             }
-            FrameKind::Heartbeat => (Ok(()), Site::default()),
+            FrameKind::Heartbeat => (check_heartbeat(frame), Site::default()),
         };
         if let Err(refusal) = result {
             self.fail(&refusal, site);
@@ -260,7 +261,8 @@ impl Session {
             return None;
         }
         let Ok(Method::BasicPublish(publish)) = Method::decode(frame.payload) else { return None };
-        let (header, header_len) = decode_frame(rest, self.frame_len_max).ok()??;
+        let frame_len_max = self.frame_len_max + FRAME_LEN_FUDGE;
+        let (header, header_len) = decode_frame(rest, frame_len_max).ok()??;
         if header.kind != FrameKind::Header || header.channel != frame.channel {
             return None;
         }
@@ -268,7 +270,7 @@ impl Session {
         let (body, len) = if body_len == 0 {
             (&[][..], header_len)
         } else {
-            let (body, len) = decode_frame(&rest[header_len..], self.frame_len_max).ok()??;
+            let (body, len) = decode_frame(&rest[header_len..], frame_len_max).ok()??;
             if body.kind != FrameKind::Body || body.channel != frame.channel || body.payload.len() as u64 != body_len {
                 return None;
             }
@@ -301,8 +303,8 @@ impl Session {
             Err(error) => {
                 let site = Site { channel: 0, class_id: error.class_id(), method_id: error.method_id() };
                 let result = match error {
-                    amqp::method::DecodeError::Unknown { .. } => refusal::command_invalid(error.to_string()),
-                    amqp::method::DecodeError::Malformed { .. } => refusal::syntax_error(error.to_string()),
+                    DecodeError::Unknown { .. } => refusal::command_invalid(error.to_string()),
+                    DecodeError::Malformed { .. } => refusal::frame_error(error.to_string()),
                 };
                 return (result, site);
             }
@@ -312,11 +314,9 @@ impl Session {
             (Phase::Running, 0) => self.connection_method(method),
             (Phase::Running, number) => self.channel_method(number, method),
             (Phase::Handshake(_), 0) => self.handshake_method(method),
-            (Phase::Handshake(_), _) => refusal::channel_error(format!(
-                "{} on channel {} before the connection is open",
-                method.name(),
-                frame.channel
-            )),
+            (Phase::Handshake(_), _) => {
+                refusal::unexpected_frame(format!("{} on a channel before the connection is open", method.name()))
+            }
             (Phase::Closing { .. }, 0) => {
                 match method {
                     Method::ConnectionCloseOk(_) => self.phase = Phase::Closed,
@@ -345,7 +345,7 @@ impl Session {
             Method::ConnectionUpdateSecret(update) => self.update_secret(&update),
             // A client that answers a blocked notice with one of its own means nothing by it.
             Method::ConnectionBlocked(_) | Method::ConnectionUnblocked(_) => Ok(()),
-            other => refusal::command_invalid(format!("unexpected method {} on channel 0", other.name())),
+            _ => refusal::channel_error("unexpected method in connection state running"),
         }
     }
 
@@ -375,11 +375,13 @@ impl Session {
             return Ok(());
         }
         if channel.assembly.is_some() {
+            let has_header = channel.assembly.as_ref().is_some_and(|assembly| assembly.has_header());
             self.channels.put(channel);
-            return refusal::unexpected_frame(format!(
-                "expected content header or body, got method {} instead",
-                method.name()
-            ));
+            return if has_header {
+                refusal::unexpected_frame("expected content body, got non content body frame instead")
+            } else {
+                refusal::unexpected_frame(NO_CONTENT_HEADER)
+            };
         }
         if let Method::ChannelClose(_) = method {
             self.release_channel(channel);
@@ -429,7 +431,7 @@ impl Session {
             }
             Method::ChannelFlow(_) => refusal::not_implemented("active=false"),
             Method::ChannelFlowOk(_) => Ok(()),
-            other => refusal::command_invalid(format!("unexpected method {} on a channel", other.name())),
+            _ => refusal::command_invalid("unimplemented method"),
         }
     }
 
@@ -464,6 +466,9 @@ impl Session {
                 _ => Ok(()),
             };
         }
+        if frame.channel == 0 {
+            return refusal::unexpected_frame("content frame on channel 0");
+        }
         let Some(mut channel) = self.channels.take(frame.channel) else {
             return refusal::channel_error("expected 'channel.open'");
         };
@@ -478,13 +483,15 @@ impl Session {
             return Ok(());
         }
         let Some(mut assembly) = channel.assembly.take() else {
-            return refusal::unexpected_frame("expected method frame, got content frame instead");
+            return refusal::unexpected_frame("expected method frame, got non method frame instead");
         };
         match (frame.kind, assembly.has_header()) {
             (FrameKind::Header, false) => assembly.header(frame.payload, self.broker.options.message_len_max)?,
             (FrameKind::Body, true) => assembly.body(frame.payload)?,
-            (_, false) => return refusal::unexpected_frame("expected content header, got content body instead"),
-            (_, true) => return refusal::unexpected_frame("expected content body, got content header instead"),
+            (_, false) => return refusal::unexpected_frame(NO_CONTENT_HEADER),
+            (_, true) => {
+                return refusal::unexpected_frame("expected content body, got non content body frame instead");
+            }
         }
         if !assembly.is_complete() {
             channel.assembly = Some(assembly);
@@ -510,6 +517,7 @@ impl Session {
             }
         });
         self.batch = batch;
+        self.resume_parked();
         if broker.store.is_congested() {
             self.is_congested = true;
             self.broker.counters.flow_entered.add(1);
@@ -696,6 +704,19 @@ impl Session {
         }
         self.confirming.clear();
     }
+}
+
+const NO_CONTENT_HEADER: &str = "expected content header for class 60, got non content header frame instead";
+
+/// A heartbeat is empty and belongs to no channel.
+fn check_heartbeat(frame: &Frame<'_>) -> Outcome<()> {
+    if frame.channel != 0 {
+        return refusal::unexpected_frame(format!("heartbeat on channel {}", frame.channel));
+    }
+    if !frame.payload.is_empty() {
+        return refusal::frame_error("heartbeat with a payload");
+    }
+    Ok(())
 }
 
 fn note(list: &mut Vec<u16>, channel: u16) {

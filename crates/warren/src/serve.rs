@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use broker::Broker;
-use model::config::{Config, DiskFreeLimit, MemoryWatermark};
+use model::config::{Config, ConfirmAfter, DiskFreeLimit, MemoryWatermark};
 use net::{Listener, SocketOptions};
 use store::Store;
 use store::file::RealDisk;
@@ -132,6 +132,12 @@ async fn wait_for_signal() -> Result<&'static str> {
 fn store_options(config: &Config) -> store::Options {
     let mut options = store::Options::new(config.store.data_dir.clone().into());
     options.chunk_len_max = config.store.chunk_bound;
+    options.journal.unretired_len_max = config.store.journal_bound;
+    options.journal.file_len = config.store.journal_file_len;
+    options.journal.confirm_after = match config.store.confirm_after {
+        ConfirmAfter::Fsync => store::journal::ConfirmAfter::Sync,
+        ConfirmAfter::Write => store::journal::ConfirmAfter::Write,
+    };
     options
 }
 

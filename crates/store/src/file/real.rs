@@ -2,13 +2,15 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, IoSlice};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate, fdatasync, flock, statvfs};
 
 use super::{Disk, File, Lock, write_all_at};
 
+/// Messages are nobody else's business.
+const FILE_MODE: u32 = 0o600;
 /// Zeros are written in pieces of this length.
 const ZERO_LEN: usize = 1 << 20;
 
@@ -23,7 +25,7 @@ impl Disk for RealDisk {
     }
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn File>> {
-        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
+        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(FILE_MODE).open(path)?;
         Ok(Box::new(RealFile(file)))
     }
 
@@ -69,7 +71,7 @@ impl Disk for RealDisk {
     }
 
     fn try_lock(&self, path: &Path) -> io::Result<Option<Box<dyn Lock>>> {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(FILE_MODE).open(path)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Some(Box::new(RealLock { _file: file }))),
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),

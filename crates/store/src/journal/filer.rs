@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use super::files::{ClosedFile, Job, PreparedFile};
 use super::shared::{Shared, congestion};
-use crate::file::{PAGE_LEN, write_all_at};
+use crate::file::{File, PAGE_LEN, write_all_at};
+
+/// A new file's zeros are synced after so many bytes.
+const FILL_STEP_LEN: u64 = 4 << 20;
 
 /// What [`Filer::file_once`] did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,14 +99,24 @@ impl Filer {
 fn create(shared: &Shared, len: u64) -> io::Result<PreparedFile> {
     let path = shared.files.lock().take_path();
     let file = shared.disk.create(&path)?;
-    let allocated = file.allocate(len).and_then(|()| file.fdatasync()).and_then(|()| shared.disk.sync_dir(&shared.dir));
-    if let Err(error) = allocated {
+    if let Err(error) = fill(file.as_ref(), len).and_then(|()| shared.disk.sync_dir(&shared.dir)) {
         drop(file);
         // Best effort: a file that is left over is short or has no header, and the next start removes or uses it.
         let _ = shared.disk.remove(&path);
         return Err(error);
     }
     Ok(PreparedFile { path, file, len })
+}
+
+/// Step by step, so that the writer's syncs never queue behind more than one step's zeros.
+fn fill(file: &dyn File, len: u64) -> io::Result<()> {
+    let mut filled = 0;
+    while filled < len {
+        filled = len.min(filled + FILL_STEP_LEN);
+        file.allocate(filled)?;
+        file.fdatasync()?;
+    }
+    Ok(())
 }
 
 /// A file in which commits of this length fit, at once.

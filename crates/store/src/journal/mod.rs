@@ -25,7 +25,7 @@
 //!          | metas_len u64 | contents_len u64 | 0 u32 | crc u32 |
 //! ```
 //!
-//! Metas are record batches back to back (drawn in [`record`]), contents the contents of all their publishes, written
+//! Metas are record batches back to back (drawn in `record`), contents the contents of all their publishes, written
 //! straight from chunks. `first` is the journal's position at the commit's start; a position counts the bytes of
 //! metas and contents, of all commits since the journal was created, not headers or zeros. `synced` is how far all was
 //! synced when the commit was written.
@@ -49,7 +49,7 @@
 //! # Who does what
 //!
 //! [`Journal`] takes record batches, under one short lock. [`Writer`] writes what has gathered while its last sync
-//! ran. [`Filer`] prepares files. [`Recovery`] reads. What to retire, and what records mean, is not known here.
+//! ran. [`Filer`] prepares files. [`Recovery`] reads, and [`repair`] puts marks where something is damaged. What to retire, and what records mean, is not known here.
 
 mod assembly;
 mod commit;
@@ -61,6 +61,7 @@ mod options;
 mod payload;
 mod record;
 mod recovery;
+mod repair;
 mod replay;
 mod shared;
 mod threads;
@@ -73,6 +74,7 @@ pub use handle::Journal;
 pub use options::{ConfirmAfter, Event, Failed, FilePlace, FileSpan, OnEvent, OpenError, Options};
 pub use record::{Record, RecordBatch, Targets};
 pub use recovery::Recovery;
+pub use repair::{Lost, repair};
 pub use replay::Each;
 pub use threads::{Threads, start};
 pub use writer::{Progress, Writer};

@@ -17,6 +17,7 @@
 //!  6 delete          | key …
 //!  7 returned        | queue u64 | seq u64 | delivery_count u32 | 0 u32
 //!  8 clean_shutdown  |
+//!  9 lost            | zeros …                                               `repair` put it where a damaged commit was
 //! ```
 //!
 //! All numbers are little-endian. `group` is the Raft group the record belongs to; 0: this node only. A batch advances
@@ -47,6 +48,7 @@ const PUT: u8 = 5;
 const DELETE: u8 = 6;
 const RETURNED: u8 = 7;
 const CLEAN_SHUTDOWN: u8 = 8;
+const LOST: u8 = 9;
 
 /// Records to be appended together: durable together, recovered together or not at all. Reuse one, it keeps its memory.
 #[derive(Debug)]
@@ -142,7 +144,10 @@ impl RecordBatch {
             return false;
         };
         let Ok(fields) = <&mut [u8; 24]>::try_from(fields) else { return false };
-        if header[0] != SETTLE || fields[..8] != queue.0.to_le_bytes() || fields[16..] != (first.0 - 1).to_le_bytes() {
+        if header[0] != SETTLE
+            || fields[..8] != queue.0.to_le_bytes()
+            || fields[16..] != first.0.wrapping_sub(1).to_le_bytes()
+        {
             return false;
         }
         fields[16..].copy_from_slice(&last.0.to_le_bytes());
@@ -251,6 +256,20 @@ impl RecordBatch {
     }
 }
 
+/// The metas of a record batch that says nothing but that so many bytes are lost, as long as these.
+pub(crate) fn lost_batch(len: usize) -> Vec<u8> {
+    assert!(len >= LOST_LEN_MIN, "no record batch is so short");
+    let mut metas = vec![0; len];
+    metas[..8].copy_from_slice(&((len - BATCH_HEADER_LEN) as u64).to_le_bytes());
+    metas[BATCH_HEADER_LEN] = LOST;
+    let record_len = u32::try_from(len - BATCH_HEADER_LEN).expect("records are shorter than 4 GiB");
+    metas[BATCH_HEADER_LEN + 4..][..4].copy_from_slice(&record_len.to_le_bytes());
+    metas
+}
+
+/// The shortest record batch that there can be.
+pub(crate) const LOST_LEN_MIN: usize = BATCH_HEADER_LEN + RECORD_HEADER_LEN;
+
 /// One entry of the journal, as replay gives it.
 #[derive(Debug, Clone)]
 pub enum Record<'a> {
@@ -305,6 +324,11 @@ pub enum Record<'a> {
     },
     /// A stop that lost nothing.
     CleanShutdown,
+    /// Here were records that a repair could not save; nobody knows which.
+    Lost {
+        /// Bytes of journal that are gone.
+        len: u64,
+    },
 }
 
 /// The queues a message entered.
@@ -394,6 +418,9 @@ fn decode_fields([kind, reserved @ ..]: [u8; 4], fields: &[u8]) -> Result<Option
         DELETE => Some(Decoded::Other(Record::Delete { key: fields })),
         RETURNED => decode_returned(fields),
         CLEAN_SHUTDOWN => Some(Decoded::Other(Record::CleanShutdown)),
+        LOST => {
+            Some(Decoded::Other(Record::Lost { len: (BATCH_HEADER_LEN + RECORD_HEADER_LEN + fields.len()) as u64 }))
+        }
         unknown => return Err(DecodeError::UnknownKind(unknown)),
     })
 }

@@ -120,6 +120,8 @@ impl Replay {
                 queue.returned.insert(seq, delivery_count);
             }
             Record::CleanShutdown => {}
+            // Some watermark may have been among what is lost.
+            Record::Lost { .. } => self.queues.values_mut().for_each(|queue| queue.watermark = None),
         }
     }
 

@@ -37,7 +37,8 @@ fn every_kind_of_record_comes_back() {
     let len = batch.len();
     let end = world.journal.append(&mut world.batch);
     assert_eq!(end, JournalPosition(len));
-    assert!(world.batch.is_empty() && world.batch.len() == 0);
+    assert!(world.batch.is_empty());
+    assert_eq!(world.batch.len(), 0);
     world.commit_all().unwrap();
     disk.restart();
     let (_, said) = World::open(&disk, &small_options(), JournalPosition::START).unwrap();

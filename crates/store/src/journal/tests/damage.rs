@@ -260,3 +260,53 @@ fn a_header_in_use_is_told_from_a_spare() {
     read_exact_at(disk.open(&layout.path).unwrap().as_ref(), &mut page, 0).unwrap();
     assert!(matches!(FileHeader::decode(&page), FileState::InUse(header) if header.first == JournalPosition::START));
 }
+
+/// Damages some commits of six; all others come back after a repair.
+#[track_caller]
+fn check_repaired(seed: u64, hits: &[usize]) {
+    let disk = SimDisk::new(seed);
+    let layout = journal_with(&disk, 6);
+    for &hit in hits {
+        let (offset, header) = layout.commits[hit];
+        let byte = Random(seed).below(64 + header.metas_len + header.contents_len);
+        disk.flip_bit(&layout.path, offset + byte, 3);
+    }
+    let mut contents = ChunkWriter::new(ChunkBudget::new(0));
+    let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+    let losses = repair(&shared, Path::new(DIR), JournalPosition::START, &mut contents).unwrap();
+    disk.restart();
+    let (world, said) = World::open(&disk, &small_options(), JournalPosition::START).unwrap();
+    assert_eq!(world.journal.appended(), layout.commits[5].1.end(), "positions stay");
+    let lost: u64 = losses.iter().map(|loss| loss.end.0 - loss.place.position.0).sum();
+    assert_eq!(
+        lost,
+        hits.iter().map(|&hit| layout.commits[hit].1.metas_len + layout.commits[hit].1.contents_len).sum()
+    );
+    for number in 0..6 {
+        let is_there = said.iter().any(|(_, text)| text.starts_with(&format!("publish {number}")));
+        assert_eq!(is_there, !hits.contains(&number), "{number} after {hits:?}: {said:?}");
+    }
+}
+
+#[test]
+fn a_repair_loses_only_what_is_damaged() {
+    for seed in 0..40 {
+        for hit in 0..5 {
+            check_repaired(seed, &[hit]);
+        }
+        check_repaired(seed, &[1, 3]);
+        check_repaired(seed, &[0, 1, 2, 3, 4]);
+        check_repaired(seed, &[2, 3]);
+    }
+}
+
+#[test]
+fn a_repair_of_a_whole_journal_changes_nothing() {
+    let disk = SimDisk::new(0);
+    journal_with(&disk, 3);
+    let before = disk.operation_count();
+    let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+    let mut contents = ChunkWriter::new(ChunkBudget::new(0));
+    assert_eq!(repair(&shared, Path::new(DIR), JournalPosition::START, &mut contents).unwrap(), []);
+    assert_eq!(disk.operation_count(), before);
+}

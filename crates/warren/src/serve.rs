@@ -46,7 +46,7 @@ async fn run(config: &Config, started_at: Instant) -> Result<()> {
     // Ports first: a second broker on them should fail before it touches any data.
     let listeners = listen(config)?;
     let data_dir = Path::new(&config.store.data_dir);
-    let (store, recovered) = Store::open(store_options(config), Arc::new(RealDisk))
+    let (store, recovered) = Store::open(store_options(config)?, Arc::new(RealDisk))
         .with_context(|| format!("cannot open the data directory {}", data_dir.display()))?;
     let broker = Broker::start(broker_options(config), store, recovered)?;
 
@@ -129,7 +129,9 @@ async fn wait_for_signal() -> Result<&'static str> {
     }
 }
 
-fn store_options(config: &Config) -> store::Options {
+fn store_options(config: &Config) -> Result<store::Options> {
+    let mut salt = [0; 8];
+    getrandom::fill(&mut salt).map_err(|error| anyhow::anyhow!("cannot draw random numbers: {error}"))?;
     let mut options = store::Options::new(config.store.data_dir.clone().into());
     options.chunk_len_max = config.store.chunk_bound;
     options.journal.unretired_len_max = config.store.journal_bound;
@@ -138,7 +140,8 @@ fn store_options(config: &Config) -> store::Options {
         ConfirmAfter::Fsync => store::journal::ConfirmAfter::Sync,
         ConfirmAfter::Write => store::journal::ConfirmAfter::Write,
     };
-    options
+    options.journal.salt = u64::from_ne_bytes(salt);
+    Ok(options)
 }
 
 fn broker_options(config: &Config) -> broker::Options {

@@ -1,0 +1,15 @@
+FROM rust:1.95-slim-bookworm AS build
+WORKDIR /src
+COPY . .
+RUN cargo build --release --locked -p warren
+
+FROM debian:bookworm-slim
+RUN useradd --system --home-dir /var/lib/warren --create-home warren
+COPY --from=build /src/target/release/warren /usr/bin/warren
+USER warren
+VOLUME /var/lib/warren
+EXPOSE 5672
+STOPSIGNAL SIGTERM
+ENTRYPOINT ["/usr/bin/warren"]
+# guest may log in over loopback only; set RABBITMQ_DEFAULT_USER and RABBITMQ_DEFAULT_PASS for clients outside.
+CMD ["serve", "--data-dir", "/var/lib/warren/data"]

@@ -23,7 +23,11 @@ mod residents;
 mod retire;
 mod segment;
 mod shared;
+#[cfg(any(test, feature = "simulation"))]
+mod stepped;
 mod store;
+#[cfg(test)]
+mod tests;
 mod threads;
 mod varint;
 mod wake;

@@ -109,6 +109,9 @@ impl Reserve {
         let file = {
             self.disk.rename(&purpose.path(&self.paths), path)?;
             *lens.present(purpose) = 0;
+            // Before anything is written: a crash must not leave it two names.
+            self.disk.sync_dir(&self.paths.reserve())?;
+            self.disk.sync_dir(path.parent().unwrap_or(self.paths.dir()))?;
             self.disk.open(path)?
         };
         tracing::error!(path = %path.display(), "disk is full, the reserve is being used");

@@ -32,9 +32,9 @@ use crate::{Content, Residents};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Goal {
     /// Every record up to here; nothing new if it is the position of the last checkpoint.
-    position: JournalPosition,
-    /// Chunks created before this many others.
-    chunk_end: u64,
+    pub(crate) position: JournalPosition,
+    /// What is in chunks with lower numbers.
+    pub(crate) chunk_end: u64,
 }
 
 /// What [`Shared::retire_once`] did.
@@ -101,10 +101,12 @@ impl Shared {
         let journal_len_max = self.options.journal.unretired_len_max;
         let retired_already = self.checkpointer.lock().manifest.current().position;
         let mut goal = Goal { position: retired_already, chunk_end: 0 };
-        if unretired_len > journal_len_max / 2 {
+        // On a full disk the journal can go on only in files that it has used before.
+        let is_disk_full = self.journal.is_reserve_in_use();
+        if unretired_len > journal_len_max / 2 || is_disk_full {
             let mut left_len = unretired_len;
             for file in self.journal.closed_files() {
-                if left_len <= journal_len_max / 4 {
+                if left_len <= journal_len_max / 4 && !is_disk_full {
                     break;
                 }
                 left_len = left_len.saturating_sub(file.used_len);
@@ -133,13 +135,8 @@ impl Shared {
         Ok(Some(retired))
     }
 
-    /// Moves everything to segments and makes a checkpoint at the journal's end. For tests and tools: a start after it
-    /// has nothing to replay.
-    pub(crate) fn retire_all(&self, residents: &dyn Residents) -> Result<Retired, WorkError> {
-        self.retire(Goal { position: self.journal.appended(), chunk_end: 0 }, residents)
-    }
-
-    fn retire(&self, goal: Goal, residents: &dyn Residents) -> Result<Retired, WorkError> {
+    /// Moves what the goal names, and lets the journal below its position go.
+    pub(crate) fn retire(&self, goal: Goal, residents: &dyn Residents) -> Result<Retired, WorkError> {
         let is_old = |content: &Content| {
             let chunk = content.chunk();
             chunk.first_position() < goal.position || chunk.number() < goal.chunk_end

@@ -19,7 +19,7 @@ use crate::catalog::Catalog;
 use crate::checkpointer::Checkpointer;
 use crate::file::Disk;
 use crate::handles::Handles;
-use crate::journal::{Failed, Filer, Journal, Writer};
+use crate::journal::{Failed, Filer, Filing, Journal, Progress, Writer};
 use crate::load::Loads;
 use crate::paths::Paths;
 use crate::reserve::Reserve;
@@ -101,8 +101,12 @@ impl Shared {
             return self.journal.wait_synced(position);
         };
         while self.journal.synced() < position {
-            writer.commit_once()?;
-            filer.file_once();
+            let progress = writer.commit_once()?;
+            let filing = filer.file_once();
+            if (progress, filing) == (Progress::NeedsFile, Filing::Stalled) {
+                // A thread would wait here for as long as the disk is full; a test is told.
+                return Err(Failed { durable: self.journal.durable(), reason: "no file can be prepared".into() });
+            }
             writer.sync_once()?;
         }
         Ok(())

@@ -99,7 +99,7 @@ pub struct Stats {
 
 /// The store.
 pub struct Store {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     threads: Mutex<Option<Threads>>,
     journal_threads: Mutex<Option<journal::Threads>>,
     _lock: Box<dyn Lock>,

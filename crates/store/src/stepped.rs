@@ -1,0 +1,56 @@
+//! The store's background work, one step at a time: for tests that decide the order of everything.
+
+use std::ops::ControlFlow;
+
+use model::ids::JournalPosition;
+
+use crate::load::Loader;
+use crate::reclaim::Reclaimed;
+use crate::retire::{Goal, Retired};
+use crate::{Residents, Store, WorkError};
+
+impl Store {
+    /// Writes and syncs what the journal has gathered, as far as one step goes.
+    pub fn step_journal(&self) -> Result<(), WorkError> {
+        if let Some((writer, filer)) = &mut *self.shared.stepped.lock() {
+            writer.commit_once()?;
+            filer.file_once();
+        }
+        Ok(())
+    }
+
+    /// Retires what should be retired now, if anything.
+    pub fn retire_once(&self, residents: &dyn Residents) -> Result<Option<Retired>, WorkError> {
+        self.shared.retire_once(residents)
+    }
+
+    /// Retires the journal up to `position`, which an append has returned, and moves what is in chunks below `chunk_end`.
+    pub fn retire_to(
+        &self,
+        position: JournalPosition,
+        chunk_end: u64,
+        residents: &dyn Residents,
+    ) -> Result<Retired, WorkError> {
+        self.shared.retire(Goal { position, chunk_end }, residents)
+    }
+
+    /// Does the next job of reclaiming, if there is one.
+    pub fn reclaim_once(&self, residents: &dyn Residents) -> Result<Option<Reclaimed>, WorkError> {
+        self.shared.reclaim_once(residents, &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// Makes a checkpoint that retires nothing.
+    pub fn checkpoint_once(&self) -> Result<(), WorkError> {
+        self.shared.checkpoint(None)
+    }
+
+    /// Answers one load, if one was asked for.
+    pub fn load_once(&self, residents: &dyn Residents) -> bool {
+        Loader::new(&self.shared).load_once(&self.shared, residents)
+    }
+
+    /// The end of all that was appended; after an open, the end of what was recovered.
+    pub fn appended(&self) -> JournalPosition {
+        self.shared.journal.appended()
+    }
+}

@@ -1,0 +1,606 @@
+//! A small broker over the real queues: does random things, and keeps book of them in a [`History`].
+//!
+//! The store calls it back in the middle of its work; it then does random things too, as other threads would.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use model::ids::{JournalPosition, Place, QueueId, QueueSeq, SegmentId};
+use parking_lot::Mutex;
+use queue::{Gate, Get, Message, Moved, PagedRange, Placed, Purged, Queue, Restored, Settings};
+
+use super::history::{Event, History, MessageNumber};
+use super::random::Random;
+use crate::residents::{Collected, LaneResidents, Loaded, QueueState, Resident};
+use crate::{ChunkWriter, Content, Kind, Reclaimed, RecordBatch, Recovered, Residents, Store, WorkError};
+
+/// The content of a message: all follows from its number.
+pub(super) fn content_of(number: MessageNumber) -> Vec<u8> {
+    let mut random = Random::new(number);
+    let len = match random.below(100) {
+        0..85 => random.range(8..200),
+        85..96 => random.range(4096..6000),
+        96..99 => random.range(9000..20_000),
+        _ => 70_000,
+    };
+    let mut content = vec![number as u8; len as usize];
+    content[..8].copy_from_slice(&number.to_le_bytes());
+    content
+}
+
+/// What the queue counts for a message.
+pub(super) fn body_len_of(content: &[u8]) -> u32 {
+    content.len() as u32 / 2 + 1
+}
+
+#[track_caller]
+pub(super) fn number_of(content: &[u8]) -> MessageNumber {
+    let number = u64::from_le_bytes(*content.first_chunk().expect("contents begin with their number"));
+    assert!(content == content_of(number), "message {number} has another content than was published");
+    number
+}
+
+/// A queue's handle of a message.
+#[derive(Debug, Clone)]
+pub(super) struct Held {
+    content: Option<Content>,
+    body_len: u32,
+    is_journalled: bool,
+    place: Option<Place>,
+}
+
+impl Held {
+    fn new(content: Content, is_journalled: bool, place: Option<Place>) -> Self {
+        let body_len = body_len_of(content.bytes());
+        Held { content: Some(content), body_len, is_journalled, place }
+    }
+}
+
+impl Message for Held {
+    fn len(&self) -> u32 {
+        self.body_len
+    }
+
+    fn is_journalled(&self) -> bool {
+        self.is_journalled
+    }
+
+    fn place(&self) -> Option<Place> {
+        self.place
+    }
+
+    fn set_place(&mut self, place: Place) {
+        self.place = Some(place);
+    }
+
+    fn release_body(&mut self) {
+        assert!(self.place.is_some(), "a body was let go that is nowhere else");
+        self.content = None;
+    }
+
+    fn has_body(&self) -> bool {
+        self.content.is_some()
+    }
+}
+
+#[derive(Debug)]
+struct Open;
+
+impl Gate for Open {
+    fn try_acquire(&self, _len: u32) -> bool {
+        true
+    }
+}
+
+/// A queue, and what it must hold.
+struct Cell {
+    queue: Queue<Held, Open>,
+    is_durable: bool,
+    live: BTreeMap<QueueSeq, (MessageNumber, bool)>,
+    unacked: BTreeSet<QueueSeq>,
+    watermark: Option<QueueSeq>,
+    returned: BTreeMap<QueueSeq, u32>,
+}
+
+impl Cell {
+    fn new(is_durable: bool) -> Self {
+        Cell {
+            queue: Queue::new(Settings::default()),
+            is_durable,
+            live: BTreeMap::new(),
+            unacked: BTreeSet::new(),
+            watermark: None,
+            returned: BTreeMap::new(),
+        }
+    }
+
+    fn first_ready(&self) -> Option<QueueSeq> {
+        self.live.keys().find(|seq| !self.unacked.contains(seq)).copied()
+    }
+}
+
+struct State {
+    seen: Seen,
+    random: Random,
+    queues: BTreeMap<QueueId, Cell>,
+    next_queue: u64,
+    history: History,
+    next_message: MessageNumber,
+    writers: [ChunkWriter; 2],
+    batch: RecordBatch,
+    events: Vec<Event>,
+}
+
+/// The broker.
+pub(super) struct Broker {
+    store: Arc<Store>,
+    state: Mutex<State>,
+}
+
+/// How much has been tried.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Seen {
+    pub(super) spilled: u64,
+    pub(super) checkpoints: u64,
+    pub(super) copied: u64,
+    pub(super) removed: u64,
+    pub(super) loaded: u64,
+}
+
+/// What a broker leaves to the next one.
+pub(super) struct Legacy {
+    pub(super) seen: Seen,
+    pub(super) random: Random,
+    pub(super) history: History,
+    pub(super) next_queue: u64,
+    pub(super) next_message: MessageNumber,
+}
+
+fn definition(queue: QueueId) -> Vec<u8> {
+    format!("queue/{queue}").into_bytes()
+}
+
+fn queue_of(definition: &[u8]) -> Option<QueueId> {
+    Some(QueueId(std::str::from_utf8(definition).ok()?.strip_prefix("queue/")?.parse().ok()?))
+}
+
+impl Broker {
+    /// Goes on from what was recovered, which the caller has checked.
+    pub(super) fn restore(store: Arc<Store>, recovered: Recovered, legacy: Legacy) -> Self {
+        let mut queues = BTreeMap::new();
+        let recovered_definitions = recovered.definitions;
+        for (id, recovered) in recovered.queues {
+            if !recovered_definitions.contains_key(&definition(id)) {
+                continue;
+            }
+            let mut cell = Cell::new(true);
+            let messages: Vec<_> =
+                recovered.messages.into_iter().map(|(seq, content)| (seq, Held::new(content, true, None))).collect();
+            cell.queue = Queue::restore(
+                Settings::default(),
+                Restored {
+                    next_seq: recovered.next_seq,
+                    watermark: recovered.watermark,
+                    ranges: recovered.ranges.into_iter().map(|recovered| recovered.range).collect(),
+                    messages,
+                },
+            );
+            cell.watermark = recovered.watermark;
+            cell.returned = recovered.returned.into_iter().collect();
+            queues.insert(id, cell);
+        }
+        let defined = recovered_definitions.keys().filter_map(|key| queue_of(key));
+        for id in defined {
+            queues.entry(id).or_insert_with(|| Cell::new(true));
+        }
+        let Legacy { seen, random, history, next_queue, next_message } = legacy;
+        let writers = [store.chunk_writer(Kind::Journalled), store.chunk_writer(Kind::Transient)];
+        let (batch, events) = (RecordBatch::new(), Vec::new());
+        let state = State { seen, random, queues, next_queue, history, next_message, writers, batch, events };
+        Broker { store, state: Mutex::new(state) }
+    }
+
+    /// What must be in a queue that was just restored.
+    pub(super) fn expect(&self, queue: QueueId, messages: &BTreeMap<QueueSeq, MessageNumber>) {
+        let mut state = self.state.lock();
+        if let Some(cell) = state.queues.get_mut(&queue) {
+            cell.live = messages.iter().map(|(seq, number)| (*seq, (*number, true))).collect();
+            assert_eq!(
+                cell.queue.ready_count(),
+                messages.len() as u64,
+                "queue {queue} counts other messages than it has"
+            );
+        }
+    }
+
+    pub(super) fn end(self) -> (Arc<Store>, Legacy) {
+        let State { seen, random, history, next_queue, next_message, .. } = self.state.into_inner();
+        (self.store, Legacy { seen, random, history, next_queue, next_message })
+    }
+
+    /// Does something.
+    pub(super) fn act(&self) -> Result<(), WorkError> {
+        let dice = self.state.lock().random.below(100);
+        match dice {
+            0..60 => self.state.lock().act(&self.store),
+            60..66 => self.store.step_journal()?,
+            66..72 => self.retire()?,
+            72..74 => drop(self.store.retire_once(self)?),
+            74..80 => {
+                let reclaimed = self.store.reclaim_once(self)?;
+                let seen = &mut self.state.lock().seen;
+                match reclaimed {
+                    Some(Reclaimed::Removed(count)) => seen.removed += count as u64,
+                    Some(Reclaimed::Copied { from, .. }) => seen.copied += from as u64,
+                    None => {}
+                }
+            }
+            80..82 => self.store.checkpoint_once()?,
+            82..100 => drop(self.store.load_once(self)),
+            _ => unreachable!("a dice of one hundred"),
+        }
+        Ok(())
+    }
+
+    fn retire(&self) -> Result<(), WorkError> {
+        let (position, chunk_end) = {
+            let mut state = self.state.lock();
+            let positions = state.history.positions();
+            let position = state.random.pick(&positions).copied().unwrap_or(JournalPosition::START);
+            let is_short = state.random.percent(50);
+            (position, if is_short { u64::MAX } else { 0 })
+        };
+        let retired = self.store.retire_to(position, chunk_end, self)?;
+        let seen = &mut self.state.lock().seen;
+        seen.spilled += retired.message_count;
+        seen.checkpoints += u64::from(retired.has_checkpoint);
+        Ok(())
+    }
+
+    /// What clients might do just now.
+    fn interfere(&self) {
+        let mut state = self.state.lock();
+        while state.random.percent(40) {
+            state.act(&self.store);
+        }
+    }
+
+    /// What clients and the store's other threads might do just now. If the power goes, the caller will notice too.
+    fn interfere_deeply(&self) {
+        self.interfere();
+        let dice = self.state.lock().random.below(100);
+        match dice {
+            0..8 => drop(self.store.reclaim_once(self)),
+            8..12 => drop(self.store.checkpoint_once()),
+            12..20 => drop(self.store.load_once(self)),
+            _ => {}
+        }
+    }
+
+    /// Takes every message out of every queue, reading what must be read, and checks them.
+    pub(super) fn drain(&self) {
+        let ids: Vec<_> = self.state.lock().queues.keys().copied().collect();
+        for id in ids {
+            loop {
+                let seqs: Vec<_> = {
+                    let mut state = self.state.lock();
+                    let cell = state.queues.get_mut(&id).expect("nothing else happens");
+                    cell.unacked.iter().copied().collect()
+                };
+                self.state.lock().settle(&self.store, id, &seqs);
+                if self.state.lock().get(&self.store, id).is_none() && !self.store.load_once(self) {
+                    break;
+                }
+            }
+            let state = self.state.lock();
+            let cell = &state.queues[&id];
+            assert!(cell.live.is_empty(), "queue {id} does not give {:?}", cell.live);
+            assert_eq!((cell.queue.ready_count(), cell.queue.ready_bytes()), (0, 0));
+        }
+    }
+}
+
+impl State {
+    /// Something that a client might do.
+    fn act(&mut self, store: &Store) {
+        let ids: Vec<_> = self.queues.keys().copied().collect();
+        let Some(id) = self.random.pick(&ids).copied() else { return self.create_queue(store) };
+        match self.random.below(100) {
+            0..40 => self.publish(store),
+            40..62 => {
+                for _ in 0..self.random.below(12) {
+                    self.get(store, id);
+                }
+            }
+            62..82 => {
+                let seqs = self.some_unacked(id);
+                self.settle(store, id, &seqs);
+            }
+            82..88 => {
+                let seqs = self.some_unacked(id);
+                self.requeue(store, id, &seqs);
+            }
+            88..89 => self.purge(store, id),
+            89..91 => self.drop_queue(store, id),
+            91..93 => self.create_queue(store),
+            93..95 => self.change_definition(store),
+            95..97 => self.move_watermark(store, id),
+            97..98 => self.queues.get_mut(&id).expect("picked").queue.unload(),
+            _ => self.change_chunks(store),
+        }
+    }
+
+    fn commit(&mut self, store: &Store) {
+        if !self.batch.is_empty() {
+            let position = store.append(&mut self.batch);
+            self.history.append(position, self.events.drain(..));
+        }
+    }
+
+    fn publish(&mut self, store: &Store) {
+        for _ in 0..=self.random.below(8) {
+            let number = self.next_message;
+            self.next_message += 1;
+            let is_persistent = self.random.percent(75);
+            let ids: Vec<_> = self.queues.keys().copied().collect();
+            let fanout = if self.random.percent(70) { 1 } else { 3 };
+            let mut targets: Vec<QueueId> = (0..fanout).filter_map(|_| self.random.pick(&ids).copied()).collect();
+            targets.sort_unstable();
+            targets.dedup();
+            let content = self.writers[usize::from(!is_persistent)].copy(&[&content_of(number)]);
+            let mut journalled = Vec::new();
+            for id in targets {
+                let cell = self.queues.get_mut(&id).expect("picked");
+                let is_journalled = is_persistent && cell.is_durable;
+                let seq = cell.queue.publish(Held::new(content.clone(), is_journalled, None));
+                cell.live.insert(seq, (number, is_journalled));
+                if is_journalled {
+                    journalled.push((id, seq));
+                    self.events.push(Event::Publish { queue: id, seq, message: number });
+                }
+            }
+            if !journalled.is_empty() {
+                self.batch.publish(&content, &journalled);
+            }
+        }
+        self.commit(store);
+    }
+
+    /// Gets a message, if one is ready and in memory.
+    fn get(&mut self, store: &Store, id: QueueId) -> Option<QueueSeq> {
+        let cell = self.queues.get_mut(&id)?;
+        match cell.queue.get(false) {
+            Get::Empty => {
+                assert_eq!(cell.first_ready(), None, "queue {id} says that it is empty");
+                None
+            }
+            Get::Loading(load) => {
+                assert!(cell.first_ready().is_some(), "queue {id} loads and has nothing");
+                if let Some(load) = load {
+                    store.load(id, load);
+                }
+                None
+            }
+            Get::Message(got) => {
+                assert_eq!(Some(got.seq), cell.first_ready(), "queue {id} does not give its first message");
+                let content = got.message.content.as_ref().expect("what is handed out has a body");
+                assert_eq!(cell.live[&got.seq].0, number_of(content.bytes()), "queue {id}, message {}", got.seq);
+                cell.unacked.insert(got.seq);
+                Some(got.seq)
+            }
+        }
+    }
+
+    fn some_unacked(&mut self, id: QueueId) -> Vec<QueueSeq> {
+        let unacked = &self.queues[&id].unacked;
+        let percent = self.random.range(10..101);
+        unacked.iter().copied().filter(|_| self.random.percent(percent)).collect()
+    }
+
+    fn settle(&mut self, store: &Store, id: QueueId, seqs: &[QueueSeq]) {
+        let cell = self.queues.get_mut(&id).expect("picked");
+        let mut settled = Vec::new();
+        cell.queue.settle(seqs, &mut settled);
+        assert_eq!(settled.len(), seqs.len(), "queue {id} knows nothing of what it handed out");
+        let mut places = Vec::new();
+        for (seq, _) in &settled {
+            cell.unacked.remove(seq);
+        }
+        for (seq, message) in settled {
+            places.extend(message.place);
+            self.forget(id, seq);
+        }
+        self.commit(store);
+        store.settle_slots(&places);
+    }
+
+    /// A message leaves its queue.
+    fn forget(&mut self, id: QueueId, seq: QueueSeq) {
+        let cell = self.queues.get_mut(&id).expect("picked");
+        let (_, is_journalled) = cell.live.remove(&seq).expect("a settled message was alive");
+        cell.returned.remove(&seq);
+        if is_journalled {
+            self.batch.settle(id, seq, seq);
+            self.events.push(Event::Settle { queue: id, seq });
+        }
+    }
+
+    fn requeue(&mut self, store: &Store, id: QueueId, seqs: &[QueueSeq]) {
+        let cell = self.queues.get_mut(&id).expect("picked");
+        cell.queue.requeue(seqs);
+        for &seq in seqs {
+            cell.unacked.remove(&seq);
+            if cell.live[&seq].1 && self.random.percent(50) {
+                let delivery_count = cell.returned.get(&seq).map_or(1, |count| count + 1);
+                cell.returned.insert(seq, delivery_count);
+                self.batch.returned(id, seq, delivery_count);
+                self.events.push(Event::Returned { queue: id, seq, delivery_count });
+            }
+        }
+        self.commit(store);
+    }
+
+    fn purge(&mut self, store: &Store, id: QueueId) {
+        let cell = self.queues.get_mut(&id).expect("picked");
+        let mut purged = Purged::default();
+        let count = cell.queue.purge(&mut purged);
+        let ready: Vec<_> = cell.live.keys().filter(|seq| !cell.unacked.contains(seq)).copied().collect();
+        assert_eq!(count, ready.len() as u64, "queue {id} purged");
+        ready.into_iter().for_each(|seq| self.forget(id, seq));
+        self.commit(store);
+        settle_purged(store, &purged);
+    }
+
+    fn drop_queue(&mut self, store: &Store, id: QueueId) {
+        let mut cell = self.queues.remove(&id).expect("picked");
+        if cell.is_durable {
+            self.batch.delete(&definition(id));
+            self.batch.drop_queue(id);
+            self.events.extend([Event::Delete { key: definition(id) }, Event::Drop { queue: id }]);
+            self.commit(store);
+            return;
+        }
+        // Nothing of it is in the journal, so the store learns of it slot by slot.
+        let (mut purged, mut unacked) = (Purged::default(), Vec::new());
+        cell.queue.purge(&mut purged);
+        cell.queue.drain_unacked(&mut unacked);
+        purged.messages.append(&mut unacked);
+        settle_purged(store, &purged);
+    }
+
+    fn create_queue(&mut self, store: &Store) {
+        if self.queues.len() >= 6 {
+            return;
+        }
+        let id = QueueId(self.next_queue);
+        self.next_queue += 1;
+        let is_durable = self.random.percent(75);
+        self.queues.insert(id, Cell::new(is_durable));
+        if is_durable {
+            self.batch.put(&definition(id), b"durable");
+            self.events.push(Event::Put { key: definition(id), value: b"durable".to_vec() });
+        }
+        self.commit(store);
+    }
+
+    fn change_definition(&mut self, store: &Store) {
+        let key = format!("exchange/{}", self.random.below(5)).into_bytes();
+        if self.random.percent(30) {
+            self.batch.delete(&key);
+            self.events.push(Event::Delete { key });
+        } else {
+            let value = self.random.next().to_le_bytes().to_vec();
+            self.batch.put(&key, &value);
+            self.events.push(Event::Put { key, value });
+        }
+        self.commit(store);
+    }
+
+    fn move_watermark(&mut self, store: &Store, id: QueueId) {
+        let cell = self.queues.get_mut(&id).expect("picked");
+        if cell.is_durable {
+            cell.watermark = self.random.percent(60).then(|| cell.queue.last_delivered());
+            self.batch.watermark(id, cell.watermark);
+            self.events.push(Event::Watermark { queue: id, seq: cell.watermark });
+            self.commit(store);
+        }
+    }
+
+    fn change_chunks(&mut self, store: &Store) {
+        let which = self.random.below(2) as usize;
+        self.writers[which] = store.chunk_writer(Kind::Journalled);
+    }
+}
+
+fn settle_purged(store: &Store, purged: &Purged<Held>) {
+    let places: Vec<Place> = purged.messages.iter().filter_map(|(_, message)| message.place).collect();
+    store.settle_slots(&places);
+    store.settle_ranges(&purged.ranges);
+}
+
+impl Residents for Broker {
+    fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut Collected) {
+        self.interfere_deeply();
+        let ids: Vec<_> = self.state.lock().queues.keys().copied().collect();
+        for id in ids {
+            self.state.lock().collect(id, is_old, out);
+            self.interfere_deeply();
+        }
+    }
+
+    fn relocate(&self, queue: QueueId, placed: &[Placed]) {
+        self.interfere_deeply();
+        {
+            let mut state = self.state.lock();
+            let mut dead = Vec::new();
+            match state.queues.get_mut(&queue) {
+                Some(cell) => cell.queue.relocate(placed, &mut dead),
+                None => dead.extend(placed.iter().map(|placed| placed.place)),
+            }
+            self.store.settle_slots(&dead);
+        }
+        self.interfere_deeply();
+    }
+
+    fn loaded(&self, queue: QueueId, loaded: Loaded) {
+        let mut state = self.state.lock();
+        state.seen.loaded += loaded.entries.len() as u64;
+        let Some(cell) = state.queues.get_mut(&queue) else { return };
+        let is_journalled = !loaded.load.segment.is_transient();
+        let held = |content, place| Held::new(content, is_journalled, Some(place));
+        let entries: Vec<_> =
+            loaded.entries.into_iter().map(|entry| (entry.seq, held(entry.content, entry.place))).collect();
+        if let Some(error) = &loaded.error {
+            assert!(error.to_string().contains("power"), "{error}");
+        }
+        let lost = cell.queue.loaded(&loaded.load, entries, loaded.next_slot);
+        assert_eq!(lost, 0, "messages of queue {queue} are not where they should be");
+    }
+
+    fn moved(&self, queue: QueueId, from: &[SegmentId], moved: &[Moved]) {
+        self.interfere();
+        {
+            let mut state = self.state.lock();
+            let mut dead = Vec::new();
+            match state.queues.get_mut(&queue) {
+                Some(cell) => {
+                    let lost = cell.queue.move_ranges(from, moved, &mut dead);
+                    assert_eq!(lost, 0, "messages of queue {queue} were not copied");
+                }
+                None => dead.extend(moved.iter().map(|moved| moved.to)),
+            }
+            self.store.settle_slots(&dead);
+        }
+        self.interfere();
+    }
+}
+
+impl State {
+    fn collect(&mut self, id: QueueId, is_old: &dyn Fn(&Content) -> bool, out: &mut Collected) {
+        let Some(cell) = self.queues.get_mut(&id) else { return };
+        if cell.is_durable {
+            out.queues.push(QueueState { queue: id, next_seq: cell.queue.next_seq(), watermark: cell.watermark });
+            out.returned.extend(cell.returned.iter().map(|(seq, count)| (id, *seq, *count)));
+        }
+        let mut found = Vec::new();
+        cell.queue.in_memory(&mut |message| message.content.as_ref().is_some_and(is_old), &mut found);
+        for is_journalled in [false, true] {
+            let of_lane = found.iter().filter(|(_, message)| message.is_journalled == is_journalled);
+            let residents: Vec<_> = of_lane
+                .map(|(seq, message)| Resident {
+                    seq: *seq,
+                    content: message.content.clone().expect("a message without a place has its body"),
+                    body_len: message.body_len,
+                })
+                .collect();
+            if !residents.is_empty() {
+                out.lanes.push(LaneResidents { queue: id, lane: 0, is_journalled, residents });
+            }
+        }
+    }
+}
+
+/// Bytes and messages of ranges, for comparison with what is read from them.
+pub(super) fn counts_of(ranges: &[PagedRange]) -> (u64, u64) {
+    ranges.iter().fold((0, 0), |sum, range| (sum.0 + u64::from(range.count), sum.1 + range.bytes))
+}

@@ -1,0 +1,103 @@
+//! What the test did, by journal position, and hence what must be there at any position.
+
+use std::collections::BTreeMap;
+
+use model::ids::{JournalPosition, QueueId, QueueSeq};
+
+/// The number of a message: tells its content.
+pub(super) type MessageNumber = u64;
+
+/// A record that was appended.
+#[derive(Debug, Clone)]
+pub(super) enum Event {
+    Publish { queue: QueueId, seq: QueueSeq, message: MessageNumber },
+    Settle { queue: QueueId, seq: QueueSeq },
+    Watermark { queue: QueueId, seq: Option<QueueSeq> },
+    Returned { queue: QueueId, seq: QueueSeq, delivery_count: u32 },
+    Drop { queue: QueueId },
+    Put { key: Vec<u8>, value: Vec<u8> },
+    Delete { key: Vec<u8> },
+}
+
+/// What lasts of a queue.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct DurableQueue {
+    pub(super) messages: BTreeMap<QueueSeq, MessageNumber>,
+    pub(super) watermark: Option<QueueSeq>,
+    pub(super) returned: BTreeMap<QueueSeq, u32>,
+    /// The highest seq that any record names.
+    pub(super) named: u64,
+}
+
+/// What lasts of everything.
+#[derive(Debug, Clone, Default)]
+pub(super) struct DurableState {
+    pub(super) definitions: BTreeMap<Vec<u8>, Vec<u8>>,
+    pub(super) queues: BTreeMap<QueueId, DurableQueue>,
+}
+
+impl DurableState {
+    fn apply(&mut self, event: &Event) {
+        match event {
+            Event::Publish { queue, seq, message } => {
+                self.queue(*queue, *seq).messages.insert(*seq, *message);
+            }
+            Event::Settle { queue, seq } => {
+                let queue = self.queue(*queue, *seq);
+                queue.messages.remove(seq);
+                queue.returned.remove(seq);
+            }
+            Event::Watermark { queue, seq } => {
+                self.queue(*queue, seq.unwrap_or(QueueSeq(0))).watermark = *seq;
+            }
+            Event::Returned { queue, seq, delivery_count } => {
+                self.queue(*queue, *seq).returned.insert(*seq, *delivery_count);
+            }
+            Event::Drop { queue } => {
+                self.queues.remove(queue);
+            }
+            Event::Put { key, value } => {
+                self.definitions.insert(key.clone(), value.clone());
+            }
+            Event::Delete { key } => {
+                self.definitions.remove(key);
+            }
+        }
+    }
+
+    fn queue(&mut self, queue: QueueId, named: QueueSeq) -> &mut DurableQueue {
+        let queue = self.queues.entry(queue).or_default();
+        queue.named = queue.named.max(named.0);
+        queue
+    }
+}
+
+/// All events since a state that is known to be durable.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    base: DurableState,
+    events: Vec<(JournalPosition, Event)>,
+}
+
+impl History {
+    pub(super) fn append(&mut self, position: JournalPosition, events: impl IntoIterator<Item = Event>) {
+        self.events.extend(events.into_iter().map(|event| (position, event)));
+    }
+
+    /// Ends that batches have had.
+    pub(super) fn positions(&self) -> Vec<JournalPosition> {
+        let mut positions: Vec<_> = self.events.iter().map(|(position, _)| *position).collect();
+        positions.dedup();
+        positions
+    }
+
+    /// What is there when the journal ends at `end`. What came later has never been.
+    pub(super) fn cut_at(&mut self, end: JournalPosition) -> &DurableState {
+        for (position, event) in std::mem::take(&mut self.events) {
+            if position <= end {
+                self.base.apply(&event);
+            }
+        }
+        &self.base
+    }
+}

@@ -1,0 +1,186 @@
+//! The power goes at any operation, again and again, also while the store is starting.
+//!
+//! After each start the state must be exactly what the journal said up to where it now ends, and that end must not lie before
+//! what was said to be durable. `STORE_SEED=n` runs one seed, `STORE_SEED_FACTOR=n` so many times more seeds.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use model::ids::{JournalPosition, QueueId, QueueSeq};
+
+use super::broker::{Broker, Legacy, Seen, body_len_of, counts_of, number_of};
+use super::history::{DurableQueue, History, MessageNumber};
+use super::random::Random;
+use crate::file::SimDisk;
+use crate::reclaim::Policy;
+use crate::segment::SlotReader;
+use crate::{Options, Recovered, RecoveredQueue, Store};
+
+const SEED_COUNT: u64 = 1500;
+
+fn options(random: &mut Random) -> Options {
+    let mut options = Options::new(PathBuf::from("/data"));
+    options.journal.file_len = 32 << 10;
+    options.journal.unretired_len_max = 128 << 10;
+    options.journal.commit_len_max = 8 << 10;
+    options.journal.salt = random.next();
+    options.segment_len = 16 << 10;
+    options.is_reserve_kept = false;
+    options.chunk_len_max = 8 << 20;
+    options.reclaim = Policy { garbage_len_min: 4 << 10, fanout: 2, copy_len_max: 48 << 10, copy_count_max: 1000 };
+    options
+}
+
+/// Opens the store; the power may go while it does.
+fn open(disk: &SimDisk, random: &mut Random) -> (Arc<Store>, Recovered) {
+    loop {
+        if random.percent(30) {
+            disk.cut_power_at(disk.operation_count() + random.below(12));
+        }
+        match Store::open_stepped(options(random), Arc::new(disk.clone())) {
+            Ok(opened) => {
+                disk.cut_power_at(u64::MAX);
+                return opened;
+            }
+            Err(error) => {
+                assert!(disk.is_cut(), "the store does not open: {error}");
+                disk.restart();
+            }
+        }
+    }
+}
+
+/// Reads what is alive in the queue's ranges.
+fn read_ranges(store: &Store, id: QueueId, recovered: &RecoveredQueue) -> BTreeMap<QueueSeq, MessageNumber> {
+    let mut found = BTreeMap::new();
+    let mut body_bytes = 0;
+    let ranges: Vec<_> = recovered.ranges.iter().map(|recovered| recovered.range).collect();
+    for range in &ranges {
+        let segment = store.shared.catalog.get(range.segment).expect("a recovered range is in a segment");
+        let runs = segment.live_runs(range.first_slot, range.end_slot);
+        let file = store.shared.handles.get(&segment).unwrap();
+        let mut each = |message: crate::segment::ReadMessage<'_>| {
+            assert!((range.first_seq..=range.last_seq).contains(&message.seq), "seq {} in {range:?}", message.seq);
+            let is_first = found.insert(message.seq, number_of(message.content)).is_none();
+            assert!(is_first, "queue {id} has message {} twice in segments", message.seq);
+            assert_eq!(message.body_len, body_len_of(message.content));
+            body_bytes += u64::from(message.body_len);
+            ControlFlow::Continue(())
+        };
+        SlotReader::default().read(&file, &runs, &mut each).map_err(|(_, error)| error).unwrap();
+    }
+    assert_eq!(counts_of(&ranges), (found.len() as u64, body_bytes), "counts of queue {id}'s ranges");
+    found
+}
+
+#[track_caller]
+fn check_queue(store: &Store, id: QueueId, expected: &DurableQueue, recovered: Option<&RecoveredQueue>) {
+    let Some(recovered) = recovered else {
+        assert!(expected.messages.is_empty() && expected.named == 0, "queue {id} is gone");
+        return;
+    };
+    let mut found = read_ranges(store, id, recovered);
+    for (seq, content) in &recovered.messages {
+        let is_first = found.insert(*seq, number_of(content.bytes())).is_none();
+        assert!(is_first, "queue {id} has message {seq} in memory and elsewhere");
+    }
+    assert_eq!(found, expected.messages, "messages of queue {id}");
+    assert!(recovered.messages.is_sorted_by(|left, right| left.0 < right.0), "messages of queue {id} are not in order");
+    assert_eq!(recovered.watermark, expected.watermark, "watermark of queue {id}");
+    let returned: BTreeMap<_, _> = recovered.returned.iter().copied().collect();
+    assert_eq!(returned, expected.returned, "delivery counts of queue {id}");
+    assert!(recovered.next_seq.0 > expected.named, "queue {id} would give out {} again", recovered.next_seq);
+}
+
+/// Checks what was recovered; what the journal does not have any more has never been.
+fn check(store: &Store, recovered: &Recovered, history: &mut History, durable: JournalPosition) {
+    let end = store.appended();
+    assert!(end >= durable, "recovered up to {end}, but {durable} was durable");
+    let expected = history.cut_at(end);
+    assert_eq!(recovered.definitions, expected.definitions, "definitions");
+    for (id, queue) in &expected.queues {
+        check_queue(store, *id, queue, recovered.queues.get(id));
+    }
+    for (id, queue) in &recovered.queues {
+        let is_expected = expected.queues.contains_key(id) || (queue.messages.is_empty() && queue.ranges.is_empty());
+        assert!(is_expected, "queue {id} is back");
+    }
+}
+
+fn run(seed: u64) -> Seen {
+    let mut random = Random::new(seed);
+    let disk = SimDisk::new(seed);
+    let mut durable = JournalPosition::START;
+    let mut was_closed = false;
+    let mut legacy = Legacy {
+        seen: Seen::default(),
+        random: random.clone(),
+        history: History::default(),
+        next_queue: 1,
+        next_message: 1,
+    };
+    for _ in 0..random.range(2..6) {
+        let (store, recovered) = open(&disk, &mut random);
+        check(&store, &recovered, &mut legacy.history, durable);
+        assert!(recovered.was_clean || !was_closed, "a clean stop was not noticed");
+        let expected = legacy.history.cut_at(store.appended()).clone();
+        let broker = Broker::restore(store, recovered, legacy);
+        expected.queues.iter().for_each(|(id, queue)| broker.expect(*id, &queue.messages));
+        if random.percent(80) {
+            disk.cut_power_at(disk.operation_count() + random.below(120));
+        }
+        for _ in 0..random.below(160) {
+            if let Err(error) = broker.act() {
+                assert!(disk.is_cut(), "{error}");
+                break;
+            }
+        }
+        was_closed = false;
+        if !disk.is_cut() && random.percent(15) {
+            disk.cut_power_at(u64::MAX);
+            broker.drain();
+        }
+        let (store, left) = broker.end();
+        legacy = left;
+        if !disk.is_cut() && random.percent(30) {
+            was_closed = store.close().is_ok();
+        }
+        durable = store.durable();
+        drop(store);
+        match !disk.is_cut() && random.percent(30) {
+            true => disk.kill_process(),
+            false => disk.restart(),
+        }
+    }
+    legacy.seen
+}
+
+#[test]
+fn nothing_durable_is_lost_and_nothing_settled_returns() {
+    let read = |name| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
+    if let Some(seed) = read("STORE_SEED") {
+        println!("{:?}", run(seed));
+        return;
+    }
+    let mut all = Seen::default();
+    for seed in 0..SEED_COUNT * read("STORE_SEED_FACTOR").unwrap_or(1) {
+        match std::panic::catch_unwind(|| run(seed)) {
+            Ok(seen) => {
+                all.spilled += seen.spilled;
+                all.checkpoints += seen.checkpoints;
+                all.copied += seen.copied;
+                all.removed += seen.removed;
+                all.loaded += seen.loaded;
+            }
+            Err(panic) => {
+                eprintln!("STORE_SEED={seed} shows it again");
+                std::panic::resume_unwind(panic);
+            }
+        }
+    }
+    println!("{all:?}");
+    let is_thorough = all.checkpoints > SEED_COUNT && all.copied > SEED_COUNT && all.loaded > 10 * SEED_COUNT;
+    assert!(is_thorough, "the test has become too tame: {all:?}");
+}

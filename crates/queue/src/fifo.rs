@@ -70,16 +70,6 @@ impl<M> Fifo<M> {
         Some(entry.message)
     }
 
-    /// The first seq greater than `seq`.
-    pub(crate) fn first_after(&self, seq: QueueSeq) -> Option<QueueSeq> {
-        let start = self.block_of(seq).unwrap_or(0);
-        let blocks = std::iter::once(&self.front).chain(self.rest.range(start..).take(2));
-        blocks.into_iter().find_map(|block| {
-            let found = block.partition_point(|entry| entry.seq <= seq);
-            block.get(found).map(|entry| entry.seq)
-        })
-    }
-
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Entry<M>> {
         self.front.iter().chain(self.rest.iter().flatten())
     }
@@ -165,20 +155,6 @@ mod tests {
             assert!(fifo.remove(QueueSeq(seq)).is_some());
         }
         assert!(fifo.front().is_none() && fifo.rest.is_empty());
-    }
-
-    #[test]
-    fn the_next_entry_is_found_over_all_blocks() {
-        let mut fifo = odd(1000);
-        for seq in 0..1999 {
-            assert_eq!(fifo.first_after(QueueSeq(seq)), Some(QueueSeq(seq + 1 + seq % 2)));
-        }
-        assert_eq!(fifo.first_after(QueueSeq(1999)), None);
-        for _ in 0..500 {
-            fifo.pop_front();
-        }
-        assert_eq!(fifo.first_after(QueueSeq(5)), Some(QueueSeq(1001)));
-        assert_eq!(odd(0).first_after(QueueSeq(0)), None);
     }
 
     #[test]

@@ -9,8 +9,9 @@
 //!
 //! The head is the lowest seq of the four. Usually all but `fifo` are empty, and then they take no space.
 //!
-//! A range's `first_seq` may be lower than its first message's, so a range goes before a message of the same seq. So nothing is ever
-//! handed out that lies behind the beginning of a range, and hence no unacked message inside one.
+//! A range's `first_seq` may be lower than its first message's, so a range goes before a message of the same seq. Thus nothing
+//! is handed out that lies behind the beginning of a range, ranges are not joined over what is unacked, and so no unacked message
+//! is ever inside a range: a purge may name it by its first and last seq.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -80,9 +81,9 @@ struct Aside<M> {
     paged: Ranges,
     loading: Option<Window>,
     load_bytes: u32,
-    /// A load was asked for since the last `unload`.
+    /// A load was answered since the last `unload`.
     has_loaded: bool,
-    /// A consumer found nothing loaded since the last load was asked for.
+    /// Somebody found nothing loaded since the last load was asked for.
     is_starved: bool,
 }
 
@@ -137,16 +138,10 @@ impl<M: Message> Lane<M> {
 
     /// Puts messages that lie in a segment among the ranges.
     pub(crate) fn page(&mut self, range: PagedRange, unacked: &Unacked<M>) {
-        let aside = self.aside.get_or_insert_with(Box::default);
-        let Aside { returned, loaded, paged, loading, .. } = &mut **aside;
-        let fifo = &self.fifo;
         let is_journalled = !range.segment.is_transient();
+        let Aside { paged, loading, .. } = self.aside();
         paged.insert(range, loading.as_ref(), |after, before| {
-            after.next() >= before
-                || (returned.range(after.next()..before).next().is_none()
-                    && !is_between(after, before, loaded.get(loaded.partition_point(|entry| entry.seq <= after)))
-                    && fifo.first_after(after).is_none_or(|seq| seq >= before)
-                    && unacked.is_clear(after, before, |message| message.is_journalled() == is_journalled))
+            unacked.is_clear(after, before, |message| message.is_journalled() == is_journalled)
         });
     }
 
@@ -178,17 +173,15 @@ impl<M: Message> Lane<M> {
     /// somebody waits for them.
     pub(crate) fn ask(&mut self, is_starved: bool) -> Option<Load> {
         let aside = self.aside.as_mut()?;
+        // The first load always keeps somebody waiting; that says nothing of his speed.
+        aside.is_starved |= is_starved && aside.has_loaded;
         if aside.loading.is_some() {
-            aside.is_starved |= is_starved;
             return None;
         }
-        if aside.is_starved {
+        if std::mem::take(&mut aside.is_starved) {
             aside.load_bytes = aside.load_bytes.saturating_mul(2).min(LOAD_BYTES_MAX);
         }
         let window = aside.paged.first_window(u64::from(aside.load_bytes))?;
-        // The first load of all always keeps somebody waiting; that says nothing of his speed.
-        aside.is_starved = is_starved && aside.has_loaded;
-        aside.has_loaded = true;
         aside.loading = Some(window);
         self.load_count = self.load_count.wrapping_add(1);
         Some(Load {
@@ -216,6 +209,7 @@ impl<M: Message> Lane<M> {
         }
         let Some(aside) = self.aside.as_mut() else { return };
         let Some(window) = aside.loading.take() else { return };
+        aside.has_loaded = true;
         let next_slot = next_slot.min(window.end_slot);
         let is_ascending = entries.is_sorted_by(|left, right| left.0 < right.0);
         if !is_ascending {
@@ -227,14 +221,16 @@ impl<M: Message> Lane<M> {
         self.tidy();
     }
 
-    /// Lets go of what was read ahead.
+    /// Lets go of all in memory that lies in segments too.
     pub(crate) fn unload(&mut self, unacked: &Unacked<M>) {
         let Some(aside) = self.aside.as_mut() else { return };
         aside.loading = None;
         aside.has_loaded = false;
         aside.load_bytes = LOAD_BYTES_MIN;
         aside.loaded_bytes = 0;
-        for Entry { seq, message } in std::mem::take(&mut aside.loaded) {
+        let loaded = std::mem::take(&mut aside.loaded).into_iter().map(|entry| (entry.seq, entry.message));
+        let returned = std::mem::take(&mut aside.returned);
+        for (seq, message) in returned.into_iter().chain(loaded) {
             match message.place() {
                 Some(place) => self.page(PagedRange::of_one(seq, place, message.len()), unacked),
                 None => {
@@ -350,8 +346,4 @@ impl<M: Message> Aside<M> {
     fn is_empty(&self) -> bool {
         self.returned.is_empty() && self.loaded.is_empty() && self.paged.is_empty()
     }
-}
-
-fn is_between<M>(after: QueueSeq, before: QueueSeq, entry: Option<&Entry<M>>) -> bool {
-    entry.is_some_and(|entry| after < entry.seq && entry.seq < before)
 }

@@ -26,7 +26,8 @@
 //!
 //! Deliberately absent: clocks, files, sockets, locks, the queue's name, and what a delivery or a tag looks like on the wire.
 //! Message priorities will be more pairs of lanes (each with its own mark of what was handed out), TTL and length limits
-//! will take the head off a lane as `get` does, delivery counts will be kept beside the returned messages.
+//! will take the head off a lane as `get` does, delivery counts will be kept beside the returned messages, a replicated
+//! queue's commit mark will be an upper bound for the head.
 
 mod consumers;
 mod fifo;

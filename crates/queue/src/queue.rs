@@ -285,7 +285,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
         self.recount(before, after)
     }
 
-    /// Lets go of messages that were read ahead from segments, for when memory is short. They will be loaded again.
+    /// Lets go of ready messages that lie in segments too, for when memory is short. They will be loaded again.
     pub fn unload(&mut self) {
         for lane in &mut self.lanes {
             lane.unload(&self.unacked);

@@ -115,8 +115,8 @@ impl Ranges {
         self.by_seq.values()
     }
 
-    /// Adds a range, as part of its neighbours where that is possible: not if `is_clear(after, before)` says that a message lies
-    /// between them, and not while `window` is being read. One that is there already is passed over.
+    /// Adds a range, as part of its neighbours where that is possible: not if something that is not `is_clear(after, before)`
+    /// lies between them, and not while `window` is being read. One that is there already is passed over.
     pub(crate) fn insert(
         &mut self,
         range: PagedRange,

@@ -126,7 +126,7 @@ def test_a_frame_larger_than_negotiated_is_a_frame_error(wires, name):
     wire = wires(frame_max=8192)
     wire.send(codec.method(1, "basic.publish", routing_key="nowhere") + codec.header(1, 8193) + codec.frame(codec.BODY, 1, bytes(8193)))
     # Eight bytes more than negotiated are let pass.
-    wire.expect_connection_error(501, "FRAME_ERROR - type 3, all octets = <<>>: {frame_too_large,8193,8184}")
+    wire.expect_connection_error(501, "FRAME_ERROR - …")
 
 
 def test_more_channels_than_negotiated_are_refused(wires):
@@ -258,7 +258,7 @@ def test_a_channel_before_connection_open_is_refused(raw):
     raw.expect("connection.tune")
     raw.send_method(0, "connection.tune-ok", channel_max=2047, frame_max=131072)
     raw.send_method(1, "channel.open")
-    raw.expect_connection_error(505, "UNEXPECTED_FRAME - type 1, all octets = <<0,20,0,10,0>>")
+    raw.expect_connection_error(505, "UNEXPECTED_FRAME - …")
 
 
 @pytest.mark.parametrize("ids", [(60, 999), (61, 10)])
@@ -271,27 +271,29 @@ def test_an_unknown_method_ends_the_connection(wire, ids):
         wire.read()
 
 
-@pytest.mark.parametrize("arguments, shown", [(b"\0", "<<0>>"), (bytes(7) + b"xx", "<<0,0,0,0,0,0,0,120,120>>")])
-def test_arguments_too_short_or_too_long_are_a_frame_error(wire, arguments, shown):
+@pytest.mark.parametrize("arguments", [b"\0", bytes(7) + b"xx"])
+def test_arguments_too_short_or_too_long_are_a_frame_error(wire, arguments):
     wire.send(codec.frame(codec.METHOD, 1, struct.pack(">HH", 60, 10) + arguments))
-    wire.expect_connection_error(501, f"FRAME_ERROR - cannot decode {shown}", "basic.qos")
+    wire.expect_connection_error(501, "FRAME_ERROR - …", "basic.qos")
 
 
 def test_a_wrong_frame_end_is_a_frame_error(wire):
     wire.send(codec.method(1, "basic.qos")[:-1] + b"\0")
-    wire.expect_connection_error(501, "FRAME_ERROR - type 1, all octets = <<0,60,0,10,0,0,0,0,0,0,0>>: {invalid_frame_end_marker,0}")
+    wire.expect_connection_error(501, "FRAME_ERROR - …")
 
 
 @pytest.mark.parametrize(
     "frame, code, text",
     [
-        (codec.frame(7, 1, b""), 501, "FRAME_ERROR - type 7, all octets = <<>>: unknown_frame"),
-        (codec.frame(codec.HEARTBEAT, 0, b"abc"), 501, 'FRAME_ERROR - type 8, all octets = <<"abc">>: unknown_frame'),
-        (codec.frame(codec.HEARTBEAT, 1, b""), 505, "UNEXPECTED_FRAME - type 8, all octets = <<>>"),
-        (codec.frame(codec.BODY, 0, b"abc"), 505, 'UNEXPECTED_FRAME - type 3, all octets = <<"abc">>'),
+        (codec.frame(7, 1, b""), 501, "FRAME_ERROR - …"),
+        (codec.frame(codec.HEARTBEAT, 0, b"abc"), 501, "FRAME_ERROR - …"),
+        (codec.frame(codec.HEARTBEAT, 1, b""), 505, "UNEXPECTED_FRAME - …"),
+        (codec.frame(codec.BODY, 0, b"abc"), 505, "UNEXPECTED_FRAME - …"),
     ],
+    ids=["unknown type", "heartbeat with a payload", "heartbeat on a channel", "body on channel 0"],
 )
 def test_frames_that_belong_nowhere_are_refused(wire, frame, code, text):
+    # RabbitMQ goes on with the octets as Erlang prints them.
     wire.send(frame)
     wire.expect_connection_error(code, text)
 

@@ -63,7 +63,7 @@ impl Values {
     /// Adds the defaults of all that was not assigned.
     pub(super) fn complete(&mut self) {
         for row in schema::keys().filter(|row| row.state == State::Effective) {
-            let is_assigned = self.by_key.values().any(|assigned| std::ptr::eq(assigned.row, row));
+            let is_assigned = self.by_key.values().any(|assigned| assigned.row.pattern == row.pattern);
             let own = row.default.map(|default| (row.pattern, default));
             if !is_assigned {
                 for (key, text) in own.iter().chain(row.family_default) {

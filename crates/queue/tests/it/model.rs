@@ -99,8 +99,13 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
+/// More than usual: the interesting cases need several operations to agree. `PROPTEST_CASES` asks for still more.
+fn case_count() -> u32 {
+    ProptestConfig::default().cases.max(2_000)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: case_count(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_queue_does_what_the_model_does(

@@ -232,10 +232,8 @@ impl Shared {
 
     /// So much of the files is no longer in use.
     pub(crate) fn shrink_unretired(&self, len: u64) {
-        if len == 0 {
-            return;
-        }
-        if self.unretired_len.fetch_sub(len, Ordering::Relaxed) - len <= self.options.unretired_len_max {
+        let left = self.unretired_len.fetch_sub(len, Ordering::Relaxed) - len;
+        if left <= self.options.unretired_len_max && self.is_congested_by(congestion::UNRETIRED) {
             self.relieve(congestion::UNRETIRED);
         }
         self.filing.notify_one();

@@ -232,7 +232,6 @@ impl<G: Gate> Consumers<G> {
             Ok(at) => at,
             Err(at) => {
                 self.rings.insert(at, Ring { priority, consumer_count: 0, turns: VecDeque::new() });
-                self.first_ring = 0;
                 at
             }
         }

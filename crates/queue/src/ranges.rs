@@ -115,8 +115,8 @@ impl Ranges {
         self.by_seq.values()
     }
 
-    /// Adds a range, as part of its neighbours where that is possible: not if something that is not `is_clear(after, before)`
-    /// lies between them, and not while `window` is being read. One that is there already is passed over.
+    /// Adds a range, as part of its neighbours where that is possible: not if what lies between is not `is_clear(after, before)`, and
+    /// not in front of a range in `window`, whose answer would no longer fit. One that is there already is passed over.
     pub(crate) fn insert(
         &mut self,
         range: PagedRange,
@@ -128,12 +128,9 @@ impl Ranges {
         }
         self.count += u64::from(range.count);
         self.bytes += range.bytes;
-        let is_fixed = |range: &PagedRange| window.is_some_and(|window| window.overlaps(range));
         let joins = |left: &PagedRange, right: &PagedRange| {
-            left.is_followed_by(right)
-                && !is_fixed(left)
-                && !is_fixed(right)
-                && is_clear(left.last_seq, right.first_seq)
+            let is_being_read = window.is_some_and(|window| window.overlaps(right));
+            left.is_followed_by(right) && !is_being_read && is_clear(left.last_seq, right.first_seq)
         };
         let mut at = range.key();
         match self.by_seq.range_mut(..at).next_back() {

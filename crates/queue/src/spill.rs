@@ -116,8 +116,5 @@ fn is_within(ranges: &[PagedRange], moved: &Moved) -> bool {
     let after =
         ranges.partition_point(|range| (range.segment, range.first_slot) <= (moved.from.segment, moved.from.slot));
     let Some(range) = after.checked_sub(1).map(|at| &ranges[at]) else { return false };
-    range.segment == moved.from.segment
-        && moved.from.slot < range.end_slot
-        && range.first_seq <= moved.seq
-        && moved.seq <= range.last_seq
+    range.segment == moved.from.segment && moved.from.slot < range.end_slot
 }

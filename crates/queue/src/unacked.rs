@@ -303,6 +303,17 @@ mod tests {
     }
 
     #[test]
+    fn an_empty_table_takes_redeliveries_in_blocks_again() {
+        let mut unacked = table(1..=10);
+        remove_all(&mut unacked, 1..=9);
+        unacked.insert(QueueSeq(1), Sized(1), None);
+        assert_eq!(unacked.again.len(), 1);
+        remove_all(&mut unacked, [1, 10]);
+        unacked.insert(QueueSeq(1), Sized(1), None);
+        assert_eq!((unacked.again.len(), unacked.blocks.len()), (0, 1));
+    }
+
+    #[test]
     fn one_stuck_message_keeps_no_memory_for_those_that_went() {
         let mut unacked = table(1..=100_000);
         remove_all(&mut unacked, 2..=100_000);

@@ -101,7 +101,7 @@ fn operation() -> impl Strategy<Value = Operation> {
 
 /// More than usual: the interesting cases need several operations to agree. `PROPTEST_CASES` asks for still more.
 fn case_count() -> u32 {
-    ProptestConfig::default().cases.max(2_000)
+    ProptestConfig::default().cases.max(1_000)
 }
 
 proptest! {

@@ -1,7 +1,7 @@
 //! The way to segments and back.
 
 use ::model::ids::{Place, QueueSeq, SegmentId};
-use ::queue::{Delivery, Load, Moved, Placed, Purged, Queue, Settings};
+use ::queue::{Consumer, Delivery, Get, Load, Message, Moved, Placed, Purged, Queue, Settings};
 
 use crate::fixture::{
     Disk, Door, Note, TestQueue, acking, dispatch, dispatch_loading, no_ack, publish, seqs, seqs_of, spill,
@@ -119,10 +119,26 @@ fn nothing_is_read_for_nobody() {
     let mut deliveries = Vec::new();
     assert_eq!(queue.dispatch(&mut deliveries), None);
     let door = Door::open_for(0);
-    queue.consume(::queue::Consumer { gate: door.clone(), ..acking() }).unwrap();
+    queue.consume(Consumer { gate: door.clone(), ..acking() }).unwrap();
     publish(&mut queue, 1);
     assert!(queue.dispatch(&mut deliveries).is_some(), "nobody has asked the gate yet");
     assert!(!door.take_refused(), "a gate is asked only for a message that is there");
+}
+
+#[test]
+fn nothing_is_read_while_all_consumers_are_full() {
+    let (mut queue, disk) = paged_queue(9);
+    queue.consume(with_prefetch(1)).unwrap();
+    let mut deliveries = Vec::new();
+    let load = dispatch_to_load(&mut queue, &mut deliveries);
+    queue.loaded(&load, disk.read(&load, 2), 2);
+    let ahead = dispatch_to_load(&mut queue, &mut deliveries);
+    queue.loaded(&ahead, Vec::new(), ahead.first_slot);
+    assert_eq!(queue.dispatch(&mut deliveries), None, "one message is loaded, and nobody takes it");
+    queue.get(true);
+    assert_eq!(queue.dispatch(&mut deliveries), None, "no message is loaded, and nobody waits for one");
+    queue.settle(&seqs([1]), &mut Vec::new());
+    assert!(queue.dispatch(&mut deliveries).is_some());
 }
 
 #[test]
@@ -223,7 +239,7 @@ fn a_purge_gives_up_what_is_being_read() {
 fn an_answer_to_an_older_load_is_passed_over() {
     let (mut queue, disk) = paged_queue(3);
     let ask = |queue: &mut TestQueue| match queue.get(false) {
-        ::queue::Get::Loading(Some(load)) => load,
+        Get::Loading(Some(load)) => load,
         other => panic!("expected a load: {other:?}"),
     };
     let old = ask(&mut queue);
@@ -272,7 +288,33 @@ fn an_unacked_message_without_its_body_is_loaded_again() {
     queue.consume(acking()).unwrap();
     let deliveries = dispatch_loading(&mut queue, &disk);
     assert_eq!(seqs_of(&deliveries), [1, 2, 3]);
-    assert!(deliveries.iter().all(|delivery| delivery.redelivered && ::queue::Message::has_body(&delivery.message)));
+    assert!(deliveries.iter().all(|delivery| delivery.redelivered && delivery.message.has_body()));
+}
+
+#[test]
+fn what_is_handed_out_from_a_segment_leaves_its_body_there() {
+    let (mut queue, mut disk) = (Queue::new(Settings::default()), Disk::default());
+    (1..=2).for_each(|name| assert_eq!(queue.publish(Note::light(name, 10, true)), QueueSeq(name)));
+    queue.get(false);
+    spill(&mut queue, &mut disk);
+    queue.consume(acking()).unwrap();
+    assert!(dispatch_loading(&mut queue, &disk)[0].message.has_body());
+    assert!(queue.unacked().all(|(_, note, _)| !note.has_body()));
+}
+
+#[test]
+fn a_message_that_comes_back_does_not_spoil_the_load_behind_it() {
+    let (mut queue, mut disk) = (Queue::new(Settings::default()), Disk::default());
+    (1..=4).for_each(|name| assert_eq!(queue.publish(Note::light(name, 10, true)), QueueSeq(name)));
+    queue.get(false);
+    spill(&mut queue, &mut disk);
+    let Get::Loading(Some(load)) = queue.get(false) else { panic!("the head is in a segment") };
+    queue.requeue(&seqs([1]));
+    assert_eq!(ranges(&queue), [(0, 1, 1), (1, 4, 3)]);
+    queue.loaded(&load, disk.read(&load, 3), 3);
+    assert_eq!(ranges(&queue), [(0, 1, 1), (3, 4, 1)]);
+    queue.consume(acking()).unwrap();
+    assert_eq!(seqs_of(&dispatch_loading(&mut queue, &disk)), [1, 2, 3, 4]);
 }
 
 #[test]
@@ -356,4 +398,36 @@ fn messages_that_compaction_left_behind_are_reported_missing() {
     assert_eq!((queue.ready_count(), queue.ready_bytes()), (2, 20));
     queue.consume(acking()).unwrap();
     assert_eq!(seqs_of(&dispatch_loading(&mut queue, &disk)), [1, 4]);
+}
+
+#[test]
+fn compaction_joins_ranges_but_not_over_an_unacked_message() {
+    for (is_settled, expected) in [(false, [(0, 1, 1), (1, 2, 1)].as_slice()), (true, &[(0, 2, 2)])] {
+        let (mut queue, mut disk) = (Queue::new(Settings::default()), Disk::default());
+        publish(&mut queue, 3);
+        (0..3).for_each(|_| drop(queue.get(false)));
+        queue.requeue(&seqs([1, 3]));
+        let mut messages = Vec::new();
+        queue.in_memory(&mut |note| note.name() != 2, &mut messages);
+        queue.relocate(&disk.write(true, &messages), &mut Vec::new());
+        assert_eq!(ranges(&queue), [(0, 1, 1), (1, 2, 1)]);
+        if is_settled {
+            queue.settle(&seqs([2]), &mut Vec::new());
+        }
+        assert_eq!(compact(&mut queue, &mut disk, &[1, 3]), (vec![], 0));
+        assert_eq!(ranges(&queue), expected);
+    }
+}
+
+#[test]
+fn a_copy_of_another_place_is_dead() {
+    let (mut queue, mut disk) = (Queue::new(Settings::default()), Disk::default());
+    publish(&mut queue, 1);
+    queue.get(false);
+    spill(&mut queue, &mut disk);
+    let moved = Moved { seq: QueueSeq(1), from: place(8, 0), to: place(9, 0), len: 10 };
+    let mut dead = Vec::new();
+    assert_eq!(queue.move_ranges(&[SegmentId(8)], &[moved], &mut dead), 0);
+    assert_eq!(dead, [place(9, 0)]);
+    assert!(queue.unacked().all(|(_, note, _)| note.placed() == place(1, 0)));
 }

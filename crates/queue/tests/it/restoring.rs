@@ -59,6 +59,23 @@ fn messages_in_memory_and_in_segments_come_in_one_order() {
 }
 
 #[test]
+fn nothing_is_handed_out_behind_the_beginning_of_a_range() {
+    let mut disk = Disk::default();
+    let ranges = vec![write(&mut disk, &[1, 3, 5]), write(&mut disk, &[2, 4, 6])];
+    let mut queue = restore(7, Some(0), ranges, &[]);
+    queue.consume(acking()).unwrap();
+    let (mut deliveries, mut load_count) = (Vec::new(), 0);
+    while let Some(load) = queue.dispatch(&mut deliveries) {
+        let next_slot = load.first_slot + 2 - load_count % 2;
+        queue.loaded(&load, disk.read(&load, next_slot), next_slot);
+        load_count += 1;
+        let first_seq = queue.ranges().map(|range| range.first_seq).min();
+        assert!(first_seq.is_none_or(|first_seq| queue.last_delivered() < first_seq), "{:?}", queue.ranges().last());
+    }
+    assert_eq!(seqs_of(&deliveries), [1, 2, 3, 4, 5, 6]);
+}
+
+#[test]
 fn positions_go_on_behind_all_that_was_found() {
     assert_eq!(restore(0, None, Vec::new(), &[]).next_seq(), QueueSeq(1));
     assert_eq!(restore(1, None, Vec::new(), &[4]).next_seq(), QueueSeq(5));

@@ -165,7 +165,7 @@ pub(crate) struct Confirms {
     next_seq: u64,
     /// Publishes that wait for the journal, with where they are durable. Both grow.
     waiting: VecDeque<(u64, JournalPosition)>,
-    /// Publishes that need not wait, in order, since the last [`Confirms::write`].
+    /// Publishes that need not wait, since the last [`Confirms::write`].
     ready: Vec<u64>,
 }
 
@@ -209,6 +209,8 @@ impl Confirms {
             count += 1;
             self.waiting.pop_front();
         }
+        // A publish that no queue took was done before those of its batch.
+        self.ready.sort_unstable();
         let first_waiting = self.waiting.front().map_or(u64::MAX, |&(seq, _)| seq);
         let split = self.ready.partition_point(|&seq| seq < first_waiting);
         let (before, after) = self.ready.split_at(split);
@@ -277,5 +279,11 @@ mod tests {
         check_confirms(&[(1, Some(10)), (2, None), (3, None)], 0, &[(2, false), (3, false)]);
         check_confirms(&[(1, Some(10)), (2, None), (3, Some(20)), (4, None)], 10, &[(2, true), (4, false)]);
         check_confirms(&[(1, Some(10)), (2, Some(10)), (3, Some(20))], 10, &[(2, true)]);
+    }
+
+    #[test]
+    fn confirms_may_be_completed_out_of_order() {
+        check_confirms(&[(2, None), (1, None), (3, None)], 0, &[(3, true)]);
+        check_confirms(&[(2, None), (1, Some(10)), (3, None)], 0, &[(2, false), (3, false)]);
     }
 }

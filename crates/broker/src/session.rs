@@ -263,7 +263,8 @@ impl Session {
         let Ok(Method::BasicPublish(publish)) = Method::decode(frame.payload) else { return None };
         let frame_len_max = self.frame_len_max + FRAME_LEN_FUDGE;
         let (header, header_len) = decode_frame(rest, frame_len_max).ok()??;
-        if header.kind != FrameKind::Header || header.channel != frame.channel {
+        let is_basic = header.payload.starts_with(&[0, 60]);
+        if header.kind != FrameKind::Header || header.channel != frame.channel || !is_basic {
             return None;
         }
         let body_len = u64::from_be_bytes(header.payload.get(4..12)?.try_into().ok()?);
@@ -377,11 +378,11 @@ impl Session {
         if channel.assembly.is_some() {
             let has_header = channel.assembly.as_ref().is_some_and(|assembly| assembly.has_header());
             self.channels.put(channel);
-            return if has_header {
-                refusal::unexpected_frame("expected content body, got non content body frame instead")
-            } else {
-                refusal::unexpected_frame(NO_CONTENT_HEADER)
-            };
+            let text = if has_header { NO_CONTENT_BODY } else { NO_CONTENT_HEADER };
+            // It is the publish that failed, not what came in its way.
+            let refusal = Refusal { code: amqp::reply::ReplyCode::UnexpectedFrame, text: text.to_owned() };
+            self.fail(&refusal, Site { channel: number, class_id: 60, method_id: 40 });
+            return Ok(());
         }
         if let Method::ChannelClose(_) = method {
             self.release_channel(channel);
@@ -489,9 +490,7 @@ impl Session {
             (FrameKind::Header, false) => assembly.header(frame.payload, self.broker.options.message_len_max)?,
             (FrameKind::Body, true) => assembly.body(frame.payload)?,
             (_, false) => return refusal::unexpected_frame(NO_CONTENT_HEADER),
-            (_, true) => {
-                return refusal::unexpected_frame("expected content body, got non content body frame instead");
-            }
+            (_, true) => return refusal::unexpected_frame(NO_CONTENT_BODY),
         }
         if !assembly.is_complete() {
             channel.assembly = Some(assembly);
@@ -707,6 +706,8 @@ impl Session {
 }
 
 const NO_CONTENT_HEADER: &str = "expected content header for class 60, got non content header frame instead";
+
+const NO_CONTENT_BODY: &str = "expected content body, got non content body frame instead";
 
 /// A heartbeat is empty and belongs to no channel.
 fn check_heartbeat(frame: &Frame<'_>) -> Outcome<()> {

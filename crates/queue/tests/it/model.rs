@@ -92,8 +92,8 @@ fn operation() -> impl Strategy<Value = Operation> {
         5 => any::<u8>().prop_map(|which| EndSpill { which }),
         8 => (any::<u8>(), prop_oneof![Just(0u16), 1..10u16, Just(u16::MAX)])
             .prop_map(|(which, slot_count)| Answer { which, slot_count }),
-        1 => (any::<u8>(), 1..4u8).prop_map(|(which, count)| StartCompaction { which, count }),
-        2 => Just(EndCompaction),
+        2 => (any::<u8>(), 1..4u8).prop_map(|(which, count)| StartCompaction { which, count }),
+        3 => Just(EndCompaction),
         1 => Just(Unload),
         1 => prop::bool::weighted(0.5).prop_map(|is_clean| Restart { is_clean }),
     ]

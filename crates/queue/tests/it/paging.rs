@@ -379,6 +379,21 @@ fn ranges_follow_their_messages_into_a_new_segment() {
 }
 
 #[test]
+fn an_unacked_message_between_ranges_moves_with_them() {
+    let (mut queue, mut disk) = (Queue::new(Settings::default()), Disk::default());
+    publish(&mut queue, 5);
+    (0..2).for_each(|_| drop(queue.get(false)));
+    queue.requeue(&seqs([1]));
+    spill(&mut queue, &mut disk);
+    assert_eq!(compact(&mut queue, &mut disk, &[1, 2, 3, 4, 5]), (vec![], 0));
+    assert_eq!(ranges(&queue), [(0, 1, 1), (2, 5, 3)]);
+    assert!(queue.unacked().all(|(_, note, _)| note.placed() == place(2, 1)));
+    queue.requeue(&seqs([2]));
+    queue.unload();
+    assert_eq!(ranges(&queue), [(0, 5, 5)]);
+}
+
+#[test]
 fn compaction_gives_up_what_is_being_read() {
     let (mut queue, mut disk) = paged_queue(4);
     queue.consume(acking()).unwrap();

@@ -66,11 +66,11 @@ fn nothing_is_handed_out_behind_the_beginning_of_a_range() {
     queue.consume(acking()).unwrap();
     let (mut deliveries, mut load_count) = (Vec::new(), 0);
     while let Some(load) = queue.dispatch(&mut deliveries) {
+        let first_seq = queue.ranges().map(|range| range.first_seq).min();
+        assert!(first_seq.is_some_and(|first_seq| queue.last_delivered() < first_seq), "{first_seq:?}");
         let next_slot = load.first_slot + 2 - load_count % 2;
         queue.loaded(&load, disk.read(&load, next_slot), next_slot);
         load_count += 1;
-        let first_seq = queue.ranges().map(|range| range.first_seq).min();
-        assert!(first_seq.is_none_or(|first_seq| queue.last_delivered() < first_seq), "{:?}", queue.ranges().last());
     }
     assert_eq!(seqs_of(&deliveries), [1, 2, 3, 4, 5, 6]);
 }

@@ -196,11 +196,13 @@ impl Session {
         }
         link.is_live = false;
         let (channel_number, tag) = (link.channel, link.tag.clone());
+        let Some(mut channel) = self.channels.take(channel_number) else { return };
+        // Nothing of it may be left on its way when its number is given to another.
+        self.take_back(&mut channel, number, true);
         self.links.tidy(number);
-        let wants_notice = self.login().capabilities.consumer_cancel_notify;
-        let Some(channel) = self.channels.get_mut(channel_number) else { return };
         channel.consumers.remove(&tag);
-        if wants_notice {
+        self.channels.put(channel);
+        if self.login().capabilities.consumer_cancel_notify {
             put_method(&mut self.out, channel_number, &basic::Cancel { consumer_tag: &tag, no_wait: true });
         }
     }

@@ -63,6 +63,8 @@ pub(crate) struct Outbox {
 pub(crate) struct Taken {
     pub(crate) deliveries: Vec<Outgoing>,
     pub(crate) news: Vec<News>,
+    /// Something that the connection waits for may have come: look again.
+    pub(crate) is_nudged: bool,
     pub(crate) hold_until: Option<JournalPosition>,
 }
 
@@ -152,7 +154,7 @@ impl Outbox {
         std::mem::swap(&mut waiting.deliveries, &mut taken.deliveries);
         std::mem::swap(&mut waiting.news, &mut taken.news);
         taken.hold_until = waiting.hold_until;
-        waiting.is_nudged = false;
+        taken.is_nudged = std::mem::take(&mut waiting.is_nudged);
         true
     }
 
@@ -160,7 +162,7 @@ impl Outbox {
     pub(crate) fn take_news(&self, taken: &mut Taken, waker: &Waker) {
         let mut waiting = self.waiting.lock();
         std::mem::swap(&mut waiting.news, &mut taken.news);
-        waiting.is_nudged = false;
+        taken.is_nudged = std::mem::take(&mut waiting.is_nudged);
         waiting.waker = Some(waker.clone());
     }
 

@@ -517,10 +517,9 @@ impl Session {
         });
         self.batch = batch;
         self.resume_parked();
-        if broker.store.is_congested() {
-            self.is_congested = true;
+        self.wait_if_congested();
+        if self.is_congested {
             self.broker.counters.flow_entered.add(1);
-            broker.store.when_uncongested(Waker::from(self.outbox.clone()));
         }
     }
 
@@ -580,6 +579,7 @@ impl Session {
     /// Does what the outbox and the journal ask for. True when something was done; else `waker` is woken when there is.
     pub(crate) fn attend(&mut self, waker: &Waker) -> bool {
         let mut taken = std::mem::take(&mut self.taken);
+        taken.is_nudged = false;
         let found = self.pending.is_empty() && self.outbox.take(&mut taken, waker);
         if found {
             self.pending.extend(taken.deliveries.drain(..));
@@ -596,25 +596,43 @@ impl Session {
                 self.hear(news);
             }
         }
+        let is_nudged = taken.is_nudged;
         self.taken = taken;
         let has_encoded = self.encode_deliveries();
         self.write_confirms();
-        self.after_waiting();
+        if is_nudged {
+            self.look_again();
+        }
         found || has_encoded
     }
 
-    fn after_waiting(&mut self) {
-        if let Some(awaited) = &self.awaited
-            && awaited.position <= self.broker.store.durable()
-        {
-            self.out.extend_from_slice(&awaited.reply);
-            self.awaited = None;
+    /// Something came that may be what the connection waits for. If it was not, whoever brings it is asked once more.
+    fn look_again(&mut self) {
+        let durable = self.broker.store.durable();
+        match self.awaited.take() {
+            Some(awaited) if awaited.position <= durable => self.out.extend_from_slice(&awaited.reply),
+            Some(awaited) => {
+                self.wake_at(awaited.position);
+                self.awaited = Some(awaited);
+            }
+            None => {}
         }
-        if self.is_congested && !self.broker.store.is_congested() {
-            self.is_congested = false;
+        if let Some(position) = self.hold_until.filter(|&position| position > durable) {
+            self.wake_at(position);
+        }
+        if self.is_congested {
+            self.wait_if_congested();
         }
         if let Some(get) = self.awaited_get.take() {
             self.retry_get(get);
+        }
+    }
+
+    /// Receives nothing more until the store has caught up.
+    fn wait_if_congested(&mut self) {
+        self.is_congested = self.broker.store.is_congested();
+        if self.is_congested {
+            self.broker.store.when_uncongested(Waker::from(self.outbox.clone()));
         }
     }
 

@@ -416,8 +416,12 @@ async fn error_406_unknown_delivery_tag(s: &mut Session) -> Outcome {
     };
     let connection = &s.connections[connection];
     let channel = connection.create_channel().await?;
-    channel.basic_ack(99, BasicAckOptions::default()).await?;
-    let error = failure(channel.basic_get(queue.as_str().into(), BasicGetOptions::default()).await)?;
+    // Both in one go: after a fast broker's answer to the first, the client would refuse the second by itself.
+    let ack = channel.basic_ack(99, BasicAckOptions::default());
+    let get = channel.basic_get(queue.as_str().into(), BasicGetOptions::default());
+    let (acked, got) = tokio::join!(ack, get);
+    acked?;
+    let error = failure(got)?;
     check_channel_error(connection, &channel, error, 406, "PRECONDITION_FAILED - unknown delivery tag 99").await
 }
 

@@ -72,9 +72,9 @@ impl Filer {
         if !self.shared.files.lock().is_recyclable(&file) {
             return self.remove(file);
         }
-        let result = write_all_at(file.file.as_ref(), &[0; PAGE_LEN], 0).and_then(|()| file.file.fdatasync());
-        if let Err(error) = result {
-            // Its header may now be anything; never trusted again, and removed at the next attempt.
+        // Not synced: a retired file's header is behind all that recovery reads. Without it, the loss of a file that is
+        // still needed cannot hide behind an old one.
+        if let Err(error) = write_all_at(file.file.as_ref(), &[0; PAGE_LEN], 0) {
             self.shared.files.lock().put_back(ClosedFile { is_trusted: false, ..file });
             return Err(error);
         }

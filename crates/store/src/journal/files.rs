@@ -8,8 +8,7 @@
 //!
 //! Invariant, on which recovery relies: at any moment, for the position that the last checkpoint continues from, some
 //! file whose header is on disk begins at or before it, and from the last such file on the journal is whole. Hence
-//! files are retired only up to the last *anchored* one (header synced) that begins at or before the position, and
-//! retired ones lose their headers oldest first.
+//! files are retired only up to the last *anchored* one (header synced) that begins at or before the position.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -174,7 +173,7 @@ impl Files {
         !self.retired.is_empty() || self.prepared.len() < PREPARED_COUNT || (self.wanted_len > 0 && !self.has_wanted())
     }
 
-    /// The oldest retired file could not be recycled; the younger ones must wait for it.
+    /// The file could not be recycled; to be tried again.
     pub(crate) fn put_back(&mut self, file: ClosedFile) {
         self.retired.push_front(file);
     }

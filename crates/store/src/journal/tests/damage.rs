@@ -162,12 +162,17 @@ fn a_newer_format_is_refused() {
 
 /// Writes one commit with these metas into a file in use, as a newer or faulty version might.
 fn commit_of(disk: &SimDisk, metas: &[u8]) {
+    commit_at(disk, metas, 0);
+}
+
+/// The same, so far beyond where the commit before ended.
+fn commit_at(disk: &SimDisk, metas: &[u8], beyond: u64) {
     let layout = journal_with(disk, 1);
     let file = disk.open(&layout.path).unwrap();
     let last = layout.commits[0].1;
     let header = CommitHeader {
         payload_crc: crc32c::crc32c(metas),
-        first: last.end(),
+        first: JournalPosition(last.end().0 + beyond),
         synced: last.end(),
         metas_len: metas.len() as u64,
         contents_len: 0,
@@ -190,6 +195,17 @@ fn records_of_newer_versions_are_refused() {
             (Err(OpenError::Corrupt { .. }), None) => {}
             (result, _) => panic!("{record:?}: {result:?}"),
         }
+    }
+}
+
+#[test]
+fn a_commit_that_does_not_continue_the_one_before_is_no_commit() {
+    let record = [8, 0, 0, 0, 8, 0, 0, 0];
+    let batch = [&8u64.to_le_bytes()[..], &[0; 8], &record].concat();
+    for (beyond, count) in [(0, 2), (1, 1), (1000, 1)] {
+        let disk = SimDisk::new(0);
+        commit_at(&disk, &batch, beyond);
+        assert_eq!(open_and_read(&disk).unwrap(), count, "{beyond} beyond");
     }
 }
 

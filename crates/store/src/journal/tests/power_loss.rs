@@ -132,8 +132,8 @@ pub(super) fn check_lives(seed: u64, faults: Faults) {
         }
         let options = Options { salt: random.next(), ..options.clone() };
         live(&disk, &options, &mut model, &mut random, seed);
-        if random.percent(25) && !disk.is_cut() {
-            disk.kill_process();
+        if random.percent(25) {
+            disk.kill_process(); // in the middle of something, if the power "went" before
         } else {
             disk.restart();
         }

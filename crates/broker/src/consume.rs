@@ -260,7 +260,7 @@ impl Session {
                 self.awaited_get = Some(AwaitedGet { channel: channel.number, queue, no_ack });
             }
             Get::Message(got) => {
-                let Some(parts) = Parts::read(got.message.content.bytes()) else {
+                let Some(parts) = Parts::read(got.message.content().bytes()) else {
                     return refusal::internal_error("a message's content was unreadable");
                 };
                 let tag = channel.take_delivery_tag();

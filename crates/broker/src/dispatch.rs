@@ -201,7 +201,7 @@ impl Work {
                 consumer: run.consumer,
                 is_redelivered: delivery.redelivered,
                 seq: delivery.seq,
-                content: delivery.message.content,
+                content: delivery.message.into_content(),
             });
             self.wakers.extend(run.outbox.deliver(outgoing, run.hold_until));
             start = run.end;

@@ -102,7 +102,8 @@ impl Filler<'_> {
 /// How a queue holds a message: where its content is in memory, and its place in a segment once it has one.
 #[derive(Debug, Clone)]
 pub(crate) struct Held {
-    pub(crate) content: Content,
+    /// `None` for an unacked message that a segment has: it is read again if it is requeued.
+    content: Option<Content>,
     body_len: u32,
     is_journalled: bool,
     /// `slot` counts only where `segment` is not [`NO_SEGMENT`]; an `Option<Place>` would cost eight bytes a message.
@@ -112,11 +113,23 @@ pub(crate) struct Held {
 
 const NO_SEGMENT: SegmentId = SegmentId(u32::MAX);
 const _: () = assert!(size_of::<Held>() == 32);
+const HAS_CONTENT: &str = "a queue hands out and spills only what has a body";
 
 impl Held {
     #[inline]
     pub(crate) fn new(content: Content, body_len: u32, is_journalled: bool) -> Self {
-        Self { content, body_len, is_journalled, segment: NO_SEGMENT, slot: 0 }
+        Self { content: Some(content), body_len, is_journalled, segment: NO_SEGMENT, slot: 0 }
+    }
+
+    /// The content of a message that is being handed out or written to a segment.
+    #[inline]
+    pub(crate) fn content(&self) -> &Content {
+        self.content.as_ref().expect(HAS_CONTENT)
+    }
+
+    #[inline]
+    pub(crate) fn into_content(self) -> Content {
+        self.content.expect(HAS_CONTENT)
     }
 
     /// A message read back from the store. `None` when its content is not one of ours.
@@ -144,6 +157,17 @@ impl queue::Message for Held {
     #[inline]
     fn place(&self) -> Option<Place> {
         (self.segment != NO_SEGMENT).then_some(Place { segment: self.segment, slot: self.slot })
+    }
+
+    fn release_body(&mut self) {
+        if self.segment != NO_SEGMENT {
+            self.content = None;
+        }
+    }
+
+    #[inline]
+    fn has_body(&self) -> bool {
+        self.content.is_some()
     }
 
     #[inline]

@@ -39,13 +39,13 @@ impl Residents for BrokerResidents {
                     };
                     out.queues.push(QueueState { queue, next_seq: cell.queue.next_seq(), watermark });
                 }
-                cell.queue.in_memory(&mut |held| is_old(&held.content), &mut found);
+                cell.queue.in_memory(&mut |held| is_old(held.content()), &mut found);
                 for is_journalled in [true, false] {
                     let of_lane = found.iter().filter(|(_, held)| queue::Message::is_journalled(held) == is_journalled);
                     let residents: Vec<Resident> = of_lane
                         .map(|(seq, held)| Resident {
                             seq: *seq,
-                            content: held.content.clone(),
+                            content: held.content().clone(),
                             body_len: queue::Message::len(held),
                         })
                         .collect();

@@ -4,12 +4,15 @@ Three kinds: `Warren` (or any program with the same command line), `Peer` (a rea
 tests run against it, which is how we know that they are right) and `Running` (somebody else's, only a URL: it cannot be restarted).
 """
 
+import ctypes
 import os
+import resource
 import shlex
 import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from contextlib import suppress
@@ -21,6 +24,8 @@ from .wire import Wire
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULT_COMMAND = f"{ROOT}/target/release/warren serve --data-dir {{data_dir}} {{set}}"
+_LIBC = ctypes.CDLL(None)
+_PR_SET_PDEATHSIG = 1
 READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 60.0
 
@@ -125,17 +130,18 @@ class Warren(Broker):
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
                 [*self.wrapper, *command], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.directory, env=environment,
-                start_new_session=True, preexec_fn=self._limit_files if self.files_max else None,
+                start_new_session=True, preexec_fn=self._before_exec,
             )  # fmt: skip
         self.pid = self.process.pid
         if wait:
             self.wait_ready()
         return self
 
-    def _limit_files(self) -> None:
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_NOFILE, (self.files_max, self.files_max))
+    def _before_exec(self) -> None:
+        # However the tests end, the broker ends with them.
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if self.files_max:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (self.files_max, self.files_max))
 
     def has_ended(self) -> bool:
         return self.process is None or self.process.poll() is not None
@@ -261,6 +267,11 @@ def _await_gone(pid: int, timeout_s: float = STOP_TIMEOUT_S) -> None:
     while Path(f"/proc/{pid}").exists():
         assert time.monotonic() < deadline, f"process {pid} did not end within {timeout_s} s"
         time.sleep(0.02)
+
+
+def end_on_sigterm() -> None:
+    """Makes SIGTERM end a runner as Ctrl-C does, so that it cleans up."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 
 def add_options(parser) -> None:

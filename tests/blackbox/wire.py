@@ -4,6 +4,7 @@ It never answers by itself, except where a call says so (`open`, `close`), sends
 for ever. Libraries are tested as libraries; this is for what they cannot say.
 """
 
+import select
 import socket
 import struct
 import time
@@ -150,6 +151,12 @@ class Wire:
                 assert not self.received, f"the stream ended inside a frame: {bytes(self.received)!r}"
                 return None
             self.received += data
+
+    def is_readable(self, timeout_s: float = 0.0) -> bool:
+        """Whether a frame, or a part of one, is there to be read."""
+        if len(self.received) >= 7 and len(self.received) >= int.from_bytes(self.received[3:7]) + 8:
+            return True
+        return bool(select.select([self.socket], [], [], timeout_s)[0])
 
     def _receive(self) -> bytes:
         try:

@@ -132,6 +132,7 @@ class Tally:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    brokers.end_on_sigterm()
     brokers.add_options(parser)
     parser.add_argument("--only", default=",".join(["python", *LANGUAGES]), help="languages, separated by commas (default: %(default)s)")
     arguments, rest = parser.parse_known_args()

@@ -26,7 +26,7 @@ usage: bench blast   --port PORT --pid PID [options]     as fast as it goes
        bench flat    --port PORT --pid PID               fill a queue, then drain it
        bench declare --port PORT --pid PID               declare the queue afresh, for somebody else's generator
 
-blast:   --size 1024  --senders 1  --readers 1  --persistent  --window N (unconfirmed publishes a sender; 0 = no confirms)
+blast:   --size 1024  --senders 1  --readers 1  --persistent  --window N (unconfirmed, each sender; 0 = no confirms)
          --warm-up-s 2  --measure-s 5  --queue-type TYPE  --prefetch N (0 = auto-ack)
          --write-len 65536 (bytes a write; 1 = every publish by itself)
 latency: --size 1024  --publishers 1  --consumers 1  --persistent  --warm-up-s 2  --measure-s 8  --queue-type TYPE

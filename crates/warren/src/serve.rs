@@ -34,15 +34,16 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<()> {
     }
     let files = net::raise_open_files_limit();
     tracing::debug!(limit = files.limit, "limit of open files was raised");
+    let connection_max = connection_max(files.limit);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(config.worker_threads.unwrap_or_else(machine::processor_count))
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
-    runtime.block_on(run(&config, started_at))
+    runtime.block_on(run(&config, connection_max, started_at))
 }
 
-async fn run(config: &Config, started_at: Instant) -> Result<()> {
+async fn run(config: &Config, connection_max: usize, started_at: Instant) -> Result<()> {
     // Ports first: a second broker on them should fail before it touches any data.
     let listeners = listen(config)?;
     let data_dir = Path::new(&config.store.data_dir);
@@ -54,7 +55,7 @@ async fn run(config: &Config, started_at: Instant) -> Result<()> {
     let (stop, stopping) = watch::channel(false);
     let mut tasks = tokio::task::JoinSet::new();
     for listener in listeners {
-        tasks.spawn(accept(broker.clone(), listener, stopping.clone()));
+        tasks.spawn(accept(broker.clone(), listener, connection_max, stopping.clone()));
     }
     let house = tokio::spawn(broker.clone().keep_house(data_dir.to_owned()));
     Banner { data_dir, listeners: &addresses, ready_after: started_at.elapsed() }.print();
@@ -96,22 +97,52 @@ fn listen(config: &Config) -> Result<Vec<Listener>> {
     config.listeners.iter().map(bind).collect()
 }
 
-async fn accept(broker: Arc<Broker>, mut listener: Listener, mut stopping: watch::Receiver<bool>) {
-    let mut last_complaint: Option<Instant> = None;
+/// How many connections the limit of open files has room for, when the store is to have its own whatever clients do.
+fn connection_max(file_limit: Option<u64>) -> usize {
+    let Some(limit) = file_limit else { return usize::MAX };
+    let reserved = (limit / 4).clamp(STORE_FILES_MIN, STORE_FILES_MAX);
+    limit.saturating_sub(reserved).try_into().unwrap_or(usize::MAX)
+}
+
+/// Files that are kept for the store and for the process itself.
+const STORE_FILES_MIN: u64 = 48;
+const STORE_FILES_MAX: u64 = 512;
+
+async fn accept(
+    broker: Arc<Broker>,
+    mut listener: Listener,
+    connection_max: usize,
+    mut stopping: watch::Receiver<bool>,
+) {
+    let mut refusals = Refusals::default();
     loop {
         let accepted = tokio::select! {
-            accepted = listener.accept(|error| {
-                broker.count_refused_connection();
-                // One line a second is enough to know; the counter has the rest.
-                if last_complaint.is_none_or(|at| at.elapsed() >= Duration::from_secs(1)) {
-                    last_complaint = Some(Instant::now());
-                    tracing::error!(%error, "a connection was refused because the limit of open files is reached");
-                }
-            }) => accepted,
+            accepted = listener.accept(|_| refusals.add(&broker)) => accepted,
             _ = stopping.changed() => return,
         };
         let (stream, _) = accepted;
+        if broker.connection_count() >= connection_max {
+            refusals.add(&broker);
+            continue;
+        }
         tokio::spawn(broker.clone().serve(stream));
+    }
+}
+
+/// Connections that were closed as soon as they came because files have run out.
+#[derive(Default)]
+struct Refusals {
+    last_complaint: Option<Instant>,
+}
+
+impl Refusals {
+    /// Counts one. One line a second in the log is enough to know; the counter has the rest.
+    fn add(&mut self, broker: &Broker) {
+        broker.count_refused_connection();
+        if self.last_complaint.is_none_or(|at| at.elapsed() >= Duration::from_secs(1)) {
+            self.last_complaint = Some(Instant::now());
+            tracing::error!("a connection was refused because the limit of open files is reached");
+        }
     }
 }
 

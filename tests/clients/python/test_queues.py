@@ -169,17 +169,14 @@ def test_arguments_of_older_clients_are_accepted(channel, name, arguments):
 # -- exclusive and auto-delete
 
 
-@pytest.mark.parametrize("method", ["queue.declare", "queue.purge", "queue.delete", "basic.get", "basic.consume"])
-@pytest.mark.parametrize("passive", [False, True])
-def test_exclusive_queues_are_locked_for_other_connections(wires, name, method, passive):
+@pytest.mark.parametrize(
+    "method, more",
+    [("queue.declare", {"exclusive": True}), ("queue.declare", {"passive": True}), ("queue.purge", {}), ("queue.delete", {}), ("basic.get", {}), ("basic.consume", {})],
+)
+def test_exclusive_queues_are_locked_for_other_connections(wires, name, method, more):
     queue = name()
     wires().call(1, "queue.declare", queue=queue, exclusive=True)
     other = wires()
-    more = {}
-    if method == "queue.declare":
-        more = {"passive": passive, "exclusive": not passive}
-    elif passive:
-        pytest.skip("only declare can be passive")
     other.send_method(1, method, queue=queue, **more)
     other.expect_channel_error(1, 405, LOCKED.format(queue), method)
 
@@ -247,6 +244,15 @@ def test_auto_delete_does_not_count_basic_get(wire, name):
     wire.send_method(1, "basic.get", queue=queue)
     wire.expect("basic.get-empty")
     assert wire.call(1, "queue.declare", queue=queue, passive=True).queue == queue
+
+
+def test_a_reply_text_that_is_too_long_is_cut(wires, name):
+    queue = name() + "x" * 150
+    wires().call(1, "queue.declare", queue=queue, exclusive=True)
+    other = wires()
+    other.send_method(1, "basic.get", queue=queue)
+    close = other.expect_channel_error(1, 405)
+    assert close.reply_text == LOCKED.format(queue)[:252] + "..."
 
 
 # -- purge and delete

@@ -1,0 +1,29 @@
+#!/usr/bin/env python3
+"""Mistreats the broker: bytes that are no AMQP, crowds, clients that never read. --long takes the full numbers.
+
+    tests/abuse/run.py [--long] [--peer 4] [-- PYTEST OPTIONS]
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+ABUSE = Path(__file__).resolve().parent
+sys.path.insert(0, str(ABUSE.parent))
+
+from blackbox import broker as brokers  # noqa: E402
+from blackbox import environment  # noqa: E402
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    brokers.end_on_sigterm()
+    brokers.add_options(parser)
+    parser.add_argument("--long", action="store_true", help="the full numbers: 10,000 silent connections")
+    arguments, rest = parser.parse_known_args()
+    options = [f"--broker-command={arguments.broker_command}"] + [f"--{name}={value}" for name in ("url", "peer") if (value := getattr(arguments, name))]
+    return environment.pytest([ABUSE], options + (["--long"] if arguments.long else []) + (rest[1:] if rest[:1] == ["--"] else rest))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

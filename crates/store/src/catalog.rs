@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use model::ids::{Place, QueueId, SegmentId};
 use parking_lot::{Mutex, RwLock};
@@ -91,8 +91,6 @@ impl Segment {
 #[derive(Debug, Default)]
 pub(crate) struct Catalog {
     segments: RwLock<BTreeMap<SegmentId, Arc<Segment>>>,
-    /// Segments that became all settled, ever: tells the reclaimer that there is something to do.
-    ended_count: AtomicU64,
 }
 
 impl Catalog {
@@ -132,33 +130,17 @@ impl Catalog {
         loop {
             let segment = run.0;
             let mut settled = segments.get(&segment).map(|segment| segment.settled.lock());
-            let was_full = settled.as_ref().is_none_or(|settled| settled.is_full());
             loop {
                 if let Some(settled) = &mut settled {
                     settled.set(run.1, run.2);
                 }
-                let Some(following) = next() else {
-                    self.note_end(was_full, settled.as_deref());
-                    return;
-                };
+                let Some(following) = next() else { return };
                 run = following;
                 if run.0 != segment {
                     break;
                 }
             }
-            self.note_end(was_full, settled.as_deref());
         }
-    }
-
-    fn note_end(&self, was_full: bool, settled: Option<&Bitmap>) {
-        if !was_full && settled.is_some_and(Bitmap::is_full) {
-            self.ended_count.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// How many segments have become all settled since the store was opened.
-    pub(crate) fn ended_count(&self) -> u64 {
-        self.ended_count.load(Ordering::Relaxed)
     }
 
     /// Marks everything of deleted queues as settled. The ids must be sorted.
@@ -243,10 +225,9 @@ mod tests {
         let catalog = catalog();
         catalog.settle(&[place(1, 1), place(1, 2), place(9, 0), place(2, 0), place(1, 4), place(2, 77)]);
         check_live(&catalog, &[(1, &[(0, 1), (3, 4), (5, 6)]), (2, &[(1, 2)])]);
-        assert_eq!(catalog.ended_count(), 0);
         catalog.settle(&[place(2, 1)]);
         catalog.settle(&[place(2, 1)]);
-        assert_eq!(catalog.ended_count(), 1);
+        check_live(&catalog, &[(2, &[])]);
         catalog.settle(&[]);
     }
 

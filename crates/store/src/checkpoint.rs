@@ -31,8 +31,8 @@ use crate::varint::{self, Malformed, Reader};
 
 const MAGIC: [u8; 8] = *b"WRNCHKPT";
 const VERSION: u32 = 1;
-/// What is gathered before it is written.
-const BUFFER_LEN: usize = 1 << 20;
+/// What is gathered before it is written; little in tests, so that things happen in between.
+const BUFFER_LEN: usize = if cfg!(test) { 64 } else { 1 << 20 };
 
 /// A checkpoint as it was read.
 #[derive(Debug, PartialEq, Eq)]
@@ -182,41 +182,59 @@ impl Checkpoint {
         if crc32c::crc32c(bytes) != u32::from_le_bytes(*crc) {
             return Err(Malformed);
         }
+        let mut checkpoint = Checkpoint::empty();
+        checkpoint.read(bytes)?;
+        Ok(checkpoint)
+    }
+
+    /// As much as can be read of a damaged one, right or not.
+    pub(crate) fn salvage(bytes: &[u8]) -> Self {
+        let mut checkpoint = Checkpoint::empty();
+        let _ = checkpoint.read(bytes.split_last_chunk::<4>().map_or(bytes, |(bytes, _)| bytes));
+        checkpoint
+    }
+
+    /// Fills in what the bytes say, up to the first that makes no sense.
+    fn read(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
         let mut reader = Reader::new(bytes);
         if reader.array()? != MAGIC || reader.u32()? != VERSION {
             return Err(Malformed);
         }
-        let position = JournalPosition(reader.varint()?);
-        let next_segment = reader.varint_u32()?;
-        let mut definitions = Vec::new();
-        for _ in 0..reader.count(2)? {
-            definitions.push((reader.bytes()?.to_vec(), reader.bytes()?.to_vec()));
-        }
-        let mut queues = Vec::new();
+        self.position = JournalPosition(reader.varint()?);
+        self.next_segment = reader.varint_u32()?;
+        self.read_definitions(&mut reader)?;
         for _ in 0..reader.count(3)? {
             let (queue, next_seq) = (QueueId(reader.varint()?), QueueSeq(reader.varint()?));
             let watermark = reader.varint()?.checked_sub(1).map(QueueSeq);
-            queues.push(QueueState { queue, next_seq, watermark });
+            self.queues.push(QueueState { queue, next_seq, watermark });
         }
-        let mut returned = Vec::new();
         for _ in 0..reader.count(3)? {
-            returned.push((QueueId(reader.varint()?), QueueSeq(reader.varint()?), reader.varint_u32()?));
+            self.returned.push((QueueId(reader.varint()?), QueueSeq(reader.varint()?), reader.varint_u32()?));
         }
-        let mut segments: Vec<SegmentState> = Vec::new();
         for _ in 0..reader.count(5)? {
             let segment = decode_segment(&mut reader)?;
-            let is_rising = segments.last().is_none_or(|last| last.id < segment.id);
-            if !is_rising || segment.id.is_transient() || segment.id.0 >= next_segment {
+            let is_rising = self.segments.last().is_none_or(|last| last.id < segment.id);
+            if !is_rising || segment.id.is_transient() || segment.id.0 >= self.next_segment {
                 return Err(Malformed);
             }
-            segments.push(segment);
+            self.segments.push(segment);
         }
-        if !reader.is_empty() {
-            return Err(Malformed);
-        }
+        if reader.is_empty() { Ok(()) } else { Err(Malformed) }
+    }
+
+    fn read_definitions(&mut self, reader: &mut Reader<'_>) -> Result<(), Malformed> {
+        let count = reader.count(2)?;
+        let mut definitions = Vec::with_capacity(count);
+        let mut read = || {
+            for _ in 0..count {
+                definitions.push((reader.bytes()?.to_vec(), reader.bytes()?.to_vec()));
+            }
+            Ok(())
+        };
+        let outcome = read();
         // Collected at once, a sorted list becomes a map faster than key by key.
-        let definitions = definitions.into_iter().collect();
-        Ok(Checkpoint { position, next_segment, definitions, queues, returned, segments })
+        self.definitions = definitions.into_iter().collect();
+        outcome
     }
 }
 
@@ -376,6 +394,18 @@ mod tests {
             bytes[at] ^= 1 << bit;
             prop_assert_eq!(Checkpoint::decode(&bytes), Err(Malformed));
             prop_assert_eq!(Checkpoint::decode(&bytes[..at]), Err(Malformed));
+        }
+
+        #[test]
+        fn the_definitions_of_a_damaged_one_can_be_saved(checkpoint in checkpoints(), at in any::<prop::sample::Index>()) {
+            let mut bytes = write(&checkpoint);
+            let at = at.index(bytes.len());
+            bytes[at] ^= 1;
+            let salvaged = Checkpoint::salvage(&bytes);
+            // A byte at the end harms nothing that comes before it.
+            if at > bytes.len() - 4 {
+                prop_assert_eq!(salvaged, checkpoint);
+            }
         }
 
         #[test]

@@ -11,6 +11,7 @@ mod checkpointer;
 pub mod chunk;
 mod directory;
 pub mod file;
+pub mod fsck;
 mod handles;
 pub mod journal;
 mod load;

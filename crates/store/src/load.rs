@@ -44,6 +44,7 @@ impl Loads {
         self.arrived.notify_all();
     }
 
+    #[cfg(any(test, feature = "simulation"))]
     fn try_pop(&self) -> Option<(QueueId, Load)> {
         self.waiting.lock().loads.pop_front()
     }
@@ -84,6 +85,7 @@ impl Loader {
     }
 
     /// Answers one load, if one was asked for.
+    #[cfg(any(test, feature = "simulation"))]
     pub(crate) fn load_once(&mut self, shared: &Shared, residents: &dyn Residents) -> bool {
         let Some((queue, load)) = shared.loads.try_pop() else { return false };
         let loaded = self.load(shared, queue, load);

@@ -10,7 +10,7 @@
 //! covers what precedes it.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use model::ids::JournalPosition;
 use thiserror::Error;
@@ -40,7 +40,7 @@ pub(crate) struct CheckpointFile {
 }
 
 impl Manifest {
-    const FIRST: Manifest = Manifest { generation: 1, checkpoint: None, position: JournalPosition::START };
+    pub(crate) const FIRST: Manifest = Manifest { generation: 1, checkpoint: None, position: JournalPosition::START };
 
     fn encode(&self) -> [u8; SLOT_LEN] {
         let file = self.checkpoint.unwrap_or(CheckpointFile { number: 0, len: 0, crc: 0 });
@@ -104,9 +104,7 @@ impl ManifestFile {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => disk.open(path)?,
             created => created?,
         };
-        let mut bytes = vec![0; 2 * SLOT_LEN];
-        bytes[..SLOT_LEN].copy_from_slice(&Manifest::FIRST.encode());
-        write_all_at(&*file, &bytes, 0)?;
+        write_all_at(&*file, &file_of(&Manifest::FIRST), 0)?;
         file.fdatasync()?;
         disk.sync_dir(path.parent().unwrap_or(Path::new("/")))?;
         Ok(ManifestFile { file, current: Manifest::FIRST, slot: 0, generation_max: 1 })
@@ -139,6 +137,13 @@ impl ManifestFile {
     }
 }
 
+/// A whole manifest that says nothing but this.
+pub(crate) fn file_of(manifest: &Manifest) -> Vec<u8> {
+    let mut bytes = manifest.encode().to_vec();
+    bytes.resize(2 * SLOT_LEN, 0);
+    bytes
+}
+
 /// What the two slots say, as far as they are valid.
 pub(crate) fn slots(file: &dyn File) -> io::Result<[Option<Manifest>; 2]> {
     let mut found = [None; 2];
@@ -156,6 +161,8 @@ pub(crate) fn slots(file: &dyn File) -> io::Result<[Option<Manifest>; 2]> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
     use crate::file::SimDisk;
 

@@ -13,7 +13,8 @@ use thiserror::Error;
 use crate::books::Books;
 use crate::catalog::{Catalog, Segment};
 use crate::checkpointer::Checkpointer;
-use crate::file::{Disk, Lock};
+use crate::directory::DataDir;
+use crate::file::Disk;
 use crate::handles::Handles;
 use crate::journal::{self, Failed, OnEvent};
 use crate::load::Loads;
@@ -102,7 +103,7 @@ pub struct Store {
     pub(crate) shared: Arc<Shared>,
     threads: Mutex<Option<Threads>>,
     journal_threads: Mutex<Option<journal::Threads>>,
-    _lock: Box<dyn Lock>,
+    _dir: DataDir,
 }
 
 impl Store {
@@ -278,7 +279,7 @@ struct Opening {
     options: Options,
     disk: Arc<dyn Disk>,
     paths: Paths,
-    lock: Box<dyn Lock>,
+    dir: DataDir,
     budget: Arc<ChunkBudget>,
     found: Found,
     signals: Arc<Signals>,
@@ -296,19 +297,17 @@ type Started = (journal::Journal, Option<journal::Threads>, Option<(journal::Wri
 impl Opening {
     fn read(options: Options, disk: Arc<dyn Disk>) -> Result<Self, OpenError> {
         let paths = Paths::new(&options.dir);
-        disk.create_dir(&options.dir).map_err(attempting("creating", &options.dir))?;
-        let lock = disk.try_lock(&options.dir.join("lock")).map_err(attempting("locking", &options.dir))?;
-        let lock = lock.ok_or_else(|| OpenError::Locked { dir: options.dir.clone() })?;
+        let dir = DataDir::open(&*disk, &options.dir)?;
         let budget = ChunkBudget::new(options.chunk_len_max);
         let found = recovery::recover(&disk, &paths, &mut ChunkWriter::new(budget.clone()))?;
-        Ok(Opening { options, disk, paths, lock, budget, found, signals: Arc::default() })
+        Ok(Opening { options, disk, paths, dir, budget, found, signals: Arc::default() })
     }
 
     fn finish(
         self,
         start_journal: impl FnOnce(journal::Recovery, journal::Options) -> Result<Started, journal::OpenError>,
     ) -> Result<(Arc<Store>, Recovered), OpenError> {
-        let Opening { options, disk, paths, lock, budget, found, signals } = self;
+        let Opening { options, disk, paths, dir, budget, found, signals } = self;
         recovery::remove_orphans(&*disk, &paths, &found)?;
         let reserve_lens = (options.segment_len + options.segment_len / 4, 16 << 20);
         let reserve = Reserve::open(disk.clone(), paths.clone(), reserve_lens, options.is_reserve_kept)
@@ -347,7 +346,7 @@ impl Opening {
             stepped: Mutex::new(stepped),
         });
         let journal_threads = Mutex::new(journal_threads);
-        Ok((Arc::new(Store { shared, threads: Mutex::new(None), journal_threads, _lock: lock }), recovered))
+        Ok((Arc::new(Store { shared, threads: Mutex::new(None), journal_threads, _dir: dir }), recovered))
     }
 }
 

@@ -12,7 +12,7 @@ use super::Pace;
 use crate::Residents;
 use crate::catalog::Segment;
 use crate::reserve::Purpose;
-use crate::segment::{Footer, ReadError, ReadMessage, SegmentFile, SegmentRange, SegmentWriter, SlotReader};
+use crate::segment::{Footer, ReadAhead, ReadError, ReadMessage, SegmentFile, SegmentRange, SegmentWriter, SlotReader};
 use crate::shared::{Shared, WorkError, attempting};
 
 /// Consecutive slots of an old segment that became consecutive slots of a new one.
@@ -23,10 +23,20 @@ struct Run {
     count: u32,
 }
 
-/// One segment that is copied from.
+/// One segment that is copied from. Its ranges are read nearly in the order in which they lie.
 struct Old {
     segment: Arc<Segment>,
     file: Arc<SegmentFile>,
+    reader: SlotReader,
+}
+
+/// A range to copy.
+struct Part {
+    range: SegmentRange,
+    /// Index of its segment.
+    old: usize,
+    /// The runs of slots that are alive in it.
+    runs: Vec<(u32, u32)>,
 }
 
 impl Shared {
@@ -84,7 +94,7 @@ impl<'a> Copy<'a> {
                     segment.set_damaged();
                 }
             })?;
-            old.push(Old { segment: segment.clone(), file });
+            old.push(Old { segment: segment.clone(), file, reader: SlotReader::new(ReadAhead::File) });
         }
         Ok(Copy { shared, level, old, written: Vec::new(), runs: Vec::new(), current: 0 })
     }
@@ -142,33 +152,26 @@ impl<'a> Copy<'a> {
         Ok(())
     }
 
-    /// The ranges to copy: by queue and lane, then by seq; each with the index of its segment and the runs of slots that are
-    /// alive in it.
-    fn order(&self) -> Vec<(SegmentRange, usize, Vec<(u32, u32)>)> {
+    /// The ranges to copy: by queue and lane, then by seq.
+    fn order(&self) -> Vec<Part> {
         let mut order = Vec::new();
-        for (index, old) in self.old.iter().enumerate() {
-            let settled = old.segment.settled();
-            for range in &*old.segment.ranges {
+        for (old, Old { segment, .. }) in self.old.iter().enumerate() {
+            let settled = segment.settled();
+            for range in &*segment.ranges {
                 let runs = settled.clear_runs(range.first_slot, range.end_slot());
                 if !runs.is_empty() {
-                    order.push((*range, index, runs));
+                    order.push(Part { range: *range, old, runs });
                 }
             }
         }
-        order.sort_by_key(|(range, ..)| (range.queue, range.lane, range.first_seq));
+        order.sort_by_key(|part| (part.range.queue, part.range.lane, part.range.first_seq));
         order
     }
 
     /// Fills one segment from the front of `rest`, which is left with what did not fit.
-    fn fill(
-        &mut self,
-        writer: &mut SegmentWriter,
-        rest: &mut &[(SegmentRange, usize, Vec<(u32, u32)>)],
-        pace: Pace<'_>,
-    ) -> Result<(), WorkError> {
-        let mut reader = SlotReader::default();
+    fn fill(&mut self, writer: &mut SegmentWriter, rest: &mut &[Part], pace: Pace<'_>) -> Result<(), WorkError> {
         let mut open: Option<SegmentRange> = None;
-        while let Some(((range, index, runs), after)) = rest.split_first() {
+        while let Some((Part { range, old, runs }, after)) = rest.split_first() {
             if writer.slot_count() > 0 && writer.is_full(self.shared.options.segment_len) {
                 break;
             }
@@ -180,9 +183,9 @@ impl<'a> Copy<'a> {
                 writer.start_range(range.queue, range.lane);
             }
             open = Some(*range);
-            self.current = *index;
+            self.current = *old;
             let before = writer.len();
-            self.copy_range(*index, runs, &mut reader, writer)?;
+            self.copy_range(runs, writer)?;
             *rest = after;
             if pace(writer.len() - before).is_break() {
                 return Err(WorkError::Closing);
@@ -191,14 +194,8 @@ impl<'a> Copy<'a> {
         Ok(())
     }
 
-    fn copy_range(
-        &mut self,
-        index: usize,
-        runs: &[(u32, u32)],
-        reader: &mut SlotReader,
-        writer: &mut SegmentWriter,
-    ) -> Result<(), WorkError> {
-        let Old { segment, file } = &self.old[index];
+    fn copy_range(&mut self, runs: &[(u32, u32)], writer: &mut SegmentWriter) -> Result<(), WorkError> {
+        let Old { segment, file, reader } = &mut self.old[self.current];
         let mut failure = None;
         let mut each = |message: ReadMessage<'_>| {
             let ReadMessage { slot, seq, body_len, content, source } = message;

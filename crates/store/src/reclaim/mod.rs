@@ -51,7 +51,7 @@ impl Shared {
         pace: Pace<'_>,
     ) -> Result<Option<Reclaimed>, WorkError> {
         let segments: Vec<_> = self.catalog.all().into_iter().filter(|segment| segment.is_reclaimable()).collect();
-        let facts: Vec<_> = segments.iter().map(|segment| facts_of(segment)).collect();
+        let facts: Vec<_> = segments.iter().map(facts_of).collect();
         match self.options.reclaim.plan(&facts) {
             None => Ok(None),
             Some(Job::Remove(ended)) => {

@@ -13,6 +13,9 @@ use model::ids::{QueueId, SegmentId};
 /// A range shorter than this costs a seek for little: its segment is worth merging.
 const RANGE_LEN_MIN: u64 = 256 << 10;
 
+/// One copy reads from so many segments: each has its buffers.
+const SOURCE_COUNT_MAX: usize = 32;
+
 /// What the decision needs to know of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SegmentFacts {
@@ -127,7 +130,8 @@ impl Policy {
         for segment in segments {
             len += segment.live_len();
             count += u64::from(segment.live_count);
-            if !chosen.is_empty() && (len > self.copy_len_max || count > self.copy_count_max) {
+            let is_enough = len > self.copy_len_max || count > self.copy_count_max || chosen.len() == SOURCE_COUNT_MAX;
+            if !chosen.is_empty() && is_enough {
                 break;
             }
             chosen.push(segment);

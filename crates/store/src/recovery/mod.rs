@@ -23,6 +23,7 @@ use thiserror::Error;
 
 use crate::bitmap::Bitmap;
 use crate::checkpoint::{Checkpoint, SegmentState};
+use crate::directory::DirError;
 use crate::file::{Disk, read_exact_at};
 use crate::journal;
 use crate::manifest::{CheckpointFile, ManifestError, ManifestFile};
@@ -35,22 +36,9 @@ use replay::Replay;
 /// Why a store could not be opened.
 #[derive(Debug, Error)]
 pub enum OpenError {
-    /// Another process has the directory.
-    #[error("{} is in use by another process", .dir.display())]
-    Locked {
-        /// The data directory.
-        dir: PathBuf,
-    },
-    /// A newer version of the program wrote this.
-    #[error("{} has format {found}, this version reads up to {known}; use the version that wrote it", .path.display())]
-    NewerFormat {
-        /// The file that says so.
-        path: PathBuf,
-        /// Its format.
-        found: u32,
-        /// The newest one that is known here.
-        known: u32,
-    },
+    /// The directory cannot be used by this process.
+    #[error(transparent)]
+    Directory(#[from] DirError),
     /// A file is not what was written, and was on disk when something relied on it.
     #[error("{} is damaged at byte {offset}: {what}; `warren fsck` says what is left, `warren fsck --repair` takes it out", .path.display())]
     Corrupt {

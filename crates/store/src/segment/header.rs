@@ -182,14 +182,6 @@ impl Entry {
         let queue = QueueId(reader.u64().ok()?);
         (crc == crc32c::crc32c_append(segment.0, mark)).then_some(Entry::Mark(RangeMark { queue, lane, first_slot }))
     }
-
-    /// Bytes from this entry's start to the next one's.
-    pub(crate) fn stored_len(&self) -> u64 {
-        match self {
-            Entry::Mark(_) => MARK_LEN as u64,
-            Entry::Slot(header) => header.stored_len(),
-        }
-    }
 }
 
 /// The last bytes of the file.

@@ -52,6 +52,11 @@ impl Index {
         anchor.copied().unwrap_or(self.end)
     }
 
+    /// Where the slots end and the footer begins.
+    pub(crate) fn end(&self) -> u64 {
+        self.end
+    }
+
     /// Memory of its own in bytes.
     pub(crate) fn memory_len(&self) -> usize {
         self.anchors.len() * size_of::<u64>()

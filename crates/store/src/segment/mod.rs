@@ -37,7 +37,7 @@ pub(crate) use header::{
 };
 pub(crate) use index::Index;
 pub use read::ReadError;
-pub(crate) use read::{ReadMessage, SegmentFile, SlotReader};
+pub(crate) use read::{ReadAhead, ReadMessage, SegmentFile, SlotReader};
 pub(crate) use write::{SegmentWriter, Source, WrittenSegment};
 
 #[cfg(test)]

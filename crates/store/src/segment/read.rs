@@ -93,10 +93,6 @@ impl SegmentFile {
         self.id
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
     pub(crate) fn file_len(&self) -> u64 {
         self.file_len
     }
@@ -125,15 +121,31 @@ pub(crate) struct ReadMessage<'a> {
     pub(crate) source: Source,
 }
 
-/// Reads messages, window by window. Keeps its buffers from one segment to the next.
+/// How far a reader reads on when it reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum ReadAhead {
+    /// To the end of the slots that are asked for.
+    #[default]
+    Run,
+    /// Beyond: what follows in the file will be asked for next.
+    File,
+}
+
+/// Reads messages, window by window. Keeps what it has read until it reads from another segment.
 #[derive(Default)]
 pub(crate) struct SlotReader {
+    ahead: ReadAhead,
+    segment: Option<SegmentId>,
     window: Window,
     /// Contents that lie elsewhere in the file.
     shared: Window,
 }
 
 impl SlotReader {
+    pub(crate) fn new(ahead: ReadAhead) -> Self {
+        SlotReader { ahead, ..SlotReader::default() }
+    }
+
     /// Gives the messages of the runs `(first, end)` of slots, in order, until `each` breaks or one cannot be read:
     /// then also which slot it was.
     pub(crate) fn read(
@@ -143,9 +155,14 @@ impl SlotReader {
         each: &mut dyn FnMut(ReadMessage<'_>) -> ControlFlow<()>,
     ) -> Result<(), (u32, ReadError)> {
         let Some((_, end_slot)) = runs.last() else { return Ok(()) };
-        self.window.forget();
-        self.shared.forget();
-        let bound = segment.index.offset_bound(*end_slot);
+        if self.segment.replace(segment.id) != Some(segment.id) {
+            self.window.forget();
+            self.shared.forget();
+        }
+        let bound = match self.ahead {
+            ReadAhead::Run => segment.index.offset_bound(*end_slot),
+            ReadAhead::File => segment.index.end(),
+        };
         let mut at = None;
         for (mut first, end) in runs.iter().copied() {
             while first < end {

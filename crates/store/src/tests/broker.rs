@@ -166,7 +166,7 @@ fn queue_of(definition: &[u8]) -> Option<QueueId> {
 
 impl Broker {
     /// Goes on from what was recovered, which the caller has checked.
-    pub(super) fn restore(store: Arc<Store>, recovered: Recovered, legacy: Legacy) -> Self {
+    pub(super) fn restore(store: Arc<Store>, recovered: Recovered, legacy: Legacy) -> Arc<Self> {
         let mut queues = BTreeMap::new();
         let recovered_definitions = recovered.definitions;
         for (id, recovered) in recovered.queues {
@@ -197,7 +197,7 @@ impl Broker {
         let writers = [store.chunk_writer(Kind::Journalled), store.chunk_writer(Kind::Transient)];
         let (batch, events) = (RecordBatch::new(), Vec::new());
         let state = State { seen, random, queues, next_queue, history, next_message, writers, batch, events };
-        Broker { store, state: Mutex::new(state) }
+        Arc::new(Broker { store, state: Mutex::new(state) })
     }
 
     /// What must be in a queue that was just restored.
@@ -213,9 +213,10 @@ impl Broker {
         }
     }
 
-    pub(super) fn end(self) -> (Arc<Store>, Legacy) {
-        let State { seen, random, history, next_queue, next_message, .. } = self.state.into_inner();
-        (self.store, Legacy { seen, random, history, next_queue, next_message })
+    pub(super) fn end(self: Arc<Self>) -> (Arc<Store>, Legacy) {
+        let broker = Arc::into_inner(self).expect("nobody else keeps the broker");
+        let State { seen, random, history, next_queue, next_message, .. } = broker.state.into_inner();
+        (broker.store, Legacy { seen, random, history, next_queue, next_message })
     }
 
     /// Does something.
@@ -262,6 +263,15 @@ impl Broker {
         let mut state = self.state.lock();
         while state.random.percent(40) {
             state.act(&self.store);
+        }
+    }
+
+    /// As [`Broker::interfere`], unless this is called from within it.
+    pub(super) fn meddle(&self) {
+        if let Some(mut state) = self.state.try_lock() {
+            while state.random.percent(10) {
+                state.act(&self.store);
+            }
         }
     }
 
@@ -403,15 +413,26 @@ impl State {
         cell.queue.settle(seqs, &mut settled);
         assert_eq!(settled.len(), seqs.len(), "queue {id} knows nothing of what it handed out");
         let mut places = Vec::new();
-        for (seq, _) in &settled {
+        for (seq, message) in &settled {
             cell.unacked.remove(seq);
-        }
-        for (seq, message) in settled {
             places.extend(message.place);
+        }
+        if cell.is_durable && self.random.percent(30) {
+            self.settle_as_runs(id, seqs);
+        }
+        for (seq, _) in settled {
             self.forget(id, seq);
         }
         self.commit(store);
         store.settle_slots(&places);
+    }
+
+    /// Journals runs of seqs as they are, messages that do not last among them.
+    fn settle_as_runs(&mut self, id: QueueId, seqs: &[QueueSeq]) {
+        for &seq in seqs {
+            self.batch.settle(id, seq, seq);
+            self.events.push(Event::Settle { queue: id, seq });
+        }
     }
 
     /// A message leaves its queue.

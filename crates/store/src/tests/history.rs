@@ -77,11 +77,23 @@ impl DurableState {
 pub(super) struct History {
     base: DurableState,
     events: Vec<(JournalPosition, Event)>,
+    /// All that ever was.
+    published: BTreeMap<(QueueId, QueueSeq), MessageNumber>,
 }
 
 impl History {
     pub(super) fn append(&mut self, position: JournalPosition, events: impl IntoIterator<Item = Event>) {
-        self.events.extend(events.into_iter().map(|event| (position, event)));
+        for event in events {
+            if let Event::Publish { queue, seq, message } = event {
+                self.published.insert((queue, seq), message);
+            }
+            self.events.push((position, event));
+        }
+    }
+
+    /// Which message has ever been at this place.
+    pub(super) fn published(&self, queue: QueueId, seq: QueueSeq) -> Option<MessageNumber> {
+        self.published.get(&(queue, seq)).copied()
     }
 
     /// Ends that batches have had.

@@ -2,6 +2,8 @@
 //! in order, and nothing else is.
 
 mod broker;
+mod damage;
 mod history;
+mod meddling;
 mod power_loss;
 mod random;

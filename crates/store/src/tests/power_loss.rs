@@ -5,22 +5,24 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
 
 use model::ids::{JournalPosition, QueueId, QueueSeq};
 
 use super::broker::{Broker, Legacy, Seen, body_len_of, counts_of, number_of};
 use super::history::{DurableQueue, History, MessageNumber};
+use super::meddling::Meddling;
 use super::random::Random;
-use crate::file::SimDisk;
+use crate::file::{Disk, SimDisk};
+use crate::fsck;
 use crate::reclaim::Policy;
 use crate::segment::SlotReader;
 use crate::{Options, Recovered, RecoveredQueue, Store};
 
-const SEED_COUNT: u64 = 1500;
+const SEED_COUNT: u64 = 3000;
 
-fn options(random: &mut Random) -> Options {
+pub(super) fn options(random: &mut Random) -> Options {
     let mut options = Options::new(PathBuf::from("/data"));
     options.journal.file_len = 32 << 10;
     options.journal.unretired_len_max = 128 << 10;
@@ -34,12 +36,12 @@ fn options(random: &mut Random) -> Options {
 }
 
 /// Opens the store; the power may go while it does.
-fn open(disk: &SimDisk, random: &mut Random) -> (Arc<Store>, Recovered) {
+fn open(disk: &Arc<Meddling>, random: &mut Random) -> (Arc<Store>, Recovered) {
     loop {
         if random.percent(30) {
             disk.cut_power_at(disk.operation_count() + random.below(12));
         }
-        match Store::open_stepped(options(random), Arc::new(disk.clone())) {
+        match Store::open_stepped(options(random), disk.clone()) {
             Ok(opened) => {
                 disk.cut_power_at(u64::MAX);
                 return opened;
@@ -53,7 +55,7 @@ fn open(disk: &SimDisk, random: &mut Random) -> (Arc<Store>, Recovered) {
 }
 
 /// Reads what is alive in the queue's ranges.
-fn read_ranges(store: &Store, id: QueueId, recovered: &RecoveredQueue) -> BTreeMap<QueueSeq, MessageNumber> {
+pub(super) fn read_ranges(store: &Store, id: QueueId, recovered: &RecoveredQueue) -> BTreeMap<QueueSeq, MessageNumber> {
     let mut found = BTreeMap::new();
     let mut body_bytes = 0;
     let ranges: Vec<_> = recovered.ranges.iter().map(|recovered| recovered.range).collect();
@@ -109,9 +111,19 @@ fn check(store: &Store, recovered: &Recovered, history: &mut History, durable: J
     }
 }
 
+/// What a crash leaves is not damage.
+fn check_fsck(disk: &SimDisk) {
+    let disk: Arc<dyn Disk> = Arc::new(disk.clone());
+    match fsck::check(&disk, Path::new("/data")) {
+        Ok(report) => assert!(report.is_sound(), "{report}"),
+        // The power went before there was a directory.
+        Err(error) => assert!(error.to_string().contains("not found"), "{error}"),
+    }
+}
+
 fn run(seed: u64) -> Seen {
     let mut random = Random::new(seed);
-    let disk = SimDisk::new(seed);
+    let disk = Meddling::new(SimDisk::new(seed));
     let mut durable = JournalPosition::START;
     let mut was_closed = false;
     let mut legacy = Legacy {
@@ -128,6 +140,7 @@ fn run(seed: u64) -> Seen {
         let expected = legacy.history.cut_at(store.appended()).clone();
         let broker = Broker::restore(store, recovered, legacy);
         expected.queues.iter().for_each(|(id, queue)| broker.expect(*id, &queue.messages));
+        disk.set_broker(Arc::downgrade(&broker));
         if random.percent(80) {
             disk.cut_power_at(disk.operation_count() + random.below(120));
         }
@@ -140,6 +153,7 @@ fn run(seed: u64) -> Seen {
         was_closed = false;
         if !disk.is_cut() && random.percent(15) {
             disk.cut_power_at(u64::MAX);
+            disk.set_broker(Weak::new());
             broker.drain();
         }
         let (store, left) = broker.end();
@@ -152,6 +166,9 @@ fn run(seed: u64) -> Seen {
         match !disk.is_cut() && random.percent(30) {
             true => disk.kill_process(),
             false => disk.restart(),
+        }
+        if random.percent(20) {
+            check_fsck(&disk);
         }
     }
     legacy.seen

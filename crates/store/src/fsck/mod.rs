@@ -1,0 +1,341 @@
+//! Checks the files of a stopped store, and repairs them: what is damaged is taken out, what it referred to is put back together
+//! as far as the rest tells. Whatever the bytes are, this ends with a report.
+//!
+//! - `scan`: one segment, message by message, with its footer or without.
+//! - `repair`: writes what is left of damaged segments to new ones, then a new checkpoint and manifest, and only then moves damaged
+//!   files to `quarantine/`. Nothing is deleted. Broken off at any point, it can be started again.
+//!
+//! A repair never makes a message that was lost; it may bring back some that were settled, where what said so is damaged.
+
+mod repair;
+mod report;
+mod scan;
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use model::ids::JournalPosition;
+use thiserror::Error;
+
+use crate::ChunkBudget;
+use crate::ChunkWriter;
+use crate::checkpoint::{Checkpoint, SegmentState};
+use crate::directory::{DirError, FORMAT};
+use crate::file::{Disk, Lock, read_exact_at};
+use crate::journal::{self, Record};
+use crate::manifest::{self, Manifest};
+use crate::paths::Paths;
+use crate::recovery::read_checkpoint;
+
+pub use report::{FileReport, Report, Verdict};
+use scan::Scan;
+
+/// Why nothing could be checked.
+#[derive(Debug, Error)]
+pub enum FsckError {
+    /// The directory cannot be used by this process.
+    #[error(transparent)]
+    Directory(#[from] DirError),
+    /// The disk said no.
+    #[error("{attempt} {} failed: {error}", .path.display())]
+    Io {
+        /// What was attempted.
+        attempt: &'static str,
+        /// On which file.
+        path: std::path::PathBuf,
+        /// What it said.
+        #[source]
+        error: io::Error,
+    },
+}
+
+fn attempting(attempt: &'static str, path: &Path) -> impl FnOnce(io::Error) -> FsckError {
+    move |error| FsckError::Io { attempt, path: path.to_owned(), error }
+}
+
+/// Checks the data directory of a broker that does not run. Changes nothing.
+pub fn check(disk: &Arc<dyn Disk>, dir: &Path) -> Result<Report, FsckError> {
+    let _lock = lock(&**disk, dir)?;
+    Ok(Examination::new(disk, dir)?.report)
+}
+
+/// Checks, and repairs what is damaged. The report says what was found and what was done about it.
+pub fn repair(disk: &Arc<dyn Disk>, dir: &Path) -> Result<Report, FsckError> {
+    let _lock = lock(&**disk, dir)?;
+    let examination = Examination::new(disk, dir)?;
+    if examination.report.is_sound() {
+        return Ok(examination.report);
+    }
+    repair::repair(disk, examination)
+}
+
+fn lock(disk: &dyn Disk, dir: &Path) -> Result<Box<dyn Lock>, FsckError> {
+    disk.list(dir).map_err(attempting("looking into", dir))?;
+    let path = dir.join("lock");
+    let lock = disk.try_lock(&path).map_err(attempting("locking", &path))?;
+    Ok(lock.ok_or_else(|| DirError::Locked { dir: dir.to_owned(), pid: None })?)
+}
+
+/// What was found.
+struct Examination {
+    paths: Paths,
+    report: Report,
+    has_format: bool,
+    /// The manifest in force; `None`: neither slot is valid.
+    manifest: Option<Manifest>,
+    /// What it names; `None`: damaged.
+    checkpoint: Option<Checkpoint>,
+    /// The segments that the checkpoint names, or if it is damaged, all there are.
+    segments: Vec<ExaminedSegment>,
+    /// Whether the journal can be replayed.
+    is_journal_sound: bool,
+}
+
+/// A segment and what the checkpoint says of it.
+struct ExaminedSegment {
+    /// `None`: the checkpoint is damaged.
+    state: Option<SegmentState>,
+    /// `None`: there is no such file.
+    scan: Option<Scan>,
+}
+
+impl Examination {
+    fn new(disk: &Arc<dyn Disk>, dir: &Path) -> Result<Self, FsckError> {
+        let mut examination = Examination {
+            paths: Paths::new(dir),
+            report: Report::new(dir),
+            has_format: false,
+            manifest: None,
+            checkpoint: None,
+            segments: Vec::new(),
+            is_journal_sound: false,
+        };
+        examination.look_at_format(&**disk)?;
+        examination.look_at_manifest(&**disk)?;
+        examination.look_at_checkpoints(&**disk)?;
+        examination.look_at_segments(&**disk)?;
+        examination.look_at_journal(disk);
+        Ok(examination)
+    }
+
+    fn look_at_format(&mut self, disk: &dyn Disk) -> Result<(), FsckError> {
+        let path = self.paths.dir().join("format");
+        let expected = format_text();
+        let found = read_start(disk, &path, 256)?;
+        let text = found.as_deref().map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        let newer = text.as_deref().and_then(|text| text.trim().strip_prefix(FORMAT_PREFIX)?.parse::<u32>().ok());
+        if let Some(format) = newer.filter(|format| *format > FORMAT) {
+            return Err(DirError::NewerFormat { dir: self.paths.dir().to_owned(), format }.into());
+        }
+        self.has_format = text.as_deref() == Some(&expected);
+        let has_manifest = list(disk, self.paths.dir())?.iter().any(|name| name == "manifest");
+        let verdict = match found {
+            // The next start writes it.
+            None | Some(_) if !has_manifest && !self.has_format => Verdict::Leftover,
+            None => Verdict::Missing,
+            Some(_) if self.has_format => Verdict::Good,
+            Some(_) => Verdict::Damaged,
+        };
+        self.report.add(&path, verdict, []);
+        Ok(())
+    }
+
+    fn look_at_manifest(&mut self, disk: &dyn Disk) -> Result<(), FsckError> {
+        let path = self.paths.manifest();
+        let dirs = [self.paths.journal(), self.paths.segments(), self.paths.checkpoints()];
+        let mut is_empty = true;
+        for dir in dirs {
+            is_empty &= list(disk, &dir)?.is_empty();
+        }
+        let slots = match disk.open(&path) {
+            Ok(file) => manifest::slots(&*file).map_err(attempting("reading", &path))?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && is_empty => {
+                self.manifest = Some(Manifest::FIRST);
+                return Ok(());
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.report.add(&path, Verdict::Missing, []);
+                return Ok(());
+            }
+            Err(error) => return Err(attempting("opening", &path)(error)),
+        };
+        self.manifest = slots.into_iter().flatten().max_by_key(|slot| slot.generation);
+        match self.manifest {
+            None if is_empty => {
+                self.report.add(
+                    &path,
+                    Verdict::Leftover,
+                    ["the first start was cut short, nothing was stored".to_owned()],
+                );
+                self.manifest = Some(Manifest::FIRST);
+            }
+            None => self.report.add(&path, Verdict::Damaged, ["neither of its two slots is valid".to_owned()]),
+            Some(Manifest { checkpoint: None, .. }) => {
+                self.report.add(&path, Verdict::Good, ["no checkpoint has been made yet".to_owned()]);
+            }
+            Some(Manifest { checkpoint: Some(file), position, .. }) => {
+                let text =
+                    format!("checkpoint {} is in force, the journal is replayed from position {position}", file.number);
+                self.report.add(&path, Verdict::Good, [text]);
+            }
+        }
+        Ok(())
+    }
+
+    fn look_at_checkpoints(&mut self, disk: &dyn Disk) -> Result<(), FsckError> {
+        let in_force = self.manifest.and_then(|manifest| manifest.checkpoint);
+        for name in list(disk, &self.paths.checkpoints())? {
+            if in_force.is_none_or(|file| Paths::checkpoint_number(&name) != Some(file.number)) {
+                let verdict = if self.manifest.is_some() { Verdict::Leftover } else { Verdict::Unknown };
+                self.report.add(&self.paths.checkpoints().join(name), verdict, []);
+            }
+        }
+        let Some(manifest) = self.manifest else { return Ok(()) };
+        let Some(file) = manifest.checkpoint else {
+            self.checkpoint = Some(Checkpoint::empty());
+            return Ok(());
+        };
+        let path = self.paths.checkpoint(file.number);
+        match read_checkpoint(disk, &self.paths, file) {
+            Ok(checkpoint) => {
+                let text = format!(
+                    "{} definitions, {} queues, {} segments",
+                    checkpoint.definitions.len(),
+                    checkpoint.queues.len(),
+                    checkpoint.segments.len()
+                );
+                self.report.add(&path, Verdict::Good, [text]);
+                self.checkpoint = Some(checkpoint);
+            }
+            Err(error) => self.report.add(&path, Verdict::Damaged, [error.to_string()]),
+        }
+        Ok(())
+    }
+
+    fn look_at_segments(&mut self, disk: &dyn Disk) -> Result<(), FsckError> {
+        let names = list(disk, &self.paths.segments())?;
+        let mut present: Vec<_> = names.iter().filter_map(|name| Paths::segment_id(name)).collect();
+        present.sort_unstable();
+        let states = self.checkpoint.as_ref().map(|checkpoint| checkpoint.segments.clone());
+        let named = states.as_ref().map(|states| states.iter().map(|state| state.id).collect::<Vec<_>>());
+        for id in present.iter().filter(|id| named.as_ref().is_some_and(|named| !named.contains(id))) {
+            self.report.add(&self.paths.segment(*id), Verdict::Leftover, []);
+        }
+        match states {
+            Some(states) => {
+                for state in states {
+                    let is_present = present.binary_search(&state.id).is_ok();
+                    self.look_at_segment(disk, state.id, Some(state), is_present)?;
+                }
+            }
+            None => {
+                for id in present {
+                    self.look_at_segment(disk, id, None, true)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn look_at_segment(
+        &mut self,
+        disk: &dyn Disk,
+        id: model::ids::SegmentId,
+        state: Option<SegmentState>,
+        is_present: bool,
+    ) -> Result<(), FsckError> {
+        let path = self.paths.segment(id);
+        if !is_present {
+            let lost = state.as_ref().map_or(0, |state| state.settled.slot_count() - state.settled.set_count());
+            self.report.lose(u64::from(lost));
+            self.report.add(&path, Verdict::Missing, [format!("the checkpoint names it, with {lost} messages")]);
+            self.segments.push(ExaminedSegment { state, scan: None });
+            return Ok(());
+        }
+        let scan = scan::scan(disk, &path, id, state.as_ref()).map_err(attempting("reading", &path))?;
+        let text = match &state {
+            Some(state) => {
+                let live_count = state.settled.slot_count() - state.settled.set_count();
+                format!("{} messages, {live_count} of them not settled", state.settled.slot_count())
+            }
+            None => format!("{} messages", scan.message_count()),
+        };
+        self.report.lose(scan.lost_count);
+        let verdict = if scan.problems.is_empty() { Verdict::Good } else { Verdict::Damaged };
+        self.report.add(&path, verdict, std::iter::once(text).chain(scan.problems.iter().cloned()));
+        self.segments.push(ExaminedSegment { state, scan: Some(scan) });
+        Ok(())
+    }
+
+    fn look_at_journal(&mut self, disk: &Arc<dyn Disk>) {
+        let position = self.manifest.map_or(JournalPosition::START, |manifest| manifest.position);
+        let (verdict, text) = match read_journal(disk, &self.paths, position) {
+            Ok((end, counts)) if counts.lost_len == 0 => {
+                self.is_journal_sound = true;
+                (Verdict::Good, format!("{} records from position {position} to {end}", counts.record_count))
+            }
+            Ok((end, counts)) => {
+                self.is_journal_sound = true;
+                let text = format!(
+                    "{} records from position {position} to {end}; {} bytes of records were lost and marked so by a repair",
+                    counts.record_count, counts.lost_len
+                );
+                (Verdict::Good, text)
+            }
+            // Without a manifest nobody knows where to begin; the repair finds out.
+            Err(error) if self.manifest.is_none() => (Verdict::Unknown, error.to_string()),
+            Err(error) => (Verdict::Damaged, error.to_string()),
+        };
+        self.report.add(&self.paths.journal(), verdict, [text]);
+    }
+}
+
+const FORMAT_PREFIX: &str = "warren data directory, format ";
+
+fn format_text() -> String {
+    format!("{FORMAT_PREFIX}{FORMAT}\n")
+}
+
+#[derive(Default)]
+struct Counts {
+    record_count: u64,
+    lost_len: u64,
+}
+
+fn read_journal(
+    disk: &Arc<dyn Disk>,
+    paths: &Paths,
+    from: JournalPosition,
+) -> Result<(JournalPosition, Counts), journal::OpenError> {
+    let mut counts = Counts::default();
+    let mut recovery = journal::Recovery::open(disk.clone(), &paths.journal(), from)?;
+    let mut contents = ChunkWriter::new(ChunkBudget::new(0));
+    let end = recovery.replay(&mut contents, &mut |_, record| {
+        counts.record_count += 1;
+        if let Record::Lost { len } = record {
+            counts.lost_len += len;
+        }
+    })?;
+    Ok((end, counts))
+}
+
+/// The names in a directory; none if there is no such directory.
+fn list(disk: &dyn Disk, dir: &Path) -> Result<Vec<String>, FsckError> {
+    match disk.list(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        names => names.map_err(attempting("listing", dir)),
+    }
+}
+
+/// The first bytes of a file; `None` if there is none.
+fn read_start(disk: &dyn Disk, path: &Path, len_max: u64) -> Result<Option<Vec<u8>>, FsckError> {
+    let file = match disk.open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened.map_err(attempting("opening", path))?,
+    };
+    let len = file.len().map_err(attempting("reading", path))?.min(len_max);
+    let mut bytes = vec![0; usize::try_from(len).unwrap_or(0)];
+    read_exact_at(&*file, &mut bytes, 0).map_err(attempting("reading", path))?;
+    Ok(Some(bytes))
+}

@@ -1,0 +1,339 @@
+//! Puts together what is left.
+
+use std::collections::{BTreeMap, HashSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use model::ids::{JournalPosition, QueueId, QueueSeq, SegmentId};
+
+use super::scan::{GoodRange, Scan, Window, content, is_settled};
+use super::{Examination, ExaminedSegment, FsckError, Report, attempting, format_text, list, read_start};
+use crate::bitmap::Bitmap;
+use crate::checkpoint::{Checkpoint, CheckpointWriter, SegmentState};
+use crate::file::{Disk, write_all_at};
+use crate::journal;
+use crate::manifest::{self, CheckpointFile, Manifest};
+use crate::paths::Paths;
+use crate::segment::{SegmentWriter, Source, Stored, WrittenSegment};
+use crate::{ChunkBudget, ChunkWriter};
+
+/// Repairs what the examination found.
+pub(super) fn repair(disk: &Arc<dyn Disk>, examination: Examination) -> Result<Report, FsckError> {
+    let Examination { paths, mut report, has_format, manifest, checkpoint, segments, is_journal_sound } = examination;
+    report.is_repair = true;
+    let mut repair = Repair { disk, paths, report, quarantined: Vec::new() };
+    if !has_format {
+        repair.write_format()?;
+    }
+    let has_checkpoint = checkpoint.is_some();
+    let (mut checkpoint, generation) = match checkpoint {
+        Some(checkpoint) => (checkpoint, manifest.map_or(0, |manifest| manifest.generation)),
+        None => (repair.salvage_checkpoint(manifest)?, manifest.map_or(0, |manifest| manifest.generation)),
+    };
+    let position = manifest.map_or(checkpoint.position, |manifest| manifest.position);
+    checkpoint.position = position;
+
+    let are_segments_sound =
+        segments.iter().all(|segment| segment.scan.as_ref().is_some_and(|scan| scan.problems.is_empty()));
+    repair.repair_segments(&mut checkpoint, segments, has_checkpoint)?;
+    if !is_journal_sound {
+        repair.repair_journal(&mut checkpoint)?;
+    }
+    let is_position_kept = manifest.is_some_and(|manifest| manifest.position == checkpoint.position);
+    if !has_checkpoint || !are_segments_sound || !is_position_kept {
+        repair.write_checkpoint(&checkpoint, generation)?;
+    }
+    repair.quarantine()?;
+    Ok(repair.report)
+}
+
+/// Messages that segments hold, while a checkpoint that said which ones count is damaged.
+#[derive(Default)]
+struct Seen {
+    messages: HashSet<(QueueId, QueueSeq)>,
+    /// Slots of the last segment that hold messages which another one holds too.
+    known: Vec<u32>,
+}
+
+impl Seen {
+    fn take_out_known(&mut self, scan: &mut Scan, state: Option<&SegmentState>) {
+        self.known.clear();
+        for GoodRange { queue, lane, slots } in &mut scan.ranges {
+            slots.retain(|good| {
+                let seq = good.header.seq;
+                let is_settled = state.is_some_and(|state| is_settled(state, *queue, *lane, good.slot, seq));
+                let is_known = !is_settled && !self.messages.insert((*queue, seq));
+                if is_known {
+                    self.known.extend(good.slot);
+                }
+                !is_known
+            });
+        }
+    }
+}
+
+struct Repair<'a> {
+    disk: &'a Arc<dyn Disk>,
+    paths: Paths,
+    report: Report,
+    /// Files that nothing will refer to when the new manifest is in place.
+    quarantined: Vec<PathBuf>,
+}
+
+impl Repair<'_> {
+    fn write_format(&mut self) -> Result<(), FsckError> {
+        let path = self.paths.dir().join("format");
+        self.replace(&path, format_text().as_bytes())?;
+        self.report.repaired(&path, "written again".to_owned());
+        Ok(())
+    }
+
+    /// Puts a file in place of another, all of it or nothing.
+    fn replace(&self, path: &Path, bytes: &[u8]) -> Result<(), FsckError> {
+        let new = path.with_extension("new");
+        let write = || {
+            match self.disk.remove(&new) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            let file = self.disk.create(&new)?;
+            write_all_at(&*file, bytes, 0)?;
+            file.fdatasync()?;
+            drop(file);
+            self.disk.rename(&new, path)?;
+            self.disk.sync_dir(self.paths.dir())
+        };
+        write().map_err(attempting("writing", path))
+    }
+
+    /// What can be read of a checkpoint that is damaged, or that no manifest names.
+    fn salvage_checkpoint(&mut self, manifest: Option<Manifest>) -> Result<Checkpoint, FsckError> {
+        let named = manifest.and_then(|manifest| manifest.checkpoint).map(|file| file.number);
+        let names = list(&**self.disk, &self.paths.checkpoints())?;
+        let mut numbers: Vec<_> = names.iter().filter_map(|name| Paths::checkpoint_number(name)).collect();
+        numbers.sort_unstable_by(|left, right| right.cmp(left));
+        let mut best = None;
+        for number in named.into_iter().chain(numbers) {
+            let path = self.paths.checkpoint(number);
+            let Some(bytes) = read_start(&**self.disk, &path, u64::MAX)? else { continue };
+            let is_named = Some(number) == named;
+            match Checkpoint::decode(&bytes) {
+                Ok(checkpoint) if named.is_none() => {
+                    self.report.repaired(&path, "the newest whole checkpoint, used".to_owned());
+                    return Ok(checkpoint);
+                }
+                _ if best.is_none() && (is_named || named.is_none()) => best = Some((path, bytes)),
+                _ => {}
+            }
+        }
+        let Some((path, bytes)) = best else {
+            if let Some(number) = named {
+                let text = "definitions and the queues' states are lost but for what the journal has".to_owned();
+                self.report.repaired(&self.paths.checkpoint(number), text);
+            }
+            return Ok(Checkpoint::empty());
+        };
+        let checkpoint = Checkpoint::salvage(&bytes);
+        let text = format!(
+            "read without its checksum: {} definitions, {} queues, {} segments; look whether they are right",
+            checkpoint.definitions.len(),
+            checkpoint.queues.len(),
+            checkpoint.segments.len()
+        );
+        self.report.repaired(&path, text);
+        self.quarantined.push(path);
+        Ok(checkpoint)
+    }
+
+    /// Leaves in the checkpoint segments that are good, and what is left of others.
+    fn repair_segments(
+        &mut self,
+        checkpoint: &mut Checkpoint,
+        examined: Vec<ExaminedSegment>,
+        has_checkpoint: bool,
+    ) -> Result<(), FsckError> {
+        let salvaged: BTreeMap<SegmentId, SegmentState> =
+            std::mem::take(&mut checkpoint.segments).into_iter().map(|state| (state.id, state)).collect();
+        let names = list(&**self.disk, &self.paths.segments())?;
+        let largest = names.iter().filter_map(|name| Paths::segment_id(name)).max().unwrap_or(SegmentId(0));
+        checkpoint.next_segment = checkpoint.next_segment.max(largest.0 + 1);
+        let mut seen = Seen::default();
+        // The newest first: where a message is in two segments, it was copied to the newer one.
+        for ExaminedSegment { state, scan } in examined.into_iter().rev() {
+            let Some(mut scan) = scan else {
+                if let Some(state) = state {
+                    self.report.repaired(&self.paths.segment(state.id), "taken out".to_owned());
+                }
+                continue;
+            };
+            let id = scan.id;
+            let state = state.or_else(|| salvaged.get(&id).cloned());
+            if !has_checkpoint {
+                seen.take_out_known(&mut scan, state.as_ref());
+            }
+            if scan.problems.is_empty() {
+                // Of a damaged checkpoint only that is believed which the segment's own footer says too.
+                let is_same = state.as_ref().is_some_and(|state| scan.is_of(state));
+                let mut state = match state.filter(|_| is_same || has_checkpoint) {
+                    Some(state) => state,
+                    None => scan.unsettled(),
+                };
+                for slot in seen.known.drain(..) {
+                    state.settled.set(slot, slot + 1);
+                }
+                checkpoint.segments.push(state);
+                continue;
+            }
+            let new = SegmentId(checkpoint.next_segment);
+            checkpoint.next_segment += 1;
+            self.rewrite(checkpoint, id, new, scan, state)?;
+        }
+        checkpoint.segments.sort_by_key(|state| state.id);
+        let segments = self.paths.segments();
+        self.disk.sync_dir(&segments).map_err(attempting("syncing", &segments))
+    }
+
+    /// Writes the good messages of a damaged segment to a new one.
+    fn rewrite(
+        &mut self,
+        checkpoint: &mut Checkpoint,
+        old: SegmentId,
+        new: SegmentId,
+        scan: Scan,
+        state: Option<SegmentState>,
+    ) -> Result<(), FsckError> {
+        let (old_path, new_path) = (self.paths.segment(old), self.paths.segment(new));
+        self.quarantined.push(old_path.clone());
+        let kept: u64 = scan.message_count() as u64;
+        self.report.repaired(&old_path, format!("{kept} good messages were written to {}", new_path.display()));
+        if kept == 0 {
+            return Ok(());
+        }
+        let level = state.as_ref().map_or(0, |state| state.level);
+        let (written, settled) = self
+            .copy_good(&old_path, &new_path, (old, new, level), &scan.ranges, state.as_ref())
+            .map_err(attempting("writing", &new_path))?;
+        let mut bitmap = Bitmap::new(written.slot_count);
+        for slot in settled {
+            bitmap.set(slot, slot + 1);
+        }
+        let WrittenSegment { id, level, file_len, ranges, .. } = written;
+        checkpoint.segments.push(SegmentState { id, level, file_len, ranges, settled: bitmap });
+        Ok(())
+    }
+
+    fn copy_good(
+        &self,
+        old_path: &Path,
+        new_path: &Path,
+        (old, new, level): (SegmentId, SegmentId, u8),
+        ranges: &[GoodRange],
+        state: Option<&SegmentState>,
+    ) -> io::Result<(WrittenSegment, Vec<u32>)> {
+        let old_file = self.disk.open(old_path)?;
+        let mut window = Window::new(&*old_file)?;
+        let mut writer = SegmentWriter::new(new, level, self.disk.create(new_path)?);
+        let mut settled = Vec::new();
+        for GoodRange { queue, lane, slots } in ranges {
+            writer.start_range(*queue, *lane);
+            for good in slots {
+                let header = good.header;
+                let slot_offset = match header.stored {
+                    Stored::Inline => good.offset,
+                    Stored::Shared { slot_offset } => slot_offset,
+                };
+                let content = content(&mut window, good)?;
+                let source = Source::Slot { segment: old, slot_offset };
+                let slot = writer.push(header.seq, header.body_len, &content, source)?;
+                if state.is_some_and(|state| is_settled(state, *queue, *lane, good.slot, header.seq)) {
+                    settled.push(slot);
+                }
+            }
+        }
+        Ok((writer.finish(true)?, settled))
+    }
+
+    fn repair_journal(&mut self, checkpoint: &mut Checkpoint) -> Result<(), FsckError> {
+        let dir = self.paths.journal();
+        let mut contents = ChunkWriter::new(ChunkBudget::new(0));
+        match journal::repair(self.disk, &dir, checkpoint.position, &mut contents) {
+            Ok(lost) if lost.is_empty() => {
+                self.report.repaired(&dir, format!("replayed from position {}", checkpoint.position));
+                Ok(())
+            }
+            Ok(lost) => {
+                for lost in lost {
+                    self.report.repaired(&dir, format!("all from {} to position {} is lost", lost.place, lost.end));
+                }
+                Ok(())
+            }
+            Err(journal::OpenError::Io { path, error, attempt }) => Err(FsckError::Io { attempt, path, error }),
+            Err(error) => {
+                // Nothing in it can be reached any more: what is not in segments is lost.
+                self.report.repaired(&dir, format!("taken out as a whole: {error}"));
+                for name in list(&**self.disk, &dir)? {
+                    self.quarantined.push(dir.join(name));
+                }
+                checkpoint.position = JournalPosition::START;
+                Ok(())
+            }
+        }
+    }
+
+    fn write_checkpoint(&mut self, checkpoint: &Checkpoint, generation: u64) -> Result<(), FsckError> {
+        let dir = self.paths.checkpoints();
+        let names = list(&**self.disk, &dir)?;
+        let number = 1 + names.iter().filter_map(|name| Paths::checkpoint_number(name)).max().unwrap_or(0);
+        let path = self.paths.checkpoint(number);
+        let write = || {
+            self.disk.create_dir(&dir)?;
+            let file = self.disk.create(&path)?;
+            let mut writer = CheckpointWriter::new(file, checkpoint.position, checkpoint.next_segment);
+            writer.definitions(&checkpoint.definitions)?;
+            writer.queues(&checkpoint.queues)?;
+            writer.returned(&checkpoint.returned)?;
+            writer.start_segments(checkpoint.segments.len());
+            for SegmentState { id, level, file_len, ranges, settled } in &checkpoint.segments {
+                writer.segment(*id, *level, *file_len, ranges, settled)?;
+            }
+            let written = writer.finish()?;
+            self.disk.sync_dir(&dir)?;
+            Ok(written)
+        };
+        let (len, crc) = write().map_err(attempting("writing", &path))?;
+        let file = CheckpointFile { number, len, crc };
+        let manifest = Manifest { generation: generation + 1, checkpoint: Some(file), position: checkpoint.position };
+        let manifest_path = self.paths.manifest();
+        self.replace(&manifest_path, &manifest::file_of(&manifest))?;
+        self.report.repaired(&manifest_path, format!("checkpoint {number} was written and is in force"));
+        Ok(())
+    }
+
+    /// Moves damaged files out of the way, now that nothing refers to them.
+    fn quarantine(&mut self) -> Result<(), FsckError> {
+        let dir = self.paths.quarantine();
+        if self.quarantined.is_empty() {
+            return Ok(());
+        }
+        self.disk.create_dir(&dir).map_err(attempting("creating", &dir))?;
+        let mut taken = list(&**self.disk, &dir)?;
+        for path in std::mem::take(&mut self.quarantined) {
+            let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+            let mut to = name.to_owned();
+            let mut copy = 1;
+            while taken.contains(&to) {
+                copy += 1;
+                to = format!("{name}.{copy}");
+            }
+            match self.disk.rename(&path, &dir.join(&to)) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                moved => moved.map_err(attempting("moving", &path))?,
+            }
+            let from_dir = path.parent().unwrap_or(self.paths.dir());
+            self.disk.sync_dir(from_dir).map_err(attempting("syncing", from_dir))?;
+            taken.push(to);
+        }
+        self.disk.sync_dir(&dir).map_err(attempting("syncing", &dir))
+    }
+}

@@ -1,0 +1,128 @@
+//! What a check found, file by file, as a value and as text.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// What is said of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is what was written.
+    Good,
+    /// A crash left it, nothing refers to it; the next start deletes it.
+    Leftover,
+    /// What would say whether it is needed is damaged.
+    Unknown,
+    /// It should be there.
+    Missing,
+    /// It is not what was written.
+    Damaged,
+    /// It was damaged or missing; what was left of it has been put in its place.
+    Repaired,
+}
+
+impl Verdict {
+    fn is_sound(self) -> bool {
+        !matches!(self, Verdict::Missing | Verdict::Damaged)
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Verdict::Good => "good",
+            Verdict::Leftover => "left over from a crash, not needed",
+            Verdict::Unknown => "cannot be judged",
+            Verdict::Missing => "MISSING",
+            Verdict::Damaged => "DAMAGED",
+            Verdict::Repaired => "repaired",
+        })
+    }
+}
+
+/// One file, or the journal as a whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileReport {
+    /// Which file.
+    pub path: PathBuf,
+    /// In a word.
+    pub verdict: Verdict,
+    /// What is in it, what is wrong with it, what was done.
+    pub details: Vec<String>,
+}
+
+/// What a check found, and a repair did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// The data directory.
+    pub dir: PathBuf,
+    /// Its files.
+    pub files: Vec<FileReport>,
+    /// Messages that are in no readable file any more, as far as they can be counted.
+    pub lost_count: u64,
+    /// This is the report of a repair.
+    pub is_repair: bool,
+}
+
+impl Report {
+    pub(super) fn new(dir: &Path) -> Self {
+        Report { dir: dir.to_owned(), files: Vec::new(), lost_count: 0, is_repair: false }
+    }
+
+    /// Whether the store can be opened and has lost nothing.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        self.files.iter().all(|file| file.verdict.is_sound())
+    }
+
+    pub(super) fn add(&mut self, path: &Path, verdict: Verdict, details: impl IntoIterator<Item = String>) {
+        self.files.push(FileReport { path: path.to_owned(), verdict, details: details.into_iter().collect() });
+    }
+
+    pub(super) fn lose(&mut self, count: u64) {
+        self.lost_count += count;
+    }
+
+    /// A file that was damaged is repaired.
+    pub(super) fn repaired(&mut self, path: &Path, what: String) {
+        if let Some(file) = self.files.iter_mut().find(|file| file.path == path) {
+            file.verdict = Verdict::Repaired;
+            file.details.push(what);
+            return;
+        }
+        self.add(path, Verdict::Repaired, [what]);
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for FileReport { path, verdict, details } in &self.files {
+            let name = path.strip_prefix(&self.dir).unwrap_or(path);
+            write!(f, "{}: {verdict}", name.display())?;
+            match details.as_slice() {
+                [] => writeln!(f)?,
+                [only] => writeln!(f, "; {only}")?,
+                [first, rest @ ..] => {
+                    writeln!(f, "; {first}")?;
+                    rest.iter().try_for_each(|detail| writeln!(f, "    {detail}"))?;
+                }
+            }
+        }
+        let damaged = self.files.iter().filter(|file| !file.verdict.is_sound()).count();
+        let lost = match self.lost_count {
+            0 => String::new(),
+            count => format!(" At least {count} messages are lost."),
+        };
+        match (damaged, self.is_repair) {
+            (0, false) => writeln!(f, "{} is sound.", self.dir.display()),
+            (0, true) => writeln!(
+                f,
+                "{} has been repaired.{lost} Damaged files are in {}.",
+                self.dir.display(),
+                self.dir.join("quarantine").display()
+            ),
+            (1, false) => writeln!(f, "1 file is damaged.{lost} `warren fsck --repair` takes it out."),
+            (count, false) => writeln!(f, "{count} files are damaged.{lost} `warren fsck --repair` takes them out."),
+            (count, true) => writeln!(f, "{count} files could not be repaired.{lost}"),
+        }
+    }
+}

@@ -6,6 +6,7 @@
 
 mod banner;
 mod config_files;
+mod fsck;
 mod logging;
 mod machine;
 mod serve;
@@ -30,6 +31,8 @@ struct Cli {
 enum Command {
     /// Run the broker.
     Serve(ServeArgs),
+    /// Check a stopped broker's files.
+    Fsck(FsckArgs),
 }
 
 /// Options of `warren serve`.
@@ -46,10 +49,25 @@ struct ServeArgs {
     sets: Vec<String>,
 }
 
+/// Options of `warren fsck`.
+#[derive(Debug, clap::Args)]
+struct FsckArgs {
+    /// Configuration file that names the data directory.
+    #[arg(long, value_name = "FILE", env = "RABBITMQ_CONFIG_FILE")]
+    config: Option<PathBuf>,
+    /// The data directory.
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// Repair what is damaged: damaged files are kept in a directory `quarantine`, nothing is deleted.
+    #[arg(long)]
+    repair: bool,
+}
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Serve(args) => serve::serve(&args),
+        Command::Fsck(args) => fsck::fsck(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -37,3 +37,8 @@ fn taken_port_is_named() {
     let set = format!("listeners.tcp.default=127.0.0.1:{port}");
     check_fails(&["serve", "--set", &set], 1, &format!("port {port} is already in use"));
 }
+
+#[test]
+fn fsck_of_a_missing_directory_fails_in_one_sentence() {
+    check_fails(&["fsck", "--data-dir", "/no/such/dir"], 1, "/no/such/dir");
+}

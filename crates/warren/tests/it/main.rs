@@ -1,4 +1,6 @@
 //! What holds for the workspace and the binary as a whole.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
 mod arrows;
 mod command_line;

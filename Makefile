@@ -27,6 +27,7 @@ test-rust:
 test-clients: build
 	$(PYTHON) tests/clients/run.py
 	$(PYTHON) tests/crash/run.py --rounds 5
+	$(PYTHON) tests/crash/fsync_order.py
 	$(PYTHON) tests/abuse/run.py
 
 # Fifty rounds of kill -9.

@@ -5,7 +5,7 @@
 //!  connection ─ the socket's loop                      vhost ─ exchanges, bindings, queues by name
 //!    session ─ frames and methods, no I/O              shard ─ queues under locks
 //!      handshake, exchange_methods, queue_methods,       dispatch ─ a locked section's work: deliveries, records
-//!      publish, consume, settle, tx, reply_to            residents ─ the store's questions about queues
+//!      publish, consume, settle, tx, reply_to, attend    residents ─ the store's questions about queues
 //!    batch ─ one read's publishes and settlements      recovery ─ from the store to vhosts and queues
 //!    outbox ─ what others have for a connection        alarms ─ memory and disk
 //! ```
@@ -13,6 +13,7 @@
 //! Deliberately absent: configuration files, the HTTP API, rules of queues and of exchange types, and files.
 
 mod alarms;
+mod attend;
 mod batch;
 mod broker;
 mod channel;

@@ -1,0 +1,158 @@
+//! What a session does besides receiving: brings its batch to the queues, writes confirms, and waits for the journal.
+//!
+//! A connection waits for one position of the journal at a time, the earliest that anything of it needs; when that is
+//! durable it looks again and asks for the next.
+
+use std::task::Waker;
+
+use amqp::frame::put_method;
+use amqp::method::basic;
+use model::ids::JournalPosition;
+
+use crate::session::{Awaited, Session};
+
+impl Session {
+    /// Brings the batch to its queues and notes which confirms that settles.
+    pub(crate) fn apply_batch(&mut self) {
+        if self.batch.is_empty() {
+            return;
+        }
+        let mut batch = std::mem::take(&mut self.batch);
+        let broker = self.broker.clone();
+        batch.apply(&broker, |publish, position| {
+            if publish.confirm_seq != 0
+                && let Some(channel) = self.channels.get_mut(publish.channel)
+                && let Some(confirms) = &mut channel.confirms
+            {
+                confirms.complete(publish.confirm_seq, position);
+                note(&mut self.confirming, publish.channel);
+            }
+        });
+        self.batch = batch;
+        self.resume_parked();
+        self.wait_if_congested();
+        if self.is_congested {
+            self.broker.counters.flow_entered.add(1);
+        }
+    }
+
+    pub(crate) fn note_confirming(&mut self, channel: u16) {
+        note(&mut self.confirming, channel);
+    }
+
+    /// Writes the confirms that may leave, and asks to be woken for the rest.
+    pub(crate) fn write_confirms(&mut self) {
+        if self.confirming.is_empty() {
+            return;
+        }
+        let durable = self.broker.store.durable();
+        let mut waits_for: Option<JournalPosition> = None;
+        let Self { confirming, channels, out, broker, .. } = self;
+        confirming.retain(|&number| {
+            let Some(confirms) = channels.get_mut(number).and_then(|channel| channel.confirms.as_mut()) else {
+                return false;
+            };
+            confirms.write(durable, |delivery_tag, multiple| {
+                broker.counters.confirmed.add(1);
+                put_method(out, number, &basic::Ack { delivery_tag, multiple });
+            });
+            let position = confirms.waits_for();
+            waits_for = match (waits_for, position) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            };
+            position.is_some()
+        });
+        if let Some(position) = waits_for {
+            self.wake_at(position);
+        }
+    }
+
+    /// Asks to be woken when the journal is durable up to `position`, unless that has been asked for.
+    fn wake_at(&mut self, position: JournalPosition) {
+        if self.woken_at.is_none_or(|at| position < at || at <= self.broker.store.durable()) {
+            self.woken_at = Some(position);
+            self.broker.store.when_durable(position, Waker::from(self.outbox.clone()));
+        }
+    }
+
+    /// Sends the reply that `put` writes when the journal is durable up to `position`, and receives nothing before.
+    pub(crate) fn reply_when_durable(&mut self, position: Option<JournalPosition>, put: impl FnOnce(&mut Vec<u8>)) {
+        match position {
+            Some(position) if position > self.broker.store.durable() => {
+                let mut reply = Vec::new();
+                put(&mut reply);
+                self.awaited = Some(Awaited { position, reply });
+                self.wake_at(position);
+            }
+            _ => put(&mut self.out),
+        }
+    }
+
+    /// Does what the outbox and the journal ask for. True when something was done; else `waker` is woken when there is.
+    pub(crate) fn attend(&mut self, waker: &Waker) -> bool {
+        let mut taken = std::mem::take(&mut self.taken);
+        taken.is_nudged = false;
+        let found = self.pending.is_empty() && self.outbox.take(&mut taken, waker);
+        if found {
+            self.pending.extend(taken.deliveries.drain(..));
+            self.hold_until = taken.hold_until;
+            if let Some(position) = self.hold_until.filter(|&position| position > self.broker.store.durable()) {
+                self.wake_at(position);
+            }
+            for news in taken.news.drain(..) {
+                self.hear(news);
+            }
+        } else if !self.pending.is_empty() {
+            self.outbox.take_news(&mut taken, waker);
+            for news in taken.news.drain(..) {
+                self.hear(news);
+            }
+        }
+        let is_nudged = taken.is_nudged;
+        self.taken = taken;
+        let has_encoded = self.encode_deliveries();
+        self.write_confirms();
+        if is_nudged {
+            self.look_again();
+        }
+        found || has_encoded
+    }
+
+    /// Something came that may be what the connection waits for. If it was not, whoever brings it is asked once more.
+    fn look_again(&mut self) {
+        let durable = self.broker.store.durable();
+        match self.awaited.take() {
+            Some(awaited) if awaited.position <= durable => self.out.extend_from_slice(&awaited.reply),
+            Some(awaited) => {
+                self.wake_at(awaited.position);
+                self.awaited = Some(awaited);
+            }
+            None => {}
+        }
+        if let Some(position) = self.hold_until.filter(|&position| position > durable) {
+            self.wake_at(position);
+        }
+        if self.is_congested {
+            self.wait_if_congested();
+        }
+        if let Some(get) = self.awaited_get.take() {
+            self.retry_get(get);
+        }
+    }
+
+    /// Receives nothing more until the store has caught up.
+    fn wait_if_congested(&mut self) {
+        self.is_congested = self.broker.store.is_congested();
+        if self.is_congested {
+            self.broker.store.when_uncongested(Waker::from(self.outbox.clone()));
+        }
+    }
+}
+
+fn note(list: &mut Vec<u16>, channel: u16) {
+    // The list is nearly always one long: most connections publish on one channel at a time.
+    if list.last() != Some(&channel) && !list.contains(&channel) {
+        list.push(channel);
+    }
+}

@@ -110,12 +110,6 @@ class Ledger:
             for key in keys:
                 self.messages[key].settled_at = self.clock
 
-    def unack(self, keys: list[Key]) -> None:
-        """They were put back into the queue instead."""
-        with self.lock:
-            for key in keys:
-                self.messages[key].is_acked = False
-
     def check(self, queue: str, recovered: list[Recovered], report: Report) -> None:
         """Compares what a queue holds after a restart with what it must and must not hold."""
         seen: set[Key] = set()
@@ -157,8 +151,9 @@ class Ledger:
     def forget_all_but(self, queue: str, keys: list[Key]) -> None:
         """After the check: what is not in the queue is over. What is, has been delivered once more, and its fate is open again."""
         kept = set(keys)
-        for key in [key for key in self.messages if key[1] == queue and key not in kept]:
-            del self.messages[key]
-        for key in keys:
-            message = self.messages[key]
-            message.is_delivered, message.is_acked, message.settled_at, message.is_confirmed = True, False, None, True
+        with self.lock:
+            for key in [key for key in self.messages if key[1] == queue and key not in kept]:
+                del self.messages[key]
+            for key in keys:
+                message = self.messages[key]
+                message.is_delivered, message.is_acked, message.settled_at, message.is_confirmed = True, False, None, True

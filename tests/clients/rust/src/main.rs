@@ -6,7 +6,9 @@ use lapin::options::{
     ExchangeDeclareOptions, ExchangeDeleteOptions, QueueBindOptions, QueueDeclareOptions, QueueDeleteOptions,
 };
 use lapin::types::FieldTable;
-use lapin::{BasicProperties, Channel, Connection, ConnectionProperties, Confirmation, Consumer, Error, ErrorKind, ExchangeKind};
+use lapin::{
+    BasicProperties, Channel, Confirmation, Connection, ConnectionProperties, Consumer, Error, ErrorKind, ExchangeKind,
+};
 use std::future::Future;
 use std::pin::Pin;
 use std::process::ExitCode;
@@ -55,8 +57,10 @@ async fn main() -> ExitCode {
         error_530_vhost,
         error_530_connection,
     ] {
-        let mut session = Session { address: address.clone(), connections: Vec::new(), queues: Vec::new(), exchanges: Vec::new() };
-        let outcome = tokio::time::timeout(2 * PATIENCE, run(&mut session)).await.unwrap_or_else(|_| Err("took too long".into()));
+        let mut session =
+            Session { address: address.clone(), connections: Vec::new(), queues: Vec::new(), exchanges: Vec::new() };
+        let outcome =
+            tokio::time::timeout(2 * PATIENCE, run(&mut session)).await.unwrap_or_else(|_| Err("took too long".into()));
         match outcome {
             Ok(()) => println!("ok {name}"),
             Err(why) => {
@@ -100,7 +104,9 @@ impl Session {
     async fn exchange(&mut self, channel: &Channel, kind: ExchangeKind) -> Result<String, Error> {
         let exchange = name("x");
         self.exchanges.push(exchange.clone());
-        channel.exchange_declare(exchange.as_str().into(), kind, ExchangeDeclareOptions::default(), FieldTable::default()).await?;
+        channel
+            .exchange_declare(exchange.as_str().into(), kind, ExchangeDeclareOptions::default(), FieldTable::default())
+            .await?;
         Ok(exchange)
     }
 
@@ -132,7 +138,13 @@ fn persistent() -> BasicProperties {
     BasicProperties::default().with_delivery_mode(2)
 }
 
-async fn publish(channel: &Channel, exchange: &str, key: &str, body: &[u8], properties: BasicProperties) -> Result<lapin::PublisherConfirm, Error> {
+async fn publish(
+    channel: &Channel,
+    exchange: &str,
+    key: &str,
+    body: &[u8],
+    properties: BasicProperties,
+) -> Result<lapin::PublisherConfirm, Error> {
     channel.basic_publish(exchange.into(), key.into(), BasicPublishOptions::default(), body, properties).await
 }
 
@@ -149,7 +161,9 @@ async fn next(consumer: &mut Consumer) -> Result<lapin::message::Delivery, Box<d
 }
 
 async fn bind(channel: &Channel, queue: &str, exchange: &str, key: &str) -> Result<(), Error> {
-    channel.queue_bind(queue.into(), exchange.into(), key.into(), QueueBindOptions::default(), FieldTable::default()).await
+    channel
+        .queue_bind(queue.into(), exchange.into(), key.into(), QueueBindOptions::default(), FieldTable::default())
+        .await
 }
 
 async fn drain(channel: &Channel, queue: &str) -> Result<Vec<String>, Error> {
@@ -163,7 +177,8 @@ async fn drain(channel: &Channel, queue: &str) -> Result<Vec<String>, Error> {
 async fn hello_world(s: &mut Session) -> Outcome {
     let channel = s.channel().await?;
     let queue = s.queue(&channel).await?;
-    publish(&channel, "", &queue, b"Hello World!", BasicProperties::default().with_content_type("text/plain".into())).await?;
+    publish(&channel, "", &queue, b"Hello World!", BasicProperties::default().with_content_type("text/plain".into()))
+        .await?;
     let got = next(&mut consume(&channel, &queue, true).await?).await?;
     check!(got.data == b"Hello World!" && got.routing_key.as_str() == queue && !got.redelivered, "got {got:?}");
     Ok(())
@@ -239,7 +254,8 @@ async fn topics(s: &mut Session) -> Outcome {
     }
     let got = (drain(&channel, &orange).await?, drain(&channel, &lazy).await?);
     check!(
-        got.0 == ["quick.orange.rabbit", "lazy.orange.elephant"] && got.1 == ["lazy.orange.elephant", "lazy", "lazy.a.b.c"],
+        got.0 == ["quick.orange.rabbit", "lazy.orange.elephant"]
+            && got.1 == ["lazy.orange.elephant", "lazy", "lazy.a.b.c"],
         "got {got:?}"
     );
     Ok(())
@@ -256,7 +272,8 @@ async fn rpc_direct_reply_to(s: &mut Session) -> Outcome {
     let request = next(&mut requests).await?;
     let reply_to = request.properties.reply_to().clone().ok_or("the request has no reply-to")?;
     let correlation_id = request.properties.correlation_id().clone().ok_or("the request has no correlation id")?;
-    publish(&server, "", reply_to.as_str(), b"40", BasicProperties::default().with_correlation_id(correlation_id)).await?;
+    publish(&server, "", reply_to.as_str(), b"40", BasicProperties::default().with_correlation_id(correlation_id))
+        .await?;
     let reply = next(&mut replies).await?;
     check!(reply.data == b"40" && *reply.properties.correlation_id() == Some("7".into()), "got {reply:?}");
     Ok(())
@@ -284,12 +301,17 @@ async fn mandatory_return_before_confirm(s: &mut Session) -> Outcome {
     let channel = s.channel().await?;
     channel.confirm_select(ConfirmSelectOptions::default()).await?;
     let options = BasicPublishOptions { mandatory: true, ..BasicPublishOptions::default() };
-    let confirm = channel.basic_publish("".into(), name("nowhere").as_str().into(), options, b"back", BasicProperties::default()).await?;
+    let confirm = channel
+        .basic_publish("".into(), name("nowhere").as_str().into(), options, b"back", BasicProperties::default())
+        .await?;
     let confirmation = tokio::time::timeout(PATIENCE, confirm).await??;
     check!(confirmation.is_ack(), "got {confirmation:?}");
     // lapin hands the returned message over with the confirm, if it came before.
     let returned = confirmation.take_message().ok_or("confirmed before it was returned")?;
-    check!(returned.reply_code == 312 && returned.reply_text.as_str() == "NO_ROUTE" && returned.delivery.data == b"back", "got {returned:?}");
+    check!(
+        returned.reply_code == 312 && returned.reply_text.as_str() == "NO_ROUTE" && returned.delivery.data == b"back",
+        "got {returned:?}"
+    );
     Ok(())
 }
 
@@ -331,12 +353,23 @@ async fn consumer_cancel_notification(s: &mut Session) -> Outcome {
 }
 
 /// The error must have that code and text, must have ended its channel, and the connection must live on.
-async fn check_channel_error(connection: &Connection, channel: &Channel, error: Error, code: u16, text: &str) -> Outcome {
+async fn check_channel_error(
+    connection: &Connection,
+    channel: &Channel,
+    error: Error,
+    code: u16,
+    text: &str,
+) -> Outcome {
     check_error(&error, code, text)?;
     check!(!channel.status().connected(), "the channel lives on");
     check!(connection.status().connected(), "the connection went with the channel");
     let next = connection.create_channel().await?;
-    next.queue_declare("".into(), QueueDeclareOptions { exclusive: true, ..QueueDeclareOptions::default() }, FieldTable::default()).await?;
+    next.queue_declare(
+        "".into(),
+        QueueDeclareOptions { exclusive: true, ..QueueDeclareOptions::default() },
+        FieldTable::default(),
+    )
+    .await?;
     Ok(())
 }
 
@@ -356,7 +389,14 @@ async fn error_403_channel(s: &mut Session) -> Outcome {
     let connection = &s.connections[connection];
     let channel = connection.create_channel().await?;
     let error = failure(channel.queue_declare("amq.mine".into(), durable(), FieldTable::default()).await)?;
-    check_channel_error(connection, &channel, error, 403, "ACCESS_REFUSED - queue name 'amq.mine' contains reserved prefix 'amq.*'").await
+    check_channel_error(
+        connection,
+        &channel,
+        error,
+        403,
+        "ACCESS_REFUSED - queue name 'amq.mine' contains reserved prefix 'amq.*'",
+    )
+    .await
 }
 
 async fn error_404_channel(s: &mut Session) -> Outcome {
@@ -366,7 +406,8 @@ async fn error_404_channel(s: &mut Session) -> Outcome {
     let missing = name("missing");
     let passive = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
     let error = failure(channel.queue_declare(missing.as_str().into(), passive, FieldTable::default()).await)?;
-    check_channel_error(connection, &channel, error, 404, &format!("NOT_FOUND - no queue '{missing}' in vhost '/'")).await
+    check_channel_error(connection, &channel, error, 404, &format!("NOT_FOUND - no queue '{missing}' in vhost '/'"))
+        .await
 }
 
 async fn error_404_publish(s: &mut Session) -> Outcome {
@@ -377,7 +418,8 @@ async fn error_404_publish(s: &mut Session) -> Outcome {
     channel.confirm_select(ConfirmSelectOptions::default()).await?;
     let confirm = publish(&channel, &missing, "", b"lost", BasicProperties::default()).await?;
     let error = failure(tokio::time::timeout(PATIENCE, confirm).await?)?;
-    check_channel_error(connection, &channel, error, 404, &format!("NOT_FOUND - no exchange '{missing}' in vhost '/'")).await
+    check_channel_error(connection, &channel, error, 404, &format!("NOT_FOUND - no exchange '{missing}' in vhost '/'"))
+        .await
 }
 
 async fn error_405_channel(s: &mut Session) -> Outcome {
@@ -404,7 +446,9 @@ async fn error_406_channel(s: &mut Session) -> Outcome {
     let channel = connection.create_channel().await?;
     let other = QueueDeclareOptions { auto_delete: true, ..durable() };
     let error = failure(channel.queue_declare(queue.as_str().into(), other, FieldTable::default()).await)?;
-    let text = format!("PRECONDITION_FAILED - inequivalent arg 'auto_delete' for queue '{queue}' in vhost '/': received 'true' but current is 'false'");
+    let text = format!(
+        "PRECONDITION_FAILED - inequivalent arg 'auto_delete' for queue '{queue}' in vhost '/': received 'true' but current is 'false'"
+    );
     check_channel_error(connection, &channel, error, 406, &text).await
 }
 
@@ -427,8 +471,13 @@ async fn error_406_unknown_delivery_tag(s: &mut Session) -> Outcome {
 
 async fn error_403_login(s: &mut Session) -> Outcome {
     let (_, host) = s.address.split_once('@').ok_or("the address has no user")?;
-    let error = failure(Connection::connect(&format!("amqp://guest:wrong@{host}%2f"), ConnectionProperties::default()).await)?;
-    check_error(&error, 403, "ACCESS_REFUSED - Login was refused using authentication mechanism PLAIN. For details see the broker logfile.")
+    let error =
+        failure(Connection::connect(&format!("amqp://guest:wrong@{host}%2f"), ConnectionProperties::default()).await)?;
+    check_error(
+        &error,
+        403,
+        "ACCESS_REFUSED - Login was refused using authentication mechanism PLAIN. For details see the broker logfile.",
+    )
 }
 
 async fn error_530_vhost(s: &mut Session) -> Outcome {
@@ -443,7 +492,14 @@ async fn error_530_connection(s: &mut Session) -> Outcome {
     let connection = s.connect().await?;
     let connection = &s.connections[connection];
     let channel = connection.create_channel().await?;
-    let again = || channel.basic_consume(queue.as_str().into(), "mine".into(), BasicConsumeOptions::default(), FieldTable::default());
+    let again = || {
+        channel.basic_consume(
+            queue.as_str().into(),
+            "mine".into(),
+            BasicConsumeOptions::default(),
+            FieldTable::default(),
+        )
+    };
     let _first = again().await?;
     let error = failure(again().await)?;
     check_error(&error, 530, "NOT_ALLOWED - attempt to reuse consumer tag 'mine'")?;

@@ -6,7 +6,7 @@
 //!
 //! Operations that change something or sync are counted, so that a test can cut the power at each of them in turn.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{self, IoSlice};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,8 @@ struct State {
     is_cut: bool,
     /// Counts power cuts and killed processes: handles from before are dead.
     epoch: u64,
-    syncs_to_fail: u32,
+    /// Whether the next `fdatasync`s fail, one after the other.
+    sync_failures: VecDeque<bool>,
     inodes: Vec<Inode>,
     dirs: BTreeMap<PathBuf, Dir>,
     locks: BTreeSet<PathBuf>,
@@ -93,7 +94,7 @@ impl SimDisk {
             cut_at: None,
             is_cut: false,
             epoch: 0,
-            syncs_to_fail: 0,
+            sync_failures: VecDeque::new(),
             inodes: Vec::new(),
             dirs: BTreeMap::new(),
             locks: BTreeSet::new(),
@@ -149,7 +150,12 @@ impl SimDisk {
     /// The next so many `fdatasync`s fail. The kernel then may have written any of the dirty pages, and forgets that the
     /// others are dirty or not.
     pub fn fail_syncs(&self, count: u32) {
-        self.state.lock().syncs_to_fail = count;
+        self.state.lock().sync_failures = (0..count).map(|_| true).collect();
+    }
+
+    /// Whether each of the next `fdatasync`s fails.
+    pub fn fail_sync_pattern(&self, failures: &[bool]) {
+        self.state.lock().sync_failures = failures.iter().copied().collect();
     }
 
     /// Flips one bit of a file, on the disk and in the page cache.
@@ -187,6 +193,7 @@ impl State {
         self.epoch += 1;
         self.is_cut = false;
         self.cut_at = None;
+        self.sync_failures.clear();
         self.locks.clear();
     }
 
@@ -482,8 +489,8 @@ impl File for SimFile {
         if state.operation()? {
             return Err(cut());
         }
-        if state.syncs_to_fail > 0 || state.random.percent(state.faults.sync_failure_percent) {
-            state.syncs_to_fail = state.syncs_to_fail.saturating_sub(1);
+        let is_failed = state.sync_failures.pop_front().unwrap_or(false);
+        if is_failed || state.random.percent(state.faults.sync_failure_percent) {
             state.inodes[self.inode].fail_sync(&mut state.random);
             return Err(io::Error::other("the disk failed to sync"));
         }

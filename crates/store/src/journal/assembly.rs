@@ -12,7 +12,10 @@ use super::options::{OnEvent, OpenError, Options};
 use super::recovery::{ChainEnd, FoundFile, Recovery};
 use super::shared::Shared;
 use super::writer::{CurrentFile, Writer, file_header};
-use crate::file::{File, read_exact_at, write_all_at, write_all_vectored_at};
+use crate::file::{File, PAGE_LEN, read_exact_at, write_all_at, write_all_vectored_at};
+
+/// The pages of a file's header and of its first commit's.
+const SCRUBBED_LEN: usize = FILE_HEADER_LEN as usize + PAGE_LEN;
 
 /// Goes on where a replayed journal ends. The caller runs [`Writer::commit_once`] and [`Filer::file_once`] itself.
 ///
@@ -32,6 +35,7 @@ pub fn assemble(
     let mut files = Files::new(&dir, &options, generation_max + 1, number_max + 1);
     for spare in spares {
         if spare.len == options.file_len {
+            scrub(spare.file.as_ref()).map_err(OpenError::io("clearing", &spare.path))?;
             files.add_prepared(PreparedFile { path: spare.path, file: spare.file, len: spare.len });
         } else {
             disk.remove(&spare.path).map_err(OpenError::io("removing", &spare.path))?;
@@ -55,13 +59,24 @@ pub fn assemble(
     Ok((Journal::new(shared.clone()), Writer::new(shared, current), filer))
 }
 
+/// Takes away a commit that was written and never got its header, or lost it. When the header of the file's next use is
+/// damaged, its first commit is asked what it said: that must not be one of a use that never was.
+fn scrub(file: &dyn File) -> io::Result<()> {
+    let mut start = [0; SCRUBBED_LEN];
+    read_exact_at(file, &mut start, 0)?;
+    if start == [0; SCRUBBED_LEN] {
+        return Ok(());
+    }
+    write_all_at(file, &[0; SCRUBBED_LEN], 0)?;
+    file.fdatasync()
+}
+
 /// No file that was found is written again: behind the end of the last one something torn may lie that a later commit
 /// of the same generation could seem to continue.
 fn close_all(files: &mut Files, found: Vec<FoundFile>, end: &ChainEnd) {
     let mut nexts: Vec<_> = found.iter().skip(1).map(|file| file.header.first).collect();
     nexts.push(end.proven.max(found.last().map_or(end.proven, |last| last.header.first)));
-    let last = found.len().saturating_sub(1);
-    for (index, (file, next)) in found.into_iter().zip(nexts).enumerate() {
+    for (file, next) in found.into_iter().zip(nexts) {
         files.close(ClosedFile {
             path: file.path,
             file: file.file,
@@ -69,8 +84,9 @@ fn close_all(files: &mut Files, found: Vec<FoundFile>, end: &ChainEnd) {
             used_len: file.used_len,
             first: file.header.first,
             end: next,
-            // A file is left only after all in it was synced; of the last one only what it says itself is known.
-            is_anchored: index < last || end.proven > file.header.first,
+            // Another file begins only where all before it was synced, or a commit says so. A file from which nothing
+            // is known to be synced may be there only in the page cache.
+            is_anchored: next > file.header.first,
             is_trusted: true,
         });
     }

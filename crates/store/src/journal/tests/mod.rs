@@ -4,6 +4,7 @@ mod basics;
 mod damage;
 mod failures;
 mod full_disk;
+mod known_errors;
 mod power_loss;
 mod threads;
 

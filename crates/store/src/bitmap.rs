@@ -90,6 +90,24 @@ impl Bitmap {
         None
     }
 
+    /// The last slot at or after `first` and before `end` that is not set.
+    pub(crate) fn last_clear(&self, first: u32, end: u32) -> Option<u32> {
+        let end = end.min(self.slot_count);
+        if first >= end {
+            return None;
+        }
+        if self.words.is_empty() {
+            return Some(end - 1);
+        }
+        for (index, mask) in masks(first, end).rev() {
+            let clear = !self.words[index] & mask;
+            if clear != 0 {
+                return Some(index as u32 * 64 + 63 - clear.leading_zeros());
+            }
+        }
+        None
+    }
+
     /// The clear slots of `[first, end)` as runs `(first, end)`.
     pub(crate) fn clear_runs(&self, first: u32, end: u32) -> Vec<(u32, u32)> {
         let end = end.min(self.slot_count);
@@ -191,7 +209,7 @@ impl Bitmap {
 }
 
 /// The words that hold `[first, end)`, each with the bits that belong to it. `first < end`.
-fn masks(first: u32, end: u32) -> impl Iterator<Item = (usize, u64)> {
+fn masks(first: u32, end: u32) -> impl DoubleEndedIterator<Item = (usize, u64)> {
     let (first_word, last_word) = (first as usize / 64, (end - 1) as usize / 64);
     (first_word..=last_word).map(move |index| {
         let from = if index == first_word { first % 64 } else { 0 };
@@ -264,6 +282,7 @@ mod tests {
             let clear: Vec<u32> = (0..slot_count).filter(|slot| !model[*slot as usize]).collect();
             prop_assert_eq!(bitmap.set_count() as usize, slot_count as usize - clear.len());
             prop_assert_eq!(bitmap.next_clear(7, slot_count), clear.iter().copied().find(|slot| *slot >= 7));
+            prop_assert_eq!(bitmap.last_clear(7, 300), clear.iter().copied().rfind(|slot| (7..300).contains(slot)));
             prop_assert_eq!(bitmap.count(3, 90) as usize, model.iter().take(90).skip(3).filter(|set| **set).count());
             let runs: Vec<u32> = bitmap.clear_runs(0, slot_count).into_iter().flat_map(|(first, end)| first..end).collect();
             prop_assert_eq!(runs, clear);

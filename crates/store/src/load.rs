@@ -9,7 +9,7 @@ use parking_lot::{Condvar, Mutex};
 use queue::Load;
 
 use crate::residents::{Loaded, LoadedMessage};
-use crate::segment::{ReadError, SlotReader};
+use crate::segment::{ReadAhead, ReadError, SlotReader};
 use crate::shared::Shared;
 use crate::{ChunkWriter, Residents};
 
@@ -103,11 +103,12 @@ impl Loader {
             Ok(file) => file,
             Err(error) => return answer(load, Vec::new(), first_slot, Some(error)),
         };
+        let bytes_max = shared.load_len_max().min(u64::from(load.bytes_max));
         let mut entries = Vec::new();
         let mut len = 0u64;
         let mut next_slot = None;
         let mut range = None;
-        let outcome = self.reader.read(&file, &runs, &mut |message| {
+        let outcome = self.reader.read(&file, &runs, ReadAhead::Bytes(bytes_max), &mut |message| {
             let slot = message.slot;
             let is_known = range.is_some_and(|range: crate::segment::SegmentRange| range.contains_slot(slot));
             if !is_known {
@@ -122,7 +123,7 @@ impl Loader {
                 });
                 len += message.content.len() as u64;
             }
-            if len < u64::from(load.bytes_max) {
+            if len < bytes_max {
                 return ControlFlow::Continue(());
             }
             next_slot = Some(slot + 1);

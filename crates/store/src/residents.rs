@@ -23,6 +23,10 @@ pub trait Residents: Send + Sync {
     /// The answer to [`Store::load`](crate::Store::load).
     fn loaded(&self, queue: QueueId, loaded: Loaded);
 
+    /// Memory is short, and nothing is left to be moved to segments. Lets go of what was read ahead (`queue::Queue::unload`), at least
+    /// in queues that nobody takes from just now.
+    fn unload(&self) {}
+
     /// What was alive of this queue in the segments `from` has been copied elsewhere; `moved` is all of it, by rising seq. Under
     /// the lock of the queue's shard: tell the queue, and settle the new slots of those that are gone before the lock is
     /// released. Of an unknown queue all are gone.

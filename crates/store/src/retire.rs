@@ -28,6 +28,11 @@ use crate::shared::{Shared, WorkError, attempting};
 use crate::wake::Wake;
 use crate::{Content, Residents};
 
+/// A load takes at most one of so many parts of the memory that is left.
+const LOADS_THAT_FIT: u64 = 256;
+/// A load may always read so much.
+const LOAD_LEN_MIN: u64 = 1024;
+
 /// What is to be moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Goal {
@@ -88,6 +93,13 @@ impl Shared {
         self.budget.used() > self.options.chunk_len_max / 4 * 3
     }
 
+    /// How much one load may read: less as memory gets short, so that what very many queues read ahead of their consumers
+    /// does not fill it.
+    pub(crate) fn load_len_max(&self) -> u64 {
+        let left = (self.options.chunk_len_max / 4 * 3).saturating_sub(self.budget.used());
+        (left / LOADS_THAT_FIT).max(LOAD_LEN_MIN)
+    }
+
     /// Wakes who waited for memory, if there is some.
     pub(crate) fn wake_for_memory(&self) {
         if !self.is_memory_full() {
@@ -130,6 +142,9 @@ impl Shared {
             let next =
                 if self.is_memory_short() { pressure.load(Ordering::Relaxed).saturating_add(1).min(32) } else { 0 };
             pressure.store(next, Ordering::Relaxed);
+            if next > 1 && retired.message_count == 0 {
+                residents.unload();
+            }
         }
         self.wake_for_memory();
         Ok(Some(retired))

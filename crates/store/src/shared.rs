@@ -76,7 +76,7 @@ pub(crate) struct Shared {
     /// Something may have to be retired, or reclaimed.
     pub(crate) signals: Arc<Signals>,
     pub(crate) is_closing: AtomicBool,
-    pub(crate) closing: Signal,
+    pub(crate) closing: (Mutex<()>, Condvar),
     /// Present if nobody else drives the journal: tests do it step by step.
     pub(crate) stepped: Mutex<Option<(Writer, Filer)>>,
 }
@@ -119,13 +119,15 @@ impl Shared {
     /// From now on the threads end.
     pub(crate) fn set_closing(&self) {
         self.is_closing.store(true, Ordering::Release);
-        self.closing.raise();
+        let _lock = self.closing.0.lock();
+        self.closing.1.notify_all();
     }
 
-    /// Waits a while, or until the store is being closed. For the one thread that does not wait for anything else.
+    /// Waits a while, or until the store is being closed.
     pub(crate) fn sleep(&self, time: Duration) {
+        let mut lock = self.closing.0.lock();
         if !self.is_closing() {
-            self.closing.wait(Some(time));
+            let _ = self.closing.1.wait_for(&mut lock, time);
         }
     }
 

@@ -342,7 +342,7 @@ impl Opening {
             next_transient: AtomicU32::new(1),
             signals,
             is_closing: AtomicBool::new(false),
-            closing: Signal::default(),
+            closing: Default::default(),
             stepped: Mutex::new(stepped),
         });
         let journal_threads = Mutex::new(journal_threads);

@@ -15,6 +15,8 @@ const READER_COUNT: usize = 2;
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// How soon is looked again while publishers wait for memory that consumers free.
 const MEMORY_DELAY: Duration = Duration::from_millis(10);
+/// How soon is looked again when what fills the memory could not be moved.
+const PINNED_DELAY: Duration = Duration::from_millis(50);
 /// Reclaiming looks at all segments; not more often than this.
 const RECLAIM_DELAY: Duration = Duration::from_secs(1);
 /// A segment that has ended waits so long for a checkpoint that is made anyway.
@@ -67,6 +69,11 @@ fn retire(shared: &Shared, residents: &dyn Residents) {
             Ok(Some(retired)) if retired.has_checkpoint || retired.message_count > 0 => {
                 has_failed = false;
                 continue;
+            }
+            Ok(Some(_)) => {
+                // What fills the memory is in use. Looking again at once would find the same.
+                shared.sleep(PINNED_DELAY);
+                None
             }
             Ok(_) if !shared.memory_waiters.is_empty() => Some(MEMORY_DELAY),
             Ok(_) => shared.reserve.is_wanting().then_some(RETRY_DELAY),

@@ -94,7 +94,7 @@ impl<'a> Copy<'a> {
                     segment.set_damaged();
                 }
             })?;
-            old.push(Old { segment: segment.clone(), file, reader: SlotReader::new(ReadAhead::File) });
+            old.push(Old { segment: segment.clone(), file, reader: SlotReader::default() });
         }
         Ok(Copy { shared, level, old, written: Vec::new(), runs: Vec::new(), current: 0 })
     }
@@ -211,7 +211,7 @@ impl<'a> Copy<'a> {
                 }
             }
         };
-        reader.read(file, runs, &mut each).map_err(|(_, error)| error)?;
+        reader.read(file, runs, ReadAhead::File, &mut each).map_err(|(_, error)| error)?;
         match failure {
             Some(error) => Err(attempting("writing", &self.shared.paths.segment(writer.id()))(error)),
             None => Ok(()),

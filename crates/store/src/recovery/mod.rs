@@ -253,6 +253,5 @@ fn next_segment(disk: &dyn Disk, paths: &Paths, of_checkpoint: u32) -> Result<u3
 
 /// The bits of a segment that are not set, if only some are: the first and the end of them.
 fn live_extent(settled: &Bitmap, first: u32, end: u32) -> Option<(u32, u32)> {
-    let runs = settled.clear_runs(first, end);
-    Some((runs.first()?.0, runs.last()?.1))
+    Some((settled.next_clear(first, end)?, settled.last_clear(first, end)? + 1))
 }

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
+use rustc_hash::FxHashMap;
+
 use model::ids::{QueueId, QueueSeq};
 
 use super::{OpenError, Recovered};
@@ -17,7 +19,7 @@ const UNDECIDED_COUNT_MAX: usize = 1 << 20;
 /// The state as far as it has been replayed.
 pub(super) struct Replay {
     pub(super) definitions: BTreeMap<Vec<u8>, Vec<u8>>,
-    pub(super) queues: HashMap<QueueId, QueueReplay>,
+    pub(super) queues: FxHashMap<QueueId, QueueReplay>,
     pub(super) segments: Vec<SegmentReplay>,
     was_clean: bool,
     /// Settlements that a footer must decide.
@@ -60,7 +62,8 @@ pub(super) struct SegmentReplay {
 
 impl Replay {
     pub(super) fn new(checkpoint: Checkpoint) -> Self {
-        let mut queues: HashMap<QueueId, QueueReplay> = HashMap::with_capacity(checkpoint.queues.len());
+        let mut queues: FxHashMap<QueueId, QueueReplay> = FxHashMap::default();
+        queues.reserve(checkpoint.queues.len());
         for state in checkpoint.queues {
             let queue = queues.entry(state.queue).or_insert_with(QueueReplay::new);
             (queue.next_seq, queue.watermark) = (state.next_seq, state.watermark);
@@ -302,8 +305,10 @@ impl Ranges {
 
     /// The ranges that may hold one of these seqs.
     fn overlapping(&self, first: QueueSeq, last: QueueSeq) -> impl Iterator<Item = RangeRef> {
-        let end = self.all.partition_point(|range| range.first_seq <= last);
-        let start = self.reach.partition_point(|reach| *reach < first).min(end);
+        // Nearly always a message comes after all of its queue that are in segments.
+        let is_beyond = self.reach.last().is_none_or(|reach| *reach < first);
+        let end = if is_beyond { 0 } else { self.all.partition_point(|range| range.first_seq <= last) };
+        let start = if is_beyond { 0 } else { self.reach.partition_point(|reach| *reach < first).min(end) };
         self.all[start..end].iter().copied().filter(move |range| range.last_seq >= first)
     }
 }

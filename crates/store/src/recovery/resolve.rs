@@ -1,7 +1,7 @@
 //! Decides what only a segment's footer can tell: which seqs of a range with holes are in it, and how long what is left alive is.
 //! Each footer is read at most once, and only if there is such a question.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use model::ids::QueueId;
 use queue::PagedRange;
@@ -60,6 +60,9 @@ impl SegmentReplay {
     }
 
     fn is_partly_settled(&self, range: &SegmentRange) -> bool {
+        if self.state.settled.set_count() == 0 {
+            return false;
+        }
         let settled_count = self.state.settled.count(range.first_slot, range.end_slot());
         settled_count > 0 && settled_count < range.count
     }
@@ -82,7 +85,7 @@ impl SegmentReplay {
     }
 
     /// Messages that the journal gave and that are in this segment are not in memory.
-    fn forget_published(&mut self, footer: &Footer, queues: &mut HashMap<QueueId, QueueReplay>) {
+    fn forget_published(&mut self, footer: &Footer, queues: &mut FxHashMap<QueueId, QueueReplay>) {
         for index in self.published.drain(..) {
             let Some(queue) = queues.get_mut(&self.state.ranges[index as usize].queue) else { continue };
             for slot in footer.slots(index as usize) {

@@ -17,8 +17,6 @@ use crate::file::{Disk, File, read_exact_at};
 
 /// How much is read at a time, at most; more only for a message that is longer.
 const WINDOW_LEN_MAX: usize = 1 << 20;
-/// How much is read at least, if there is as much.
-const WINDOW_LEN_MIN: usize = 1 << 16;
 
 /// Why a segment could not be read.
 #[derive(Debug, Error)]
@@ -122,19 +120,24 @@ pub(crate) struct ReadMessage<'a> {
 }
 
 /// How far a reader reads on when it reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReadAhead {
-    /// To the end of the slots that are asked for.
-    #[default]
-    Run,
-    /// Beyond: what follows in the file will be asked for next.
+    /// So far, but not beyond the slots that are asked for.
+    Bytes(u64),
+    /// As far as is good for the disk: what follows in the file will be asked for next.
     File,
+}
+
+/// Where to stop reading on.
+#[derive(Debug, Clone, Copy)]
+struct Bound {
+    offset: u64,
+    len_max: u64,
 }
 
 /// Reads messages, window by window. Keeps what it has read until it reads from another segment.
 #[derive(Default)]
 pub(crate) struct SlotReader {
-    ahead: ReadAhead,
     segment: Option<SegmentId>,
     window: Window,
     /// Contents that lie elsewhere in the file.
@@ -142,16 +145,13 @@ pub(crate) struct SlotReader {
 }
 
 impl SlotReader {
-    pub(crate) fn new(ahead: ReadAhead) -> Self {
-        SlotReader { ahead, ..SlotReader::default() }
-    }
-
     /// Gives the messages of the runs `(first, end)` of slots, in order, until `each` breaks or one cannot be read:
     /// then also which slot it was.
     pub(crate) fn read(
         &mut self,
         segment: &SegmentFile,
         runs: &[(u32, u32)],
+        ahead: ReadAhead,
         each: &mut dyn FnMut(ReadMessage<'_>) -> ControlFlow<()>,
     ) -> Result<(), (u32, ReadError)> {
         let Some((_, end_slot)) = runs.last() else { return Ok(()) };
@@ -159,9 +159,9 @@ impl SlotReader {
             self.window.forget();
             self.shared.forget();
         }
-        let bound = match self.ahead {
-            ReadAhead::Run => segment.index.offset_bound(*end_slot),
-            ReadAhead::File => segment.index.end(),
+        let bound = match ahead {
+            ReadAhead::Bytes(len_max) => Bound { offset: segment.index.offset_bound(*end_slot), len_max },
+            ReadAhead::File => Bound { offset: segment.index.end(), len_max: WINDOW_LEN_MAX as u64 },
         };
         let mut at = None;
         for (mut first, end) in runs.iter().copied() {
@@ -196,7 +196,7 @@ impl SlotReader {
         slot: u32,
         header: &SlotHeader,
         offset: u64,
-        bound: u64,
+        bound: Bound,
     ) -> Result<ReadMessage<'a>, ReadError> {
         let checked = self.window.slot(segment, offset, header.stored_len(), bound)?;
         let (slot_offset, content) = match header.stored {
@@ -206,7 +206,8 @@ impl SlotReader {
                 if slot_offset >= offset {
                     return Err(segment.corrupt(offset, "a shared content that lies behind its use"));
                 }
-                let stored = self.shared.slot(segment, slot_offset, len, offset)?;
+                let bound = Bound { offset, ..bound };
+                let stored = self.shared.slot(segment, slot_offset, len, bound)?;
                 if is_shared(stored) {
                     return Err(segment.corrupt(slot_offset, "a shared content that is itself shared"));
                 }
@@ -246,11 +247,11 @@ impl Window {
     }
 
     /// The bytes `[offset, offset + len)`; reads on towards `bound` if they are not here yet.
-    fn get(&mut self, segment: &SegmentFile, offset: u64, len: u64, bound: u64) -> Result<&[u8], ReadError> {
+    fn get(&mut self, segment: &SegmentFile, offset: u64, len: u64, bound: Bound) -> Result<&[u8], ReadError> {
         let end = offset.checked_add(len).filter(|end| *end <= segment.file_len);
         let end = end.ok_or_else(|| segment.corrupt(offset, "a slot that goes beyond the end of the file"))?;
         if offset < self.start || end > self.start + self.buffer.len() as u64 {
-            let ahead = bound.saturating_sub(offset).clamp(WINDOW_LEN_MIN as u64, WINDOW_LEN_MAX as u64);
+            let ahead = bound.offset.saturating_sub(offset).min(bound.len_max).min(WINDOW_LEN_MAX as u64);
             let read_len = len.max(ahead).min(segment.file_len - offset);
             self.buffer.clear();
             self.buffer.resize(read_len as usize, 0);
@@ -265,13 +266,13 @@ impl Window {
     }
 
     /// The header at `offset`, unchecked but for its length: enough to step over a slot.
-    fn header(&mut self, segment: &SegmentFile, offset: u64, bound: u64) -> Result<SlotHeader, ReadError> {
+    fn header(&mut self, segment: &SegmentFile, offset: u64, bound: Bound) -> Result<SlotHeader, ReadError> {
         let bytes = self.get(segment, offset, SLOT_LEN as u64 + 8, bound)?;
         SlotHeader::peek(bytes).ok_or_else(|| segment.corrupt(offset, "a slot expected, found none"))
     }
 
     /// A whole slot, its CRC checked.
-    fn slot(&mut self, segment: &SegmentFile, offset: u64, len: u64, bound: u64) -> Result<&[u8], ReadError> {
+    fn slot(&mut self, segment: &SegmentFile, offset: u64, len: u64, bound: Bound) -> Result<&[u8], ReadError> {
         let bytes = self.get(segment, offset, len, bound)?;
         match Entry::decode(segment.id, bytes) {
             Ok(Entry::Slot(_)) => Ok(bytes),

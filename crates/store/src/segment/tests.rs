@@ -63,7 +63,10 @@ fn read(disk: &SimDisk, runs: &[(u32, u32)]) -> Vec<(u32, u64, Vec<u8>)> {
         found.push((message.slot, message.seq.0, message.content.to_vec()));
         ControlFlow::Continue(())
     };
-    SlotReader::default().read(&segment, runs, &mut each).map_err(|(slot, error)| format!("{slot}: {error}")).unwrap();
+    SlotReader::default()
+        .read(&segment, runs, ReadAhead::Bytes(10_000), &mut each)
+        .map_err(|(slot, error)| format!("{slot}: {error}"))
+        .unwrap();
     found
 }
 
@@ -135,7 +138,7 @@ fn a_flipped_bit_anywhere_is_noticed() {
                 found.push((message.slot, message.seq.0, message.content.to_vec()));
                 ControlFlow::Continue(())
             };
-            SlotReader::default().read(&segment, &[(0, 3)], &mut each).map_err(|_| ())
+            SlotReader::default().read(&segment, &[(0, 3)], ReadAhead::File, &mut each).map_err(|_| ())
         });
         // The marks of ranges are read by `fsck` alone.
         let is_in_mark = (20..44).contains(&byte) || (44 + 60 + 5020..44 + 60 + 5020 + 24).contains(&byte);

@@ -266,6 +266,14 @@ impl Broker {
         }
     }
 
+    /// The same, and what readers might do.
+    fn interfere_with_loads(&self) {
+        self.interfere();
+        while self.state.lock().random.percent(20) {
+            self.store.load_once(self);
+        }
+    }
+
     /// As [`Broker::interfere`], unless this is called from within it.
     pub(super) fn meddle(&self) {
         if let Some(mut state) = self.state.try_lock() {
@@ -579,7 +587,7 @@ impl Residents for Broker {
     }
 
     fn moved(&self, queue: QueueId, from: &[SegmentId], moved: &[Moved]) {
-        self.interfere();
+        self.interfere_with_loads();
         {
             let mut state = self.state.lock();
             let mut dead = Vec::new();
@@ -592,7 +600,7 @@ impl Residents for Broker {
             }
             self.store.settle_slots(&dead);
         }
-        self.interfere();
+        self.interfere_with_loads();
     }
 }
 

@@ -17,7 +17,7 @@ use super::random::Random;
 use crate::file::{Disk, SimDisk};
 use crate::fsck;
 use crate::reclaim::Policy;
-use crate::segment::SlotReader;
+use crate::segment::{ReadAhead, SlotReader};
 use crate::{Options, Recovered, RecoveredQueue, Store};
 
 const SEED_COUNT: u64 = 3000;
@@ -71,7 +71,7 @@ pub(super) fn read_ranges(store: &Store, id: QueueId, recovered: &RecoveredQueue
             body_bytes += u64::from(message.body_len);
             ControlFlow::Continue(())
         };
-        SlotReader::default().read(&file, &runs, &mut each).map_err(|(_, error)| error).unwrap();
+        SlotReader::default().read(&file, &runs, ReadAhead::File, &mut each).map_err(|(_, error)| error).unwrap();
     }
     assert_eq!(counts_of(&ranges), (found.len() as u64, body_bytes), "counts of queue {id}'s ranges");
     found

@@ -100,6 +100,11 @@ impl Shared {
         (left / LOADS_THAT_FIT).max(LOAD_LEN_MIN)
     }
 
+    /// Whether only the reserve is left on disk.
+    pub(crate) fn is_disk_full(&self) -> bool {
+        self.reserve.is_in_use() || self.journal.is_reserve_in_use()
+    }
+
     /// Wakes who waited for memory, if there is some.
     pub(crate) fn wake_for_memory(&self) {
         if !self.is_memory_full() {
@@ -113,17 +118,21 @@ impl Shared {
         let journal_len_max = self.options.journal.unretired_len_max;
         let retired_already = self.checkpointer.lock().manifest.current().position;
         let mut goal = Goal { position: retired_already, chunk_end: 0 };
-        // On a full disk the journal can go on only in files that it has used before.
-        let is_disk_full = self.journal.is_reserve_in_use();
-        if unretired_len > journal_len_max / 2 || is_disk_full {
+        let files = self.journal.closed_files();
+        if unretired_len > journal_len_max / 2 {
             let mut left_len = unretired_len;
-            for file in self.journal.closed_files() {
-                if left_len <= journal_len_max / 4 && !is_disk_full {
+            for file in &files {
+                if left_len <= journal_len_max / 4 {
                     break;
                 }
                 left_len = left_len.saturating_sub(file.used_len);
                 goal.position = goal.position.max(file.end);
             }
+        }
+        if self.is_disk_full() {
+            // The journal can go on only in files that it has used before. One at a time: there may be no room for more.
+            goal.position =
+                files.iter().map(|file| file.end).find(|end| *end > retired_already).unwrap_or(retired_already);
         }
         if self.is_memory_short() {
             let halvings = self.memory_waiters.pressure.load(Ordering::Relaxed) + 1;

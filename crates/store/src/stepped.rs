@@ -49,6 +49,11 @@ impl Store {
         Loader::new(&self.shared).load_once(&self.shared, residents)
     }
 
+    /// Makes the reserve on disk whole, if there is room; says whether it is.
+    pub fn refill_reserve(&self) -> bool {
+        self.shared.reserve.refill().unwrap_or(false)
+    }
+
     /// The end of all that was appended; after an open, the end of what was recovered.
     pub fn appended(&self) -> JournalPosition {
         self.shared.journal.appended()

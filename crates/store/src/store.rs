@@ -217,7 +217,7 @@ impl Store {
     /// Whether only the reserve is left on disk: the disk alarm.
     #[must_use]
     pub fn is_disk_full(&self) -> bool {
-        self.shared.reserve.is_in_use() || self.shared.journal.is_reserve_in_use()
+        self.shared.is_disk_full()
     }
 
     /// Messages in segments have left their queues for good. Called under the shard's lock, after the append of the record that says
@@ -309,7 +309,8 @@ impl Opening {
     ) -> Result<(Arc<Store>, Recovered), OpenError> {
         let Opening { options, disk, paths, dir, budget, found, signals } = self;
         recovery::remove_orphans(&*disk, &paths, &found)?;
-        let reserve_lens = (options.segment_len + options.segment_len / 4, 16 << 20);
+        // A segment goes a little beyond its length; a checkpoint's grows with what there is, see `Reserve::note_checkpoint_len`.
+        let reserve_lens = (options.segment_len + options.segment_len / 4, options.segment_len / 4);
         let reserve = Reserve::open(disk.clone(), paths.clone(), reserve_lens, options.is_reserve_kept)
             .map_err(attempting("opening", &paths.reserve()))?;
         let Found { recovered, manifest, journal, segments, queues, returned, next_segment, next_checkpoint } = found;

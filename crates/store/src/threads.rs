@@ -109,7 +109,7 @@ fn reclaim(shared: &Shared, residents: &dyn Residents) {
         match doomed_since {
             _ if !shared.has_doomed() => doomed_since = None,
             None => doomed_since = Some(Instant::now()),
-            Some(since) if since.elapsed() >= REMOVAL_DELAY || shared.reserve.is_in_use() => {
+            Some(since) if since.elapsed() >= REMOVAL_DELAY || shared.is_disk_full() => {
                 if let Err(error) = shared.checkpoint(None) {
                     report(&error, "making a checkpoint failed", &mut has_failed);
                 }

@@ -3,7 +3,10 @@
 
 mod broker;
 mod damage;
+mod failing_disk;
+mod full_disk;
 mod history;
 mod meddling;
 mod power_loss;
 mod random;
+mod threads;

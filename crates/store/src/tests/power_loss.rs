@@ -14,7 +14,7 @@ use super::broker::{Broker, Legacy, Seen, body_len_of, counts_of, number_of};
 use super::history::{DurableQueue, History, MessageNumber};
 use super::meddling::Meddling;
 use super::random::Random;
-use crate::file::{Disk, SimDisk};
+use crate::file::{Disk, Faults, SimDisk};
 use crate::fsck;
 use crate::reclaim::Policy;
 use crate::segment::{ReadAhead, SlotReader};
@@ -97,7 +97,7 @@ fn check_queue(store: &Store, id: QueueId, expected: &DurableQueue, recovered: O
 }
 
 /// Checks what was recovered; what the journal does not have any more has never been.
-fn check(store: &Store, recovered: &Recovered, history: &mut History, durable: JournalPosition) {
+pub(super) fn check(store: &Store, recovered: &Recovered, history: &mut History, durable: JournalPosition) {
     let end = store.appended();
     assert!(end >= durable, "recovered up to {end}, but {durable} was durable");
     let expected = history.cut_at(end);
@@ -141,6 +141,9 @@ fn run(seed: u64) -> Seen {
         let broker = Broker::restore(store, recovered, legacy);
         expected.queues.iter().for_each(|(id, queue)| broker.expect(*id, &queue.messages));
         disk.set_broker(Arc::downgrade(&broker));
+        if random.percent(30) {
+            disk.set_faults(Faults { short_write_percent: 20, interrupt_percent: 10, ..Faults::default() });
+        }
         if random.percent(80) {
             disk.cut_power_at(disk.operation_count() + random.below(120));
         }

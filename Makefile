@@ -44,8 +44,9 @@ fuzz:
 	cd crates/amqp/fuzz && for target in frame method table header; do \
 		$(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) || exit 1; done
 
-# Side by side with a real RabbitMQ; see bench/README.md.
-bench: build
+# Side by side with a real RabbitMQ: hours; root, debootstrap, Java and Maven. See bench/README.md.
+bench:
+	$(CARGO) build --release --locked -p warren -p bench
 	bench/run all
 
 docs:

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::str::FromStr;
 
-const SWITCHES: [&str; 1] = ["persistent"];
+const SWITCHES: [&str; 2] = ["persistent", "fill-only"];
 
 /// What stood on the command line, and what every command needs of it.
 pub(crate) struct Arguments {

@@ -50,6 +50,7 @@ struct Counters {
 struct Snapshot {
     at: Instant,
     cpu_s: f64,
+    machine_cpu_s: f64,
     sent: u64,
     confirmed: u64,
     delivered: u64,
@@ -113,6 +114,7 @@ impl Blast {
         Ok(Snapshot {
             at: Instant::now(),
             cpu_s: process::cpu_s(&self.broker.pids)?,
+            machine_cpu_s: process::machine_cpu_s()?,
             sent: counters.sent.load(Ordering::Relaxed),
             confirmed: counters.confirmed.load(Ordering::Relaxed),
             delivered: counters.delivered.load(Ordering::Relaxed),
@@ -130,6 +132,7 @@ impl Blast {
             .number("messages_per_cpu_s", messages as f64 / cpu_s)
             .number("messages_per_s", messages as f64 / wall_s)
             .number("broker_cpu_s", cpu_s)
+            .number("machine_cpu_s", end.machine_cpu_s - start.machine_cpu_s)
             .number("wall_s", wall_s)
             .field("sent", end.sent - start.sent)
             .field("confirmed", confirmed)

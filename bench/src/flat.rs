@@ -22,6 +22,8 @@ pub(crate) struct Flat {
     step: u64,
     window: u64,
     prefetch: u16,
+    /// Leaves the queue and its messages behind, for a look at what a full broker does.
+    is_fill_only: bool,
 }
 
 /// One step of the fill or the drain.
@@ -32,11 +34,14 @@ struct Step {
     rss_anon_bytes_max: u64,
 }
 
-/// Cuts a phase into steps as messages go by.
+/// Cuts a phase into steps as messages go by. Invariant: the steps' messages and `messages` add up to `total`.
 struct Steps<'a> {
     pids: &'a [u32],
     step: u64,
     done: Vec<Step>,
+    /// All messages of the phase so far.
+    total: u64,
+    /// Those of the step under way.
     messages: u64,
     since: Instant,
     since_cpu_s: f64,
@@ -53,6 +58,7 @@ impl Flat {
             step: arguments.get("step", 1_000_000)?,
             window: arguments.get("window", 1000)?,
             prefetch: arguments.get("prefetch", 2000)?,
+            is_fill_only: arguments.get("fill-only", false)?,
         };
         if flat.body_len < STAMP_LEN || flat.window == 0 || flat.step == 0 {
             return Err(format!("--size: at least {STAMP_LEN}; --window and --step: at least 1"));
@@ -64,8 +70,11 @@ impl Flat {
         Connection::open(&self.broker)?.declare_afresh(&self.broker)?;
         let idle_bytes = process::rss_anon_bytes(&self.broker.pids)?;
         let fill = self.fill()?;
-        let drain = self.drain()?;
-        Connection::open(&self.broker)?.delete(&self.broker)?;
+        let mut drain = Vec::new();
+        if !self.is_fill_only {
+            drain = self.drain()?;
+            Connection::open(&self.broker)?.delete(&self.broker)?;
+        }
         let growth_bytes = fill.last().map_or(0, |step| step.rss_anon_bytes_max as i64)
             - fill.get(1).map_or(0, |step| step.rss_anon_bytes_max as i64);
         let max_bytes = fill.iter().chain(&drain).map(|step| step.rss_anon_bytes_max).max();
@@ -110,7 +119,7 @@ impl Flat {
             }
             steps.advance(unconfirmed.settled_count() - confirmed_before)?;
         }
-        Ok(steps.done)
+        steps.end()
     }
 
     fn drain(&self) -> io::Result<Vec<Step>> {
@@ -142,7 +151,7 @@ impl Flat {
             }
             steps.advance(received - received_before)?;
             if received == self.count {
-                return Ok(steps.done);
+                return steps.end();
             }
             connection.frames.fill(&mut connection.stream)?;
         }
@@ -156,6 +165,7 @@ impl<'a> Steps<'a> {
             pids,
             step,
             done: Vec::new(),
+            total: 0,
             messages: 0,
             since: now,
             since_cpu_s: process::cpu_s(pids)?,
@@ -164,17 +174,35 @@ impl<'a> Steps<'a> {
         })
     }
 
-    /// Counts messages; a step ends with the batch that completes it.
+    /// Counts messages; a step ends with the batch that reaches the next multiple of its length.
     fn advance(&mut self, messages: u64) -> io::Result<()> {
+        let is_complete = (self.total + messages) / self.step > self.total / self.step;
+        self.total += messages;
         self.messages += messages;
-        if self.messages < self.step && self.sampled_at.elapsed() < SAMPLE_EVERY {
+        if !is_complete && self.sampled_at.elapsed() < SAMPLE_EVERY {
             return Ok(());
         }
+        self.sample()?;
+        if is_complete { self.push() } else { Ok(()) }
+    }
+
+    /// The steps, the last of which may be shorter.
+    fn end(mut self) -> io::Result<Vec<Step>> {
+        if self.messages > 0 {
+            self.sample()?;
+            self.push()?;
+        }
+        assert_eq!(self.done.iter().map(|step| step.messages).sum::<u64>(), self.total, "a message is in no step");
+        Ok(self.done)
+    }
+
+    fn sample(&mut self) -> io::Result<()> {
         self.sampled_at = Instant::now();
         self.rss_anon_bytes_max = self.rss_anon_bytes_max.max(process::rss_anon_bytes(self.pids)?);
-        if self.messages < self.step {
-            return Ok(());
-        }
+        Ok(())
+    }
+
+    fn push(&mut self) -> io::Result<()> {
         let (now, cpu_s) = (Instant::now(), process::cpu_s(self.pids)?);
         self.done.push(Step {
             messages: self.messages,
@@ -229,13 +257,21 @@ mod tests {
         assert_eq!(rate_spread(&[step(9.0)]), 1.0);
     }
 
-    #[test]
-    fn steps_end_with_the_batch_that_completes_them() {
+    #[track_caller]
+    fn check_steps(step: u64, batches: &[u64], steps: &[u64]) {
         let pids = [std::process::id()];
-        let mut steps = Steps::start(&pids, 10).unwrap();
-        for _ in 0..7 {
-            steps.advance(4).unwrap();
+        let mut cut = Steps::start(&pids, step).unwrap();
+        for batch in batches {
+            cut.advance(*batch).unwrap();
         }
-        assert_eq!(steps.done.iter().map(|step| step.messages).collect::<Vec<_>>(), [12, 12]);
+        assert_eq!(cut.end().unwrap().iter().map(|step| step.messages).collect::<Vec<_>>(), steps);
+    }
+
+    #[test]
+    fn steps_end_with_the_batch_that_completes_them_and_add_up() {
+        check_steps(10, &[4, 4, 4, 4, 4], &[12, 8]);
+        check_steps(10, &[4, 4, 4, 4, 4, 4, 4], &[12, 8, 8]);
+        check_steps(10, &[9, 0, 2, 19], &[11, 19]);
+        check_steps(10, &[0], &[]);
     }
 }

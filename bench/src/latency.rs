@@ -2,7 +2,9 @@
 //! seconds, and its latency counts from then, however late it was really sent. So a broker that stalls is charged for
 //! every message that it held up, not only for those that happened to be sent.
 //!
-//! One thread sends for all publishers in turn; each publisher's confirms and each consumer have a thread of their own.
+//! Each publisher has a thread that sends and one that takes its confirms, each consumer has one: a connection that the
+//! broker stops reading delays its own messages and nobody else's. A run in which a message or a confirm stays away has
+//! no percentiles; it fails.
 
 use crate::arguments::{Arguments, Broker};
 use crate::histogram::Histogram;
@@ -12,7 +14,7 @@ use crate::publish::{self, Publish, STAMP_LEN};
 use crate::unconfirmed::Unconfirmed;
 use crate::wire::{self, BASIC_ACK, BASIC_DELIVER, BASIC_NACK, Connection, FRAME_BODY};
 use std::io::{self, Write};
-use std::net::Shutdown;
+use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
@@ -45,6 +47,16 @@ struct Clock {
 }
 
 impl Clock {
+    fn start(warm_up: Duration) -> Clock {
+        Clock {
+            start: Instant::now(),
+            warm_up_ns: warm_up.as_nanos() as u64,
+            delivered: AtomicU64::new(0),
+            confirmed: AtomicU64::new(0),
+            is_over: AtomicBool::new(false),
+        }
+    }
+
     fn now_ns(&self) -> u64 {
         self.start.elapsed().as_nanos() as u64
     }
@@ -96,87 +108,100 @@ impl Latency {
                 Ok(connection)
             })
             .collect::<io::Result<Vec<_>>>()?;
-        let mut writers = Vec::new();
         let mut streams = Vec::new();
-        for connection in &publishing {
-            writers.push(connection.stream.try_clone()?);
-        }
         for connection in consuming.iter().chain(&publishing) {
             streams.push(connection.stream.try_clone()?);
         }
-        let clock = Arc::new(Clock {
-            start: Instant::now(),
-            warm_up_ns: self.warm_up.as_nanos() as u64,
-            delivered: AtomicU64::new(0),
-            confirmed: AtomicU64::new(0),
-            is_over: AtomicBool::new(false),
-        });
-        let has_acks = self.prefetch > 0;
-        let consumers: Vec<Recorder> = consuming
-            .into_iter()
-            .map(|connection| {
-                let clock = clock.clone();
-                thread::spawn(move || until_over(&clock, |histogram| consume(connection, has_acks, &clock, histogram)))
-            })
-            .collect();
-        let confirms: Vec<Recorder> = publishing
-            .into_iter()
-            .enumerate()
-            .map(|(number, connection)| {
-                let clock = clock.clone();
-                let schedule = Schedule { rate_per_s: self.rate_per_s, publishers: self.publishers, number };
-                thread::spawn(move || until_over(&clock, |histogram| confirm(connection, &schedule, &clock, histogram)))
-            })
-            .collect();
-
+        let writing = publishing.iter().map(|each| each.stream.try_clone()).collect::<io::Result<Vec<_>>>()?;
         let cpu_before_s = process::cpu_s(&self.broker.pids)?;
-        let sent = self.send(&mut writers, &clock)?;
-        self.drain(sent, &clock, || consumers.iter().chain(&confirms).any(JoinHandle::is_finished));
+        let machine_cpu_before_s = process::machine_cpu_s()?;
+        let clock = Arc::new(Clock::start(self.warm_up));
+        let has_acks = self.prefetch > 0;
+        let mut recorders: Vec<Recorder> = Vec::new();
+        for connection in consuming {
+            let clock = clock.clone();
+            let consume = move || until_over(&clock, |histogram| consume(connection, has_acks, &clock, histogram));
+            recorders.push(thread::spawn(consume));
+        }
+        for (number, connection) in publishing.into_iter().enumerate() {
+            let (clock, schedule) = (clock.clone(), self.schedule(number));
+            let confirm = move || until_over(&clock, |histogram| confirm(connection, &schedule, &clock, histogram));
+            recorders.push(thread::spawn(confirm));
+        }
+        let mut senders: Vec<JoinHandle<io::Result<()>>> = Vec::new();
+        for (number, stream) in writing.into_iter().enumerate() {
+            let (clock, schedule) = (clock.clone(), self.schedule(number));
+            let publish = Publish::encode(&self.broker.queue, self.body_len, self.is_persistent);
+            senders.push(thread::spawn(move || send(stream, &publish, &schedule, &clock)));
+        }
+
+        self.wait(&clock, &senders, &recorders);
         let wall_s = clock.start.elapsed().as_secs_f64();
         let cpu_s = process::cpu_s(&self.broker.pids)? - cpu_before_s;
+        let machine_cpu_s = process::machine_cpu_s()? - machine_cpu_before_s;
         clock.is_over.store(true, Ordering::Relaxed);
         for stream in &streams {
             let _ = stream.shutdown(Shutdown::Both);
         }
-        let deliver = merged(consumers)?;
-        let confirm = merged(confirms)?;
+        let mut histograms = Vec::new();
+        for recorder in recorders {
+            histograms.push(recorder.join().expect("threads here do not panic")?);
+        }
+        let delivered = clock.delivered.load(Ordering::Relaxed);
+        let confirmed = clock.confirmed.load(Ordering::Relaxed);
+        self.check_whole(delivered, confirmed)?;
+        for sender in senders {
+            sender.join().expect("threads here do not panic")?;
+        }
+        let (deliver, confirm) = histograms.split_at(self.consumers);
         Connection::open(&self.broker)?.delete(&self.broker)?;
         Ok(Object::new()
             .number("rate_per_s", self.rate_per_s)
-            .field("sent", sent)
-            .field("delivered", clock.delivered.load(Ordering::Relaxed))
-            .field("confirmed", clock.confirmed.load(Ordering::Relaxed))
-            .field("deliver", percentiles(&deliver))
-            .field("confirm", percentiles(&confirm))
+            .field("sent", self.count())
+            .field("delivered", delivered)
+            .field("confirmed", confirmed)
+            .field("deliver", percentiles(deliver))
+            .field("confirm", percentiles(confirm))
             .number("broker_cpu_s", cpu_s)
+            .number("machine_cpu_s", machine_cpu_s)
             .number("wall_s", wall_s))
     }
 
-    /// Sends every message when it is due, or as soon after as it can.
-    fn send(&self, writers: &mut [std::net::TcpStream], clock: &Clock) -> io::Result<u64> {
-        let publish = Publish::encode(&self.broker.queue, self.body_len, self.is_persistent);
-        let count = ((self.warm_up + self.measure).as_secs_f64() * self.rate_per_s) as u64;
-        let mut out = Vec::new();
-        for number in 0..count {
-            let due_ns = due_ns(number, self.rate_per_s);
-            let ahead_ns = due_ns.saturating_sub(clock.now_ns());
-            if ahead_ns > 0 {
-                thread::sleep(Duration::from_nanos(ahead_ns));
-            }
-            out.clear();
-            publish.put_stamped(due_ns, &mut out);
-            writers[number as usize % self.publishers].write_all(&out)?;
-        }
-        Ok(count)
+    /// All messages of the run.
+    fn count(&self) -> u64 {
+        ((self.warm_up + self.measure).as_secs_f64() * self.rate_per_s) as u64
     }
 
-    /// Waits for what is still under way, unless a thread has failed.
-    fn drain(&self, sent: u64, clock: &Clock, has_failed: impl Fn() -> bool) {
-        let until = Instant::now() + DRAIN_TIMEOUT;
-        while Instant::now() < until && !has_failed() {
+    fn schedule(&self, number: usize) -> Schedule {
+        Schedule {
+            rate_per_s: self.rate_per_s,
+            publishers: self.publishers as u64,
+            number: number as u64,
+            count: self.count(),
+        }
+    }
+
+    /// What is missing would be the slowest of all: percentiles of the rest would be too good.
+    fn check_whole(&self, delivered: u64, confirmed: u64) -> io::Result<()> {
+        let sent = self.count();
+        let is_whole = confirmed == sent && (delivered == sent || self.consumers == 0);
+        if is_whole {
+            return Ok(());
+        }
+        let waited_s = DRAIN_TIMEOUT.as_secs();
+        Err(io::Error::other(format!(
+            "of {sent} messages {delivered} were delivered and {confirmed} confirmed within {waited_s} s of the last"
+        )))
+    }
+
+    /// Waits until all has come, but not on when a thread has failed or the time is up.
+    fn wait(&self, clock: &Clock, senders: &[JoinHandle<io::Result<()>>], recorders: &[Recorder]) {
+        let until = clock.start + self.warm_up + self.measure + DRAIN_TIMEOUT;
+        while Instant::now() < until && !recorders.iter().any(JoinHandle::is_finished) {
             let delivered = clock.delivered.load(Ordering::Relaxed);
             let confirmed = clock.confirmed.load(Ordering::Relaxed);
-            if confirmed >= sent && (delivered >= sent || self.consumers == 0) {
+            let is_sent = senders.iter().all(JoinHandle::is_finished);
+            if is_sent && confirmed >= self.count() && (delivered >= self.count() || self.consumers == 0) {
                 return;
             }
             thread::sleep(CHECK_EVERY);
@@ -184,17 +209,19 @@ impl Latency {
     }
 }
 
-/// Which messages one publisher sends: its first is `number`, then every `publishers`th.
+/// Which messages one publisher sends: its first is `number`, then every `publishers`th below `count`.
 struct Schedule {
     rate_per_s: f64,
-    publishers: usize,
-    number: usize,
+    publishers: u64,
+    number: u64,
+    count: u64,
 }
 
 impl Schedule {
-    /// When the publish with this confirm tag was due.
-    fn due_ns(&self, tag: u64) -> u64 {
-        due_ns((tag - 1) * self.publishers as u64 + self.number as u64, self.rate_per_s)
+    /// When the publish with this confirm tag is due; none is after the last.
+    fn due_ns(&self, tag: u64) -> Option<u64> {
+        let number = (tag - 1) * self.publishers + self.number;
+        (number < self.count).then(|| due_ns(number, self.rate_per_s))
     }
 }
 
@@ -209,6 +236,21 @@ fn until_over(clock: &Clock, run: impl FnOnce(&mut Histogram) -> io::Result<()>)
         Err(error) if !clock.is_over.load(Ordering::Relaxed) => Err(error),
         _ => Ok(histogram),
     }
+}
+
+/// Sends every message when it is due, or as soon after as it can.
+fn send(mut stream: TcpStream, publish: &Publish, schedule: &Schedule, clock: &Clock) -> io::Result<()> {
+    let mut out = Vec::new();
+    for due_ns in (1..).map_while(|tag| schedule.due_ns(tag)) {
+        let ahead_ns = due_ns.saturating_sub(clock.now_ns());
+        if ahead_ns > 0 {
+            thread::sleep(Duration::from_nanos(ahead_ns));
+        }
+        out.clear();
+        publish.put_stamped(due_ns, &mut out);
+        stream.write_all(&out)?;
+    }
+    Ok(())
 }
 
 fn consume(mut connection: Connection, has_acks: bool, clock: &Clock, histogram: &mut Histogram) -> io::Result<()> {
@@ -251,7 +293,11 @@ fn confirm(
             match frame.method() {
                 Some(BASIC_ACK) => {
                     let (tag, multiple) = frame.confirm().ok_or_else(|| io::Error::other("torn basic.ack"))?;
-                    unconfirmed.confirm(tag, multiple, |tag| clock.record(histogram, schedule.due_ns(tag), now_ns));
+                    unconfirmed.confirm(tag, multiple, |tag| {
+                        if let Some(due_ns) = schedule.due_ns(tag) {
+                            clock.record(histogram, due_ns, now_ns);
+                        }
+                    });
                 }
                 Some(BASIC_NACK) => return Err(io::Error::other("the broker refused a message (basic.nack)")),
                 _ => frame.refusal().map_or(Ok(()), Err)?,
@@ -262,15 +308,9 @@ fn confirm(
     }
 }
 
-fn merged(recorders: Vec<Recorder>) -> io::Result<Histogram> {
-    let mut all = Histogram::new();
-    for recorder in recorders {
-        all.merge(&recorder.join().expect("threads here do not panic")?);
-    }
-    Ok(all)
-}
-
-fn percentiles(histogram: &Histogram) -> Object {
+fn percentiles(histograms: &[Histogram]) -> Object {
+    let mut histogram = Histogram::new();
+    histograms.iter().for_each(|each| histogram.merge(each));
     let ms = |ns: u64| ns as f64 / 1e6;
     Object::new()
         .field("count", histogram.count())
@@ -286,23 +326,28 @@ mod tests {
 
     #[test]
     fn publishers_take_turns_in_the_schedule() {
-        let second = Schedule { rate_per_s: 1000.0, publishers: 5, number: 1 };
-        assert_eq!(second.due_ns(1), 1_000_000);
-        assert_eq!(second.due_ns(2), 6_000_000);
+        let second = Schedule { rate_per_s: 1000.0, publishers: 5, number: 1, count: 11 };
+        assert_eq!((1..=3).map(|tag| second.due_ns(tag)).collect::<Vec<_>>(), [Some(1_000_000), Some(6_000_000), None]);
+        let first = Schedule { number: 0, ..second };
+        assert_eq!(first.due_ns(3), Some(10_000_000));
     }
 
     #[test]
     fn what_was_due_in_the_warm_up_is_not_counted() {
-        let clock = Clock {
-            start: Instant::now(),
-            warm_up_ns: 100,
-            delivered: AtomicU64::new(0),
-            confirmed: AtomicU64::new(0),
-            is_over: AtomicBool::new(false),
-        };
+        let clock = Clock::start(Duration::from_nanos(100));
         let mut histogram = Histogram::new();
         clock.record(&mut histogram, 99, 150);
         clock.record(&mut histogram, 100, 150);
         assert_eq!((histogram.count(), histogram.max()), (1, 50));
+    }
+
+    #[test]
+    fn a_run_that_misses_a_message_or_a_confirm_fails() {
+        let words = ["--port", "1", "--pid", "1", "--rate", "100", "--measure-s", "8"].map(str::to_owned);
+        let latency = Latency::parse(&Arguments::parse(words.into_iter()).unwrap()).unwrap();
+        assert!(latency.check_whole(1000, 1000).is_ok());
+        assert!(latency.check_whole(999, 1000).is_err());
+        assert!(latency.check_whole(1000, 999).is_err());
+        assert!(Latency { consumers: 0, ..latency }.check_whole(0, 1000).is_ok());
     }
 }

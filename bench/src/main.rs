@@ -25,6 +25,7 @@ usage: bench blast   --port PORT --pid PID [options]     as fast as it goes
        bench latency --port PORT --pid PID --rate N      at a fixed rate
        bench flat    --port PORT --pid PID               fill a queue, then drain it
        bench declare --port PORT --pid PID               declare the queue afresh, for somebody else's generator
+       bench count   --port PORT --pid PID               how many messages of the queue are ready
 
 blast:   --size 1024  --senders 1  --readers 1  --persistent  --window N (unconfirmed, each sender; 0 = no confirms)
          --warm-up-s 2  --measure-s 5  --queue-type TYPE  --prefetch N (0 = auto-ack)
@@ -32,6 +33,7 @@ blast:   --size 1024  --senders 1  --readers 1  --persistent  --window N (unconf
 latency: --size 1024  --publishers 1  --consumers 1  --persistent  --warm-up-s 2  --measure-s 8  --queue-type TYPE
          --prefetch N (0 = auto-ack)
 flat:    --size 1024  --count 10000000  --step 1000000  --window 1000  --queue-type TYPE  --prefetch 2000 (0 = auto-ack)
+         --fill-only (leave the messages there)
 all:     --host 127.0.0.1  --queue bench
 ";
 
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         "latency" => latency::Latency::parse(&arguments).map(|latency| latency.run()),
         "flat" => flat::Flat::parse(&arguments).map(|flat| flat.run()),
         "declare" => arguments.broker().map(|broker| declare(&broker)),
+        "count" => arguments.broker().map(|broker| count(&broker)),
         _ => Err(format!("unknown command '{command}'")),
     };
     match outcome {
@@ -65,6 +68,10 @@ fn main() -> ExitCode {
 fn declare(broker: &Broker) -> io::Result<Object> {
     Connection::open(broker)?.declare_afresh(broker)?;
     Ok(Object::new())
+}
+
+fn count(broker: &Broker) -> io::Result<Object> {
+    Ok(Object::new().field("messages", Connection::open(broker)?.ready_count(broker)?))
 }
 
 fn usage(text: &str) -> ExitCode {

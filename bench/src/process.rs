@@ -17,6 +17,15 @@ pub(crate) fn cpu_s(pids: &[u32]) -> io::Result<f64> {
     Ok(ticks as f64 / TICKS_PER_S)
 }
 
+/// CPU seconds of the whole machine, less this process's own: the broker, the kernel's threads that write for it, and
+/// whatever else runs.
+pub(crate) fn machine_cpu_s() -> io::Result<f64> {
+    let path = "/proc/stat";
+    let stat = fs::read_to_string(path).map_err(|error| io::Error::other(format!("{path}: {error}")))?;
+    let ticks = busy_ticks(&stat).ok_or_else(|| io::Error::other(format!("{path} is not understood")))?;
+    Ok(ticks as f64 / TICKS_PER_S - cpu_s(&[std::process::id()])?)
+}
+
 /// Anonymous memory that is resident: what the processes hold for themselves, page cache apart.
 pub(crate) fn rss_anon_bytes(pids: &[u32]) -> io::Result<u64> {
     let mut kib = 0;
@@ -37,6 +46,15 @@ fn cpu_ticks(stat: &str) -> Option<u64> {
     Some(user + system)
 }
 
+fn busy_ticks(stat: &str) -> Option<u64> {
+    // All processors together come first: user, nice, system, idle, iowait, irq, softirq, and what other guests took.
+    let mut ticks = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace().map(str::parse::<u64>);
+    let mut next = || ticks.next()?.ok();
+    let (user, nice, system) = (next()?, next()?, next()?);
+    let (_idle, _iowait) = (next()?, next()?);
+    Some(user + nice + system + next()? + next()?)
+}
+
 fn rss_anon_kib(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
     line.trim().strip_suffix("kB")?.trim().parse().ok()
@@ -54,15 +72,21 @@ mod tests {
     }
 
     #[test]
+    fn the_machine_is_busy_when_it_neither_idles_nor_waits() {
+        assert_eq!(busy_ticks("cpu  1 20 300 9 9 4000 50000 9 9 9\ncpu0 7 7 7 7 7 7 7\n"), Some(54321));
+        assert_eq!(busy_ticks("intr 1"), None);
+    }
+
+    #[test]
     fn anonymous_memory_is_found() {
         assert_eq!(rss_anon_kib("Name:\tx\nRssAnon:\t    1234 kB\nRssFile:\t 5 kB\n"), Some(1234));
         assert_eq!(rss_anon_kib("Name:\tx\n"), None);
     }
 
     #[test]
-    fn this_process_has_both() {
+    fn this_process_and_machine_have_them() {
         let pid = std::process::id();
-        assert!(cpu_s(&[pid]).is_ok());
+        assert!(cpu_s(&[pid]).is_ok() && machine_cpu_s().is_ok());
         assert!(rss_anon_bytes(&[pid]).unwrap() > 0);
     }
 }

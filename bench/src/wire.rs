@@ -67,6 +67,10 @@ impl Frame<'_> {
     }
 }
 
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
 fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
@@ -205,6 +209,16 @@ impl Connection {
         const DURABLE: u8 = 0b10;
         let declare = Payload::method(50, 10).u16(0).short(&broker.queue).u8(DURABLE).long(&arguments);
         self.call(CHANNEL, &declare, (50, 11)).map(drop)
+    }
+
+    /// How many messages of the broker's queue wait for somebody to take them.
+    pub(crate) fn ready_count(&mut self, broker: &Broker) -> io::Result<u32> {
+        const PASSIVE: u8 = 0b1;
+        let declare = Payload::method(50, 10).u16(0).short(&broker.queue).u8(PASSIVE).long(&[]);
+        let answer = self.call(CHANNEL, &declare, (50, 11))?;
+        // Class, method and the queue's name, whose length is in front of it, come before it.
+        let at = 4 + 1 + broker.queue.len();
+        u32_at(&answer, at).ok_or_else(|| io::Error::other("queue.declare-ok is too short"))
     }
 
     pub(crate) fn delete(&mut self, broker: &Broker) -> io::Result<()> {

@@ -8,6 +8,7 @@
 //! defaults < configuration file < conf.d/*.conf by name < RABBITMQ_DEFAULT_USER, _PASS, _VHOST < --set KEY=VALUE
 //! ```
 
+mod interpolation;
 mod reference;
 mod schema;
 mod settings;
@@ -25,7 +26,7 @@ pub use value::ListenAddress;
 
 use std::fmt;
 
-use syntax::KeyPath;
+use syntax::{KeyPath, Setting};
 use values::Values;
 
 /// The largest `max_message_size`.
@@ -36,6 +37,14 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ("RABBITMQ_DEFAULT_USER", "default_user"),
     ("RABBITMQ_DEFAULT_PASS", "default_pass"),
     ("RABBITMQ_DEFAULT_VHOST", "default_vhost"),
+];
+
+/// Environment variables that configure RabbitMQ and nothing here, with what to do instead.
+const ENVIRONMENT_WITHOUT_EFFECT: &[(&str, &str)] = &[
+    ("RABBITMQ_NODE_PORT", "set listeners.tcp.default"),
+    ("RABBITMQ_NODE_IP_ADDRESS", "set listeners.tcp.default to address:port"),
+    ("RABBITMQ_CONFIG_FILES", "put the files into conf.d beside the configuration file"),
+    ("RABBITMQ_ADVANCED_CONFIG_FILE", "Erlang terms are not read, use the keys of rabbitmq.conf"),
 ];
 
 /// One configuration file, read by the caller.
@@ -81,10 +90,10 @@ impl Config {
     ) -> Result<(Config, Vec<Warning>), ConfigError> {
         let mut values = Values::default();
         for source in sources {
-            add_source(&mut values, source);
+            add_source(&mut values, source, env);
         }
         for (variable, key) in ENVIRONMENT {
-            if let Some((_, value)) = env.iter().find(|(name, value)| name == variable && !value.is_empty()) {
+            if let Some(value) = non_empty(env, variable) {
                 let path = KeyPath::parse(key).expect("a key of ours");
                 values.assign(&path, value, Origin::Environment(variable));
             }
@@ -93,7 +102,14 @@ impl Config {
             add_set(&mut values, set);
         }
         values.complete();
-        settings::build(values)
+        let (config, mut warnings) = settings::build(values)?;
+        for (variable, instead) in ENVIRONMENT_WITHOUT_EFFECT {
+            if non_empty(env, variable).is_some() {
+                let origin = Origin::Environment(variable);
+                warnings.push(Warning(Remark { origin, text: format!("has no effect; {instead}") }));
+            }
+        }
+        Ok((config, warnings))
     }
 
     /// Every key that is in force, with its value, by name; passwords are hidden.
@@ -110,12 +126,23 @@ impl Default for Config {
     }
 }
 
-fn add_source(values: &mut Values, source: &Source) {
+/// An environment variable that is set to something.
+fn non_empty<'a>(env: &'a [(String, String)], variable: &str) -> Option<&'a str> {
+    env.iter().find(|(name, value)| name == variable && !value.is_empty()).map(|(_, value)| &**value)
+}
+
+fn add_source(values: &mut Values, source: &Source, env: &[(String, String)]) {
     let origin = |line| Origin::File { name: source.name.clone(), line };
     match syntax::parse(&source.text) {
         Ok(settings) => {
-            for setting in settings {
-                values.assign(&setting.key, &setting.value, origin(setting.line));
+            for Setting { key, value, line } in settings {
+                match interpolation::interpolate(&value, env) {
+                    Ok(value) => values.assign(&key, &value, origin(line)),
+                    Err(variable) => {
+                        let text = format!("'{key}' asks for the environment variable '{variable}', which is not set");
+                        values.refuse(origin(line), text);
+                    }
+                }
             }
         }
         Err(error) => values.refuse(origin(error.line), error.reason.to_owned()),

@@ -18,19 +18,36 @@ listeners.tcp.default = 5672
 listeners.tcp.local   = 127.0.0.1:5673
 default_pass          = 'everything # between quotes stands for itself'
 loopback_users.john\\.doe = true
+cluster_name          = site-$(SITE)       # the environment variable SITE
 ```
 
-A later value of a key replaces an earlier one. From the weakest to the strongest: the defaults below; the configuration file;
-the files `*.conf` in `conf.d`, in the order of their names; the environment variables `RABBITMQ_DEFAULT_USER`,
-`RABBITMQ_DEFAULT_PASS` and `RABBITMQ_DEFAULT_VHOST`; `--set KEY=VALUE` on the command line.
+## Where values come from
+
+A later value of a key replaces an earlier one. From the weakest to the strongest:
+
+1. the defaults below;
+2. the configuration file: `--config FILE`, or else the environment variable `RABBITMQ_CONFIG_FILE`. If there is no such file,
+   its name with `.conf` is tried. Without either **no file is read**, not even `/etc/rabbitmq/rabbitmq.conf`;
+3. the files `*.conf` in the directory `conf.d` beside that file, in the order of their names;
+4. the environment variables `RABBITMQ_DEFAULT_USER`, `RABBITMQ_DEFAULT_PASS` and `RABBITMQ_DEFAULT_VHOST`;
+5. `--set KEY=VALUE` on the command line.
+
+`RABBITMQ_CONFIG_FILES`, `RABBITMQ_ADVANCED_CONFIG_FILE`, `RABBITMQ_NODE_PORT` and `RABBITMQ_NODE_IP_ADDRESS` have no effect, and a
+warning says so. All other variables of RabbitMQ, its `rabbitmq-env.conf` and its files of Erlang terms (`advanced.config`,
+`rabbitmq.config`) are not read.
+
+**`$(NAME)`** in a file's value is replaced by the environment variable of that name, before the value is looked at; one that is not
+set is an error. The values of variables and of `--set` are taken as they are.
+
+## What values look like
 
 * **Sizes** are bytes, or a number with a unit: `k`, `kB`, `M`, `MB`, `G`, `GB`, `T`, `TB`, `P`, `PB` are powers of 1000;
   `Ki`, `KiB`, `Mi`, `MiB` and so on are powers of 1024.
 * **Durations** are milliseconds, or a number with a unit: `ms`, `s`, `m`, `h`, `d`, `w`.
 * **`$name`** in a key is any word; **`{a,b}`** one of these; **`**`** anything below.
 
-Keys of RabbitMQ that change nothing here are accepted with a warning, so that an existing file works. Those that the broker
-would have to honour to be as safe as the file says, and cannot yet, stop the start.
+Keys of RabbitMQ that change nothing here are accepted with a warning on stderr, whatever is logged, so that an existing file
+works. Those that the broker would have to honour to be as safe as the file says, and cannot yet, stop the start.
 ";
 
 /// The text of `docs/configuration.md`.

@@ -26,7 +26,7 @@ pub struct Config {
     pub heartbeat: u16,
     /// Proposed length of the longest frame.
     pub frame_max: u32,
-    /// Length of the longest frame before login.
+    /// Length of the longest frame before login, and the least that a client may ask for; at most `frame_max`.
     pub initial_frame_max: u32,
     /// Most channels of a connection; 0 means no limit.
     pub channel_max: u16,
@@ -66,7 +66,7 @@ pub struct Config {
 
     /// Where and how messages are stored.
     pub store: StoreOptions,
-    /// How long a stop may take.
+    /// How long a stop waits for clients to go.
     pub shutdown_timeout: Duration,
     /// Threads for connections; None: one for each processor.
     pub worker_threads: Option<usize>,
@@ -254,6 +254,8 @@ pub(super) fn build(mut values: Values) -> Result<(Config, Vec<Warning>), Config
     let mut warnings = values.judge();
     warnings.extend(both_set(&values, "vm_memory_high_watermark.absolute", "vm_memory_high_watermark.relative"));
     warnings.extend(both_set(&values, "disk_free_limit.absolute", "disk_free_limit.relative"));
+    warnings.extend(initial_frame_max_above_frame_max(&values));
+    warnings.extend(log_elsewhere_instead_of_none(&values));
     check_journal(&mut values);
     let values = values.accept()?;
     Ok((read(values), warnings))
@@ -265,6 +267,33 @@ fn both_set(values: &Values, first: &str, second: &str) -> Option<Warning> {
     let is_set = |origin: &Origin| *origin != Origin::Default;
     (is_set(&values.origin(first)) && is_set(&origin))
         .then(|| Warning(Remark { origin, text: format!("'{second}' has no effect: '{first}' goes before it") }))
+}
+
+/// A client may ask for no shorter frames than `initial_frame_max` and for no longer ones than `frame_max`: where they
+/// cross, no client could log in.
+fn initial_frame_max_above_frame_max(values: &Values) -> Option<Warning> {
+    let [initial, max] = ["initial_frame_max", "frame_max"].map(|key| values.required_size(key));
+    let origin = values.origin("initial_frame_max");
+    (initial > max && origin != Origin::Default).then(|| {
+        let text = format!("'initial_frame_max' ({}) is lowered to 'frame_max' ({})", Size(initial), Size(max));
+        Warning(Remark { origin, text })
+    })
+}
+
+fn log_elsewhere_instead_of_none(values: &Values) -> Option<Warning> {
+    (!values.bool("log.console") && is_log_wanted_elsewhere(values)).then(|| {
+        let text = "'log.console' = false has no effect: the log that is wanted elsewhere goes to stderr".to_owned();
+        Warning(Remark { origin: values.origin("log.console"), text })
+    })
+}
+
+/// Whether the configuration asks for a log that is not built.
+fn is_log_wanted_elsewhere(values: &Values) -> bool {
+    let has_file = match values.text("log.file") {
+        Some(file) => file != "false",
+        None => values.text("log.dir").is_some() || values.has_any_below(&["log", "file"]),
+    };
+    has_file || ["log.exchange", "log.journald", "log.syslog"].iter().any(|key| values.text(key) == Some("true"))
 }
 
 fn check_journal(values: &mut Values) {
@@ -293,7 +322,7 @@ fn read(values: Values) -> Config {
         handshake_timeout: duration("handshake_timeout"),
         heartbeat: values.integer("heartbeat"),
         frame_max: frame_len("frame_max"),
-        initial_frame_max: frame_len("initial_frame_max"),
+        initial_frame_max: frame_len("initial_frame_max").min(frame_len("frame_max")),
         channel_max: values.integer("channel_max"),
         connection_max: values.unbounded("connection_max"),
         consumer_max_per_channel: values.unbounded("consumer_max_per_channel"),
@@ -419,7 +448,8 @@ fn log(values: &Values) -> Log {
         "json" => LogFormatter::Json,
         _ => LogFormatter::Plaintext,
     };
-    Log { level: if values.bool("log.console") { least } else { LogLevel::None }, formatter }
+    let is_on = values.bool("log.console") || is_log_wanted_elsewhere(values);
+    Log { level: if is_on { least } else { LogLevel::None }, formatter }
 }
 
 impl LogLevel {

@@ -73,6 +73,9 @@ pub(super) fn parse(text: &str) -> Result<Vec<Setting>, SyntaxError> {
 }
 
 const NOT_A_SETTING: &str = "expected 'key = value'";
+/// How a classic `rabbitmq.config` begins, or a comment of one.
+const ERLANG_STARTS: [char; 3] = ['[', '{', '%'];
+const ERLANG: &str = "expected 'key = value'; Erlang terms (rabbitmq.config, advanced.config) are not read, write the keys of rabbitmq.conf";
 
 struct Lines<'a> {
     rest: &'a str,
@@ -95,6 +98,9 @@ impl<'a> Lines<'a> {
     }
 
     fn setting(&mut self) -> Result<(KeyPath, String), &'static str> {
+        if self.rest.starts_with(ERLANG_STARTS) {
+            return Err(ERLANG);
+        }
         let (key, rest) = take_key(self.rest).ok_or(NOT_A_SETTING)?;
         let Some(rest) = skip_spaces(rest).strip_prefix('=') else {
             return Err(if key.0 == ["include"] {
@@ -237,12 +243,17 @@ mod tests {
         check_error("a..b = 1", 1, "expected 'key = value'");
         check_error("a. = 1", 1, "expected 'key = value'");
         check_error("= 1", 1, "expected 'key = value'");
-        check_error("[{rabbit, []}].", 1, "expected 'key = value'");
         check_error("a =\nb = 1", 1, "the value is missing, write '' for an empty one");
         check_error("a = # nothing", 1, "the value is missing, write '' for an empty one");
         check_error("a = 'x", 1, "the quote is not closed");
         check_error("\na = 'x' y", 2, "unexpected text after the closing quote");
         check_error("include conf.d/*.conf", 1, "include is not supported, put the file into conf.d");
+    }
+
+    #[test]
+    fn a_classic_configuration_is_recognized() {
+        check_error("[{rabbit, []}].", 1, ERLANG);
+        check_error("\n%% -*- mode: erlang -*-\n[\n", 2, ERLANG);
     }
 
     proptest! {

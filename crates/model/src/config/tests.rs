@@ -63,7 +63,7 @@ fn without_any_file_the_defaults_are_rabbitmqs() {
     assert_eq!(config.log, Log { level: LogLevel::Info, formatter: LogFormatter::Plaintext });
     assert_eq!((&*config.product_name, config.product_version.as_deref()), ("Warren", None));
     assert_eq!(config.cluster_name, None);
-    assert_eq!((config.shutdown_timeout, config.worker_threads), (Duration::from_secs(10), None));
+    assert_eq!((config.shutdown_timeout, config.worker_threads), (Duration::from_secs(8), None));
     assert_eq!(
         config.tcp_listen_options,
         TcpOptions { backlog: 128, nodelay: true, keepalive: false, sndbuf: None, recbuf: None, linger: None }
@@ -106,9 +106,7 @@ fn the_last_value_of_a_key_counts() {
 #[test]
 fn the_environment_beats_files_and_set_beats_the_environment() {
     let file = [source("default_user = file\ndefault_vhost = file")];
-    let env =
-        |pairs: &[(&str, &str)]| pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect::<Vec<_>>();
-    let variables = env(&[
+    let variables = environment(&[
         ("PATH", "/bin"),
         ("RABBITMQ_DEFAULT_USER", "env"),
         ("RABBITMQ_DEFAULT_PASS", "s#cret"),
@@ -119,6 +117,49 @@ fn the_environment_beats_files_and_set_beats_the_environment() {
     assert_eq!((name.as_str(), &**password, vhost.as_str()), ("env", "s#cret", "file"));
     let (config, _) = Config::parse(&file, &variables, &["default_user=set=it".to_owned()]).unwrap();
     assert_eq!(config.default_user.name.as_str(), "set=it");
+}
+
+fn environment(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+#[test]
+fn files_may_ask_for_variables() {
+    let file =
+        [source("listeners.tcp.default = 127.0.0.1:$(PORT)\ndefault_pass = '$( SEED_PASS )'\ncluster_name = d-$(ID)")];
+    let variables = environment(&[("PORT", "5673"), ("SEED_PASS", "a $(ID) #"), ("ID", "7")]);
+    let (config, _) = Config::parse(&file, &variables, &[]).unwrap();
+    assert_eq!(addresses(&config), ["default 127.0.0.1:5673"]);
+    assert_eq!(config.default_user.password, "a $(ID) #");
+    assert_eq!(config.cluster_name.as_deref(), Some("d-7"));
+}
+
+#[test]
+fn a_variable_that_is_not_set_is_an_error() {
+    check_error(
+        "heartbeat = 5\ndefault_pass = $(SEED_USER_PASSWORD)",
+        "rabbitmq.conf:2: 'default_pass' asks for the environment variable 'SEED_USER_PASSWORD', which is not set",
+    );
+    let error = Config::parse(&[source("heartbeat = $(BEAT)")], &environment(&[("BEAT", "often")]), &[]);
+    assert_eq!(
+        error.map(|_| ()).unwrap_err().to_string(),
+        "rabbitmq.conf:1: 'heartbeat' must be an integer from 0 to 65535, not 'often'"
+    );
+}
+
+#[test]
+fn only_files_ask_for_variables() {
+    let variables = environment(&[("RABBITMQ_DEFAULT_PASS", "$(X)")]);
+    let (config, _) = Config::parse(&[], &variables, &["default_user=$(Y)".to_owned()]).unwrap();
+    assert_eq!((config.default_user.name.as_str(), &*config.default_user.password), ("$(Y)", "$(X)"));
+}
+
+#[test]
+fn variables_that_configure_only_rabbitmq_are_warned_of() {
+    let variables = environment(&[("RABBITMQ_NODE_PORT", "5673"), ("RABBITMQ_CONFIG_FILES", "")]);
+    let (_, warnings) = Config::parse(&[], &variables, &[]).unwrap();
+    let warnings: Vec<_> = warnings.iter().map(Warning::to_string).collect();
+    assert_eq!(warnings, ["RABBITMQ_NODE_PORT: has no effect; set listeners.tcp.default"]);
 }
 
 #[test]
@@ -178,8 +219,36 @@ fn the_absolute_limit_goes_before_the_relative_one() {
 fn the_more_severe_level_is_logged() {
     assert_eq!(config("log.console.level = debug").log.level, LogLevel::Debug);
     assert_eq!(config("log.console.level = debug\nlog.default.level = error").log.level, LogLevel::Error);
-    assert_eq!(config("log.console = false").log.level, LogLevel::None);
     assert_eq!(config("log.console.formatter = json").log.formatter, LogFormatter::Json);
+}
+
+#[test]
+fn nothing_is_logged_only_where_no_log_is_wanted() {
+    assert_eq!(config("log.console = false").log.level, LogLevel::None);
+    assert_eq!(config("log.console = false\nlog.file = false").log.level, LogLevel::None);
+    for elsewhere in
+        ["log.file = rabbit.log", "log.file.level = debug", "log.dir = /var/log/rabbitmq", "log.syslog = true"]
+    {
+        let (config, warnings) = parse(&format!("log.console = false\n{elsewhere}")).unwrap();
+        assert_eq!(config.log.level, LogLevel::Info, "{elsewhere}");
+        assert_eq!(
+            warnings.last().unwrap().to_string(),
+            "rabbitmq.conf:1: 'log.console' = false has no effect: the log that is wanted elsewhere goes to stderr"
+        );
+    }
+}
+
+#[test]
+fn the_first_frames_are_no_longer_than_the_others() {
+    let lengths = |text| {
+        let (config, warnings) = parse(text).unwrap();
+        (config.initial_frame_max, warnings.first().map(Warning::to_string))
+    };
+    assert_eq!(lengths("frame_max = 4096"), (4096, None));
+    assert_eq!(lengths("frame_max = 8192"), (8192, None));
+    assert_eq!(lengths("initial_frame_max = 16KiB"), (16_384, None));
+    let lowered = "rabbitmq.conf:1: 'initial_frame_max' (16KiB) is lowered to 'frame_max' (8KiB)".to_owned();
+    assert_eq!(lengths("initial_frame_max = 16KiB\nframe_max = 8KiB"), (8192, Some(lowered)));
 }
 
 #[test]
@@ -187,6 +256,16 @@ fn deprecated_features_are_permitted_unless_forbidden() {
     let features = config("deprecated_features.permit.global_qos = false").deprecated_features;
     assert!(!features.permits("global_qos"));
     assert!(features.permits("transient_nonexcl_queues"));
+    check_warning(
+        "deprecated_features.permit.ram_node_type = false",
+        "rabbitmq.conf:1: 'deprecated_features.permit.ram_node_type' has no effect: \
+         there is nothing of it to permit or to forbid",
+    );
+    check_error(
+        "deprecated_features.permit.transient_nonexclusive_queues = false",
+        "rabbitmq.conf:1: unknown key 'deprecated_features.permit.transient_nonexclusive_queues'; \
+         the closest known key is 'deprecated_features.permit.transient_nonexcl_queues'",
+    );
 }
 
 #[test]
@@ -254,7 +333,12 @@ fn all_reasons_are_given_at_once() {
 
 #[test]
 fn a_line_that_is_no_setting_is_an_error() {
-    check_error("[{rabbit, []}].", "rabbitmq.conf:1: expected 'key = value'");
+    check_error("rubbish", "rabbitmq.conf:1: expected 'key = value'");
+    check_error(
+        "[{rabbit, []}].",
+        "rabbitmq.conf:1: expected 'key = value'; Erlang terms (rabbitmq.config, advanced.config) are not read, \
+         write the keys of rabbitmq.conf",
+    );
     let error = Config::parse(&[], &[], &["heartbeat".to_owned()]).map(|_| ()).unwrap_err();
     assert_eq!(error.to_string(), "--set: expected 'KEY=VALUE', not 'heartbeat'");
 }
@@ -303,7 +387,7 @@ fn what_does_nothing_is_warned_of() {
     check_warning(
         "consumer_timeout = 3600000",
         "rabbitmq.conf:1: 'consumer_timeout' is not built yet and has no effect: \
-         acknowledgements are waited for without limit",
+         acknowledgements are waited for without limit, as by classic queues of RabbitMQ 4.3",
     );
 }
 

@@ -168,6 +168,13 @@ impl Values {
         })
     }
 
+    /// Whether there is any key below a prefix, at any depth.
+    pub(super) fn has_any_below(&self, prefix: &[&str]) -> bool {
+        self.by_key
+            .keys()
+            .any(|key| key.segments().len() > prefix.len() && key.segments().iter().zip(prefix).all(|(a, b)| a == b))
+    }
+
     fn get(&self, key: &str) -> Option<&Assigned> {
         self.by_key.get(&KeyPath::parse(key).expect("a key of the schema"))
     }

@@ -49,12 +49,13 @@ const KEYS: &[Key] = &[
         "Users set to true may log in only from the host itself. Setting any replaces the default list.",
     )
     .family(&[("loopback_users.guest", "true")]),
-    effective("auth_mechanisms.$name", MECHANISMS, "", "SASL mechanisms that are offered, in the order of the names.")
-        .family(&[
-            ("auth_mechanisms.1", "PLAIN"),
-            ("auth_mechanisms.2", "AMQPLAIN"),
-            ("auth_mechanisms.3", "ANONYMOUS"),
-        ]),
+    effective(
+        "auth_mechanisms.$name",
+        MECHANISMS,
+        "",
+        "SASL mechanisms that are offered, in the order of the names, which are compared as text: `10` comes before `2`.",
+    )
+    .family(&[("auth_mechanisms.1", "PLAIN"), ("auth_mechanisms.2", "AMQPLAIN"), ("auth_mechanisms.3", "ANONYMOUS")]),
     effective("anonymous_login_user", Type::UserName, "guest", "Who logs in by ANONYMOUS; `none` for nobody."),
     effective("anonymous_login_pass", Type::Secret, "guest", "With which password."),
     refused("auth_backends.$num", BACKEND, NO_BACKENDS).unless(INTERNAL),

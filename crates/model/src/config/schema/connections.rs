@@ -34,7 +34,13 @@ const KEYS: &[Key] = &[
         "Seconds between heartbeats that are proposed to clients; 0 proposes none.",
     ),
     effective("frame_max", FRAME, "131072", "The longest frame that is proposed to clients, in bytes."),
-    effective("initial_frame_max", FRAME, "8192", "The longest frame before a client has logged in, in bytes."),
+    effective(
+        "initial_frame_max",
+        FRAME,
+        "8192",
+        "The longest frame before a client has logged in, in bytes, and the least that it may ask for then. It is lowered \
+         to `frame_max` where that is less.",
+    ),
     effective(
         "channel_max",
         Type::Integer(0, 65_535),

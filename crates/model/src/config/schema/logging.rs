@@ -11,8 +11,20 @@ const STDERR: &str = "logs go to stderr only";
 const FIXED: &str = "the shape of a line is fixed";
 
 const KEYS: &[Key] = &[
-    effective("log.console", Type::Bool, "true", "Whether to log at all; logs go to stderr."),
-    effective("log.console.level", LEVELS, "info", "The least severe level that is logged."),
+    effective(
+        "log.console",
+        Type::Bool,
+        "true",
+        "Whether to log at all; logs go to stderr. `false` has no effect where a log is wanted elsewhere, in a file say: \
+         that one goes to stderr.",
+    ),
+    effective(
+        "log.console.level",
+        LEVELS,
+        "info",
+        "The least severe level that is logged. `notice` is the same as `info`; `critical`, `alert` and `emergency` are \
+         the same as `error`.",
+    ),
     effective("log.default.level", LEVELS, "", "The same; if both are set, the more severe one holds."),
     effective("log.console.formatter", FORMATTERS, "plaintext", "One line of text or one JSON object for each event."),
     effective("product.name", Type::Text, "Warren", "The product that clients and tools are told."),
@@ -21,7 +33,7 @@ const KEYS: &[Key] = &[
         "cluster_name",
         Type::Text,
         "",
-        "The name that clients and tools are told; unset: `warren@` and the host's name.",
+        "The name that clients and tools are told; unset: `rabbit@` and the host's name.",
     ),
     not_built("{cluster_tags,node_tags}.$tag", Type::Text, "there is no management API to show it"),
     not_built("motd_file", Type::Text, "there is no message of the day"),

@@ -11,11 +11,16 @@ const NO_MIRRORS: &str = "there are no mirrored queues";
 
 const KEYS: &[Key] = &[
     effective(
-        "deprecated_features.permit.$name",
+        "deprecated_features.permit.{global_qos,transient_nonexcl_queues}",
         Type::Bool,
         "",
-        "Whether what RabbitMQ phases out is permitted, such as `transient_nonexcl_queues` or `global_qos`. \
-         Everything is, unless set to false.",
+        "Whether what RabbitMQ phases out is permitted: prefetch for a whole channel, and queues that are neither durable \
+         nor exclusive. Both are, unless set to false.",
+    ),
+    no_effect(
+        "deprecated_features.permit.{amqp_address_v1,amqp_filter_set_bug,classic_queue_mirroring,management_metrics_collection,queue_master_locator,ram_node_type}",
+        Type::Bool,
+        "there is nothing of it to permit or to forbid",
     ),
     refused(
         "default_queue_type",
@@ -37,7 +42,11 @@ const KEYS: &[Key] = &[
     no_effect("definitions.skip_if_unchanged", Type::Bool, "no definitions are imported"),
     no_effect("definitions.hashing.algorithm", Type::Text, "no definitions are imported"),
     not_built("default_policies.operator.$id.**", Type::Text, "there are no policies"),
-    not_built("consumer_timeout", Type::ANY_DURATION, "acknowledgements are waited for without limit"),
+    not_built(
+        "consumer_timeout",
+        Type::ANY_DURATION,
+        "acknowledgements are waited for without limit, as by classic queues of RabbitMQ 4.3",
+    ),
     not_built("consumer_disconnected_timeout", Type::ANY_DURATION, NO_QUORUM),
     not_built("queue_types.{quorum,stream}.enabled", Type::Bool, "only classic queues are built yet")
         .unless(&["false"]),

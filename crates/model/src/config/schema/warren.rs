@@ -33,8 +33,9 @@ const KEYS: &[Key] = &[
     effective(
         "warren.shutdown_timeout",
         Type::DurationMs(0, 3_600_000),
-        "10000",
-        "How long a stop may take before it is cut short.",
+        "8000",
+        "How long a stop waits for clients to go. Then the files are closed, which takes as long as the disk needs for what \
+         it has not been given yet.",
     ),
     effective(
         "warren.worker_threads",

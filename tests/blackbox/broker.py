@@ -114,7 +114,7 @@ class Warren(Broker):
     def __init__(self, command: str = DEFAULT_COMMAND, settings: dict[str, str] | None = None, files_max: int | None = None, wrapper: list[str] | None = None):
         self.command, self.files_max, self.wrapper = command, files_max, wrapper or []
         self.port = free_port()
-        self.settings = {"listeners.tcp.default": str(self.port), **(settings or {})}
+        self.settings = {"listeners.tcp.default": f"{self.host}:{self.port}", **(settings or {})}
         self.user, self.password = self.settings.get("default_user", "guest"), self.settings.get("default_pass", "guest")
         self.directory = Path(tempfile.mkdtemp(prefix="warren-test-"))
         self.data_dir = self.directory / "data"

@@ -11,7 +11,7 @@ A message is known by (publisher, queue, number); numbers of one publisher and q
 """
 
 import threading
-from collections import defaultdict
+from collections import defaultdict, deque
 from dataclasses import dataclass, field
 
 Key = tuple[int, str, int]
@@ -53,12 +53,23 @@ class Report:
 class Ledger:
     """Thread-safe; survives the broker."""
 
-    def __init__(self) -> None:
+    def __init__(self, keeps_acks: bool = True) -> None:
+        # RabbitMQ's classic queues write acks some time later, whatever they confirm meanwhile.
+        self.keeps_acks = keeps_acks
         self.lock = threading.Lock()
+        self.progressed = threading.Condition(self.lock)
         self.clock = 0
         self.messages: dict[Key, Message] = {}
         self.numbers: dict[tuple[int, str], int] = defaultdict(int)
         self.durable_until = 0
+        self.confirms, self.durable_acks = 0, 0
+        self._settled: deque[tuple[int, int]] = deque()
+
+    def begin_round(self) -> None:
+        """Counts confirms and durable acks from here on."""
+        with self.lock:
+            self.confirms, self.durable_acks = 0, 0
+            self._settled.clear()
 
     def now(self) -> int:
         """A new instant, later than all before."""
@@ -81,8 +92,12 @@ class Ledger:
         with self.lock:
             for key in keys:
                 self.messages[key].is_confirmed = True
+            self.confirms += 1
             if keys and self.messages[keys[0]].is_persistent:
                 self.durable_until = max(self.durable_until, published_at)
+                while self._settled and self._settled[0][0] < self.durable_until:
+                    self.durable_acks += self._settled.popleft()[1]
+            self.progressed.notify_all()
 
     def deliver(self, key: Key, is_redelivered: bool) -> str | None:
         """A consumer has it; tells what is wrong about that."""
@@ -109,6 +124,14 @@ class Ledger:
             self.clock += 1
             for key in keys:
                 self.messages[key].settled_at = self.clock
+            self._settled.append((self.clock, len(keys)))
+
+    def wait_for(self, confirms: int, durable_acks: int, timeout_s: float) -> str | None:
+        """Waits until the round has had that many; tells what is wrong if it has not."""
+        with self.progressed:
+            if self.progressed.wait_for(lambda: self.confirms >= confirms and self.durable_acks >= durable_acks, timeout_s):
+                return None
+            return f"in {timeout_s:.0f} s the broker came to {self.confirms} confirms and {self.durable_acks} durable acks, not to {confirms} and {durable_acks}"
 
     def check(self, queue: str, recovered: list[Recovered], report: Report) -> None:
         """Compares what a queue holds after a restart with what it must and must not hold."""
@@ -130,7 +153,7 @@ class Ledger:
                 report.faults.append(f"{each.key} came back with another body")
             if not message.is_persistent:
                 report.faults.append(f"{each.key} is transient and came back")
-            if message.settled_at is not None and message.settled_at < self.durable_until:
+            if self.keeps_acks and message.settled_at is not None and message.settled_at < self.durable_until:
                 report.faults.append(f"{each.key} came back, although its ack was durable")
             elif message.is_acked:
                 report.acks_lost += 1
@@ -143,7 +166,7 @@ class Ledger:
         for key, message in self.messages.items():
             if key[1] != queue:
                 continue
-            if message.settled_at is not None and message.settled_at < self.durable_until:
+            if message.settled_at is not None and message.settled_at < self.durable_until and key not in seen:
                 report.durable_acks += 1
             if message.is_confirmed and message.is_persistent and not message.is_acked and key not in seen:
                 report.faults.append(f"{key} was confirmed and not acked, and is missing")

@@ -74,3 +74,17 @@ def test_delivering_what_was_settled_or_without_the_flag_is_wrong(ledger):
     assert "after it had been acked" in ledger.deliver((0, "q", 1), True)
     assert "not marked" in ledger.deliver((0, "q", 2), False)
     assert "never published" in ledger.deliver((0, "q", 9), False)
+
+
+def test_a_round_with_too_little_traffic_is_wrong():
+    ledger = Ledger()
+    keys = [ledger.publish(0, ["q"], number, True) for number in (1, 2)]
+    ledger.confirm(keys[0], ledger.now())
+    ledger.deliver(keys[0][0], False)
+    ledger.ack(keys[0])
+    ledger.settle(keys[0])
+    assert "1 confirms and 0 durable acks" in ledger.wait_for(1, 1, 0)
+    ledger.confirm(keys[1], ledger.now())
+    assert ledger.wait_for(2, 1, 0) is None
+    ledger.begin_round()
+    assert "0 confirms and 0 durable acks" in ledger.wait_for(2, 1, 0)

@@ -25,11 +25,11 @@ def key_of(queue: str, body: bytes) -> Key:
 
 
 class Worker(threading.Thread):
-    """Works on a connection of its own until the broker goes away. Anything else that ends it is kept in `fault`."""
+    """Works on a connection of its own until the broker is killed. Anything else that ends it is kept in `fault`."""
 
-    def __init__(self, address: tuple[str, int], ledger: Ledger, seed: str):
+    def __init__(self, address: tuple[str, int], ledger: Ledger, seed: str, is_killed: threading.Event):
         super().__init__(daemon=True)
-        self.address, self.ledger, self.random = address, ledger, random.Random(seed)
+        self.address, self.ledger, self.random, self.is_killed = address, ledger, random.Random(seed), is_killed
         self.fault: str | None = None
         self.is_stopping = False
 
@@ -37,9 +37,10 @@ class Worker(threading.Thread):
         try:
             with Wire.open(self.address, timeout=60) as wire:
                 self.work(wire)
-        except (Closed, ConnectionError):
-            pass
-        except (Timeout, AssertionError, KeyError, ValueError) as fault:
+        except (Closed, ConnectionError) as end:
+            if not self.is_killed.is_set():
+                self.fault = f"{type(self).__name__}: the broker dropped the connection before it was killed: {end!r}"
+        except (Timeout, OSError, AssertionError, KeyError, ValueError) as fault:
             self.fault = f"{type(self).__name__}: {fault!r}"
 
     def work(self, wire: Wire) -> None:
@@ -49,8 +50,8 @@ class Worker(threading.Thread):
 class Publisher(Worker):
     """Publishes with confirms, a window of messages ahead."""
 
-    def __init__(self, address, ledger, seed, number: int, queues: list[str]):
-        super().__init__(address, ledger, seed)
+    def __init__(self, address, ledger, seed, is_killed, number: int, queues: list[str]):
+        super().__init__(address, ledger, seed, is_killed)
         self.number, self.queues = number, queues
         self.window = self.random.choice([1, 20, 200, 1000])
         self.noise = self.random.randbytes(400_000)
@@ -101,8 +102,8 @@ class Publisher(Worker):
 class Consumer(Worker):
     """Takes messages of one queue; acks, rejects and requeues them in every way, and holds some."""
 
-    def __init__(self, address, ledger, seed, queue: str):
-        super().__init__(address, ledger, seed)
+    def __init__(self, address, ledger, seed, is_killed, queue: str):
+        super().__init__(address, ledger, seed, is_killed)
         self.queue = queue
         self.prefetch = self.random.choice([1, 10, 100, 1000])
         self.unacked: dict[int, Key] = {}

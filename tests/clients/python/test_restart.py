@@ -114,11 +114,11 @@ def test_a_taken_port_and_a_taken_data_directory_end_the_start_with_1(own_broker
     first = own_broker()
     second = brokers.from_options(pytestconfig.option)
     try:
-        second.settings["listeners.tcp.default"] = str(first.port)
+        second.settings["listeners.tcp.default"] = f"{first.host}:{first.port}"
         second.start(wait=False)
         assert second.wait_ended() == 1
         assert str(first.port) in second.log_tail()
-        second.settings["listeners.tcp.default"] = str(brokers.free_port())
+        second.settings["listeners.tcp.default"] = f"{second.host}:{brokers.free_port()}"
         second.data_dir = first.data_dir
         second.start(wait=False)
         assert second.wait_ended() == 1

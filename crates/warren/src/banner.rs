@@ -1,5 +1,6 @@
 //! What a person sees when the broker is up.
 
+use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -12,17 +13,19 @@ pub(crate) struct Banner<'a> {
 }
 
 impl Banner<'_> {
-    /// Prints it to stdout.
+    /// Prints it to stdout. That nobody reads there, a closed pipe say, is no reason to stop a broker.
     pub(crate) fn print(&self) {
-        println!(
-            "Warren {} (compatible with RabbitMQ {})",
-            env!("CARGO_PKG_VERSION"),
-            crate::serve::COMPATIBLE_VERSION
-        );
-        println!("  data       {}", self.data_dir.display());
+        let _ = self.write(&mut io::stdout().lock());
+    }
+
+    fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        let version = env!("CARGO_PKG_VERSION");
+        writeln!(out, "Warren {version} (compatible with RabbitMQ {})", crate::serve::COMPATIBLE_VERSION)?;
+        writeln!(out, "  data       {}", self.data_dir.display())?;
         for listener in self.listeners {
-            println!("  listening  {listener} (AMQP 0-9-1)");
+            writeln!(out, "  listening  {listener} (AMQP 0-9-1)")?;
         }
-        println!("  ready in {} ms", self.ready_after.as_millis());
+        writeln!(out, "  ready in {} ms", self.ready_after.as_millis())?;
+        out.flush()
     }
 }

@@ -1,19 +1,24 @@
 //! Which configuration files there are: the one that was named, and its `conf.d`.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use model::config::{Config, Source, Warning};
 
-/// Reads the configuration. Without `file`, only the defaults, the environment and `sets` count.
+/// Names the file where the command line does not. As all of RabbitMQ's variables, it counts as unset when it is empty.
+const FILE_VARIABLE: &str = "RABBITMQ_CONFIG_FILE";
+
+/// Reads the configuration. Where no file is named, only the defaults, the environment and `sets` count.
 ///
-/// Like RabbitMQ, a name without `.conf` is tried with it; and the files `conf.d/*.conf` beside the file are read after
-/// it, by name.
+/// Like RabbitMQ, if there is no such file its name with `.conf` is tried. The files `conf.d/*.conf` beside the file are
+/// read after it, by name.
 pub(crate) fn load(file: Option<&Path>, sets: &[String]) -> Result<(Config, Vec<Warning>)> {
+    let variable = std::env::var_os(FILE_VARIABLE).filter(|file| !file.is_empty());
     let mut sources = Vec::new();
-    if let Some(file) = file {
-        let file = with_extension(file);
+    if let Some(file) = file.map(Path::to_owned).or(variable.map(PathBuf::from)) {
+        let file = find(file);
         sources.push(read(&file)?);
         for extra in conf_d(&file)? {
             sources.push(read(&extra)?);
@@ -25,11 +30,11 @@ pub(crate) fn load(file: Option<&Path>, sets: &[String]) -> Result<(Config, Vec<
     Config::parse(&sources, &environment, sets).map_err(|error| anyhow::anyhow!("{error}"))
 }
 
-fn with_extension(file: &Path) -> PathBuf {
-    if file.exists() || file.extension().is_some_and(|extension| extension == "conf") {
-        return file.to_owned();
-    }
-    file.with_extension("conf")
+fn find(file: PathBuf) -> PathBuf {
+    let mut with_extension = OsString::from(&file);
+    with_extension.push(".conf");
+    let with_extension = PathBuf::from(with_extension);
+    if !file.exists() && with_extension.exists() { with_extension } else { file }
 }
 
 fn read(file: &Path) -> Result<Source> {

@@ -1,5 +1,6 @@
 //! `warren fsck`: checks, and repairs if asked, the files of a broker that does not run.
 
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,9 +11,8 @@ use crate::{FsckArgs, config_files};
 
 /// Prints what was found and fails when something is damaged and was not repaired.
 pub(crate) fn fsck(args: &FsckArgs) -> Result<()> {
-    let sets: Vec<String> = args.data_dir.iter().map(|dir| format!("warren.data_dir={}", dir.display())).collect();
-    let (config, _) = config_files::load(args.config.as_deref(), &sets)?;
-    let dir = Path::new(&config.store.data_dir);
+    let (config, _) = config_files::load(args.config.as_deref(), &[])?;
+    let dir = args.data_dir.as_deref().unwrap_or(Path::new(&config.store.data_dir));
     let disk: Arc<dyn Disk> = Arc::new(RealDisk);
     let attempt = || format!("cannot check the data directory {}", dir.display());
     let report = if args.repair {
@@ -20,9 +20,16 @@ pub(crate) fn fsck(args: &FsckArgs) -> Result<()> {
     } else {
         store::fsck::check(&disk, dir).with_context(attempt)?
     };
-    print!("{report}");
-    if !report.is_sound() && !args.repair {
-        bail!("the data directory {} is damaged; `warren fsck --repair` repairs what can be repaired", dir.display());
+    // The status says it, too, where nobody reads.
+    let _ = write!(io::stdout(), "{report}");
+    match (report.is_sound(), args.repair) {
+        (true, _) => Ok(()),
+        (false, true) => bail!("the data directory {} could not be repaired as a whole", dir.display()),
+        (false, false) => {
+            bail!(
+                "the data directory {} is damaged; `warren fsck --repair` repairs what can be repaired",
+                dir.display()
+            )
+        }
     }
-    Ok(())
 }

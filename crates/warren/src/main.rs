@@ -2,14 +2,13 @@
 //!
 //! Exit status: 0 done, 1 failed, 2 bad usage.
 
-#![allow(clippy::print_stdout, reason = "a command line talks")]
-
 mod banner;
 mod config_files;
 mod fsck;
 mod logging;
 mod machine;
 mod serve;
+mod signals;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -38,8 +37,9 @@ enum Command {
 /// Options of `warren serve`.
 #[derive(Debug, clap::Args)]
 struct ServeArgs {
-    /// Configuration file in rabbitmq.conf's format; files in a directory conf.d beside it are read after it.
-    #[arg(long, value_name = "FILE", env = "RABBITMQ_CONFIG_FILE")]
+    /// Configuration file in rabbitmq.conf's format; files in a directory conf.d beside it are read after it. Without
+    /// this option, the file that the environment variable RABBITMQ_CONFIG_FILE names.
+    #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Where the broker keeps its data.
     #[arg(long, value_name = "DIR")]
@@ -52,8 +52,8 @@ struct ServeArgs {
 /// Options of `warren fsck`.
 #[derive(Debug, clap::Args)]
 struct FsckArgs {
-    /// Configuration file that names the data directory.
-    #[arg(long, value_name = "FILE", env = "RABBITMQ_CONFIG_FILE")]
+    /// Configuration file that names the data directory; RABBITMQ_CONFIG_FILE without this option.
+    #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// The data directory.
     #[arg(long, value_name = "DIR")]

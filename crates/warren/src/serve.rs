@@ -11,10 +11,10 @@ use model::config::{Config, ConfirmAfter, DiskFreeLimit, MemoryWatermark};
 use net::{Listener, SocketOptions};
 use store::Store;
 use store::file::RealDisk;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::banner::Banner;
+use crate::signals::Signals;
 use crate::{ServeArgs, config_files, logging, machine};
 
 /// The RabbitMQ version whose behaviour we follow.
@@ -23,14 +23,16 @@ pub(crate) const COMPATIBLE_VERSION: &str = "4.3.0";
 /// Runs the broker until it is told to stop.
 pub(crate) fn serve(args: &ServeArgs) -> Result<()> {
     let started_at = Instant::now();
-    let mut sets = args.sets.clone();
-    if let Some(dir) = &args.data_dir {
-        sets.push(format!("warren.data_dir={}", dir.display()));
-    }
-    let (config, warnings) = config_files::load(args.config.as_deref(), &sets)?;
+    let (config, warnings) = config_files::load(args.config.as_deref(), &args.sets)?;
+    let data_dir = args.data_dir.as_deref().unwrap_or(Path::new(&config.store.data_dir));
     logging::start(&config.log);
     for warning in warnings {
-        tracing::warn!(%warning, "configuration was accepted with a remark");
+        // Told even where the same configuration has switched the log off.
+        if tracing::enabled!(tracing::Level::WARN) {
+            tracing::warn!(%warning, "configuration was accepted with a remark");
+        } else {
+            eprintln!("warren: {warning}");
+        }
     }
     let files = net::raise_open_files_limit();
     tracing::debug!(limit = files.limit, "limit of open files was raised");
@@ -40,14 +42,13 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<()> {
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
-    runtime.block_on(run(&config, connection_max, started_at))
+    runtime.block_on(run(&config, data_dir, connection_max, started_at))
 }
 
-async fn run(config: &Config, connection_max: usize, started_at: Instant) -> Result<()> {
+async fn run(config: &Config, data_dir: &Path, connection_max: usize, started_at: Instant) -> Result<()> {
     // Ports first: a second broker on them should fail before it touches any data.
     let listeners = listen(config)?;
-    let data_dir = Path::new(&config.store.data_dir);
-    let (store, recovered) = Store::open(store_options(config)?, Arc::new(RealDisk))
+    let (store, recovered) = Store::open(store_options(config, data_dir)?, Arc::new(RealDisk))
         .with_context(|| format!("cannot open the data directory {}", data_dir.display()))?;
     let broker = Broker::start(broker_options(config), store, recovered)?;
 
@@ -58,14 +59,18 @@ async fn run(config: &Config, connection_max: usize, started_at: Instant) -> Res
         tasks.spawn(accept(broker.clone(), listener, connection_max, stopping.clone()));
     }
     let house = tokio::spawn(broker.clone().keep_house(data_dir.to_owned()));
-    Banner { data_dir, listeners: &addresses, ready_after: started_at.elapsed() }.print();
+    // Whoever reads that the broker is ready may tell it to stop.
+    let mut signals = Signals::listen()?;
+    let ready_after = started_at.elapsed();
+    Banner { data_dir, listeners: &addresses, ready_after }.print();
+    tracing::info!(ready_after_ms = ready_after.as_millis() as u64, "started");
 
-    let signal = wait_for_signal().await?;
+    let signal = signals.next().await;
     tracing::info!(signal, "stopping");
     let _ = stop.send(true);
     while tasks.join_next().await.is_some() {}
     house.abort();
-    broker.stop(config.shutdown_timeout).await.context("cannot close the store")?;
+    stop_broker(&broker, config.shutdown_timeout, &mut signals).await.context("cannot close the store")?;
     tracing::info!("stopped");
     Ok(())
 }
@@ -146,24 +151,22 @@ impl Refusals {
     }
 }
 
-async fn wait_for_signal() -> Result<&'static str> {
-    let mut terminate = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for SIGINT")?;
-    // Nothing is reloadable yet; the default action would end the broker.
-    let mut hang_up = signal(SignalKind::hangup()).context("cannot wait for SIGHUP")?;
-    loop {
-        tokio::select! {
-            _ = terminate.recv() => return Ok("SIGTERM"),
-            _ = interrupt.recv() => return Ok("SIGINT"),
-            _ = hang_up.recv() => tracing::info!("nothing to reload on SIGHUP"),
+/// Stops the broker. A second signal cuts the wait for clients short.
+async fn stop_broker(broker: &Broker, patience: Duration, signals: &mut Signals) -> Result<(), store::CloseError> {
+    tokio::select! {
+        closed = broker.stop(patience) => closed,
+        signal = signals.next() => {
+            tracing::info!(signal, "stopping without waiting for clients any longer");
+            // It was waiting: all that comes after that, it does in one go.
+            broker.stop(Duration::ZERO).await
         }
     }
 }
 
-fn store_options(config: &Config) -> Result<store::Options> {
+fn store_options(config: &Config, data_dir: &Path) -> Result<store::Options> {
     let mut salt = [0; 8];
     getrandom::fill(&mut salt).map_err(|error| anyhow::anyhow!("cannot draw random numbers: {error}"))?;
-    let mut options = store::Options::new(config.store.data_dir.clone().into());
+    let mut options = store::Options::new(data_dir.to_owned());
     options.chunk_len_max = config.store.chunk_bound;
     options.journal.unretired_len_max = config.store.journal_bound;
     options.journal.file_len = config.store.journal_file_len;

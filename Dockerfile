@@ -12,4 +12,5 @@ EXPOSE 5672
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["/usr/bin/warren"]
 # guest may log in over loopback only; set RABBITMQ_DEFAULT_USER and RABBITMQ_DEFAULT_PASS for clients outside.
+# No configuration file is read unless RABBITMQ_CONFIG_FILE names one.
 CMD ["serve", "--data-dir", "/var/lib/warren/data"]

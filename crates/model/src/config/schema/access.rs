@@ -9,6 +9,7 @@ const MECHANISMS: Type = Type::OneOf(&["PLAIN", "AMQPLAIN", "ANONYMOUS"]);
 const NO_BACKENDS: &str = "only the internal user database is built yet";
 const BACKEND: Type = Type::OneOf(&[
     "internal",
+    "internal_loopback",
     "ldap",
     "http",
     "oauth",
@@ -19,6 +20,7 @@ const BACKEND: Type = Type::OneOf(&[
     "ip_range",
     "uaa",
     "rabbit_auth_backend_internal",
+    "rabbit_auth_backend_internal_loopback",
     "rabbit_auth_backend_ldap",
     "rabbit_auth_backend_http",
     "rabbit_auth_backend_oauth2",

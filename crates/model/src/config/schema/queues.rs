@@ -47,6 +47,11 @@ const KEYS: &[Key] = &[
         Type::ANY_DURATION,
         "acknowledgements are waited for without limit, as by classic queues of RabbitMQ 4.3",
     ),
+    not_built(
+        "consumer_timeout_response",
+        Type::OneOf(&["notify_consumer", "close_channel"]),
+        "acknowledgements are waited for without limit",
+    ),
     not_built("consumer_disconnected_timeout", Type::ANY_DURATION, NO_QUORUM),
     not_built("queue_types.{quorum,stream}.enabled", Type::Bool, "only classic queues are built yet")
         .unless(&["false"]),

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
@@ -35,12 +36,30 @@ fn check_output(output: &Output, status: i32, says: &str) {
     assert!(text.contains(says), "{text}");
 }
 
-/// An empty directory of this test's own.
-fn scratch(test: &str) -> PathBuf {
+/// An empty directory of this test's own, which is left for a look into what failed.
+struct Scratch(PathBuf);
+
+fn scratch(test: &str) -> Scratch {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
     let _ = fs::remove_dir_all(&dir);
     fs::create_dir_all(&dir).unwrap();
-    dir
+    Scratch(dir)
+}
+
+impl Deref for Scratch {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
 }
 
 fn write(dir: &Path, name: &str, text: &str) -> String {

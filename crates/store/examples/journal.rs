@@ -32,7 +32,7 @@ fn main() {
 }
 
 fn open(dir: &Path) -> (Journal, Threads, u64) {
-    let mut contents = ChunkWriter::new(ChunkBudget::new(0));
+    let mut contents = ChunkWriter::new(ChunkBudget::new());
     let mut recovery = Recovery::open(Arc::new(RealDisk), dir, JournalPosition::START).unwrap();
     let mut count = 0;
     recovery.replay(&mut contents, &mut |_, _| count += 1).unwrap();
@@ -47,7 +47,7 @@ fn open(dir: &Path) -> (Journal, Threads, u64) {
 
 /// One small record at a time, each durable before the next.
 fn latency(journal: &Journal) {
-    let (mut contents, mut batch) = (ChunkWriter::new(ChunkBudget::new(0)), RecordBatch::new());
+    let (mut contents, mut batch) = (ChunkWriter::new(ChunkBudget::new()), RecordBatch::new());
     let mut times: Vec<Duration> = (0..500)
         .map(|seq| {
             let content = contents.copy(&[&[b'x'; 1024]]);
@@ -65,7 +65,7 @@ fn latency(journal: &Journal) {
 /// Batches as fast as congestion allows; the files before are retired as a checkpoint would.
 fn throughput(journal: &Journal, content_len: usize, total_len: u64) {
     let body = vec![b'x'; content_len];
-    let (mut contents, mut batch) = (ChunkWriter::new(ChunkBudget::new(0)), RecordBatch::new());
+    let (mut contents, mut batch) = (ChunkWriter::new(ChunkBudget::new()), RecordBatch::new());
     let count = (total_len / (content_len as u64 + 32)).min(4_000_000) / BATCH_COUNT * BATCH_COUNT;
     let (begin, cpu) = (Instant::now(), cpu_time());
     let mut appending = Duration::ZERO;
@@ -98,7 +98,7 @@ fn throughput(journal: &Journal, content_len: usize, total_len: u64) {
 fn recovery(dir: &Path) {
     std::fs::remove_dir_all(dir).unwrap();
     let (journal, threads, _) = open(dir);
-    let (mut contents, mut batch) = (ChunkWriter::new(ChunkBudget::new(0)), RecordBatch::new());
+    let (mut contents, mut batch) = (ChunkWriter::new(ChunkBudget::new()), RecordBatch::new());
     while journal.unretired_len() < 240 << 20 {
         for seq in 0..BATCH_COUNT {
             let content = contents.copy(&[&[b'x'; 1024]]);

@@ -1,6 +1,7 @@
 //! What was appended to the journal since the last checkpoint that the store itself must know: definitions and deleted queues.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use model::ids::{JournalPosition, QueueId};
 use parking_lot::Mutex;
@@ -19,6 +20,9 @@ pub(crate) struct Changes {
 #[derive(Debug, Default)]
 pub(crate) struct Books {
     changes: Mutex<Changes>,
+    /// Deleted queues whose messages in segments are not settled yet.
+    dropped: Mutex<Vec<QueueId>>,
+    has_dropped: AtomicBool,
 }
 
 impl Books {
@@ -29,8 +33,33 @@ impl Books {
         }
         // Held over the append: two batches must not be noted in another order than they are in the journal.
         let mut changes = self.changes.lock();
-        changes.note(batch);
-        journal.append(batch)
+        let dropped = changes.note(batch);
+        let position = journal.append(batch);
+        drop(changes);
+        if !dropped.is_empty() {
+            let mut all = self.dropped.lock();
+            all.extend(dropped);
+            self.has_dropped.store(true, Ordering::Release);
+        }
+        position
+    }
+
+    /// Whether [`Books::take_dropped`] has something to give.
+    #[inline]
+    pub(crate) fn has_dropped(&self) -> bool {
+        self.has_dropped.load(Ordering::Acquire)
+    }
+
+    /// Queues that were deleted since this was called last, sorted. Their records were appended before this returns.
+    pub(crate) fn take_dropped(&self) -> Vec<QueueId> {
+        if !self.has_dropped() {
+            return Vec::new();
+        }
+        let mut dropped = self.dropped.lock();
+        self.has_dropped.store(false, Ordering::Release);
+        let mut dropped = std::mem::take(&mut *dropped);
+        dropped.sort_unstable();
+        dropped
     }
 
     /// Takes what has gathered. All of it was appended before this returns.
@@ -40,10 +69,13 @@ impl Books {
 }
 
 impl Changes {
-    fn note(&mut self, batch: &RecordBatch) {
+    /// Notes the batch; returns the queues that it drops.
+    fn note(&mut self, batch: &RecordBatch) -> Vec<QueueId> {
         let definitions = batch.definitions();
         self.definitions.extend(definitions.map(|(key, value)| (key.to_vec(), value.map(<[u8]>::to_vec))));
-        self.dropped_queues.extend(batch.dropped_queues());
+        let dropped: Vec<_> = batch.dropped_queues().collect();
+        self.dropped_queues.extend(&dropped);
+        dropped
     }
 
     /// Carries the changes out; returns the deleted queues, sorted.

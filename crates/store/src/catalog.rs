@@ -26,6 +26,8 @@ pub(crate) struct Segment {
     is_placed: AtomicBool,
     /// Something in it could not be read: it is not copied any more.
     is_damaged: AtomicBool,
+    /// A queue was told that it cannot be read.
+    is_known_unreadable: AtomicBool,
 }
 
 impl Segment {
@@ -40,6 +42,7 @@ impl Segment {
             settled,
             is_placed: AtomicBool::new(false),
             is_damaged: AtomicBool::new(false),
+            is_known_unreadable: AtomicBool::new(false),
         }
     }
 
@@ -53,6 +56,7 @@ impl Segment {
             settled: Mutex::new(settled),
             is_placed: AtomicBool::new(true),
             is_damaged: AtomicBool::new(false),
+            is_known_unreadable: AtomicBool::new(false),
         }
     }
 
@@ -62,8 +66,14 @@ impl Segment {
         self.is_placed.load(Ordering::Acquire) && (!self.is_damaged.load(Ordering::Relaxed) || is_ended())
     }
 
-    pub(crate) fn set_damaged(&self) {
-        self.is_damaged.store(true, Ordering::Relaxed);
+    /// Says whether this was not known yet.
+    pub(crate) fn set_damaged(&self) -> bool {
+        !self.is_damaged.swap(true, Ordering::Relaxed)
+    }
+
+    /// A load could not be answered. Says whether it is the first.
+    pub(crate) fn note_unreadable(&self) -> bool {
+        !self.is_known_unreadable.swap(true, Ordering::Relaxed)
     }
 
     pub(crate) fn set_placed(&self) {

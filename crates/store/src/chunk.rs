@@ -143,19 +143,20 @@ impl fmt::Debug for Content {
 /// Counts the memory of all chunks alive, and keeps a few free ones for reuse.
 #[derive(Debug)]
 pub struct ChunkBudget {
-    len_max: u64,
     used: AtomicU64,
+    /// Chunks that are being written.
+    open_count: AtomicU64,
     created: AtomicU64,
     spare: Mutex<Vec<Memory>>,
 }
 
 impl ChunkBudget {
-    /// A budget of so many bytes. It refuses nothing: who publishes asks [`ChunkBudget::is_exceeded`] and waits.
+    /// A count of nothing yet. It refuses nothing: the store compares it with its bound, and publishers ask the store.
     #[must_use]
-    pub fn new(len_max: u64) -> Arc<ChunkBudget> {
+    pub fn new() -> Arc<ChunkBudget> {
         Arc::new(ChunkBudget {
-            len_max,
             used: AtomicU64::new(0),
+            open_count: AtomicU64::new(0),
             created: AtomicU64::new(0),
             spare: Mutex::new(Vec::new()),
         })
@@ -167,16 +168,12 @@ impl ChunkBudget {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// The bound.
+    /// The same without the chunks that are being written: these stay however much is moved out of memory, one for each
+    /// [`ChunkWriter`]. What is bounded is the rest, so that any number of writers leaves room for contents.
     #[must_use]
-    pub fn len_max(&self) -> u64 {
-        self.len_max
-    }
-
-    /// Whether the chunks take more than the bound.
-    #[must_use]
-    pub fn is_exceeded(&self) -> bool {
-        self.used() > self.len_max
+    pub fn movable_len(&self) -> u64 {
+        let open_len = self.open_count.load(Ordering::Relaxed) * CHUNK_LEN as u64;
+        self.used().saturating_sub(open_len)
     }
 
     /// The number that the next chunk will have: all that exist have lower ones.
@@ -210,6 +207,19 @@ struct Current {
     used_len: usize,
 }
 
+impl Current {
+    fn open(budget: &Arc<ChunkBudget>) -> Current {
+        budget.open_count.fetch_add(1, Ordering::Relaxed);
+        Current { chunk: budget.chunk(CHUNK_LEN), used_len: 0 }
+    }
+}
+
+impl Drop for Current {
+    fn drop(&mut self) {
+        self.chunk.budget.open_count.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl ChunkWriter {
     /// A writer that opens its first chunk with its first content.
     #[must_use]
@@ -229,7 +239,7 @@ impl ChunkWriter {
             if len > SHARED_LEN_MAX {
                 return self.write_alone(len, fill);
             }
-            self.current = Some(Current { chunk: self.budget.chunk(CHUNK_LEN), used_len: 0 });
+            self.current = Some(Current::open(&self.budget));
         }
         let Some(current) = &mut self.current else { unreachable!("a chunk was opened above if there was none") };
         let offset = current.used_len;
@@ -342,7 +352,7 @@ mod tests {
 
     #[test]
     fn contents_read_back_as_written_and_lie_side_by_side() {
-        let mut writer = ChunkWriter::new(ChunkBudget::new(0));
+        let mut writer = ChunkWriter::new(ChunkBudget::new());
         let mut first = writer.copy(&[b"one", b"", b"two"]);
         let second = writer.write(3, |bytes| bytes.copy_from_slice(b"six"));
         assert_eq!((first.bytes(), second.bytes()), (&b"onetwo"[..], &b"six"[..]));
@@ -353,7 +363,7 @@ mod tests {
 
     #[test]
     fn readers_on_other_threads_read_while_the_writer_appends() {
-        let mut writer = ChunkWriter::new(ChunkBudget::new(0));
+        let mut writer = ChunkWriter::new(ChunkBudget::new());
         std::thread::scope(|scope| {
             let (tx, rx) = std::sync::mpsc::channel::<(u8, Content)>();
             scope.spawn(move || {
@@ -376,7 +386,7 @@ mod tests {
 
     #[test]
     fn a_chunk_goes_with_its_last_content() {
-        let budget = ChunkBudget::new(CHUNK_LEN as u64);
+        let budget = ChunkBudget::new();
         let mut writer = ChunkWriter::new(budget.clone());
         let first = writer.copy(&[b"first"]);
         let rest = writer.write(CHUNK_LEN - 5, |bytes| bytes.fill(1));
@@ -384,7 +394,7 @@ mod tests {
         let second = writer.copy(&[b"second"]);
         assert_eq!((first.chunk().number(), second.chunk().number()), (0, 1));
         check_chunks(&budget, 2 * CHUNK_LEN);
-        assert!(budget.is_exceeded());
+        assert_eq!(budget.movable_len(), CHUNK_LEN as u64);
         drop(rest);
         check_chunks(&budget, 2 * CHUNK_LEN);
         drop(first);
@@ -397,7 +407,7 @@ mod tests {
 
     #[test]
     fn a_large_content_has_a_chunk_of_its_own() {
-        let budget = ChunkBudget::new(0);
+        let budget = ChunkBudget::new();
         let mut writer = ChunkWriter::new(budget.clone());
         let small = writer.copy(&[b"small"]);
         let large = writer.write(CHUNK_LEN + 1, |bytes| bytes.fill(9));
@@ -409,8 +419,21 @@ mod tests {
     }
 
     #[test]
+    fn a_chunk_that_is_being_written_is_not_movable() {
+        let budget = ChunkBudget::new();
+        let mut writers: Vec<_> = (0..100).map(|_| ChunkWriter::new(budget.clone())).collect();
+        let contents: Vec<_> = writers.iter_mut().map(|writer| writer.copy(&[b"small"])).collect();
+        check_chunks(&budget, 100 * CHUNK_LEN);
+        assert_eq!(budget.movable_len(), 0);
+        drop(writers);
+        assert_eq!(budget.movable_len(), 100 * CHUNK_LEN as u64);
+        drop(contents);
+        assert_eq!(budget.movable_len(), 0);
+    }
+
+    #[test]
     fn a_chunk_is_used_at_the_lowest_position() {
-        let content = ChunkWriter::new(ChunkBudget::new(0)).copy(&[b"a"]);
+        let content = ChunkWriter::new(ChunkBudget::new()).copy(&[b"a"]);
         assert_eq!(content.chunk().first_position(), JournalPosition::MAX);
         for (position, first) in [(7, 7), (9, 7), (3, 3)] {
             content.chunk().use_at(JournalPosition(position));
@@ -420,7 +443,7 @@ mod tests {
 
     #[test]
     fn a_fill_that_panics_leaves_no_content() {
-        let mut writer = ChunkWriter::new(ChunkBudget::new(0));
+        let mut writer = ChunkWriter::new(ChunkBudget::new());
         let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| writer.write(3, |_| panic!("no"))));
         assert!(failed.is_err());
         assert_eq!(writer.copy(&[b"yes"]).offset(), 0);
@@ -428,7 +451,7 @@ mod tests {
 
     #[test]
     fn an_empty_content_is_a_content() {
-        let content = ChunkWriter::new(ChunkBudget::new(0)).copy(&[]);
+        let content = ChunkWriter::new(ChunkBudget::new()).copy(&[]);
         assert!(content.is_empty());
         assert_eq!(content.bytes(), b"");
     }

@@ -10,7 +10,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::file::{Disk, Lock, read_exact_at, write_all_at};
+use crate::file::{self, Disk, Lock, read_exact_at, write_all_at};
 
 /// The format that this program writes, and the newest it reads.
 pub const FORMAT: u32 = 1;
@@ -90,7 +90,8 @@ impl DataDir {
             if has("manifest") {
                 return Err(DirError::UnknownFormat { dir: dir.to_owned(), what: "there is no file `format`" });
             }
-            write_format(disk, dir).map_err(io_error("writing", &dir.join("format")))?;
+            let path = dir.join("format");
+            file::replace(disk, &path, format_text().as_bytes()).map_err(io_error("writing", &path))?;
         }
         let format = read_format(disk, dir)?;
         if format > FORMAT {
@@ -120,25 +121,21 @@ fn lock(disk: &dyn Disk, dir: &Path) -> Result<Box<dyn Lock>, DirError> {
     Ok(lock)
 }
 
-/// Under another name first: a format file is whole or not there.
-fn write_format(disk: &dyn Disk, dir: &Path) -> io::Result<()> {
-    let new = dir.join("format.new");
-    match disk.remove(&new) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let file = disk.create(&new)?;
-    write_all_at(file.as_ref(), format!("{FORMAT_PREFIX}{FORMAT}\n").as_bytes(), 0)?;
-    file.fdatasync()?;
-    disk.rename(&new, &dir.join("format"))?;
-    disk.sync_dir(dir)
+/// What the format file says.
+pub(crate) fn format_text() -> String {
+    format!("{FORMAT_PREFIX}{FORMAT}\n")
+}
+
+/// The format that a format file says.
+pub(crate) fn parse_format(text: &str) -> Option<u32> {
+    text.strip_prefix(FORMAT_PREFIX)?.strip_suffix('\n')?.parse().ok()
 }
 
 fn read_format(disk: &dyn Disk, dir: &Path) -> Result<u32, DirError> {
     let path = dir.join("format");
     let text = read_text(disk, &path).map_err(io_error("reading", &path))?;
-    let number = text.strip_prefix(FORMAT_PREFIX).and_then(|rest| rest.strip_suffix('\n')).and_then(|n| n.parse().ok());
-    number.ok_or_else(|| DirError::UnknownFormat { dir: dir.to_owned(), what: "the file `format` is damaged" })
+    parse_format(&text)
+        .ok_or_else(|| DirError::UnknownFormat { dir: dir.to_owned(), what: "the file `format` is damaged" })
 }
 
 fn read_text(disk: &dyn Disk, path: &Path) -> io::Result<String> {

@@ -17,6 +17,8 @@ pub mod journal;
 mod load;
 mod manifest;
 mod paths;
+#[cfg(any(test, feature = "simulation"))]
+mod random;
 mod reclaim;
 mod recovery;
 mod reserve;
@@ -36,6 +38,8 @@ mod wake;
 pub use chunk::{Chunk, ChunkBudget, ChunkWriter, Content};
 pub use directory::{DataDir, DirError, FORMAT};
 pub use journal::{Record, RecordBatch};
+#[cfg(any(test, feature = "simulation"))]
+pub use random::Random;
 pub use reclaim::Reclaimed;
 pub use recovery::{OpenError, Recovered, RecoveredQueue};
 pub use residents::{Collected, LaneResidents, Loaded, LoadedMessage, QueueState, RecoveredRange, Resident, Residents};

@@ -2,21 +2,22 @@
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use model::ids::{Place, QueueId};
 use parking_lot::{Condvar, Mutex};
 use queue::Load;
 
+use crate::catalog::Segment;
 use crate::residents::{Loaded, LoadedMessage};
-use crate::segment::{ReadAhead, ReadError, SlotReader};
+use crate::segment::{ANCHOR_SLOTS, ReadAhead, ReadError, ReadMessage, SegmentRange, SlotReader};
 use crate::shared::Shared;
 use crate::{ChunkWriter, Residents};
 
-/// How long a reader waits after a disk did not answer, before the queue asks again.
-const RETRY_DELAY: Duration = Duration::from_millis(100);
+/// When nothing could be read, a queue is answered so much later: it will ask for the same again.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// Loads that have been asked for. Bounded by the queues: each asks for one at a time.
+/// Loads that have been asked for, and answers that have to wait. Each queue has one of them, and those that it gave up.
 #[derive(Default)]
 pub(crate) struct Loads {
     waiting: Mutex<Waiting>,
@@ -26,7 +27,15 @@ pub(crate) struct Loads {
 #[derive(Default)]
 struct Waiting {
     loads: VecDeque<(QueueId, Load)>,
+    /// In the order in which they are due: all wait equally long. So readers go on with what can be read.
+    answers: VecDeque<(Instant, QueueId, Loaded)>,
     is_closed: bool,
+}
+
+/// What a reader does next.
+enum Task {
+    Load(QueueId, Load),
+    Answer(QueueId, Loaded),
 }
 
 impl Loads {
@@ -49,14 +58,28 @@ impl Loads {
         self.waiting.lock().loads.pop_front()
     }
 
-    /// Waits for a load. `None`: closed.
-    fn pop(&self) -> Option<(QueueId, Load)> {
+    /// Has a queue answered later.
+    fn answer_at(&self, at: Instant, queue: QueueId, loaded: Loaded) {
+        self.waiting.lock().answers.push_back((at, queue, loaded));
+        self.arrived.notify_one(); // whoever waits must learn until when
+    }
+
+    /// Waits for something to do. `None`: closed.
+    fn pop(&self) -> Option<Task> {
         let mut waiting = self.waiting.lock();
         while !waiting.is_closed {
-            if let Some(load) = waiting.loads.pop_front() {
-                return Some(load);
+            let due = waiting.answers.front().map(|(at, ..)| at.saturating_duration_since(Instant::now()));
+            if due == Some(Duration::ZERO) {
+                let (_, queue, loaded) = waiting.answers.pop_front()?;
+                return Some(Task::Answer(queue, loaded));
             }
-            self.arrived.wait(&mut waiting);
+            if let Some((queue, load)) = waiting.loads.pop_front() {
+                return Some(Task::Load(queue, load));
+            }
+            match due {
+                Some(due) => drop(self.arrived.wait_for(&mut waiting, due)),
+                None => self.arrived.wait(&mut waiting),
+            }
         }
         None
     }
@@ -75,12 +98,14 @@ impl Loader {
 
     /// Answers loads until the store closes.
     pub(crate) fn run(&mut self, shared: &Shared, residents: &dyn Residents) {
-        while let Some((queue, load)) = shared.loads.pop() {
-            let loaded = self.load(shared, queue, load);
-            if matches!(loaded.error, Some(ReadError::Io { .. })) {
-                std::thread::sleep(RETRY_DELAY);
+        while let Some(task) = shared.loads.pop() {
+            match task {
+                Task::Answer(queue, loaded) => residents.loaded(queue, loaded),
+                Task::Load(queue, load) => match self.load(shared, queue, load) {
+                    Outcome::Loaded(loaded) => residents.loaded(queue, loaded),
+                    Outcome::Stuck(loaded) => shared.loads.answer_at(Instant::now() + RETRY_DELAY, queue, loaded),
+                },
             }
-            residents.loaded(queue, loaded);
         }
     }
 
@@ -88,58 +113,134 @@ impl Loader {
     #[cfg(any(test, feature = "simulation"))]
     pub(crate) fn load_once(&mut self, shared: &Shared, residents: &dyn Residents) -> bool {
         let Some((queue, load)) = shared.loads.try_pop() else { return false };
-        let loaded = self.load(shared, queue, load);
+        let (Outcome::Loaded(loaded) | Outcome::Stuck(loaded)) = self.load(shared, queue, load);
         residents.loaded(queue, loaded);
         true
     }
 
-    fn load(&mut self, shared: &Shared, queue: QueueId, load: Load) -> Loaded {
-        let first_slot = load.first_slot;
-        let answer = |load, entries, next_slot, error| Loaded { load, entries, next_slot, error };
+    pub(crate) fn load(&mut self, shared: &Shared, queue: QueueId, load: Load) -> Outcome {
+        let next_slot = load.first_slot;
+        let nothing = |error| Loaded { load: load.clone(), entries: Vec::new(), next_slot, error };
         // A segment that is gone was compacted; the queue has been told, and asked again.
-        let Some(segment) = shared.catalog.get(load.segment) else { return answer(load, Vec::new(), first_slot, None) };
-        let runs = segment.live_runs(first_slot, load.end_slot);
-        let file = match shared.handles.get(&segment) {
-            Ok(file) => file,
-            Err(error) => return answer(load, Vec::new(), first_slot, Some(error)),
-        };
+        let Some(segment) = shared.catalog.get(load.segment) else { return Outcome::Loaded(nothing(None)) };
+        match self.read(shared, queue, &load, &segment) {
+            Ok(loaded) => Outcome::Loaded(loaded),
+            // Said once a segment: whoever is told writes it to the log.
+            Err(error) => {
+                let is_new = segment.note_unreadable();
+                Outcome::Stuck(nothing(is_new.then_some(error)))
+            }
+        }
+    }
+
+    /// An error: nothing could be read, and the next attempt would not get further either.
+    fn read(&mut self, shared: &Shared, queue: QueueId, load: &Load, segment: &Segment) -> Result<Loaded, ReadError> {
+        let runs = segment.live_runs(load.first_slot, load.end_slot);
+        let file = shared.handles.get(segment)?;
         let bytes_max = shared.load_len_max().min(u64::from(load.bytes_max));
-        let mut entries = Vec::new();
-        let mut len = 0u64;
-        let mut next_slot = None;
-        let mut range = None;
+        let mut gathered =
+            Gathered { queue, load: load.clone(), bytes_max, entries: Vec::new(), len: 0, next_slot: None };
+        let (contents, mut range) = (&mut self.contents, None);
         let outcome = self.reader.read(&file, &runs, ReadAhead::Bytes(bytes_max), &mut |message| {
-            let slot = message.slot;
-            let is_known = range.is_some_and(|range: crate::segment::SegmentRange| range.contains_slot(slot));
+            let is_known = range.is_some_and(|range: SegmentRange| range.contains_slot(message.slot));
             if !is_known {
-                range = file.index().range_of(slot).copied();
+                range = file.index().range_of(message.slot).copied();
             }
-            if range.is_some_and(|range| range.queue == queue) {
-                entries.push(LoadedMessage {
-                    seq: message.seq,
-                    place: Place { segment: load.segment, slot },
-                    body_len: message.body_len,
-                    content: self.contents.copy(&[message.content]),
-                });
-                len += message.content.len() as u64;
-            }
-            if len < bytes_max {
-                return ControlFlow::Continue(());
-            }
-            next_slot = Some(slot + 1);
-            ControlFlow::Break(())
+            gathered.take(&message, range, contents)
         });
         match outcome {
-            Ok(()) => {
-                let next_slot = next_slot.unwrap_or(load.end_slot);
-                answer(load, entries, next_slot, None)
-            }
+            Ok(()) => Ok(gathered.loaded(load.end_slot, None)),
             // What was read is worth having; the next load will begin with the one that was not.
-            Err((slot, _)) if !entries.is_empty() => answer(load, entries, slot, None),
+            Err((slot, _)) if !gathered.entries.is_empty() => Ok(gathered.loaded(slot, None)),
             Err((slot, error @ ReadError::Corrupt { .. })) => {
-                answer(load, entries, slot.saturating_add(1), Some(error))
+                self.read_around(shared, segment, &runs, slot, gathered, error)
             }
-            Err((_, error)) => answer(load, entries, first_slot, Some(error)),
+            Err((_, error)) => Err(error),
         }
+    }
+
+    /// Where walking from slot to slot met damage, the next ones are read one by one, each where the footer says that it is: up to
+    /// the next whose offset is known anyway.
+    fn read_around(
+        &mut self,
+        shared: &Shared,
+        segment: &Segment,
+        runs: &[(u32, u32)],
+        slot: u32,
+        gathered: Gathered,
+        error: ReadError,
+    ) -> Result<Loaded, ReadError> {
+        let (file, footer) = shared.handles.open(segment)?;
+        let mut gathered = gathered;
+        let first = slot.max(gathered.load.first_slot);
+        let end = (first - first % ANCHOR_SLOTS + ANCHOR_SLOTS).min(gathered.load.end_slot);
+        let is_asked_for = |slot: u32| slot < end && runs.iter().any(|(first, end)| (*first..*end).contains(&slot));
+        let mut lost = None;
+        'ranges: for (index, range) in segment.ranges.iter().enumerate() {
+            if range.first_slot >= end || range.end_slot() <= gathered.load.first_slot {
+                continue;
+            }
+            for slot in footer.slots(index).filter(|slot| is_asked_for(slot.slot)) {
+                match self.reader.read_at(&file, slot) {
+                    Ok(message) => {
+                        if gathered.take(&message, Some(*range), &mut self.contents).is_break() {
+                            break 'ranges;
+                        }
+                    }
+                    Err(ReadError::Corrupt { .. }) => lost = Some(slot.slot),
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(gathered.loaded(end, lost.map(|_| error)))
+    }
+}
+
+/// What became of a load.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    Loaded(Loaded),
+    /// Nothing could be read: to be answered, but not at once.
+    Stuck(Loaded),
+}
+
+/// Messages that have been read for a load.
+struct Gathered {
+    queue: QueueId,
+    load: Load,
+    bytes_max: u64,
+    entries: Vec<LoadedMessage>,
+    len: u64,
+    next_slot: Option<u32>,
+}
+
+impl Gathered {
+    fn take(
+        &mut self,
+        message: &ReadMessage<'_>,
+        range: Option<SegmentRange>,
+        contents: &mut ChunkWriter,
+    ) -> ControlFlow<()> {
+        let slot = message.slot;
+        if range.is_some_and(|range| range.queue == self.queue) {
+            self.entries.push(LoadedMessage {
+                seq: message.seq,
+                place: Place { segment: self.load.segment, slot },
+                body_len: message.body_len,
+                content: contents.copy(&[message.content]),
+            });
+            self.len += message.content.len() as u64;
+        }
+        if self.len < self.bytes_max {
+            return ControlFlow::Continue(());
+        }
+        self.next_slot = Some(slot + 1);
+        ControlFlow::Break(())
+    }
+
+    /// The answer; `next_slot` unless there was enough before.
+    fn loaded(self, next_slot: u32, error: Option<ReadError>) -> Loaded {
+        let Gathered { load, entries, .. } = self;
+        Loaded { load, entries, next_slot: self.next_slot.unwrap_or(next_slot), error }
     }
 }

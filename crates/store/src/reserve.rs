@@ -48,6 +48,8 @@ struct Lens {
     checkpoint_wanted: u64,
     segment: u64,
     checkpoint: u64,
+    /// Of the last checkpoint that was made.
+    last_checkpoint: u64,
 }
 
 impl Lens {
@@ -70,7 +72,8 @@ impl Reserve {
     /// Looks at what there is. Nothing is written before [`Reserve::refill`].
     pub(crate) fn open(disk: Arc<dyn Disk>, paths: Paths, lens: (u64, u64), is_kept: bool) -> io::Result<Self> {
         disk.create_dir(&paths.reserve())?;
-        let mut lens = Lens { segment_wanted: lens.0, checkpoint_wanted: lens.1, segment: 0, checkpoint: 0 };
+        let (segment_wanted, checkpoint_wanted) = lens;
+        let mut lens = Lens { segment_wanted, checkpoint_wanted, segment: 0, checkpoint: 0, last_checkpoint: 0 };
         for purpose in Purpose::ALL {
             match disk.open(&purpose.path(&paths)) {
                 Ok(file) => *lens.present(purpose) = file.len()?,
@@ -118,7 +121,7 @@ impl Reserve {
         Ok(Some(file))
     }
 
-    /// Whether something was taken that is not there again.
+    /// Whether something was taken that is not there again, or found no room.
     pub(crate) fn is_in_use(&self) -> bool {
         self.is_in_use.load(Ordering::Acquire)
     }
@@ -126,8 +129,21 @@ impl Reserve {
     /// A checkpoint has become so long; the next one may be longer.
     pub(crate) fn note_checkpoint_len(&self, len: u64) {
         let mut lens = self.lens.lock();
+        lens.last_checkpoint = len;
         if len > lens.checkpoint_wanted / 2 {
             lens.checkpoint_wanted = len * 4;
+        }
+    }
+
+    /// Length of the last checkpoint that this process made; 0: none yet.
+    pub(crate) fn checkpoint_len(&self) -> u64 {
+        self.lens.lock().last_checkpoint
+    }
+
+    /// Something for which nothing is reserved found no room: the disk counts as full until there is.
+    pub(crate) fn note(&self, error: &io::Error) {
+        if is_full(error) {
+            self.is_in_use.store(true, Ordering::Release);
         }
     }
 
@@ -151,7 +167,12 @@ impl Reserve {
                 }
             }
         }
-        if self.is_in_use.swap(false, Ordering::AcqRel) {
+        if self.is_in_use() {
+            let segment_wanted = self.lens.lock().segment_wanted;
+            if self.disk.free_space(&self.paths.reserve())? < segment_wanted {
+                return Ok(false);
+            }
+            self.is_in_use.store(false, Ordering::Release);
             tracing::info!("disk has room again, the reserve is whole");
         }
         Ok(true)

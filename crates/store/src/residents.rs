@@ -89,7 +89,7 @@ pub struct Loaded {
     /// How far it came. `load.first_slot` if nothing could be read now, or the messages have been moved meanwhile: ask again.
     pub next_slot: u32,
     /// What went wrong. A message that is corrupt is left out of `entries` and passed over by `next_slot`: it is lost to the queue,
-    /// though not deleted. A disk that does not answer leaves `next_slot` where it was.
+    /// though not deleted. A segment that cannot be read at all leaves `next_slot` where it was; it is said once of each.
     pub error: Option<ReadError>,
 }
 

@@ -84,19 +84,19 @@ impl Shared {
     /// Whether memory is so full that publishers must wait.
     #[inline]
     pub(crate) fn is_memory_full(&self) -> bool {
-        self.budget.used() > self.options.chunk_len_max
+        self.budget.movable_len() > self.options.chunk_len_max
     }
 
     /// Whether memory is full enough for old chunks to be moved to segments.
     #[inline]
     pub(crate) fn is_memory_short(&self) -> bool {
-        self.budget.used() > self.options.chunk_len_max / 4 * 3
+        self.budget.movable_len() > self.options.chunk_len_max / 4 * 3
     }
 
     /// How much one load may read: less as memory gets short, so that what very many queues read ahead of their consumers
     /// does not fill it.
     pub(crate) fn load_len_max(&self) -> u64 {
-        let left = (self.options.chunk_len_max / 4 * 3).saturating_sub(self.budget.used());
+        let left = (self.options.chunk_len_max / 4 * 3).saturating_sub(self.budget.movable_len());
         (left / LOADS_THAT_FIT).max(LOAD_LEN_MIN)
     }
 
@@ -134,7 +134,8 @@ impl Shared {
             goal.position =
                 files.iter().map(|file| file.end).find(|end| *end > retired_already).unwrap_or(retired_already);
         }
-        if self.is_memory_short() {
+        // On a full disk moving more than must be moved is what fills the reserve. Publishers wait; consumers make room.
+        if self.is_memory_short() && !self.is_disk_full() {
             let halvings = self.memory_waiters.pressure.load(Ordering::Relaxed) + 1;
             let kept_count = (self.options.chunk_len_max / CHUNK_LEN as u64) >> halvings.min(63);
             goal.chunk_end = self.budget.next_number().saturating_sub(kept_count);
@@ -170,12 +171,13 @@ impl Shared {
         let Collected { queues, lanes, returned } = collected;
         let (mut journalled, mut transient): (Vec<_>, Vec<_>) = lanes.into_iter().partition(|lane| lane.is_journalled);
         let mut message_count = self.spill(&mut journalled, true, residents)?;
-        if goal.chunk_end > 0 {
-            message_count += self.spill(&mut transient, false, residents)?;
-        }
         let has_checkpoint = goal.position > self.checkpointer.lock().manifest.current().position;
         if has_checkpoint {
             self.checkpoint(Some(Collection { position: goal.position, queues, returned }))?;
+        }
+        // Last: nothing is reserved for it, and what it may lack must not keep the journal from being retired.
+        if goal.chunk_end > 0 {
+            message_count += self.spill(&mut transient, false, residents)?;
         }
         self.signals.reclaim.raise();
         Ok(Retired { message_count, has_checkpoint })
@@ -236,7 +238,7 @@ impl Shared {
         let written = if is_journalled {
             self.reserve.create(Purpose::Segment, &path, &mut fill)
         } else {
-            self.disk.create(&path).and_then(fill)
+            self.disk.create(&path).and_then(fill).inspect_err(|error| self.reserve.note(error))
         };
         written.inspect_err(|_| self.abandon(&path)).map_err(attempting("writing", &path))
     }

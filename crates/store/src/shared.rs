@@ -167,6 +167,11 @@ impl Signal {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn is_raised(&self) -> bool {
+        self.is_raised.load(Ordering::Acquire)
+    }
+
     /// Waits until it is raised, or for `timeout`; lowers it.
     pub(crate) fn wait(&self, timeout: Option<Duration>) {
         let mut lock = self.lock.lock();

@@ -1,13 +1,31 @@
 //! The store's background work, one step at a time: for tests that decide the order of everything.
 
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 
 use model::ids::JournalPosition;
 
 use crate::load::Loader;
-use crate::reclaim::Reclaimed;
+use crate::reclaim::{Policy, Reclaimed};
 use crate::retire::{Goal, Retired};
-use crate::{Residents, Store, WorkError};
+use crate::{Options, Residents, Store, WorkError};
+
+impl Options {
+    /// Small files, so that a few hundred messages see every kind of work. `salt` is the journal's, else drawn at random.
+    #[must_use]
+    pub fn small(dir: PathBuf, salt: u64) -> Self {
+        let mut options = Options::new(dir);
+        options.journal.file_len = 32 << 10;
+        options.journal.unretired_len_max = 128 << 10;
+        options.journal.commit_len_max = 8 << 10;
+        options.journal.salt = salt;
+        options.segment_len = 16 << 10;
+        options.is_reserve_kept = false;
+        options.chunk_len_max = 8 << 20;
+        options.reclaim = Policy { garbage_len_min: 4 << 10, fanout: 2, copy_len_max: 48 << 10, copy_count_max: 1000 };
+        options
+    }
+}
 
 impl Store {
     /// Writes and syncs what the journal has gathered, as far as one step goes.

@@ -35,7 +35,7 @@ pub struct Options {
     pub dir: PathBuf,
     /// About the journal. Its `unretired_len_max` also bounds what a start has to replay.
     pub journal: journal::Options,
-    /// Memory for recent content beyond which [`Store::is_congested`].
+    /// Memory for recent content beyond which [`Store::is_congested`], besides the chunk that each writer is writing.
     pub chunk_len_max: u64,
     /// Length at which a segment ends.
     pub segment_len: u64,
@@ -139,6 +139,8 @@ impl Store {
     /// watermarks and appends nothing any more.
     pub fn close(&self) -> Result<(), CloseError> {
         self.shared.set_closing();
+        // Else a thread that makes a checkpoint, and then this one, would wait for as long as the disk is full.
+        self.shared.journal.set_closing();
         if let Some(threads) = self.threads.lock().take() {
             threads.stop(&self.shared);
         }
@@ -164,6 +166,9 @@ impl Store {
         let position = self.shared.books.append(&self.shared.journal, batch);
         if self.shared.is_memory_short() {
             self.shared.signals.retire.raise();
+        }
+        if self.shared.books.has_dropped() {
+            self.shared.signals.reclaim.raise();
         }
         position
     }
@@ -194,6 +199,13 @@ impl Store {
             self.shared.signals.retire.raise();
         }
         self.shared.journal.is_congested() || self.shared.is_memory_full()
+    }
+
+    /// Whether memory for content is so full that it is being moved to segments. Who holds content that is in no queue should let go of it.
+    #[must_use]
+    #[inline]
+    pub fn is_memory_short(&self) -> bool {
+        self.shared.is_memory_short()
     }
 
     /// Wakes once when publishers should look again; at once if they may go on.
@@ -298,7 +310,7 @@ impl Opening {
     fn read(options: Options, disk: Arc<dyn Disk>) -> Result<Self, OpenError> {
         let paths = Paths::new(&options.dir);
         let dir = DataDir::open(&*disk, &options.dir)?;
-        let budget = ChunkBudget::new(options.chunk_len_max);
+        let budget = ChunkBudget::new();
         let found = recovery::recover(&disk, &paths, &mut ChunkWriter::new(budget.clone()))?;
         Ok(Opening { options, disk, paths, dir, budget, found, signals: Arc::default() })
     }

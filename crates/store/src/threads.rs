@@ -1,6 +1,7 @@
 //! The store's own threads. Each loops over one of the `…_once` functions; what they decide and do is elsewhere.
 
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -19,8 +20,10 @@ const MEMORY_DELAY: Duration = Duration::from_millis(10);
 const PINNED_DELAY: Duration = Duration::from_millis(50);
 /// Reclaiming looks at all segments; not more often than this.
 const RECLAIM_DELAY: Duration = Duration::from_secs(1);
-/// A segment that has ended waits so long for a checkpoint that is made anyway.
-const REMOVAL_DELAY: Duration = Duration::from_secs(5);
+/// A segment that has ended waits at least so long for a checkpoint that is made anyway.
+const REMOVAL_DELAY_MIN: Duration = Duration::from_secs(5);
+/// Checkpoints only to remove segments may write so much a second, on average.
+const REMOVAL_RATE_PER_S: u64 = 1 << 20;
 /// Copying sleeps when it is so much ahead of its rate.
 const PACE_MIN: Duration = Duration::from_millis(5);
 
@@ -34,7 +37,16 @@ impl Threads {
         let spawn = |name: &str, work: fn(&Shared, &dyn Residents)| {
             let (shared, residents) = (shared.clone(), residents.clone());
             let thread = std::thread::Builder::new().name(name.to_owned());
-            thread.spawn(move || work(&shared, &*residents)).expect("the system has room for a few threads at start")
+            let work = {
+                let name = name.to_owned();
+                move || {
+                    // A thread that dies takes the journal with it, in clear words, instead of leaving everyone waiting.
+                    if catch_unwind(AssertUnwindSafe(|| work(&shared, &*residents))).is_err() {
+                        shared.journal.fail(&format!("the thread {name} panicked"));
+                    }
+                }
+            };
+            thread.spawn(work).expect("the system has room for a few threads at start")
         };
         let mut handles = vec![spawn("store-retire", retire), spawn("store-reclaim", reclaim)];
         handles.extend((0..READER_COUNT).map(|_| spawn("store-read", read)));
@@ -63,27 +75,52 @@ fn read(shared: &Shared, residents: &dyn Residents) {
 fn retire(shared: &Shared, residents: &dyn Residents) {
     let mut has_failed = false;
     while !shared.is_closing() {
-        let outcome = shared.retire_once(residents);
-        refill_reserve(shared);
-        let timeout = match outcome {
-            Ok(Some(retired)) if retired.has_checkpoint || retired.message_count > 0 => {
-                has_failed = false;
-                continue;
+        match retire_step(shared, residents, &mut has_failed) {
+            Rest::None => {}
+            Rest::AtLeast(delay) => {
+                shared.sleep(delay);
+                if shared.memory_waiters.is_empty() {
+                    shared.signals.retire.wait(None);
+                }
             }
-            Ok(Some(_)) => {
-                // What fills the memory is in use. Looking again at once would find the same.
-                shared.sleep(PINNED_DELAY);
-                None
-            }
-            Ok(_) if !shared.memory_waiters.is_empty() => Some(MEMORY_DELAY),
-            Ok(_) => shared.reserve.is_wanting().then_some(RETRY_DELAY),
-            Err(error) => {
-                report(&error, "retiring the journal failed", &mut has_failed);
-                Some(RETRY_DELAY)
-            }
-        };
-        shared.signals.retire.wait(timeout);
-        shared.wake_for_memory();
+            Rest::AtMost(delay) => shared.signals.retire.wait(Some(delay)),
+            Rest::UntilRaised => shared.signals.retire.wait(None),
+        }
+    }
+}
+
+/// How long a thread does nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rest {
+    None,
+    /// So long, whatever happens meanwhile; then until its signal is raised, unless publishers wait for memory.
+    AtLeast(Duration),
+    /// So long, or until its signal is raised.
+    AtMost(Duration),
+    UntilRaised,
+}
+
+/// Retires once. As long as publishers wait for memory this must be called again without anything happening: who lets go of
+/// memory tells nobody.
+pub(crate) fn retire_step(shared: &Shared, residents: &dyn Residents, has_failed: &mut bool) -> Rest {
+    let outcome = shared.retire_once(residents);
+    refill_reserve(shared);
+    shared.wake_for_memory();
+    let is_awaited = !shared.memory_waiters.is_empty();
+    match outcome {
+        Ok(Some(retired)) if retired.has_checkpoint || retired.message_count > 0 => {
+            *has_failed = false;
+            Rest::None
+        }
+        // What fills the memory is in use. Looking again at once would find the same.
+        Ok(Some(_)) => Rest::AtLeast(PINNED_DELAY),
+        Ok(None) if is_awaited => Rest::AtMost(MEMORY_DELAY),
+        Ok(None) if shared.reserve.is_wanting() => Rest::AtMost(RETRY_DELAY),
+        Ok(None) => Rest::UntilRaised,
+        Err(error) => {
+            report(&error, "retiring the journal failed", has_failed);
+            Rest::AtMost(RETRY_DELAY)
+        }
     }
 }
 
@@ -100,7 +137,10 @@ fn reclaim(shared: &Shared, residents: &dyn Residents) {
     let mut doomed_since: Option<Instant> = None;
     while !shared.is_closing() {
         let is_idle = match reclaim_all(shared, residents) {
-            Ok(()) => true,
+            Ok(()) => {
+                has_failed = false;
+                true
+            }
             Err(error) => {
                 report(&error, "reclaiming segments failed", &mut has_failed);
                 false
@@ -109,7 +149,7 @@ fn reclaim(shared: &Shared, residents: &dyn Residents) {
         match doomed_since {
             _ if !shared.has_doomed() => doomed_since = None,
             None => doomed_since = Some(Instant::now()),
-            Some(since) if since.elapsed() >= REMOVAL_DELAY || shared.is_disk_full() => {
+            Some(since) if since.elapsed() >= removal_delay(shared) || shared.is_disk_full() => {
                 if let Err(error) = shared.checkpoint(None) {
                     report(&error, "making a checkpoint failed", &mut has_failed);
                 }
@@ -125,6 +165,12 @@ fn reclaim(shared: &Shared, residents: &dyn Residents) {
             shared.sleep(RECLAIM_DELAY);
         }
     }
+}
+
+/// How long ended segments wait for a checkpoint. A checkpoint has everything that is alive in it, however little has ended: the
+/// longer the last one was, the later comes the next.
+fn removal_delay(shared: &Shared) -> Duration {
+    REMOVAL_DELAY_MIN.max(Duration::from_secs(shared.reserve.checkpoint_len() / REMOVAL_RATE_PER_S))
 }
 
 fn reclaim_all(shared: &Shared, residents: &dyn Residents) -> Result<(), WorkError> {

@@ -15,8 +15,6 @@ use std::io::{self, IoSlice};
 use std::path::Path;
 
 pub use real::RealDisk;
-#[cfg(test)]
-pub(crate) use simulated::Random;
 #[cfg(any(test, feature = "simulation"))]
 pub use simulated::{Faults, SimDisk};
 
@@ -95,6 +93,21 @@ pub fn write_all_vectored_at(file: &dyn File, slices: &mut [IoSlice<'_>], offset
         }
     }
     Ok(())
+}
+
+/// Puts a file in place of another or of none: all of it or nothing, whenever the power goes. Lasts when this returns.
+pub(crate) fn replace(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let new = path.with_extension("new");
+    match disk.remove(&new) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let file = disk.create(&new)?;
+    write_all_at(file.as_ref(), bytes, 0)?;
+    file.fdatasync()?;
+    drop(file);
+    disk.rename(&new, path)?;
+    disk.sync_dir(path.parent().unwrap_or(Path::new("/")))
 }
 
 /// Fills `buffer`; a file that ends before is an error of kind `UnexpectedEof`.

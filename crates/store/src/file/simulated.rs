@@ -15,6 +15,7 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::{Disk, File, Lock, PAGE_LEN};
+use crate::Random;
 
 /// Pages may tear at multiples of this.
 const SECTOR_LEN: usize = 512;
@@ -23,13 +24,13 @@ const SECTOR_LEN: usize = 512;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Faults {
     /// Of one hundred writes, how many write only a part.
-    pub short_write_percent: u32,
+    pub short_write_percent: u64,
     /// Of one hundred writes and reads, how many are interrupted by a signal.
-    pub interrupt_percent: u32,
+    pub interrupt_percent: u64,
     /// Of one hundred writes, how many fail, having written any part.
-    pub write_failure_percent: u32,
+    pub write_failure_percent: u64,
     /// Of one hundred `fdatasync`s, how many fail.
-    pub sync_failure_percent: u32,
+    pub sync_failure_percent: u64,
     /// How many bytes all files together may have.
     pub capacity: Option<u64>,
 }
@@ -88,7 +89,7 @@ impl SimDisk {
     #[must_use]
     pub fn new(seed: u64) -> SimDisk {
         let state = State {
-            random: Random(seed),
+            random: Random::new(seed),
             faults: Faults::default(),
             operation_count: 0,
             cut_at: None,
@@ -245,7 +246,7 @@ fn split(path: &Path) -> io::Result<(&Path, &str)> {
 impl Dir {
     fn survive(&mut self, coin: u64) {
         for change in std::mem::take(&mut self.unsynced) {
-            if Random(coin ^ change.number).percent(50) {
+            if Random::new(coin ^ change.number).percent(50) {
                 change.apply(&mut self.durable);
             }
         }
@@ -270,6 +271,9 @@ impl Change {
 
 impl Inode {
     fn write(&mut self, bytes: &[u8], offset: usize) {
+        // A sector that is written anew can be read again.
+        let end = (offset + bytes.len()) as u64;
+        self.unreadable.retain(|bad| bad.start < offset as u64 || end < bad.end);
         self.cached[offset..offset + bytes.len()].copy_from_slice(bytes);
         for page in offset / PAGE_LEN..(offset + bytes.len()).div_ceil(PAGE_LEN) {
             let end = self.cached.len().min((page + 1) * PAGE_LEN);
@@ -536,29 +540,6 @@ impl Drop for SimLock {
         if state.epoch == self.epoch {
             state.locks.remove(&self.path);
         }
-    }
-}
-
-/// SplitMix64: all bits of a run follow from the seed.
-#[derive(Debug)]
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    pub(crate) fn below(&mut self, end: u64) -> u64 {
-        self.next() % end.max(1)
-    }
-
-    /// True so many times in one hundred. Draws nothing for 0, so that faults that are off change no run.
-    pub(crate) fn percent(&mut self, percent: u32) -> bool {
-        percent > 0 && self.below(100) < u64::from(percent)
     }
 }
 

@@ -1,12 +1,14 @@
 //! Checks the files of a stopped store, and repairs them: what is damaged is taken out, what it referred to is put back together
 //! as far as the rest tells. Whatever the bytes are, this ends with a report.
 //!
+//! - `forgiving`: what cannot be read is taken for zeros.
 //! - `scan`: one segment, message by message, with its footer or without.
 //! - `repair`: writes what is left of damaged segments to new ones, then a new checkpoint and manifest, and only then moves damaged
 //!   files to `quarantine/`. Nothing is deleted. Broken off at any point, it can be started again.
 //!
 //! A repair never makes a message that was lost; it may bring back some that were settled, where what said so is damaged.
 
+mod forgiving;
 mod repair;
 mod report;
 mod scan;
@@ -21,13 +23,14 @@ use thiserror::Error;
 use crate::ChunkBudget;
 use crate::ChunkWriter;
 use crate::checkpoint::{Checkpoint, SegmentState};
-use crate::directory::{DirError, FORMAT};
+use crate::directory::{DirError, FORMAT, format_text, parse_format};
 use crate::file::{Disk, Lock, read_exact_at};
 use crate::journal::{self, Record};
 use crate::manifest::{self, Manifest};
 use crate::paths::Paths;
 use crate::recovery::read_checkpoint;
 
+use forgiving::Forgiving;
 pub use report::{FileReport, Report, Verdict};
 use scan::Scan;
 
@@ -37,6 +40,12 @@ pub enum FsckError {
     /// The directory cannot be used by this process.
     #[error(transparent)]
     Directory(#[from] DirError),
+    /// There is nothing of ours in the directory, or it does not exist.
+    #[error("{} is no Warren data directory", .dir.display())]
+    NoDataDir {
+        /// The directory.
+        dir: std::path::PathBuf,
+    },
     /// The disk said no.
     #[error("{attempt} {} failed: {error}", .path.display())]
     Io {
@@ -56,25 +65,44 @@ fn attempting(attempt: &'static str, path: &Path) -> impl FnOnce(io::Error) -> F
 
 /// Checks the data directory of a broker that does not run. Changes nothing.
 pub fn check(disk: &Arc<dyn Disk>, dir: &Path) -> Result<Report, FsckError> {
-    let _lock = lock(&**disk, dir)?;
-    Ok(Examination::new(disk, dir)?.report)
+    let _lock = lock(&**disk, dir, Missing::Left)?;
+    Ok(Examination::new(&Forgiving::new(disk.clone()), dir)?.report)
 }
 
 /// Checks, and repairs what is damaged. The report says what was found and what was done about it.
 pub fn repair(disk: &Arc<dyn Disk>, dir: &Path) -> Result<Report, FsckError> {
-    let _lock = lock(&**disk, dir)?;
-    let examination = Examination::new(disk, dir)?;
+    let _lock = lock(&**disk, dir, Missing::Created)?;
+    let forgiving = Forgiving::new(disk.clone());
+    let examination = Examination::new(&forgiving, dir)?;
     if examination.report.is_sound() {
         return Ok(examination.report);
     }
-    repair::repair(disk, examination)
+    repair::repair(&forgiving, examination)
 }
 
-fn lock(disk: &dyn Disk, dir: &Path) -> Result<Box<dyn Lock>, FsckError> {
-    disk.list(dir).map_err(attempting("looking into", dir))?;
+/// What is done about a lock file that is not there; nobody holds it then.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    Left,
+    Created,
+}
+
+fn lock(disk: &dyn Disk, dir: &Path, missing: Missing) -> Result<Option<Box<dyn Lock>>, FsckError> {
+    let names = list(disk, dir)?;
+    let paths = Paths::new(dir);
+    let mut is_ours = names.iter().any(|name| name == "format" || name == "manifest");
+    for dir in [paths.journal(), paths.segments(), paths.checkpoints()] {
+        is_ours |= !list(disk, &dir)?.is_empty();
+    }
+    if !is_ours {
+        return Err(FsckError::NoDataDir { dir: dir.to_owned() });
+    }
+    if missing == Missing::Left && !names.iter().any(|name| name == "lock") {
+        return Ok(None);
+    }
     let path = dir.join("lock");
     let lock = disk.try_lock(&path).map_err(attempting("locking", &path))?;
-    Ok(lock.ok_or_else(|| DirError::Locked { dir: dir.to_owned(), pid: None })?)
+    Ok(Some(lock.ok_or_else(|| DirError::Locked { dir: dir.to_owned(), pid: None })?))
 }
 
 /// What was found.
@@ -101,7 +129,8 @@ struct ExaminedSegment {
 }
 
 impl Examination {
-    fn new(disk: &Arc<dyn Disk>, dir: &Path) -> Result<Self, FsckError> {
+    fn new(forgiving: &Arc<Forgiving>, dir: &Path) -> Result<Self, FsckError> {
+        let disk: &Arc<dyn Disk> = &(forgiving.clone() as Arc<dyn Disk>);
         let mut examination = Examination {
             paths: Paths::new(dir),
             report: Report::new(dir),
@@ -116,6 +145,10 @@ impl Examination {
         examination.look_at_checkpoints(&**disk)?;
         examination.look_at_segments(&**disk)?;
         examination.look_at_journal(disk);
+        for (path, count) in forgiving.unreadable() {
+            let pages = if count == 1 { "page" } else { "pages" };
+            examination.report.damaged(&path, format!("{count} {pages} of 4096 bytes cannot be read"));
+        }
         Ok(examination)
     }
 
@@ -124,7 +157,7 @@ impl Examination {
         let expected = format_text();
         let found = read_start(disk, &path, 256)?;
         let text = found.as_deref().map(|bytes| String::from_utf8_lossy(bytes).into_owned());
-        let newer = text.as_deref().and_then(|text| text.trim().strip_prefix(FORMAT_PREFIX)?.parse::<u32>().ok());
+        let newer = text.as_deref().and_then(parse_format);
         if let Some(format) = newer.filter(|format| *format > FORMAT) {
             return Err(DirError::NewerFormat { dir: self.paths.dir().to_owned(), format }.into());
         }
@@ -186,7 +219,8 @@ impl Examination {
     fn look_at_checkpoints(&mut self, disk: &dyn Disk) -> Result<(), FsckError> {
         let in_force = self.manifest.and_then(|manifest| manifest.checkpoint);
         for name in list(disk, &self.paths.checkpoints())? {
-            if in_force.is_none_or(|file| Paths::checkpoint_number(&name) != Some(file.number)) {
+            let Some(number) = Paths::checkpoint_number(&name) else { continue };
+            if in_force.is_none_or(|file| file.number != number) {
                 let verdict = if self.manifest.is_some() { Verdict::Leftover } else { Verdict::Unknown };
                 self.report.add(&self.paths.checkpoints().join(name), verdict, []);
             }
@@ -253,7 +287,7 @@ impl Examination {
             self.segments.push(ExaminedSegment { state, scan: None });
             return Ok(());
         }
-        let scan = scan::scan(disk, &path, id, state.as_ref()).map_err(attempting("reading", &path))?;
+        let mut scan = scan::scan(disk, &path, id, state.as_ref()).map_err(attempting("reading", &path))?;
         let text = match &state {
             Some(state) => {
                 let live_count = state.settled.slot_count() - state.settled.set_count();
@@ -264,6 +298,9 @@ impl Examination {
         self.report.lose(scan.lost_count);
         let verdict = if scan.problems.is_empty() { Verdict::Good } else { Verdict::Damaged };
         self.report.add(&path, verdict, std::iter::once(text).chain(scan.problems.iter().cloned()));
+        if state.is_some() && verdict == Verdict::Good {
+            scan.ranges = Vec::new(); // a repair goes by the checkpoint then, and a backlog may have very many messages
+        }
         self.segments.push(ExaminedSegment { state, scan: Some(scan) });
         Ok(())
     }
@@ -291,12 +328,6 @@ impl Examination {
     }
 }
 
-const FORMAT_PREFIX: &str = "warren data directory, format ";
-
-fn format_text() -> String {
-    format!("{FORMAT_PREFIX}{FORMAT}\n")
-}
-
 #[derive(Default)]
 struct Counts {
     record_count: u64,
@@ -310,7 +341,7 @@ fn read_journal(
 ) -> Result<(JournalPosition, Counts), journal::OpenError> {
     let mut counts = Counts::default();
     let mut recovery = journal::Recovery::open(disk.clone(), &paths.journal(), from)?;
-    let mut contents = ChunkWriter::new(ChunkBudget::new(0));
+    let mut contents = ChunkWriter::new(ChunkBudget::new());
     let end = recovery.replay(&mut contents, &mut |_, record| {
         counts.record_count += 1;
         if let Record::Lost { len } = record {

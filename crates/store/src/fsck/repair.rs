@@ -7,11 +7,13 @@ use std::sync::Arc;
 
 use model::ids::{JournalPosition, QueueId, QueueSeq, SegmentId};
 
+use super::forgiving::Forgiving;
 use super::scan::{GoodRange, Scan, Window, content, is_settled};
-use super::{Examination, ExaminedSegment, FsckError, Report, attempting, format_text, list, read_start};
+use super::{Examination, ExaminedSegment, FsckError, Report, attempting, list, read_start};
 use crate::bitmap::Bitmap;
 use crate::checkpoint::{Checkpoint, CheckpointWriter, SegmentState};
-use crate::file::{Disk, write_all_at};
+use crate::directory::format_text;
+use crate::file::{self, Disk};
 use crate::journal;
 use crate::manifest::{self, CheckpointFile, Manifest};
 use crate::paths::Paths;
@@ -19,9 +21,10 @@ use crate::segment::{SegmentWriter, Source, Stored, WrittenSegment};
 use crate::{ChunkBudget, ChunkWriter};
 
 /// Repairs what the examination found.
-pub(super) fn repair(disk: &Arc<dyn Disk>, examination: Examination) -> Result<Report, FsckError> {
+pub(super) fn repair(forgiving: &Arc<Forgiving>, examination: Examination) -> Result<Report, FsckError> {
     let Examination { paths, mut report, has_format, manifest, checkpoint, segments, is_journal_sound } = examination;
     report.is_repair = true;
+    let disk: &Arc<dyn Disk> = &(forgiving.clone() as Arc<dyn Disk>);
     let mut repair = Repair { disk, paths, report, quarantined: Vec::new() };
     if !has_format {
         repair.write_format()?;
@@ -37,6 +40,8 @@ pub(super) fn repair(disk: &Arc<dyn Disk>, examination: Examination) -> Result<R
     let are_segments_sound =
         segments.iter().all(|segment| segment.scan.as_ref().is_some_and(|scan| scan.problems.is_empty()));
     repair.repair_segments(&mut checkpoint, segments, has_checkpoint)?;
+    // A start reads the journal's files where they are. The others that are damaged are replaced.
+    repair.fill_journal(forgiving)?;
     if !is_journal_sound {
         repair.repair_journal(&mut checkpoint)?;
     }
@@ -91,20 +96,7 @@ impl Repair<'_> {
 
     /// Puts a file in place of another, all of it or nothing.
     fn replace(&self, path: &Path, bytes: &[u8]) -> Result<(), FsckError> {
-        let new = path.with_extension("new");
-        let write = || {
-            match self.disk.remove(&new) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-            let file = self.disk.create(&new)?;
-            write_all_at(&*file, bytes, 0)?;
-            file.fdatasync()?;
-            drop(file);
-            self.disk.rename(&new, path)?;
-            self.disk.sync_dir(self.paths.dir())
-        };
-        write().map_err(attempting("writing", path))
+        file::replace(&**self.disk, path, bytes).map_err(attempting("writing", path))
     }
 
     /// What can be read of a checkpoint that is damaged, or that no manifest names.
@@ -254,9 +246,20 @@ impl Repair<'_> {
         Ok((writer.finish(true)?, settled))
     }
 
+    /// Makes journal files readable as a whole: zeros are what was taken for their unreadable pages.
+    fn fill_journal(&mut self, forgiving: &Forgiving) -> Result<(), FsckError> {
+        for (path, _) in forgiving.unreadable() {
+            if path.starts_with(self.paths.journal()) {
+                forgiving.fill(&path).map_err(attempting("writing over what cannot be read of", &path))?;
+                self.report.repaired(&path, "zeros were written where it could not be read".to_owned());
+            }
+        }
+        Ok(())
+    }
+
     fn repair_journal(&mut self, checkpoint: &mut Checkpoint) -> Result<(), FsckError> {
         let dir = self.paths.journal();
-        let mut contents = ChunkWriter::new(ChunkBudget::new(0));
+        let mut contents = ChunkWriter::new(ChunkBudget::new());
         match journal::repair(self.disk, &dir, checkpoint.position, &mut contents) {
             Ok(lost) if lost.is_empty() => {
                 self.report.repaired(&dir, format!("replayed from position {}", checkpoint.position));

@@ -82,6 +82,16 @@ impl Report {
         self.lost_count += count;
     }
 
+    /// Something more is wrong with a file.
+    pub(super) fn damaged(&mut self, path: &Path, what: String) {
+        if let Some(file) = self.files.iter_mut().find(|file| file.path == path) {
+            file.verdict = Verdict::Damaged;
+            file.details.push(what);
+            return;
+        }
+        self.add(path, Verdict::Damaged, [what]);
+    }
+
     /// A file that was damaged is repaired.
     pub(super) fn repaired(&mut self, path: &Path, what: String) {
         if let Some(file) = self.files.iter_mut().find(|file| file.path == path) {

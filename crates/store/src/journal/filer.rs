@@ -63,8 +63,7 @@ impl Filer {
     }
 
     fn create(&mut self, len: u64) -> io::Result<()> {
-        let prepared = create(&self.shared, len)?;
-        self.shared.files.lock().add_prepared(prepared);
+        self.shared.add_prepared(create(&self.shared, len)?);
         Ok(())
     }
 
@@ -79,7 +78,7 @@ impl Filer {
             return Err(error);
         }
         let ClosedFile { path, file, len, .. } = file;
-        self.shared.files.lock().add_prepared(PreparedFile { path, file, len });
+        self.shared.add_prepared(PreparedFile { path, file, len });
         Ok(())
     }
 
@@ -97,6 +96,10 @@ impl Filer {
 
 /// A new file of this length, its space taken, its name on disk.
 fn create(shared: &Shared, len: u64) -> io::Result<PreparedFile> {
+    // Before anything is written: whoever else needs room must not find the disk full to its last byte once a second.
+    if shared.disk.free_space(&shared.dir).is_ok_and(|free| free < len) {
+        return Err(io::ErrorKind::StorageFull.into());
+    }
     let path = shared.files.lock().take_path();
     let file = shared.disk.create(&path)?;
     if let Err(error) = fill(file.as_ref(), len).and_then(|()| shared.disk.sync_dir(&shared.dir)) {
@@ -121,11 +124,7 @@ fn fill(file: &dyn File, len: u64) -> io::Result<()> {
 
 /// A file in which commits of this length fit, at once.
 pub(crate) fn take_or_create(shared: &Shared, payload_len: u64) -> io::Result<PreparedFile> {
-    let (len, prepared) = {
-        let mut files = shared.files.lock();
-        let len = files.len_for(payload_len);
-        (len, files.take_prepared(len))
-    };
-    shared.filing.notify_one();
+    let len = shared.files.lock().len_for(payload_len);
+    let prepared = shared.take_prepared(len);
     prepared.map_or_else(|| create(shared, len), Ok)
 }

@@ -122,6 +122,10 @@ impl Files {
         self.prepared.push(file);
     }
 
+    pub(crate) fn has_prepared(&self) -> bool {
+        !self.prepared.is_empty()
+    }
+
     pub(crate) fn has_enough_prepared(&self) -> bool {
         self.wanted_len == 0 && self.prepared.len() >= PREPARED_COUNT
     }

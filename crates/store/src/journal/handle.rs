@@ -1,6 +1,7 @@
 //! What the rest of the broker sees of the journal.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use model::ids::JournalPosition;
 
@@ -109,6 +110,19 @@ impl Journal {
     #[must_use]
     pub fn failure(&self) -> Option<Failed> {
         self.shared.failure().cloned()
+    }
+
+    /// From now on what cannot be written because the disk is full makes the journal fail, instead of waiting for room.
+    pub(crate) fn set_closing(&self) {
+        self.shared.is_closing.store(true, Ordering::SeqCst);
+        // Under the lock, so that the writer is not between asking and waiting.
+        drop(self.shared.files.lock());
+        self.shared.filed.notify_one();
+    }
+
+    /// Nothing will be durable any more, for this reason.
+    pub(crate) fn fail(&self, reason: &str) {
+        self.shared.fail(reason);
     }
 
     /// Bytes of journal files that are in use.

@@ -28,13 +28,14 @@ pub struct Options {
     pub file_len: u64,
     /// Journal in use beyond which [`Journal::is_congested`](super::Journal::is_congested).
     pub unretired_len_max: u64,
-    /// Bytes not yet synced beyond which [`Journal::is_congested`](super::Journal::is_congested).
+    /// Bytes not yet synced beyond which [`Journal::is_congested`](super::Journal::is_congested). Never more than half a file:
+    /// when the disk is full, what has gathered by then must fit one.
     pub pending_len_max: u64,
     /// Batches gather into a commit up to this length.
     pub commit_len_max: u64,
     /// When a confirm may leave.
     pub confirm_after: ConfirmAfter,
-    /// With [`ConfirmAfter::Write`]: the longest time between writing and syncing.
+    /// With [`ConfirmAfter::Write`]: how long something may be written before a sync of it begins.
     pub sync_delay: Duration,
     /// A random number, another one at each start. Nobody outside may know it.
     pub salt: u64,
@@ -45,7 +46,7 @@ impl Default for Options {
         Options {
             file_len: 32 << 20,
             unretired_len_max: 256 << 20,
-            pending_len_max: 64 << 20,
+            pending_len_max: u64::MAX,
             commit_len_max: 4 << 20,
             confirm_after: ConfirmAfter::Sync,
             sync_delay: Duration::from_millis(200),
@@ -57,7 +58,13 @@ impl Default for Options {
 impl Options {
     /// With [`ConfirmAfter::Write`], so much is synced without waiting for the delay.
     pub(crate) fn unsynced_len_max(&self) -> u64 {
-        self.file_len / 4
+        // What is written and not synced is pending: half of it must be gone before publishers go on.
+        self.pending_len_max() / 2
+    }
+
+    /// The bound that holds.
+    pub(crate) fn pending_len_max(&self) -> u64 {
+        self.pending_len_max.min(self.file_len / 2)
     }
 
     pub(crate) fn check(&self) {

@@ -433,6 +433,7 @@ fn decode_publish(fields: &[u8]) -> Option<Decoded<'_>> {
 
 fn decode_settle(fields: &[u8]) -> Option<Decoded<'_>> {
     let (first, last) = (QueueSeq(u64_at(fields, 8)?), QueueSeq(u64_at(fields, 16)?));
+    (first <= last).then_some(())?;
     Some(Decoded::Other(Record::Settle { queue: QueueId(u64_at(fields, 0)?), first, last }))
 }
 

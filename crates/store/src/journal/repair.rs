@@ -11,12 +11,12 @@ use crc32c::crc32c;
 use model::ids::JournalPosition;
 
 use super::commit::padding;
-use super::format::{CommitHeader, FILE_HEADER_LEN, disk_len};
+use super::format::{CommitHeader, FILE_HEADER_LEN, FileHeader, FileState, disk_len};
 use super::options::{FilePlace, OpenError};
 use super::record::{LOST_LEN_MIN, lost_batch};
-use super::recovery::{FoundFile, Recovery, commit_header_at};
+use super::recovery::{EXTENSION, FoundFile, Recovery, commit_header_at};
 use crate::chunk::ChunkWriter;
-use crate::file::{Disk, PAGE_LEN, write_all_vectored_at};
+use crate::file::{Disk, File, PAGE_LEN, read_exact_at, write_all_at, write_all_vectored_at};
 
 /// A stretch of the journal that is gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +37,14 @@ pub fn repair(
 ) -> Result<Vec<Lost>, OpenError> {
     let mut losses: Vec<Lost> = Vec::new();
     loop {
-        let mut recovery = Recovery::open(disk.clone(), dir, from)?;
+        let mut recovery = match Recovery::open(disk.clone(), dir, from) {
+            Err(OpenError::Corrupt { place, what }) if place.offset == 0 => {
+                let loss = restart(&**disk, dir, from, &place).map_err(OpenError::io("repairing", &place.path))?;
+                losses.extend(loss.ok_or(OpenError::Corrupt { place, what })?);
+                continue;
+            }
+            opened => opened?,
+        };
         let (place, what) = match recovery.replay(contents, &mut |_, _| {}) {
             Err(OpenError::Corrupt { place, what }) => (place, what),
             result => return result.map(|_| losses),
@@ -47,6 +54,120 @@ pub fn repair(
             if is_new { fill(&recovery, &place).map_err(OpenError::io("repairing", &place.path))? } else { None };
         losses.push(loss.ok_or(OpenError::Corrupt { place, what })?);
     }
+}
+
+/// Writes a file anew whose header and first commit are damaged, from the first of its commits that is whole: a header, a mark for what is
+/// lost before that commit, and all that follows as it is. `None`: it has no such commit; else what was lost, if anything.
+fn restart(disk: &dyn Disk, dir: &Path, from: JournalPosition, place: &FilePlace) -> io::Result<Option<Option<Lost>>> {
+    let path = &place.path;
+    let file = disk.open(path)?;
+    let file_len = file.len()?;
+    let mut page = [0; PAGE_LEN];
+    read_exact_at(&*file, &mut page, 0)?;
+    if FileHeader::decode(&page) != FileState::Damaged {
+        return Ok(None); // it contradicts another file's
+    }
+    let found = commits(&*file, file_len)?;
+    // Behind the file's commits there may be those of its uses before, with lower generations.
+    let Some(generation) = found.iter().map(|(_, header)| header.generation).max() else { return Ok(None) };
+    let mut of_use = found.into_iter().filter(|(_, header)| header.generation == generation);
+    let Some((start, header)) = of_use.next() else { return Ok(None) };
+    let end = of_use.next_back().map(|(offset, header)| offset + header.disk_len());
+    let end = end.unwrap_or(start + header.disk_len()).min(file_len);
+
+    let before = end_before(disk, dir, path, generation)?.unwrap_or(from);
+    // What is between is gone; if nothing is, the file before has it.
+    let first = if before.0 + LOST_LEN_MIN as u64 <= header.first.0 { before } else { header.first };
+    let mark = lost_batch_between(first, header.first);
+    let mark_len = if mark.is_empty() { 0 } else { disk_len(mark.len() as u64) };
+    let len = (FILE_HEADER_LEN + mark_len + (end - start)).max(file_len);
+    let file_header = FileHeader { generation, salt: header.salt, first, synced: first, file_len: len };
+
+    let new_path = path.with_extension("new");
+    match disk.remove(&new_path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let new = disk.create(&new_path)?;
+    new.allocate(len)?;
+    write_all_at(&*new, &file_header.encode(), 0)?;
+    if !mark.is_empty() {
+        write_mark(&*new, FILE_HEADER_LEN, &file_header, first, &mark)?;
+    }
+    let mut piece = vec![0; PAGE_LEN * 256];
+    let (mut at, mut to) = (start, FILE_HEADER_LEN + mark_len);
+    while at < end {
+        let len = piece.len().min((end - at) as usize);
+        read_exact_at(&*file, &mut piece[..len], at)?;
+        write_all_at(&*new, &piece[..len], to)?;
+        (at, to) = (at + len as u64, to + len as u64);
+    }
+    new.fdatasync()?;
+    disk.rename(&new_path, path)?;
+    disk.sync_dir(dir)?;
+    let lost_place = FilePlace::new(path, 0, first);
+    Ok(Some((first < header.first).then_some(Lost { place: lost_place, end: header.first })))
+}
+
+fn lost_batch_between(first: JournalPosition, end: JournalPosition) -> Vec<u8> {
+    if first < end { lost_batch((end.0 - first.0) as usize) } else { Vec::new() }
+}
+
+/// All commit headers behind the file's first page, of whatever use.
+fn commits(file: &dyn File, len: u64) -> io::Result<Vec<(u64, CommitHeader)>> {
+    let mut found = Vec::new();
+    let mut offset = FILE_HEADER_LEN;
+    while offset + PAGE_LEN as u64 <= len {
+        found.extend(commit_header_at(file, offset)?.map(|header| (offset, header)));
+        offset += PAGE_LEN as u64;
+    }
+    Ok(found)
+}
+
+/// Where the commits of the file before this generation end.
+fn end_before(disk: &dyn Disk, dir: &Path, path: &Path, generation: u64) -> io::Result<Option<JournalPosition>> {
+    let mut before: Option<(FileHeader, JournalPosition)> = None;
+    for name in disk.list(dir)?.iter().filter(|name| name.ends_with(EXTENSION)) {
+        let other = dir.join(name);
+        let file = disk.open(&other)?;
+        let len = file.len()?;
+        if other == path || len < FILE_HEADER_LEN {
+            continue;
+        }
+        let mut page = [0; PAGE_LEN];
+        read_exact_at(&*file, &mut page, 0)?;
+        let FileState::InUse(header) = FileHeader::decode(&page) else { continue };
+        let is_closer = before.is_none_or(|(known, _)| known.generation < header.generation);
+        if header.generation < generation && is_closer {
+            let of_use = commits(&*file, len)?.into_iter().map(|(_, commit)| commit);
+            let of_use = of_use.filter(|commit| (commit.generation, commit.salt) == (header.generation, header.salt));
+            before = Some((header, of_use.map(|commit| commit.end()).max().unwrap_or(header.first)));
+        }
+    }
+    Ok(before.map(|(_, end)| end))
+}
+
+/// Writes a commit that says that this much is lost.
+fn write_mark(
+    file: &dyn File,
+    offset: u64,
+    of: &FileHeader,
+    first: JournalPosition,
+    metas: &[u8],
+) -> io::Result<CommitHeader> {
+    let header = CommitHeader {
+        payload_crc: crc32c(metas),
+        generation: of.generation,
+        salt: of.salt,
+        first,
+        synced: of.first,
+        metas_len: metas.len() as u64,
+        contents_len: 0,
+    };
+    let encoded = header.encode();
+    let mut slices = [IoSlice::new(&encoded), IoSlice::new(metas), padding(metas.len() as u64)];
+    write_all_vectored_at(file, &mut slices, offset)?;
+    Ok(header)
 }
 
 /// Writes over what is damaged. `None`: nothing that follows says how much that is.
@@ -68,18 +189,7 @@ fn fill(recovery: &Recovery, place: &FilePlace) -> io::Result<Option<Lost>> {
     let mut commit = FilePlace::clone(place);
     for len in lens {
         let metas = lost_batch(len as usize);
-        let header = CommitHeader {
-            payload_crc: crc32c(&metas),
-            generation: file.header.generation,
-            salt: file.header.salt,
-            first: commit.position,
-            synced: file.header.first,
-            metas_len: len,
-            contents_len: 0,
-        };
-        let encoded = header.encode();
-        let mut slices = [IoSlice::new(&encoded), IoSlice::new(&metas), padding(len)];
-        write_all_vectored_at(file.file.as_ref(), &mut slices, commit.offset)?;
+        let header = write_mark(file.file.as_ref(), commit.offset, &file.header, commit.position, &metas)?;
         (commit.position, commit.offset) = (header.end(), commit.offset + header.disk_len());
     }
     file.file.fdatasync()?;

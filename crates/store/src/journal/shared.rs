@@ -75,6 +75,8 @@ pub(crate) mod congestion {
     pub(crate) const RESERVE: u8 = 4;
     /// Nothing will be durable any more.
     pub(crate) const FAILED: u8 = 8;
+    /// No file is ready but the one being written. It holds what is gathered by now; more only when there is another.
+    pub(crate) const FILES: u8 = 16;
 }
 
 /// What is to be written.
@@ -101,6 +103,8 @@ pub(crate) struct Shared {
     pub(crate) filed: Condvar,
     /// The writer ends when nothing is left to write.
     pub(crate) is_stopping: AtomicBool,
+    /// Nobody waits for room on a full disk any more.
+    pub(crate) is_closing: AtomicBool,
     unretired_len: AtomicU64,
     congestion: AtomicU8,
     pub(crate) durable_waiters: Waiters,
@@ -132,6 +136,7 @@ impl Shared {
             pending: Mutex::new(pending),
             work: Condvar::new(),
             is_stopping: AtomicBool::new(false),
+            is_closing: AtomicBool::new(false),
             unretired_len: AtomicU64::new(files.spans().iter().map(|span| span.used_len).sum()),
             files: Mutex::new(files),
             filing: Condvar::new(),
@@ -152,7 +157,7 @@ impl Shared {
         }
         let end = pending.gathering.append(batch);
         self.marks.set_appended(end);
-        if pending.gathering.held_len() > self.options.pending_len_max {
+        if pending.gathering.held_len() > self.options.pending_len_max() {
             self.congest(congestion::PENDING);
         }
         let is_writer_waiting = std::mem::take(&mut pending.is_writer_waiting);
@@ -200,7 +205,7 @@ impl Shared {
         for (len, commit) in emptied {
             pending.gathering.release(commit, len);
         }
-        let is_low = pending.gathering.held_len() <= self.options.pending_len_max / 2;
+        let is_low = pending.gathering.held_len() <= self.options.pending_len_max() / 2;
         drop(pending);
         if is_low && self.is_congested_by(congestion::PENDING) {
             self.relieve(congestion::PENDING);
@@ -225,18 +230,32 @@ impl Shared {
 
     /// So much more of the files is in use.
     pub(crate) fn grow_unretired(&self, len: u64) {
-        if self.unretired_len.fetch_add(len, Ordering::Relaxed) + len > self.options.unretired_len_max {
-            self.congest(congestion::UNRETIRED);
-        }
+        self.unretired_len.fetch_add(len, Ordering::SeqCst);
+        self.judge_unretired();
     }
 
     /// So much of the files is no longer in use.
     pub(crate) fn shrink_unretired(&self, len: u64) {
-        let left = self.unretired_len.fetch_sub(len, Ordering::Relaxed) - len;
-        if left <= self.options.unretired_len_max && self.is_congested_by(congestion::UNRETIRED) {
-            self.relieve(congestion::UNRETIRED);
-        }
+        self.unretired_len.fetch_sub(len, Ordering::SeqCst);
+        self.judge_unretired();
         self.filing.notify_one();
+    }
+
+    fn judge_unretired(&self) {
+        let len = || self.unretired_len.load(Ordering::SeqCst);
+        self.judge(congestion::UNRETIRED, || len() > self.options.unretired_len_max);
+    }
+
+    /// Congests or relieves, until what was done is right by what is seen afterwards: another thread may do the opposite.
+    fn judge(&self, cause: u8, must_wait: impl Fn() -> bool) {
+        loop {
+            let is_congested = self.congestion.load(Ordering::SeqCst) & cause != 0;
+            match (must_wait(), is_congested) {
+                (true, false) => self.congest(cause),
+                (false, true) => self.relieve(cause),
+                _ => return,
+            }
+        }
     }
 
     /// A file of at least this length; `None`: the filer has been told.
@@ -247,8 +266,21 @@ impl Shared {
             files.want(len);
         }
         drop(files);
+        self.judge_files();
         self.filing.notify_one();
         file
+    }
+
+    /// Another file is ready.
+    pub(crate) fn add_prepared(&self, file: PreparedFile) {
+        self.files.lock().add_prepared(file);
+        self.judge_files();
+    }
+
+    /// Publishers may fill what is ready, not more: on a full disk nothing would be left to write what they have been let
+    /// append, and before that is written no file is retired.
+    fn judge_files(&self) {
+        self.judge(congestion::FILES, || !self.files.lock().has_prepared());
     }
 
     pub(crate) fn is_congested(&self) -> bool {

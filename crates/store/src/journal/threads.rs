@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::assembly::assemble;
 use super::filer::{Filer, Filing};
@@ -87,7 +87,7 @@ fn write(mut writer: Writer, shared: &Shared) {
         let result = match writer.commit_once() {
             Ok(Progress::Committed) => Ok(()),
             Ok(Progress::NeedsFile) => wait_for_file(shared),
-            Ok(Progress::Idle) => match wait_for_work(shared, writer.has_unsynced()) {
+            Ok(Progress::Idle) => match wait_for_work(shared, &writer) {
                 Work::Commit => Ok(()),
                 Work::Sync => writer.sync_once(),
                 Work::Stop => return drop(writer.sync_once()),
@@ -106,7 +106,8 @@ enum Work {
     Stop,
 }
 
-fn wait_for_work(shared: &Shared, has_unsynced: bool) -> Work {
+fn wait_for_work(shared: &Shared, writer: &Writer) -> Work {
+    let has_unsynced = writer.has_unsynced();
     let mut pending = shared.pending.lock();
     loop {
         if !pending.gathering.is_empty() {
@@ -119,10 +120,10 @@ fn wait_for_work(shared: &Shared, has_unsynced: bool) -> Work {
             return Work::Stop;
         }
         pending.is_writer_waiting = true;
-        if !has_unsynced {
-            shared.work.wait(&mut pending);
-        } else if shared.work.wait_for(&mut pending, shared.options.sync_delay).timed_out() {
-            return Work::Sync;
+        match writer.sync_due_in(Instant::now()) {
+            None => shared.work.wait(&mut pending),
+            Some(Duration::ZERO) => return Work::Sync,
+            Some(delay) => drop(shared.work.wait_for(&mut pending, delay)),
         }
     }
 }
@@ -130,7 +131,8 @@ fn wait_for_work(shared: &Shared, has_unsynced: bool) -> Work {
 fn wait_for_file(shared: &Shared) -> Result<(), Failed> {
     let mut files = shared.files.lock();
     while !files.has_wanted() {
-        if files.is_stalled && shared.is_stopping.load(Ordering::SeqCst) {
+        let is_ending = shared.is_stopping.load(Ordering::SeqCst) || shared.is_closing.load(Ordering::SeqCst);
+        if files.is_stalled && is_ending {
             drop(files);
             return Err(shared.fail("the disk is full and the broker stops"));
         }

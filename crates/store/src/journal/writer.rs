@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use model::ids::JournalPosition;
 
@@ -34,6 +35,8 @@ pub struct Writer {
     next: Option<Commit>,
     /// Written to the current file and not synced.
     unsynced: VecDeque<Commit>,
+    /// When the first of them was written; told with [`ConfirmAfter::Write`] only.
+    unsynced_since: Option<Instant>,
 }
 
 /// The file being written.
@@ -64,7 +67,7 @@ impl CurrentFile {
 
 impl Writer {
     pub(crate) fn new(shared: Arc<Shared>, current: Option<CurrentFile>) -> Writer {
-        Writer { shared, current, next: None, unsynced: VecDeque::new() }
+        Writer { shared, current, next: None, unsynced: VecDeque::new(), unsynced_since: None }
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
@@ -73,6 +76,10 @@ impl Writer {
 
     /// Makes durable what has gathered, up to one commit's length.
     pub fn commit_once(&mut self) -> Result<Progress, Failed> {
+        self.commit_at(Instant::now())
+    }
+
+    pub(crate) fn commit_at(&mut self, now: Instant) -> Result<Progress, Failed> {
         self.shared.check()?;
         let Some(commit) = self.next.take().or_else(|| self.shared.pending.lock().gathering.take()) else {
             return Ok(Progress::Idle);
@@ -82,7 +89,10 @@ impl Writer {
             return Ok(Progress::NeedsFile);
         }
         self.write(commit)?;
-        if self.is_sync_due() {
+        if self.shared.options.confirm_after == ConfirmAfter::Write && self.has_unsynced() {
+            self.unsynced_since.get_or_insert(now);
+        }
+        if self.is_sync_due(now) {
             self.sync()?;
         }
         Ok(Progress::Committed)
@@ -98,11 +108,18 @@ impl Writer {
         !self.unsynced.is_empty()
     }
 
-    fn is_sync_due(&self) -> bool {
+    /// How long the writer may wait for more before it syncs; `None`: for ever.
+    pub(crate) fn sync_due_in(&self, now: Instant) -> Option<Duration> {
+        let since = self.unsynced_since?;
+        Some(self.shared.options.sync_delay.saturating_sub(now.saturating_duration_since(since)))
+    }
+
+    fn is_sync_due(&self, now: Instant) -> bool {
         let shared = &self.shared;
         let unsynced_len: u64 = self.unsynced.iter().map(Commit::disk_len).sum();
         shared.options.confirm_after == ConfirmAfter::Sync
             || unsynced_len >= shared.options.unsynced_len_max()
+            || self.sync_due_in(now).is_some_and(|delay| delay.is_zero())
             || shared.pending.lock().sync_wanted > shared.marks.synced()
     }
 
@@ -168,6 +185,7 @@ impl Writer {
     /// All up to `end` is on disk, in the current file and those before.
     fn finish_sync(&mut self, end: JournalPosition) {
         self.shared.advance_synced(end);
+        self.unsynced_since = None;
         self.shared.release(self.unsynced.drain(..));
         let current = self.current.as_mut().expect("something was synced");
         if !std::mem::replace(&mut current.is_anchored, true) {

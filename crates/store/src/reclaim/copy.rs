@@ -50,18 +50,17 @@ impl Shared {
     ) -> Result<usize, WorkError> {
         let mut copy = Copy::new(self, from, level)?;
         if let Err(error) = copy.run(pace) {
-            if let WorkError::Read(ReadError::Corrupt { .. }) = &error {
-                copy.set_damaged();
+            if let WorkError::Read(error) = &error {
+                let Old { segment, .. } = &copy.old[copy.current];
+                give_up(segment, error);
             }
             copy.abandon();
             return Err(error);
         }
+        let footers: Result<Vec<_>, _> = copy.written.iter().map(|segment| Ok(self.handles.open(segment)?.1)).collect();
+        let footers = footers.inspect_err(|_: &ReadError| copy.abandon())?;
         let Copy { written, runs, .. } = copy;
         let new: Vec<_> = written.into_iter().map(Arc::new).collect();
-        let mut footers = Vec::new();
-        for segment in &new {
-            footers.push(self.handles.open(segment)?.1);
-        }
 
         let _checkpointer = self.checkpointer.lock();
         new.iter().for_each(|segment| self.catalog.insert(segment.clone()));
@@ -71,6 +70,14 @@ impl Shared {
         }
         new.iter().for_each(|segment| segment.set_placed());
         Ok(new.len())
+    }
+}
+
+/// Copies nothing of this segment any more until the next start, if reading it would fail again: else the same would be tried
+/// for ever, and no other segment's turn would come.
+fn give_up(segment: &Segment, error: &ReadError) {
+    if error.is_lasting() && segment.set_damaged() {
+        tracing::error!(segment = %segment.id, %error, "segment cannot be read and will not be compacted");
     }
 }
 
@@ -89,20 +96,10 @@ impl<'a> Copy<'a> {
     fn new(shared: &'a Shared, from: &[Arc<Segment>], level: u8) -> Result<Self, WorkError> {
         let mut old = Vec::new();
         for segment in from {
-            let file = shared.handles.get(segment).inspect_err(|error| {
-                if let ReadError::Corrupt { .. } = error {
-                    segment.set_damaged();
-                }
-            })?;
+            let file = shared.handles.get(segment).inspect_err(|error| give_up(segment, error))?;
             old.push(Old { segment: segment.clone(), file, reader: SlotReader::default() });
         }
         Ok(Copy { shared, level, old, written: Vec::new(), runs: Vec::new(), current: 0 })
-    }
-
-    fn set_damaged(&self) {
-        let Old { segment, .. } = &self.old[self.current];
-        tracing::error!(segment = %segment.id, "segment is damaged and will not be compacted");
-        segment.set_damaged();
     }
 
     fn abandon(&self) {

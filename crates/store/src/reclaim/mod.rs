@@ -18,12 +18,13 @@ mod policy;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use model::ids::SegmentId;
+use model::ids::{QueueId, SegmentId};
 pub(crate) use policy::Policy;
 use policy::{Job, SegmentFacts};
 
 use crate::Residents;
 use crate::catalog::Segment;
+use crate::segment::SegmentRange;
 use crate::shared::{Shared, WorkError};
 
 /// Called with the bytes that were read or written; may take its time, and may break the work off.
@@ -50,6 +51,11 @@ impl Shared {
         residents: &dyn Residents,
         pace: Pace<'_>,
     ) -> Result<Option<Reclaimed>, WorkError> {
+        // A deleted queue's messages are settled here rather than when it is deleted: that may be a walk over every segment.
+        let dropped = self.books.take_dropped();
+        if !dropped.is_empty() {
+            self.catalog.drop_queues(&dropped);
+        }
         let segments: Vec<_> = self.catalog.all().into_iter().filter(|segment| segment.is_reclaimable()).collect();
         let facts: Vec<_> = segments.iter().map(facts_of).collect();
         match self.options.reclaim.plan(&facts) {
@@ -88,7 +94,7 @@ impl Shared {
 
 fn facts_of(segment: &Arc<Segment>) -> SegmentFacts {
     let (slot_count, live_count) = segment.counts();
-    let queues = || segment.ranges.iter().map(|range| range.queue);
+    let queue_of = |range: Option<&SegmentRange>| range.map_or(QueueId(0), |range| range.queue);
     SegmentFacts {
         id: segment.id,
         level: segment.level,
@@ -96,7 +102,8 @@ fn facts_of(segment: &Arc<Segment>) -> SegmentFacts {
         slot_count,
         live_count,
         range_count: segment.ranges.len() as u32,
-        first_queue: queues().min().unwrap_or(model::ids::QueueId(0)),
-        last_queue: queues().max().unwrap_or(model::ids::QueueId(0)),
+        // Ranges are sorted by queue, and there may be very many of them.
+        first_queue: queue_of(segment.ranges.first()),
+        last_queue: queue_of(segment.ranges.last()),
     }
 }

@@ -10,11 +10,17 @@
 
 use model::ids::{QueueId, SegmentId};
 
+use crate::segment::SLOT_COUNT_MAX;
+
 /// A range shorter than this costs a seek for little: its segment is worth merging.
 const RANGE_LEN_MIN: u64 = 256 << 10;
 
 /// One copy reads from so many segments: each has its buffers.
 const SOURCE_COUNT_MAX: usize = 32;
+
+/// One copy handles so many messages. All of them may go to one segment: its length is looked at from range to range only.
+const COPY_COUNT_MAX: u64 = 1 << 22;
+const _: () = assert!(COPY_COUNT_MAX <= SLOT_COUNT_MAX as u64, "a segment has no more slots");
 
 /// What the decision needs to know of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +72,7 @@ pub(crate) struct Policy {
 
 impl Default for Policy {
     fn default() -> Self {
-        Policy { garbage_len_min: 256 << 20, fanout: 8, copy_len_max: 512 << 20, copy_count_max: 1 << 22 }
+        Policy { garbage_len_min: 256 << 20, fanout: 8, copy_len_max: 512 << 20, copy_count_max: COPY_COUNT_MAX }
     }
 }
 

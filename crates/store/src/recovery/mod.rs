@@ -113,7 +113,6 @@ pub(crate) struct Found {
     pub(crate) segments: Vec<SegmentState>,
     pub(crate) queues: Vec<QueueState>,
     pub(crate) returned: Vec<(QueueId, QueueSeq, u32)>,
-    /// The definitions as of the checkpoint's replay: the same as `recovered`'s.
     pub(crate) next_segment: u32,
     pub(crate) next_checkpoint: u64,
 }
@@ -155,23 +154,25 @@ pub(crate) fn recover(disk: &Arc<dyn Disk>, paths: &Paths, contents: &mut ChunkW
     Ok(Found { recovered, manifest, journal, segments, queues, returned, next_segment, next_checkpoint })
 }
 
-/// Deletes what nothing names: segments and checkpoints of a crash half-way, and everything transient.
+/// Deletes what nothing names: segments and checkpoints of a crash half-way, and transient segments. Files with other names than the
+/// store gives are somebody else's.
 pub(crate) fn remove_orphans(disk: &dyn Disk, paths: &Paths, found: &Found) -> Result<(), OpenError> {
     let in_force = found.manifest.current().checkpoint.map(|file| file.number);
     for name in list(disk, &paths.checkpoints())? {
-        if Paths::checkpoint_number(&name) != in_force || in_force.is_none() {
+        if Paths::checkpoint_number(&name).is_some_and(|number| Some(number) != in_force) {
             remove(disk, paths.checkpoints().join(name))?;
         }
     }
     for name in list(disk, &paths.segments())? {
-        let id = Paths::segment_id(&name);
-        let is_named = id.is_some_and(|id| found.segments.binary_search_by_key(&id, |segment| segment.id).is_ok());
-        if !is_named {
+        let Some(id) = Paths::segment_id(&name) else { continue };
+        if found.segments.binary_search_by_key(&id, |segment| segment.id).is_err() {
             remove(disk, paths.segments().join(name))?;
         }
     }
     for name in list(disk, &paths.transient())? {
-        remove(disk, paths.transient().join(name))?;
+        if Paths::segment_id(&name).is_some() {
+            remove(disk, paths.transient().join(name))?;
+        }
     }
     Ok(())
 }

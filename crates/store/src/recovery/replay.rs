@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use model::ids::{QueueId, QueueSeq};
 
@@ -57,7 +57,7 @@ pub(super) struct SegmentReplay {
     /// Settled seqs by index of the range.
     pub(super) settled: HashMap<u32, Vec<(QueueSeq, QueueSeq)>>,
     /// Indexes of ranges with holes, in one of which a published message may be.
-    pub(super) published: Vec<u32>,
+    pub(super) published: FxHashSet<u32>,
 }
 
 impl Replay {
@@ -84,7 +84,7 @@ impl Replay {
             }
         }
         queues.values_mut().for_each(|queue| queue.ranges.sort());
-        let segment = |state| SegmentReplay { state, settled: HashMap::new(), published: Vec::new() };
+        let segment = |state| SegmentReplay { state, settled: HashMap::new(), published: FxHashSet::default() };
         Replay {
             definitions: checkpoint.definitions,
             queues,
@@ -140,9 +140,7 @@ impl Replay {
             if segment.state.ranges[found.range as usize].is_contiguous() {
                 return;
             }
-            if !segment.published.contains(&found.range) {
-                segment.published.push(found.range);
-            }
+            segment.published.insert(found.range);
         }
         queue.messages.insert(seq, content.clone());
     }

@@ -86,7 +86,7 @@ impl SegmentReplay {
 
     /// Messages that the journal gave and that are in this segment are not in memory.
     fn forget_published(&mut self, footer: &Footer, queues: &mut FxHashMap<QueueId, QueueReplay>) {
-        for index in self.published.drain(..) {
+        for index in self.published.drain() {
             let Some(queue) = queues.get_mut(&self.state.ranges[index as usize].queue) else { continue };
             for slot in footer.slots(index as usize) {
                 queue.messages.forget(slot.seq);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Footer, SegmentRange};
 
 /// Every so many slots one offset is kept; the ones between are found by walking the slot headers.
-const ANCHOR_SLOTS: u32 = 64;
+pub(crate) const ANCHOR_SLOTS: u32 = 64;
 
 /// The ranges of a segment and the offset of every 64th slot.
 #[derive(Debug)]

@@ -35,7 +35,7 @@ pub(crate) use footer::{Footer, SegmentRange};
 pub(crate) use header::{
     Entry, HEADER_LEN, MARK_LEN, RangeMark, SLOT_LEN, SegmentHeader, SlotHeader, Stored, TRAILER_LEN, Trailer,
 };
-pub(crate) use index::Index;
+pub(crate) use index::{ANCHOR_SLOTS, Index};
 pub use read::ReadError;
 pub(crate) use read::{ReadAhead, ReadMessage, SegmentFile, SlotReader};
 pub(crate) use write::{SegmentWriter, Source, WrittenSegment};

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use model::ids::{QueueSeq, SegmentId};
 use thiserror::Error;
 
+use super::footer::Slot;
 use super::header::EntryError;
 use super::{
     Entry, Footer, HEADER_LEN, Index, SLOT_LEN, SegmentHeader, SegmentRange, SlotHeader, Source, Stored, TRAILER_LEN,
@@ -17,6 +18,9 @@ use crate::file::{Disk, File, read_exact_at};
 
 /// How much is read at a time, at most; more only for a message that is longer.
 const WINDOW_LEN_MAX: usize = 1 << 20;
+
+/// How much is read when a single message is asked for.
+const READ_AT_LEN: u64 = 64 << 10;
 
 /// Why a segment could not be read.
 #[derive(Debug, Error)]
@@ -39,6 +43,21 @@ pub enum ReadError {
         /// What it said.
         error: io::Error,
     },
+}
+
+impl ReadError {
+    /// Whether the next attempt would fail, too: not if it was this process that lacked something.
+    pub(crate) fn is_lasting(&self) -> bool {
+        let is_lack = |error: &io::Error| {
+            use rustix::io::Errno;
+            let errno = Errno::from_io_error(error);
+            errno.is_some_and(|errno| matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN))
+        };
+        match self {
+            ReadError::Corrupt { .. } => true,
+            ReadError::Io { error, .. } => !is_lack(error),
+        }
+    }
 }
 
 /// A finished segment, open for reading.
@@ -188,6 +207,18 @@ impl SlotReader {
             }
         }
         Ok(())
+    }
+
+    /// The message of a slot whose offset the footer says.
+    pub(crate) fn read_at(&mut self, segment: &SegmentFile, slot: Slot) -> Result<ReadMessage<'_>, ReadError> {
+        if self.segment.replace(segment.id) != Some(segment.id) {
+            self.window.forget();
+            self.shared.forget();
+        }
+        let Slot { slot, offset, .. } = slot;
+        let bound = Bound { offset: segment.index.end(), len_max: READ_AT_LEN };
+        let header = self.window.header(segment, offset, bound)?;
+        self.message(segment, slot, &header, offset, bound)
     }
 
     fn message<'a>(

@@ -10,9 +10,10 @@ use parking_lot::Mutex;
 use queue::{Gate, Get, Message, Moved, PagedRange, Placed, Purged, Queue, Restored, Settings};
 
 use super::history::{Event, History, MessageNumber};
-use super::random::Random;
 use crate::residents::{Collected, LaneResidents, Loaded, QueueState, Resident};
-use crate::{ChunkWriter, Content, Kind, ReadError, Reclaimed, RecordBatch, Recovered, Residents, Store, WorkError};
+use crate::{
+    ChunkWriter, Content, Kind, Random, ReadError, Reclaimed, RecordBatch, Recovered, Residents, Store, WorkError,
+};
 
 /// The content of a message: all follows from its number.
 pub(super) fn content_of(number: MessageNumber) -> Vec<u8> {
@@ -84,7 +85,7 @@ impl Message for Held {
 }
 
 #[derive(Debug)]
-struct Open;
+pub(super) struct Open;
 
 impl Gate for Open {
     fn try_acquire(&self, _len: u32) -> bool {

@@ -9,10 +9,9 @@ use model::ids::{QueueId, QueueSeq};
 use super::broker::{Broker, Legacy, Seen, number_of};
 use super::history::{History, MessageNumber};
 use super::power_loss::{options, read_ranges};
-use super::random::Random;
 use crate::file::{Disk, SimDisk};
 use crate::fsck::{self, FsckError, Verdict};
-use crate::{DirError, Recovered, Store};
+use crate::{DirError, Random, Recovered, Store};
 
 type Messages = BTreeMap<(QueueId, QueueSeq), MessageNumber>;
 
@@ -151,6 +150,85 @@ fn whatever_is_damaged_is_found_and_can_be_repaired() {
         for ((queue, seq), number) in all_messages(&store, &recovered) {
             assert_eq!(history.published(queue, seq), Some(number), "seed {seed}: queue {queue} has message {seq}");
         }
+    }
+}
+
+/// Makes a page of the file unreadable.
+fn fail_reads(disk: &SimDisk, path: &Path, random: &mut Random) {
+    let len = disk.open(path).unwrap().len().unwrap();
+    let page = random.below(len.div_ceil(4096).max(1)) * 4096;
+    disk.fail_reads(path, page..(page + 4096).min(len));
+}
+
+/// One sector that could not be read ended a check and a repair with an error and nothing else.
+#[test]
+fn what_cannot_be_read_is_found_and_repaired_like_other_damage() {
+    let mut lost_count = 0;
+    for seed in 0..150 {
+        let Written { disk, mut random, history, expected } = write(seed);
+        let dirs = ["segments", "journal", "checkpoints"];
+        let all = files(&disk, dirs[random.below(3) as usize]);
+        let Some(path) = random.pick(&all).cloned() else { continue };
+        fail_reads(&disk, &path, &mut random);
+        let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+        let found = fsck::check(&shared, Path::new("/data")).unwrap();
+        let report = fsck::repair(&shared, Path::new("/data")).unwrap();
+        assert!(report.is_sound(), "seed {seed}: {report}");
+        let after = fsck::check(&shared, Path::new("/data")).unwrap();
+        assert!(after.is_sound(), "seed {seed}: {found}\n{report}\n{after}");
+        let (store, recovered) = Store::open_stepped(options(&mut random), shared)
+            .unwrap_or_else(|error| panic!("seed {seed}: {error}\n{found}\n{report}"));
+        let messages = all_messages(&store, &recovered);
+        for ((queue, seq), number) in &messages {
+            assert_eq!(history.published(*queue, *seq), Some(*number), "seed {seed}: queue {queue} has message {seq}");
+        }
+        let lost = expected.keys().filter(|place| !messages.contains_key(place)).count();
+        assert!(lost == 0 || !found.is_sound(), "seed {seed}: {found}");
+        lost_count += usize::from(lost > 0);
+    }
+    assert!(lost_count > 10, "only {lost_count} times something was lost");
+}
+
+/// Any directory was called sound, and got a lock file.
+#[test]
+fn a_directory_that_is_not_ours_is_left_alone() {
+    let disk = SimDisk::new(0);
+    let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+    let dir = Path::new("/var/lib/warren");
+    let check = |names: &[&str]| {
+        for examine in [fsck::check, fsck::repair] {
+            let error = examine(&shared, dir).unwrap_err();
+            assert_eq!(error.to_string(), "/var/lib/warren is no Warren data directory");
+            assert_eq!(disk.list(dir).unwrap_or_default(), names);
+        }
+    };
+    check(&[]);
+    disk.create_dir(dir).unwrap();
+    disk.create(&dir.join("lock")).unwrap();
+    disk.create(&dir.join("warren.conf")).unwrap();
+    check(&["lock", "warren.conf"]);
+}
+
+#[test]
+fn a_check_creates_nothing() {
+    let Written { disk, .. } = write(1);
+    disk.remove(Path::new("/data/lock")).unwrap();
+    let before = disk.operation_count();
+    let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+    fsck::check(&shared, Path::new("/data")).unwrap();
+    assert_eq!(disk.operation_count(), before);
+}
+
+/// A start deleted every file that no checkpoint names, whoever had put it there.
+#[test]
+fn a_start_deletes_nothing_that_is_not_the_stores() {
+    let Written { disk, mut random, .. } = write(2);
+    for dir in ["segments", "checkpoints", "transient"] {
+        disk.create(&Path::new("/data").join(dir).join("000000000001.segment.bak")).unwrap();
+    }
+    drop(Store::open_stepped(options(&mut random), Arc::new(disk.clone())).unwrap());
+    for dir in ["segments", "checkpoints", "transient"] {
+        assert!(files(&disk, dir).iter().any(|path| path.extension().is_some_and(|found| found == "bak")), "{dir}");
     }
 }
 

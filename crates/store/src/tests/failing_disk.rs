@@ -7,9 +7,8 @@ use model::ids::JournalPosition;
 use super::broker::{Broker, Legacy, Seen};
 use super::history::History;
 use super::power_loss::{check, options};
-use super::random::Random;
-use crate::Store;
 use crate::file::{Faults, SimDisk};
+use crate::{Random, Store};
 
 fn run(seed: u64) {
     let mut random = Random::new(seed);

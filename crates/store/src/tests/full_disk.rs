@@ -5,29 +5,42 @@ use std::sync::Arc;
 use super::broker::{Broker, Legacy, Seen};
 use super::history::History;
 use super::power_loss::{check, options};
-use super::random::Random;
-use crate::Store;
 use crate::file::{Faults, SimDisk};
+use crate::{Random, Store};
 
-fn run(seed: u64) {
+/// How publishers behave before the alarm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Publishers {
+    /// Each message is written before the next is published.
+    Patient,
+    /// They publish whenever they may, and the disk is slow.
+    Eager,
+}
+
+fn run(seed: u64, publishers: Publishers) {
     let mut random = Random::new(seed);
     let disk = SimDisk::new(seed);
     let mut options = options(&mut random);
     // In the proportions of the defaults: the reserved segment holds what is alive in a journal file.
-    options.journal.file_len = 128 << 10;
-    options.journal.unretired_len_max = 1 << 20;
-    options.segment_len = 256 << 10;
+    // And what one client sends at once is little beside a file.
+    let file_len = if publishers == Publishers::Eager { 512 << 10 } else { 128 << 10 };
+    options.journal.file_len = file_len;
+    options.journal.unretired_len_max = 8 * file_len;
+    options.segment_len = 2 * file_len;
     options.is_reserve_kept = true;
     let (store, recovered) = Store::open_stepped(options.clone(), Arc::new(disk.clone())).unwrap();
     let (seen, history) = (Seen::default(), History::default());
     let broker =
         Broker::restore(store.clone(), recovered, Legacy { seen, random, history, next_queue: 1, next_message: 1 });
     assert!(store.refill_reserve() && !store.is_disk_full());
-    disk.set_faults(Faults { capacity: Some(4 << 20), ..Faults::default() });
+    disk.set_faults(Faults { capacity: Some(32 * file_len), ..Faults::default() });
 
     let mut published = 0;
     while !store.is_disk_full() {
         broker.publish();
+        while publishers == Publishers::Eager && !store.is_congested() {
+            broker.publish();
+        }
         let _ = store.step_journal();
         let _ = store.retire_once(&*broker);
         published += 1;
@@ -66,5 +79,12 @@ fn run(seed: u64) {
 
 #[test]
 fn a_full_disk_stops_publishers_and_nobody_else() {
-    (0..40).for_each(run);
+    (0..40).for_each(|seed| run(seed, Publishers::Patient));
+}
+
+/// What they had been let publish did not fit the files that were left; before it was written no checkpoint could be made,
+/// and without one no file was free.
+#[test]
+fn publishers_that_fill_all_they_may_leave_room_for_what_frees_the_disk() {
+    (0..15).for_each(|seed| run(seed, Publishers::Eager));
 }

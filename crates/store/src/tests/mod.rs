@@ -6,7 +6,7 @@ mod damage;
 mod failing_disk;
 mod full_disk;
 mod history;
+mod known_errors;
 mod meddling;
 mod power_loss;
-mod random;
 mod threads;

@@ -8,10 +8,9 @@ use std::time::{Duration, Instant};
 use super::broker::{Broker, Legacy, Seen};
 use super::history::History;
 use super::power_loss::check;
-use super::random::Random;
 use crate::file::RealDisk;
 use crate::reclaim::Policy;
-use crate::{Options, Residents, Store};
+use crate::{Options, Random, Residents, Store};
 
 /// A directory that is removed at the end.
 struct TempDir(PathBuf);

@@ -182,7 +182,7 @@ fn a_chunk_knows_where_it_is_first_used() {
     assert_eq!(content.chunk().first_position(), JournalPosition::START);
     world.commit_all().unwrap();
     disk.restart();
-    let mut contents = ChunkWriter::new(ChunkBudget::new(0));
+    let mut contents = ChunkWriter::new(ChunkBudget::new());
     let mut positions = Vec::new();
     let mut recovery = Recovery::open(Arc::new(disk.clone()), Path::new(DIR), JournalPosition::START).unwrap();
     let each: Each<'_> = &mut |end, record| {
@@ -201,14 +201,89 @@ fn publishers_wait_while_too_much_is_pending_or_unretired() {
     while !world.journal.is_congested() {
         world.publish(&body);
     }
-    assert!(world.journal.appended() > JournalPosition(128 << 10));
+    assert!(world.journal.appended() > JournalPosition(small_options().file_len / 2), "half a file");
     world.commit_all().unwrap();
+    world.file_all();
     assert!(!world.journal.is_congested());
     while !world.journal.is_congested() {
         world.publish(&body);
         world.commit_all().unwrap();
+        world.file_all();
     }
     assert!(world.journal.unretired_len() > 256 << 10);
     world.journal.retire(world.journal.synced());
     assert!(!world.journal.is_congested());
+}
+
+#[test]
+fn publishers_wait_while_no_file_is_ready() {
+    let mut world = World::new(&SimDisk::new(0), &small_options());
+    world.filer.file_once();
+    world.publish("one");
+    world.writer.commit_once().unwrap();
+    assert!(world.journal.is_congested() && !world.journal.is_reserve_in_use());
+    world.filer.file_once();
+    assert!(!world.journal.is_congested());
+}
+
+/// A right checksum is no reason to trust what a record says.
+#[test]
+fn a_settlement_of_nothing_is_malformed() {
+    let mut batch = RecordBatch::new();
+    batch.settle(QueueId(1), QueueSeq(2), QueueSeq(2));
+    let mut records = batch.metas()[16..].to_vec();
+    records[8 + 8] = 3; // its first seq
+    let decoded = super::record::decode(&mut records.as_slice());
+    assert!(matches!(decoded, Err(super::record::DecodeError::Malformed)), "{decoded:?}");
+}
+
+/// Each commit began the wait for a sync anew: under a trickle none ever came.
+#[test]
+fn what_is_written_is_synced_in_time_however_much_follows() {
+    let options =
+        Options { confirm_after: ConfirmAfter::Write, sync_delay: Duration::from_millis(200), ..small_options() };
+    let disk = SimDisk::new(0);
+    let mut world = World::new(&disk, &options);
+    world.file_all();
+    let start = std::time::Instant::now();
+    let at = |ms| start + Duration::from_millis(ms);
+    let mut commit = |ms| {
+        let end = world.publish("one");
+        world.writer.commit_at(at(ms)).unwrap();
+        assert_eq!(world.journal.durable(), end);
+        (world.journal.synced() == end, world.writer.sync_due_in(at(ms)))
+    };
+    assert_eq!(commit(0), (false, Some(Duration::from_millis(200))));
+    assert_eq!(commit(150), (false, Some(Duration::from_millis(50))));
+    assert_eq!(commit(210), (true, None));
+    assert_eq!(commit(300), (false, Some(Duration::from_millis(200))));
+    assert_eq!(commit(499), (false, Some(Duration::from_millis(1))));
+    assert_eq!(commit(500), (true, None));
+}
+
+/// Who had too much journal and who made room for it decided at the same time, and the one who was late won.
+#[test]
+fn too_much_unretired_journal_never_sticks() {
+    let disk = SimDisk::new(0);
+    let world = World::new(&disk, &small_options());
+    let shared = world.writer.shared();
+    let len = small_options().unretired_len_max + 1;
+    for _ in 0..200 {
+        let barrier = std::sync::Barrier::new(2);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                barrier.wait();
+                for _ in 0..500 {
+                    shared.grow_unretired(len);
+                    shared.shrink_unretired(len);
+                }
+            });
+            barrier.wait();
+            for _ in 0..500 {
+                shared.grow_unretired(len);
+                shared.shrink_unretired(len);
+            }
+        });
+        assert_eq!((world.journal.unretired_len(), world.journal.is_congested()), (0, false));
+    }
 }

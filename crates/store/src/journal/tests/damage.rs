@@ -1,7 +1,8 @@
 //! Disks that rot: what had been synced and is gone stops the start with the place, the torn tail does not.
 
 use super::*;
-use crate::file::{PAGE_LEN, Random, read_exact_at, write_all_at};
+use crate::Random;
+use crate::file::{PAGE_LEN, read_exact_at, write_all_at};
 use crate::journal::format::{CommitHeader, FILE_HEADER_LEN, FileHeader, FileState};
 
 /// Where each commit of the first file lies, and the end of the last.
@@ -35,12 +36,12 @@ fn layout(disk: &SimDisk) -> Layout {
 }
 
 fn open_and_read(disk: &SimDisk) -> Result<usize, OpenError> {
-    Ok(replay(disk, JournalPosition::START, &mut ChunkWriter::new(ChunkBudget::new(0)))?.1.len())
+    Ok(replay(disk, JournalPosition::START, &mut ChunkWriter::new(ChunkBudget::new()))?.1.len())
 }
 
 #[test]
 fn a_flipped_bit_is_found_at_its_place_or_cut_or_harmless() {
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     let (mut found, mut cut) = (0, 0);
     for seed in 0..1500 {
         let disk = SimDisk::new(seed);
@@ -98,7 +99,7 @@ fn damage_that_a_checkpoint_covers_is_skipped() {
     let disk = SimDisk::new(0);
     let layout = journal_with(&disk, 6);
     disk.flip_bit(&layout.path, layout.commits[1].0 + 1, 0);
-    let mut contents = ChunkWriter::new(ChunkBudget::new(0));
+    let mut contents = ChunkWriter::new(ChunkBudget::new());
     let (_, said) = replay(&disk, layout.commits[3].1.first, &mut contents).unwrap();
     assert_eq!(said.len(), 3);
     assert!(replay(&disk, layout.commits[1].1.first, &mut contents).is_err());
@@ -109,7 +110,7 @@ fn a_journal_that_ends_before_its_checkpoint_is_corrupt() {
     let disk = SimDisk::new(0);
     let layout = journal_with(&disk, 3);
     let beyond = JournalPosition(layout.commits[2].1.end().0 + 1);
-    let result = replay(&disk, beyond, &mut ChunkWriter::new(ChunkBudget::new(0)));
+    let result = replay(&disk, beyond, &mut ChunkWriter::new(ChunkBudget::new()));
     assert!(matches!(result, Err(OpenError::Corrupt { .. })));
 }
 
@@ -131,7 +132,7 @@ fn missing_files_are_noticed() {
     assert!(matches!(open_and_read(&disk), Err(OpenError::Corrupt { place, .. }) if place.path == paths[0]));
     disk.remove(&paths[0]).unwrap();
     assert!(matches!(open_and_read(&disk), Err(OpenError::Missing { .. })));
-    let mut contents = ChunkWriter::new(ChunkBudget::new(0));
+    let mut contents = ChunkWriter::new(ChunkBudget::new());
     assert!(replay(&disk, spans[1].end, &mut contents).is_ok());
     paths[2..].iter().for_each(|path| disk.remove(path).unwrap());
     assert!(matches!(replay(&disk, spans[1].end, &mut contents), Err(OpenError::Missing { .. })));
@@ -211,7 +212,7 @@ fn a_commit_that_does_not_continue_the_one_before_is_no_commit() {
 
 #[test]
 fn any_metas_with_a_right_checksum_are_read_or_refused() {
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     for _ in 0..500 {
         let disk = SimDisk::new(0);
         let metas: Vec<u8> = (0..random.below(100)).map(|_| random.below(12) as u8 * random.below(2) as u8).collect();
@@ -284,10 +285,10 @@ fn check_repaired(seed: u64, hits: &[usize]) {
     let layout = journal_with(&disk, 6);
     for &hit in hits {
         let (offset, header) = layout.commits[hit];
-        let byte = Random(seed).below(64 + header.metas_len + header.contents_len);
+        let byte = Random::new(seed).below(64 + header.metas_len + header.contents_len);
         disk.flip_bit(&layout.path, offset + byte, 3);
     }
-    let mut contents = ChunkWriter::new(ChunkBudget::new(0));
+    let mut contents = ChunkWriter::new(ChunkBudget::new());
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let losses = repair(&shared, Path::new(DIR), JournalPosition::START, &mut contents).unwrap();
     disk.restart();
@@ -322,7 +323,68 @@ fn a_repair_of_a_whole_journal_changes_nothing() {
     journal_with(&disk, 3);
     let before = disk.operation_count();
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
-    let mut contents = ChunkWriter::new(ChunkBudget::new(0));
+    let mut contents = ChunkWriter::new(ChunkBudget::new());
     assert_eq!(repair(&shared, Path::new(DIR), JournalPosition::START, &mut contents).unwrap(), []);
     assert_eq!(disk.operation_count(), before);
+}
+
+/// Where a file is, and its header.
+type Found = (std::path::PathBuf, FileHeader);
+
+/// A journal of three files or more; each has some commits.
+fn journal_of_files(disk: &SimDisk) -> Vec<Found> {
+    let mut world = World::new(disk, &small_options());
+    world.file_all();
+    while world.journal.closed_files().len() < 3 {
+        world.publish(&"x".repeat(10_000));
+        world.commit_all().unwrap();
+        world.file_all();
+    }
+    disk.restart();
+    let recovery = Recovery::open(Arc::new(disk.clone()), Path::new(DIR), JournalPosition::START).unwrap();
+    recovery.files.iter().map(|file| (file.path.clone(), file.header)).collect()
+}
+
+/// Damages a journal, and repairs it: everything comes back but this many messages, which is what the repair says.
+#[track_caller]
+fn check_repaired_files(damage: &dyn Fn(&SimDisk, &[Found]), lost: usize) {
+    let disk = SimDisk::new(0);
+    let files = journal_of_files(&disk);
+    let (world, before) = World::open(&disk, &small_options(), JournalPosition::START).unwrap();
+    let end = world.journal.appended();
+    disk.kill_process();
+    damage(&disk, &files);
+    assert!(matches!(open_and_read(&disk), Err(OpenError::Corrupt { .. })));
+    let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+    let mut contents = ChunkWriter::new(ChunkBudget::new());
+    let losses = repair(&shared, Path::new(DIR), JournalPosition::START, &mut contents).unwrap();
+    assert_eq!(losses.len(), 1, "{losses:?}");
+    disk.restart();
+    let (world, after) = World::open(&disk, &small_options(), JournalPosition::START).unwrap();
+    assert_eq!(world.journal.appended(), end, "positions stay");
+    let messages: Vec<_> = after.into_iter().filter(|(_, text)| text.starts_with("publish")).collect();
+    assert_eq!(messages.len(), before.len() - lost);
+    assert!(messages.iter().all(|said| before.contains(said)));
+}
+
+fn damage_start(disk: &SimDisk, path: &Path) {
+    for page in 0..2 {
+        disk.flip_bit(path, page * PAGE_LEN as u64 + 20, 0);
+    }
+}
+
+/// A start cannot go on over a file whose header and first commit are damaged. The repair threw every file away.
+#[test]
+fn a_file_with_a_damaged_start_is_written_anew() {
+    for file in 0..3 {
+        check_repaired_files(&|disk, files| damage_start(disk, &files[file].0), 1);
+    }
+}
+
+#[test]
+fn a_missing_file_is_a_gap() {
+    check_repaired_files(
+        &|disk, files| disk.remove(&files[1].0).unwrap(),
+        5, // all that a file holds
+    );
 }

@@ -68,7 +68,7 @@ struct World {
 impl World {
     /// Opens what the disk has. Also what replay said.
     fn open(disk: &SimDisk, options: &Options, from: JournalPosition) -> Result<(World, Vec<Said>), OpenError> {
-        World::open_with(disk, options, from, ChunkWriter::new(ChunkBudget::new(0)))
+        World::open_with(disk, options, from, ChunkWriter::new(ChunkBudget::new()))
     }
 
     fn open_with(

@@ -1,7 +1,8 @@
 //! Thousands of lives, each ended by a power cut, a killed process or a stop, at any operation, recovery's own included.
 
 use super::*;
-use crate::file::{Faults, Random};
+use crate::Random;
+use crate::file::Faults;
 
 /// What a journal was told over all its lives, and what it has promised.
 struct Model {
@@ -114,14 +115,14 @@ fn checkpoint(world: &World, model: &mut Model, random: &mut Random) {
 }
 
 pub(super) fn check_lives(seed: u64, faults: Faults) {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let disk = SimDisk::new(random.next());
     let mut model = Model {
         history: Vec::new(),
         promised: JournalPosition::START,
         from: JournalPosition::START,
         next_number: 1,
-        budget: ChunkBudget::new(0),
+        budget: ChunkBudget::new(),
     };
     disk.create_dir(Path::new(DIR)).unwrap();
     disk.set_faults(faults);

@@ -7,7 +7,7 @@ use crate::wake::Wake;
 
 fn start_on(disk: &SimDisk, options: &Options) -> (Journal, Threads, Vec<Said>) {
     disk.create_dir(Path::new(DIR)).unwrap();
-    let mut contents = ChunkWriter::new(ChunkBudget::new(0));
+    let mut contents = ChunkWriter::new(ChunkBudget::new());
     let (recovery, said) = replay(disk, JournalPosition::START, &mut contents).unwrap();
     let (journal, threads) = start(recovery, options.clone(), Arc::new(|_| {})).unwrap();
     (journal, threads, said)
@@ -21,7 +21,7 @@ fn what_many_threads_append_is_durable_and_comes_back() {
         for thread in 0..4 {
             let journal = journal.clone();
             scope.spawn(move || {
-                let (mut contents, mut batch) = (ChunkWriter::new(ChunkBudget::new(0)), RecordBatch::new());
+                let (mut contents, mut batch) = (ChunkWriter::new(ChunkBudget::new()), RecordBatch::new());
                 for seq in 1..=50 {
                     let content = contents.copy(&[&[b'x'; 1000]]);
                     batch.publish(&content, &[(QueueId(thread), QueueSeq(seq))]);

@@ -1,0 +1,253 @@
+//! Errors that the store had, each with its story.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{Wake, Waker};
+use std::time::Duration;
+
+use model::ids::{JournalPosition, Place, QueueId, QueueSeq, SegmentId};
+use parking_lot::Mutex;
+use queue::{Get, Moved, PagedRange, Placed, Queue, Restored, Settings};
+
+use super::broker::{Held, Open};
+use crate::chunk::CHUNK_LEN;
+use crate::file::{Disk, Faults, SimDisk};
+use crate::load::{Loader, Outcome};
+use crate::threads::{Rest, retire_step};
+use crate::{
+    ChunkWriter, Collected, Content, Kind, LaneResidents, Loaded, Options, Reclaimed, RecordBatch, Resident, Residents,
+    Store,
+};
+
+/// Queues whose messages stay in memory until the store has moved them.
+#[derive(Default)]
+struct Lanes(Mutex<Vec<LaneResidents>>);
+
+impl Lanes {
+    fn add(&self, queue: QueueId, is_journalled: bool, contents: &[Content]) {
+        let residents = contents.iter().zip(1..).map(|(content, seq)| Resident {
+            seq: QueueSeq(seq),
+            content: content.clone(),
+            body_len: content.len(),
+        });
+        self.0.lock().push(LaneResidents { queue, lane: 0, is_journalled, residents: residents.collect() });
+    }
+}
+
+impl Residents for Lanes {
+    fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut Collected) {
+        out.lanes = self.0.lock().clone();
+        out.lanes.iter_mut().for_each(|lane| lane.residents.retain(|resident| is_old(&resident.content)));
+        out.lanes.retain(|lane| !lane.residents.is_empty());
+    }
+
+    fn relocate(&self, queue: QueueId, placed: &[Placed]) {
+        for lane in self.0.lock().iter_mut().filter(|lane| lane.queue == queue) {
+            lane.residents.retain(|resident| placed.iter().all(|placed| placed.seq != resident.seq));
+        }
+    }
+
+    fn loaded(&self, _queue: QueueId, _loaded: Loaded) {}
+
+    fn moved(&self, _queue: QueueId, _from: &[SegmentId], _moved: &[Moved]) {}
+}
+
+fn open(disk: &SimDisk, options: Options) -> Arc<Store> {
+    Store::open_stepped(options, Arc::new(disk.clone())).unwrap().0
+}
+
+fn options() -> Options {
+    Options::small(PathBuf::from("/data"), 1)
+}
+
+/// Journals a message of a queue that has no other.
+fn publish(store: &Store, queue: QueueId, content: &Content) -> JournalPosition {
+    let mut batch = RecordBatch::new();
+    batch.publish(content, &[(queue, QueueSeq(1))]);
+    store.append(&mut batch)
+}
+
+fn large(writer: &mut ChunkWriter) -> Content {
+    writer.copy(&[&[b'x'; CHUNK_LEN]])
+}
+
+#[derive(Default)]
+struct Count(AtomicU32);
+
+impl Wake for Count {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// Memory was full of contents that were on their way to consumers. When nothing could be moved, the thread that moves slept
+/// until something would happen. The consumers took their messages, and nothing happened: nobody woke the publishers.
+#[test]
+fn publishers_go_on_when_consumers_have_made_room_in_memory() {
+    let (disk, lanes, mut has_failed) = (SimDisk::new(0), Lanes::default(), false);
+    let store = open(&disk, options());
+    let mut writer = store.chunk_writer(Kind::Transient);
+    let contents: Vec<_> = (0..10).map(|_| large(&mut writer)).collect();
+    assert!(store.is_congested());
+    let count = Arc::new(Count::default());
+    store.when_uncongested(Waker::from(count.clone()));
+    for _ in 0..3 {
+        let rest = retire_step(&store.shared, &lanes, &mut has_failed);
+        assert!(matches!(rest, Rest::AtLeast(_)), "{rest:?}");
+        assert!(!store.shared.memory_waiters.is_empty(), "a wait for a signal would begin");
+    }
+    drop(contents);
+    assert_eq!(count.0.load(Ordering::SeqCst), 0);
+    assert_eq!(retire_step(&store.shared, &lanes, &mut has_failed), Rest::UntilRaised);
+    assert_eq!(count.0.load(Ordering::SeqCst), 1);
+}
+
+/// Each thread has a chunk that it writes to, whether anything in it is alive or not. With a small bound and many threads these alone
+/// were more than the bound, and no publisher ever went on.
+#[test]
+fn any_number_of_writers_leaves_room() {
+    let store = open(&SimDisk::new(0), options());
+    let mut writers: Vec<_> = (0..50).map(|_| store.chunk_writer(Kind::Journalled)).collect();
+    writers.iter_mut().for_each(|writer| drop(writer.copy(&[b"gone at once"])));
+    assert!(!store.is_memory_short() && !store.is_congested(), "{:?}", store.stats());
+}
+
+/// The messages of a deleted queue were settled by the next checkpoint. With publishers stopped, because the disk is full
+/// say, there was none, and the space that the deletion should have freed was not.
+#[test]
+fn a_deleted_queue_is_reclaimed_without_other_traffic() {
+    let (disk, lanes) = (SimDisk::new(0), Lanes::default());
+    let store = open(&disk, options());
+    let content = store.chunk_writer(Kind::Journalled).copy(&[&[b'x'; 5000]]);
+    lanes.add(QueueId(1), true, std::slice::from_ref(&content));
+    let end = publish(&store, QueueId(1), &content);
+    assert_eq!(store.retire_to(end, 0, &lanes).unwrap().message_count, 1);
+    assert_eq!(store.reclaim_once(&lanes).unwrap(), None);
+    store.shared.signals.reclaim.wait(Some(Duration::ZERO)); // lowers it
+    let mut batch = RecordBatch::new();
+    batch.drop_queue(QueueId(1));
+    store.append(&mut batch);
+    assert!(store.shared.signals.reclaim.is_raised());
+    assert_eq!(store.reclaim_once(&lanes).unwrap(), Some(Reclaimed::Removed(1)));
+    assert!(store.shared.has_doomed(), "only a checkpoint is missing, which the reclaiming thread makes");
+}
+
+/// On a full disk with full memory the messages that need not last were written first, found no room, and so no checkpoint
+/// was made: the one thing that would have let journal files go.
+#[test]
+fn a_spill_that_finds_no_room_keeps_no_journal() {
+    let (disk, lanes) = (SimDisk::new(0), Lanes::default());
+    let store = open(&disk, options());
+    let mut writer = store.chunk_writer(Kind::Transient);
+    lanes.add(QueueId(1), false, &[large(&mut writer)]);
+    let mut batch = RecordBatch::new();
+    batch.drop_queue(QueueId(2));
+    let end = store.append(&mut batch);
+    store.step_journal().unwrap();
+    store.step_journal().unwrap();
+    disk.set_faults(Faults { capacity: Some(512 << 10), ..Faults::default() });
+    store.retire_to(end, u64::MAX, &lanes).unwrap_err();
+    assert_eq!(store.shared.checkpointer.lock().manifest.current().position, end);
+    assert!(store.is_disk_full());
+    disk.set_faults(Faults::default());
+    assert!(store.refill_reserve() && !store.is_disk_full());
+}
+
+/// A store with one segment, that holds so many messages of one queue, and where the slots are.
+fn with_segment(disk: &SimDisk, count: u32) -> (Arc<Store>, SegmentId, std::path::PathBuf, Vec<u64>) {
+    let lanes = Lanes::default();
+    let store = open(disk, Options { segment_len: 1 << 20, ..options() });
+    let mut writer = store.chunk_writer(Kind::Journalled);
+    let contents: Vec<_> = (0..count).map(|number| writer.copy(&[&number.to_le_bytes()])).collect();
+    lanes.add(QueueId(1), true, &contents);
+    let mut batch = RecordBatch::new();
+    contents.iter().zip(1..).for_each(|(content, seq)| batch.publish(content, &[(QueueId(1), QueueSeq(seq))]));
+    let end = store.append(&mut batch);
+    store.retire_to(end, 0, &lanes).unwrap();
+    let segment = store.shared.catalog.all().pop().unwrap();
+    let offsets = store.shared.handles.open(&segment).unwrap().1.slots(0).map(|slot| slot.offset).collect();
+    (store.clone(), segment.id, store.shared.paths.segment(segment.id), offsets)
+}
+
+fn load(store: &Store, segment: SegmentId, first_slot: u32, end_slot: u32) -> Outcome {
+    let range = PagedRange {
+        segment,
+        first_slot,
+        end_slot,
+        count: end_slot - first_slot,
+        bytes: 1000,
+        first_seq: QueueSeq(1),
+        last_seq: QueueSeq(1000),
+    };
+    let restored = Restored { next_seq: QueueSeq(1001), watermark: None, ranges: vec![range], messages: Vec::new() };
+    let mut queue: Queue<Held, Open> = Queue::restore(Settings::default(), restored);
+    let Get::Loading(Some(load)) = queue.get(false) else { panic!("it has nothing in memory") };
+    Loader::new(&store.shared).load(&store.shared, QueueId(1), load)
+}
+
+/// Walking from slot to slot, a reader took the length of each from its header. After a wrong one it found nothing until the next
+/// slot whose offset it knew: up to 63 good messages were lost to their queue, and a load that began in between never got on.
+#[test]
+fn a_damaged_length_loses_one_message() {
+    let disk = SimDisk::new(0);
+    let (store, segment, path, offsets) = with_segment(&disk, 200);
+    disk.flip_bit(&path, offsets[70] + 5, 0); // its content_len
+    let mut next = 0;
+    let mut seqs = Vec::new();
+    while next < 200 {
+        let Outcome::Loaded(loaded) = load(&store, segment, next, 200) else { panic!("stuck at {next}") };
+        assert!(loaded.next_slot > next);
+        next = loaded.next_slot;
+        seqs.extend(loaded.entries.iter().map(|entry| entry.seq.0));
+    }
+    assert_eq!(seqs, (1..=200).filter(|seq| *seq != 71).collect::<Vec<_>>());
+    let Outcome::Loaded(loaded) = load(&store, segment, 75, 80) else { panic!("stuck behind the damage") };
+    assert_eq!((loaded.entries.len(), loaded.next_slot), (5, 80));
+}
+
+/// Where nothing at all could be read, readers answered at once and were asked again at once: a thread span, and each time a line
+/// went to the log. Or they slept, and whoever wanted something else waited, too.
+#[test]
+fn what_cannot_be_read_is_said_once_and_answered_later() {
+    let disk = SimDisk::new(0);
+    let (store, segment, path, _) = with_segment(&disk, 10);
+    let len = store.shared.catalog.get(segment).unwrap().file_len;
+    store.shared.handles.forget(segment);
+    disk.flip_bit(&path, len - 10, 0); // its trailer
+    for is_first in [true, false, false] {
+        let Outcome::Stuck(loaded) = load(&store, segment, 0, 10) else { panic!("answered at once") };
+        assert_eq!((loaded.entries.len(), loaded.next_slot, loaded.error.is_some()), (0, 0, is_first));
+    }
+}
+
+/// A copy whose source could not be read was tried again each second, and nothing else was ever compacted.
+#[test]
+fn a_segment_that_cannot_be_read_is_copied_once() {
+    let disk = SimDisk::new(0);
+    let (store, segment, path, offsets) = with_segment(&disk, 2000);
+    store.settle_slots(&(0..1900).map(|slot| Place { segment, slot }).collect::<Vec<_>>());
+    disk.fail_reads(&path, offsets[1950]..offsets[1950] + 1);
+    let lanes = Lanes::default();
+    store.reclaim_once(&lanes).unwrap_err();
+    assert_eq!(store.reclaim_once(&lanes).unwrap(), None);
+    let names = disk.list(&store.shared.paths.segments()).unwrap();
+    assert_eq!(names.len(), 1, "what was begun is gone: {names:?}");
+}
+
+/// A stop on a full disk waited for room: the last record could not be written.
+#[test]
+fn a_full_disk_does_not_keep_the_store_from_closing() {
+    let disk = SimDisk::new(0);
+    let (store, _) = Store::open(options(), Arc::new(disk.clone())).unwrap();
+    store.start(Arc::new(Lanes::default()));
+    disk.set_faults(Faults { capacity: Some(0), ..Faults::default() });
+    let mut writer = store.chunk_writer(Kind::Journalled);
+    for queue in 1..=3 {
+        publish(&store, QueueId(queue), &large(&mut writer));
+    }
+    let (closed, outcome) = std::sync::mpsc::channel();
+    std::thread::spawn(move || drop(closed.send(store.close())));
+    let error = outcome.recv_timeout(Duration::from_secs(60)).expect("it closes").unwrap_err();
+    assert!(error.to_string().contains("disk is full"), "{error}");
+}

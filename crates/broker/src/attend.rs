@@ -18,6 +18,7 @@ impl Session {
             return;
         }
         let mut batch = std::mem::take(&mut self.batch);
+        let has_published = !batch.publishes.is_empty();
         let broker = self.broker.clone();
         batch.apply(&broker, |publish, position| {
             if publish.confirm_seq != 0
@@ -30,6 +31,14 @@ impl Session {
         });
         self.batch = batch;
         self.resume_parked();
+        // Acks are what makes room again: who only acknowledges is listened to all the time.
+        if has_published {
+            self.slow_down();
+        }
+    }
+
+    /// The connection has published: if the store is behind, nothing more is received until it has caught up (`flow`).
+    pub(crate) fn slow_down(&mut self) {
         self.wait_if_congested();
         if self.is_congested {
             self.broker.counters.flow_entered.add(1);
@@ -82,10 +91,22 @@ impl Session {
             Some(position) if position > self.broker.store.durable() => {
                 let mut reply = Vec::new();
                 put(&mut reply);
-                self.awaited = Some(Awaited { position, reply });
+                self.awaited = Some(Awaited { position, reply, holds_deliveries: false });
                 self.wake_at(position);
             }
             _ => put(&mut self.out),
+        }
+    }
+
+    /// Takes back what was written since `start` and sends it when the journal is durable up to `position`. It holds deliveries, or
+    /// their end: none with a higher tag may leave before.
+    pub(crate) fn send_when_durable(&mut self, position: Option<JournalPosition>, start: usize) {
+        if position.is_some_and(|position| position > self.broker.store.durable()) {
+            let held = self.out.split_off(start);
+            self.reply_when_durable(position, |out| out.extend_from_slice(&held));
+            if let Some(awaited) = &mut self.awaited {
+                awaited.holds_deliveries = true;
+            }
         }
     }
 
@@ -93,21 +114,18 @@ impl Session {
     pub(crate) fn attend(&mut self, waker: &Waker) -> bool {
         let mut taken = std::mem::take(&mut self.taken);
         taken.is_nudged = false;
-        let found = self.pending.is_empty() && self.outbox.take(&mut taken, waker);
-        if found {
-            self.pending.extend(taken.deliveries.drain(..));
-            self.hold_until = taken.hold_until;
-            if let Some(position) = self.hold_until.filter(|&position| position > self.broker.store.durable()) {
-                self.wake_at(position);
+        let found = if self.pending.is_empty() {
+            let found = self.outbox.take(&mut taken, waker);
+            if found {
+                self.pending.extend(taken.deliveries.drain(..));
+                self.hold(taken.hold_until);
             }
-            for news in taken.news.drain(..) {
-                self.hear(news);
-            }
-        } else if !self.pending.is_empty() {
-            self.outbox.take_news(&mut taken, waker);
-            for news in taken.news.drain(..) {
-                self.hear(news);
-            }
+            found
+        } else {
+            self.outbox.take_news(&mut taken, waker)
+        };
+        for news in taken.news.drain(..) {
+            self.hear(news);
         }
         let is_nudged = taken.is_nudged;
         self.taken = taken;
@@ -116,7 +134,17 @@ impl Session {
         if is_nudged {
             self.look_again();
         }
+        // Whatever was done above may have made room.
+        self.resume_parked();
         found || has_encoded
+    }
+
+    /// Deliveries are to leave only when the journal is durable up to `position`.
+    pub(crate) fn hold(&mut self, position: Option<JournalPosition>) {
+        self.hold_until = self.hold_until.max(position);
+        if let Some(position) = self.hold_until.filter(|&position| position > self.broker.store.durable()) {
+            self.wake_at(position);
+        }
     }
 
     /// Something came that may be what the connection waits for. If it was not, whoever brings it is asked once more.

@@ -1,7 +1,9 @@
 //! The broker as a whole: what all connections share, how it starts and how it stops.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use amqp::table::TableBuf;
@@ -30,7 +32,7 @@ use crate::residents::BrokerResidents;
 use crate::session::Session;
 use crate::shard::{Shards, Watermark};
 use crate::users::Users;
-use crate::vhost::{DeleteConditions, Vhosts};
+use crate::vhost::{DeleteConditions, Deletion, Vhosts};
 
 /// A broker.
 pub struct Broker {
@@ -93,6 +95,13 @@ impl fmt::Debug for Broker {
 impl Broker {
     /// A broker over an opened store, with what was recovered from it. The store's threads run from here on.
     pub fn start(options: Options, store: Arc<Store>, recovered: Recovered) -> Result<Arc<Self>, StartError> {
+        let broker = Self::assemble(options, store, recovered)?;
+        broker.store.start(Arc::new(BrokerResidents(Arc::downgrade(&broker))));
+        Ok(broker)
+    }
+
+    /// A broker whose store does nothing by itself.
+    pub(crate) fn assemble(options: Options, store: Arc<Store>, recovered: Recovered) -> Result<Arc<Self>, StartError> {
         let mut seed = [0; 8];
         getrandom::fill(&mut seed).map_err(StartError::Random)?;
         let broker = Arc::new(Self {
@@ -112,7 +121,6 @@ impl Broker {
             store,
         });
         recovery::restore(&broker, recovered)?;
-        broker.store.start(Arc::new(BrokerResidents(Arc::downgrade(&broker))));
         Ok(broker)
     }
 
@@ -152,6 +160,20 @@ impl Broker {
         self.store.close()
     }
 
+    /// Waits until the journal has failed for good, which may be for ever. Nothing will be confirmed any more then: the
+    /// owner has to end the process and to start again.
+    pub async fn failed(&self) -> store::journal::Failed {
+        poll_fn(|cx| match self.store.failure() {
+            Some(failed) => Poll::Ready(failed),
+            None => {
+                // Wakes at once if it has failed meanwhile.
+                self.store.when_durable(JournalPosition::MAX, cx.waker().clone());
+                Poll::Pending
+            }
+        })
+        .await
+    }
+
     /// How many connections are open.
     pub fn connection_count(&self) -> usize {
         self.connections.count()
@@ -180,19 +202,18 @@ impl Broker {
         self.put(&definition.key(), &definition.encode());
     }
 
-    /// Deletes an auto-delete queue if its last consumer has gone.
-    pub(crate) fn delete_abandoned(&self, queue: &QueueHandle) {
-        if let Some(vhost) = self.vhosts.get(queue.definition.vhost.as_str()) {
-            let conditions = DeleteConditions { if_abandoned: true, ..DeleteConditions::default() };
-            vhost.delete_queue(self, queue, conditions);
-        }
+    /// Deletes an auto-delete queue if its last consumer has gone. Says whether it did.
+    pub(crate) fn delete_abandoned(&self, queue: &QueueHandle) -> bool {
+        let Some(vhost) = self.vhosts.get(queue.definition.vhost.as_str()) else { return false };
+        let conditions = DeleteConditions { if_abandoned: true, ..DeleteConditions::default() };
+        matches!(vhost.delete_queue(self, queue, conditions), Deletion::Deleted { .. })
     }
 
     /// Writes down how far queues were delivered that have rested since the last time, or all of them at the end.
     ///
     /// A queue with an open watermark has all its messages marked redelivered after a crash, so it is closed as soon as
     /// its backlog rests.
-    fn close_watermarks(&self, is_last: bool) {
+    pub(crate) fn close_watermarks(&self, is_last: bool) {
         let opened = std::mem::take(&mut *self.opened.lock());
         for handle in opened {
             let is_closed = self.shards.with_queue(&handle, |cell| {

@@ -68,7 +68,7 @@ impl Channel {
 pub(crate) struct ReplyConsumer {
     pub(crate) tag: Box<[u8]>,
     /// What replaces `reply-to` in requests that this channel publishes.
-    pub(crate) address: String,
+    pub(crate) address: Arc<str>,
 }
 
 /// The route of the channel's last publish: most channels publish to one place.
@@ -95,7 +95,6 @@ pub(crate) struct UnackedDelivery {
     pub(crate) tag: u64,
     pub(crate) seq: QueueSeq,
     pub(crate) link: u32,
-    pub(crate) body_len: u32,
 }
 
 const DEAD: u32 = u32::MAX;
@@ -230,7 +229,7 @@ mod tests {
     use super::*;
 
     fn delivery(tag: u64) -> UnackedDelivery {
-        UnackedDelivery { tag, seq: QueueSeq(tag), link: 0, body_len: 0 }
+        UnackedDelivery { tag, seq: QueueSeq(tag), link: 0 }
     }
 
     #[test]

@@ -6,7 +6,6 @@ use crate::channel::Channel;
 #[derive(Debug, Default)]
 pub(crate) struct Channels {
     slots: Vec<Option<Box<Channel>>>,
-    count: usize,
 }
 
 impl Channels {
@@ -18,9 +17,7 @@ impl Channels {
     /// Takes a channel out, to work on it beside the rest of the session; [`Channels::put`] brings it back.
     #[inline]
     pub(crate) fn take(&mut self, number: u16) -> Option<Box<Channel>> {
-        let channel = self.slots.get_mut(usize::from(number))?.take()?;
-        self.count -= 1;
-        Some(channel)
+        self.slots.get_mut(usize::from(number))?.take()
     }
 
     #[inline]
@@ -31,16 +28,14 @@ impl Channels {
         }
         let previous = self.slots[index].replace(channel);
         assert!(previous.is_none(), "a channel is opened once");
-        self.count += 1;
     }
 
-    /// How many are open.
-    pub(crate) fn count(&self) -> usize {
-        self.count
+    /// How many are open, without those that wait for close-ok.
+    pub(crate) fn open_count(&self) -> usize {
+        self.slots.iter().flatten().filter(|channel| !channel.is_closing).count()
     }
 
     pub(crate) fn take_all(&mut self) -> impl Iterator<Item = Box<Channel>> + use<> {
-        self.count = 0;
         std::mem::take(&mut self.slots).into_iter().flatten()
     }
 }

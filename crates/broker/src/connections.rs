@@ -39,9 +39,15 @@ impl Connections {
 
     /// Tells every connection.
     pub(crate) fn tell_all(&self, news: impl Fn() -> News) {
-        let all: Vec<_> = self.open.lock().values().cloned().collect();
-        for outbox in all {
-            outbox.tell(news());
-        }
+        self.all().into_iter().for_each(|outbox| outbox.tell(news()));
+    }
+
+    /// Lets every connection look again at what it waits for and what waits for it.
+    pub(crate) fn nudge_all(&self) {
+        self.all().into_iter().for_each(|outbox| outbox.nudge());
+    }
+
+    fn all(&self) -> Vec<Arc<Outbox>> {
+        self.open.lock().values().cloned().collect()
     }
 }

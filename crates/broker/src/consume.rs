@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use amqp::frame::put_method;
 use amqp::method::basic;
+use model::ids::QueueId;
 use model::name::generate_consumer_tag;
 use model::user::Access;
-use queue::{ConsumeError, Consumer, Get, Message};
+use queue::{ConsumeError, Consumer, Get};
 
 use crate::batch;
 use crate::channel::{Channel, UnackedDelivery};
@@ -127,11 +128,17 @@ impl Session {
     pub(crate) fn cancel(&mut self, channel: &mut Channel, cancel: &basic::Cancel<'_>) -> Outcome<()> {
         if channel.reply_consumer.as_ref().is_some_and(|consumer| *consumer.tag == *cancel.consumer_tag) {
             self.end_reply_consumer(channel);
-        } else if let Some(number) = channel.consumers.remove(cancel.consumer_tag) {
+        }
+        let start = self.out.len();
+        if let Some(number) = channel.consumers.remove(cancel.consumer_tag) {
             self.end_consumer(channel, number, true);
         }
+        let has_delivered = self.out.len() > start;
         if !cancel.no_wait {
             put_method(&mut self.out, channel.number, &basic::CancelOk { consumer_tag: cancel.consumer_tag });
+        }
+        if has_delivered {
+            self.send_when_durable(self.hold_until, start);
         }
         Ok(())
     }
@@ -158,16 +165,19 @@ impl Session {
         });
         self.take_back(channel, number, delivers);
         self.links.tidy(number);
-        if let Some((true, _)) = is_abandoned {
-            self.broker.delete_abandoned(&queue);
+        if let Some((true, _)) = is_abandoned
+            && self.broker.delete_abandoned(&queue)
+        {
+            self.exclusive_queues.retain(|mine| mine.id() != queue.id());
         }
     }
 
     /// Deals with deliveries that are between the queue and the output.
     fn take_back(&mut self, channel: &mut Channel, number: u32, delivers: bool) {
         let mut waiting = Vec::new();
-        self.outbox.take_deliveries(&mut waiting);
+        let hold_until = self.outbox.take_deliveries(&mut waiting);
         self.pending.extend(waiting);
+        self.hold(hold_until);
         let mine: Vec<Outgoing> = self.pending.extract_all(|outgoing| outgoing.consumer == number);
         let Some(link) = self.links.get_mut(number) else { return };
         let (queue, no_ack) = (link.queue.clone(), link.no_ack);
@@ -189,9 +199,10 @@ impl Session {
     }
 
     /// The server cancels: the queue is gone.
-    pub(crate) fn consumer_cancelled(&mut self, number: u32) {
+    pub(crate) fn consumer_cancelled(&mut self, number: u32, queue: QueueId) {
         let Some(link) = self.links.get_mut(number) else { return };
-        if !link.is_live {
+        // The client may have been quicker, and the number may be another consumer's by now.
+        if !link.is_live || link.queue.id() != queue {
             return;
         }
         link.is_live = false;
@@ -227,11 +238,12 @@ impl Session {
     fn get_from(&mut self, channel: &mut Channel, queue: Arc<QueueHandle>, no_ack: bool) -> Outcome<()> {
         let broker = self.broker.clone();
         let outbox = self.outbox.clone();
+        let mut hold_until = None;
         let got = batch::with_queue(&broker, &queue, |cell, work| {
             let got = cell.queue.get(no_ack);
             match &got {
                 Get::Message(got) => {
-                    work.open_watermark(cell, &broker);
+                    hold_until = work.open_watermark(cell, &broker);
                     if no_ack {
                         work.settled.push((got.seq, got.message.clone()));
                         let from = work.settled.len() - 1;
@@ -249,7 +261,7 @@ impl Session {
             }
             got
         });
-        let Some((got, position)) = got else {
+        let Some((got, _)) = got else {
             return refusal::not_found(format!("no {}", queue.definition.resource()));
         };
         match got {
@@ -266,16 +278,11 @@ impl Session {
                 let tag = channel.take_delivery_tag();
                 if !no_ack {
                     let link = self.getter(channel, &queue);
-                    channel.unacked.push(UnackedDelivery { tag, seq: got.seq, link, body_len: got.message.len() });
+                    channel.unacked.push(UnackedDelivery { tag, seq: got.seq, link });
                 }
-                // An opened watermark is the only thing that a get with acks journals; the message waits for it.
-                let waits_for = if no_ack { None } else { position };
                 let start = self.out.len();
                 self.put_get_ok(channel.number, tag, got.redelivered, got.remaining, &parts);
-                if waits_for.is_some_and(|position| position > broker.store.durable()) {
-                    let held = self.out.split_off(start);
-                    self.reply_when_durable(waits_for, |out| out.extend_from_slice(&held));
-                }
+                self.send_when_durable(hold_until, start);
             }
         }
         Ok(())

@@ -5,7 +5,7 @@ use amqp::method::basic;
 
 use crate::channel::{Channel, UnackedDelivery};
 use crate::gate::window_cost;
-use crate::limits::OUTPUT_LEN;
+use crate::limits::{OUTBOX_OVERDRAFT_LEN, OUTPUT_LEN};
 use crate::links::Link;
 use crate::message::{Parts, address_of};
 use crate::outbox::{News, Outgoing};
@@ -14,12 +14,16 @@ use crate::session::Session;
 impl Session {
     /// Encodes deliveries until the output is full or none are left. True when something was done.
     pub(crate) fn encode_deliveries(&mut self) -> bool {
-        if self.pending.is_empty() || self.hold_until > Some(self.broker.store.durable()) {
+        let is_held = self.hold_until > Some(self.broker.store.durable());
+        if self.pending.is_empty() || is_held || self.awaited.as_ref().is_some_and(|awaited| awaited.holds_deliveries) {
             return false;
         }
+        // A delivery keeps the whole chunk of its content alive. When memory is short a copy for a client that does not read costs
+        // less: at most a window.
+        let output_len = if self.broker.store.is_memory_short() { usize::MAX } else { OUTPUT_LEN };
         let mut released_len = 0;
         let mut count = 0;
-        while self.out.len() < OUTPUT_LEN {
+        while self.out.len() < output_len {
             let Some(outgoing) = self.pending.pop_front() else { break };
             released_len += self.encode_delivery(&outgoing);
             count += 1;
@@ -83,19 +87,25 @@ impl Session {
     /// Takes what the connection is told.
     pub(crate) fn hear(&mut self, news: News) {
         match news {
-            News::ConsumerCancelled { consumer } => self.consumer_cancelled(consumer),
-            News::Reply { channel, content } => self.deliver_reply(channel, &content),
+            News::ConsumerCancelled { consumer, queue } => self.consumer_cancelled(consumer, queue),
+            News::Reply { channel, address, content } => self.deliver_reply(channel, &address, &content),
             News::AlarmsChanged => self.alarms_changed(),
             News::Close { reason } => self.close_by_server(&reason),
         }
     }
 
-    fn deliver_reply(&mut self, number: u16, content: &store::Content) {
+    fn deliver_reply(&mut self, number: u16, address: &str, content: &store::Content) {
         let Some(parts) = Parts::read(content.bytes()) else { return };
         self.outbox.release(window_cost(parts.body.len()));
+        if self.out.len() > OUTBOX_OVERDRAFT_LEN as usize {
+            return; // the requester does not read
+        }
         let Some(channel) = self.channels.get_mut(number) else { return };
-        let delivery_tag = channel.take_delivery_tag();
-        let Some(consumer) = &channel.reply_consumer else { return };
+        let delivery_tag = channel.next_delivery_tag;
+        let Some(consumer) = channel.reply_consumer.as_ref().filter(|consumer| *consumer.address == *address) else {
+            return;
+        };
+        channel.next_delivery_tag += 1;
         let method = basic::Deliver {
             consumer_tag: &consumer.tag,
             delivery_tag,
@@ -121,8 +131,7 @@ fn put_delivery(
     let tag = channel.take_delivery_tag();
     if !link.no_ack {
         link.unacked_count += 1;
-        let body_len = parts.body.len() as u32;
-        channel.unacked.push(UnackedDelivery { tag, seq: outgoing.seq, link: outgoing.consumer, body_len });
+        channel.unacked.push(UnackedDelivery { tag, seq: outgoing.seq, link: outgoing.consumer });
     }
     // By hand: exchange and routing key lie in the content as they have to be sent.
     let address = address_of(outgoing.content.bytes(), parts);

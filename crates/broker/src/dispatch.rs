@@ -9,13 +9,16 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use model::ids::{JournalPosition, Place, QueueId, QueueSeq};
-use queue::{Delivery, Message};
+use queue::{Delivery, Message, PagedRange};
 use store::RecordBatch;
 
 use crate::broker::Broker;
 use crate::message::Held;
 use crate::outbox::{Outbox, Outgoing};
 use crate::shard::{Cell, Watermark};
+
+/// Entries for which a thread's vectors keep their room.
+const KEPT_COUNT: usize = 8192;
 
 /// Deliveries to one consumer, back to back in [`Work::deliveries`].
 #[derive(Debug)]
@@ -47,6 +50,7 @@ pub(crate) struct Work {
     /// Messages that left, freed after the locks are gone.
     pub(crate) settled: Vec<(QueueSeq, Held)>,
     places: Vec<Place>,
+    ranges: Vec<PagedRange>,
 }
 
 /// Joins neighbours into ranges, so that a thousand acks in a row are one record.
@@ -151,14 +155,14 @@ impl Work {
     }
 
     /// Removes all that is ready from the queue, and says how much that was.
-    pub(crate) fn purge(&mut self, cell: &mut Cell, broker: &Broker) -> u64 {
+    pub(crate) fn purge(&mut self, cell: &mut Cell) -> u64 {
         let id = cell.handle.id();
         let mut purged = queue::Purged::default();
         let count = cell.queue.purge(&mut purged);
         for range in purged.ranges.iter().filter(|range| !range.segment.is_transient()) {
             self.records.settle(id, range.first_seq, range.last_seq);
         }
-        broker.store.settle_ranges(&purged.ranges);
+        self.ranges.append(&mut purged.ranges);
         let from = self.settled.len();
         purged.messages.sort_unstable_by_key(|(seq, _)| *seq);
         self.settled.append(&mut purged.messages);
@@ -194,6 +198,7 @@ impl Work {
             broker.store.settle_slots(&self.places);
             self.places.clear();
         }
+        broker.store.settle_ranges(&std::mem::take(&mut self.ranges));
         let mut deliveries = self.deliveries.drain(..);
         let mut start = 0;
         for run in self.runs.drain(..) {
@@ -218,5 +223,9 @@ impl Work {
             broker.store.load(wanted.queue, wanted.load);
         }
         self.settled.clear();
+        // A thread does not keep the room of its largest purge for ever.
+        self.settled.shrink_to(KEPT_COUNT);
+        self.places.shrink_to(KEPT_COUNT);
+        self.deliveries.shrink_to(KEPT_COUNT);
     }
 }

@@ -33,7 +33,7 @@ impl ChannelLimit {
         self.unacked_count.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_ok()
     }
 
-    /// Counts deliveries that the channel no longer has. Saturates: `basic.get` never acquired.
+    /// Counts deliveries that the channel no longer has.
     pub(crate) fn release(&self, count: u32) {
         let _ = self
             .unacked_count
@@ -54,14 +54,15 @@ pub(crate) struct ConsumerGate {
 
 impl ConsumerGate {
     fn try_acquire_once(&self, len: i64) -> bool {
-        if !self.outbox.try_acquire(len) {
+        // The limit first: if the window is what refuses, something is on its way, and its going resumes whoever was refused meanwhile.
+        if self.channel_limit.as_ref().is_some_and(|limit| !limit.try_acquire()) {
             return false;
         }
-        let has_credit = self.channel_limit.as_ref().is_none_or(|limit| limit.try_acquire());
-        if !has_credit {
-            self.outbox.release(len);
+        let has_room = self.outbox.try_acquire(len);
+        if !has_room && let Some(limit) = &self.channel_limit {
+            limit.release(1);
         }
-        has_credit
+        has_room
     }
 }
 

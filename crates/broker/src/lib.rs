@@ -44,6 +44,8 @@ mod residents;
 mod session;
 mod settle;
 mod shard;
+#[cfg(test)]
+mod tests;
 mod tx;
 mod users;
 mod vhost;

@@ -20,6 +20,10 @@ pub(crate) const READ_LEN: usize = 128 << 10;
 /// Publishes and acknowledgements of one read that are brought to their queues together, at most.
 pub(crate) const BATCH_COUNT: usize = 1024;
 
+/// Routes to more queues than this are not cached: finding them costs little beside filling them, and they would fill a connection's
+/// memory.
+pub(crate) const CACHED_TARGET_COUNT: usize = 64;
+
 /// Sets of queues under one lock each. More than processors, so that two busy queues rarely share one.
 pub(crate) const SHARD_COUNT: usize = 32;
 const _: () = assert!(SHARD_COUNT.is_power_of_two() && SHARD_COUNT <= 64, "a batch keeps its shards in a u64");

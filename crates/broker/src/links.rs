@@ -30,7 +30,7 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// The number that the next link will have.
+    /// Puts a link in and gives its number.
     pub(crate) fn insert(&mut self, link: Link) -> u32 {
         match self.free.pop() {
             Some(number) => {
@@ -61,6 +61,13 @@ impl Links {
             self.slots[number as usize] = None;
             self.free.push(number);
         }
+    }
+
+    /// All links with their numbers, those from `start` on first.
+    pub(crate) fn from(&self, start: usize) -> impl Iterator<Item = (u32, &Link)> {
+        let (before, after) = self.slots.split_at(start.min(self.slots.len()));
+        let numbers = (before.len() as u32..).zip(after).chain((0..).zip(before));
+        numbers.filter_map(|(number, link)| Some((number, link.as_ref()?)))
     }
 
     /// All links with their numbers.

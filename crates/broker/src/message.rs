@@ -51,7 +51,7 @@ impl<'a> Parts<'a> {
         out.put(&[self.routing_key.len() as u8]);
         out.put(self.routing_key);
         out.put(&(self.header.len() as u32).to_be_bytes());
-        out.put(self.header);
+        out.put_header(self.header);
         out.put(self.body);
         assert!(out.rest.is_empty(), "content is exactly as long as announced");
     }
@@ -90,7 +90,22 @@ struct Filler<'a> {
     rest: &'a mut [u8],
 }
 
+/// Where the low byte of the property flags lies in a content header's payload.
+const FLAGS_AT: usize = 13;
+
 impl Filler<'_> {
+    /// Copies a header without the two property flags that mean nothing in AMQP 0-9-1: a consumer's codec may take them for something.
+    #[inline]
+    fn put_header(&mut self, header: &[u8]) {
+        let written = std::mem::take(&mut self.rest);
+        let (head, rest) = written.split_at_mut(header.len());
+        head.copy_from_slice(header);
+        if let Some(flags) = head.get_mut(FLAGS_AT) {
+            *flags &= !3;
+        }
+        self.rest = rest;
+    }
+
     #[inline]
     fn put(&mut self, bytes: &[u8]) {
         let (head, rest) = std::mem::take(&mut self.rest).split_at_mut(bytes.len());
@@ -204,9 +219,18 @@ mod tests {
             published_at_ms: u64::MAX,
             exchange: &[b'e'; 255],
             routing_key: &[b'r'; 255],
-            header: &[9; 1000],
+            header: &[8; 1000],
             body: &[1; 5000],
         });
+    }
+
+    #[test]
+    fn property_flags_without_a_meaning_are_not_passed_on() {
+        let parts = Parts { published_at_ms: 1, exchange: b"", routing_key: b"q", header: &[0xff; 20], body: b"" };
+        let mut content = vec![0; parts.len()];
+        parts.write(&mut content);
+        let header = Parts::read(&content).unwrap().header;
+        assert_eq!((header[12], header[FLAGS_AT], header[14]), (0xff, 0xfc, 0xff));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::task::{Wake, Waker};
 
-use model::ids::{JournalPosition, QueueSeq};
+use model::ids::{JournalPosition, QueueId, QueueSeq};
 use parking_lot::Mutex;
 use store::Content;
 
@@ -29,9 +29,9 @@ pub(crate) struct Outgoing {
 #[derive(Debug)]
 pub(crate) enum News {
     /// The consumer's queue is gone: the server cancels (RabbitMQ's `consumer_cancel_notify`).
-    ConsumerCancelled { consumer: u32 },
+    ConsumerCancelled { consumer: u32, queue: QueueId },
     /// A reply for a direct reply-to consumer, which has no queue.
-    Reply { channel: u16, content: Content },
+    Reply { channel: u16, address: Arc<str>, content: Content },
     /// A memory or disk alarm began, changed or ended; the connection reads the alarms' state itself.
     AlarmsChanged,
     /// The server ends the connection.
@@ -158,17 +158,20 @@ impl Outbox {
         true
     }
 
-    /// Takes the news alone and leaves a waker: for a connection that still has deliveries to send.
-    pub(crate) fn take_news(&self, taken: &mut Taken, waker: &Waker) {
+    /// Takes the news alone and leaves a waker: for a connection that still has deliveries to send. False when there was none.
+    pub(crate) fn take_news(&self, taken: &mut Taken, waker: &Waker) -> bool {
         let mut waiting = self.waiting.lock();
         std::mem::swap(&mut waiting.news, &mut taken.news);
         taken.is_nudged = std::mem::take(&mut waiting.is_nudged);
         waiting.waker = Some(waker.clone());
+        taken.is_nudged || !taken.news.is_empty()
     }
 
-    /// Takes all deliveries there are, without leaving a waker: for cancelling and closing.
-    pub(crate) fn take_deliveries(&self, deliveries: &mut Vec<Outgoing>) {
-        deliveries.append(&mut self.waiting.lock().deliveries);
+    /// Takes all deliveries there are, without leaving a waker: for cancelling and closing. Says until when they must wait.
+    pub(crate) fn take_deliveries(&self, deliveries: &mut Vec<Outgoing>) -> Option<JournalPosition> {
+        let mut waiting = self.waiting.lock();
+        deliveries.append(&mut waiting.deliveries);
+        waiting.hold_until
     }
 }
 

@@ -13,7 +13,7 @@ use store::Kind;
 
 use crate::batch::Publish;
 use crate::channel::{Channel, LastRoute};
-use crate::limits::MESSAGE_LEN_MAX;
+use crate::limits::{CACHED_TARGET_COUNT, MESSAGE_LEN_MAX};
 use crate::message::Parts;
 use crate::queue_handle::Targets;
 use crate::refusal::{self, Outcome};
@@ -41,6 +41,14 @@ pub(crate) struct Whole<'a> {
     /// The payload of the content header frame.
     pub(crate) header: &'a [u8],
     pub(crate) body: &'a [u8],
+}
+
+impl<'a> Whole<'a> {
+    /// As a message is stored.
+    fn parts(&self, published_at_ms: u64) -> Parts<'a> {
+        let Self { exchange, routing_key, header, body, .. } = *self;
+        Parts { published_at_ms, exchange, routing_key, header, body }
+    }
 }
 
 const PERSISTENT: u8 = 2;
@@ -207,7 +215,9 @@ impl Session {
         let vhost = self.vhost().clone();
         let routed = vhost.route(exchange, routing_keys, headers)?;
         let targets = Arc::new(routed.targets);
-        if let ([routing_key], Some(epoch)) = (routing_keys, routed.cacheable_at) {
+        if let ([routing_key], Some(epoch)) = (routing_keys, routed.cacheable_at)
+            && targets.queues.len() <= CACHED_TARGET_COUNT
+        {
             self.routes.insert(epoch, exchange, routing_key, targets.clone());
         }
         Ok(targets)
@@ -249,6 +259,15 @@ impl Session {
     /// A reply to a direct reply-to consumer: it goes to that consumer's connection, past all queues.
     fn publish_reply(&mut self, channel: &mut Channel, whole: &Whole<'_>) -> Outcome<()> {
         self.check_publish(whole.exchange)?;
+        match &mut channel.tx {
+            Some(tx) => tx.publish(&whole.parts(self.now_ms), whole.mandatory, None, false),
+            None => self.send_reply(channel, whole),
+        }
+        Ok(())
+    }
+
+    /// Sends a reply to where its routing key says.
+    pub(crate) fn send_reply(&mut self, channel: &mut Channel, whole: &Whole<'_>) {
         let content = self.content(whole, Kind::Transient);
         let is_there = self.broker.replies.send(self.vhost().name().as_str(), whole.routing_key, content);
         if !is_there && whole.mandatory {
@@ -256,10 +275,9 @@ impl Session {
         }
         let confirm_seq = channel.confirms.as_mut().map_or(0, |confirms| confirms.take_seq());
         self.confirm_now(channel, confirm_seq);
-        Ok(())
     }
 
-    /// Copies the message into a chunk and puts it into the batch.
+    /// Publishes to queues: at once, or when the transaction is committed.
     fn store_publish(
         &mut self,
         channel: &mut Channel,
@@ -267,14 +285,23 @@ impl Session {
         targets: &Arc<Targets>,
         is_persistent: bool,
     ) -> Outcome<()> {
-        if channel.tx.is_some() {
-            let is_journalled = is_persistent && targets.is_journalled;
-            let content = self.content(whole, if is_journalled { Kind::Journalled } else { Kind::Transient });
-            if let Some(tx) = &mut channel.tx {
-                tx.publish(content, whole.mandatory, targets.clone(), whole.body.len() as u32, is_persistent);
+        match &mut channel.tx {
+            Some(tx) => {
+                tx.publish(&whole.parts(self.now_ms), whole.mandatory, Some(targets.clone()), is_persistent);
             }
-            return Ok(());
+            None => self.publish_to(channel, whole, targets, is_persistent),
         }
+        Ok(())
+    }
+
+    /// Copies the message into a chunk and puts it into the batch; or returns or drops it where no queue wants it.
+    pub(crate) fn publish_to(
+        &mut self,
+        channel: &mut Channel,
+        whole: &Whole<'_>,
+        targets: &Arc<Targets>,
+        is_persistent: bool,
+    ) {
         let confirm_seq = channel.confirms.as_mut().map_or(0, |confirms| confirms.take_seq());
         if targets.queues.is_empty() {
             if whole.mandatory {
@@ -283,7 +310,7 @@ impl Session {
                 self.broker.counters.dropped_unroutable.add(1);
             }
             self.confirm_now(channel, confirm_seq);
-            return Ok(());
+            return;
         }
         let is_journalled = is_persistent && targets.is_journalled;
         let content = self.content(whole, if is_journalled { Kind::Journalled } else { Kind::Transient });
@@ -295,17 +322,10 @@ impl Session {
             channel: channel.number,
             confirm_seq,
         });
-        Ok(())
     }
 
     fn content(&self, whole: &Whole<'_>, kind: Kind) -> store::Content {
-        let parts = Parts {
-            published_at_ms: self.now_ms,
-            exchange: whole.exchange,
-            routing_key: whole.routing_key,
-            header: whole.header,
-            body: whole.body,
-        };
+        let parts = whole.parts(self.now_ms);
         self.broker.chunks.write(kind, parts.len(), |out| parts.write(out))
     }
 

@@ -25,6 +25,11 @@ impl QueueIds {
         self.next.fetch_max(end, Ordering::Relaxed);
     }
 
+    /// Goes on above a number that is in use, should the promise have been lost with a damaged file.
+    pub(crate) fn note_used(&self, id: QueueId) {
+        self.next.fetch_max((id.0 + 1).next_multiple_of(BLOCK_COUNT), Ordering::Relaxed);
+    }
+
     /// A number that was never given out.
     pub(crate) fn take(&self, broker: &Broker) -> QueueId {
         let id = self.next.fetch_add(1, Ordering::Relaxed);

@@ -227,7 +227,7 @@ impl Session {
     pub(crate) fn queue_purge(&mut self, channel: &mut Channel, purge: &queue::Purge<'_>) -> Outcome<()> {
         let queue = self.queue_for(Access::Read, channel, purge.queue)?;
         let broker = &self.broker;
-        let Some((count, position)) = batch::with_queue(broker, &queue, |cell, work| work.purge(cell, broker)) else {
+        let Some((count, position)) = batch::with_queue(broker, &queue, |cell, work| work.purge(cell)) else {
             return self.vhost().no_queue(queue.name());
         };
         if !purge.no_wait {

@@ -52,6 +52,7 @@ fn define(
         }
         Definition::Queue(queue) => {
             let Some(vhost) = broker.vhosts.get(queue.vhost.as_str()) else { return };
+            broker.queue_ids.note_used(queue.id);
             let settings = Settings { auto_delete: queue.is_auto_delete };
             let (state, watermark) = match recovered_queue(queue.id) {
                 Some(recovered) => restored(settings, recovered),

@@ -33,12 +33,13 @@ struct Place {
     vhost: VhostName,
     outbox: Arc<Outbox>,
     channel: u16,
+    address: Arc<str>,
 }
 
 /// All reply consumers of the broker, by address.
 #[derive(Debug, Default)]
 pub(crate) struct Replies {
-    places: Mutex<HashMap<String, Place>>,
+    places: Mutex<HashMap<Arc<str>, Place>>,
 }
 
 impl Replies {
@@ -51,8 +52,8 @@ impl Replies {
         channel: u16,
         tag: Box<[u8]>,
     ) -> ReplyConsumer {
-        let address = format!("{ADDRESS_PREFIX}{}", URL_SAFE_NO_PAD.encode(token));
-        self.places.lock().insert(address.clone(), Place { vhost, outbox, channel });
+        let address: Arc<str> = format!("{ADDRESS_PREFIX}{}", URL_SAFE_NO_PAD.encode(token)).into();
+        self.places.lock().insert(address.clone(), Place { vhost, outbox, channel, address: address.clone() });
         ReplyConsumer { tag, address }
     }
 
@@ -71,12 +72,12 @@ impl Replies {
         let Ok(address) = std::str::from_utf8(address) else { return false };
         let places = self.places.lock();
         let Some(place) = places.get(address).filter(|place| place.vhost.as_str() == vhost) else { return false };
-        let (outbox, channel) = (place.outbox.clone(), place.channel);
+        let (outbox, channel, address) = (place.outbox.clone(), place.channel, place.address.clone());
         drop(places);
         let len = Parts::read(content.bytes()).map_or(0, |parts| parts.body.len());
         // A requester that does not read loses replies rather than making the broker keep them.
         if outbox.try_acquire_overdrawn(window_cost(len)) {
-            outbox.tell(News::Reply { channel, content });
+            outbox.tell(News::Reply { channel, address, content });
         }
         true
     }

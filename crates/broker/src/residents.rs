@@ -8,6 +8,7 @@ use store::{Collected, Content, LaneResidents, Loaded, QueueState, Resident, Res
 
 use crate::batch;
 use crate::broker::Broker;
+use crate::limits::SHARD_COUNT;
 use crate::message::Held;
 use crate::shard::{Cell, Shards, Watermark};
 
@@ -99,6 +100,25 @@ impl Residents for BrokerResidents {
                 waiter.nudge();
             }
         });
+    }
+
+    fn unload(&self) {
+        let Some(broker) = self.0.upgrade() else { return };
+        for number in 0..SHARD_COUNT {
+            let handles: Vec<_> =
+                broker.shards.with(number, |shard| shard.cells().map(|cell| cell.handle.clone()).collect());
+            for handle in handles {
+                // What is being read now is for somebody who waits; it is let go the next time.
+                batch::with_queue(&broker, &handle, |cell, work| {
+                    if !cell.queue.is_loading() {
+                        cell.queue.unload();
+                        work.dispatch(cell, &broker);
+                    }
+                });
+            }
+        }
+        // What waits for clients that do not read keeps memory, too.
+        broker.connections.nudge_all();
     }
 
     fn moved(&self, queue: QueueId, from: &[SegmentId], moved: &[Moved]) {

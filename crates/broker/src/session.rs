@@ -93,6 +93,8 @@ pub(crate) struct Session {
     /// Publishes are refused by silence: an alarm is on, and this connection publishes.
     pub(crate) is_blocked: bool,
     pub(crate) exclusive_queues: Vec<Arc<QueueHandle>>,
+    /// The link that is the first to be resumed when there is room.
+    pub(crate) resume_from: usize,
 }
 
 /// A reply that waits.
@@ -100,6 +102,8 @@ pub(crate) struct Session {
 pub(crate) struct Awaited {
     pub(crate) position: JournalPosition,
     pub(crate) reply: Vec<u8>,
+    /// No delivery may leave before it.
+    pub(crate) holds_deliveries: bool,
 }
 
 /// A basic.get that could not be answered at once.
@@ -147,6 +151,7 @@ impl Session {
             is_congested: false,
             is_blocked: false,
             exclusive_queues: Vec::new(),
+            resume_from: 0,
             broker,
         }
     }
@@ -165,17 +170,14 @@ impl Session {
 
     /// Whether more bytes may be received now.
     pub(crate) fn wants_input(&self) -> bool {
-        self.awaited.is_none()
-            && self.awaited_get.is_none()
-            && !self.is_blocked
-            && !self.is_congested
+        !matches!(self.phase, Phase::Closed | Phase::Refused { .. })
+            && !self.is_deaf()
             && self.out.len() < 4 * OUTPUT_LEN
-            && !matches!(self.phase, Phase::Closed | Phase::Refused { .. })
     }
 
-    /// Whether silence of the peer is our doing, so that it proves nothing.
+    /// Whether nothing is received, whatever the peer does: its silence proves nothing then.
     pub(crate) fn is_deaf(&self) -> bool {
-        self.is_blocked || self.is_congested || self.awaited.is_some()
+        self.awaited.is_some() || self.awaited_get.is_some() || self.is_blocked || self.is_congested
     }
 
     /// Takes whole frames from the front of `bytes`, as many as it may, and tells how many bytes that were.
@@ -196,6 +198,11 @@ impl Session {
                     }
                 }
                 Ok(None) => break,
+                Err(_) if matches!(self.phase, Phase::Closing { .. }) => {
+                    // It was told, and cannot be understood any more.
+                    self.phase = Phase::Closed;
+                    return bytes.len();
+                }
                 Err(error) => {
                     let refusal = Refusal { code: amqp::reply::ReplyCode::FrameError, text: error.to_string() };
                     self.fail_connection(&refusal, Site::default());
@@ -440,11 +447,11 @@ impl Session {
         if self.channels.get_mut(number).is_some() {
             return refusal::channel_error("second 'channel.open' seen");
         }
+        // As in RabbitMQ the number of channels counts, not the channel's own.
         let channel_max = self.login().channel_max;
-        let open_count = self.channels.count();
-        if channel_max != 0 && (number > channel_max || open_count >= usize::from(channel_max)) {
+        if channel_max != 0 && self.channels.open_count() >= usize::from(channel_max) {
             return refusal::not_allowed(format!(
-                "number of channels opened ({open_count}) has reached the negotiated channel_max ({channel_max})"
+                "number of channels opened ({channel_max}) has reached the negotiated channel_max ({channel_max})"
             ));
         }
         self.channels.put(Box::new(Channel::new(number)));
@@ -539,6 +546,9 @@ impl Session {
     }
 
     pub(crate) fn fail_connection(&mut self, refusal: &Refusal, site: Site) {
+        if matches!(self.phase, Phase::Closing { .. }) {
+            return;
+        }
         self.apply_batch();
         self.write_confirms();
         tracing::warn!(peer = %self.peer, code = refusal.code.code(), text = %refusal.text, "connection was closed by an error");
@@ -550,8 +560,11 @@ impl Session {
             method_id: site.method_id,
         };
         put_method(&mut self.out, 0, &method);
+        // It is listened to again, so that its close-ok is heard.
         self.awaited = None;
         self.awaited_get = None;
+        self.is_blocked = false;
+        self.is_congested = false;
         self.phase = Phase::Closing { until: Instant::now() + CLOSE_TIMEOUT };
     }
 

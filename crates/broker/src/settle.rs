@@ -106,13 +106,18 @@ impl Session {
     /// Lets consumers that could not take more try again, now that there may be room.
     pub(crate) fn resume_parked(&mut self) {
         use std::sync::atomic::Ordering::SeqCst;
-        if !self.outbox.has_parked.swap(false, SeqCst) {
+        if !self.outbox.has_parked.load(SeqCst) || !self.outbox.has_parked.swap(false, SeqCst) {
             return;
         }
-        for (_, link) in self.links.iter_mut() {
+        // The first one takes what it can get: each time it is another's turn to be the first.
+        let start = std::mem::take(&mut self.resume_from);
+        for (number, link) in self.links.from(start) {
             let Some(consumer) = link.consumer else { continue };
             if !link.is_live || !link.is_parked.swap(false, SeqCst) {
                 continue;
+            }
+            if self.resume_from == 0 {
+                self.resume_from = number as usize + 1;
             }
             let broker = &self.broker;
             batch::with_queue(broker, &link.queue, |cell, work| {

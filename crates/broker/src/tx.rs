@@ -6,9 +6,7 @@ use std::sync::Arc;
 
 use amqp::frame::put_method;
 use amqp::method::{confirm, tx};
-use store::Content;
 
-use crate::batch::Publish;
 use crate::channel::{Channel, Confirms, UnackedDelivery};
 use crate::message::Parts;
 use crate::publish::Whole;
@@ -24,25 +22,28 @@ pub(crate) struct Transaction {
     settled: Vec<(UnackedDelivery, Option<bool>)>,
 }
 
+/// A publish that waits. Its content lies in no chunk: who never commits must not keep one from being freed.
 #[derive(Debug)]
 struct Pending {
-    content: Content,
+    content: Box<[u8]>,
     is_mandatory: bool,
-    targets: Arc<Targets>,
-    body_len: u32,
+    /// `None` for a direct reply.
+    targets: Option<Arc<Targets>>,
     is_persistent: bool,
 }
 
 impl Transaction {
+    /// `targets` is `None` for a direct reply.
     pub(crate) fn publish(
         &mut self,
-        content: Content,
+        parts: &Parts<'_>,
         is_mandatory: bool,
-        targets: Arc<Targets>,
-        body_len: u32,
+        targets: Option<Arc<Targets>>,
         is_persistent: bool,
     ) {
-        self.publishes.push(Pending { content, is_mandatory, targets, body_len, is_persistent });
+        let mut content = vec![0; parts.len()].into_boxed_slice();
+        parts.write(&mut content);
+        self.publishes.push(Pending { content, is_mandatory, targets, is_persistent });
     }
 
     /// `requeue` is `None` for an ack.
@@ -89,41 +90,36 @@ impl Session {
                 _ => self.settle_later(channel, &[delivery]),
             }
         }
-        for pending in tx.publishes {
-            self.commit_publish(channel, pending);
+        for pending in &tx.publishes {
+            self.commit_publish(channel, pending)?;
         }
         let broker = self.broker.clone();
         let position = self.batch.apply(&broker, |_, _| ());
         self.requeue(channel, &mut requeued);
+        if !tx.publishes.is_empty() {
+            self.slow_down();
+        }
         let number = channel.number;
         self.reply_when_durable(position, |out| put_method(out, number, &tx::CommitOk));
         Ok(())
     }
 
-    fn commit_publish(&mut self, channel: &Channel, pending: Pending) {
-        if pending.targets.queues.is_empty() {
-            if pending.is_mandatory
-                && let Some(parts) = Parts::read(pending.content.bytes())
-            {
-                let whole = Whole {
-                    exchange: parts.exchange,
-                    routing_key: parts.routing_key,
-                    mandatory: true,
-                    header: parts.header,
-                    body: parts.body,
-                };
-                self.return_unroutable(channel.number, &whole);
-            }
-            return;
+    fn commit_publish(&mut self, channel: &mut Channel, pending: &Pending) -> Outcome<()> {
+        let Some(parts) = Parts::read(&pending.content) else {
+            return refusal::internal_error("a message's content was unreadable");
+        };
+        let whole = Whole {
+            exchange: parts.exchange,
+            routing_key: parts.routing_key,
+            mandatory: pending.is_mandatory,
+            header: parts.header,
+            body: parts.body,
+        };
+        match &pending.targets {
+            Some(targets) => self.publish_to(channel, &whole, targets, pending.is_persistent),
+            None => self.send_reply(channel, &whole),
         }
-        self.batch.publish(&pending.targets, |targets| Publish {
-            content: pending.content,
-            body_len: pending.body_len,
-            is_persistent: pending.is_persistent,
-            targets,
-            channel: channel.number,
-            confirm_seq: 0,
-        });
+        Ok(())
     }
 
     pub(crate) fn tx_rollback(&mut self, channel: &mut Channel) -> Outcome<()> {

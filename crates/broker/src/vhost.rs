@@ -337,29 +337,31 @@ impl Vhost {
                 if conditions.if_abandoned && !cell.queue.is_abandoned() {
                     return Err(Deletion::Missing);
                 }
-                shard.remove(handle).ok_or(Deletion::Missing)
+                let cell = shard.remove(handle).ok_or(Deletion::Missing)?;
+                topology.queues.remove(&id);
+                let removed = topology.exchanges.queue_deleted(id);
+                let mut records = RecordBatch::new();
+                self.forget(&removed, &mut records);
+                if handle.is_journalled() {
+                    records.delete(&Definition::Queue(handle.definition.clone()).key());
+                }
+                if handle.is_journalled() || cell.queue.ready_count() > 0 || cell.queue.unacked_count() > 0 {
+                    records.drop_queue(id);
+                }
+                // Under the shard's lock: no checkpoint may find the queue gone before the journal says so.
+                Ok((broker.append(&mut records), cell))
             });
-            let cell = match taken {
-                Ok(cell) => cell,
-                Err(deletion) => return (deletion, None),
-            };
-            topology.queues.remove(&id);
-            let removed = topology.exchanges.queue_deleted(id);
-            let mut records = RecordBatch::new();
-            self.forget(&removed, &mut records);
-            if handle.is_journalled() {
-                records.delete(&Definition::Queue(handle.definition.clone()).key());
+            match taken {
+                Ok((position, cell)) => {
+                    (Deletion::Deleted { ready_count: cell.queue.ready_count(), position }, Some(cell))
+                }
+                Err(deletion) => (deletion, None),
             }
-            if handle.is_journalled() || cell.queue.paged_count() > 0 || cell.queue.unacked_count() > 0 {
-                records.drop_queue(id);
-            }
-            let position = broker.append(&mut records);
-            (Deletion::Deleted { ready_count: cell.queue.ready_count(), position }, Some(cell))
         });
         if let Some(cell) = cell {
             for view in cell.queue.consumers() {
                 let gate = &view.consumer.gate;
-                gate.outbox.tell(News::ConsumerCancelled { consumer: gate.consumer });
+                gate.outbox.tell(News::ConsumerCancelled { consumer: gate.consumer, queue: id });
             }
             for waiter in cell.load_waiters {
                 waiter.nudge();

@@ -221,6 +221,11 @@ impl<M: Message> Lane<M> {
         self.tidy();
     }
 
+    /// A load was asked for and not answered.
+    pub(crate) fn is_loading(&self) -> bool {
+        self.aside.as_ref().is_some_and(|aside| aside.loading.is_some())
+    }
+
     /// Lets go of all in memory that lies in segments too.
     pub(crate) fn unload(&mut self, unacked: &Unacked<M>) {
         let Some(aside) = self.aside.as_mut() else { return };

@@ -285,7 +285,13 @@ impl<M: Message, G: Gate> Queue<M, G> {
         self.recount(before, after)
     }
 
-    /// Lets go of ready messages that lie in segments too, for when memory is short. They will be loaded again.
+    /// Whether a load is on its way.
+    pub fn is_loading(&self) -> bool {
+        self.lanes.iter().any(|lane| lane.is_loading())
+    }
+
+    /// Lets go of ready messages that lie in segments too, for when memory is short, and gives up a load that is on its way. They will
+    /// be loaded again.
     pub fn unload(&mut self) {
         for lane in &mut self.lanes {
             lane.unload(&self.unacked);

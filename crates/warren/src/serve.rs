@@ -65,12 +65,26 @@ async fn run(config: &Config, data_dir: &Path, connection_max: usize, started_at
     Banner { data_dir, listeners: &addresses, ready_after }.print();
     tracing::info!(ready_after_ms = ready_after.as_millis() as u64, "started");
 
-    let signal = signals.next().await;
-    tracing::info!(signal, "stopping");
+    let failed = tokio::select! {
+        signal = signals.next() => {
+            tracing::info!(signal, "stopping");
+            None
+        }
+        failed = broker.failed() => {
+            tracing::error!(%failed, "stopping: nothing can be made durable any more");
+            Some(failed)
+        }
+    };
     let _ = stop.send(true);
     while tasks.join_next().await.is_some() {}
+    // Watermarks that it is about to close are closed before the last ones are.
     house.abort();
-    stop_broker(&broker, config.shutdown_timeout, &mut signals).await.context("cannot close the store")?;
+    let _ = house.await;
+    let closed = stop_broker(&broker, config.shutdown_timeout, &mut signals).await;
+    if let Some(failed) = failed {
+        return Err(failed).context("the data directory cannot be written any more; what was confirmed is safe");
+    }
+    closed.context("cannot close the store")?;
     tracing::info!("stopped");
     Ok(())
 }

@@ -1,0 +1,12 @@
+//! The broker through its sessions, without sockets: bytes in, bytes out, on a disk in memory.
+//!
+//! `node` starts and kills brokers, `client` speaks to one. `tests/clients` has the same from outside, with real clients.
+
+mod client;
+mod confirms;
+mod consumers;
+mod logins;
+mod memory;
+mod node;
+mod power_loss;
+mod refusals;

@@ -1,0 +1,600 @@
+//! Random traffic of several clients; the power goes at any operation; then what is there is compared with what was said.
+//!
+//! Every event notes where the journal ended before and after it. After a start, what ended at or before the recovered end
+//! must have happened, what began there must not, and an event in between happened to all its messages or to none.
+//! `BROKER_SEED=n` runs one seed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
+
+use amqp::method::{basic, exchange, queue, tx};
+use model::ids::JournalPosition;
+use store::Random;
+use store::file::SimDisk;
+
+use super::client::{Client, Heard, PERSISTENT, TRANSIENT};
+use super::node::{Node, open};
+use crate::options::Options;
+
+const SEED_COUNT: u64 = 400;
+const QUEUES: [&str; 3] = ["q0", "q1", "q2"];
+/// Each queue has one, by number; the last client takes no deliveries but gets.
+const CLIENT_COUNT: usize = QUEUES.len() + 1;
+const GETTER: usize = CLIENT_COUNT - 1;
+
+type Number = u64;
+
+/// When an event happened: where the journal ended before and after it.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    before: JournalPosition,
+    after: JournalPosition,
+}
+
+impl Span {
+    fn must_be(self, end: JournalPosition) -> bool {
+        self.after <= end
+    }
+
+    fn may_be(self, end: JournalPosition) -> bool {
+        self.before < end || self.must_be(end)
+    }
+}
+
+/// A message in a queue.
+#[derive(Debug, Clone, Copy)]
+struct Copy {
+    published: Span,
+    settled: Option<Span>,
+    is_persistent: bool,
+    /// A consumer without acks may have been sent it.
+    may_vanish: bool,
+    /// A client has got it.
+    is_seen: bool,
+}
+
+#[derive(Debug, Default)]
+struct QueueModel {
+    copies: BTreeMap<Number, Copy>,
+    declared: Option<Span>,
+}
+
+#[derive(Debug)]
+struct Model {
+    queues: [QueueModel; QUEUES.len()],
+    next_number: Number,
+    durable: JournalPosition,
+    seen: Seen,
+}
+
+/// What a run has come across, so that the test knows what it tests.
+#[derive(Debug, Default, Clone, Copy)]
+struct Seen {
+    recovered: usize,
+    redelivered: usize,
+    lost_unconfirmed: usize,
+    settled: usize,
+    spilled: u64,
+    confirmed: usize,
+}
+
+/// A client and what it knows.
+struct Side {
+    client: Client,
+    /// Publishes without a confirm, by their number on the channel: where they are durable.
+    unconfirmed: BTreeMap<u64, Option<JournalPosition>>,
+    publish_count: u64,
+    unacked: BTreeMap<u64, Number>,
+    no_ack: bool,
+    is_consuming: bool,
+    has_tx: bool,
+}
+
+/// All follows from the number.
+fn body_of(number: Number) -> Vec<u8> {
+    let mut random = Random::new(number);
+    let len = match random.below(100) {
+        0..80 => random.range(8..300),
+        80..97 => random.range(4000..6000),
+        _ => 20_000,
+    };
+    let mut body = vec![number as u8; len as usize];
+    body[..8].copy_from_slice(&number.to_le_bytes());
+    body
+}
+
+#[track_caller]
+fn number_of(body: &[u8]) -> Number {
+    let number = u64::from_le_bytes(*body.first_chunk().expect("a body begins with its number"));
+    assert!(body == body_of(number), "message {number} has another body than was published");
+    number
+}
+
+/// The power is cut: nothing more will come of this life.
+#[derive(Debug)]
+struct Cut;
+
+struct World {
+    node: Node,
+    sides: Vec<Side>,
+    model: Model,
+    random: Random,
+}
+
+impl World {
+    fn appended(&self) -> JournalPosition {
+        self.node.broker.store.appended()
+    }
+
+    /// A step of the journal.
+    fn step(&self) -> Result<(), Cut> {
+        let result = self.node.broker.store.step_journal();
+        self.unless_cut(result)
+    }
+
+    fn unless_cut<T, E: Display>(&self, result: Result<T, E>) -> Result<T, Cut> {
+        if self.node.disk.is_cut() {
+            return Err(Cut);
+        }
+        Ok(result.unwrap_or_else(|error| panic!("the disk works, but: {error}")))
+    }
+
+    fn side(node: &Node) -> Side {
+        let mut client = node.connect();
+        client.select_confirms(1);
+        Side {
+            client,
+            unconfirmed: BTreeMap::new(),
+            publish_count: 0,
+            unacked: BTreeMap::new(),
+            no_ack: false,
+            is_consuming: false,
+            has_tx: false,
+        }
+    }
+
+    fn listens(&self, side: usize) -> bool {
+        self.sides[side].client.session.wants_input()
+    }
+
+    /// Does `act` and says when that was.
+    fn spanned(&mut self, act: impl FnOnce(&mut Self)) -> Span {
+        let before = self.appended();
+        act(self);
+        Span { before, after: self.appended() }
+    }
+
+    fn declare(&mut self, index: usize) {
+        let span = self.spanned(|world| {
+            let client = &mut world.sides[GETTER].client;
+            client.declare(QUEUES[index]);
+            let bind = queue::Bind { queue: QUEUES[index].as_bytes(), exchange: b"fan", ..Default::default() };
+            client.send(1, &bind);
+            assert_eq!(client.hear_one(), Heard::Other("queue.bind-ok"));
+        });
+        self.model.queues[index].declared = Some(span);
+    }
+
+    fn note_published(&mut self, number: Number, queues: &[usize], is_persistent: bool, published: Span) {
+        for &queue in queues {
+            let may_vanish = self.sides[queue].is_consuming && self.sides[queue].no_ack;
+            let copy = Copy { published, settled: None, is_persistent, may_vanish, is_seen: false };
+            self.model.queues[queue].copies.insert(number, copy);
+        }
+    }
+
+    /// A new message's number, where it goes to, and by which address.
+    fn invent(&mut self) -> (Number, Vec<usize>, &'static str, &'static str) {
+        let number = self.model.next_number;
+        self.model.next_number += 1;
+        match self.random.below(5) as usize {
+            queue if queue < QUEUES.len() => (number, vec![queue], "", QUEUES[queue]),
+            _ => (number, (0..QUEUES.len()).collect(), "fan", ""),
+        }
+    }
+
+    fn publish(&mut self) {
+        let side = self.random.below(CLIENT_COUNT as u64) as usize;
+        if !self.listens(side) {
+            return;
+        }
+        let (number, queues, exchange, routing_key) = self.invent();
+        let is_persistent = self.random.percent(80);
+        let properties = if is_persistent { PERSISTENT } else { TRANSIENT };
+        let span = self.spanned(|world| {
+            world.sides[side].client.publish(1, exchange, routing_key, properties, &body_of(number));
+        });
+        let side = &mut self.sides[side];
+        side.publish_count += 1;
+        side.unconfirmed.insert(side.publish_count, is_persistent.then_some(span.after));
+        self.note_published(number, &queues, is_persistent, span);
+    }
+
+    /// Several publishes and the acks of the client's deliveries, in one transaction.
+    fn commit(&mut self) {
+        let side = self.random.below(QUEUES.len() as u64) as usize;
+        if !self.listens(side) {
+            return;
+        }
+        if !std::mem::replace(&mut self.sides[side].has_tx, true) {
+            self.listen();
+            self.sides[side].client.open_channel(2);
+            self.sides[side].client.send(2, &tx::Select);
+        }
+        let messages: Vec<_> = (0..self.random.range(1..4)).map(|_| self.invent()).collect();
+        for (number, _, exchange, routing_key) in &messages {
+            self.sides[side].client.publish(2, exchange, routing_key, PERSISTENT, &body_of(*number));
+        }
+        if self.random.percent(20) {
+            self.sides[side].client.send(2, &tx::Rollback);
+            return;
+        }
+        let span = self.spanned(|world| world.sides[side].client.send(2, &tx::Commit));
+        for (number, queues, ..) in messages {
+            self.note_published(number, &queues, true, span);
+        }
+    }
+
+    fn settle(&mut self, queue: usize, number: Number, settled: Span) {
+        if let Some(copy) = self.model.queues[queue].copies.get_mut(&number) {
+            copy.settled = Some(settled);
+            self.model.seen.settled += 1;
+        }
+    }
+
+    /// Acks, rejects or requeues something that a consumer holds.
+    fn answer(&mut self) {
+        let queue = self.random.below(QUEUES.len() as u64) as usize;
+        let tags: Vec<u64> = self.sides[queue].unacked.keys().copied().collect();
+        let Some(&tag) = self.random.pick(&tags).filter(|_| self.listens(queue)) else { return };
+        let multiple = self.random.percent(30);
+        let requeue = self.random.percent(25);
+        let is_ack = self.random.percent(60);
+        let span = self.spanned(|world| {
+            let client = &mut world.sides[queue].client;
+            match is_ack {
+                true => client.ack(1, tag, multiple),
+                false => client.send(1, &basic::Nack { delivery_tag: tag, multiple, requeue }),
+            }
+        });
+        let answered: Vec<u64> = tags.into_iter().filter(|&other| other == tag || (multiple && other < tag)).collect();
+        for tag in answered {
+            let number = self.sides[queue].unacked.remove(&tag).expect("it was listed");
+            if is_ack || !requeue {
+                self.settle(queue, number, span);
+            }
+        }
+    }
+
+    /// A consumer comes or goes; when it goes, now and then without a word.
+    fn come_or_go(&mut self) {
+        let queue = self.random.below(QUEUES.len() as u64) as usize;
+        if !self.listens(queue) {
+            return;
+        }
+        if self.sides[queue].is_consuming {
+            self.listen();
+            let side = &mut self.sides[queue];
+            side.client.session.end();
+            self.node.broker.connections.remove(side.client.session.id);
+            *side = Self::side(&self.node);
+            return;
+        }
+        let no_ack = self.random.percent(20);
+        let prefetch_count = self.random.below(5) as u16;
+        let side = &mut self.sides[queue];
+        (side.is_consuming, side.no_ack) = (true, no_ack);
+        side.client.send(1, &basic::Qos { prefetch_count, ..Default::default() });
+        side.client.consume(1, QUEUES[queue], "c", no_ack);
+        if no_ack {
+            self.note_vanishing(queue);
+        }
+    }
+
+    /// What is in the queue may have been sent to somebody who need not acknowledge it.
+    fn note_vanishing(&mut self, queue: usize) {
+        let copies = self.model.queues[queue].copies.values_mut();
+        copies.filter(|copy| copy.settled.is_none()).for_each(|copy| copy.may_vanish = true);
+    }
+
+    /// Takes the head of a queue and acks it at once, or lets the broker do that.
+    fn get(&mut self) -> Result<(), Cut> {
+        let queue = self.random.below(QUEUES.len() as u64) as usize;
+        if !self.listens(GETTER) {
+            return Ok(());
+        }
+        let no_ack = self.random.percent(50);
+        let before = self.appended();
+        self.sides[GETTER].client.get(1, QUEUES[queue], no_ack);
+        let got = self.await_got();
+        if no_ack && !matches!(got, Ok(Some(_))) {
+            self.note_vanishing(queue);
+        }
+        if let Some((tag, number, _)) = got? {
+            let after = self.appended();
+            if let Some(copy) = self.model.queues[queue].copies.get_mut(&number) {
+                copy.is_seen = true;
+            }
+            let span = match no_ack {
+                true => Span { before, after },
+                false => self.spanned(|world| world.sides[GETTER].client.ack(1, tag, false)),
+            };
+            self.settle(queue, number, span);
+        }
+        Ok(())
+    }
+
+    /// Waits for the answer to basic.get.
+    fn await_got(&mut self) -> Result<Option<(u64, Number, bool)>, Cut> {
+        for _ in 0..1000 {
+            let heard = self.sides[GETTER].client.hear();
+            let mut answer = None;
+            for heard in heard {
+                match heard {
+                    Heard::Message { tag, redelivered, body } => {
+                        answer = Some(Some((tag, number_of(&body), redelivered)))
+                    }
+                    Heard::Other("basic.get-empty") => answer = Some(None),
+                    other => self.confirmed(GETTER, &other),
+                }
+            }
+            if let Some(answer) = answer {
+                return Ok(answer);
+            }
+            self.node.load();
+            self.step()?;
+        }
+        panic!("basic.get is never answered");
+    }
+
+    fn confirmed(&mut self, side: usize, heard: &Heard) {
+        let Heard::Ack { tag, multiple } = *heard else {
+            assert!(!matches!(heard, Heard::ChannelClose { .. } | Heard::ConnectionClose { .. }), "{heard:?}");
+            return;
+        };
+        let durable = self.node.broker.store.durable();
+        let side = &mut self.sides[side];
+        let first = if multiple { 0 } else { tag };
+        let tags: Vec<u64> = side.unconfirmed.range(first..=tag).map(|(tag, _)| *tag).collect();
+        assert!(tags.last() == Some(&tag), "a confirm for {tag}, which waits for none");
+        for tag in tags {
+            let needed = side.unconfirmed.remove(&tag).expect("it was listed");
+            assert!(needed <= Some(durable), "publish {tag} was confirmed before it was durable");
+            self.model.seen.confirmed += 1;
+        }
+    }
+
+    /// All clients hear what has come.
+    fn listen(&mut self) {
+        for index in 0..CLIENT_COUNT {
+            for heard in self.sides[index].client.hear() {
+                let Heard::Message { tag, body, .. } = heard else {
+                    self.confirmed(index, &heard);
+                    continue;
+                };
+                let number = number_of(&body);
+                let after = self.appended();
+                let side = &mut self.sides[index];
+                let copy = self.model.queues[index].copies.get_mut(&number);
+                let copy =
+                    copy.unwrap_or_else(|| panic!("message {number} came from queue {index}, which has none such"));
+                assert!(copy.settled.is_none(), "message {number} came although it was settled");
+                copy.is_seen = true;
+                if side.no_ack {
+                    copy.settled = Some(Span { before: copy.published.before, after });
+                } else {
+                    side.unacked.insert(tag, number);
+                }
+            }
+        }
+    }
+
+    fn purge_or_delete(&mut self) -> Result<(), Cut> {
+        let queue = self.random.below(QUEUES.len() as u64) as usize;
+        if !self.listens(GETTER) || self.sides[queue].is_consuming {
+            return Ok(());
+        }
+        let name = QUEUES[queue].as_bytes();
+        let is_purge = self.random.percent(60);
+        let span = self.spanned(|world| {
+            let client = &mut world.sides[GETTER].client;
+            match is_purge {
+                true => client.send(1, &queue::Purge { queue: name, ..Default::default() }),
+                false => client.send(1, &queue::Delete { queue: name, ..Default::default() }),
+            }
+        });
+        if !is_purge {
+            self.model.queues[queue].declared = None;
+        }
+        let numbers: Vec<_> = self.model.queues[queue].copies.keys().copied().collect();
+        for number in numbers {
+            self.settle_once(queue, number, span);
+        }
+        while !self.listens(GETTER) {
+            self.step()?;
+            for heard in self.sides[GETTER].client.hear() {
+                self.confirmed(GETTER, &heard);
+            }
+        }
+        self.listen();
+        if !is_purge {
+            self.declare(queue);
+        }
+        Ok(())
+    }
+
+    fn settle_once(&mut self, queue: usize, number: Number, span: Span) {
+        if self.model.queues[queue].copies.get(&number).is_some_and(|copy| copy.settled.is_none()) {
+            self.settle(queue, number, span);
+        }
+    }
+
+    fn act(&mut self) -> Result<(), Cut> {
+        let store = self.node.broker.store.clone();
+        match self.random.below(100) {
+            0..40 => self.publish(),
+            40..44 => self.commit(),
+            44..58 => self.answer(),
+            58..63 => self.come_or_go(),
+            63..68 => self.get()?,
+            68..70 => self.purge_or_delete()?,
+            70..76 => self.listen(),
+            76..86 => self.step()?,
+            86..89 => {
+                let end = store.durable();
+                let result = store.retire_to(end, u64::MAX, &self.node.residents);
+                let retired = self.unless_cut(result)?;
+                self.model.seen.spilled += retired.message_count;
+            }
+            89..91 => _ = self.unless_cut(store.retire_once(&self.node.residents))?,
+            91..93 => _ = self.unless_cut(store.reclaim_once(&self.node.residents))?,
+            93..94 => self.unless_cut(store.checkpoint_once())?,
+            94..95 => self.node.unload(),
+            95..96 => self.node.broker.close_watermarks(false),
+            _ => _ = store.load_once(&self.node.residents),
+        }
+        Ok(())
+    }
+
+    /// Takes all there is, compares, and puts it back.
+    fn check(&mut self) {
+        let end = self.appended();
+        assert!(end >= self.model.durable, "recovered up to {end}, but {} was durable", self.model.durable);
+        let mut copies_of: BTreeMap<Number, Vec<(bool, Copy)>> = BTreeMap::new();
+        for (index, name) in QUEUES.into_iter().enumerate() {
+            let is_there = self.node.broker.queue_counts("/", name).is_some();
+            let declared = self.model.queues[index].declared;
+            assert!(is_there || !declared.is_some_and(|span| span.must_be(end)), "queue {index} is gone");
+            let found = if is_there { self.take_all(index) } else { BTreeMap::new() };
+            let model = &mut self.model;
+            for (number, redelivered) in &found {
+                let copy = model.queues[index].copies.get(number);
+                let copy = copy.unwrap_or_else(|| panic!("message {number} was not in queue {index}"));
+                assert!(copy.is_persistent, "transient message {number} is back");
+                assert!(copy.published.may_be(end), "message {number} is there before it was published");
+                assert!(
+                    !copy.settled.is_some_and(|span| span.must_be(end)),
+                    "message {number} was settled and is back"
+                );
+                assert!(*redelivered || !copy.is_seen, "message {number} was delivered and is not marked redelivered");
+                model.seen.recovered += 1;
+                model.seen.redelivered += usize::from(*redelivered);
+            }
+            for (number, copy) in &model.queues[index].copies {
+                let is_found = found.contains_key(number);
+                let is_settled = copy.settled.is_some_and(|span| span.may_be(end));
+                let must_be = copy.is_persistent && copy.published.must_be(end) && !is_settled && !copy.may_vanish;
+                assert!(is_found || !must_be, "message {number} of queue {index} is lost: {copy:?}, end {end}");
+                model.seen.lost_unconfirmed += usize::from(copy.is_persistent && !copy.published.may_be(end));
+                if copy.is_persistent && !is_settled && !copy.may_vanish {
+                    copies_of.entry(*number).or_default().push((is_found, *copy));
+                }
+            }
+            model.queues[index].copies.retain(|number, _| found.contains_key(number));
+            for copy in model.queues[index].copies.values_mut() {
+                let recovered = Span { before: JournalPosition::START, after: JournalPosition::START };
+                *copy = Copy { published: recovered, settled: None, may_vanish: false, is_seen: true, ..*copy };
+            }
+            if !is_there {
+                self.declare(index);
+            }
+        }
+        for (number, copies) in copies_of {
+            let founds: BTreeSet<bool> = copies.iter().map(|(is_found, _)| *is_found).collect();
+            assert!(founds.len() == 1, "message {number} is in some of its queues: {copies:?}");
+        }
+    }
+
+    /// All messages of a queue by basic.get, which has to give them in the order of their numbers.
+    fn take_all(&mut self, queue: usize) -> BTreeMap<Number, bool> {
+        let mut found = BTreeMap::new();
+        self.sides[GETTER].client.open_channel(3);
+        loop {
+            self.sides[GETTER].client.get(3, QUEUES[queue], false);
+            let Some((_, number, redelivered)) = self.await_got().expect("the disk works") else { break };
+            assert!(found.last_key_value().is_none_or(|(last, _)| *last < number), "message {number} is out of order");
+            found.insert(number, redelivered);
+        }
+        self.sides[GETTER].client.send(3, &amqp::method::channel::Close::default());
+        assert_eq!(self.sides[GETTER].client.hear_one(), Heard::Other("channel.close-ok"));
+        found
+    }
+}
+
+/// One life of a broker, up to a power cut, a kill or just its end.
+fn live(disk: &SimDisk, model: Model, mut random: Random, is_last: bool) -> (Model, Random) {
+    let (store, recovered) = loop {
+        if random.percent(20) {
+            disk.cut_power_at(disk.operation_count() + random.below(12));
+        }
+        match open(disk, random.next()) {
+            Ok(opened) => break opened,
+            Err(error) => assert!(disk.is_cut(), "the store does not open: {error}"),
+        }
+        disk.restart();
+    };
+    disk.cut_power_at(u64::MAX);
+    let node = Node::over(disk.clone(), store, recovered, Options::default());
+    let sides = (0..CLIENT_COUNT).map(|_| World::side(&node)).collect();
+    let mut world = World { node, sides, model, random };
+    let declare = exchange::Declare { exchange: b"fan", kind: b"fanout", durable: true, ..Default::default() };
+    world.sides[GETTER].client.send(1, &declare);
+    assert_eq!(world.sides[GETTER].client.hear_one(), Heard::Other("exchange.declare-ok"));
+    world.check();
+    if is_last {
+        return (world.model, world.random);
+    }
+    if world.random.percent(80) {
+        disk.cut_power_at(disk.operation_count() + world.random.below(100));
+    }
+    for _ in 0..world.random.below(250) {
+        if let Err(Cut) = world.act() {
+            break;
+        }
+    }
+    world.model.durable = world.node.broker.store.durable();
+    let World { node, sides, model, mut random } = world;
+    drop((sides, node));
+    match !disk.is_cut() && random.percent(40) {
+        true => disk.kill_process(),
+        false => disk.restart(),
+    }
+    (model, random)
+}
+
+fn run(seed: u64) -> Seen {
+    let disk = SimDisk::new(seed);
+    let mut random = Random::new(seed);
+    let mut model =
+        Model { queues: Default::default(), next_number: 0, durable: JournalPosition::START, seen: Seen::default() };
+    let life_count = random.range(2..5);
+    for life in 0..=life_count {
+        (model, random) = live(&disk, model, random, life == life_count);
+    }
+    model.seen
+}
+
+#[test]
+fn nothing_confirmed_is_lost_and_nothing_settled_returns() {
+    if let Some(seed) = std::env::var("BROKER_SEED").ok().and_then(|seed| seed.parse().ok()) {
+        println!("{:?}", run(seed));
+        return;
+    }
+    let mut all = Seen::default();
+    for seed in 0..SEED_COUNT {
+        let seen = std::panic::catch_unwind(|| run(seed)).unwrap_or_else(|panic| {
+            eprintln!("BROKER_SEED={seed} shows it again");
+            std::panic::resume_unwind(panic);
+        });
+        all.recovered += seen.recovered;
+        all.redelivered += seen.redelivered;
+        all.lost_unconfirmed += seen.lost_unconfirmed;
+        all.settled += seen.settled;
+        all.spilled += seen.spilled;
+        all.confirmed += seen.confirmed;
+    }
+    println!("{all:?}");
+    let counts =
+        [all.recovered, all.redelivered, all.lost_unconfirmed, all.settled, all.spilled as usize, all.confirmed];
+    assert!(counts.iter().all(|&count| count > SEED_COUNT as usize), "too little happened: {all:?}");
+}

@@ -1,0 +1,80 @@
+//! What is known and not built yet is refused by name; what is unknown is let pass.
+
+use amqp::content::put_header_encoded;
+use amqp::frame::put_method;
+use amqp::method::{basic, exchange, queue};
+use amqp::table::{TableBuf, Value};
+
+use super::client::{Client, Heard};
+use super::node::Node;
+
+fn declare_with(client: &mut Client, name: &str, value: Value<'_>) -> Heard {
+    let arguments = TableBuf::new().with(name, value);
+    client
+        .send(1, &queue::Declare { queue: b"q", durable: true, arguments: arguments.as_table(), ..Default::default() });
+    client.hear_one()
+}
+
+#[test]
+fn arguments_of_features_to_come_are_refused_by_name() {
+    let node = Node::new();
+    let named = [
+        ("x-message-ttl", Value::I32(1000)),
+        ("x-expires", Value::I32(1000)),
+        ("x-max-length", Value::I32(10)),
+        ("x-max-length-bytes", Value::I32(10)),
+        ("x-max-priority", Value::I32(10)),
+        ("x-dead-letter-exchange", Value::LongStr(b"dlx")),
+        ("x-single-active-consumer", Value::Bool(true)),
+    ];
+    let types = ["quorum", "stream"].map(|name| ("x-queue-type", name, Value::LongStr(name.as_bytes())));
+    for (argument, name, value) in named.map(|(name, value)| (name, name, value)).into_iter().chain(types) {
+        match declare_with(&mut node.connect(), argument, value) {
+            Heard::ConnectionClose { code: 540, text } => assert!(text.contains(name), "{text}"),
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+    assert!(node.broker.queue_counts("/", "q").is_none());
+}
+
+#[test]
+fn unknown_arguments_pass() {
+    let node = Node::new();
+    for (name, value) in [("x-frobnicate", Value::I32(1)), ("x-queue-type", Value::LongStr(b"classic"))] {
+        let mut client = node.connect();
+        assert!(matches!(declare_with(&mut client, name, value), Heard::DeclareOk { .. }), "{name}");
+        client.send(1, &queue::Delete { queue: b"q", ..Default::default() });
+    }
+}
+
+#[test]
+fn a_time_to_live_is_refused_and_nonsense_is_an_error() {
+    let node = Node::new();
+    for (expiration, wanted) in [(&b"60000"[..], 540), (b"soon", 406), (b"-1", 406)] {
+        let mut client = node.connect();
+        client.declare("q");
+        let mut bytes = Vec::new();
+        put_method(&mut bytes, 1, &basic::Publish { routing_key: b"q", ..Default::default() });
+        let mut properties = vec![0x01, 0, expiration.len() as u8];
+        properties.extend_from_slice(expiration);
+        put_header_encoded(&mut bytes, 1, 0, &properties);
+        client.send_bytes(&bytes);
+        let (Heard::ConnectionClose { code, text } | Heard::ChannelClose { code, text }) = client.hear_one() else {
+            panic!("{expiration:?} was taken")
+        };
+        assert_eq!(code, wanted, "{text}");
+        assert!(text.contains("expiration"), "{text}");
+    }
+}
+
+#[test]
+fn exchange_types_to_come_are_refused() {
+    let node = Node::new();
+    let mut client = node.connect();
+    let declare = |kind| exchange::Declare { exchange: b"x", kind, ..Default::default() };
+    client.send(1, &declare(b"x-delayed-message"));
+    assert!(matches!(client.hear_one(), Heard::ConnectionClose { code: 540, .. }));
+    let mut client = node.connect();
+    client.send(1, &declare(b"nonsense"));
+    assert!(matches!(client.hear_one(), Heard::ChannelClose { code: 406, .. }));
+}

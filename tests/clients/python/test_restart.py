@@ -1,5 +1,7 @@
 """What a graceful stop does to clients, and what is there after the next start. For SIGKILL see tests/crash."""
 
+import time
+
 import pytest
 from blackbox.wire import Closed
 
@@ -14,6 +16,14 @@ def test_sigterm_tells_clients_320_and_ends_with_0(own_broker):
         wire.answer_close()
         wire.expect_end()
     assert broker.wait_ended() == 0
+
+
+@pytest.mark.warren_only("RabbitMQ takes seconds")
+def test_an_empty_directory_is_ready_at_once(own_broker):
+    started_at = time.monotonic()
+    own_broker()
+    # A hundredth of that is usual; `bench/run start` measures it.
+    assert time.monotonic() - started_at < 1
 
 
 def restart(broker, how):

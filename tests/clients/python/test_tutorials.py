@@ -217,8 +217,8 @@ async def test_aio_body_of_10_mb(aio_connection, name):
     assert (await queue.get(no_ack=True, timeout=30)).body == BODY_10_MB
 
 
-async def test_aio_channel_errors_leave_the_connection(aio_connection, name):
-    missing = name()
+async def test_aio_channel_errors_leave_the_connection(broker, aio_connection, name):
+    missing, locked = name(), name()
     channel = await aio_connection.channel()
     with pytest.raises(aio_pika.exceptions.ChannelNotFoundEntity, match=f"NOT_FOUND - no queue '{missing}' in vhost '/'"):
         await channel.declare_queue(missing, passive=True)
@@ -229,8 +229,37 @@ async def test_aio_channel_errors_leave_the_connection(aio_connection, name):
     await channel.declare_queue(missing, durable=True)
     with pytest.raises(aio_pika.exceptions.ChannelPreconditionFailed):
         await channel.declare_queue(missing, durable=True, auto_delete=True)
+    owner = await aio_pika.connect(broker.url, timeout=10)
+    async with owner:
+        await (await owner.channel()).declare_queue(locked, exclusive=True)
+        channel = await aio_connection.channel()
+        with pytest.raises(aiormq.exceptions.ChannelLockedResource, match=f"RESOURCE_LOCKED - cannot obtain exclusive access to locked queue '{locked}' in vhost '/'"):
+            await channel.declare_queue(locked, durable=True)
+    # And the connection routes as before.
     channel = await aio_connection.channel()
-    await channel.declare_queue(exclusive=True)
+    exchange = await channel.declare_exchange(name("x"), "topic", durable=True)
+    queue = await channel.declare_queue(exclusive=True)
+    await queue.bind(exchange, "a.*")
+    await exchange.publish(aio_pika.Message(b"after all that"), "a.b")
+    assert (await queue.get(no_ack=True, timeout=10)).body == b"after all that"
+
+
+async def test_aio_connection_errors_end_it(broker):
+    connection = await aio_pika.connect(broker.url, timeout=10)
+    closed: asyncio.Future = asyncio.get_running_loop().create_future()
+    connection.close_callbacks.add(lambda _, why: closed.done() or closed.set_result(why))
+    channel = await connection.channel()
+    queue = await channel.declare_queue(exclusive=True)
+    await queue.consume(print, consumer_tag="mine")
+    underlay = await channel.get_underlay_channel()
+    # The library would refuse by itself to use a tag twice.
+    underlay.consumers.clear()
+    with pytest.raises(aio_pika.exceptions.AMQPError):
+        await underlay.basic_consume(queue.name, print, consumer_tag="mine")
+    why = await asyncio.wait_for(closed, 10)
+    assert "NOT_ALLOWED - attempt to reuse consumer tag 'mine'" in str(why), why
+    assert not connection.connected.is_set()
+    await connection.close()
 
 
 # -- one error of each class, as every language's program has it

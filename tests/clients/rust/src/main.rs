@@ -56,6 +56,7 @@ async fn main() -> ExitCode {
         error_403_login,
         error_530_vhost,
         error_530_connection,
+        error_540_connection,
     ] {
         let mut session =
             Session { address: address.clone(), connections: Vec::new(), queues: Vec::new(), exchanges: Vec::new() };
@@ -503,6 +504,22 @@ async fn error_530_connection(s: &mut Session) -> Outcome {
     let _first = again().await?;
     let error = failure(again().await)?;
     check_error(&error, 530, "NOT_ALLOWED - attempt to reuse consumer tag 'mine'")?;
+    check!(!connection.status().connected(), "the connection lives on");
+    Ok(())
+}
+
+async fn error_540_connection(s: &mut Session) -> Outcome {
+    let setup = s.channel().await?;
+    let queue = s.queue(&setup).await?;
+    let connection = s.connect().await?;
+    let connection = &s.connections[connection];
+    let channel = connection.create_channel().await?;
+    channel.confirm_select(ConfirmSelectOptions::default()).await?;
+    let immediate = BasicPublishOptions { immediate: true, ..BasicPublishOptions::default() };
+    let confirm =
+        channel.basic_publish("".into(), queue.as_str().into(), immediate, b"now", BasicProperties::default()).await?;
+    let error = failure(tokio::time::timeout(PATIENCE, confirm).await?)?;
+    check_error(&error, 540, "NOT_IMPLEMENTED - immediate=true")?;
     check!(!connection.status().connected(), "the connection lives on");
     Ok(())
 }

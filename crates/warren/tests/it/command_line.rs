@@ -296,6 +296,14 @@ fn fsck_of_a_missing_directory_fails_in_one_sentence() {
 }
 
 #[test]
+fn fsck_of_another_directory_says_so_and_leaves_nothing_there() {
+    let dir = scratch("no-data-dir");
+    check_fails(&["fsck", "--data-dir", dir.to_str().unwrap()], 1, "no Warren data directory");
+    check_fails(&["fsck", "--repair", "--data-dir", dir.to_str().unwrap()], 1, "no Warren data directory");
+    assert_eq!(fs::read_dir(&*dir).unwrap().count(), 0);
+}
+
+#[test]
 fn fsck_ends_with_1_while_something_is_damaged() {
     let dir = scratch("fsck");
     Broker::start(&dir, &[]).stop();

@@ -3,6 +3,7 @@
 //! Settling is on the hot path and happens under a shard's lock: it takes the catalog's lock for reading and one
 //! segment's lock for as long as setting some bits takes. No I/O happens under either.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +12,7 @@ use model::ids::{Place, QueueId, SegmentId};
 use parking_lot::{Mutex, RwLock};
 
 use crate::bitmap::Bitmap;
-use crate::checkpoint::SegmentState;
+use crate::checkpoint::{SegmentState, SegmentView};
 use crate::segment::{SegmentRange, WrittenSegment};
 
 /// A finished segment.
@@ -83,6 +84,12 @@ impl Segment {
     /// The settled slots as of now.
     pub(crate) fn settled(&self) -> Bitmap {
         self.settled.lock().clone()
+    }
+
+    /// What a checkpoint says of it, settled slots as of now.
+    pub(crate) fn view(&self) -> SegmentView<'_> {
+        let Segment { id, level, file_len, ranges, .. } = self;
+        SegmentView { id: *id, level: *level, file_len: *file_len, ranges, settled: Cow::Owned(self.settled()) }
     }
 
     /// The slots of `[first, end)` that are not settled, as runs.

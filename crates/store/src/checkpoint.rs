@@ -18,6 +18,7 @@
 //! the journal is known to have reached when the manifest is switched, and everything of those below the manifest's
 //! position; replaying what lies between a second time changes nothing.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 
@@ -57,7 +58,23 @@ pub(crate) struct SegmentState {
     pub(crate) settled: Bitmap,
 }
 
-/// Writes a checkpoint from front to back. The parts must come in the order of the methods.
+/// The same, borrowed to be written.
+pub(crate) struct SegmentView<'a> {
+    pub(crate) id: SegmentId,
+    pub(crate) level: u8,
+    pub(crate) file_len: u64,
+    pub(crate) ranges: &'a [SegmentRange],
+    pub(crate) settled: Cow<'a, Bitmap>,
+}
+
+impl SegmentState {
+    pub(crate) fn view(&self) -> SegmentView<'_> {
+        let SegmentState { id, level, file_len, ranges, settled } = self;
+        SegmentView { id: *id, level: *level, file_len: *file_len, ranges, settled: Cow::Borrowed(settled) }
+    }
+}
+
+/// Writes a checkpoint from front to back.
 pub(crate) struct CheckpointWriter {
     file: Box<dyn File>,
     buffer: Vec<u8>,
@@ -66,7 +83,7 @@ pub(crate) struct CheckpointWriter {
 }
 
 impl CheckpointWriter {
-    pub(crate) fn new(file: Box<dyn File>, position: JournalPosition, next_segment: u32) -> Self {
+    fn new(file: Box<dyn File>, position: JournalPosition, next_segment: u32) -> Self {
         let mut buffer = Vec::with_capacity(BUFFER_LEN + BUFFER_LEN / 2);
         buffer.extend_from_slice(&MAGIC);
         buffer.extend_from_slice(&VERSION.to_le_bytes());
@@ -75,7 +92,7 @@ impl CheckpointWriter {
         CheckpointWriter { file, buffer, written: 0, crc: 0 }
     }
 
-    pub(crate) fn definitions(&mut self, definitions: &BTreeMap<Vec<u8>, Vec<u8>>) -> io::Result<()> {
+    fn definitions(&mut self, definitions: &BTreeMap<Vec<u8>, Vec<u8>>) -> io::Result<()> {
         varint::put(&mut self.buffer, definitions.len() as u64);
         for (key, value) in definitions {
             varint::put_bytes(&mut self.buffer, key);
@@ -85,7 +102,7 @@ impl CheckpointWriter {
         Ok(())
     }
 
-    pub(crate) fn queues(&mut self, queues: &[QueueState]) -> io::Result<()> {
+    fn queues(&mut self, queues: &[QueueState]) -> io::Result<()> {
         varint::put(&mut self.buffer, queues.len() as u64);
         for state in queues {
             varint::put(&mut self.buffer, state.queue.0);
@@ -96,7 +113,7 @@ impl CheckpointWriter {
         Ok(())
     }
 
-    pub(crate) fn returned(&mut self, returned: &[(QueueId, QueueSeq, u32)]) -> io::Result<()> {
+    fn returned(&mut self, returned: &[(QueueId, QueueSeq, u32)]) -> io::Result<()> {
         varint::put(&mut self.buffer, returned.len() as u64);
         for (queue, seq, delivery_count) in returned {
             varint::put(&mut self.buffer, queue.0);
@@ -107,24 +124,14 @@ impl CheckpointWriter {
         Ok(())
     }
 
-    pub(crate) fn start_segments(&mut self, count: usize) {
-        varint::put(&mut self.buffer, count as u64);
-    }
-
-    pub(crate) fn segment(
-        &mut self,
-        id: SegmentId,
-        level: u8,
-        file_len: u64,
-        ranges: &[SegmentRange],
-        settled: &Bitmap,
-    ) -> io::Result<()> {
+    fn segment(&mut self, segment: &SegmentView<'_>) -> io::Result<()> {
+        let SegmentView { id, level, file_len, ranges, settled } = segment;
         varint::put(&mut self.buffer, u64::from(id.0));
-        self.buffer.push(level);
-        varint::put(&mut self.buffer, file_len);
+        self.buffer.push(*level);
+        varint::put(&mut self.buffer, *file_len);
         varint::put(&mut self.buffer, u64::from(settled.slot_count()));
         varint::put(&mut self.buffer, ranges.len() as u64);
-        for range in ranges {
+        for range in *ranges {
             varint::put(&mut self.buffer, range.queue.0);
             self.buffer.push(range.lane);
             varint::put(&mut self.buffer, u64::from(range.count));
@@ -136,6 +143,27 @@ impl CheckpointWriter {
         }
         settled.encode(&mut self.buffer);
         self.flush_if_full()
+    }
+
+    /// Writes everything but the end.
+    pub(crate) fn write_all<'a>(
+        file: Box<dyn File>,
+        position: JournalPosition,
+        next_segment: u32,
+        definitions: &BTreeMap<Vec<u8>, Vec<u8>>,
+        queues: &[QueueState],
+        returned: &[(QueueId, QueueSeq, u32)],
+        segments: impl ExactSizeIterator<Item = SegmentView<'a>>,
+    ) -> io::Result<Self> {
+        let mut writer = CheckpointWriter::new(file, position, next_segment);
+        writer.definitions(definitions)?;
+        writer.queues(queues)?;
+        writer.returned(returned)?;
+        varint::put(&mut writer.buffer, segments.len() as u64);
+        for segment in segments {
+            writer.segment(&segment)?;
+        }
+        Ok(writer)
     }
 
     /// Ends the file and waits until it is on disk. Returns its length and CRC.
@@ -293,16 +321,16 @@ mod tests {
         let disk = SimDisk::new(1);
         disk.create_dir(Path::new("/data")).unwrap();
         let path = Path::new("/data/checkpoint");
-        let mut writer =
-            CheckpointWriter::new(disk.create(path).unwrap(), checkpoint.position, checkpoint.next_segment);
-        writer.definitions(&checkpoint.definitions).unwrap();
-        writer.queues(&checkpoint.queues).unwrap();
-        writer.returned(&checkpoint.returned).unwrap();
-        writer.start_segments(checkpoint.segments.len());
-        for segment in &checkpoint.segments {
-            let SegmentState { id, level, file_len, ranges, settled } = segment;
-            writer.segment(*id, *level, *file_len, ranges, settled).unwrap();
-        }
+        let writer = CheckpointWriter::write_all(
+            disk.create(path).unwrap(),
+            checkpoint.position,
+            checkpoint.next_segment,
+            &checkpoint.definitions,
+            &checkpoint.queues,
+            &checkpoint.returned,
+            checkpoint.segments.iter().map(SegmentState::view),
+        )
+        .unwrap();
         let (len, crc) = writer.finish().unwrap();
         let mut bytes = vec![0; len as usize];
         read_exact_at(&*disk.open(path).unwrap(), &mut bytes, 0).unwrap();

@@ -10,9 +10,7 @@ use std::io;
 
 use model::ids::{JournalPosition, QueueId, QueueSeq, SegmentId};
 
-use crate::catalog::Segment;
 use crate::checkpoint::CheckpointWriter;
-use crate::file::File;
 use crate::manifest::{CheckpointFile, ManifestFile};
 use crate::reserve::Purpose;
 use crate::residents::QueueState;
@@ -71,7 +69,15 @@ impl Shared {
         let (len, crc) = self
             .reserve
             .create(Purpose::Checkpoint, &path, &mut |file| {
-                let writer = write(file, position, next_segment, checkpointer, &segments)?;
+                let writer = CheckpointWriter::write_all(
+                    file,
+                    position,
+                    next_segment,
+                    &checkpointer.definitions,
+                    &checkpointer.queues,
+                    &checkpointer.returned,
+                    segments.iter().map(|segment| segment.view()),
+                )?;
                 reached = self.journal.appended();
                 // (3) and (4)
                 writer.finish()
@@ -105,22 +111,4 @@ impl Shared {
             _ => true,
         }
     }
-}
-
-fn write(
-    file: Box<dyn File>,
-    position: JournalPosition,
-    next_segment: u32,
-    checkpointer: &Checkpointer,
-    segments: &[std::sync::Arc<Segment>],
-) -> io::Result<CheckpointWriter> {
-    let mut writer = CheckpointWriter::new(file, position, next_segment);
-    writer.definitions(&checkpointer.definitions)?;
-    writer.queues(&checkpointer.queues)?;
-    writer.returned(&checkpointer.returned)?;
-    writer.start_segments(segments.len());
-    for segment in segments {
-        writer.segment(segment.id, segment.level, segment.file_len, &segment.ranges, &segment.settled())?;
-    }
-    Ok(writer)
 }

@@ -6,8 +6,8 @@ use queue::{Load, Moved, PagedRange, Placed};
 use crate::Content;
 use crate::segment::ReadError;
 
-/// The owner of the queues. All of it is called on the store's own threads, which hold none of the store's locks then;
-/// so it may append, settle slots and ask for loads.
+/// The owner of the queues. All of it is called on the store's own threads. Of the store's locks they hold at most the one that keeps
+/// checkpoints and moves apart, which nothing takes that may be called from here: appending, settling slots, asking for loads.
 pub trait Residents: Send + Sync {
     /// Gives every message that is in memory, in no segment, and old (as `queue::Queue::in_memory` does), and the state of every
     /// durable queue, idle ones too.

@@ -321,7 +321,8 @@ impl Opening {
     ) -> Result<(Arc<Store>, Recovered), OpenError> {
         let Opening { options, disk, paths, dir, budget, found, signals } = self;
         recovery::remove_orphans(&*disk, &paths, &found)?;
-        // A segment goes a little beyond its length; a checkpoint's grows with what there is, see `Reserve::note_checkpoint_len`.
+        // A segment that is spilled goes a little beyond its length, by a message (a copy by a range: it finds no room then, and
+        // is tried again when there is). A checkpoint's grows with what there is, see `Reserve::note_checkpoint_len`.
         let reserve_lens = (options.segment_len + options.segment_len / 4, options.segment_len / 4);
         let reserve = Reserve::open(disk.clone(), paths.clone(), reserve_lens, options.is_reserve_kept)
             .map_err(attempting("opening", &paths.reserve()))?;

@@ -292,14 +292,15 @@ impl Repair<'_> {
         let write = || {
             self.disk.create_dir(&dir)?;
             let file = self.disk.create(&path)?;
-            let mut writer = CheckpointWriter::new(file, checkpoint.position, checkpoint.next_segment);
-            writer.definitions(&checkpoint.definitions)?;
-            writer.queues(&checkpoint.queues)?;
-            writer.returned(&checkpoint.returned)?;
-            writer.start_segments(checkpoint.segments.len());
-            for SegmentState { id, level, file_len, ranges, settled } in &checkpoint.segments {
-                writer.segment(*id, *level, *file_len, ranges, settled)?;
-            }
+            let writer = CheckpointWriter::write_all(
+                file,
+                checkpoint.position,
+                checkpoint.next_segment,
+                &checkpoint.definitions,
+                &checkpoint.queues,
+                &checkpoint.returned,
+                checkpoint.segments.iter().map(SegmentState::view),
+            )?;
             let written = writer.finish()?;
             self.disk.sync_dir(&dir)?;
             Ok(written)

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! All are varints but for the lane. Ranges are in the order of their slots; slots and offsets are not stored because
-//! they follow from the lengths. Seqs rise within a range. A queue and lane may have several ranges, whose seqs rise
-//! from one to the next.
+//! they follow from the lengths. Seqs rise within a range. A queue and lane may have several ranges; when
+//! segments were merged, the seqs of one may lie between those of another.
 
 use model::ids::{QueueId, QueueSeq};
 

@@ -13,8 +13,8 @@ MIB = 2**20
 COUNT, BATCH = 600_000, 500
 BOUNDS = {"warren.journal.bound": "32MiB", "warren.journal.file_size": "4MiB", "warren.chunks.bound": "16MiB"}
 RSS_MAX = 128 * MIB
-READY_MAX_S = 2.0
-"""With what the smallest machines need for it; a broker that reads all its messages takes longer."""
+READY_MAX_S = 5.0
+"""A busy machine of two cores needs a tenth of that. It must not depend on how much waits."""
 
 
 @pytest.mark.timeout(180)

@@ -22,8 +22,8 @@ def test_sigterm_tells_clients_320_and_ends_with_0(own_broker):
 def test_an_empty_directory_is_ready_at_once(own_broker):
     started_at = time.monotonic()
     own_broker()
-    # A hundredth of that is usual; `bench/run start` measures it.
-    assert time.monotonic() - started_at < 1
+    # A hundredth of that is usual, and `bench/run start` measures it; but this machine may be busy.
+    assert time.monotonic() - started_at < 2
 
 
 def restart(broker, how):

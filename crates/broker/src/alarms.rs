@@ -36,6 +36,9 @@ impl Alarms {
 
     /// Looks at memory and disk. True when an alarm has begun or ended.
     pub(crate) fn look(&self, options: &Options, data_dir: &Path, is_reserve_in_use: bool) -> bool {
+        if self.memory.load(Ordering::Relaxed) {
+            (options.release_memory)();
+        }
         let used_len = resident_len().unwrap_or(0);
         let free_len = free_len(data_dir).unwrap_or(u64::MAX);
         let is_memory_low = used_len > options.memory_limit_len;

@@ -34,6 +34,9 @@ pub struct Options {
     pub default_user: DefaultUser,
     /// Resident memory above which publishers are blocked, in bytes.
     pub memory_limit_len: u64,
+    /// Gives memory that is free back to the operating system. An allocator does so only while it is used, and a broker whose
+    /// publishers are blocked uses it little: without this the alarm might never end.
+    pub release_memory: fn(),
     /// Free disk below which publishers are blocked, in bytes.
     pub disk_free_limit_len: u64,
     /// The RabbitMQ version that clients may take this for.
@@ -67,6 +70,7 @@ impl Default for Options {
             loopback_users: vec!["guest".into()],
             default_user: defaults.default_user,
             memory_limit_len: u64::MAX,
+            release_memory: || (),
             disk_free_limit_len: 50_000_000,
             compatible_version: "4.3.0".into(),
             product: "Warren".into(),

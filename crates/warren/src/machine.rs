@@ -43,3 +43,10 @@ pub(crate) fn node_name() -> String {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     format!("rabbit@{host}")
 }
+
+/// Makes the allocator give what is free back to the operating system.
+#[expect(unsafe_code, reason = "a call into the allocator, which has no other name in Rust")]
+pub(crate) fn release_memory() {
+    // SAFETY: `mi_collect` may be called on any thread at any time; it frees nothing that is in use.
+    unsafe { libmimalloc_sys::mi_collect(true) };
+}

@@ -212,6 +212,7 @@ fn broker_options(config: &Config) -> broker::Options {
             MemoryWatermark::Relative(factor) => part(factor),
             MemoryWatermark::Absolute(len) => len,
         },
+        release_memory: machine::release_memory,
         disk_free_limit_len: match config.disk_free_limit {
             DiskFreeLimit::Absolute(len) => len,
             DiskFreeLimit::MemoryRelative(factor) => part(factor),

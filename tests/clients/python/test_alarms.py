@@ -79,15 +79,7 @@ def test_a_broker_short_of_memory_blocks_publishers(own_broker):
 
 
 @pytest.mark.warren_only("RabbitMQ takes more than this for itself")
-@pytest.mark.parametrize(
-    "purge_delay_ms",
-    [
-        "0",
-        pytest.param("10", marks=pytest.mark.xfail(strict=False, reason="the allocator gives memory back only while it is asked for more, and a blocked broker asks for none")),
-    ],
-)
-def test_consumers_free_the_memory_that_publishers_wait_for(own_broker, monkeypatch, purge_delay_ms):
-    monkeypatch.setenv("MIMALLOC_PURGE_DELAY", purge_delay_ms)
+def test_consumers_free_the_memory_that_publishers_wait_for(own_broker):
     broker = own_broker({"vm_memory_high_watermark.absolute": "80MB"})
     publisher, consumer = broker.wire(timeout=30), broker.wire(timeout=30)
     publisher.call(1, "queue.declare", queue="q", durable=True)

@@ -55,6 +55,9 @@ impl ClientCapabilities {
     }
 }
 
+/// The least that a client may ask for as the longest frame, as in RabbitMQ since 4.1.
+const FRAME_LEN_MAX_FLOOR: u32 = 8192;
+
 /// What we can do, as RabbitMQ lists it. Client libraries branch on these.
 const CAPABILITIES: [&str; 9] = [
     "publisher_confirms",
@@ -209,7 +212,7 @@ impl Session {
 
     fn tune_ok(&mut self, tune_ok: connection::TuneOk) -> Outcome<()> {
         let options = &self.broker.options;
-        let floor = options.initial_frame_len_max;
+        let floor = options.initial_frame_len_max.min(FRAME_LEN_MAX_FLOOR);
         check_negotiated("channel_max", tune_ok.channel_max.into(), options.channel_max.into(), 0)?;
         check_negotiated("frame_max", tune_ok.frame_max, options.frame_len_max, floor)?;
         self.frame_len_max = if tune_ok.frame_max == 0 { options.frame_len_max } else { tune_ok.frame_max };

@@ -10,7 +10,7 @@ use model::config::{AuthMechanism, Config, DefaultUser, Login};
 pub struct Options {
     /// Longest frame that is offered to clients, in bytes.
     pub frame_len_max: u32,
-    /// Longest frame before a connection is open, in bytes; also the least that a client may ask for.
+    /// Longest frame before a connection is open, in bytes.
     pub initial_frame_len_max: u32,
     /// Channels that a connection may have; 0 for no limit.
     pub channel_max: u16,

@@ -5,6 +5,7 @@
 mod client;
 mod confirms;
 mod consumers;
+mod kept;
 mod logins;
 mod memory;
 mod node;

@@ -3,13 +3,14 @@
 use std::sync::{Arc, Weak};
 
 use model::ids::{QueueId, QueueSeq, SegmentId};
-use queue::{Moved, Placed};
+use queue::{Message, Moved, Placed};
 use store::{Collected, Content, LaneResidents, Loaded, QueueState, Resident, Residents};
 
 use crate::batch;
 use crate::broker::Broker;
 use crate::limits::SHARD_COUNT;
 use crate::message::Held;
+use crate::queue_handle::QueueHandle;
 use crate::shard::{Cell, Shards, Watermark};
 
 /// The broker, as its store knows it.
@@ -30,46 +31,25 @@ impl Residents for BrokerResidents {
     fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut Collected) {
         let Some(broker) = self.0.upgrade() else { return };
         let mut found: Vec<(QueueSeq, Held)> = Vec::new();
-        broker.shards.for_each(|shard| {
-            for cell in shard.cells() {
-                let queue = cell.handle.id();
-                if cell.handle.is_journalled() {
-                    let watermark = match cell.watermark {
-                        Watermark::Closed(mark) => Some(mark),
-                        Watermark::Open(_) | Watermark::None => None,
-                    };
-                    out.queues.push(QueueState { queue, next_seq: cell.queue.next_seq(), watermark });
-                }
-                cell.queue.in_memory(&mut |held| is_old(held.content()), &mut found);
-                for is_journalled in [true, false] {
-                    let of_lane = found.iter().filter(|(_, held)| queue::Message::is_journalled(held) == is_journalled);
-                    let residents: Vec<Resident> = of_lane
-                        .map(|(seq, held)| Resident {
-                            seq: *seq,
-                            content: held.content().clone(),
-                            body_len: queue::Message::len(held),
-                        })
-                        .collect();
-                    if !residents.is_empty() {
-                        out.lanes.push(LaneResidents { queue, lane: 0, is_journalled, residents });
-                    }
-                }
-                found.clear();
-            }
+        for_each_queue(&broker, |handle| {
+            broker.shards.with_queue(handle, |cell| collect_from(cell, is_old, &mut found, out));
         });
     }
 
     fn relocate(&self, queue: QueueId, placed: &[Placed]) {
-        let found = self.with_queue(queue, |broker, cell| {
-            let mut dead = Vec::new();
-            cell.queue.relocate(placed, &mut dead);
-            broker.store.settle_slots(&dead);
-        });
-        if found.is_none()
-            && let Some(broker) = self.0.upgrade()
-        {
-            let dead: Vec<_> = placed.iter().map(|placed| placed.place).collect();
-            broker.store.settle_slots(&dead);
+        // In parts, so that others get at the shard in between.
+        for placed in placed.chunks(RELOCATED_COUNT) {
+            let found = self.with_queue(queue, |broker, cell| {
+                let mut dead = Vec::new();
+                cell.queue.relocate(placed, &mut dead);
+                broker.store.settle_slots(&dead);
+            });
+            if found.is_none()
+                && let Some(broker) = self.0.upgrade()
+            {
+                let dead: Vec<_> = placed.iter().map(|placed| placed.place).collect();
+                broker.store.settle_slots(&dead);
+            }
         }
     }
 
@@ -104,19 +84,15 @@ impl Residents for BrokerResidents {
 
     fn unload(&self) {
         let Some(broker) = self.0.upgrade() else { return };
-        for number in 0..SHARD_COUNT {
-            let handles: Vec<_> =
-                broker.shards.with(number, |shard| shard.cells().map(|cell| cell.handle.clone()).collect());
-            for handle in handles {
-                // What is being read now is for somebody who waits; it is let go the next time.
-                batch::with_queue(&broker, &handle, |cell, work| {
-                    if !cell.queue.is_loading() {
-                        cell.queue.unload();
-                        work.dispatch(cell, &broker);
-                    }
-                });
-            }
-        }
+        for_each_queue(&broker, |handle| {
+            // What is being read now is for somebody who waits; it is let go the next time.
+            batch::with_queue(&broker, handle, |cell, work| {
+                if !cell.queue.is_loading() {
+                    cell.queue.unload();
+                    work.dispatch(cell, &broker);
+                }
+            });
+        });
         // What waits for clients that do not read keeps memory, too.
         broker.connections.nudge_all();
     }
@@ -139,6 +115,47 @@ impl Residents for BrokerResidents {
         {
             let dead: Vec<_> = moved.iter().map(|moved| moved.to).collect();
             broker.store.settle_slots(&dead);
+        }
+    }
+}
+
+/// Messages of one queue that are told their new places under one lock.
+const RELOCATED_COUNT: usize = 4096;
+
+/// Visits every queue that is there now, without holding a lock meanwhile; after every shard's lock has been taken once.
+fn for_each_queue(broker: &Broker, mut visit: impl FnMut(&QueueHandle)) {
+    for number in 0..SHARD_COUNT {
+        let handles: Vec<_> =
+            broker.shards.with(number, |shard| shard.cells().map(|cell| cell.handle.clone()).collect());
+        handles.iter().for_each(|handle| visit(handle));
+    }
+}
+
+/// What a checkpoint has to know of a queue, and its old messages. `found` is only room.
+fn collect_from(
+    cell: &mut Cell,
+    is_old: &dyn Fn(&Content) -> bool,
+    found: &mut Vec<(QueueSeq, Held)>,
+    out: &mut Collected,
+) {
+    let queue = cell.handle.id();
+    if cell.handle.is_journalled() {
+        let watermark = match cell.watermark {
+            Watermark::Closed(mark) => Some(mark),
+            Watermark::Open(_) | Watermark::None => None,
+        };
+        out.queues.push(QueueState { queue, next_seq: cell.queue.next_seq(), watermark });
+    }
+    cell.queue.in_memory(&mut |held| is_old(held.content()), found);
+    let (mut journalled, mut transient) = (Vec::new(), Vec::new());
+    for (seq, held) in found.drain(..) {
+        let (is_journalled, body_len) = (held.is_journalled(), held.len());
+        let resident = Resident { seq, content: held.into_content(), body_len };
+        if is_journalled { &mut journalled } else { &mut transient }.push(resident);
+    }
+    for (is_journalled, residents) in [(true, journalled), (false, transient)] {
+        if !residents.is_empty() {
+            out.lanes.push(LaneResidents { queue, lane: 0, is_journalled, residents });
         }
     }
 }

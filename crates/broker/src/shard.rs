@@ -145,13 +145,6 @@ impl Shards {
         let _guard = AbortOnPanic;
         act(&mut locked)
     }
-
-    /// Runs `act` on each shard in turn.
-    pub(crate) fn for_each(&self, mut act: impl FnMut(&mut Shard)) {
-        for number in 0..SHARD_COUNT {
-            self.with(number, &mut act);
-        }
-    }
 }
 
 /// Several shards, locked.

@@ -36,7 +36,7 @@ pub fn assemble(
     for spare in spares {
         if spare.len == options.file_len {
             scrub(spare.file.as_ref()).map_err(OpenError::io("clearing", &spare.path))?;
-            files.add_prepared(PreparedFile { path: spare.path, file: spare.file, len: spare.len });
+            files.add_prepared(PreparedFile { path: spare.path, file: spare.file.into(), len: spare.len });
         } else {
             disk.remove(&spare.path).map_err(OpenError::io("removing", &spare.path))?;
         }
@@ -79,7 +79,7 @@ fn close_all(files: &mut Files, found: Vec<FoundFile>, end: &ChainEnd) {
     for (file, next) in found.into_iter().zip(nexts) {
         files.close(ClosedFile {
             path: file.path,
-            file: file.file,
+            file: file.file.into(),
             len: file.len,
             used_len: file.used_len,
             first: file.header.first,

@@ -108,7 +108,7 @@ fn create(shared: &Shared, len: u64) -> io::Result<PreparedFile> {
         let _ = shared.disk.remove(&path);
         return Err(error);
     }
-    Ok(PreparedFile { path, file, len })
+    Ok(PreparedFile { path, file: file.into(), len })
 }
 
 /// Step by step, so that the writer's syncs never queue behind more than one step's zeros.

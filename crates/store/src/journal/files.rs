@@ -12,6 +12,7 @@
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use model::ids::JournalPosition;
 
@@ -25,14 +26,14 @@ pub(crate) const PREPARED_COUNT: usize = 2;
 /// A file that can be used at once.
 pub(crate) struct PreparedFile {
     pub(crate) path: PathBuf,
-    pub(crate) file: Box<dyn File>,
+    pub(crate) file: Arc<dyn File>,
     pub(crate) len: u64,
 }
 
 /// A file that nothing more will be written to.
 pub(crate) struct ClosedFile {
     pub(crate) path: PathBuf,
-    pub(crate) file: Box<dyn File>,
+    pub(crate) file: Arc<dyn File>,
     pub(crate) len: u64,
     pub(crate) used_len: u64,
     pub(crate) first: JournalPosition,

@@ -49,7 +49,7 @@
 //! # Who does what
 //!
 //! [`Journal`] takes record batches, under one short lock. [`Writer`] writes what has gathered while its last sync
-//! ran. [`Filer`] prepares files. [`Recovery`] reads, and [`repair`] puts marks where something is damaged. What to retire, and what records mean, is not known here.
+//! ran; where confirms do not wait for syncs, a `Syncer` syncs beside it. [`Filer`] prepares files. [`Recovery`] reads, and [`repair`] puts marks where something is damaged. What to retire, and what records mean, is not known here.
 
 mod assembly;
 mod commit;
@@ -64,6 +64,7 @@ mod recovery;
 mod repair;
 mod replay;
 mod shared;
+mod syncer;
 mod threads;
 mod waiters;
 mod writer;

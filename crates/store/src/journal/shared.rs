@@ -10,6 +10,7 @@ use parking_lot::{Condvar, Mutex};
 use super::commit::{Commit, Gathering};
 use super::files::{Files, PreparedFile};
 use super::options::{ConfirmAfter, Event, Failed, OnEvent, Options};
+use super::syncer::Syncing;
 use super::waiters::Waiters;
 use crate::file::Disk;
 
@@ -101,6 +102,8 @@ pub(crate) struct Shared {
     pub(crate) filing: Condvar,
     /// The writer waits here for a file, with `files`.
     pub(crate) filed: Condvar,
+    /// What is being synced beside the writer.
+    pub(crate) syncing: Syncing,
     /// The writer ends when nothing is left to write.
     pub(crate) is_stopping: AtomicBool,
     /// Nobody waits for room on a full disk any more.
@@ -135,6 +138,7 @@ impl Shared {
             marks: Marks::new(end),
             pending: Mutex::new(pending),
             work: Condvar::new(),
+            syncing: Syncing::default(),
             is_stopping: AtomicBool::new(false),
             is_closing: AtomicBool::new(false),
             unretired_len: AtomicU64::new(files.spans().iter().map(|span| span.used_len).sum()),

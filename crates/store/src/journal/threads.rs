@@ -1,4 +1,4 @@
-//! The journal's two threads. Neither wakes up when there is nothing to do.
+//! The journal's threads: two, or three where confirms do not wait for syncs. None wakes up when there is nothing to do.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use super::assembly::assemble;
 use super::filer::{Filer, Filing};
 use super::handle::Journal;
-use super::options::{Failed, OnEvent, OpenError, Options};
+use super::options::{ConfirmAfter, Failed, OnEvent, OpenError, Options};
 use super::recovery::Recovery;
 use super::shared::Shared;
+use super::syncer::Syncer;
 use super::writer::{Progress, Writer};
 
 /// How long after a file could not be prepared it is tried again. Only then, so a journal that is well costs nothing.
@@ -23,11 +24,12 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// If the recovery has not been replayed.
 pub fn start(recovery: Recovery, options: Options, on_event: OnEvent) -> Result<(Journal, Threads), OpenError> {
     let dir = recovery.dir.clone();
-    let (journal, writer, filer) = assemble(recovery, options, on_event)?;
+    let (journal, mut writer, filer) = assemble(recovery, options, on_event)?;
     let shared = writer.shared().clone();
-    let mut threads = Threads { shared, writer: None, filer: None };
+    let syncer = (shared.options.confirm_after == ConfirmAfter::Write).then(|| writer.split_syncer());
+    let mut threads = Threads { shared, writer: None, filer: None, syncer: None };
     let io_error = OpenError::io("starting a thread for the journal in", &dir);
-    threads.spawn(writer, filer).map_err(io_error)?;
+    threads.spawn(writer, filer, syncer).map_err(io_error)?;
     Ok((journal, threads))
 }
 
@@ -36,10 +38,23 @@ pub struct Threads {
     shared: Arc<Shared>,
     writer: Option<JoinHandle<()>>,
     filer: Option<JoinHandle<()>>,
+    syncer: Option<JoinHandle<()>>,
 }
 
 impl Threads {
-    fn spawn(&mut self, writer: Writer, filer: Filer) -> std::io::Result<()> {
+    fn spawn(&mut self, writer: Writer, filer: Filer, syncer: Option<Syncer>) -> std::io::Result<()> {
+        // First: the writer waits for it.
+        if let Some(syncer) = syncer {
+            let shared = self.shared.clone();
+            let sync = move || {
+                guard(&shared, "syncer", || {
+                    while syncer.wait() {
+                        syncer.sync_once();
+                    }
+                });
+            };
+            self.syncer = Some(thread::Builder::new().name("journal sync".to_owned()).spawn(sync)?);
+        }
         let shared = self.shared.clone();
         let write = move || guard(&shared, "writer", || write(writer, &shared));
         self.writer = Some(thread::Builder::new().name("journal".to_owned()).spawn(write)?);
@@ -63,6 +78,8 @@ impl Threads {
         drop(self.shared.files.lock());
         self.shared.filed.notify_one();
         self.writer.take().map(JoinHandle::join);
+        self.shared.syncing.stop();
+        self.syncer.take().map(JoinHandle::join);
         self.shared.files.lock().is_stopping = true;
         self.shared.filing.notify_one();
         self.filer.take().map(JoinHandle::join);
@@ -89,7 +106,8 @@ fn write(mut writer: Writer, shared: &Shared) {
             Ok(Progress::NeedsFile) => wait_for_file(shared),
             Ok(Progress::Idle) => match wait_for_work(shared, &writer) {
                 Work::Commit => Ok(()),
-                Work::Sync => writer.sync_once(),
+                Work::Sync => writer.sync_soon(),
+                Work::LookAtSync => writer.look_at_sync(Instant::now()),
                 Work::Stop => return drop(writer.sync_once()),
             },
             Err(failed) => Err(failed),
@@ -103,6 +121,7 @@ fn write(mut writer: Writer, shared: &Shared) {
 enum Work {
     Commit,
     Sync,
+    LookAtSync,
     Stop,
 }
 
@@ -113,14 +132,18 @@ fn wait_for_work(shared: &Shared, writer: &Writer) -> Work {
         if !pending.gathering.is_empty() {
             return Work::Commit;
         }
-        if has_unsynced && pending.sync_wanted > shared.marks.synced() {
+        if shared.syncing.is_done() {
+            return Work::LookAtSync;
+        }
+        let may_sync = has_unsynced && !writer.is_sync_under_way();
+        if may_sync && pending.sync_wanted > shared.marks.synced() {
             return Work::Sync;
         }
         if shared.is_stopping.load(Ordering::SeqCst) {
             return Work::Stop;
         }
         pending.is_writer_waiting = true;
-        match writer.sync_due_in(Instant::now()) {
+        match writer.sync_due_in(Instant::now()).filter(|_| may_sync) {
             None => shared.work.wait(&mut pending),
             Some(Duration::ZERO) => return Work::Sync,
             Some(delay) => drop(shared.work.wait_for(&mut pending, delay)),

@@ -14,6 +14,7 @@ use super::files::{ClosedFile, PreparedFile};
 use super::format::{FILE_HEADER_LEN, FileHeader};
 use super::options::{ConfirmAfter, Event, Failed};
 use super::shared::Shared;
+use super::syncer::{Outcome, Syncer};
 use crate::file::{File, write_all_at, write_all_vectored_at};
 
 /// What [`Writer::commit_once`] found to do.
@@ -35,14 +36,17 @@ pub struct Writer {
     next: Option<Commit>,
     /// Written to the current file and not synced.
     unsynced: VecDeque<Commit>,
-    /// When the first of them was written; told with [`ConfirmAfter::Write`] only.
+    /// When the first of them was written that no sync under way has; told with [`ConfirmAfter::Write`] only.
     unsynced_since: Option<Instant>,
+    /// Somebody syncs beside this.
+    has_syncer: bool,
+    is_sync_under_way: bool,
 }
 
 /// The file being written.
 pub(crate) struct CurrentFile {
     pub(crate) path: PathBuf,
-    pub(crate) file: Box<dyn File>,
+    pub(crate) file: Arc<dyn File>,
     pub(crate) header: FileHeader,
     /// Where the next commit goes. At [`FILE_HEADER_LEN`] the header has not been written either.
     pub(crate) offset: u64,
@@ -67,11 +71,25 @@ impl CurrentFile {
 
 impl Writer {
     pub(crate) fn new(shared: Arc<Shared>, current: Option<CurrentFile>) -> Writer {
-        Writer { shared, current, next: None, unsynced: VecDeque::new(), unsynced_since: None }
+        Writer {
+            shared,
+            current,
+            next: None,
+            unsynced: VecDeque::new(),
+            unsynced_since: None,
+            has_syncer: false,
+            is_sync_under_way: false,
+        }
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
+    }
+
+    /// From now on syncs that no confirm waits for are left to this.
+    pub(crate) fn split_syncer(&mut self) -> Syncer {
+        self.has_syncer = true;
+        Syncer::new(self.shared.clone())
     }
 
     /// Makes durable what has gathered, up to one commit's length.
@@ -81,6 +99,7 @@ impl Writer {
 
     pub(crate) fn commit_at(&mut self, now: Instant) -> Result<Progress, Failed> {
         self.shared.check()?;
+        self.look_at_sync(now)?;
         let Some(commit) = self.next.take().or_else(|| self.shared.pending.lock().gathering.take()) else {
             return Ok(Progress::Idle);
         };
@@ -93,9 +112,47 @@ impl Writer {
             self.unsynced_since.get_or_insert(now);
         }
         if self.is_sync_due(now) {
-            self.sync()?;
+            self.sync_soon()?;
         }
         Ok(Progress::Committed)
+    }
+
+    /// Acts on what came of the sync that was under way, if it has ended.
+    pub(crate) fn look_at_sync(&mut self, now: Instant) -> Result<(), Failed> {
+        let Some(outcome) = self.shared.syncing.take_done() else { return Ok(()) };
+        self.act_on(outcome)?;
+        // Publishers may be waiting for just this.
+        if self.has_unsynced() && self.is_sync_due(now) { self.sync_soon() } else { Ok(()) }
+    }
+
+    /// Begins a sync of what is written, or does it at once if nobody else does.
+    pub(crate) fn sync_soon(&mut self) -> Result<(), Failed> {
+        if !self.has_syncer {
+            return self.sync();
+        }
+        if self.is_sync_under_way {
+            return Ok(()); // the next begins when it has ended
+        }
+        let (Some(current), Some(last)) = (&self.current, self.unsynced.back()) else { return Ok(()) };
+        self.shared.syncing.ask(current.file.clone(), last.end());
+        self.is_sync_under_way = true;
+        self.unsynced_since = None;
+        Ok(())
+    }
+
+    fn act_on(&mut self, outcome: Outcome) -> Result<(), Failed> {
+        self.is_sync_under_way = false;
+        match outcome.result {
+            Ok(()) => {
+                self.finish_sync(outcome.end);
+                Ok(())
+            }
+            Err(error) => self.rewrite("syncing", error),
+        }
+    }
+
+    pub(crate) fn is_sync_under_way(&self) -> bool {
+        self.is_sync_under_way
     }
 
     /// Syncs what is written, if anything is not.
@@ -173,10 +230,18 @@ impl Writer {
     }
 
     fn sync(&mut self) -> Result<(), Failed> {
+        if std::mem::take(&mut self.is_sync_under_way)
+            && let Some(outcome) = self.shared.syncing.end()
+        {
+            self.act_on(outcome)?;
+        }
         let (Some(current), Some(last)) = (&self.current, self.unsynced.back()) else { return Ok(()) };
         let end = last.end();
         match current.file.fdatasync() {
-            Ok(()) => self.finish_sync(end),
+            Ok(()) => {
+                self.unsynced_since = None;
+                self.finish_sync(end);
+            }
             Err(error) => return self.rewrite("syncing", error),
         }
         Ok(())
@@ -185,8 +250,8 @@ impl Writer {
     /// All up to `end` is on disk, in the current file and those before.
     fn finish_sync(&mut self, end: JournalPosition) {
         self.shared.advance_synced(end);
-        self.unsynced_since = None;
-        self.shared.release(self.unsynced.drain(..));
+        let synced_count = self.unsynced.iter().take_while(|commit| commit.end() <= end).count();
+        self.shared.release(self.unsynced.drain(..synced_count));
         let current = self.current.as_mut().expect("something was synced");
         if !std::mem::replace(&mut current.is_anchored, true) {
             self.shared.anchor(current.header.first);
@@ -196,6 +261,10 @@ impl Writer {
     /// The current file failed: nothing of it that was not synced is trusted again, whatever it says later. All that is
     /// not synced goes into another file, under the same positions. If that fails too, the journal has failed.
     fn rewrite(&mut self, attempt: &str, error: io::Error) -> Result<(), Failed> {
+        // What comes of a sync under way does not matter any more: all of it is written again.
+        if std::mem::take(&mut self.is_sync_under_way) {
+            drop(self.shared.syncing.end());
+        }
         let failed = self.current.take().expect("a current file failed");
         tracing::error!(path = %failed.path.display(), %error, attempt, "journal file failed, going on in another");
         let why = format!("{attempt} {} failed ({error})", failed.path.display());
@@ -207,6 +276,7 @@ impl Writer {
                 if self.shared.marks.written() < end {
                     self.shared.advance_written(end);
                 }
+                self.unsynced_since = None;
                 self.finish_sync(end);
                 Ok(())
             }

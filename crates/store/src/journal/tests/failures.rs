@@ -104,3 +104,53 @@ fn what_only_the_page_cache_has_is_not_taken_for_durable() {
         assert_eq!(said, said_again, "seed {seed}");
     }
 }
+
+/// A world that syncs beside the writer, with one commit for which a sync is under way and one that came after.
+fn with_sync_under_way(disk: &SimDisk) -> (World, [JournalPosition; 2]) {
+    let options = Options { confirm_after: ConfirmAfter::Write, ..small_options() };
+    let mut world = World::new(disk, &options);
+    world.file_all();
+    world.syncer = Some(world.writer.split_syncer());
+    let first = world.publish("one");
+    world.commit_all().unwrap();
+    world.writer.sync_soon().unwrap();
+    let second = world.publish("two");
+    world.commit_all().unwrap();
+    assert_eq!(world.journal.durable(), second);
+    (world, [first, second])
+}
+
+#[test]
+fn what_is_synced_beside_the_writer_counts_when_the_writer_knows() {
+    let disk = SimDisk::new(0);
+    let (mut world, [first, second]) = with_sync_under_way(&disk);
+    world.syncer.as_ref().unwrap().sync_once();
+    assert_eq!(world.journal.synced(), JournalPosition::START);
+    world.commit_all().unwrap();
+    assert_eq!(world.journal.synced(), first, "what came after the sync began is not synced");
+    world.writer.sync_once().unwrap();
+    assert_eq!(world.journal.synced(), second);
+}
+
+#[test]
+fn a_sync_beside_the_writer_that_fails_is_answered_by_writing_all_again() {
+    for seed in 0..100 {
+        let disk = SimDisk::new(seed);
+        let (mut world, [_, second]) = with_sync_under_way(&disk);
+        disk.fail_syncs(1);
+        world.syncer.as_ref().unwrap().sync_once();
+        // Whoever syncs next would be told that all is well.
+        world.writer.sync_once().unwrap();
+        assert_eq!(world.journal.synced(), second);
+        disk.restart();
+        let (_, said) = World::open(&disk, &small_options(), JournalPosition::START).unwrap();
+        assert_eq!(said.len(), 2, "seed {seed}");
+    }
+}
+
+#[test]
+fn what_is_synced_beside_the_writer_survives_failed_syncs_and_writes() {
+    for seed in seeds(4, 1500) {
+        check_lives(seed, Faults { sync_failure_percent: 10, write_failure_percent: 5, ..Faults::default() });
+    }
+}

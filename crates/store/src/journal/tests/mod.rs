@@ -60,6 +60,8 @@ struct World {
     journal: Journal,
     writer: Writer,
     filer: Filer,
+    /// If syncs are made beside the writer.
+    syncer: Option<super::syncer::Syncer>,
     contents: ChunkWriter,
     batch: RecordBatch,
     events: Arc<Mutex<Vec<Event>>>,
@@ -82,7 +84,7 @@ impl World {
         let told = events.clone();
         let on_event: OnEvent = Arc::new(move |event| told.lock().push(event));
         let (journal, writer, filer) = assemble(recovery, options.clone(), on_event)?;
-        Ok((World { journal, writer, filer, contents, batch: RecordBatch::new(), events }, said))
+        Ok((World { journal, writer, filer, syncer: None, contents, batch: RecordBatch::new(), events }, said))
     }
 
     fn new(disk: &SimDisk, options: &Options) -> World {

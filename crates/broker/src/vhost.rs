@@ -384,7 +384,7 @@ fn declare(topology: &mut Topology, exchange: &definition::Exchange) -> bool {
         alternate: alternate.as_ref().map(|name| name.as_bytes()),
         arguments: exchange.arguments.table(),
     };
-    matches!(topology.exchanges.declare(&declaration), Ok(routing::Declared::New))
+    topology.exchanges.declare(&declaration)
 }
 
 /// All vhosts.

@@ -101,7 +101,7 @@ fn run(shape: &Shape) {
         alternate: None,
         arguments: Table::EMPTY,
     };
-    exchanges.declare(&declaration).expect("it is new");
+    assert!(exchanges.declare(&declaration), "it is new");
     for number in 0..QUEUE_COUNT {
         exchanges.queue_added(format!("queue-{number}").as_bytes(), QueueId(number), true);
     }

@@ -94,40 +94,6 @@ pub struct Exchange {
     pub arguments: TableBuf,
 }
 
-/// The first thing in which a declaration differs from the exchange of its name, in RabbitMQ's order.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Inequivalence {
-    /// `type`
-    Type {
-        /// What the client wants.
-        received: ExchangeType,
-        /// What there is.
-        current: ExchangeType,
-    },
-    /// `durable`
-    Durable {
-        /// What the client wants; there is the opposite.
-        received: bool,
-    },
-    /// `auto_delete`
-    AutoDelete {
-        /// What the client wants; there is the opposite.
-        received: bool,
-    },
-    /// `internal`
-    Internal {
-        /// What the client wants; there is the opposite.
-        received: bool,
-    },
-    /// `alternate-exchange`. No other argument is compared.
-    Alternate {
-        /// What the client wants.
-        received: Option<Box<[u8]>>,
-        /// What there is.
-        current: Option<Box<[u8]>>,
-    },
-}
-
 impl Exchange {
     pub(crate) fn new(declaration: &Declaration<'_>) -> Self {
         Self {
@@ -141,29 +107,6 @@ impl Exchange {
             policy_alternate: None,
             arguments: declaration.arguments.to_owned(),
         }
-    }
-
-    /// Whether declaring it again like this changes nothing.
-    pub fn check_equivalence(&self, declaration: &Declaration<'_>) -> Result<(), Inequivalence> {
-        if self.kind != declaration.kind {
-            return Err(Inequivalence::Type { received: declaration.kind, current: self.kind });
-        }
-        if self.is_durable != declaration.is_durable {
-            return Err(Inequivalence::Durable { received: declaration.is_durable });
-        }
-        if self.is_auto_delete != declaration.is_auto_delete {
-            return Err(Inequivalence::AutoDelete { received: declaration.is_auto_delete });
-        }
-        if self.is_internal != declaration.is_internal {
-            return Err(Inequivalence::Internal { received: declaration.is_internal });
-        }
-        if self.alternate.as_deref() != declaration.alternate {
-            return Err(Inequivalence::Alternate {
-                received: declaration.alternate.map(Into::into),
-                current: self.alternate.clone(),
-            });
-        }
-        Ok(())
     }
 
     /// The name of the exchange that gets what matches nothing here; it need not exist. The argument goes before the

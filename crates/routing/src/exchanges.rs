@@ -17,7 +17,7 @@ use model::ids::QueueId;
 use rustc_hash::FxBuildHasher;
 
 use crate::binding::{BindingEntry, RemovedBinding};
-use crate::exchange::{Declaration, Exchange, ExchangeType, Inequivalence};
+use crate::exchange::{Declaration, Exchange, ExchangeType};
 use crate::router::Router;
 use crate::seed::HashSeed;
 use crate::slab::{Handle, Slab};
@@ -78,26 +78,6 @@ pub(crate) struct QueueEntry {
     incoming: Vec<Handle<BindingEntry>>,
 }
 
-/// What a declaration found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Declared {
-    /// Nothing: the exchange is new.
-    New,
-    /// An equivalent exchange.
-    Existing,
-}
-
-/// Why an exchange could not be declared.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum DeclareError {
-    /// Nobody may declare the default exchange.
-    #[error("the default exchange cannot be declared")]
-    DefaultExchange,
-    /// There is one of this name that differs.
-    #[error("the exchange exists and differs in {0:?}")]
-    Inequivalent(Inequivalence),
-}
-
 /// Why an exchange was not deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DeleteError {
@@ -150,17 +130,13 @@ impl Exchanges {
         self.epoch
     }
 
-    /// Declares an exchange, or checks that there is an equivalent one.
-    pub fn declare(&mut self, declaration: &Declaration<'_>) -> Result<Declared, DeclareError> {
-        if declaration.name == DEFAULT_EXCHANGE {
-            return Err(DeclareError::DefaultExchange);
+    /// Declares an exchange. False if there is one of this name, which is left as it is.
+    pub fn declare(&mut self, declaration: &Declaration<'_>) -> bool {
+        let is_new = self.find_exchange(declaration.name).is_none();
+        if is_new {
+            self.insert_exchange(Exchange::new(declaration), Router::new(declaration.kind, self.seed));
         }
-        if let Some(existing) = self.exchange(declaration.name) {
-            let equivalence = existing.check_equivalence(declaration);
-            return equivalence.map(|()| Declared::Existing).map_err(DeclareError::Inequivalent);
-        }
-        self.insert_exchange(Exchange::new(declaration), Router::new(declaration.kind, self.seed));
-        Ok(Declared::New)
+        is_new
     }
 
     /// Sets or removes the alternate exchange that a policy gives to an exchange. False if there is no such exchange.

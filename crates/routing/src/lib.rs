@@ -35,9 +35,7 @@ mod topic;
 
 pub use binding::{BindingRef, BindingSpec, Destination, RemovedBinding};
 pub use cache::{CacheLimits, RouteCache};
-pub use exchange::{Declaration, Exchange, ExchangeType, Inequivalence, UnknownExchangeType};
-pub use exchanges::{
-    BindError, DEFAULT_EXCHANGE, DeclareError, Declared, DeleteError, Epoch, Exchanges, Removed, TRACE_EXCHANGE,
-};
+pub use exchange::{Declaration, Exchange, ExchangeType, UnknownExchangeType};
+pub use exchanges::{BindError, DEFAULT_EXCHANGE, DeleteError, Epoch, Exchanges, Removed, TRACE_EXCHANGE};
 pub use route::{NoSuchExchange, Routable, RouteScratch, Routed};
 pub use seed::HashSeed;

@@ -23,7 +23,7 @@ test-lint:
 test-rust:
 	$(CARGO) test --workspace --locked
 
-# Real clients, five rounds of kill -9, bad input. Languages whose toolchain is missing are skipped, said aloud.
+# Real clients, five rounds of kill -9, bad input, a long backlog. Languages whose toolchain is missing are skipped, said aloud.
 test-clients: build
 	$(PYTHON) tests/clients/run.py
 	$(PYTHON) tests/crash/run.py --rounds 5

@@ -32,6 +32,10 @@ class Closed(AssertionError):
     """The broker ended the TCP connection."""
 
 
+class Torn(AssertionError):
+    """The TCP connection ended inside a frame."""
+
+
 class Message(NamedTuple):
     """A delivery, a get-ok or a return with its content."""
 
@@ -148,7 +152,8 @@ class Wire:
                     return Frame(kind, channel, payload)
             data = self._receive()
             if not data:
-                assert not self.received, f"the stream ended inside a frame: {bytes(self.received)!r}"
+                if self.received:
+                    raise Torn(f"the stream ended inside a frame: {bytes(self.received[:100])!r}")
                 return None
             self.received += data
 

@@ -10,7 +10,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import traffic  # noqa: E402
-from blackbox.wire import Closed, Timeout  # noqa: E402
+from blackbox.wire import Closed, Timeout, Torn  # noqa: E402
 from ledger import Ledger  # noqa: E402
 
 
@@ -28,7 +28,9 @@ class Ending(traffic.Worker):
     [
         (Closed("gone"), True, None),
         (ConnectionResetError(), True, None),
+        (Torn("half a frame"), True, None),
         (Closed("gone"), False, "before it was killed"),
+        (Torn("half a frame"), False, "before it was killed"),
         (BrokenPipeError(), False, "before it was killed"),
         (Timeout("nothing"), True, "nothing"),
         (AssertionError("nonsense"), True, "nonsense"),

@@ -6,7 +6,7 @@ import zlib
 from collections import deque
 
 from blackbox import codec
-from blackbox.wire import Closed, Timeout, Wire
+from blackbox.wire import Closed, Timeout, Torn, Wire
 from ledger import Key, Ledger
 
 EVERYWHERE = "crash-all"
@@ -37,7 +37,7 @@ class Worker(threading.Thread):
         try:
             with Wire.open(self.address, timeout=60) as wire:
                 self.work(wire)
-        except (Closed, ConnectionError) as end:
+        except (Closed, Torn, ConnectionError) as end:
             if not self.is_killed.is_set():
                 self.fault = f"{type(self).__name__}: the broker dropped the connection before it was killed: {end!r}"
         except (Timeout, OSError, AssertionError, KeyError, ValueError) as fault:

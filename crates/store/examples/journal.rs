@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use model::ids::{JournalPosition, QueueId, QueueSeq};
 use store::file::RealDisk;
-use store::journal::{Event, Journal, Options, Recovery, Threads, start};
+use store::journal::{ConfirmAfter, Event, Journal, Options, Recovery, Threads, start};
 use store::{ChunkBudget, ChunkWriter, RecordBatch};
 
 const BATCH_COUNT: u64 = 200;
@@ -21,7 +21,12 @@ fn main() {
     let mib: u64 = arguments.next().map_or(1024, |text| text.parse().unwrap());
     let _ = std::fs::remove_dir_all(&dir);
 
-    let (journal, threads, _) = open(&dir);
+    let (journal, threads, _) = open(&dir, ConfirmAfter::Write);
+    latency_at_a_rate(&journal, 10_000);
+    threads.stop().unwrap();
+    std::fs::remove_dir_all(&dir).unwrap();
+
+    let (journal, threads, _) = open(&dir, ConfirmAfter::Sync);
     latency(&journal);
     for content_len in [16, 1024, 16 * 1024] {
         throughput(&journal, content_len, mib << 20);
@@ -31,7 +36,7 @@ fn main() {
     std::fs::remove_dir_all(&dir).unwrap();
 }
 
-fn open(dir: &Path) -> (Journal, Threads, u64) {
+fn open(dir: &Path, confirm_after: ConfirmAfter) -> (Journal, Threads, u64) {
     let mut contents = ChunkWriter::new(ChunkBudget::new());
     let mut recovery = Recovery::open(Arc::new(RealDisk), dir, JournalPosition::START).unwrap();
     let mut count = 0;
@@ -41,7 +46,8 @@ fn open(dir: &Path) -> (Journal, Threads, u64) {
             println!("{event:?}");
         }
     });
-    let (journal, threads) = start(recovery, Options { salt: 1, ..Options::default() }, on_event).unwrap();
+    let (journal, threads) =
+        start(recovery, Options { salt: 1, confirm_after, ..Options::default() }, on_event).unwrap();
     (journal, threads, count)
 }
 
@@ -60,6 +66,34 @@ fn latency(journal: &Journal) {
         .collect();
     times.sort_unstable();
     println!("single commit of 1 KiB: median {:?}, p99 {:?}, max {:?}", times[250], times[495], times[499]);
+}
+
+/// A batch each millisecond, for five seconds, where confirms do not wait for syncs: how long these take all the same.
+fn latency_at_a_rate(journal: &Journal, rate_per_s: u64) {
+    let (mut contents, mut batch) = (ChunkWriter::new(ChunkBudget::new()), RecordBatch::new());
+    let begin = Instant::now();
+    let mut times = Vec::new();
+    for tick in 0..5000 {
+        // What comes late because of the one before waits as well.
+        let due = begin + Duration::from_millis(tick);
+        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+        for seq in 0..rate_per_s / 1000 {
+            let content = contents.copy(&[&[b'x'; 1024]]);
+            batch.publish(&content, &[(QueueId(1), QueueSeq(seq))]);
+        }
+        let end = journal.append(&mut batch);
+        journal.wait_durable(end).unwrap();
+        times.push(due.elapsed());
+    }
+    times.sort_unstable();
+    let at = |part: usize| times[times.len() * part / 1000];
+    println!(
+        "written at {rate_per_s}/s: median {:?}, p95 {:?}, p99 {:?}, p999 {:?}",
+        at(500),
+        at(950),
+        at(990),
+        at(999)
+    );
 }
 
 /// Batches as fast as congestion allows; the files before are retired as a checkpoint would.
@@ -97,7 +131,7 @@ fn throughput(journal: &Journal, content_len: usize, total_len: u64) {
 /// Fills a journal up to its bound and reads it again.
 fn recovery(dir: &Path) {
     std::fs::remove_dir_all(dir).unwrap();
-    let (journal, threads, _) = open(dir);
+    let (journal, threads, _) = open(dir, ConfirmAfter::Sync);
     let (mut contents, mut batch) = (ChunkWriter::new(ChunkBudget::new()), RecordBatch::new());
     while journal.unretired_len() < 240 << 20 {
         for seq in 0..BATCH_COUNT {
@@ -112,7 +146,7 @@ fn recovery(dir: &Path) {
     threads.stop().unwrap();
     let len = journal.synced().0;
     let begin = Instant::now();
-    let (_, threads, count) = open(dir);
+    let (_, threads, count) = open(dir, ConfirmAfter::Sync);
     println!("recovery of {} MiB, {count} records: {:?}", len >> 20, begin.elapsed());
     threads.stop().unwrap();
 }

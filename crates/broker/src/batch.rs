@@ -11,6 +11,7 @@ use store::Content;
 
 use crate::broker::Broker;
 use crate::dispatch::Work;
+use crate::gate::window_cost;
 use crate::message::Held;
 use crate::queue_handle::{QueueHandle, Targets};
 
@@ -43,6 +44,8 @@ pub(crate) struct Batch {
     pub(crate) settlements: Vec<Settlement>,
     pub(crate) seqs: Vec<QueueSeq>,
     shards: u64,
+    /// Bytes of publishes, while consumers of their queues would take more than they get. Counts on until it is taken.
+    pub(crate) outrun_len: u64,
 }
 
 thread_local! {
@@ -95,6 +98,7 @@ impl Batch {
         if self.is_empty() {
             return None;
         }
+        let mut is_outrun = false;
         let position = WORK.with_borrow_mut(|scratch| {
             let Scratch { work, refs, touched } = scratch;
             let position = broker.shards.with_many(self.shards, |locked| {
@@ -136,6 +140,7 @@ impl Batch {
                     let cell = locked.get(queue).expect("a touched queue is there while its shard is locked");
                     cell.is_touched = false;
                     work.dispatch(cell, broker);
+                    is_outrun |= cell.queue.is_outrun();
                 }
                 work.commit(broker)
             });
@@ -143,6 +148,10 @@ impl Batch {
             work.finish(broker);
             position
         });
+        if is_outrun {
+            let cost = |publish: &Publish| window_cost(publish.body_len as usize) as u64;
+            self.outrun_len += self.publishes.iter().map(cost).sum::<u64>();
+        }
         for publish in &self.publishes {
             done(publish, if publish.is_persistent { position } else { None });
         }

@@ -18,7 +18,7 @@ use tokio::io::ReadBuf;
 use tokio::time::{Sleep, sleep_until};
 
 use crate::broker::Broker;
-use crate::limits::{OUTPUT_LEN, READ_LEN};
+use crate::limits::{OUTPUT_LEN, PACE, READ_LEN};
 use crate::session::{Phase, Session};
 
 /// Turns before other tasks of the thread are let in.
@@ -51,6 +51,8 @@ struct Connection {
     /// The peer has said all it will.
     is_at_end: bool,
     timer: Pin<Box<Sleep>>,
+    /// Until then nothing is read: consumers come first.
+    pause: Option<Pin<Box<Sleep>>>,
     opened_at: Instant,
     last_received: Instant,
     last_sent: Instant,
@@ -71,6 +73,7 @@ impl Connection {
             is_beating: false,
             is_at_end: false,
             timer: Box::pin(sleep_until(handshake_until.into())),
+            pause: None,
             opened_at: now,
             last_received: now,
             last_sent: now,
@@ -102,7 +105,7 @@ impl Connection {
     }
 
     fn read(&mut self, cx: &mut Context<'_>) -> Result<bool, Over> {
-        if !self.session.wants_input() {
+        if self.is_pausing(cx) || !self.session.wants_input() {
             return Ok(false);
         }
         if !self.rest.is_empty() {
@@ -148,6 +151,20 @@ impl Connection {
             }
             Ok(true)
         })
+    }
+
+    /// Whether it is consumers' turn. Begins a pause if one is due; `cx` is woken at its end.
+    fn is_pausing(&mut self, cx: &mut Context<'_>) -> bool {
+        if self.session.take_pause() {
+            self.session.broker.counters.flow_entered.add(1);
+            self.pause = Some(Box::pin(tokio::time::sleep(PACE)));
+        }
+        let Some(pause) = &mut self.pause else { return false };
+        let is_pausing = pause.as_mut().poll(cx).is_pending();
+        if !is_pausing {
+            self.pause = None;
+        }
+        is_pausing
     }
 
     fn write(&mut self, cx: &mut Context<'_>) -> Result<bool, Over> {

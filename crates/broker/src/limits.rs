@@ -17,6 +17,13 @@ pub(crate) const OUTPUT_LEN: usize = 128 << 10;
 /// How much one read may bring.
 pub(crate) const READ_LEN: usize = 128 << 10;
 
+/// A connection whose publishes outrun the consumers of its queues pauses for [`PACE`] after so many bytes. Else the processor would go
+/// into taking messages in rather than handing them on, and a backlog would grow that has to be moved to disk and back.
+pub(crate) const PACE_LEN: u64 = 64 << 10;
+
+/// See [`PACE_LEN`]. A consumer that is merely slow does not stop publishers: they go on at 64 MB a second.
+pub(crate) const PACE: Duration = Duration::from_millis(1);
+
 /// Publishes and acknowledgements of one read that are brought to their queues together, at most.
 pub(crate) const BATCH_COUNT: usize = 1024;
 

@@ -20,7 +20,7 @@ use crate::broker::Broker;
 use crate::channel::{Channel, UnackedDelivery};
 use crate::channels::Channels;
 use crate::handshake::{Handshake, Login};
-use crate::limits::{BATCH_COUNT, CLOSE_TIMEOUT, OUTPUT_LEN};
+use crate::limits::{BATCH_COUNT, CLOSE_TIMEOUT, OUTPUT_LEN, PACE_LEN};
 use crate::links::Links;
 use crate::outbox::{Outbox, Outgoing, Taken};
 use crate::publish::{Assembly, Whole, check_body_len};
@@ -166,6 +166,15 @@ impl Session {
     pub(crate) fn run_in(&mut self, vhost: Arc<Vhost>) {
         self.vhost = Some(vhost);
         self.phase = Phase::Running;
+    }
+
+    /// Whether the connection has published so much more than consumers could take that it should pause, once.
+    pub(crate) fn take_pause(&mut self) -> bool {
+        let pauses = self.batch.outrun_len >= PACE_LEN;
+        if pauses {
+            self.batch.outrun_len = 0;
+        }
+        pauses
     }
 
     /// Whether more bytes may be received now.

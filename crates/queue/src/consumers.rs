@@ -64,6 +64,8 @@ pub(crate) struct Consumers<G> {
     /// No ring before this one has anyone waiting.
     first_ring: usize,
     count: u32,
+    /// Those of them that hold all they may.
+    out_of_credit_count: u32,
     exclusive: Option<ConsumerId>,
 }
 
@@ -105,7 +107,15 @@ impl<G> Seat<G> {
 
 impl<G: Gate> Consumers<G> {
     pub(crate) fn new() -> Self {
-        Consumers { seats: Vec::new(), free: Vec::new(), rings: Vec::new(), first_ring: 0, count: 0, exclusive: None }
+        Consumers {
+            seats: Vec::new(),
+            free: Vec::new(),
+            rings: Vec::new(),
+            first_ring: 0,
+            count: 0,
+            out_of_credit_count: 0,
+            exclusive: None,
+        }
     }
 
     /// Whether `consumer` may join.
@@ -137,8 +147,10 @@ impl<G: Gate> Consumers<G> {
         let seat = self.seats[id.index as usize].take()?;
         let at = self.ring_of(seat.consumer.priority);
         let ring = &mut self.rings[at];
-        if seat.activity == Activity::InRing {
-            ring.turns.retain(|&index| index != id.index);
+        match seat.activity {
+            Activity::InRing => ring.turns.retain(|&index| index != id.index),
+            Activity::OutOfCredit => self.out_of_credit_count -= 1,
+            Activity::GateClosed => {}
         }
         ring.consumer_count -= 1;
         if ring.consumer_count == 0 {
@@ -168,6 +180,7 @@ impl<G: Gate> Consumers<G> {
                 seat.unacked_count += u32::from(!no_ack);
                 if !seat.has_credit() {
                     seat.activity = Activity::OutOfCredit;
+                    self.out_of_credit_count += 1;
                     ring.turns.pop_front();
                 } else if ring.turns.len() > 1 {
                     ring.turns.rotate_left(1);
@@ -184,11 +197,17 @@ impl<G: Gate> Consumers<G> {
         self.rings.iter().skip(self.first_ring).any(|ring| !ring.turns.is_empty())
     }
 
+    /// Whether anyone would take messages if they came to him fast enough.
+    pub(crate) fn is_hungry(&self) -> bool {
+        self.count > self.out_of_credit_count
+    }
+
     /// A message that `id` held was settled or requeued.
     pub(crate) fn give_credit(&mut self, id: ConsumerId) {
         let Some(seat) = self.seat_mut(id) else { return };
         seat.unacked_count = seat.unacked_count.checked_sub(1).expect("only what it holds comes back from a consumer");
         if seat.activity == Activity::OutOfCredit && seat.has_credit() {
+            self.out_of_credit_count -= 1;
             self.enter_ring(id);
         }
     }

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, VecDeque};
 use model::ids::{QueueSeq, SegmentId};
 
 use crate::fifo::{Entry, Fifo};
-use crate::limits::{LOAD_BYTES_MAX, LOAD_BYTES_MIN, LOADED_MESSAGE_OVERHEAD, RETURNED_WITH_PLACE_MAX};
+use crate::limits::{LOAD_BYTES_MAX, LOAD_BYTES_MIN, MESSAGE_OVERHEAD, RETURNED_WITH_PLACE_MAX};
 use crate::message::Message;
 use crate::queue::Purged;
 use crate::ranges::{PagedRange, Ranges, Window};
@@ -197,7 +197,7 @@ impl<M: Message> Lane<M> {
     #[inline]
     pub(crate) fn ask_ahead(&mut self) -> Option<Load> {
         let aside = self.aside.as_ref()?;
-        let loaded_bytes = aside.loaded_bytes + aside.loaded.len() as u64 * LOADED_MESSAGE_OVERHEAD;
+        let loaded_bytes = aside.loaded_bytes + aside.loaded.len() as u64 * MESSAGE_OVERHEAD;
         let is_low = loaded_bytes < u64::from(aside.load_bytes / 2);
         if is_low && !aside.paged.is_empty() && aside.loading.is_none() { self.ask(false) } else { None }
     }

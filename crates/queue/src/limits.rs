@@ -27,8 +27,12 @@ pub(crate) const LOAD_BYTES_MIN: u32 = 32 * 1024;
 /// The load of a queue whose consumers are faster than the disk: doubled up to here each time that they had to wait.
 pub(crate) const LOAD_BYTES_MAX: u32 = 1024 * 1024;
 
-/// What a loaded message is taken to cost beside its body.
-pub(crate) const LOADED_MESSAGE_OVERHEAD: u64 = 64;
+/// What a message is taken to cost beside its body.
+pub(crate) const MESSAGE_OVERHEAD: u64 = 64;
+
+/// Ready bytes beyond which a queue whose consumers would take more is outrun: more than is on its way to one connection at a time,
+/// little enough to be still in the processor's caches.
+pub(crate) const OUTRUN_LEN: u64 = 2 << 20;
 
 const _: () = assert!(FIFO_KEPT_LEN <= FIFO_BLOCK_LEN && UNACKED_KEPT_LEN <= UNACKED_BLOCK_LEN);
 const _: () = assert!(LOAD_BYTES_MIN <= LOAD_BYTES_MAX);

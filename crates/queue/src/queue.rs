@@ -6,6 +6,7 @@ use model::ids::QueueSeq;
 
 use crate::consumers::{ConsumeError, Consumer, ConsumerId, ConsumerView, Consumers, Gate};
 use crate::lane::{Head, Lane, Load, Source};
+use crate::limits::{MESSAGE_OVERHEAD, OUTRUN_LEN};
 use crate::message::Message;
 use crate::ranges::PagedRange;
 use crate::unacked::Unacked;
@@ -296,6 +297,12 @@ impl<M: Message, G: Gate> Queue<M, G> {
         for lane in &mut self.lanes {
             lane.unload(&self.unacked);
         }
+    }
+
+    /// Whether publishers outrun consumers that would take more: much waits, though not for credit.
+    pub fn is_outrun(&self) -> bool {
+        self.ready_bytes + self.ready_count * MESSAGE_OVERHEAD > OUTRUN_LEN
+            && self.consumers.as_ref().is_some_and(|consumers| consumers.is_hungry())
     }
 
     /// Messages that wait for a consumer.

@@ -128,6 +128,27 @@ fn a_cancellation_does_not_free_deliveries_that_must_wait() {
     assert_eq!(bodies(&client.hear()), [1]);
 }
 
+#[test]
+fn publishers_pause_for_consumers_that_would_take_more() {
+    let (node, mut publisher) = node_with(&["unconsumed", "prefetched", "outrun"]);
+    let mut consumer = node.connect();
+    consumer.consume(1, "outrun", "c", true);
+    consumer.send(1, &basic::Qos { prefetch_count: 1, ..Default::default() });
+    consumer.consume(1, "prefetched", "d", false);
+    node.sync();
+    for (queue, pauses) in [("unconsumed", false), ("prefetched", false), ("outrun", true)] {
+        for _ in 0..30 {
+            publisher.publish(1, "", queue, TRANSIENT, &vec![1; OUTBOX_WINDOW_LEN as usize / 8]);
+            node.spill();
+        }
+        assert_eq!(publisher.session.take_pause(), pauses, "{queue}");
+        assert!(!publisher.session.take_pause(), "one pause at a time");
+    }
+    consumer.hear();
+    publisher.publish(1, "", "outrun", TRANSIENT, b"few");
+    assert!(!publisher.session.take_pause(), "nothing waits any more");
+}
+
 /// Memory that waits for a client which does not read is given back when it is short.
 #[test]
 fn a_client_that_does_not_read_stops_nobody() {

@@ -1,7 +1,8 @@
 //! What one read of a connection brought, taken to the queues together: publishes and settlements.
 //!
-//! The shards concerned are locked once, in order; the state machines run; everything that lasts is appended to the
-//! journal as one batch, so it is durable as a whole or not at all.
+//! The shards concerned are locked once, in order; the state machines run; everything of the client's that lasts is
+//! appended to the journal as one batch, so it is durable as a whole or not at all. (A watermark that has to be opened
+//! goes ahead of it.)
 
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -3,6 +3,7 @@
 The full measure, with ten million messages and rates, is `bench/run flat` and `bench/run start`.
 """
 
+import statistics
 import struct
 import time
 
@@ -13,6 +14,8 @@ MIB = 2**20
 COUNT, BATCH = 600_000, 500
 BOUNDS = {"warren.journal.bound": "32MiB", "warren.journal.file_size": "4MiB", "warren.chunks.bound": "16MiB"}
 RSS_MAX = 128 * MIB
+GROWTH_MAX = 16 * MIB
+"""A twelfth of what a third of the messages are."""
 READY_MAX_S = 5.0
 """A busy machine of two cores needs a tenth of that. It must not depend on how much waits."""
 
@@ -24,9 +27,12 @@ def test_a_long_backlog_takes_no_memory_and_comes_back_in_order(own_broker):
     with broker.wire(timeout=60) as wire:
         wire.call(1, "queue.declare", queue="q", durable=True)
         wire.call(1, "confirm.select")
-        largest = fill(wire, broker)
-    # The chunks are full long before the first third is over.
-    assert largest[2] < largest[0] + 8 * MIB and largest[2] < RSS_MAX, f"the largest in each third: {[size // MIB for size in largest]} MiB"
+        sizes = fill(wire, broker)
+    largest = max(max(third) for third in sizes)
+    assert largest < RSS_MAX, f"{largest // MIB} MiB while it was filled"
+    # The chunks are full long before the first third is over. Moving messages takes some memory for a moment, now and then: so medians.
+    usual = [statistics.median(third) for third in sizes]
+    assert usual[2] < usual[0] + GROWTH_MAX, f"usually {[size // MIB for size in usual]} MiB in each third"
 
     broker.kill()
     started_at = time.monotonic()
@@ -38,7 +44,7 @@ def test_a_long_backlog_takes_no_memory_and_comes_back_in_order(own_broker):
         assert wire.call(1, "queue.declare", queue="q", passive=True).message_count == COUNT
         drained = drain(wire, broker)
         assert wire.call(1, "queue.declare", queue="q", passive=True).message_count == 0
-    print(f"{[size // MIB for size in largest]} MiB in each third, ready after {ready_s * 1000:.0f} ms, {drained // MIB} MiB while it was drained")
+    print(f"{[size // MIB for size in usual]} MiB in each third, ready after {ready_s * 1000:.0f} ms, {drained // MIB} MiB while it was drained")
     assert drained < RSS_MAX, f"{drained // MIB} MiB while it was drained"
 
 
@@ -46,20 +52,19 @@ def body_of(number: int) -> bytes:
     return struct.pack(">Q", number) + b"." * 1016
 
 
-def fill(wire, broker) -> list[int]:
-    """Publishes all, two batches ahead of the confirms; the largest memory in each third."""
+def fill(wire, broker) -> list[list[int]]:
+    """Publishes all, two batches ahead of the confirms; the memory in each third, time and again."""
     publish = codec.publish(1, "", "q", body_of(0), delivery_mode=2)
     head, tail = publish.split(body_of(0))
     padding = body_of(0)[8:] + tail
-    largest, confirmed = [0, 0, 0], 0
+    sizes, confirmed = [[], [], []], 0
     for first in range(0, COUNT + BATCH, BATCH):
         wire.send(b"".join(head + struct.pack(">Q", number) + padding for number in range(first, min(first + BATCH, COUNT))))
         # One queue and one publisher: confirms come in order.
         while confirmed < first:
             confirmed = wire.expect("basic.ack", 1).delivery_tag
-        third = min(3 * first // COUNT, 2)
-        largest[third] = max(largest[third], broker.rss_anon_bytes())
-    return largest
+        sizes[min(3 * first // COUNT, 2)].append(broker.rss_anon_bytes())
+    return sizes
 
 
 def drain(wire, broker) -> int:

@@ -158,9 +158,7 @@ impl Session {
             }
             None => {}
         }
-        if let Some(position) = self.hold_until.filter(|&position| position > durable) {
-            self.wake_at(position);
-        }
+        self.hold(None);
         if self.is_congested {
             self.wait_if_congested();
         }

@@ -45,7 +45,8 @@ pub(crate) struct Batch {
     pub(crate) settlements: Vec<Settlement>,
     pub(crate) seqs: Vec<QueueSeq>,
     shards: u64,
-    /// Bytes of publishes, while consumers of their queues would take more than they get. Counts on until it is taken.
+    /// Bytes of publishes, while consumers of their queues would take more than they get. Counts on until it is taken, or
+    /// until the batch is shrunk: who sends little at a time outruns nobody.
     pub(crate) outrun_len: u64,
 }
 

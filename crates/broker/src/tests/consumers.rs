@@ -1,5 +1,6 @@
 //! Consumers among themselves and with the rest of their connection: nobody is forgotten, nobody gets what is another's.
 
+use std::sync::Arc;
 use std::task::Waker;
 
 use amqp::frame::put_method;
@@ -187,13 +188,20 @@ fn a_get_is_not_overtaken_by_deliveries_with_higher_tags() {
     assert_eq!(bodies(&client.hear()), [1, 2]);
 }
 
+/// A client that waits for direct replies, and its address.
+fn requester(node: &Node) -> (Client, Arc<str>) {
+    let mut client = node.connect();
+    client.consume(1, "amq.rabbitmq.reply-to", "", true);
+    client.hear();
+    let consumer = client.session.channels.get_mut(1).unwrap().reply_consumer.as_ref();
+    let address = consumer.unwrap().address.clone();
+    (client, address)
+}
+
 #[test]
 fn replies_that_nobody_reads_are_dropped() {
     let (node, mut replier) = node_with(&[]);
-    let mut requester = node.connect();
-    requester.consume(1, "amq.rabbitmq.reply-to", "", true);
-    requester.hear();
-    let address = requester.session.channels.get_mut(1).unwrap().reply_consumer.as_ref().unwrap().address.clone();
+    let (mut requester, address) = requester(&node);
     for _ in 0..100 {
         replier.publish(1, "", &address, TRANSIENT, &vec![1; 1 << 20]);
         requester.session.attend(Waker::noop());
@@ -208,10 +216,7 @@ fn replies_that_nobody_reads_are_dropped() {
 #[test]
 fn a_reply_in_a_transaction_waits_for_the_commit() {
     let (node, mut replier) = node_with(&[]);
-    let mut requester = node.connect();
-    requester.consume(1, "amq.rabbitmq.reply-to", "", true);
-    requester.hear();
-    let address = requester.session.channels.get_mut(1).unwrap().reply_consumer.as_ref().unwrap().address.clone();
+    let (mut requester, address) = requester(&node);
     replier.send(1, &tx::Select);
     replier.publish(1, "", &address, TRANSIENT, &[1]);
     assert_eq!(requester.hear(), []);

@@ -48,6 +48,22 @@ pub(crate) struct Checkpoint {
     pub(crate) segments: Vec<SegmentState>,
 }
 
+impl Checkpoint {
+    /// Writes it, but for the end.
+    pub(crate) fn write(&self, file: Box<dyn File>) -> io::Result<CheckpointWriter> {
+        let segments = self.segments.iter().map(SegmentState::view);
+        CheckpointWriter::write_all(
+            file,
+            self.position,
+            self.next_segment,
+            &self.definitions,
+            &self.queues,
+            &self.returned,
+            segments,
+        )
+    }
+}
+
 /// What a checkpoint says of a segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SegmentState {
@@ -321,16 +337,7 @@ mod tests {
         let disk = SimDisk::new(1);
         disk.create_dir(Path::new("/data")).unwrap();
         let path = Path::new("/data/checkpoint");
-        let writer = CheckpointWriter::write_all(
-            disk.create(path).unwrap(),
-            checkpoint.position,
-            checkpoint.next_segment,
-            &checkpoint.definitions,
-            &checkpoint.queues,
-            &checkpoint.returned,
-            checkpoint.segments.iter().map(SegmentState::view),
-        )
-        .unwrap();
+        let writer = checkpoint.write(disk.create(path).unwrap()).unwrap();
         let (len, crc) = writer.finish().unwrap();
         let mut bytes = vec![0; len as usize];
         read_exact_at(&*disk.open(path).unwrap(), &mut bytes, 0).unwrap();

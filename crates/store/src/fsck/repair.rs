@@ -11,7 +11,7 @@ use super::forgiving::Forgiving;
 use super::scan::{GoodRange, Scan, Window, content, is_settled};
 use super::{Examination, ExaminedSegment, FsckError, Report, attempting, list, read_start};
 use crate::bitmap::Bitmap;
-use crate::checkpoint::{Checkpoint, CheckpointWriter, SegmentState};
+use crate::checkpoint::{Checkpoint, SegmentState};
 use crate::directory::format_text;
 use crate::file::{self, Disk};
 use crate::journal;
@@ -291,17 +291,7 @@ impl Repair<'_> {
         let path = self.paths.checkpoint(number);
         let write = || {
             self.disk.create_dir(&dir)?;
-            let file = self.disk.create(&path)?;
-            let writer = CheckpointWriter::write_all(
-                file,
-                checkpoint.position,
-                checkpoint.next_segment,
-                &checkpoint.definitions,
-                &checkpoint.queues,
-                &checkpoint.returned,
-                checkpoint.segments.iter().map(SegmentState::view),
-            )?;
-            let written = writer.finish()?;
+            let written = checkpoint.write(self.disk.create(&path)?)?.finish()?;
             self.disk.sync_dir(&dir)?;
             Ok(written)
         };

@@ -1,0 +1,18 @@
+//! The load generator: `warren perf`.
+//!
+//! ```text
+//!  perftest   PerfTest's command line            ─┐
+//!  workload   workload files (TOML), those that   ├─► plan ─► engine ─► results ─► report, output
+//!             ship with it, sweeps                ─┘
+//!  plan       what a run does, resolved: who publishes what to where, when; who consumes how
+//!  engine     runs a plan: topology, publishers, consumers, clocks, recorders
+//!  watch      the broker's and the generator's own CPU, memory, disk and network
+//!  results    what came of it: samples, summary, histograms; the JSON that is kept
+//!  output     what is shown while it runs: console lines, CSV, Prometheus, InfluxDB
+//!  report     what is looked at afterwards: summary, HTML, comparison
+//! ```
+//!
+//! Works against any AMQP 0-9-1 broker, and knows nothing of Warren's.
+
+pub mod plan;
+pub mod results;

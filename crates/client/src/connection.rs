@@ -41,6 +41,7 @@ pub struct Connection {
     /// The socket takes no more; what it still has to say is read first.
     write_error: Option<io::Error>,
     is_flushed: bool,
+    is_receiving: bool,
 }
 
 /// Both sides send something at least twice in the time agreed on, and give the other up after twice that time.
@@ -112,7 +113,7 @@ impl Connection {
             Err(_) => return Err(OpenError::TimedOut { address: uri.address(), timeout: options.timeout }),
         };
         let heartbeat = Heartbeat::new(session.tune().heartbeat);
-        Ok(Connection { session, stream, heartbeat, write_error: None, is_flushed: true })
+        Ok(Connection { session, stream, heartbeat, write_error: None, is_flushed: true, is_receiving: true })
     }
 
     /// Waits for the socket: until something came, or until all output is sent. Take all events before.
@@ -127,12 +128,18 @@ impl Connection {
         let mut turn = Turn { received: 0, sent: 0 };
         self.poll_heartbeat(cx)?;
         turn.sent = self.poll_send(cx);
-        match self.poll_receive(cx) {
+        let received = if self.is_receiving { self.poll_receive(cx) } else { Poll::Pending };
+        match received {
             Poll::Ready(result) => turn.received = result?,
             Poll::Pending if turn.sent > 0 && self.session.output.len() == 0 => {}
             Poll::Pending => return Poll::Pending,
         }
         Poll::Ready(Ok(turn))
+    }
+
+    /// Whether turns receive anything. Who cannot deal with more lets the socket fill, and so the broker wait.
+    pub fn set_receiving(&mut self, is_receiving: bool) {
+        self.is_receiving = is_receiving;
     }
 
     /// Sends all output. Events are left for later, and nothing is received meanwhile.

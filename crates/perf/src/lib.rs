@@ -14,5 +14,8 @@
 //!
 //! Works against any AMQP 0-9-1 broker, and knows nothing of Warren's.
 
+pub mod engine;
+pub mod histogram;
 pub mod plan;
 pub mod results;
+pub mod watch;

@@ -14,6 +14,7 @@
 //!
 //! Works against any AMQP 0-9-1 broker, and knows nothing of Warren's.
 
+pub mod output;
 pub mod perftest;
 pub mod plan;
 pub mod results;

@@ -5,9 +5,11 @@
 //!  -qp q-%d      -qp=q-%d                                     short names may have several letters
 //!  --pmess 5     -size 5                                      a long name may be cut, if it is still clear, and have one dash
 //!  -aK           -Kx3                                         several short flags, the last with its value
-//!  -C -1                                                      a negative number is a value, other words with a dash are not
+//!  -C -1                                                      a word with a dash is a value if no option begins like it
 //!  --                                                         what follows is not looked at
 //! ```
+
+use std::ops::Range;
 
 use super::table::{Entry, OPTIONS, Takes};
 
@@ -43,6 +45,8 @@ pub enum WordError {
 pub(super) struct Words {
     /// Options with their values, in order; a flag has none.
     pub(super) given: Vec<(&'static Entry, Vec<String>)>,
+    /// Which words each of them is made of.
+    spans: Vec<Range<usize>>,
     /// Words that belong to no option.
     pub(super) stray: Vec<String>,
 }
@@ -50,15 +54,18 @@ pub(super) struct Words {
 /// Takes a command line apart, without the program's name.
 pub(super) fn split(words: &[String]) -> Result<Words, WordError> {
     let mut parser = Parser::default();
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        if parser.wants_value() && is_value(word) {
+    for (at, word) in words.iter().enumerate() {
+        parser.at = at;
+        if parser.open && is_value(word) {
             parser.push_value(unquoted(word));
             continue;
         }
         parser.close()?;
         match word.strip_prefix('-') {
-            Some("-") => parser.out.stray.extend(words.by_ref().cloned()),
+            Some("-") => {
+                parser.out.stray.extend(words[at + 1..].iter().cloned());
+                break;
+            }
             Some(rest) if rest.starts_with('-') => parser.long(word, rest.trim_start_matches('-'))?,
             Some(rest) if !rest.is_empty() => parser.short(word, rest)?,
             _ => parser.out.stray.push(word.clone()),
@@ -68,28 +75,41 @@ pub(super) fn split(words: &[String]) -> Result<Words, WordError> {
     Ok(parser.out)
 }
 
+/// The words, as they are, but for those of some options and their values. Words that make no command stay.
+#[must_use]
+pub fn without_options(words: &[String], hidden: &[&str]) -> Vec<String> {
+    let Ok(split) = split(words) else { return words.to_vec() };
+    let is_hidden = |at: usize| {
+        let mut names = split.given.iter().zip(&split.spans).filter(|(_, span)| span.contains(&at)).peekable();
+        names.peek().is_some() && names.all(|((entry, _), _)| hidden.contains(&entry.long))
+    };
+    words.iter().enumerate().filter(|(at, _)| !is_hidden(*at)).map(|(_, word)| word.clone()).collect()
+}
+
 #[derive(Default)]
 struct Parser {
     out: Words,
     /// Whether the last option may still get values.
     open: bool,
+    /// The word that is looked at.
+    at: usize,
 }
 
 impl Parser {
-    fn wants_value(&self) -> bool {
-        self.open
-    }
-
     fn push_value(&mut self, value: &str) {
         if let Some((entry, values)) = self.out.given.last_mut() {
             values.push(value.to_owned());
             self.open = entry.takes == Takes::Many;
+        }
+        if let Some(span) = self.out.spans.last_mut() {
+            span.end = self.at + 1;
         }
     }
 
     fn start(&mut self, entry: &'static Entry) -> Result<(), WordError> {
         self.close()?;
         self.out.given.push((entry, Vec::new()));
+        self.out.spans.push(self.at..self.at + 1);
         self.open = entry.takes != Takes::Nothing;
         Ok(())
     }
@@ -197,7 +217,7 @@ fn closest(name: &str, long_only: bool) -> String {
 /// Whether a word is the value of the option before it, rather than another option.
 fn is_value(word: &str) -> bool {
     let Some(rest) = word.strip_prefix('-') else { return true };
-    if rest.is_empty() || word.parse::<f64>().is_ok() {
+    if rest.is_empty() {
         return true;
     }
     let name = rest.trim_start_matches('-');

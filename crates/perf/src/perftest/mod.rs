@@ -26,7 +26,7 @@ mod tests;
 mod usage;
 mod value;
 
-pub use command_line::WordError;
+pub use command_line::{WordError, without_options};
 pub use options::{
     Allocation, BodySource, ConnectionSettings, Consumers, Format, MetricsSettings, Oauth2Settings, Options,
     OutputSettings, Producers, QueueNames, TlsSettings, Topology,

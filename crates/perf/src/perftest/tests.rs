@@ -104,9 +104,11 @@ fn short_flags_may_be_put_together() {
 }
 
 #[test]
-fn a_negative_number_is_a_value() {
+fn a_word_with_a_dash_is_a_value_if_no_option_begins_like_it() {
     assert_eq!(options("-c -1").producers.confirm, None);
     assert_eq!(options("-c 0").producers.confirm, Some(0));
+    assert_eq!(options("-k -.wild").topology.routing_key.as_deref(), Some("-.wild"));
+    check_error("-k -queue", "option '--routing-key' needs a value");
 }
 
 #[test]
@@ -191,6 +193,17 @@ fn an_option_without_meaning_says_why() {
             "--expected-instances has no effect: instances here do not find each other over Kubernetes; see --agents",
         ]
     );
+}
+
+#[test]
+fn options_can_be_left_out_of_a_command() {
+    let check = |command: &str, expected: &str| {
+        assert_eq!(without_options(&words(command), &["uri", "autoack"]).join(" "), expected);
+    };
+    check("-x 1 -h amqp://a --size=5 stray", "-x 1 --size=5 stray");
+    check("--uri=amqp://a -f persistent mandatory -a -- -a", "-f persistent mandatory -- -a");
+    check("-aK -hamqp://a", "-aK");
+    check("--nonsense -h amqp://a", "--nonsense -h amqp://a");
 }
 
 // The environment.

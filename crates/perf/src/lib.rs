@@ -16,6 +16,9 @@
 
 pub mod engine;
 pub mod histogram;
+pub mod output;
+pub mod perftest;
 pub mod plan;
 pub mod results;
+mod seed;
 pub mod watch;

@@ -16,3 +16,4 @@
 
 pub mod plan;
 pub mod results;
+pub mod workload;

@@ -22,3 +22,4 @@ pub mod plan;
 pub mod results;
 mod seed;
 pub mod watch;
+pub mod workload;

@@ -29,6 +29,7 @@ fn with_value(value: &Value, put: &mut dyn FnMut(amqp::Value<'_>)) -> Result<(),
             Err(_) => put(amqp::Value::I64(*value)),
         },
         Value::Float(value) => put(amqp::Value::F64(*value)),
+        Value::Timestamp(value) => put(amqp::Value::Timestamp(*value)),
         Value::Text(value) => put(amqp::Value::LongStr(value.as_bytes())),
         Value::List(values) => {
             let mut array = ArrayBuf::new();

@@ -3,9 +3,14 @@
 //! Field names say their unit. Times of samples are seconds since the start of the run; latencies are nanoseconds.
 //! A reader refuses a newer [`SCHEMA`], and takes fields that it does not know for what they are: somebody else's.
 
+mod file;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+
+pub use file::LoadError;
+pub(crate) use file::write_whole;
 
 /// The version of the format.
 pub const SCHEMA: u32 = 1;

@@ -63,6 +63,7 @@ mod tests {
             auto_delete: false,
             arguments: Vec::new(),
             passive: false,
+            keep_existing: false,
             bindings: vec![Binding { exchange: exchange.to_owned(), keys, arguments: Vec::new() }],
             is_temporary: true,
         }
@@ -77,6 +78,7 @@ mod tests {
             auto_delete: false,
             arguments: vec![("x-delayed-type".to_owned(), Value::Text("direct".to_owned()))],
             passive: false,
+            keep_existing: false,
         };
         let exchange =
             if kind == "x-delayed-message" { exchange } else { Exchange { arguments: Vec::new(), ..exchange } };

@@ -3,9 +3,10 @@
 //! All is declared over one connection before the run, many requests at a time, but for queues that belong to their
 //! consumer's connection.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use amqp::{TableBuf, exchange, queue};
+use amqp::method::EncodeMethod;
+use amqp::{ReplyCode, TableBuf, exchange, queue};
 use client::{CallError, Connection};
 
 use super::values::{self, NameTooLong};
@@ -60,22 +61,50 @@ impl Declarations {
 
     /// Declares what does not belong to a consumer's connection, and empties queues that are only for this run.
     pub(crate) async fn declare_all(&self, connection: &mut Connection) -> Result<(), CallError> {
+        let there = self.already_there(connection).await?;
         let mut pipeline = Pipeline::new(connection);
         for (exchange, arguments) in &self.exchanges {
-            pipeline.send(&declaration_of(exchange, arguments)).await?;
+            if !there.exchanges.contains(&exchange.name) {
+                pipeline.send(&declaration_of(exchange, arguments)).await?;
+            }
         }
         for set in &self.sets {
             if set.queues.exclusive {
                 continue;
             }
             for (at, name) in set.queues.names.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
-                pipeline.declare(set, at, name).await?;
+                if there.queues.contains(name) {
+                    pipeline.bind(set, at, name).await?;
+                } else {
+                    pipeline.declare(set, at, name).await?;
+                }
                 if set.queues.is_temporary && !set.queues.passive {
                     pipeline.send(&queue::Purge { queue: name.as_bytes(), ..Default::default() }).await?;
                 }
             }
         }
         pipeline.finish().await
+    }
+
+    /// What is there, of what is to be taken as it is if it is there.
+    async fn already_there(&self, connection: &mut Connection) -> Result<AlreadyThere, CallError> {
+        let mut there = AlreadyThere::default();
+        for (exchange, _) in self.exchanges.iter().filter(|(exchange, _)| exchange.keep_existing) {
+            let (name, kind) = (exchange.name.as_bytes(), exchange.kind.as_bytes());
+            let look = exchange::Declare { exchange: name, kind, passive: true, ..Default::default() };
+            if is_there(connection, &look).await? {
+                there.exchanges.insert(exchange.name.clone());
+            }
+        }
+        for set in self.sets.iter().filter(|set| set.queues.keep_existing && !set.queues.exclusive) {
+            for name in set.queues.names.iter().filter(|name| !name.is_empty()) {
+                let look = queue::Declare { queue: name.as_bytes(), passive: true, ..Default::default() };
+                if is_there(connection, &look).await? {
+                    there.queues.insert(name.clone());
+                }
+            }
+        }
+        Ok(there)
     }
 
     /// Declares those of the wanted queues that belong to this connection. Returns all by the names that they have now.
@@ -167,6 +196,27 @@ impl Declarations {
     }
 }
 
+/// Names of what is taken as it is.
+#[derive(Debug, Default)]
+struct AlreadyThere {
+    exchanges: HashSet<String>,
+    queues: HashSet<String>,
+}
+
+/// Asks for something on a channel of its own, which the broker closes if it is not there.
+async fn is_there(connection: &mut Connection, look: &impl EncodeMethod) -> Result<bool, CallError> {
+    const CHANNEL: u16 = 2;
+    connection.open_channel(CHANNEL).await?;
+    match connection.call(CHANNEL, look).await {
+        Ok(_) => {
+            connection.close_channel(CHANNEL).await?;
+            Ok(true)
+        }
+        Err(CallError::Refused { code, .. }) if code == ReplyCode::NotFound.code() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 impl Set {
     fn declaration<'a>(&'a self, name: &'a str) -> queue::Declare<'a> {
         queue::Declare {
@@ -226,7 +276,7 @@ impl<'a> Pipeline<'a> {
         Pipeline { connection, waiting: 0, is_open: false }
     }
 
-    async fn send(&mut self, request: &impl amqp::method::EncodeMethod) -> Result<(), CallError> {
+    async fn send(&mut self, request: &impl EncodeMethod) -> Result<(), CallError> {
         const CHANNEL: u16 = 1;
         if !self.is_open {
             self.is_open = true;
@@ -243,6 +293,10 @@ impl<'a> Pipeline<'a> {
     /// Declares and binds a queue.
     async fn declare(&mut self, set: &Set, at: usize, name: &str) -> Result<(), CallError> {
         self.send(&set.declaration(name)).await?;
+        self.bind(set, at, name).await
+    }
+
+    async fn bind(&mut self, set: &Set, at: usize, name: &str) -> Result<(), CallError> {
         for bind in set.bindings_of(at, name) {
             self.send(&bind).await?;
         }

@@ -1,0 +1,1 @@
+//! Live progress for a terminal.

@@ -152,7 +152,7 @@ function makePlot(spec, options, parent) {
       {
         ...axis,
         ...(isLog ? logGrid : {}),
-        space: 34 * scale,
+        space: (isLog ? 24 : 34) * scale,
         incrs: spec.unit.steps,
         values: (_, splits) => splits.map((value) => (value === null ? "" : spec.unit.tick(value))),
         size: (_, values) => (16 + 7.2 * Math.max(3, ...(values ?? []).map((value) => value.length))) * scale,

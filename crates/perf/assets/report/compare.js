@@ -11,7 +11,7 @@ function comparisonPage(data, comparison) {
   comparison.runs.forEach((compared) => {
     const runs = data.results.map((results, part) => results.runs[compared.indexes[part] ?? -1] ?? null);
     const section = element("section", element("h2", compared.label || "Numbers"));
-    section.append(element("div.card", ratioTable(comparison.names, compared)));
+    section.append(element("div.card.compared", ratioTable(comparison.names, compared)));
     section.append(overlaidCharts(comparison.names, runs, compared.label));
     page.append(section);
   });
@@ -20,8 +20,9 @@ function comparisonPage(data, comparison) {
 
 /** What is compared. @param {PageData} data */
 function comparedTable({ results, names }) {
-  const rows = results.map((one, index) => [names[index], brokerName(one), one.started_at, machineName(one), one.runs.some((run) => run.interrupted !== null) ? "interrupted" : ""]);
-  return element("section.card", dataTable("What is compared", ["file", "broker", "started", "machine", ""], rows));
+  const rows = results.map((one, index) => [names[index], brokerName(one), one.started_at, machineName(one)]);
+  const cells = rows.map(([name, ...texts]) => [name, ...texts.map((text) => element("td.text", text))]);
+  return element("div.card.compared", dataTable("What is compared", ["results", "broker", "started", "machine"], cells));
 }
 
 /** @param {string[]} names @param {{ rows: ComparisonRow[] }} compared */

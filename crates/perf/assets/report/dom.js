@@ -49,7 +49,8 @@ function chooser(label, options, chosen, action) {
  * @param {(string | HTMLElement)[][]} rows texts, or cells made elsewhere
  */
 function dataTable(caption, head, rows) {
-  const headRow = element("tr", ...head.map((text) => columnHead(text)));
+  const isText = (/** @type {number} */ index) => rows.length > 0 && rows[0][index] instanceof HTMLElement && /** @type {HTMLElement} */ (rows[0][index]).classList.contains("text");
+  const headRow = element("tr", ...head.map((text, index) => columnHead(text, isText(index))));
   const body = element("tbody");
   for (const row of rows) {
     const cells = row.map((cell, index) => {
@@ -68,9 +69,9 @@ function dataTable(caption, head, rows) {
   return scroll;
 }
 
-/** @param {string} text */
-function columnHead(text) {
-  const head = element("th", text);
+/** @param {string} text @param {boolean} isText whether what is below is text, and no number */
+function columnHead(text, isText) {
+  const head = element(isText ? "th.text" : "th", text);
   head.setAttribute("scope", "col");
   return head;
 }

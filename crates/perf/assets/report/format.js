@@ -2,6 +2,8 @@
 // Numbers as people read them: three digits that matter, a unit that fits.
 
 const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+/** For what people have chosen themselves. */
+const EXACT = new Intl.NumberFormat("en", { maximumSignificantDigits: 12 });
 const THREE_DIGITS = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 
 /** @param {number} value */
@@ -64,8 +66,9 @@ const DECIMAL_STEPS = [-3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12].fla
 const BINARY_STEPS = [0, 1, 2, 3, 4].flatMap((power) => [1, 2, 4, 8, 16, 32, 64, 128, 256, 512].map((step) => step * 1024 ** power));
 const CLOCK_STEPS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400];
 
-/** @type {Record<"plain" | "rate" | "time" | "bytes" | "byteRate" | "cores" | "clock", Unit>} */
+/** @type {Record<"exact" | "plain" | "rate" | "time" | "bytes" | "byteRate" | "cores" | "clock", Unit>} */
 const UNITS = {
+  exact: { tick: (value) => EXACT.format(value), full: (value) => EXACT.format(value) },
   plain: { tick: formatShort, full: formatNumber, steps: DECIMAL_STEPS },
   rate: { tick: formatShort, full: (value) => `${formatNumber(value)}/s`, steps: DECIMAL_STEPS },
   time: { tick: (value) => (value === 0 ? "0" : formatTime(value)), full: formatTime, steps: DECIMAL_STEPS.filter((step) => step >= 1) },

@@ -27,7 +27,7 @@ function resultsPage(data, results) {
   }
   page.append(verdictCard(runs) ?? "");
   page.append(...runs.flatMap((run) => runBanners(run, runs.length === 1)).slice(0, 8));
-  if (results.warnings.length > 0) page.append(banner("", results.warnings.length > 1 ? "Warnings:" : "Warning:", results.warnings.join(" ")));
+  if (results.warnings.length > 0) page.append(banner("", results.warnings.length > 1 ? "Warnings:" : "Warning:", results.warnings.join(" · ")));
   if (runs.length === 1) {
     page.append(runSections(results, runs[0]));
   } else {

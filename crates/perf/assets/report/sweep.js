@@ -63,7 +63,7 @@ function seriesCharts(results, variable) {
   const xs = [...new Set(runs.map((run) => Number(run.variables[variable])))].sort((a, b) => a - b);
   const others = otherValues(runs, variable);
   const positive = xs[0] > 0;
-  const x = { label: variable, values: xs, ticks: xs.length <= 10 ? xs : undefined, unit: UNITS.plain, isLog: positive && xs[xs.length - 1] / xs[0] >= 20 };
+  const x = { label: variable, values: xs, ticks: xs.length <= 10 ? xs : undefined, unit: UNITS.exact, isLog: positive && xs[xs.length - 1] / xs[0] >= 20 };
   const padding = xs.length > 1 ? (xs[xs.length - 1] - xs[0]) * 0.03 : 1;
   /** @type {[number, number]} */
   const range = x.isLog ? [xs[0] / 1.15, xs[xs.length - 1] * 1.15] : [xs[0] - padding, xs[xs.length - 1] + padding];

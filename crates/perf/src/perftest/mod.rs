@@ -14,6 +14,7 @@
 //! the default exchange needs no `--predeclared`.
 
 mod command_line;
+mod companion;
 mod json_body;
 mod options;
 mod parse;
@@ -27,6 +28,7 @@ mod usage;
 mod value;
 
 pub use command_line::{WordError, without_options};
+pub use companion::{Companion, CompanionError, parse_companion};
 pub use options::{
     Allocation, BodySource, ConnectionSettings, Consumers, Format, MetricsSettings, Oauth2Settings, Options,
     OutputSettings, Producers, QueueNames, TlsSettings, Topology,

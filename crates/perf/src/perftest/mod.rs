@@ -15,6 +15,7 @@
 
 mod command_line;
 mod json_body;
+mod limits;
 mod options;
 mod parse;
 mod pattern;

@@ -96,6 +96,21 @@ fn a_long_name_may_be_cut_while_it_is_clear() {
 }
 
 #[test]
+fn options_of_our_own_change_nothing_for_perftests() {
+    // `--json` and `--seed` begin like these.
+    assert_eq!(options("--jso").producers.body, BodySource::Json { documents: 100, fields: 1000 });
+    check_error("-see", "--size: 'ee' is not a number from 0 to 1073741824");
+    assert_eq!(options("-seed 5 --warm 3").seed, Some(5));
+    assert_eq!(options("--see 5").seed, Some(5));
+}
+
+#[test]
+fn quotes_around_a_value_of_its_own_are_taken_away() {
+    assert_eq!(options("-u \"q\"").topology.queues, QueueNames::Fixed(vec!["q".into()]));
+    assert_eq!(options("--queue=\"q\"").topology.queues, QueueNames::Fixed(vec!["\"q\"".into()]));
+}
+
+#[test]
 fn short_flags_may_be_put_together() {
     let options = options("-aKx3");
     assert!(options.consumers.is_auto_ack && options.producers.has_random_keys);

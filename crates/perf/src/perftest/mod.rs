@@ -16,11 +16,13 @@
 mod command_line;
 mod companion;
 mod json_body;
+mod limits;
 mod options;
 mod parse;
 mod pattern;
 mod plan;
 mod reference;
+mod secrets;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -36,6 +38,7 @@ pub use options::{
 pub use parse::{Command, ParseError, parse};
 pub use plan::{FileError, ReadFile};
 pub use reference::render_reference;
+pub use secrets::without_secrets;
 pub use table::{Entry, Group, OPTIONS, Takes, Treatment};
 pub use value::StreamOffset;
 

@@ -73,6 +73,7 @@ bench:
 
 docs:
 	$(CARGO) run -p model --example configuration > docs/configuration.md
+	$(CARGO) run -p perf --example perf_options > docs/perf-options.md
 
 clean:
 	$(CARGO) clean

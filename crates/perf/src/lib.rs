@@ -17,7 +17,13 @@
 //! Works against any AMQP 0-9-1 broker, and knows nothing of Warren's.
 
 pub mod dashboard;
+pub mod engine;
 pub mod histogram;
+pub mod output;
+pub mod perftest;
 pub mod plan;
 pub mod report;
 pub mod results;
+mod seed;
+pub mod watch;
+pub mod workload;

@@ -186,6 +186,28 @@ pub struct Counts {
     pub requests_failed: u64,
 }
 
+impl Counts {
+    /// Adds others.
+    pub fn add(&mut self, other: &Counts) {
+        self.published += other.published;
+        self.published_bytes += other.published_bytes;
+        self.confirmed += other.confirmed;
+        self.nacked += other.nacked;
+        self.returned += other.returned;
+        self.consumed += other.consumed;
+        self.consumed_bytes += other.consumed_bytes;
+        self.redelivered += other.redelivered;
+        self.sent_wire_bytes += other.sent_wire_bytes;
+        self.received_wire_bytes += other.received_wire_bytes;
+        self.connections_opened += other.connections_opened;
+        self.connections_lost += other.connections_lost;
+        self.churned += other.churned;
+        self.scripts_done += other.scripts_done;
+        self.scripts_failed += other.scripts_failed;
+        self.requests_failed += other.requests_failed;
+    }
+}
+
 /// What the broker uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BrokerUsage {

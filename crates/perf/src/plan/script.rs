@@ -18,6 +18,7 @@ pub struct Template(pub String);
 
 /// One step.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "a script has few steps, and is made once")]
 pub enum Step {
     /// Connect, and open a channel.
     Connect,

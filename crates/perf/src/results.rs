@@ -353,3 +353,56 @@ pub struct Verdict {
     /// Whether it came true.
     pub passed: bool,
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
+    use super::*;
+
+    /// Results in which every struct of the format occurs.
+    fn everything() -> Results {
+        let distribution = || Some(Distribution::default());
+        let latencies = Latencies {
+            consumer: distribution(),
+            consumer_sent: distribution(),
+            confirm: distribution(),
+            confirm_sent: distribution(),
+            lateness: distribution(),
+        };
+        let sequence = Sequence { publishers: vec![PublisherSequence::default()], ..Sequence::default() };
+        let summary = Summary { latencies, sequence, broker: Some(BrokerUsage::default()), ..Summary::default() };
+        let run = Run {
+            phases: vec![PhaseMark::default()],
+            samples: vec![Sample { consumer_latency: Some(Percentiles::default()), ..Sample::default() }],
+            summary,
+            verdicts: vec![Verdict::default()],
+            ..Run::default()
+        };
+        Results { schema: SCHEMA, broker: Some(Broker::default()), runs: vec![run], ..Results::default() }
+    }
+
+    fn names<'a>(value: &'a Value, found: &mut BTreeSet<&'a str>) {
+        match value {
+            Value::Object(fields) => fields.iter().for_each(|(name, value)| {
+                found.insert(name);
+                names(value, found);
+            }),
+            Value::Array(values) => values.iter().for_each(|value| names(value, found)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn page_names_every_field() {
+        let page = include_str!("../../../docs/formats/perf-results.md");
+        let json = serde_json::to_value(everything()).unwrap();
+        let mut found = BTreeSet::new();
+        names(&json, &mut found);
+        assert!(found.len() > 90, "{} fields: one of the structs was not serialized", found.len());
+        let missing: Vec<_> = found.iter().filter(|name| !page.contains(&format!("`{name}`"))).collect();
+        assert!(missing.is_empty(), "docs/formats/perf-results.md lacks {missing:?}");
+    }
+}

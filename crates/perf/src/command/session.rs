@@ -1,7 +1,6 @@
 //! A command that generates load: its runs one after the other, what is shown meanwhile, what is written at the end.
 
-use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -11,20 +10,14 @@ use super::target::target;
 use super::{Failure, complain, print};
 use crate::dashboard::{Dashboard, Outline, Overall};
 use crate::engine::{self, Interrupt, Settings, StampUnit};
-use crate::output::{
-    Console, Csv, InfluxFile, InfluxSender, MetricsServer, Observer as _, Observers, Prometheus, SharedPrometheus,
-    Unit, render_summary,
-};
-use crate::perftest::{Options, without_options};
+use crate::output::{ANY_ADDRESS, Observer as _, Outputs, render_summary};
+use crate::perftest::{Options, without_secrets};
 use crate::plan::Plan;
 use crate::report::html::{self, Charts};
 use crate::report::verdict::verdicts;
 use crate::results::{Broker, Counts, Results, SCHEMA, Sample};
 use crate::watch::{Processes, machine};
 use crate::workload::PlannedRun;
-
-/// Options whose values are nobody's business.
-const SECRET: &[&str] = &["oauth2-client-secret"];
 
 /// What a command is to do.
 pub(crate) struct Session<'a> {
@@ -76,17 +69,15 @@ impl Session<'_> {
             warnings: self.warnings.clone(),
             ..Results::default()
         };
-        let metrics = self.serve_metrics().await?;
         let mut failure = None;
-        let is_sweep = self.runs.len() > 1;
-        for (number, planned) in std::mem::take(&mut self.runs).into_iter().enumerate() {
-            if is_sweep {
-                complain(&format!("{} of {}: {}", number + 1, number + 1 + self.runs.len(), planned.label));
+        let runs = std::mem::take(&mut self.runs);
+        let count = runs.len();
+        for (number, planned) in runs.iter().enumerate() {
+            if count > 1 {
+                complain(&format!("{} of {count}: {}", number + 1, planned.label));
             }
-            match self.run_one(&planned, &target, threads, processors, &metrics, &interrupt, &mut results).await {
-                Ok(()) => {}
-                Err(error) => failure = Some(error),
-            }
+            let done = self.run_one(planned, number, &target, threads, &interrupt, &mut results).await;
+            failure = done.err();
             if failure.is_some() || signalled.status().is_some() {
                 break;
             }
@@ -100,14 +91,12 @@ impl Session<'_> {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "what the runs of a command share")]
     async fn run_one(
         &self,
         planned: &PlannedRun,
+        number: usize,
         target: &Arc<engine::Target>,
         threads: usize,
-        processors: usize,
-        metrics: &Option<(SharedPrometheus, MetricsServer)>,
         interrupt: &Interrupt,
         results: &mut Results,
     ) -> Result<(), Failure> {
@@ -119,90 +108,53 @@ impl Session<'_> {
         };
         let unit = if output.uses_millis { StampUnit::Millis } else { StampUnit::Monotonic };
         let mut settings = Settings { threads, unit, broker };
-        let (mut observers, sender) = self.observers(plan)?;
-        if let Some((prometheus, _)) = metrics {
-            observers.0.push(Box::new(prometheus.clone()));
-        }
-        let outline = Outline::of(plan, u32::try_from(processors).unwrap_or(u32::MAX));
-        let dashboard = if output.has_dashboard { Dashboard::open(outline).ok() } else { None };
-        if dashboard.is_none() {
-            let unit = if output.uses_millis { Unit::Millis } else { Unit::Micros };
-            observers.0.push(Box::new(Console::new(io::stdout(), plan, output.format, unit)));
-        }
-        let mut show = Show { plan, observers, dashboard, broker: None, warnings: Vec::new() };
+        let processors = results.machine.processors;
+        let dashboard = if output.has_dashboard { Dashboard::open(Outline::of(plan, processors)).ok() } else { None };
+        let outputs = self.outputs(plan, number, dashboard.is_none()).await?;
+        let mut show = Show { plan, outputs, dashboard, broker: None, warnings: Vec::new() };
         let result = engine::run(plan, target, &mut settings, &mut show, interrupt.clone()).await;
-        results.broker = show.broker.take().or(results.broker.take());
-        let outcome = match result {
-            Ok(mut run) => {
-                run.label.clone_from(&planned.label);
-                run.variables.clone_from(&planned.variables);
-                run.verdicts = verdicts(&plan.expectations, &run.summary, &run.samples);
-                show.close();
-                show.observers.ended(plan, &run);
-                print(&render_summary(&run, u32::try_from(processors).unwrap_or(u32::MAX)))?;
-                if let Some(bottleneck) = &run.summary.bottleneck {
-                    results.warnings.push(bottleneck.clone());
-                }
-                results.runs.push(run);
-                Ok(())
-            }
-            Err(error) => {
-                show.close();
-                Err(Failure::failed(error))
-            }
+        let Show { outputs, dashboard, broker, mut warnings, .. } = show;
+        if let Some(dashboard) = dashboard {
+            // A terminal that is gone does not need the last picture.
+            let _ = dashboard.close();
+        }
+        results.broker = broker.or(results.broker.take());
+        let mut run = match result {
+            Ok(run) => run,
+            Err(error) => return Err(Failure::failed(error)),
         };
-        results.warnings.append(&mut show.warnings);
-        drop(show);
-        if let Some(sender) = sender {
-            sender.close().await;
-        }
-        outcome
+        run.label.clone_from(&planned.label);
+        run.variables.clone_from(&planned.variables);
+        run.verdicts = verdicts(&plan.expectations, &run.summary, &run.samples);
+        warnings.extend(outputs.close(plan, &run).await);
+        print(&render_summary(&run, processors))?;
+        results.warnings.append(&mut warnings);
+        results.warnings.extend(run.summary.bottleneck.clone());
+        results.runs.push(run);
+        Ok(())
     }
 
-    fn observers(&self, plan: &Plan) -> Result<(Observers, Option<InfluxSender>), Failure> {
-        let output = &self.options.output;
-        let mut observers = Observers::default();
-        let mut sender = None;
-        let unit = if output.uses_millis { Unit::Millis } else { Unit::Micros };
-        if let Some(path) = &output.csv {
-            let file = create(path)?;
-            let name = path.display().to_string();
-            observers.0.push(Box::new(Csv::new(file, &name, plan, unit)));
+    /// What is written and served during run `number` of several. Each writes files of its own.
+    async fn outputs(&self, plan: &Plan, number: usize, has_console: bool) -> Result<Outputs, Failure> {
+        let mut settings = self.options.output.clone();
+        if number > 0 {
+            settings.csv = settings.csv.map(|path| numbered(&path, number));
+            settings.influx = settings.influx.map(|target| match target.contains("://") {
+                true => target,
+                false => numbered(Path::new(&target), number).display().to_string(),
+            });
         }
-        match &output.influx {
-            Some(url) if url.starts_with("http://") || url.starts_with("https://") => {
-                let (observer, handle) =
-                    InfluxSender::start(url, &plan.name, &output.metrics.labels, SystemTime::now())
-                        .map_err(Failure::usage)?;
-                observers.0.push(Box::new(observer));
-                sender = Some(handle);
-            }
-            Some(path) => {
-                let file = create(Path::new(path))?;
-                let labels = &output.metrics.labels;
-                observers.0.push(Box::new(InfluxFile::new(file, path, &plan.name, labels, SystemTime::now())));
-            }
-            None => {}
-        }
-        Ok((observers, sender))
-    }
-
-    async fn serve_metrics(&self) -> Result<Option<(SharedPrometheus, MetricsServer)>, Failure> {
-        let settings = &self.options.output.metrics;
-        let Some(first) = self.runs.first().filter(|_| settings.is_served) else { return Ok(None) };
-        let prometheus = SharedPrometheus::new(Prometheus::new(settings, &self.shown_command(), &first.plan));
-        let address = std::net::SocketAddr::from(([0, 0, 0, 0], settings.port));
-        let server = MetricsServer::start(address, &settings.path, prometheus.clone())
+        let console = has_console.then(|| Box::new(io::stdout()) as Box<dyn Write + Send>);
+        let command = self.shown_command();
+        Outputs::open(&settings, plan, &command, SystemTime::now(), console, &ANY_ADDRESS)
             .await
-            .map_err(|error| Failure::failed(format!("cannot serve metrics on {address}: {error}")))?;
-        Ok(Some((prometheus, server)))
+            .map_err(Failure::failed)
     }
 
     /// The command as it may be shown to others.
     fn shown_command(&self) -> Vec<String> {
-        let words = without_options(self.words, SECRET);
-        let shown = words.into_iter().map(|word| without_passwords(&word));
-        ["warren".to_owned(), "perf".to_owned()].into_iter().chain(shown).collect()
+        let words = without_secrets(self.words);
+        ["warren".to_owned(), "perf".to_owned()].into_iter().chain(words).collect()
     }
 
     fn write(&self, results: &Results) -> Result<(), Failure> {
@@ -230,53 +182,20 @@ fn status(results: &Results, signalled: &Signalled) -> Result<(), Failure> {
     if results.runs.iter().any(is_bad) { Err(Failure::Status(1)) } else { Ok(()) }
 }
 
-fn create(path: &Path) -> Result<BufWriter<File>, Failure> {
-    match File::create(path) {
-        Ok(file) => Ok(BufWriter::new(file)),
-        Err(error) => Err(Failure::failed(format!("cannot write {}: {error}", path.display()))),
-    }
-}
-
-/// A word of a command, without the passwords of the addresses in it.
-fn without_passwords(word: &str) -> String {
-    let mut shown = String::new();
-    let mut rest = word;
-    while let Some(at) = rest.find("://") {
-        let (before, after) = rest.split_at(at + 3);
-        shown.push_str(before);
-        let end = after.find(['/', ',', '?']).unwrap_or(after.len());
-        let (authority, following) = after.split_at(end);
-        match authority.rsplit_once('@') {
-            Some((user, host)) => {
-                let user = user.split_once(':').map_or(user.to_owned(), |(name, _)| format!("{name}:…"));
-                shown.push_str(&user);
-                shown.push('@');
-                shown.push_str(host);
-            }
-            None => shown.push_str(authority),
-        }
-        rest = following;
-    }
-    shown.push_str(rest);
-    shown
+/// `out.csv` becomes `out-2.csv` for the second run.
+fn numbered(path: &Path, number: usize) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let extension = path.extension().map(|extension| format!(".{}", extension.to_string_lossy())).unwrap_or_default();
+    path.with_file_name(format!("{stem}-{}{extension}", number + 1))
 }
 
 /// Shows how a run goes.
 struct Show<'a> {
     plan: &'a Plan,
-    observers: Observers,
+    outputs: Outputs,
     dashboard: Option<Dashboard>,
     broker: Option<Broker>,
     warnings: Vec<String>,
-}
-
-impl Show<'_> {
-    fn close(&mut self) {
-        if let Some(dashboard) = self.dashboard.take() {
-            // A terminal that is gone does not need the last picture.
-            let _ = dashboard.close();
-        }
-    }
 }
 
 impl engine::Observer for Show<'_> {
@@ -285,12 +204,12 @@ impl engine::Observer for Show<'_> {
     }
 
     fn started(&mut self) {
-        self.observers.started(self.plan);
+        self.outputs.observers.started(self.plan);
     }
 
     fn sample(&mut self, sample: &Sample, total: &Counts, overall: Overall) {
-        self.observers.sample(sample, total);
-        while let Some(warning) = self.observers.take_warning() {
+        self.outputs.observers.sample(sample, total);
+        while let Some(warning) = self.outputs.observers.take_warning() {
             engine::Observer::warn(self, &warning);
         }
         if let Some(dashboard) = &mut self.dashboard
@@ -317,9 +236,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn passwords_are_not_shown() {
-        assert_eq!(without_passwords("amqp://u:secret@h:1/v,amqps://x:y@z"), "amqp://u:…@h:1/v,amqps://x:…@z");
-        assert_eq!(without_passwords("--uri=amqp://h"), "--uri=amqp://h");
-        assert_eq!(without_passwords("plain"), "plain");
+    fn runs_after_the_first_write_files_of_their_own() {
+        assert_eq!(numbered(Path::new("a/out.csv"), 1), Path::new("a/out-2.csv"));
+        assert_eq!(numbered(Path::new("out"), 2), Path::new("out-3"));
     }
 }

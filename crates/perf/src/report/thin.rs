@@ -35,25 +35,9 @@ fn together(samples: &[Sample]) -> Sample {
     })
 }
 
-fn counts(a: Counts, b: Counts) -> Counts {
-    Counts {
-        published: a.published + b.published,
-        published_bytes: a.published_bytes + b.published_bytes,
-        confirmed: a.confirmed + b.confirmed,
-        nacked: a.nacked + b.nacked,
-        returned: a.returned + b.returned,
-        consumed: a.consumed + b.consumed,
-        consumed_bytes: a.consumed_bytes + b.consumed_bytes,
-        redelivered: a.redelivered + b.redelivered,
-        sent_wire_bytes: a.sent_wire_bytes + b.sent_wire_bytes,
-        received_wire_bytes: a.received_wire_bytes + b.received_wire_bytes,
-        connections_opened: a.connections_opened + b.connections_opened,
-        connections_lost: a.connections_lost + b.connections_lost,
-        churned: a.churned + b.churned,
-        scripts_done: a.scripts_done + b.scripts_done,
-        scripts_failed: a.scripts_failed + b.scripts_failed,
-        requests_failed: a.requests_failed + b.requests_failed,
-    }
+fn counts(mut sum: Counts, next: Counts) -> Counts {
+    sum.add(&next);
+    sum
 }
 
 /// Of each percentile the larger.

@@ -92,6 +92,32 @@ impl Topology {
         Ok(found)
     }
 
+    /// Routing keys: a text, a list of texts, a pattern with numbers, or the names of queues.
+    pub(super) fn keys(&self, field: &Field<'_>) -> Result<Vec<String>, Fault> {
+        if let Written::Table(_) = field.node.value {
+            let table = field.table(&["pattern", "count", "from", "to", "queues"])?;
+            if let Some(queues) = table.get("queues") {
+                table.not_both("queues", "pattern")?;
+                return self.queues(&queues);
+            }
+            let pattern = table.require("pattern", "such as \"key-%d\"")?;
+            return pattern::names(&pattern, &Numbers::read(&table, |count| count)?);
+        }
+        let mut keys = Vec::new();
+        for field in field.one_or_more() {
+            let key = field.text()?;
+            if pattern::split(key).is_some() {
+                let message = format!("\"{key}\" needs numbers: {{ pattern = \"{key}\", count = 10 }}");
+                return Err(field.fault(message));
+            }
+            keys.push(key.to_owned());
+        }
+        if keys.is_empty() {
+            return Err(field.fault("there are no keys"));
+        }
+        Ok(keys)
+    }
+
     fn read_exchange(&mut self, field: &Field<'_>) -> Result<(), Fault> {
         let mut table = field.table(EXCHANGE_KEYS)?;
         let name = table.require("name", "what the exchange is called")?;
@@ -183,8 +209,8 @@ impl Topology {
             table.not_both("key", "keys")?;
             let spread = table.bool("spread", false)?;
             let keys = match table.get("key").or(table.get("keys")) {
-                Some(keys) if spread => BindingKeys::Spread(self::keys(&keys)?),
-                Some(keys) => BindingKeys::All(self::keys(&keys)?),
+                Some(keys) if spread => BindingKeys::Spread(self.keys(&keys)?),
+                Some(keys) => BindingKeys::All(self.keys(&keys)?),
                 None if spread => return Err(table.fault("\"spread\" needs \"keys\"")),
                 None => BindingKeys::QueueName,
             };
@@ -195,28 +221,6 @@ impl Topology {
         }
         Ok(bindings)
     }
-}
-
-/// Routing keys: a text, a list of texts, or a pattern with numbers.
-pub(super) fn keys(field: &Field<'_>) -> Result<Vec<String>, Fault> {
-    if let Written::Table(_) = field.node.value {
-        let table = field.table(&["pattern", "count", "from", "to"])?;
-        let pattern = table.require("pattern", "such as \"key-%d\"")?;
-        return pattern::names(&pattern, &Numbers::read(&table, |count| count)?);
-    }
-    let mut keys = Vec::new();
-    for field in field.one_or_more() {
-        let key = field.text()?;
-        if pattern::split(key).is_some() {
-            let message = format!("\"{key}\" needs numbers: {{ pattern = \"{key}\", count = 10 }}");
-            return Err(field.fault(message));
-        }
-        keys.push(key.to_owned());
-    }
-    if keys.is_empty() {
-        return Err(field.fault("there are no keys"));
-    }
-    Ok(keys)
 }
 
 /// How many connections and channels each a group has.

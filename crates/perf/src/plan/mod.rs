@@ -87,6 +87,8 @@ pub enum Value {
     Text(String),
     /// Sent as `A`.
     List(Vec<Value>),
+    /// Seconds since 1970; sent as `T`.
+    Timestamp(u64),
     /// Sent as `F`.
     Table(Vec<(String, Value)>),
 }
@@ -109,6 +111,9 @@ pub struct Exchange {
     pub arguments: Arguments,
     /// Whether to only check that it is there.
     pub passive: bool,
+    /// Whether one that is there already is taken as it is, whatever it is; it is declared only if it is missing
+    /// (PerfTest's `--predeclared`).
+    pub keep_existing: bool,
 }
 
 /// Queues that are declared alike.
@@ -127,6 +132,9 @@ pub struct Queues {
     pub arguments: Arguments,
     /// Whether to only check that they are there.
     pub passive: bool,
+    /// Whether those that are there already are taken as they are, whatever they are; only those that are missing are
+    /// declared (PerfTest's `--predeclared`). Either way they are bound.
+    pub keep_existing: bool,
     /// How each is bound.
     pub bindings: Vec<Binding>,
     /// Whether the run deletes them when it ends, and purges what was there when it starts.

@@ -147,6 +147,7 @@ impl Topology {
                 auto_delete: table.bool("auto_delete", false)?,
                 arguments: arguments.clone(),
                 passive: table.bool("passive", false)?,
+                keep_existing: false,
             });
         }
         self.exchange_sets.entry(name.text()?.to_owned()).or_default().extend(names);
@@ -192,6 +193,7 @@ impl Topology {
             auto_delete,
             arguments,
             passive,
+            keep_existing: false,
             bindings,
             is_temporary: !table.bool("keep", passive)?,
         });

@@ -30,6 +30,7 @@ fn the_smallest_workload_has_sensible_defaults() {
             auto_delete: false,
             arguments: Vec::new(),
             passive: false,
+            keep_existing: false,
             bindings: Vec::new(),
             is_temporary: true,
         }],

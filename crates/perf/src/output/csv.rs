@@ -1,0 +1,125 @@
+//! PerfTest's CSV (`--output-file`).
+
+use std::fmt::Write as _;
+use std::io::Write;
+
+use super::columns::{Columns, Unit};
+use super::outlet::Outlet;
+use super::rows::{Row, Rows, five};
+use super::{Observer, number};
+use crate::plan::Plan;
+use crate::results::{Counts, Percentiles, Sample};
+
+/// Writes rows. Columns of things that cannot happen are there, and empty.
+pub struct Csv<W> {
+    outlet: Outlet<W>,
+    id: String,
+    unit: Unit,
+    columns: Columns,
+    rows: Rows,
+    has_header: bool,
+}
+
+impl<W: Write + Send> Csv<W> {
+    /// Rows about this plan. The name is for the warning when it cannot be written.
+    pub fn new(writer: W, name: &str, plan: &Plan, unit: Unit) -> Self {
+        Csv {
+            outlet: Outlet::new(writer, Some(name.to_owned())),
+            id: plan.name.clone(),
+            unit,
+            columns: Columns::of(plan),
+            rows: Rows::default(),
+            has_header: false,
+        }
+    }
+}
+
+impl<W: Write + Send> Observer for Csv<W> {
+    fn sample(&mut self, sample: &Sample, _totals: &Counts) {
+        let Some(row) = self.rows.next(sample) else { return };
+        if !self.has_header {
+            self.has_header = true;
+            self.outlet.write(&header(self.unit));
+        }
+        self.outlet.write(&line(&self.id, &row, self.columns, self.unit));
+    }
+
+    fn take_warning(&mut self) -> Option<String> {
+        self.outlet.take_warning()
+    }
+}
+
+fn header(unit: Unit) -> String {
+    let mut out =
+        "id,time (s),published (msg/s),returned (msg/s),confirmed (msg/s),nacked (msg/s),received (msg/s)".to_owned();
+    for what in ["consumer", "confirm"] {
+        for percentile in ["min", "median", "75th p.", "95th p.", "99th p."] {
+            // Writing to a String cannot fail.
+            let _ = write!(out, ",{percentile} {what} latency ({})", unit.name());
+        }
+    }
+    out.push('\n');
+    out
+}
+
+fn line(id: &str, row: &Row, columns: Columns, unit: Unit) -> String {
+    let has_confirms = columns.published && columns.confirmed;
+    let rates = [
+        (columns.published, row.published),
+        (columns.published && columns.returned, row.returned),
+        (has_confirms, row.confirmed),
+        (has_confirms, row.nacked),
+        (columns.consumed, row.consumed),
+    ];
+    let mut cells = vec![id.to_owned(), number::time(row.time_s)];
+    cells.extend(rates.map(|(is_shown, per_s)| if is_shown { number::rate(per_s) } else { String::new() }));
+    cells.extend(latency(columns.consumed, row.consumer_latency.as_ref(), unit));
+    cells.extend(latency(has_confirms, row.confirm_latency.as_ref(), unit));
+    cells.join(",") + "\n"
+}
+
+fn latency(is_shown: bool, percentiles: Option<&Percentiles>, unit: Unit) -> [String; 5] {
+    five(percentiles, unit).map(|number| if is_shown { number.to_string() } else { String::new() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::testing::{percentiles, sample};
+
+    fn write(columns: Columns, samples: &[Sample]) -> String {
+        let mut out = Vec::new();
+        let plan = Plan { name: "prom".to_owned(), ..Plan::default() };
+        let mut csv = Csv { columns, ..Csv::new(&mut out, "out.csv", &plan, Unit::Micros) };
+        samples.iter().for_each(|sample| csv.sample(sample, &Counts::default()));
+        String::from_utf8(out).unwrap()
+    }
+
+    // The expected rows were written by PerfTest 2.22.1.
+
+    #[test]
+    fn a_row_has_all_columns() {
+        let columns = Columns { published: true, consumed: true, returned: true, confirmed: true };
+        let mut sample = sample(1.001, 1.001, 20);
+        sample.counts.confirmed = 19;
+        sample.counts.consumed = 19;
+        sample.consumer_latency = Some(percentiles([2087, 4477, 10530, 68997, 69402]));
+        sample.confirm_latency = Some(percentiles([1153, 3098, 4992, 41079, 42356]));
+        sample.duration_s = 1.0;
+        assert_eq!(
+            write(columns, &[sample]),
+            "id,time (s),published (msg/s),returned (msg/s),confirmed (msg/s),nacked (msg/s),received (msg/s),\
+             min consumer latency (µs),median consumer latency (µs),75th p. consumer latency (µs),\
+             95th p. consumer latency (µs),99th p. consumer latency (µs),min confirm latency (µs),\
+             median confirm latency (µs),75th p. confirm latency (µs),95th p. confirm latency (µs),99th p. confirm latency (µs)\n\
+             prom,1.001,20,0,19,0,19,2087,4477,10530,68997,69402,1153,3098,4992,41079,42356\n"
+        );
+    }
+
+    #[test]
+    fn columns_without_meaning_are_empty() {
+        let columns = Columns { published: true, consumed: false, returned: false, confirmed: false };
+        let written = write(columns, &[sample(1.001, 1.0, 21), sample(2.008, 1.0, 0)]);
+        assert_eq!(written.lines().skip(1).collect::<Vec<_>>(), ["prom,1.001,21,,,,,,,,,,,,,,"]);
+    }
+}

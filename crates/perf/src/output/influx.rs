@@ -1,0 +1,218 @@
+//! Samples in InfluxDB's line protocol:
+//!
+//! ```text
+//!  perftest,id=test-1,env=ci published=20i,published_rate=19.98,latency_p99_ns=2907000i,… 1700000001000000000
+//!  perftest_probe,id=test-1,env=ci,probe=queues count=1i,p50_ns=…,… 1700000001000000000
+//! ```
+
+use std::fmt::Write as _;
+use std::io::Write;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::Observer;
+use super::outlet::Outlet;
+use super::rows::per_second;
+use crate::results::{Counts, Percentiles, Sample, Usage};
+
+/// How lines look.
+#[derive(Clone, Debug)]
+pub(super) struct Lines {
+    /// `,id=…` and the other tags.
+    tags: String,
+    started_at: Duration,
+}
+
+impl Lines {
+    pub(super) fn new(id: &str, labels: &[(String, String)], started_at: SystemTime) -> Self {
+        let mut tags = String::new();
+        let id = ("id".to_owned(), id.to_owned());
+        for (name, value) in std::iter::once(&id).chain(labels) {
+            put_tag(&mut tags, name, value);
+        }
+        Lines { tags, started_at: started_at.duration_since(UNIX_EPOCH).unwrap_or_default() }
+    }
+
+    pub(super) fn render(&self, sample: &Sample) -> String {
+        let since_start = Duration::try_from_secs_f64(sample.end_s).unwrap_or_default();
+        let at = (self.started_at + since_start).as_nanos();
+        // Writing to a String cannot fail.
+        let mut out = String::new();
+        let _ = writeln!(out, "perftest{} {} {at}", self.tags, fields(sample).join(","));
+        for (name, percentiles) in &sample.probes {
+            let mut tags = self.tags.clone();
+            put_tag(&mut tags, "probe", name);
+            let mut fields = Vec::new();
+            put_percentiles(&mut fields, "", Some(percentiles));
+            let _ = writeln!(out, "perftest_probe{tags} {} {at}", fields.join(","));
+        }
+        out
+    }
+}
+
+fn fields(sample: &Sample) -> Vec<String> {
+    let counts = &sample.counts;
+    let mut fields = Vec::new();
+    for (name, count) in [
+        ("published", counts.published),
+        ("confirmed", counts.confirmed),
+        ("nacked", counts.nacked),
+        ("returned", counts.returned),
+        ("consumed", counts.consumed),
+        ("redelivered", counts.redelivered),
+    ] {
+        fields.push(format!("{name}={count}i"));
+        fields.push(format!("{name}_rate={:?}", per_second(count, sample.duration_s)));
+    }
+    for (name, count) in [
+        ("published_bytes", counts.published_bytes),
+        ("consumed_bytes", counts.consumed_bytes),
+        ("sent_wire_bytes", counts.sent_wire_bytes),
+        ("received_wire_bytes", counts.received_wire_bytes),
+        ("connections_opened", counts.connections_opened),
+        ("connections_lost", counts.connections_lost),
+        ("connections", sample.connections.into()),
+        ("blocked", sample.blocked.into()),
+        ("users", sample.users.into()),
+    ] {
+        fields.push(format!("{name}={count}i"));
+    }
+    fields.push(format!("backlog={}i", sample.backlog));
+    put_percentiles(&mut fields, "latency_", sample.consumer_latency.as_ref());
+    put_percentiles(&mut fields, "confirm_latency_", sample.confirm_latency.as_ref());
+    put_percentiles(&mut fields, "lateness_", sample.lateness.as_ref());
+    put_usage(&mut fields, "generator_", &sample.generator);
+    if let Some(broker) = &sample.broker {
+        put_usage(&mut fields, "broker_", &broker.usage);
+        put_known(&mut fields, "broker_ready", broker.ready);
+        put_known(&mut fields, "broker_unacked", broker.unacked);
+    }
+    fields
+}
+
+fn put_percentiles(fields: &mut Vec<String>, prefix: &str, percentiles: Option<&Percentiles>) {
+    let Some(percentiles) = percentiles else { return };
+    for (name, number) in [
+        ("count", percentiles.count),
+        ("min_ns", percentiles.min_ns),
+        ("p50_ns", percentiles.p50_ns),
+        ("p75_ns", percentiles.p75_ns),
+        ("p90_ns", percentiles.p90_ns),
+        ("p95_ns", percentiles.p95_ns),
+        ("p99_ns", percentiles.p99_ns),
+        ("p999_ns", percentiles.p999_ns),
+        ("p9999_ns", percentiles.p9999_ns),
+        ("max_ns", percentiles.max_ns),
+    ] {
+        fields.push(format!("{prefix}{name}={number}i"));
+    }
+    if percentiles.mean_ns.is_finite() {
+        fields.push(format!("{prefix}mean_ns={:?}", percentiles.mean_ns));
+    }
+}
+
+fn put_usage(fields: &mut Vec<String>, prefix: &str, usage: &Usage) {
+    if let Some(cpu_s) = usage.cpu_s.filter(|cpu_s| cpu_s.is_finite()) {
+        fields.push(format!("{prefix}cpu_s={cpu_s:?}"));
+    }
+    for (name, number) in [
+        ("memory", usage.memory),
+        ("disk_read", usage.disk_read),
+        ("disk_written", usage.disk_written),
+        ("network_in", usage.network_in),
+        ("network_out", usage.network_out),
+    ] {
+        put_known(fields, &format!("{prefix}{name}"), number);
+    }
+}
+
+fn put_known(fields: &mut Vec<String>, name: &str, number: Option<u64>) {
+    if let Some(number) = number {
+        fields.push(format!("{name}={number}i"));
+    }
+}
+
+/// A tag; those without a name or a value are not allowed, and left out.
+fn put_tag(tags: &mut String, name: &str, value: &str) {
+    let (name, value) = (escaped(name), escaped(value));
+    if !name.is_empty() && !value.is_empty() {
+        let _ = write!(tags, ",{name}={value}");
+    }
+}
+
+/// Commas, spaces and equal signs have a backslash before them; a backslash at the end would hide what follows.
+fn escaped(text: &str) -> String {
+    let text = text.trim_end_matches('\\');
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            ',' | ' ' | '=' => out.extend(['\\', letter]),
+            '\n' | '\r' | '\t' => out.push_str("\\ "),
+            letter => out.push(letter),
+        }
+    }
+    out
+}
+
+/// Writes lines to a file.
+pub struct InfluxFile<W> {
+    outlet: Outlet<W>,
+    lines: Lines,
+}
+
+impl<W: Write + Send> InfluxFile<W> {
+    /// Lines of a run that started at this time. The name is for the warning when it cannot be written.
+    pub fn new(writer: W, name: &str, id: &str, labels: &[(String, String)], started_at: SystemTime) -> Self {
+        InfluxFile { outlet: Outlet::new(writer, Some(name.to_owned())), lines: Lines::new(id, labels, started_at) }
+    }
+}
+
+impl<W: Write + Send> Observer for InfluxFile<W> {
+    fn sample(&mut self, sample: &Sample, _totals: &Counts) {
+        self.outlet.write(&self.lines.render(sample));
+    }
+
+    fn take_warning(&mut self) -> Option<String> {
+        self.outlet.take_warning()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::testing::{percentiles, sample};
+
+    fn lines(id: &str, labels: &[(&str, &str)]) -> Lines {
+        let labels: Vec<_> = labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Lines::new(id, &labels, UNIX_EPOCH + Duration::from_secs(1_700_000_000))
+    }
+
+    #[test]
+    fn a_sample_is_a_line() {
+        let mut sample = sample(1.5, 1.0, 20);
+        sample.consumer_latency = Some(percentiles([1, 2, 3, 4, 5]));
+        let text = lines("test-1", &[("env", "ci")]).render(&sample);
+        assert!(
+            text.starts_with("perftest,id=test-1,env=ci published=20i,published_rate=20.0,confirmed=20i,"),
+            "{text}"
+        );
+        assert!(text.contains(",latency_p99_ns=5000i,") && !text.contains("confirm_latency"), "{text}");
+        assert!(text.ends_with(" 1700000001500000000\n"), "{text}");
+        assert_eq!(text.lines().count(), 1);
+    }
+
+    #[test]
+    fn a_probe_is_a_line_of_its_own() {
+        let mut sample = sample(1.0, 1.0, 20);
+        sample.probes.insert("all queues".to_owned(), percentiles([1, 2, 3, 4, 5]));
+        let text = lines("t", &[]).render(&sample);
+        assert!(
+            text.lines().nth(1).unwrap().starts_with("perftest_probe,id=t,probe=all\\ queues count=20i,min_ns=1000i,")
+        );
+    }
+
+    #[test]
+    fn tags_cannot_break_a_line() {
+        let text = lines("a b,c=d", &[("x y", "one\ntwo\\"), ("empty", ""), ("", "nameless")]).tags;
+        assert_eq!(text, ",id=a\\ b\\,c\\=d,x\\ y=one\\ two");
+    }
+}

@@ -1,0 +1,116 @@
+//! What is shown, written and served while a run goes on.
+//!
+//! ```text
+//!               ┌─► console         PerfTest's lines, `--metrics-format` default or compact
+//!  engine ──►   ├─► csv             `--output-file`
+//!  Observer     ├─► prometheus      `--metrics-prometheus`  ◄── metrics_server answers from it
+//!               └─► influx          `--influx`              ──► influx_sender posts it, or a file
+//!  results ──►      summary         the lines at the end that PerfTest does not have
+//! ```
+//!
+//! Formatting does no I/O; what writes is a thin shell around it. An observer that cannot write any more keeps quiet and says so
+//! once, in [`Observer::take_warning`]: no output is worth ending a run for.
+//!
+//! Lines look as PerfTest 2.22.1 writes them, letter for letter; the tests have lines that it wrote.
+
+mod columns;
+mod console;
+mod csv;
+mod influx;
+mod influx_sender;
+mod metrics_server;
+mod number;
+mod outlet;
+mod prometheus;
+mod rows;
+mod stop_reason;
+mod summary;
+
+pub use columns::{Columns, Unit};
+pub use console::Console;
+pub use csv::Csv;
+pub use influx::InfluxFile;
+pub use influx_sender::{InfluxObserver, InfluxSender, InfluxUrlError};
+pub use metrics_server::MetricsServer;
+pub use prometheus::{Prometheus, SharedPrometheus};
+pub use summary::render_summary;
+
+use crate::plan::Plan;
+use crate::results::{Counts, Run, Sample};
+
+/// Somebody who is told how a run goes. Calls come from one task, one after the other, and must not take long.
+pub trait Observer: Send {
+    /// The run begins; everything is declared.
+    fn started(&mut self, _plan: &Plan) {}
+
+    /// An interval has passed. `totals` counts since the start.
+    fn sample(&mut self, sample: &Sample, totals: &Counts);
+
+    /// The run is over.
+    fn ended(&mut self, _plan: &Plan, _run: &Run) {}
+
+    /// What went wrong since the last time somebody asked.
+    fn take_warning(&mut self) -> Option<String> {
+        None
+    }
+}
+
+/// Several observers, told one after the other.
+#[derive(Default)]
+pub struct Observers(pub Vec<Box<dyn Observer>>);
+
+impl Observer for Observers {
+    fn started(&mut self, plan: &Plan) {
+        self.0.iter_mut().for_each(|observer| observer.started(plan));
+    }
+
+    fn sample(&mut self, sample: &Sample, totals: &Counts) {
+        self.0.iter_mut().for_each(|observer| observer.sample(sample, totals));
+    }
+
+    fn ended(&mut self, plan: &Plan, run: &Run) {
+        self.0.iter_mut().for_each(|observer| observer.ended(plan, run));
+    }
+
+    fn take_warning(&mut self) -> Option<String> {
+        self.0.iter_mut().find_map(|observer| observer.take_warning())
+    }
+}
+
+#[cfg(test)]
+mod testing {
+    //! Samples with round numbers.
+
+    use crate::results::{Counts, Percentiles, Sample};
+
+    /// Percentiles in microseconds: least, and those that PerfTest shows.
+    pub(crate) fn percentiles(micros: [u64; 5]) -> Percentiles {
+        let [min_ns, p50_ns, p75_ns, p95_ns, p99_ns] = micros.map(|micros| micros * 1000);
+        Percentiles {
+            count: 20,
+            min_ns,
+            mean_ns: 1_000_000.0,
+            p50_ns,
+            p75_ns,
+            p90_ns: p75_ns,
+            p95_ns,
+            p99_ns,
+            p999_ns: p99_ns,
+            p9999_ns: p99_ns,
+            max_ns: p99_ns,
+        }
+    }
+
+    /// An interval of a second in which as many were published, confirmed and consumed.
+    pub(crate) fn sample(end_s: f64, duration_s: f64, count: u64) -> Sample {
+        let counts = Counts {
+            published: count,
+            published_bytes: count * 12,
+            confirmed: count,
+            consumed: count,
+            consumed_bytes: count * 12,
+            ..Counts::default()
+        };
+        Sample { end_s, duration_s, counts, ..Sample::default() }
+    }
+}

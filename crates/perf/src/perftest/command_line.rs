@@ -1,0 +1,234 @@
+//! Words to options, by the rules that PerfTest's parser (Apache Commons CLI's) has:
+//!
+//! ```text
+//!  --size 1000   --size=1000   -s 1000   -s1000   -s=1000     the same
+//!  -qp q-%d      -qp=q-%d                                     short names may have several letters
+//!  --pmess 5     -size 5                                      a long name may be cut, if it is still clear, and have one dash
+//!  -aK           -Kx3                                         several short flags, the last with its value
+//!  -C -1                                                      a word with a dash is a value if no option begins like it
+//!  --                                                         what follows is not looked at
+//! ```
+
+use std::ops::Range;
+
+use super::table::{Entry, OPTIONS, Takes};
+
+/// Why words are not a command.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WordError {
+    /// No option has this name.
+    #[error("unknown option '{word}'; the closest known option is '{closest}'")]
+    Unknown {
+        /// As it was given.
+        word: String,
+        /// What may have been meant.
+        closest: String,
+    },
+    /// Several options begin like this.
+    #[error("option '{word}' can be any of: {candidates}")]
+    Ambiguous {
+        /// As it was given.
+        word: String,
+        /// The options, separated by commas.
+        candidates: String,
+    },
+    /// A value has to follow.
+    #[error("option '{0}' needs a value")]
+    ValueMissing(String),
+    /// No value may follow.
+    #[error("option '{0}' takes no value")]
+    ValueUnexpected(String),
+}
+
+/// What the words say.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Words {
+    /// Options with their values, in order; a flag has none.
+    pub(super) given: Vec<(&'static Entry, Vec<String>)>,
+    /// Which words each of them is made of.
+    spans: Vec<Range<usize>>,
+    /// Words that belong to no option.
+    pub(super) stray: Vec<String>,
+}
+
+/// Takes a command line apart, without the program's name.
+pub(super) fn split(words: &[String]) -> Result<Words, WordError> {
+    let mut parser = Parser::default();
+    for (at, word) in words.iter().enumerate() {
+        parser.at = at;
+        if parser.open && is_value(word) {
+            parser.push_value(unquoted(word));
+            continue;
+        }
+        parser.close()?;
+        match word.strip_prefix('-') {
+            Some("-") => {
+                parser.out.stray.extend(words[at + 1..].iter().cloned());
+                break;
+            }
+            Some(rest) if rest.starts_with('-') => parser.long(word, rest.trim_start_matches('-'))?,
+            Some(rest) if !rest.is_empty() => parser.short(word, rest)?,
+            _ => parser.out.stray.push(word.clone()),
+        }
+    }
+    parser.close()?;
+    Ok(parser.out)
+}
+
+/// The words, as they are, but for those of some options and their values. Words that make no command stay.
+#[must_use]
+pub fn without_options(words: &[String], hidden: &[&str]) -> Vec<String> {
+    let Ok(split) = split(words) else { return words.to_vec() };
+    let is_hidden = |at: usize| {
+        let mut names = split.given.iter().zip(&split.spans).filter(|(_, span)| span.contains(&at)).peekable();
+        names.peek().is_some() && names.all(|((entry, _), _)| hidden.contains(&entry.long))
+    };
+    words.iter().enumerate().filter(|(at, _)| !is_hidden(*at)).map(|(_, word)| word.clone()).collect()
+}
+
+#[derive(Default)]
+struct Parser {
+    out: Words,
+    /// Whether the last option may still get values.
+    open: bool,
+    /// The word that is looked at.
+    at: usize,
+}
+
+impl Parser {
+    fn push_value(&mut self, value: &str) {
+        if let Some((entry, values)) = self.out.given.last_mut() {
+            values.push(value.to_owned());
+            self.open = entry.takes == Takes::Many;
+        }
+        if let Some(span) = self.out.spans.last_mut() {
+            span.end = self.at + 1;
+        }
+    }
+
+    fn start(&mut self, entry: &'static Entry) -> Result<(), WordError> {
+        self.close()?;
+        self.out.given.push((entry, Vec::new()));
+        self.out.spans.push(self.at..self.at + 1);
+        self.open = entry.takes != Takes::Nothing;
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<(), WordError> {
+        self.open = false;
+        match self.out.given.last() {
+            Some((entry, values)) if values.is_empty() && matches!(entry.takes, Takes::One | Takes::Many) => {
+                Err(WordError::ValueMissing(entry.name()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn start_with(&mut self, entry: &'static Entry, value: &str) -> Result<(), WordError> {
+        if entry.takes == Takes::Nothing {
+            return Err(WordError::ValueUnexpected(entry.name()));
+        }
+        self.start(entry)?;
+        self.push_value(unquoted(value));
+        self.open = false;
+        Ok(())
+    }
+
+    fn long(&mut self, word: &str, name: &str) -> Result<(), WordError> {
+        if let Some((name, value)) = name.split_once('=') {
+            let entry = long_named(word, name)?;
+            return self.start_with(entry, value);
+        }
+        let entry = long_named(word, name)?;
+        self.start(entry)
+    }
+
+    fn short(&mut self, word: &str, name: &str) -> Result<(), WordError> {
+        if let Some(entry) = short_named(name) {
+            return self.start(entry);
+        }
+        if let Some((name, value)) = name.split_once('=') {
+            let entry = short_named(name).map_or_else(|| long_named(word, name), Ok)?;
+            return self.start_with(entry, value);
+        }
+        if has_long_prefix(name) {
+            return self.start(long_named(word, name)?);
+        }
+        self.cluster(word, name)
+    }
+
+    /// `-aK`, `-s1000`, `-as1000`.
+    fn cluster(&mut self, word: &str, letters: &str) -> Result<(), WordError> {
+        for (at, letter) in letters.char_indices() {
+            let end = at + letter.len_utf8();
+            let entry = short_named(&letters[at..end]).ok_or_else(|| unknown(word))?;
+            if entry.takes != Takes::Nothing && end < letters.len() {
+                return self.start_with(entry, &letters[end..]);
+            }
+            self.start(entry)?;
+        }
+        Ok(())
+    }
+}
+
+fn short_named(name: &str) -> Option<&'static Entry> {
+    OPTIONS.iter().find(|entry| !entry.short.is_empty() && entry.short == name)
+}
+
+fn has_long_prefix(prefix: &str) -> bool {
+    !prefix.is_empty() && OPTIONS.iter().any(|entry| entry.long.starts_with(prefix))
+}
+
+fn long_named(word: &str, name: &str) -> Result<&'static Entry, WordError> {
+    if let Some(entry) = OPTIONS.iter().find(|entry| entry.long == name) {
+        return Ok(entry);
+    }
+    let mut candidates = OPTIONS.iter().filter(|entry| !name.is_empty() && entry.long.starts_with(name));
+    match (candidates.next(), candidates.next()) {
+        (None, _) => Err(unknown(word)),
+        (Some(entry), None) => Ok(entry),
+        (Some(first), Some(second)) => {
+            let names: Vec<String> = [first, second].into_iter().chain(candidates).map(Entry::name).collect();
+            Err(WordError::Ambiguous { word: word.to_owned(), candidates: names.join(", ") })
+        }
+    }
+}
+
+fn unknown(word: &str) -> WordError {
+    let name = word.trim_start_matches('-');
+    let name = name.split_once('=').map_or(name, |(name, _)| name);
+    WordError::Unknown { word: word.to_owned(), closest: closest(name, word.starts_with("--")) }
+}
+
+/// The option whose name takes the fewest changes. After one dash, short names count too.
+fn closest(name: &str, long_only: bool) -> String {
+    let longs = OPTIONS.iter().map(|entry| (entry.long, entry.name()));
+    let shorts = OPTIONS
+        .iter()
+        .filter(|entry| !long_only && !entry.short.is_empty())
+        .map(|entry| (entry.short, format!("-{}", entry.short)));
+    longs
+        .chain(shorts)
+        .min_by_key(|(known, _)| strsim::osa_distance(known, name))
+        .map(|(_, name)| name)
+        .unwrap_or_default()
+}
+
+/// Whether a word is the value of the option before it, rather than another option.
+fn is_value(word: &str) -> bool {
+    let Some(rest) = word.strip_prefix('-') else { return true };
+    if rest.is_empty() {
+        return true;
+    }
+    let name = rest.trim_start_matches('-');
+    let name = name.split_once('=').map_or(name, |(name, _)| name);
+    let first = name.chars().next().map(String::from).unwrap_or_default();
+    rest != "-"
+        && !has_long_prefix(name)
+        && (rest.starts_with('-') || short_named(&first).is_none() && short_named(name).is_none())
+}
+
+/// Without the quotes around it: commands come out of files where no shell has taken them away.
+fn unquoted(word: &str) -> &str {
+    word.strip_prefix('"').and_then(|word| word.strip_suffix('"')).filter(|word| !word.contains('"')).unwrap_or(word)
+}

@@ -98,6 +98,7 @@ fn queues_exchanges_and_bindings_are_spelled_out() {
         to = 11
         type = "quorum"
         keep = true
+        keep_existing = true
         arguments = { x-max-length = 5, z = [1, 2.5, true], a = { b = "c" } }
         bindings = [
             { exchange = "y" },
@@ -124,6 +125,7 @@ fn queues_exchanges_and_bindings_are_spelled_out() {
             auto_delete: true,
             arguments: vec![("alternate-exchange".to_owned(), text("y"))],
             passive: false,
+            keep_existing: false,
         }
     );
     assert_eq!(plan.exchanges.len(), 3);
@@ -148,6 +150,7 @@ fn queues_exchanges_and_bindings_are_spelled_out() {
                 ("a".to_owned(), Value::Table(vec![("b".to_owned(), text("c"))])),
             ],
             passive: false,
+            keep_existing: true,
             bindings: vec![
                 binding("y", BindingKeys::QueueName, Vec::new()),
                 binding("x-1", both.clone(), matching.clone()),
@@ -563,7 +566,7 @@ fn users_follow_their_script() {
     assert_eq!(
         users.script.steps,
         [
-            Step::Throttle { name: "login".to_owned(), rate: 10.0 },
+            Step::Throttle(Throttle { name: "login".to_owned(), rate: 10.0 }),
             Step::Connect,
             Step::OpenChannel,
             Step::DeclareQueue {
@@ -587,7 +590,7 @@ fn users_follow_their_script() {
                         properties: Properties::default(),
                         count: 5,
                         confirm: true,
-                        throttle: Some("login".to_owned()),
+                        throttle: Some(Throttle { name: "login".to_owned(), rate: 10.0 }),
                     },
                     Step::Think(Distribution::Exponential(2.0)),
                 ],

@@ -39,6 +39,11 @@ const TABLES: [(&str, &[&str]); 15] = [
     ("throttle", &[]),
 ];
 
+/// The names of all steps.
+pub(super) fn steps() -> impl Iterator<Item = &'static str> {
+    TABLES.iter().map(|(kind, _)| *kind).chain(["repeat"]).chain(WORDS)
+}
+
 /// What scripts may refer to.
 struct Known<'a> {
     throttles: &'a BTreeMap<&'a str, f64>,
@@ -126,9 +131,8 @@ impl Known<'_> {
             return self.repeat(field, is_connected);
         }
         let Some((kind, options)) = kinds.first() else {
-            let known = TABLES.iter().map(|(kind, _)| *kind).chain(["repeat"]).chain(WORDS);
             let keys = field.open_table()?.fields().map(|(key, _)| key).next().unwrap_or("");
-            return Err(field.fault(format!("\"{keys}\" is no step{}", suggestion(keys, known))));
+            return Err(field.fault(format!("\"{keys}\" is no step{}", suggestion(keys, steps()))));
         };
         let allowed: Vec<&str> = std::iter::once(*kind).chain(options.iter().copied()).collect();
         let table = field.table(&allowed)?;
@@ -275,10 +279,7 @@ fn word_step(word: &str, field: &Field<'_>) -> Result<Step, Fault> {
         _ if word == "repeat" || TABLES.iter().any(|(kind, _)| *kind == word) => {
             Err(field.fault(format!("\"{word}\" needs to say more: {{ {word} = … }}")))
         }
-        _ => {
-            let known = TABLES.iter().map(|(kind, _)| *kind).chain(["repeat"]).chain(WORDS);
-            Err(field.fault(format!("\"{word}\" is no step{}", suggestion(word, known))))
-        }
+        _ => Err(field.fault(format!("\"{word}\" is no step{}", suggestion(word, steps())))),
     }
 }
 

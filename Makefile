@@ -4,21 +4,38 @@ CARGO ?= cargo
 PYTHON ?= python3
 WARREN = target/release/warren
 
-.PHONY: run build test test-rust test-lint test-clients test-crash test-abuse fuzz bench docs clean
+.PHONY: run build web test test-rust test-lint test-web test-clients test-browser test-crash test-abuse fuzz bench docs clean
 
 run: build
 	$(WARREN) serve --data-dir data
 
-build:
+build: web
 	$(CARGO) build --release --locked -p warren
 
+# What draws the charts of reports, by the lock file, into a folder that is not committed. A build without it makes reports of tables.
+web:
+	@if ! command -v npm >/dev/null; then echo "skipped: npm is not installed, so reports will have tables and no charts"; \
+		else $(MAKE) --no-print-directory web/vendor/uplot/uPlot.iife.min.js \
+		|| echo "skipped: npm could not fetch uPlot, so reports will have tables and no charts"; fi
+
+web/vendor/uplot/uPlot.iife.min.js: web/package-lock.json
+	cd web && npm ci --no-audit --no-fund --omit=dev
+	mkdir -p web/vendor/uplot
+	cp web/node_modules/uplot/LICENSE web/node_modules/uplot/dist/uPlot.min.css web/node_modules/uplot/dist/uPlot.iife.min.js web/vendor/uplot/
+	touch $@
+
 # What CI runs.
-test: test-lint test-rust build test-clients
+test: test-lint test-web test-rust build test-clients
 
 test-lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny check; else echo "skipped: cargo-deny is not installed"; fi
+
+# The types of our own scripts, which are written in comments.
+test-web:
+	@if ! command -v npm >/dev/null; then echo "skipped: npm is not installed, so the types of scripts are not checked"; \
+		else cd web && npm ci --no-audit --no-fund && node_modules/.bin/tsc --project .; fi
 
 test-rust:
 	$(CARGO) test --workspace --locked
@@ -29,6 +46,11 @@ test-clients: build
 	$(PYTHON) tests/crash/run.py --rounds 5
 	$(PYTHON) tests/crash/fsync_order.py
 	$(PYTHON) tests/abuse/run.py
+	$(PYTHON) tests/browser/run.py
+
+# Reports, in a real browser.
+test-browser: web
+	$(PYTHON) tests/browser/run.py
 
 # Fifty rounds of kill -9.
 test-crash: build

@@ -1,12 +1,16 @@
-//! Sockets: listeners and streams, and the process's limit of open files.
+//! Sockets: listeners, outgoing connections, TLS, streams, and the process's limit of open files.
 //!
 //! Knows nothing of AMQP. What travels over a stream is somebody else's business; how a connection comes to be (address,
 //! options, what happens when files run out) is decided here, once, for every protocol.
 
+mod dial;
 mod listener;
 mod open_files;
 mod stream;
+mod tls;
 
+pub use dial::{DialError, DialOptions, dial};
 pub use listener::{BindError, Listener, SocketOptions};
 pub use open_files::{OpenFiles, raise_open_files_limit};
 pub use stream::Stream;
+pub use tls::{ClientTls, ClientTlsOptions, TlsSetupError, Trust};

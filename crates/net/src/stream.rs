@@ -7,33 +7,33 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio_rustls::TlsStream;
 
-/// An accepted connection. TCP today; other carriers become further variants, and their users do not change.
+/// A connection, accepted or dialled. Other carriers become further variants, and their users do not change.
 #[derive(Debug)]
 pub enum Stream {
     /// Plain TCP.
     Tcp(TcpStream),
+    /// TLS over TCP.
+    Tls(Box<TlsStream<TcpStream>>),
 }
 
 impl Stream {
-    /// The client's address as the socket gives it.
+    /// The other side's address as the socket gives it.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
-        match self {
-            Self::Tcp(tcp) => tcp.peer_addr(),
-        }
+        self.tcp().peer_addr()
     }
 
     /// This side's address.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        match self {
-            Self::Tcp(tcp) => tcp.local_addr(),
-        }
+        self.tcp().local_addr()
     }
 
     /// Reads what has arrived, as [`AsyncRead::poll_read`].
     pub fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Tcp(tcp) => Pin::new(tcp).poll_read(cx, buffer),
+            Self::Tls(tls) => Pin::new(tls).poll_read(cx, buffer),
         }
     }
 
@@ -41,6 +41,7 @@ impl Stream {
     pub fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self {
             Self::Tcp(tcp) => Pin::new(tcp).poll_write(cx, bytes),
+            Self::Tls(tls) => Pin::new(tls).poll_write(cx, bytes),
         }
     }
 
@@ -48,6 +49,22 @@ impl Stream {
     pub fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Tcp(tcp) => Pin::new(tcp).poll_shutdown(cx),
+            Self::Tls(tls) => Pin::new(tls).poll_shutdown(cx),
+        }
+    }
+
+    /// Pushes out what a carrier still holds after [`poll_write`](Self::poll_write) took it: TLS does.
+    pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Tcp(_) => Poll::Ready(Ok(())),
+            Self::Tls(tls) => Pin::new(tls).poll_flush(cx),
+        }
+    }
+
+    fn tcp(&self) -> &TcpStream {
+        match self {
+            Self::Tcp(tcp) => tcp,
+            Self::Tls(tls) => tls.get_ref().0,
         }
     }
 }

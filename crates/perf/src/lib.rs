@@ -8,14 +8,23 @@
 //!  engine     runs a plan: topology, publishers, consumers, clocks, recorders
 //!  watch      the broker's and the generator's own CPU, memory, disk and network
 //!  results    what came of it: samples, summary, histograms; the JSON that is kept
+//!  histogram  latencies, counted
 //!  output     what is shown while it runs: console lines, CSV, Prometheus, InfluxDB
-//!  report     what is looked at afterwards: summary, HTML, comparison
+//!  dashboard  the same for a terminal, in place
+//!  command    the commands: all of it together
+//!  report     what is looked at afterwards: verdicts, HTML, comparison
 //! ```
 //!
 //! Works against any AMQP 0-9-1 broker, and knows nothing of Warren's.
 
+pub mod command;
+pub mod dashboard;
+pub mod engine;
+pub mod histogram;
 pub mod output;
 pub mod perftest;
 pub mod plan;
+pub mod report;
 pub mod results;
-mod seed;
+pub mod watch;
+pub mod workload;

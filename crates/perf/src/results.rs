@@ -3,9 +3,14 @@
 //! Field names say their unit. Times of samples are seconds since the start of the run; latencies are nanoseconds.
 //! A reader refuses a newer [`SCHEMA`], and takes fields that it does not know for what they are: somebody else's.
 
+mod file;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+
+pub use file::LoadError;
+pub(crate) use file::write_whole;
 
 /// The version of the format.
 pub const SCHEMA: u32 = 1;
@@ -179,6 +184,28 @@ pub struct Counts {
     pub scripts_failed: u64,
     /// Requests of probes and scripts that failed, or had another status than they should.
     pub requests_failed: u64,
+}
+
+impl Counts {
+    /// Adds others.
+    pub fn add(&mut self, other: &Counts) {
+        self.published += other.published;
+        self.published_bytes += other.published_bytes;
+        self.confirmed += other.confirmed;
+        self.nacked += other.nacked;
+        self.returned += other.returned;
+        self.consumed += other.consumed;
+        self.consumed_bytes += other.consumed_bytes;
+        self.redelivered += other.redelivered;
+        self.sent_wire_bytes += other.sent_wire_bytes;
+        self.received_wire_bytes += other.received_wire_bytes;
+        self.connections_opened += other.connections_opened;
+        self.connections_lost += other.connections_lost;
+        self.churned += other.churned;
+        self.scripts_done += other.scripts_done;
+        self.scripts_failed += other.scripts_failed;
+        self.requests_failed += other.requests_failed;
+    }
 }
 
 /// What the broker uses.

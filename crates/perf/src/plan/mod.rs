@@ -4,12 +4,16 @@
 //! the values fit together is checked where they are made: a plan is taken at its word.
 
 mod distribution;
+mod due;
+mod random;
 mod schedule;
 mod script;
 
 use std::time::Duration;
 
 pub use distribution::Distribution;
+pub use due::{Due, Next, RATE_MAX};
+pub use random::Random;
 pub use schedule::{Rate, Schedule, Segment};
 pub use script::{Expectation as StepExpectation, Script, Step, Template};
 

@@ -1,0 +1,265 @@
+//! AMQP URIs: `amqp[s]://user:password@host:port/vhost?heartbeat=10`, as RabbitMQ describes them.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+/// The port of AMQP.
+const PORT: u16 = 5672;
+/// The port of AMQP over TLS.
+const PORT_TLS: u16 = 5671;
+
+/// What stands for itself in a URI.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Where a broker is, and who asks.
+///
+/// An empty path is the vhost `/`, and so is a path of just a slash: brokers have no vhost without a name.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Uri {
+    /// Whether to speak TLS (`amqps`).
+    pub is_tls: bool,
+    /// A name or an address, without the brackets of IPv6.
+    pub host: String,
+    /// The port: 5672, or 5671 with TLS, where none was given.
+    pub port: u16,
+    /// The user's name: `guest` where none was given.
+    pub user: String,
+    /// The user's password: `guest` where none was given.
+    pub password: String,
+    /// The vhost.
+    pub vhost: String,
+    /// `heartbeat`, in seconds.
+    pub heartbeat: Option<u16>,
+    /// `channel_max`.
+    pub channel_max: Option<u16>,
+    /// `frame_max`, in bytes.
+    pub frame_max: Option<u32>,
+    /// `connection_timeout`, in milliseconds.
+    pub connection_timeout: Option<Duration>,
+}
+
+/// Why a text is no AMQP URI.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{uri}' is no AMQP URI: {reason}")]
+pub struct UriError {
+    /// The text, its password left out.
+    pub uri: String,
+    /// What is wrong with it.
+    pub reason: Cow<'static, str>,
+}
+
+impl Uri {
+    /// Parses a URI.
+    pub fn parse(text: &str) -> Result<Self, UriError> {
+        parse(text).map_err(|reason| UriError { uri: without_password(text), reason })
+    }
+
+    /// Host and port, as they are written together.
+    #[must_use]
+    pub fn address(&self) -> String {
+        if self.host.contains(':') {
+            format!("[{}]:{}", self.host, self.port)
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
+    }
+}
+
+impl Default for Uri {
+    /// `amqp://localhost`.
+    fn default() -> Self {
+        Uri {
+            is_tls: false,
+            host: "localhost".to_owned(),
+            port: PORT,
+            user: "guest".to_owned(),
+            password: "guest".to_owned(),
+            vhost: "/".to_owned(),
+            heartbeat: None,
+            channel_max: None,
+            frame_max: None,
+            connection_timeout: None,
+        }
+    }
+}
+
+/// Without the password: this ends up in logs and reports.
+impl fmt::Display for Uri {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.is_tls { "amqps" } else { "amqp" };
+        let user = utf8_percent_encode(&self.user, ESCAPED);
+        write!(f, "{scheme}://{user}@{}", self.address())?;
+        if self.vhost == "/" { Ok(()) } else { write!(f, "/{}", utf8_percent_encode(&self.vhost, ESCAPED)) }
+    }
+}
+
+impl fmt::Debug for Uri {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+fn parse(text: &str) -> Result<Uri, Cow<'static, str>> {
+    let (scheme, rest) = text.split_once("://").ok_or("it has to begin with amqp:// or amqps://")?;
+    let is_tls = match scheme.to_ascii_lowercase().as_str() {
+        "amqp" => false,
+        "amqps" => true,
+        _ => return Err(format!("it has to begin with amqp:// or amqps://, not with {scheme}://").into()),
+    };
+    let mut uri = Uri { is_tls, port: if is_tls { PORT_TLS } else { PORT }, ..Uri::default() };
+    let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let (user_info, host_port) =
+        authority.rsplit_once('@').map_or((None, authority), |(user, host)| (Some(user), host));
+    if let Some(user_info) = user_info {
+        let (user, password) = user_info.split_once(':').unwrap_or((user_info, ""));
+        uri.user = decoded(user, "user name")?;
+        // A user without a password is still somebody; only when both are missing it is the guest.
+        uri.password = decoded(password, "password")?;
+    }
+    let port = match host_port.strip_prefix('[') {
+        Some(bracketed) => {
+            let (host, port) = bracketed.split_once(']').ok_or("the address has no closing bracket")?;
+            uri.host = host.to_owned();
+            port
+        }
+        None => {
+            let (host, port) = host_port.find(':').map_or((host_port, ""), |at| host_port.split_at(at));
+            if !host.is_empty() {
+                uri.host = decoded(host, "host")?;
+            }
+            port
+        }
+    };
+    if !port.is_empty() {
+        let digits = port.strip_prefix(':').ok_or("after the address only a port may follow")?;
+        uri.port = digits.parse().map_err(|_| format!("'{digits}' is no port"))?;
+    }
+    if path.contains('/') {
+        return Err("the vhost has a slash in it, which has to be written as %2f".into());
+    }
+    if !path.is_empty() {
+        uri.vhost = decoded(path, "vhost")?;
+    }
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let wrong = || format!("'{value}' is no value of {name}");
+        match name {
+            "heartbeat" => uri.heartbeat = Some(value.parse().map_err(|_| wrong())?),
+            "channel_max" => uri.channel_max = Some(value.parse().map_err(|_| wrong())?),
+            "frame_max" => uri.frame_max = Some(value.parse().map_err(|_| wrong())?),
+            "connection_timeout" => {
+                uri.connection_timeout = Some(Duration::from_millis(value.parse().map_err(|_| wrong())?));
+            }
+            // TLS files, mechanisms and the like mean something to other clients; they are options of ours.
+            _ => {}
+        }
+    }
+    Ok(uri)
+}
+
+fn decoded(text: &str, what: &str) -> Result<String, Cow<'static, str>> {
+    match percent_decode_str(text).decode_utf8() {
+        Ok(decoded) => Ok(decoded.into_owned()),
+        Err(_) => Err(format!("the {what} is not UTF-8").into()),
+    }
+}
+
+/// The text of a URI, right or wrong, without what may be a password.
+fn without_password(text: &str) -> String {
+    let start = text.find("://").map_or(0, |at| at + 3);
+    let Some(end) = text[start..].rfind('@').map(|at| start + at) else { return text.to_owned() };
+    match text[start..end].find(':') {
+        Some(at) => format!("{}:…{}", &text[..start + at], &text[end..]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: Uri) {
+        let uri = Uri::parse(text).unwrap();
+        assert_eq!(uri.password, expected.password);
+        assert_eq!(uri, expected);
+    }
+
+    #[track_caller]
+    fn check_refused(text: &str, message: &str) {
+        assert_eq!(Uri::parse(text).unwrap_err().to_string(), message);
+    }
+
+    #[test]
+    fn what_is_left_out_has_a_default() {
+        check("amqp://localhost", Uri::default());
+        check("amqp://", Uri::default());
+        check("amqp://localhost/", Uri::default());
+        check("AMQP://:5673", Uri { port: 5673, ..Uri::default() });
+        check("amqps://b.example", Uri { is_tls: true, host: "b.example".into(), port: 5671, ..Uri::default() });
+    }
+
+    #[test]
+    fn every_part_may_be_escaped() {
+        let expected = Uri {
+            host: "h".into(),
+            port: 10,
+            user: "a/b".into(),
+            password: "c@d:e".into(),
+            vhost: "/x y".into(),
+            ..Uri::default()
+        };
+        check("amqp://a%2Fb:c%40d%3Ae@h:10/%2fx%20y", expected);
+    }
+
+    #[test]
+    fn addresses_of_six_are_in_brackets() {
+        check("amqp://[::1]", Uri { host: "::1".into(), ..Uri::default() });
+        check(
+            "amqp://u@[::1]:7/v",
+            Uri {
+                host: "::1".into(),
+                port: 7,
+                user: "u".into(),
+                password: String::new(),
+                vhost: "v".into(),
+                ..Uri::default()
+            },
+        );
+        assert_eq!(Uri::parse("amqp://[::1]:7").unwrap().address(), "[::1]:7");
+    }
+
+    #[test]
+    fn query_carries_what_the_java_client_reads() {
+        let uri = Uri::parse("amqp://h?heartbeat=10&channel_max=5&frame_max=9000&connection_timeout=250&x=y").unwrap();
+        assert_eq!((uri.heartbeat, uri.channel_max, uri.frame_max), (Some(10), Some(5), Some(9000)));
+        assert_eq!(uri.connection_timeout, Some(Duration::from_millis(250)));
+    }
+
+    #[test]
+    fn refusal_says_what_is_wrong_and_keeps_the_password() {
+        check_refused("localhost", "'localhost' is no AMQP URI: it has to begin with amqp:// or amqps://");
+        check_refused(
+            "http://h",
+            "'http://h' is no AMQP URI: it has to begin with amqp:// or amqps://, not with http://",
+        );
+        check_refused("amqp://u:secret@h:x", "'amqp://u:…@h:x' is no AMQP URI: 'x' is no port");
+        check_refused(
+            "amqp://h/a/b",
+            "'amqp://h/a/b' is no AMQP URI: the vhost has a slash in it, which has to be written as %2f",
+        );
+        check_refused("amqp://[::1", "'amqp://[::1' is no AMQP URI: the address has no closing bracket");
+        check_refused("amqp://h?heartbeat=x", "'amqp://h?heartbeat=x' is no AMQP URI: 'x' is no value of heartbeat");
+    }
+
+    #[test]
+    fn shown_without_its_password() {
+        let uri = Uri::parse("amqp://u%3A:secret@h/v%2f").unwrap();
+        assert_eq!(uri.to_string(), "amqp://u%3A@h:5672/v%2F");
+        assert_eq!(format!("{uri:?}"), "amqp://u%3A@h:5672/v%2F");
+    }
+}

@@ -1,0 +1,180 @@
+//! Outgoing connections: name, address, options, and how long it may take.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use tokio::net::{TcpSocket, TcpStream};
+
+use crate::stream::Stream;
+use crate::tls::{ClientTls, ServerName};
+
+/// Options of an outgoing connection.
+#[derive(Debug, Clone)]
+pub struct DialOptions {
+    /// Send small segments at once instead of gathering them.
+    pub nodelay: bool,
+    /// The kernel's send buffer in bytes; its own choice when absent.
+    pub send_buffer_len: Option<u32>,
+    /// The kernel's receive buffer in bytes; its own choice when absent.
+    pub receive_buffer_len: Option<u32>,
+    /// The address to connect from; the kernel's choice when absent.
+    pub source: Option<IpAddr>,
+    /// How long name, connection and TLS handshake may take together.
+    pub timeout: Duration,
+}
+
+impl Default for DialOptions {
+    fn default() -> Self {
+        Self {
+            nodelay: true,
+            send_buffer_len: None,
+            receive_buffer_len: None,
+            source: None,
+            timeout: Duration::from_secs(60),
+        }
+    }
+}
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub enum DialError {
+    /// The host's name leads nowhere.
+    #[error("cannot find the host '{host}': {source}")]
+    Unknown {
+        /// As asked for.
+        host: String,
+        /// The resolver's answer.
+        source: io::Error,
+    },
+    /// Nobody answers there, or refuses.
+    #[error("cannot connect to {host}:{port}: {source}")]
+    Unreachable {
+        /// As asked for.
+        host: String,
+        /// As asked for.
+        port: u16,
+        /// The system's answer about the last address that was tried.
+        source: io::Error,
+    },
+    /// The other side speaks no TLS, or one of both does not trust the other.
+    #[error("TLS with {host}:{port} failed: {source}")]
+    Tls {
+        /// As asked for.
+        host: String,
+        /// As asked for.
+        port: u16,
+        /// What went wrong.
+        source: io::Error,
+    },
+    /// It took too long.
+    #[error("connecting to {host}:{port} took longer than {} s", timeout.as_secs_f64())]
+    TimedOut {
+        /// As asked for.
+        host: String,
+        /// As asked for.
+        port: u16,
+        /// [`DialOptions::timeout`].
+        timeout: Duration,
+    },
+}
+
+/// Connects to the first address of `host` that answers, with TLS if `tls` is given.
+///
+/// The certificate has to be for `host`, or for the name that `tls` overrides it with.
+pub async fn dial(host: &str, port: u16, tls: Option<&ClientTls>, options: &DialOptions) -> Result<Stream, DialError> {
+    let connecting = async {
+        let tcp = connect(host, port, options).await?;
+        match tls {
+            None => Ok(Stream::Tcp(tcp)),
+            Some(tls) => match tls.connect(&ServerName::of(host), tcp).await {
+                Ok(stream) => Ok(Stream::Tls(Box::new(stream.into()))),
+                Err(source) => Err(DialError::Tls { host: host.to_owned(), port, source }),
+            },
+        }
+    };
+    match tokio::time::timeout(options.timeout, connecting).await {
+        Ok(result) => result,
+        Err(_) => Err(DialError::TimedOut { host: host.to_owned(), port, timeout: options.timeout }),
+    }
+}
+
+async fn connect(host: &str, port: u16, options: &DialOptions) -> Result<TcpStream, DialError> {
+    let addresses: Vec<SocketAddr> = match host.parse::<IpAddr>() {
+        // Without the resolver and its threads: the usual case when thousands of connections are opened.
+        Ok(ip) => vec![SocketAddr::new(ip, port)],
+        Err(_) => tokio::net::lookup_host((host, port))
+            .await
+            .map_err(|source| DialError::Unknown { host: host.to_owned(), source })?
+            .collect(),
+    };
+    let mut last = io::Error::new(io::ErrorKind::AddrNotAvailable, "the name has no address");
+    for address in addresses {
+        match connect_to(address, options).await {
+            Ok(tcp) => return Ok(tcp),
+            Err(error) => last = error,
+        }
+    }
+    Err(DialError::Unreachable { host: host.to_owned(), port, source: last })
+}
+
+async fn connect_to(address: SocketAddr, options: &DialOptions) -> io::Result<TcpStream> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // Before connecting, so that the window scale follows it.
+    if let Some(len) = options.receive_buffer_len {
+        socket.set_recv_buffer_size(len)?;
+    }
+    if let Some(len) = options.send_buffer_len {
+        socket.set_send_buffer_size(len)?;
+    }
+    if let Some(source) = options.source.filter(|source| source.is_ipv4() == address.is_ipv4()) {
+        socket.bind(SocketAddr::new(source, 0))?;
+    }
+    let tcp = socket.connect(address).await?;
+    tcp.set_nodelay(options.nodelay)?;
+    Ok(tcp)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn runtime() -> tokio::runtime::Runtime {
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+    }
+
+    #[test]
+    fn source_address_is_the_one_asked_for() {
+        runtime().block_on(async {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let port = listener.local_addr().unwrap().port();
+            let options = DialOptions { source: Some("127.3.2.1".parse().unwrap()), ..DialOptions::default() };
+            let stream = dial("127.0.0.1", port, None, &options).await.unwrap();
+            assert_eq!(stream.local_addr().unwrap().ip(), "127.3.2.1".parse::<IpAddr>().unwrap());
+        });
+    }
+
+    #[test]
+    fn closed_port_is_named_in_the_error() {
+        runtime().block_on(async {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            let port = listener.local_addr().unwrap().port();
+            drop(listener);
+            let error = dial("127.0.0.1", port, None, &DialOptions::default()).await.unwrap_err();
+            assert!(matches!(error, DialError::Unreachable { .. }), "{error:?}");
+            assert!(error.to_string().starts_with(&format!("cannot connect to 127.0.0.1:{port}: ")), "{error}");
+        });
+    }
+
+    #[test]
+    fn handshake_that_never_comes_ends_in_time() {
+        runtime().block_on(async {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let port = listener.local_addr().unwrap().port();
+            let tls = ClientTls::new(&crate::tls::ClientTlsOptions::trusting_anybody()).unwrap();
+            let options = DialOptions { timeout: Duration::from_millis(50), ..DialOptions::default() };
+            let error = dial("127.0.0.1", port, Some(&tls), &options).await.unwrap_err();
+            assert!(matches!(error, DialError::TimedOut { .. }), "{error:?}");
+        });
+    }
+}

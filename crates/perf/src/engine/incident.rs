@@ -1,0 +1,43 @@
+//! What tasks tell the run about themselves.
+
+/// What became of one publisher's messages, as far as the publisher knows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PublisherEnd {
+    /// Its number in the run.
+    pub(crate) publisher: u32,
+    /// Messages that are to come to somebody: confirmed, or sent over a connection that ended in order.
+    pub(crate) expected: u64,
+    /// Of those, messages that came back because they could not be routed.
+    pub(crate) returned: u64,
+    /// Positions of messages of which nobody knows whether the broker has them.
+    pub(crate) doubtful: Vec<u64>,
+    /// More are doubtful than are listed: without confirms, all that a lost connection carried.
+    pub(crate) is_unknown: bool,
+}
+
+/// What a task tells the run.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Incident {
+    /// It is connected, and waits for the start.
+    Ready,
+    /// It has nothing more to do, before the run has ended.
+    Done,
+    /// A connection was lost; it is tried again.
+    Lost(String),
+    /// A connection is back.
+    Back,
+    /// The run cannot go on: the broker refuses something, or stays away.
+    Failed(String),
+    /// A publisher has ended.
+    PublisherEnded(PublisherEnd),
+    /// A consumer saw that a queue is empty.
+    QueueEmpty,
+}
+
+/// Where tasks tell it.
+pub(crate) type Incidents = tokio::sync::mpsc::UnboundedSender<Incident>;
+
+/// Tells something; a run that is over does not listen any more.
+pub(crate) fn tell(incidents: &Incidents, incident: Incident) {
+    let _ = incidents.send(incident);
+}

@@ -1,0 +1,478 @@
+//! What a run has measured so far: samples, totals, and in the end the summary.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::clock::{now_ns, ns};
+use super::followed::followed;
+use super::incident::{Incident, PublisherEnd};
+use super::recorder::{Collected, LatencyHistograms};
+use super::run::{Interrupt, Observer, Settings, publisher_count};
+use super::seen::Seen;
+use super::target::Target;
+use super::topology::Declarations;
+use super::worker::Worker;
+use crate::dashboard::Overall;
+use crate::plan::{ExitWhen, Plan};
+use crate::results::{
+    Broker, BrokerUsage, Counts, Distribution, Latencies, Percentiles, PhaseMark, PublisherSequence, Run, Sample,
+    Sequence, SequenceCounts, Summary, Usage,
+};
+use crate::watch::Processes;
+
+/// A thread that works longer than this share of the time is the bottleneck, whatever else looks like it.
+const BUSY_SHARE: f64 = 0.9;
+/// Publishers that are listed one by one in results.
+const LISTED_PUBLISHERS: usize = 1_000;
+/// Queues that are asked for what is left in them, one by one.
+const ASKED_QUEUES: usize = 10_000;
+/// Without a message for so long there is nothing left to drain.
+const DRAINED_AFTER: Duration = Duration::from_millis(500);
+/// How often draining is looked at.
+const DRAIN_TICK: Duration = Duration::from_millis(20);
+/// Without a message for so long consumers are idle (PerfTest's `--exit-when idle`).
+const IDLE_AFTER: Duration = Duration::from_secs(1);
+/// How long tasks may take to say goodbye.
+const GOODBYE: Duration = Duration::from_secs(10);
+
+/// What has been measured so far.
+pub(crate) struct Measured<'a> {
+    plan: &'a Plan,
+    settings: &'a mut Settings,
+    own: Processes,
+    start: u64,
+    last_at: u64,
+    /// Since the start, warm-up included.
+    total: Counts,
+    seen: Seen,
+    samples: Vec<Sample>,
+    /// After the warm-up.
+    latencies: LatencyHistograms,
+    measured: Counts,
+    measured_ns: u64,
+    measured_usage: Usage,
+    measured_broker: Option<Usage>,
+    /// CPU time of each thread when it was last collected.
+    thread_cpu_ns: Vec<u64>,
+    busiest_share: f64,
+    shares: Vec<(u64, u64)>,
+    consumed_at: u64,
+    working: usize,
+    lost: u32,
+    empty_count: u32,
+    publishers: Vec<PublisherEnd>,
+    left_in_queues: Option<u64>,
+    interrupted: Option<String>,
+}
+
+impl<'a> Measured<'a> {
+    pub(crate) fn new(plan: &'a Plan, settings: &'a mut Settings, working: usize) -> Self {
+        let threads = settings.threads.max(1);
+        Measured {
+            plan,
+            own: Processes::own(),
+            settings,
+            start: 0,
+            last_at: 0,
+            total: Counts::default(),
+            seen: Seen::default(),
+            samples: Vec::new(),
+            latencies: LatencyHistograms::new(),
+            measured: Counts::default(),
+            measured_ns: 0,
+            measured_usage: Usage::default(),
+            measured_broker: None,
+            thread_cpu_ns: vec![0; threads],
+            busiest_share: 0.0,
+            shares: vec![(0, 0); threads],
+            consumed_at: 0,
+            working,
+            lost: 0,
+            empty_count: 0,
+            publishers: Vec::new(),
+            left_in_queues: None,
+            interrupted: None,
+        }
+    }
+
+    pub(crate) fn begin(&mut self, start: u64) {
+        self.start = start;
+        self.last_at = start;
+        self.own.sample();
+        if let Some(broker) = &mut self.settings.broker {
+            broker.sample();
+        }
+    }
+
+    /// Takes what all threads have measured.
+    pub(crate) async fn collect(&mut self, workers: &[Worker]) -> (Counts, LatencyHistograms, [u32; 3]) {
+        let mut counts = Counts::default();
+        let mut latencies = LatencyHistograms::new();
+        let mut gauges = [0; 3];
+        let mut sighted = Vec::new();
+        let all: Vec<Option<Collected>> = {
+            let mut all = Vec::new();
+            for worker in workers {
+                all.push(worker.collect().await);
+            }
+            all
+        };
+        for (number, collected) in all.into_iter().enumerate() {
+            let Some(collected) = collected else { continue };
+            counts.add(&collected.recorder.counts);
+            latencies.add(&collected.recorder.latencies);
+            gauges[0] += collected.connections;
+            gauges[1] += collected.blocked;
+            gauges[2] += collected.users;
+            self.consumed_at = self.consumed_at.max(collected.recorder.consumed_at);
+            let last = std::mem::replace(&mut self.thread_cpu_ns[number], collected.cpu_ns);
+            self.shares[number].0 = collected.cpu_ns.saturating_sub(last);
+            sighted.push(collected.recorder.sighted);
+        }
+        self.seen.add(sighted);
+        (counts, latencies, gauges)
+    }
+
+    /// Samples until publishers are to stop.
+    pub(crate) async fn watch(
+        &mut self,
+        workers: &[Worker],
+        observer: &mut dyn Observer,
+        reports: &mut mpsc::UnboundedReceiver<Incident>,
+        interrupt: &mut Interrupt,
+    ) {
+        let begun = Instant::now();
+        let interval = self.plan.interval.max(Duration::from_millis(1));
+        let mut ticks = tokio::time::interval_at(begun + interval, interval);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let end = self.plan.duration.map(|duration| begun + duration);
+        let sleep_to_end = async {
+            match end {
+                Some(end) => tokio::time::sleep_until(end).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::pin!(sleep_to_end);
+        loop {
+            tokio::select! {
+                biased;
+                _ = interrupt.wait_for(|is_over| *is_over) => {
+                    self.interrupted = Some(format!("interrupted after {:.1} s", self.elapsed_s()));
+                    break;
+                }
+                () = &mut sleep_to_end => break,
+                Some(incident) = reports.recv() => {
+                    if self.take_report(incident, observer) {
+                        break;
+                    }
+                }
+                _ = ticks.tick() => {
+                    self.take_sample(workers, observer).await;
+                    if self.is_exit_due() {
+                        break;
+                    }
+                }
+            }
+        }
+        // What is left of the last interval, unless it is next to nothing.
+        if now_ns() - self.last_at > ns(interval) / 20 {
+            self.take_sample(workers, observer).await;
+        }
+    }
+
+    fn elapsed_s(&self) -> f64 {
+        seconds(now_ns() - self.start)
+    }
+
+    fn is_exit_due(&self) -> bool {
+        match self.plan.exit_when {
+            Some(ExitWhen::Idle) => now_ns().saturating_sub(self.consumed_at.max(self.start)) >= ns(IDLE_AFTER),
+            Some(ExitWhen::Empty) => self.empty_count > 0,
+            None => false,
+        }
+    }
+
+    /// Takes what a task says. Returns whether the run is to end.
+    fn take_report(&mut self, incident: Incident, observer: &mut dyn Observer) -> bool {
+        match incident {
+            Incident::Ready => {}
+            Incident::QueueEmpty => self.empty_count += 1,
+            Incident::PublisherEnded(end) => self.publishers.push(end),
+            Incident::Done => {
+                self.working = self.working.saturating_sub(1);
+                return self.working == 0;
+            }
+            Incident::Lost(reason) => {
+                self.lost += 1;
+                observer.warn(&format!("at {:.1} s: {reason}", self.elapsed_s()));
+            }
+            Incident::Back => self.lost = self.lost.saturating_sub(1),
+            Incident::Failed(reason) => {
+                self.interrupted = Some(format!("ended after {:.1} s: {reason}", self.elapsed_s()));
+                return true;
+            }
+        }
+        false
+    }
+
+    async fn take_sample(&mut self, workers: &[Worker], observer: &mut dyn Observer) {
+        let (counts, latencies, [connections, blocked, users]) = self.collect(workers).await;
+        let now = now_ns();
+        let duration_ns = now - std::mem::replace(&mut self.last_at, now);
+        self.total.add(&counts);
+        let generator = self.own.sample();
+        let broker = self.settings.broker.as_mut().map(Processes::sample);
+        let sample = Sample {
+            end_s: seconds(now - self.start),
+            duration_s: seconds(duration_ns),
+            counts,
+            consumer_latency: Percentiles::of(&latencies.consumer),
+            consumer_latency_sent: Percentiles::of(&latencies.consumer_sent),
+            confirm_latency: Percentiles::of(&latencies.confirm),
+            confirm_latency_sent: Percentiles::of(&latencies.confirm_sent),
+            lateness: Percentiles::of(&latencies.lateness),
+            backlog: self.total.published as i64 - self.total.returned as i64 - self.total.consumed as i64,
+            connections,
+            blocked,
+            users,
+            generator,
+            broker: broker.map(|usage| BrokerUsage { usage, ready: None, unacked: None }),
+            probes: BTreeMap::new(),
+        };
+        // The interval in which the warm-up ends belongs to it.
+        if now - duration_ns - self.start + 1_000_000 >= ns(self.plan.warm_up) {
+            self.latencies.add(&latencies);
+            self.measured.add(&counts);
+            self.measured_ns += duration_ns;
+            self.measured_usage = add_usage(self.measured_usage, generator);
+            if let Some(usage) = broker {
+                self.measured_broker = Some(add_usage(self.measured_broker.unwrap_or_default(), usage));
+            }
+            for (used, sum) in &mut self.shares {
+                *sum += *used;
+            }
+        }
+        let overall = Overall {
+            consumer: Percentiles::of(&self.latencies.consumer),
+            confirm: Percentiles::of(&self.latencies.confirm),
+        };
+        observer.sample(&sample, &self.total, overall);
+        self.samples.push(sample);
+    }
+
+    /// Lets consumers take what is still there, as long as there is any hope.
+    pub(crate) async fn drain(
+        &mut self,
+        workers: &[Worker],
+        reports: &mut mpsc::UnboundedReceiver<Incident>,
+        interrupt: &mut Interrupt,
+    ) {
+        if self.plan.consumers.is_empty() || self.plan.publishers.is_empty() || self.is_sequence_followed().is_err() {
+            return;
+        }
+        let begun = now_ns();
+        loop {
+            let (counts, ..) = self.collect(workers).await;
+            self.total.add(&counts);
+            while let Ok(incident) = reports.try_recv() {
+                self.take_report(incident, &mut Silent);
+            }
+            let seen: u64 = (0..publisher_count(self.plan)).map(|publisher| self.seen.count(publisher)).sum();
+            let now = now_ns();
+            let is_quiet = now.saturating_sub(self.consumed_at.max(begun)) >= ns(DRAINED_AFTER);
+            let is_late = now - begun >= ns(self.plan.drain);
+            if seen + self.total.returned >= self.total.published || is_quiet || is_late || *interrupt.borrow() {
+                return;
+            }
+            tokio::time::sleep(DRAIN_TICK).await;
+        }
+    }
+
+    /// Asks queues for what is left in them: that is not lost.
+    pub(crate) async fn look_for_rest(&mut self, target: &Target, declarations: &Declarations) {
+        let queue_count: usize = self.plan.queues.iter().map(|queues| queues.names.len()).sum();
+        let seen: u64 = (0..publisher_count(self.plan)).map(|publisher| self.seen.count(publisher)).sum();
+        if seen + self.total.returned >= self.total.published {
+            self.left_in_queues = Some(0);
+            return;
+        }
+        if self.is_sequence_followed().is_err() || queue_count > ASKED_QUEUES || declarations.has_own_queues() {
+            return;
+        }
+        let asking = async {
+            let mut admin = target.open_first(&format!("{}-rest", self.plan.name)).await.ok()?;
+            let count = declarations.ready_count(&mut admin).await;
+            admin.close(Duration::from_secs(1)).await;
+            count
+        };
+        self.left_in_queues = tokio::time::timeout(GOODBYE, asking).await.ok().flatten();
+    }
+
+    /// Waits until all tasks have said goodbye.
+    pub(crate) async fn wait_for_ends(&mut self, reports: &mut mpsc::UnboundedReceiver<Incident>) {
+        let ending = async {
+            while self.working > 0 {
+                match reports.recv().await {
+                    Some(Incident::Failed(_)) => {
+                        // It ends without a further word.
+                        self.working = self.working.saturating_sub(1);
+                    }
+                    Some(incident) => {
+                        self.take_report(incident, &mut Silent);
+                    }
+                    None => return,
+                }
+            }
+        };
+        // Who does not answer is not waited for: what it measured is there all the same.
+        let _ = tokio::time::timeout(GOODBYE, ending).await;
+    }
+
+    pub(crate) async fn final_collect(&mut self, workers: &[Worker]) {
+        let (counts, ..) = self.collect(workers).await;
+        self.total.add(&counts);
+    }
+
+    /// Whether lost and duplicate messages can be told, or why not.
+    fn is_sequence_followed(&self) -> Result<(), &'static str> {
+        followed(self.plan)
+    }
+
+    pub(crate) fn into_run(mut self, stopped_at: u64) -> Run {
+        let duration_s = seconds(self.measured_ns);
+        let summary = Summary {
+            duration_s,
+            counts: self.measured,
+            latencies: Latencies {
+                consumer: Distribution::of(&self.latencies.consumer),
+                consumer_sent: Distribution::of(&self.latencies.consumer_sent),
+                confirm: Distribution::of(&self.latencies.confirm),
+                confirm_sent: Distribution::of(&self.latencies.confirm_sent),
+                lateness: Distribution::of(&self.latencies.lateness),
+            },
+            probes: BTreeMap::new(),
+            sequence: self.sequence(),
+            generator: self.measured_usage,
+            broker: self.measured_broker.map(|usage| BrokerUsage { usage, ready: None, unacked: None }),
+            bottleneck: self.bottleneck(),
+        };
+        if self.interrupted.is_none() && self.lost > 0 {
+            let at = self.samples.iter().rev().find(|sample| sample.counts.consumed + sample.counts.published > 0);
+            let at = at.map_or(0.0, |sample| sample.end_s);
+            self.interrupted = Some(format!(
+                "{} connections were lost and did not come back; the last traffic was at {at:.1} s",
+                self.lost
+            ));
+        }
+        Run {
+            label: String::new(),
+            variables: BTreeMap::new(),
+            phases: self.phases(stopped_at),
+            samples: self.samples,
+            summary,
+            interrupted: self.interrupted,
+            verdicts: Vec::new(),
+        }
+    }
+
+    fn phases(&self, stopped_at: u64) -> Vec<PhaseMark> {
+        let end_s = seconds(stopped_at - self.start);
+        let mut start_s = 0.0;
+        let marks = self.plan.phases.iter().map(|phase| {
+            let mark = PhaseMark {
+                name: phase.name.clone(),
+                start_s,
+                end_s: (start_s + phase.duration.as_secs_f64()).min(end_s),
+            };
+            start_s += phase.duration.as_secs_f64();
+            mark
+        });
+        marks.filter(|mark| mark.start_s < mark.end_s).collect()
+    }
+
+    fn sequence(&self) -> Sequence {
+        let is_here = !self.plan.publishers.is_empty() && !self.plan.consumers.is_empty();
+        let is_known = self.publishers.iter().all(|end| !end.is_unknown);
+        let is_complete = is_here && is_known && self.is_sequence_followed().is_ok() && self.left_in_queues.is_some();
+        let mut total = SequenceCounts::default();
+        let mut listed = Vec::new();
+        let mut missing_total = 0;
+        for end in &self.publishers {
+            let mut counts = self.seen.counts(end.publisher);
+            if followed(self.plan).is_err() {
+                // The same message in several queues is no duplicate.
+                counts.duplicate = 0;
+            }
+            let doubtful_seen =
+                end.doubtful.iter().filter(|position| self.seen.has(end.publisher, **position)).count() as u64;
+            let expected = end.expected.saturating_sub(end.returned);
+            let missing = expected.saturating_sub(self.seen.count(end.publisher) - doubtful_seen);
+            missing_total += missing;
+            counts.lost = if is_complete && self.left_in_queues == Some(0) { missing } else { 0 };
+            total.out_of_order += counts.out_of_order;
+            total.duplicate += counts.duplicate;
+            total.redelivered += counts.redelivered;
+            if counts != SequenceCounts::default() && listed.len() < LISTED_PUBLISHERS {
+                listed.push(PublisherSequence { publisher: self.publisher_name(end.publisher), counts });
+            }
+        }
+        // What still waits in queues was not lost; which publishers' it is nobody knows.
+        total.lost = if is_complete { missing_total.saturating_sub(self.left_in_queues.unwrap_or(0)) } else { 0 };
+        Sequence { is_complete, total, publishers: listed }
+    }
+
+    fn publisher_name(&self, number: u32) -> String {
+        let mut first = 0;
+        for group in &self.plan.publishers {
+            let count = group.connections * group.channels;
+            if number < first + count {
+                return format!("{}-{}", group.name, number - first);
+            }
+            first += count;
+        }
+        number.to_string()
+    }
+
+    fn bottleneck(&mut self) -> Option<String> {
+        for (_, sum) in &self.shares {
+            self.busiest_share = self.busiest_share.max(*sum as f64 / self.measured_ns.max(1) as f64);
+        }
+        (self.busiest_share >= BUSY_SHARE).then(|| {
+            format!(
+                "one of the generator's {} threads used {:.0} % of a processor: with more of them, or another machine, \
+                 the broker may do more",
+                self.settings.threads,
+                self.busiest_share * 100.0
+            )
+        })
+    }
+}
+
+/// Nobody is told any more.
+struct Silent;
+
+impl Observer for Silent {
+    fn connected(&mut self, _broker: &Broker) {}
+    fn started(&mut self) {}
+    fn sample(&mut self, _sample: &Sample, _total: &Counts, _overall: Overall) {}
+    fn warn(&mut self, _warning: &str) {}
+}
+
+fn add_usage(one: Usage, other: Usage) -> Usage {
+    let sum = |one: Option<u64>, other: Option<u64>| one.map_or(other, |one| Some(one + other.unwrap_or(0)));
+    Usage {
+        cpu_s: one.cpu_s.map_or(other.cpu_s, |cpu_s| Some(cpu_s + other.cpu_s.unwrap_or(0.0))),
+        memory: one.memory.max(other.memory),
+        disk_read: sum(one.disk_read, other.disk_read),
+        disk_written: sum(one.disk_written, other.disk_written),
+        network_in: sum(one.network_in, other.network_in),
+        network_out: sum(one.network_out, other.network_out),
+    }
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}

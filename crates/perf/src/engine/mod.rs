@@ -1,0 +1,38 @@
+//! Runs a plan: connects, declares, starts everybody at the same instant, measures, and cleans up.
+//!
+//! ```text
+//!  clock, pacer    time, and waiting for it to the microsecond
+//!  worker          threads, each with tasks of its own that share nothing with other threads
+//!  control         from preparing to the end
+//!  target          the broker: connecting, and connecting again
+//!  topology        what is declared
+//!  publisher       one connection's publishers           ─┐ tasks
+//!  consumer        one connection's consumers            ─┘
+//!  message, stamp  what is published, and what it says of itself
+//!  recorder, seen  what is measured on a thread, and whose messages came
+//!  followed        whether lost messages can be told from others
+//!  measured        what the run has come to
+//!  run             all of it together
+//! ```
+
+mod clock;
+mod consumer;
+mod control;
+mod followed;
+mod incident;
+mod measured;
+mod message;
+mod pacer;
+mod publisher;
+mod recorder;
+mod run;
+mod seen;
+mod stamp;
+mod target;
+mod topology;
+mod values;
+mod worker;
+
+pub use clock::{StampUnit, now_ns};
+pub use run::{Interrupt, Observer, RunError, Settings, run};
+pub use target::{Allocation, Recovery, Target};

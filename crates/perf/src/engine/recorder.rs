@@ -1,0 +1,128 @@
+//! What one thread measures, until it is collected: counts, every latency, and whose messages came.
+
+use hdrhistogram::Histogram;
+
+use super::seen::Sighted;
+use crate::histogram;
+use crate::results::Counts;
+
+/// Latencies that are measured.
+#[derive(Clone, Debug)]
+pub(crate) struct LatencyHistograms {
+    /// From when a message was due until a consumer had it.
+    pub(crate) consumer: Histogram<u64>,
+    /// From when it was sent until a consumer had it.
+    pub(crate) consumer_sent: Histogram<u64>,
+    /// From when a message was due until it was confirmed.
+    pub(crate) confirm: Histogram<u64>,
+    /// From when it was sent until it was confirmed.
+    pub(crate) confirm_sent: Histogram<u64>,
+    /// From when a message was due until it was sent.
+    pub(crate) lateness: Histogram<u64>,
+}
+
+impl LatencyHistograms {
+    pub(crate) fn new() -> Self {
+        let empty = histogram::empty();
+        LatencyHistograms {
+            consumer: empty.clone(),
+            consumer_sent: empty.clone(),
+            confirm: empty.clone(),
+            confirm_sent: empty.clone(),
+            lateness: empty,
+        }
+    }
+
+    /// Adds another's.
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (ours, theirs) in [
+            (&mut self.consumer, &other.consumer),
+            (&mut self.consumer_sent, &other.consumer_sent),
+            (&mut self.confirm, &other.confirm),
+            (&mut self.confirm_sent, &other.confirm_sent),
+            (&mut self.lateness, &other.lateness),
+        ] {
+            if !theirs.is_empty() {
+                ours.add(theirs).expect("all have the same bounds");
+            }
+        }
+    }
+}
+
+/// What one thread has measured since it was last collected.
+#[derive(Clone, Debug)]
+pub(crate) struct Recorder {
+    pub(crate) counts: Counts,
+    pub(crate) latencies: LatencyHistograms,
+    pub(crate) sighted: Sighted,
+    /// When a message last came; 0 is never.
+    pub(crate) consumed_at: u64,
+}
+
+impl Recorder {
+    pub(crate) fn new() -> Self {
+        Recorder {
+            counts: Counts::default(),
+            latencies: LatencyHistograms::new(),
+            sighted: Sighted::default(),
+            consumed_at: 0,
+        }
+    }
+
+    /// A message was sent at `sent`, due at `due`.
+    #[inline]
+    pub(crate) fn published(&mut self, body_len: usize, due: u64, sent: u64, is_scheduled: bool) {
+        self.counts.published += 1;
+        self.counts.published_bytes += body_len as u64;
+        if is_scheduled {
+            self.latencies.lateness.saturating_record(sent - due);
+        }
+    }
+
+    /// It was confirmed, now.
+    #[inline]
+    pub(crate) fn confirmed(&mut self, due: u64, sent: u64, at: u64) {
+        self.counts.confirmed += 1;
+        self.latencies.confirm.saturating_record(at.saturating_sub(due));
+        self.latencies.confirm_sent.saturating_record(at.saturating_sub(sent));
+    }
+
+    /// A message has come, `age_ns` after it was sent, which was `late_ns` after it was due.
+    #[inline]
+    pub(crate) fn consumed(&mut self, body_len: usize, timing: Option<(u64, u64)>) {
+        self.counts.consumed += 1;
+        self.counts.consumed_bytes += body_len as u64;
+        if let Some((age_ns, late_ns)) = timing {
+            self.latencies.consumer_sent.saturating_record(age_ns);
+            self.latencies.consumer.saturating_record(age_ns.saturating_add(late_ns));
+        }
+    }
+
+    /// Hands over all that was measured, and begins anew.
+    pub(crate) fn take(&mut self) -> Recorder {
+        std::mem::replace(self, Recorder::new())
+    }
+}
+
+/// One thread's work and what it came to, over one interval.
+#[derive(Debug)]
+pub(crate) struct Collected {
+    pub(crate) recorder: Recorder,
+    /// CPU time of the thread so far, in nanoseconds.
+    pub(crate) cpu_ns: u64,
+    pub(crate) connections: u32,
+    pub(crate) blocked: u32,
+    pub(crate) users: u32,
+}
+
+impl Collected {
+    pub(crate) fn take(recorder: &mut Recorder, gauges: &super::worker::Gauges) -> Self {
+        Collected {
+            recorder: recorder.take(),
+            cpu_ns: super::clock::thread_cpu_ns(),
+            connections: gauges.connections.get(),
+            blocked: gauges.blocked.get(),
+            users: gauges.users.get(),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Threads that generate load. Each has a runtime of its own, and what runs on it shares nothing with the others: no
+//! lock, no atomic, no wake-up across threads for a message.
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::thread::JoinHandle;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::LocalSet;
+
+use super::control::Control;
+use super::pacer::Pacer;
+use super::recorder::{Collected, Recorder};
+
+/// What is open and at work on one thread.
+#[derive(Debug, Default)]
+pub(crate) struct Gauges {
+    pub(crate) connections: Cell<u32>,
+    pub(crate) blocked: Cell<u32>,
+    pub(crate) users: Cell<u32>,
+}
+
+/// What tasks of one thread share.
+#[derive(Clone, Debug)]
+pub(crate) struct Local {
+    pub(crate) pacer: Rc<Pacer>,
+    pub(crate) recorder: Rc<RefCell<Recorder>>,
+    pub(crate) gauges: Rc<Gauges>,
+    pub(crate) control: Control,
+}
+
+type Task = Box<dyn FnOnce(Local) -> Pin<Box<dyn Future<Output = ()>>> + Send>;
+
+enum Job {
+    Spawn(Task),
+    Collect(oneshot::Sender<Collected>),
+}
+
+/// A thread that generates load.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    jobs: mpsc::UnboundedSender<Job>,
+    thread: JoinHandle<io::Result<()>>,
+}
+
+impl std::fmt::Debug for Job {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Job::Spawn(_) => "Spawn",
+            Job::Collect(_) => "Collect",
+        })
+    }
+}
+
+impl Worker {
+    /// Starts a thread. It ends when this is [`join`](Self::join)ed and all that was spawned on it has ended.
+    pub(crate) fn start(number: usize, control: Control) -> io::Result<Self> {
+        let (jobs, receiver) = mpsc::unbounded_channel();
+        let thread =
+            std::thread::Builder::new().name(format!("load-{number}")).spawn(move || run(receiver, control))?;
+        Ok(Worker { jobs, thread })
+    }
+
+    /// Runs a task on the thread.
+    pub(crate) fn spawn<F: Future<Output = ()> + 'static>(&self, task: impl FnOnce(Local) -> F + Send + 'static) {
+        // A thread that is gone has said why in its result, which is looked at when it is joined.
+        let _ = self.jobs.send(Job::Spawn(Box::new(|local| Box::pin(task(local)))));
+    }
+
+    /// Takes what the thread has measured; `None` if it is gone.
+    pub(crate) async fn collect(&self) -> Option<Collected> {
+        let (sender, receiver) = oneshot::channel();
+        self.jobs.send(Job::Collect(sender)).ok()?;
+        receiver.await.ok()
+    }
+
+    /// Waits for all tasks, and for the thread.
+    pub(crate) fn join(self) -> io::Result<()> {
+        drop(self.jobs);
+        self.thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread of the load generator failed")))
+    }
+}
+
+fn run(mut jobs: mpsc::UnboundedReceiver<Job>, control: Control) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let tasks = LocalSet::new();
+    tasks.block_on(&runtime, async {
+        let pacer = Pacer::new()?;
+        let driver = tokio::task::spawn_local(Rc::clone(&pacer).run());
+        let recorder = Rc::new(RefCell::new(Recorder::new()));
+        let local = Local { pacer, recorder, gauges: Rc::default(), control };
+        let mut spawned = Vec::new();
+        while let Some(job) = jobs.recv().await {
+            match job {
+                Job::Spawn(task) => spawned.push(tokio::task::spawn_local(task(local.clone()))),
+                Job::Collect(sender) => {
+                    let collected = Collected::take(&mut local.recorder.borrow_mut(), &local.gauges);
+                    // Who asked may have given up.
+                    let _ = sender.send(collected);
+                }
+            }
+        }
+        for task in spawned {
+            if let Err(error) = task.await {
+                std::panic::resume_unwind(error.into_panic());
+            }
+        }
+        driver.abort();
+        Ok(())
+    })
+}

@@ -1,0 +1,90 @@
+//! What is to be true at the end.
+
+use super::error::{Fault, suggestion};
+use super::scale::Scale;
+use super::table::{Field, Table};
+use crate::plan::{Bound, Expectation, Metric};
+
+/// Keys besides those with a percentile.
+pub(super) const KEYS: [&str; 7] =
+    ["publish_rate_min", "consume_rate_min", "lost", "duplicates", "out_of_order", "broker_memory_mib", "failed_steps"];
+/// Of keys with a percentile: what is before and after it.
+const LATENCIES: [(&str, &str); 3] =
+    [("consumer_latency_", "_ms"), ("confirm_latency_", "_ms"), ("probe_latency_", "_ms")];
+
+pub(super) fn read(field: &Field<'_>, probes: &[&str], scale: Scale) -> Result<Vec<Expectation>, Fault> {
+    let mut expectations = Vec::new();
+    let table = field.open_table()?;
+    for (key, field) in table.fields() {
+        if key.starts_with("probe_latency_") {
+            let quantile = latency_quantile(key, LATENCIES[2].0).ok_or_else(|| unknown(key, &table))?;
+            probe_expectations(&field.open_table()?, quantile, probes, &mut expectations)?;
+            continue;
+        }
+        expectations.push(Expectation { metric: metric(key, &table)?, bound: bound(key, &field, scale)? });
+    }
+    Ok(expectations)
+}
+
+fn metric(key: &str, table: &Table<'_>) -> Result<Metric, Fault> {
+    if let Some(quantile) = latency_quantile(key, LATENCIES[0].0) {
+        return Ok(Metric::ConsumerLatencyMs(quantile));
+    }
+    if let Some(quantile) = latency_quantile(key, LATENCIES[1].0) {
+        return Ok(Metric::ConfirmLatencyMs(quantile));
+    }
+    match key {
+        "publish_rate_min" => Ok(Metric::PublishRate),
+        "consume_rate_min" => Ok(Metric::ConsumeRate),
+        "lost" => Ok(Metric::Lost),
+        "duplicates" => Ok(Metric::Duplicates),
+        "out_of_order" => Ok(Metric::OutOfOrder),
+        "broker_memory_mib" => Ok(Metric::BrokerMemoryMib),
+        "failed_steps" => Ok(Metric::FailedSteps),
+        _ => Err(unknown(key, table)),
+    }
+}
+
+fn bound(key: &str, field: &Field<'_>, scale: Scale) -> Result<Bound, Fault> {
+    let limit = field.number()?;
+    Ok(if key.ends_with("_min") { Bound::AtLeast(scale.rate(limit)) } else { Bound::AtMost(limit) })
+}
+
+fn probe_expectations(
+    table: &Table<'_>,
+    quantile: f64,
+    probes: &[&str],
+    expectations: &mut Vec<Expectation>,
+) -> Result<(), Fault> {
+    for (probe, field) in table.fields() {
+        if !probes.contains(&probe) {
+            let hint = suggestion(probe, probes.iter().copied());
+            return Err(field.fault(format!("there is no probe \"{probe}\"{hint}")));
+        }
+        expectations.push(Expectation {
+            metric: Metric::ProbeLatencyMs(probe.to_owned(), quantile),
+            bound: Bound::AtMost(field.number()?),
+        });
+    }
+    Ok(())
+}
+
+/// 0.99 of `consumer_latency_p99_ms`, 1 of `consumer_latency_max_ms`.
+fn latency_quantile(key: &str, prefix: &str) -> Option<f64> {
+    let middle = key.strip_prefix(prefix)?.strip_suffix("_ms")?;
+    if middle == "max" {
+        return Some(1.0);
+    }
+    let digits = middle.strip_prefix('p')?;
+    let is_number = (2..=6).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number { format!("0.{digits}").parse().ok() } else { None }
+}
+
+fn unknown(key: &str, table: &Table<'_>) -> Fault {
+    let mut known: Vec<String> = KEYS.iter().map(|key| (*key).to_owned()).collect();
+    for (before, after) in LATENCIES {
+        known.extend(["p50", "p99", "p999", "max"].map(|quantile| format!("{before}{quantile}{after}")));
+    }
+    let hint = suggestion(key, known.iter().map(String::as_str));
+    Fault::new(table.place_of(key), format!("expect: unknown key \"{key}\"{hint}"))
+}

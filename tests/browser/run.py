@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Opens reports of `warren perf` in a headless Chromium.
+
+    tests/browser/run.py
+    tests/browser/run.py --screenshots target/screenshots    leaves pictures of all pages there
+
+The reports are of invented results, which an example of the crate `perf` writes. What is missing (Node, npm, Chromium) is said, and the
+tests are skipped then. CHROMIUM names the browser if it has another name than the usual ones.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+BROWSER = Path(__file__).resolve().parent
+ROOT = BROWSER.parent.parent
+OUTPUT = ROOT / "target" / "tests" / "browser"
+TIMEOUT_S = 600
+
+
+def missing() -> list[str]:
+    """What is needed and not there."""
+    absent = [tool for tool in ("node", "npm") if not shutil.which(tool)]
+    browsers = ("chromium", "chromium-browser", "google-chrome")
+    if not os.environ.get("CHROMIUM") and not any(shutil.which(browser) for browser in browsers):
+        absent.append("chromium")
+    return absent
+
+
+def chromium() -> str:
+    """The browser to use."""
+    named = os.environ.get("CHROMIUM")
+    found = (shutil.which(browser) for browser in ("chromium", "chromium-browser", "google-chrome"))
+    return named or next(path for path in found if path)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--screenshots", type=Path, help="a folder for pictures of all pages")
+    arguments = parser.parse_args()
+    if absent := missing():
+        print(f"SKIPPED browser: {' and '.join(absent)} not found", flush=True)
+        return 0
+    if not (ROOT / "web" / "vendor" / "uplot" / "uPlot.iife.min.js").exists():
+        print("SKIPPED browser: uPlot is not built in; run `make web` first", flush=True)
+        return 0
+
+    modules = OUTPUT / "modules"
+    reports = OUTPUT / "reports"
+    modules.mkdir(parents=True, exist_ok=True)
+    for name in ("package.json", "package-lock.json", "reports.mjs"):
+        shutil.copy(BROWSER / name, modules)
+    subprocess.run(["npm", "ci", "--no-audit", "--no-fund"], cwd=modules, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True, timeout=TIMEOUT_S)
+    cargo = os.environ.get("CARGO", "cargo")
+    example = [cargo, "run", "--quiet", "--locked", "-p", "perf", "--example", "sample_reports", "--", str(reports)]
+    subprocess.run(example, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True, timeout=TIMEOUT_S)
+
+    print("reports of warren perf (chromium)", flush=True)
+    command = ["node", str(modules / "reports.mjs"), str(reports)]
+    if arguments.screenshots:
+        command.append(str(arguments.screenshots.resolve()))
+    environment = {**os.environ, "CHROMIUM": chromium()}
+    return subprocess.run(command, stdin=subprocess.DEVNULL, env=environment, check=False, timeout=TIMEOUT_S).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

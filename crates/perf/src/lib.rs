@@ -26,6 +26,5 @@ pub mod perftest;
 pub mod plan;
 pub mod report;
 pub mod results;
-mod seed;
 pub mod watch;
 pub mod workload;

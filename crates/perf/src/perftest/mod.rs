@@ -22,7 +22,7 @@ mod parse;
 mod pattern;
 mod plan;
 mod reference;
-mod secrets;
+mod routing_key;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -38,7 +38,6 @@ pub use options::{
 pub use parse::{Command, ParseError, parse};
 pub use plan::{FileError, ReadFile};
 pub use reference::render_reference;
-pub use secrets::without_secrets;
 pub use table::{Entry, Group, OPTIONS, Takes, Treatment};
 pub use value::StreamOffset;
 

@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::{Outline, Overall};
+use super::Outline;
+use super::overall::Overall;
 use crate::results::Sample;
 
 /// Values that a line remembers: more than any terminal is wide.
@@ -36,7 +37,8 @@ impl Series {
 pub(super) struct History {
     pub(super) outline: Outline,
     pub(super) sample: Sample,
-    pub(super) overall: Overall,
+    pub(super) consumer: Overall,
+    pub(super) confirm: Overall,
     pub(super) published: Series,
     pub(super) confirmed: Series,
     pub(super) consumed: Series,
@@ -51,7 +53,7 @@ impl History {
         History { outline, ..History::default() }
     }
 
-    pub(super) fn push(&mut self, sample: &Sample, overall: Overall) {
+    pub(super) fn push(&mut self, sample: &Sample) {
         self.published.push(rate(sample, sample.counts.published));
         self.confirmed.push(rate(sample, sample.counts.confirmed));
         self.consumed.push(rate(sample, sample.counts.consumed));
@@ -59,7 +61,8 @@ impl History {
         let cpu = sample.broker.and_then(|broker| broker.usage.cpu_s);
         self.broker_cpu.push(cpu.map_or(0.0, |cpu| per_second(sample, cpu) * 1_000.0));
         self.sample = sample.clone();
-        self.overall = overall;
+        sample.consumer_latency.iter().for_each(|interval| self.consumer.add(interval));
+        sample.confirm_latency.iter().for_each(|interval| self.confirm.add(interval));
     }
 
     pub(super) fn warn(&mut self, text: String) {
@@ -134,7 +137,7 @@ mod tests {
         let phases = vec![("a".to_owned(), Duration::from_secs(10)), ("b".to_owned(), Duration::from_secs(5))];
         let mut history = History::new(Outline { phases, ..Outline::default() });
         let mut check = |end_s, expected| {
-            history.push(&at(end_s), Overall::default());
+            history.push(&at(end_s));
             assert_eq!(history.phase(), expected);
         };
         check(0.0, Some(("a", 0.0, 10.0)));
@@ -150,10 +153,10 @@ mod tests {
         history.warn("second".to_owned());
         assert_eq!(history.warning().unwrap(), "second (and 1 more)");
         let busy = Sample { generator: Usage { cpu_s: Some(1.8), ..Usage::default() }, ..at(1.0) };
-        history.push(&busy, Overall::default());
+        history.push(&busy);
         let expected = "the generator takes 90 % of this machine's CPU, and may be the bottleneck";
         assert_eq!(history.warning().unwrap(), expected);
-        history.push(&Sample { blocked: 3, ..busy }, Overall::default());
+        history.push(&Sample { blocked: 3, ..busy });
         assert_eq!(history.warning().unwrap(), "the broker blocks 3 of 5 connections");
     }
 }

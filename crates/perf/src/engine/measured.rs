@@ -15,6 +15,7 @@ use super::seen::Seen;
 use super::target::Target;
 use super::topology::Declarations;
 use super::worker::Worker;
+use crate::dashboard::Overall;
 use crate::plan::{ExitWhen, Plan};
 use crate::results::{
     Broker, BrokerUsage, Counts, Distribution, Latencies, Percentiles, PhaseMark, PublisherSequence, Run, Sample,
@@ -254,7 +255,11 @@ impl<'a> Measured<'a> {
                 *sum += *used;
             }
         }
-        observer.sample(&sample, &self.total);
+        let overall = Overall {
+            consumer: Percentiles::of(&self.latencies.consumer),
+            confirm: Percentiles::of(&self.latencies.confirm),
+        };
+        observer.sample(&sample, &self.total, overall);
         self.samples.push(sample);
     }
 
@@ -452,7 +457,7 @@ struct Silent;
 impl Observer for Silent {
     fn connected(&mut self, _broker: &Broker) {}
     fn started(&mut self) {}
-    fn sample(&mut self, _sample: &Sample, _total: &Counts) {}
+    fn sample(&mut self, _sample: &Sample, _total: &Counts, _overall: Overall) {}
     fn warn(&mut self, _warning: &str) {}
 }
 

@@ -17,6 +17,7 @@ use super::target::Target;
 use super::topology::Declarations;
 use super::values::NameTooLong;
 use super::worker::Worker;
+use crate::dashboard::Overall;
 use crate::plan::{ExitWhen, Plan};
 use crate::results::{Broker, Counts, Run, Sample};
 use crate::watch::Processes;
@@ -73,8 +74,8 @@ pub trait Observer {
     fn connected(&mut self, broker: &Broker);
     /// Everybody is ready: it begins.
     fn started(&mut self);
-    /// An interval has passed.
-    fn sample(&mut self, sample: &Sample, total: &Counts);
+    /// An interval has passed. `total` counts since the start, `overall` has the latencies since the warm-up.
+    fn sample(&mut self, sample: &Sample, total: &Counts, overall: Overall);
     /// Something went wrong that does not end the run.
     fn warn(&mut self, warning: &str);
 }

@@ -23,6 +23,7 @@ mod pattern;
 mod plan;
 mod reference;
 mod routing_key;
+mod secrets;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -38,6 +39,7 @@ pub use options::{
 pub use parse::{Command, ParseError, parse};
 pub use plan::{FileError, ReadFile};
 pub use reference::render_reference;
+pub use secrets::without_secrets;
 pub use table::{Entry, Group, OPTIONS, Takes, Treatment};
 pub use value::StreamOffset;
 

@@ -4,7 +4,7 @@ use super::error::Fault;
 use super::table::{Field, Table};
 
 /// More names than this are a slip.
-pub(super) const NAMES_MAX: u64 = 10_000_000;
+pub(super) const NAMES_MAX: u64 = 1_000_000;
 
 /// The numbers that a pattern stands for.
 pub(super) struct Numbers {

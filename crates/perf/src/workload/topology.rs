@@ -238,6 +238,7 @@ impl Layout {
     /// Of `count` and `connections`. The group is then cut into `parts`, which share neither.
     pub(super) fn read(table: &Table<'_>, scale: Scale, parts: u32) -> Result<Self, Fault> {
         const GROUP_MAX: u32 = 1_000_000;
+        const CHANNELS_MAX: u32 = 65_535;
         let count = table.count("count", 1..=GROUP_MAX)?;
         let connections = table.count("connections", 1..=GROUP_MAX)?;
         let written = count.unwrap_or_else(|| connections.unwrap_or(1).max(parts));
@@ -247,6 +248,12 @@ impl Layout {
             let message = format!("{written} cannot be shared evenly by {written_connections} connections");
             return Err(Fault::new(place("connections"), message));
         }
+        if written / written_connections > CHANNELS_MAX {
+            let message = format!(
+                "{written} are more than {CHANNELS_MAX} channels for each of {written_connections} connections"
+            );
+            return Err(Fault::new(place("connections"), message));
+        }
         if !written_connections.is_multiple_of(parts) {
             let message = format!("{written_connections} connections cannot be shared evenly by {parts} exchanges");
             return Err(Fault::new(place(if connections.is_some() { "connections" } else { "count" }), message));
@@ -254,9 +261,10 @@ impl Layout {
         if scale.is_one() {
             return Ok(Layout { connections: written_connections / parts, channels: written / written_connections });
         }
-        let connections = scale.small_count(written_connections).div_ceil(parts);
-        let channels = (f64::from(scale.small_count(written)) / f64::from(connections * parts)).round() as u32;
-        Ok(Layout { connections, channels: channels.max(1) })
+        let connections = scale.small_count(written_connections).min(GROUP_MAX).div_ceil(parts);
+        let count = scale.small_count(written).min(GROUP_MAX);
+        let channels = (f64::from(count) / f64::from(connections * parts)).round() as u32;
+        Ok(Layout { connections, channels: channels.clamp(1, CHANNELS_MAX) })
     }
 
     pub(super) fn count(&self) -> u32 {

@@ -1,6 +1,8 @@
 //! What is said of workloads that cannot be: the exact words.
 
 use super::*;
+use proptest::prelude::*;
+use proptest::sample::Index;
 
 /// The whole error of a text in which `BASE` may stand for queues, publishers and consumers that are right.
 #[track_caller]
@@ -351,6 +353,10 @@ fn scripts_are_refused_where_a_step_cannot_be() {
         "{ repeat = 2, steps = [{ consume_until = 1 }] }",
         "5:24: users \"users\": steps[0].steps[0]: the user is not connected here: \"connect\" comes first",
     );
+    check_steps(
+        "'connect',\n'disconnect',\n{ publish = 'q' }",
+        "7:1: users \"users\": steps[2]: the user is not connected here: \"connect\" comes first",
+    );
     check_steps("", "4:9: users \"users\": steps: there are no steps");
 }
 
@@ -379,4 +385,37 @@ fn churn_and_probes_are_refused_where_they_cannot_be() {
         "load.toml:2:8: probe \"probes\": path: expected a path below the management URL, which begins with /, found \"api\"",
     );
     check("[[probes]]\npath = '/api'\nevery = '0s'", "load.toml:3:9: probe \"probes\": every: must be longer than 0");
+}
+
+#[test]
+fn a_connection_has_no_more_channels_than_it_can() {
+    check_publishers(
+        "queue = 'orders'\ncount = 100_000\nconnections = 1",
+        "6:1: 100000 are more than 65535 channels for each of 1 connections",
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    /// Whatever is written is read or refused.
+    #[test]
+    fn nothing_that_is_written_makes_the_reader_panic(
+        workload in 0..shipped().len(), line in any::<Index>(), word in any::<Index>(), strange in any::<Index>(),
+        scale in prop_oneof![Just(1.0), 1e-6..1e6f64],
+    ) {
+        const STRANGE: [&str; 14] = [
+            "-1", "0", "18446744073709551615", "9223372036854775807", "1e308", "\"\"", "\"%d\"", "\"$x\"", "[]", "{}", "[[]]",
+            "\"999999999d\"", "true", "\u{fc}",
+        ];
+        let mut lines: Vec<String> = shipped()[workload].text.lines().map(str::to_owned).collect();
+        let line = line.index(lines.len());
+        let mut words: Vec<&str> = lines[line].split(' ').collect();
+        let word = word.index(words.len());
+        words[word] = STRANGE[strange.index(STRANGE.len())];
+        lines[line] = words.join(" ");
+        // At most a million names, however many a scale makes of 100,000: those take their time.
+        let scale = if shipped()[workload].name == "high-scale" { scale.min(0.1) } else { scale.min(100.0) };
+        let _ = read_with(&lines.join("\n"), scale, &[]);
+    }
 }

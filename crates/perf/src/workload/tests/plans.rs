@@ -78,6 +78,23 @@ fn the_smallest_workload_has_sensible_defaults() {
 }
 
 #[test]
+fn patterns_are_numbered_by_any_two_of_count_from_and_to() {
+    for (numbers, expected) in [
+        ("count = 3", &["q-1", "q-2", "q-3"][..]),
+        ("count = 2\nfrom = 5", &["q-5", "q-6"]),
+        ("count = 2\nto = 5", &["q-4", "q-5"]),
+        ("from = 0\nto = 1", &["q-0", "q-1"]),
+        ("to = 2", &["q-1", "q-2"]),
+        ("from = 7", &["q-7"]),
+        ("from = 8\nto = 9\ncount = 2", &["q-8", "q-9"]),
+        ("", &["q-1"]),
+    ] {
+        let plan = plan_of(&format!("idle_connections = 1\n[[queues]]\nname = 'q-%d'\n{numbers}"));
+        assert_eq!(plan.queues[0].names, expected, "{numbers}");
+    }
+}
+
+#[test]
 fn queues_exchanges_and_bindings_are_spelled_out() {
     let plan = plan_of(
         r#"

@@ -2,10 +2,7 @@
 
 use crate::plan::Random;
 
-const LETTERS: [char; 26] = [
-    'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o', 'p', 'q', 'r', 's', 't', 'u', 'v', 'w',
-    'x', 'y', 'z',
-];
+const LETTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyz";
 /// Lengths of names and of texts.
 const NAME_LEN: std::ops::Range<usize> = 5..21;
 const TEXT_LEN: std::ops::Range<usize> = 10..51;
@@ -43,7 +40,7 @@ fn value(random: &mut Random) -> String {
 
 fn letters(random: &mut Random, len: std::ops::Range<usize>) -> String {
     let len = len.start + random.below(len.end - len.start);
-    (0..len).map(|_| LETTERS[random.below(LETTERS.len())]).collect()
+    (0..len).map(|_| char::from(LETTERS[random.below(LETTERS.len())])).collect()
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ pub(super) const FIELD_COUNT_MAX: u32 = 1_000_000;
 pub(super) const DOCUMENTS_LEN_MAX: u64 = 1 << 30;
 /// One body.
 pub(super) const BODY_LEN_MAX: u32 = 1 << 30;
-/// Producers, or consumers.
-pub(super) const CONNECTION_COUNT_MAX: u32 = 1_000_000;
+/// Producers, or consumers, with all of their channels.
+pub(super) const MEMBER_COUNT_MAX: u32 = 1_000_000;
 /// Channels of a connection: the protocol's limit.
 pub(super) const CHANNEL_COUNT_MAX: u32 = 65_535;

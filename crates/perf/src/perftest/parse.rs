@@ -143,6 +143,17 @@ impl Given<'_> {
         Ok(self.one(long, |text| value::count(text, max))?.unwrap_or(default))
     }
 
+    /// Connections, and channels of each.
+    fn counts(&self, connections: &str, channels: &str) -> Result<(u32, u32), ParseError> {
+        let count = self.count(connections, 1, limits::MEMBER_COUNT_MAX)?;
+        let each = self.count(channels, 1, limits::CHANNEL_COUNT_MAX)?;
+        if u64::from(count) * u64::from(each) > limits::MEMBER_COUNT_MAX.into() {
+            let max = limits::MEMBER_COUNT_MAX;
+            return Err(ParseError::Conflict(format!("--{connections} times --{channels} is more than {max}")));
+        }
+        Ok((count, each))
+    }
+
     /// A number for which 0, or less, means that there is none.
     fn limit(&self, long: &str) -> Result<Option<u64>, ParseError> {
         let limit: Option<i64> = self.one(long, |text| value::number(text, "a number"))?;
@@ -401,6 +412,7 @@ impl Given<'_> {
     }
 
     fn producers(&self) -> Result<Producers, ParseError> {
+        let (count, channels) = self.counts("producers", "producer-channel-count")?;
         let flags = self.many("flag", |text| Ok(text.to_owned()))?;
         let is_durable_kind = self.is_set("quorum-queue") || self.is_set("stream-queue");
         let size = self.count("size", 12, limits::BODY_LEN_MAX)?;
@@ -412,8 +424,8 @@ impl Given<'_> {
             return Err(ParseError::Conflict(text.to_owned()));
         }
         Ok(Producers {
-            count: self.count("producers", 1, limits::CONNECTION_COUNT_MAX)?,
-            channels: self.count("producer-channel-count", 1, limits::CHANNEL_COUNT_MAX)?,
+            count,
+            channels,
             rate: self.rate("rate")?.filter(|rate| *rate >= 0.0),
             variable_rate: self.many("variable-rate", value::stretch)?,
             interval: self.one("publishing-interval", value::publishing_interval)?,
@@ -457,6 +469,7 @@ impl Given<'_> {
     }
 
     fn consumers(&self) -> Result<Consumers, ParseError> {
+        let (count, channels) = self.counts("consumers", "consumer-channel-count")?;
         let prefetch = self.prefetch("qos", 0)?;
         let prefetch = if self.is_set("stream-queue") && prefetch == 0 { 200 } else { prefetch };
         let ack_every = self.count("multi-ack-every", 0, u32::MAX)?;
@@ -466,8 +479,8 @@ impl Given<'_> {
         }
         let polling_interval = Duration::from_millis(self.count("polling-interval", 0, u32::MAX)?.into());
         Ok(Consumers {
-            count: self.count("consumers", 1, limits::CONNECTION_COUNT_MAX)?,
-            channels: self.count("consumer-channel-count", 1, limits::CHANNEL_COUNT_MAX)?,
+            count,
+            channels,
             rate: self.rate("consumer-rate")?.filter(|rate| *rate > 0.0),
             prefetch,
             channel_prefetch: self.prefetch("global-qos", 0)?,

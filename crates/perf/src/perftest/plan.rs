@@ -55,7 +55,7 @@ impl Options {
             interval: self.interval,
             exit_when: self.exit_when,
             publishers: publishers.into_iter().collect(),
-            consumers: self.consumers(&topology).into_iter().collect(),
+            consumers: self.consumers(&topology),
             exchanges: topology.exchanges,
             queues: topology.queues,
             ..Plan::default()
@@ -136,9 +136,8 @@ impl Options {
         }
     }
 
-    fn consumers(&self, topology: &Topology) -> Option<Consumers> {
+    fn consumers(&self, topology: &Topology) -> Vec<Consumers> {
         let consumers = &self.consumers;
-        let queues = topology.consumed.clone()?;
         let count = consumers.ack_every.max(1);
         let settle = match (consumers.is_auto_ack, consumers.is_nack) {
             (true, _) => Settle::AutoAck,
@@ -154,17 +153,17 @@ impl Options {
         } else {
             Processing::Drawn(Distribution::Fixed(consumers.latency.as_secs_f64()))
         };
-        Some(Consumers {
-            name: "consumer".to_owned(),
-            connections: consumers.count,
-            channels: consumers.channels,
-            queues,
+        let groups = topology.consumed.iter().map(|consumed| Consumers {
+            name: consumed.name.clone(),
+            connections: consumed.connections,
+            channels: consumed.channels,
+            queues: consumed.queues.clone(),
             prefetch: consumers.prefetch,
             channel_prefetch: consumers.channel_prefetch,
             settle,
             tx_size: consumers.tx_size,
             rate: consumers.rate,
-            processing,
+            processing: processing.clone(),
             message_limit: self.consumer_messages,
             polling: consumers.polling,
             arguments: self.consumer_arguments(),
@@ -172,7 +171,8 @@ impl Options {
             start_delay: consumers.start_delay,
             start_gap: if consumers.is_slow_start { Duration::from_secs(1) } else { Duration::ZERO },
             pauses: Vec::new(),
-        })
+        });
+        groups.collect()
     }
 
     fn consumer_arguments(&self) -> Arguments {
@@ -194,8 +194,16 @@ struct Topology {
     queues: Vec<Queues>,
     /// Publisher `i` uses key `i` modulo their number.
     keys: Vec<String>,
-    /// `None`: nobody consumes, or there is nothing to consume.
-    consumed: Option<ConsumedQueues>,
+    /// None, if nobody consumes, or there is nothing to consume.
+    consumed: Vec<Consumed>,
+}
+
+/// Consumers that share what they consume.
+struct Consumed {
+    name: String,
+    connections: u32,
+    channels: u32,
+    queues: ConsumedQueues,
 }
 
 impl Topology {
@@ -222,10 +230,12 @@ impl Topology {
         if wanted.is_exclusive && consumer_count == 0 {
             names.clear();
         }
-        let consumed = (consumer_count > 0 && !names.is_empty()).then(|| match in_turn {
-            true => ConsumedQueues::Spread(names.clone()),
-            false => ConsumedQueues::All(names.clone()),
-        });
+        let consumed =
+            if consumer_count == 0 || names.is_empty() { Vec::new() } else { consumed(options, &names, in_turn) };
+        if names == [""] {
+            // One for each consumer: whoever looks at the plan sees how many there are.
+            names = vec![String::new(); usize::try_from(consumer_count).unwrap_or(1)];
+        }
         let binding_keys = match wanted.routing_key {
             None if in_turn => BindingKeys::QueueName,
             _ => BindingKeys::All(keys.clone()),
@@ -264,6 +274,36 @@ impl Topology {
             consumed,
         })
     }
+}
+
+/// Who consumes what. A queue that is exclusive and has a name is consumed over one connection, however many consumers it
+/// has: nobody else may use it.
+fn consumed(options: &Options, names: &[String], in_turn: bool) -> Vec<Consumed> {
+    let (connections, channels) = (options.consumers.count, options.consumers.channels);
+    let queues = match in_turn {
+        true => ConsumedQueues::Spread(names.to_vec()),
+        false => ConsumedQueues::All(names.to_vec()),
+    };
+    let consumer =
+        |connections, channels, queues| Consumed { name: "consumer".to_owned(), connections, channels, queues };
+    let total = connections.saturating_mul(channels);
+    if !options.topology.is_exclusive || names == [""] {
+        return vec![consumer(connections, channels, queues)];
+    }
+    if !in_turn {
+        return vec![consumer(1, total, queues)];
+    }
+    let queue_count = u32::try_from(names.len()).unwrap_or(u32::MAX);
+    if total <= queue_count {
+        return vec![consumer(connections, channels, queues)];
+    }
+    let groups = (0..queue_count).zip(names).map(|(at, name)| Consumed {
+        name: format!("consumer of {name}"),
+        connections: 1,
+        channels: (total - at).div_ceil(queue_count),
+        queues: ConsumedQueues::All(vec![name.clone()]),
+    });
+    groups.collect()
 }
 
 fn queue_file(path: &Path, read: ReadFile<'_>) -> Result<Vec<String>, FileError> {

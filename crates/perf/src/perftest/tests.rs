@@ -226,6 +226,7 @@ fn values_have_limits() {
     check_error("-qp q-%d -qpf 0 -qpt 1000000", "--queue-pattern names more than 1000000 queues");
     check_error("-jb -bc 1000000 -s 2000", "--body-count documents of --size would take more than 1 GiB of memory");
     check_error("-X 65536", "--producer-channel-count: '65536' is not a number from 0 to 65535");
+    check_error("-y 1000 -Y 2000", "--consumers times --consumer-channel-count is more than 1000000");
     check_error("-s 2000000000", "--size: '2000000000' is not a number from 0 to 1073741824");
     check_error("-z 9999999999", "--time: '9999999999' is more than 2147483647 seconds");
     check_error("-st 1e300", "--shutdown-timeout: '1e300' is not a number of seconds");
@@ -357,6 +358,7 @@ fn without_options_each_consumer_has_a_queue_that_the_broker_names() {
     assert!(exchange.durable && !exchange.auto_delete && !exchange.keep_existing);
     let [queues] = &plan.queues[..] else { panic!() };
     assert_eq!(queues.names, [""]);
+    assert_eq!(super::tests::plan("-y 3 -Y 2").queues[0].names.len(), 6);
     assert!(!queues.durable && !queues.exclusive && queues.auto_delete && !queues.is_temporary);
     assert_eq!(plan.consumers[0].queues, ConsumedQueues::All(vec![String::new()]));
     let Routing::PerPublisher(keys) = &plan.publishers[0].routing else { panic!() };
@@ -499,6 +501,19 @@ fn exclusive_queues_are_those_of_consumers() {
     assert!(plan.queues[0].exclusive);
     assert_eq!(plan.queues[0].names, ["q-1", "q-2"]);
     assert!(super::tests::plan("-E -y 0 -u q").queues.is_empty());
+}
+
+#[test]
+fn consumers_of_an_exclusive_queue_share_a_connection() {
+    let plan = plan("-E -y 2 -Y 2 -u q");
+    assert_eq!((plan.consumers[0].connections, plan.consumers[0].channels), (1, 4));
+    let plan = super::tests::plan("-E -y 5 -qp q-%d -qpf 1 -qpt 3");
+    let groups: Vec<_> =
+        plan.consumers.iter().map(|group| (&group.queues, group.connections, group.channels)).collect();
+    let all = |name: &str| ConsumedQueues::All(vec![name.to_owned()]);
+    assert_eq!(groups, [(&all("q-1"), 1, 2), (&all("q-2"), 1, 2), (&all("q-3"), 1, 1)]);
+    let unnamed = super::tests::plan("-E -y 2");
+    assert_eq!((unnamed.consumers[0].connections, unnamed.consumers[0].channels), (2, 1));
 }
 
 #[test]

@@ -63,6 +63,9 @@ async fn run(config: &Config, data_dir: &Path, connection_max: usize, started_at
     let mut signals = Signals::listen()?;
     let ready_after = started_at.elapsed();
     Banner { data_dir, listeners: &addresses, ready_after }.print();
+    for address in &addresses {
+        tracing::info!(%address, "listening");
+    }
     tracing::info!(ready_after_ms = ready_after.as_millis() as u64, "started");
 
     let failed = tokio::select! {

@@ -4,3 +4,5 @@
 
 mod arrows;
 mod command_line;
+mod harness;
+mod perf;

@@ -1,0 +1,140 @@
+//! The program as a process: starting it, what it says, a broker that ends with its test.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
+
+/// The program, without anything of our own environment.
+pub(crate) fn program(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warren"));
+    command.args(arguments).env_clear();
+    command
+}
+
+pub(crate) fn warren(arguments: &[&str]) -> Output {
+    program(arguments).output().unwrap()
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[track_caller]
+pub(crate) fn check_fails(arguments: &[&str], status: i32, says: &str) {
+    check_output(&warren(arguments), status, says);
+}
+
+#[track_caller]
+pub(crate) fn check_output(output: &Output, status: i32, says: &str) {
+    let text = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(status), "{text}");
+    assert!(text.contains(says), "{text}");
+}
+
+/// An empty directory of this test's own, which is left for a look into what failed.
+pub(crate) struct Scratch(PathBuf);
+
+pub(crate) fn scratch(test: &str) -> Scratch {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+    let _ = fs::remove_dir_all(&dir);
+    fs::create_dir_all(&dir).unwrap();
+    Scratch(dir)
+}
+
+impl Deref for Scratch {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+}
+
+pub(crate) fn write(dir: &Path, name: &str, text: &str) -> String {
+    let path = dir.join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// A broker on a port that the system chose, which ends with the test.
+pub(crate) struct Broker {
+    pub(crate) child: Child,
+    stderr: BufReader<ChildStderr>,
+    /// What it has logged, as far as it was read.
+    pub(crate) log: String,
+}
+
+impl Broker {
+    /// Starts one and waits until it is ready.
+    pub(crate) fn start(data_dir: &Path, arguments: &[&str]) -> Self {
+        Self::start_with(data_dir, arguments, Stdio::null())
+    }
+
+    pub(crate) fn start_with(data_dir: &Path, arguments: &[&str], stdout: impl Into<Stdio>) -> Self {
+        let data_dir = data_dir.to_str().unwrap();
+        let mut all = vec!["serve", "--set", "listeners.tcp.default=127.0.0.1:0", "--data-dir", data_dir];
+        all.extend(arguments);
+        let mut child = program(&all).stdout(stdout).stderr(Stdio::piped()).spawn().unwrap();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut broker = Broker { child, stderr, log: String::new() };
+        broker.wait_for_event("started");
+        broker
+    }
+
+    /// Reads the log up to a line with this text.
+    #[track_caller]
+    pub(crate) fn wait_for_event(&mut self, text: &str) {
+        loop {
+            let before = self.log.len();
+            let len = self.stderr.read_line(&mut self.log).unwrap();
+            assert!(len > 0, "it ended before '{text}': {}", self.log);
+            if self.log[before..].contains(text) {
+                return;
+            }
+        }
+    }
+
+    /// Host and port that it listens on, as it logged them.
+    #[track_caller]
+    pub(crate) fn address(&self) -> String {
+        let at = self.log.find("127.0.0.1:").expect("the log says where it listens");
+        self.log[at..].chars().take_while(|char| char.is_ascii_digit() || matches!(char, '.' | ':')).collect()
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        let status = Command::new("sh").args(["-c", &format!("kill -{name} {}", self.child.id())]).status();
+        assert!(status.unwrap().success());
+    }
+
+    /// Waits until it has ended in good order; all that it logged.
+    #[track_caller]
+    pub(crate) fn wait(mut self) -> String {
+        self.stderr.read_to_string(&mut self.log).unwrap();
+        assert_eq!(self.child.wait().unwrap().code(), Some(0), "{}", self.log);
+        std::mem::take(&mut self.log)
+    }
+
+    /// Tells it to stop; all that it logged.
+    #[track_caller]
+    pub(crate) fn stop(self) -> String {
+        self.signal("TERM");
+        self.wait()
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -21,7 +21,7 @@ if (!folder || !executablePath) {
 
 const DESKTOP = { width: 1280, height: 900 };
 const PHONE = { width: 375, height: 740 };
-const PAGES = ["peak", "sweep", "lines", "interrupted", "hostile", "compare", "tables", "empty"];
+const PAGES = ["peak", "sweep", "lines", "interrupted", "hostile", "compare", "cut", "tables", "empty"];
 const DRAWN = ["peak", "sweep", "lines", "interrupted", "hostile", "compare"];
 
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
@@ -127,6 +127,11 @@ await scenario("interruption_and_bottleneck_are_said", "interrupted", {}, async 
   assert.match(text, /Interrupted: the broker closed all connections/);
   assert.match(text, /The generator was the bottleneck: its CPU was 97 % busy/);
   assert.match(text, /Warnings: --heartbeat is ignored/);
+});
+
+await scenario("what_was_cut_short_has_not_passed", "cut", {}, async (page) => {
+  assert.equal(await page.locator(".verdict .word").innerText(), "CUT SHORT");
+  assert.match(await page.locator("main").innerText(), /Interrupted: Ctrl-C/);
 });
 
 await scenario("tables_stand_in_for_charts", "tables", {}, async (page) => {

@@ -117,7 +117,7 @@ function makePlot(spec, options, parent) {
     label: line.label,
     show: !options.hidden.has(index),
     stroke: colourOf(`line-${line.colour}`),
-    width: 2 * scale,
+    width: (line.width ?? 2) * scale,
     dash: line.dashed ? [6 * scale, 4 * scale] : undefined,
     spanGaps: true,
     points: { show: spec.points || spec.x.values.length < 2, size: 7 * scale },

@@ -69,7 +69,7 @@ function overlaidCharts(names, runs, label) {
     overTime("Published", UNITS.rate, (sample) => divide(sample.counts.published, sample.duration_s)),
     overTime("Consumed", UNITS.rate, (sample) => divide(sample.counts.consumed, sample.duration_s)),
     overTime("Consumer latency over time, p99", UNITS.time, (sample) => sample.consumer_latency?.p99_ns, true),
-    overTime("Backlog", UNITS.plain, (sample) => sample.backlog),
+    overTime("Backlog", UNITS.count, (sample) => sample.backlog),
     overTime("CPU of the broker", UNITS.cores, (sample) => divide(sample.broker?.usage.cpu_s, sample.duration_s)),
     overTime("Memory of the broker", UNITS.bytes, (sample) => sample.broker?.usage.memory),
   ];

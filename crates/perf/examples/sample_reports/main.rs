@@ -28,6 +28,7 @@ fn main() -> io::Result<()> {
     write(folder, "lines", &invent::sweep_of_one(), Charts::Drawn)?;
     write(folder, "interrupted", &invent::interrupted(), Charts::Drawn)?;
     write(folder, "hostile", &invent::hostile(), Charts::Drawn)?;
+    write(folder, "cut", &invent::cut_short(), Charts::Drawn)?;
     write(folder, "empty", &Results { schema: perf::results::SCHEMA, ..Results::default() }, Charts::Drawn)?;
 
     let parts = [("before", &peak), ("after", &faster)];

@@ -175,6 +175,8 @@ await scenario("pictures_are_png_with_title_and_legend", "peak", {}, async (page
 await scenario("table_behind_a_chart_has_its_values", "peak", {}, async (page) => {
   const figure = page.locator("figure", { has: page.getByRole("heading", { name: "Rates" }) });
   await figure.locator("summary").click();
+  // The table is made when it is opened.
+  await figure.locator("tbody tr").first().waitFor();
   assert.equal(await figure.locator("tbody tr").count(), 120);
   assert.match(await figure.locator("tbody tr").first().innerText(), /^1 s\s+[\d,]+\/s/);
 });

@@ -61,7 +61,7 @@ function barGroup(title, latencies, pick) {
   const sentAt = late ?? 0;
   /** @type {Bar[]} */
   const bars = [];
-  if (late !== null) bars.push({ label: "due until sent (generator)", from: 0, to: late, colour: 7 });
+  if (late !== null) bars.push({ label: "due until sent", from: 0, to: late, colour: 7 });
   if (confirmSent !== null) bars.push({ label: "sent until confirmed", from: sentAt, to: sentAt + confirmSent, colour: 2 });
   if (consumerSent !== null) bars.push({ label: "sent until consumed", from: sentAt, to: sentAt + consumerSent, colour: 3 });
   if (consumer !== null) bars.push({ label: "due until consumed: all of it", from: 0, to: consumer, colour: 1 });

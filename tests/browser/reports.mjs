@@ -21,7 +21,7 @@ if (!folder || !executablePath) {
 
 const DESKTOP = { width: 1280, height: 900 };
 const PHONE = { width: 375, height: 740 };
-const PAGES = ["peak", "sweep", "lines", "interrupted", "hostile", "compare", "cut", "tables", "empty"];
+const PAGES = ["peak", "sweep", "lines", "interrupted", "hostile", "compare", "cut", "sweeps", "tables", "empty"];
 const DRAWN = ["peak", "sweep", "lines", "interrupted", "hostile", "compare"];
 
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
@@ -248,6 +248,15 @@ await scenario("any_run_of_a_sweep_can_be_chosen", "sweep", {}, async (page) => 
 await scenario("comparison_has_ratios_and_both_curves", "compare", {}, async (page) => {
   assert.match(await page.locator("table[aria-label='Compared numbers']").innerText(), /consumer latency, median\s+436 µs\s+245 µs\s+\(×0.562\)/);
   assert.deepEqual(await page.locator("figure").first().locator(".legend button").allInnerTexts(), ["before", "after"]);
+});
+
+await scenario("charts_of_compared_sweeps_are_made_when_opened", "sweeps", {}, async (page) => {
+  assert.equal(await page.locator("table[aria-label='Compared numbers']").count(), 18);
+  assert.equal(await page.locator("figure").count(), 0);
+  await page.locator("summary", { hasText: "Charts" }).first().click();
+  await page.locator("figure canvas").first().waitFor();
+  await settled(page);
+  await assertDrawn(page, 7);
 });
 
 await scenario("every_chart_and_table_has_a_name", "peak", {}, async (page) => {

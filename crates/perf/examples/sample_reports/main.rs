@@ -33,6 +33,10 @@ fn main() -> io::Result<()> {
 
     let parts = [("before", &peak), ("after", &faster)];
     html::save(&folder.join("compare.html"), &html::comparison(&parts, &compare(&parts), Charts::Drawn))?;
+    let (sweep, other) = (invent::sweep(), invent::sweep());
+    let parts = [("first", &sweep), ("second", &other)];
+    html::save(&folder.join("sweeps.html"), &html::comparison(&parts, &compare(&parts), Charts::Drawn))?;
+    let parts = [("before", &peak), ("after", &faster)];
     let mut out = io::stdout().lock();
     compare(&parts).write_terminal(&mut out)
 }

@@ -11,6 +11,7 @@ mod json;
 mod latency;
 mod process;
 mod publish;
+mod sink;
 mod unconfirmed;
 mod wire;
 
@@ -26,6 +27,7 @@ usage: bench blast   --port PORT --pid PID [options]     as fast as it goes
        bench flat    --port PORT --pid PID               fill a queue, then drain it
        bench declare --port PORT --pid PID               declare the queue afresh, for somebody else's generator
        bench count   --port PORT --pid PID               how many messages of the queue are ready
+       bench sink    --port PORT                         a broker that discards, and sends at will: for load generators
 
 blast:   --size 1024  --senders 1  --readers 1  --persistent  --window N (unconfirmed, each sender; 0 = no confirms)
          --warm-up-s 2  --measure-s 5  --queue-type TYPE  --prefetch N (0 = auto-ack)
@@ -34,6 +36,7 @@ latency: --size 1024  --publishers 1  --consumers 1  --persistent  --warm-up-s 2
          --prefetch N (0 = auto-ack)
 flat:    --size 1024  --count 10000000  --step 1000000  --window 1000  --queue-type TYPE  --prefetch 2000 (0 = auto-ack)
          --fill-only (leave the messages there)
+sink:    --size 1024 (of what consumers are sent)
 all:     --host 127.0.0.1  --queue bench
 ";
 
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
         "flat" => flat::Flat::parse(&arguments).map(|flat| flat.run()),
         "declare" => arguments.broker().map(|broker| declare(&broker)),
         "count" => arguments.broker().map(|broker| count(&broker)),
+        "sink" => sink::Sink::parse(&arguments).map(|sink| sink.run()),
         _ => Err(format!("unknown command '{command}'")),
     };
     match outcome {

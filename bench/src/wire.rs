@@ -28,6 +28,7 @@ const INPUT_LEN: usize = 256 * 1024;
 /// A frame as it lies in the input buffer.
 pub(crate) struct Frame<'a> {
     pub(crate) kind: u8,
+    pub(crate) channel: u16,
     pub(crate) payload: &'a [u8],
 }
 
@@ -116,7 +117,8 @@ impl FrameReader {
         let payload = input.get(FRAME_PREFIX_LEN..FRAME_PREFIX_LEN + payload_len)?;
         input.get(FRAME_PREFIX_LEN + payload_len)?;
         self.start += payload_len + FRAME_OVERHEAD;
-        Some(Frame { kind: prefix[0], payload })
+        let channel = u16::from_be_bytes([prefix[1], prefix[2]]);
+        Some(Frame { kind: prefix[0], channel, payload })
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use std::{env, thread};
 
-use perf::dashboard::{Dashboard, Outline};
+use perf::dashboard::{Dashboard, Outline, Overall};
 use perf::results::Results;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -28,9 +28,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         processors: results.machine.processors,
     })?;
     results.warnings.iter().for_each(|warning| dashboard.warn(warning));
+    let percentiles =
+        |distribution: &Option<perf::results::Distribution>| distribution.as_ref().map(|all| all.percentiles);
+    let latencies = &run.summary.latencies;
+    let overall = Overall { consumer: percentiles(&latencies.consumer), confirm: percentiles(&latencies.confirm) };
     let will_panic = words.next().is_some_and(|word| word == "panic");
     for (index, sample) in run.samples.iter().enumerate() {
-        dashboard.show(sample)?;
+        dashboard.show(sample, overall)?;
         assert!(!(will_panic && index == 20), "as was asked for");
         thread::sleep(Duration::from_secs_f64(1.0 / speed.max(0.1)));
     }

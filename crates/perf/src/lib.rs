@@ -11,11 +11,13 @@
 //!  histogram  latencies, counted
 //!  output     what is shown while it runs: console lines, CSV, Prometheus, InfluxDB
 //!  dashboard  the same for a terminal, in place
+//!  command    the commands: all of it together
 //!  report     what is looked at afterwards: verdicts, HTML, comparison
 //! ```
 //!
 //! Works against any AMQP 0-9-1 broker, and knows nothing of Warren's.
 
+pub mod command;
 pub mod dashboard;
 pub mod engine;
 pub mod histogram;
@@ -24,6 +26,5 @@ pub mod perftest;
 pub mod plan;
 pub mod report;
 pub mod results;
-mod seed;
 pub mod watch;
 pub mod workload;

@@ -32,6 +32,13 @@ enum Command {
     Serve(ServeArgs),
     /// Check a stopped broker's files.
     Fsck(FsckArgs),
+    /// Put load on a broker and measure it: PerfTest's options, workloads, reports.
+    #[command(disable_help_flag = true)]
+    Perf {
+        /// `warren perf --help` and `warren perf help` say which.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
 }
 
 /// Options of `warren serve`.
@@ -68,6 +75,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Serve(args) => serve::serve(&args),
         Command::Fsck(args) => fsck::fsck(&args),
+        Command::Perf { words } => return ExitCode::from(perf::command::main(&words)),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -2,8 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::Outline;
-use super::overall::Overall;
+use super::{Outline, Overall};
 use crate::results::Sample;
 
 /// Values that a line remembers: more than any terminal is wide.
@@ -37,8 +36,7 @@ impl Series {
 pub(super) struct History {
     pub(super) outline: Outline,
     pub(super) sample: Sample,
-    pub(super) consumer: Overall,
-    pub(super) confirm: Overall,
+    pub(super) overall: Overall,
     pub(super) published: Series,
     pub(super) confirmed: Series,
     pub(super) consumed: Series,
@@ -53,7 +51,7 @@ impl History {
         History { outline, ..History::default() }
     }
 
-    pub(super) fn push(&mut self, sample: &Sample) {
+    pub(super) fn push(&mut self, sample: &Sample, overall: Overall) {
         self.published.push(rate(sample, sample.counts.published));
         self.confirmed.push(rate(sample, sample.counts.confirmed));
         self.consumed.push(rate(sample, sample.counts.consumed));
@@ -61,8 +59,7 @@ impl History {
         let cpu = sample.broker.and_then(|broker| broker.usage.cpu_s);
         self.broker_cpu.push(cpu.map_or(0.0, |cpu| per_second(sample, cpu) * 1_000.0));
         self.sample = sample.clone();
-        sample.consumer_latency.iter().for_each(|interval| self.consumer.add(interval));
-        sample.confirm_latency.iter().for_each(|interval| self.confirm.add(interval));
+        self.overall = overall;
     }
 
     pub(super) fn warn(&mut self, text: String) {
@@ -137,7 +134,7 @@ mod tests {
         let phases = vec![("a".to_owned(), Duration::from_secs(10)), ("b".to_owned(), Duration::from_secs(5))];
         let mut history = History::new(Outline { phases, ..Outline::default() });
         let mut check = |end_s, expected| {
-            history.push(&at(end_s));
+            history.push(&at(end_s), Overall::default());
             assert_eq!(history.phase(), expected);
         };
         check(0.0, Some(("a", 0.0, 10.0)));
@@ -153,10 +150,10 @@ mod tests {
         history.warn("second".to_owned());
         assert_eq!(history.warning().unwrap(), "second (and 1 more)");
         let busy = Sample { generator: Usage { cpu_s: Some(1.8), ..Usage::default() }, ..at(1.0) };
-        history.push(&busy);
+        history.push(&busy, Overall::default());
         let expected = "the generator takes 90 % of this machine's CPU, and may be the bottleneck";
         assert_eq!(history.warning().unwrap(), expected);
-        history.push(&Sample { blocked: 3, ..busy });
+        history.push(&Sample { blocked: 3, ..busy }, Overall::default());
         assert_eq!(history.warning().unwrap(), "the broker blocks 3 of 5 connections");
     }
 }

@@ -2,7 +2,6 @@
 //!
 //! ```text
 //!  history   what is remembered of the samples so far
-//!  overall   percentiles since the start
 //!  view      a picture of it, for whatever width there is
 //!  terminal  where the picture goes
 //! ```
@@ -12,7 +11,6 @@
 //! written there. Interrupts stay signals, and are somebody else's.
 
 mod history;
-mod overall;
 mod terminal;
 mod view;
 
@@ -21,6 +19,7 @@ use std::time::Duration;
 pub use terminal::{Dashboard, OpenError};
 
 use crate::plan::Plan;
+use crate::results::Percentiles;
 
 /// Lines that the dashboard takes, the empty one for the cursor included.
 pub const LINES: u16 = 12;
@@ -45,4 +44,13 @@ impl Outline {
         let phases = plan.phases.iter().map(|phase| (phase.name.clone(), phase.duration)).collect();
         Outline { name: plan.name.clone(), duration: plan.duration, phases, processors }
     }
+}
+
+/// Latencies since the start, which cannot be told from those of the intervals.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Overall {
+    /// From when a message was due until a consumer had it.
+    pub consumer: Option<Percentiles>,
+    /// From when a message was due until it was confirmed.
+    pub confirm: Option<Percentiles>,
 }

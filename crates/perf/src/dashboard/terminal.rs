@@ -7,9 +7,8 @@ use ratatui::layout::{Position, Rect};
 use ratatui::{Terminal, TerminalOptions, Viewport};
 
 use super::history::History;
-use super::{LINES, Outline, view};
-use crate::engine::Observer;
-use crate::results::{Broker, Counts, Sample};
+use super::{LINES, Outline, Overall, view};
+use crate::results::Sample;
 
 /// Why there is no dashboard. What the caller does next is to print lines.
 #[derive(Debug, thiserror::Error)]
@@ -27,7 +26,6 @@ pub enum OpenError {
 pub struct Dashboard<B: Backend = CrosstermBackend<Stdout>> {
     terminal: Terminal<B>,
     history: History,
-    is_gone: bool,
 }
 
 impl Dashboard {
@@ -57,22 +55,19 @@ impl Dashboard {
 impl<B: Backend> Dashboard<B> {
     fn on(backend: B, outline: Outline) -> Result<Self, B::Error> {
         let options = TerminalOptions { viewport: Viewport::Inline(LINES) };
-        let mut dashboard = Dashboard {
-            terminal: Terminal::with_options(backend, options)?,
-            history: History::new(outline),
-            is_gone: false,
-        };
+        let mut dashboard =
+            Dashboard { terminal: Terminal::with_options(backend, options)?, history: History::new(outline) };
         dashboard.draw()?;
         Ok(dashboard)
     }
 
-    /// Shows what an interval brought.
+    /// Shows what an interval brought. `overall` is since the start.
     ///
     /// # Errors
     ///
     /// Those of the terminal.
-    pub fn show(&mut self, sample: &Sample) -> Result<(), B::Error> {
-        self.history.push(sample);
+    pub fn show(&mut self, sample: &Sample, overall: Overall) -> Result<(), B::Error> {
+        self.history.push(sample, overall);
         self.draw()
     }
 
@@ -82,7 +77,7 @@ impl<B: Backend> Dashboard<B> {
     }
 
     fn draw(&mut self) -> Result<(), B::Error> {
-        let Dashboard { terminal, history, .. } = self;
+        let Dashboard { terminal, history } = self;
         terminal.draw(|frame| {
             let area = frame.area();
             let below = Position::new(area.x, area.bottom().saturating_sub(1));
@@ -95,23 +90,6 @@ impl<B: Backend> Dashboard<B> {
     }
 }
 
-/// A terminal that goes away in the middle of a run does not end it: nothing is drawn any more.
-impl<B: Backend> Observer for Dashboard<B> {
-    fn connected(&mut self, _broker: &Broker) {}
-
-    fn started(&mut self) {}
-
-    fn sample(&mut self, sample: &Sample, _total: &Counts) {
-        if !self.is_gone {
-            self.is_gone = self.show(sample).is_err();
-        }
-    }
-
-    fn warn(&mut self, warning: &str) {
-        Dashboard::warn(self, warning);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -119,8 +97,7 @@ mod tests {
     use ratatui::backend::TestBackend;
 
     use super::*;
-    use crate::histogram;
-    use crate::results::{BrokerUsage, Percentiles, Usage};
+    use crate::results::{BrokerUsage, Counts, Percentiles, Usage};
 
     fn outline() -> Outline {
         let seconds = Duration::from_secs;
@@ -133,10 +110,13 @@ mod tests {
     }
 
     fn percentiles(us: u64) -> Option<Percentiles> {
-        let mut all = histogram::empty();
-        (0..1_000).for_each(|step| histogram::record(&mut all, Duration::from_micros(us + us * step / 500)));
-        histogram::record(&mut all, Duration::from_micros(us * 50));
-        Percentiles::of(&all)
+        Some(Percentiles {
+            count: 1,
+            p50_ns: us * 1_000,
+            p99_ns: us * 3_000,
+            max_ns: us * 50_000,
+            ..Percentiles::default()
+        })
     }
 
     fn sample(second: u64) -> Sample {
@@ -145,7 +125,7 @@ mod tests {
             end_s: second as f64,
             duration_s: 1.0,
             counts: Counts { published: count, confirmed: count - 10, consumed: count - 20, ..Counts::default() },
-            consumer_latency: percentiles(217 + second % 4),
+            consumer_latency: percentiles(436),
             confirm_latency: percentiles(688),
             backlog: 123_456,
             connections: 20,
@@ -159,11 +139,15 @@ mod tests {
         }
     }
 
+    fn overall() -> Overall {
+        Overall { consumer: percentiles(400), confirm: None }
+    }
+
     #[track_caller]
     fn check(width: u16, height: u16, expected: &str) {
         let mut dashboard = Dashboard::on(TestBackend::new(width, height), outline()).unwrap();
         dashboard.warn("--heartbeat is ignored");
-        (33..=40).for_each(|second| dashboard.show(&sample(second)).unwrap());
+        (33..=40).for_each(|second| dashboard.show(&sample(second), overall()).unwrap());
         assert_eq!(shown(&dashboard), expected.trim_start_matches('\n'));
     }
 
@@ -185,9 +169,9 @@ peak · peak 0:10 of 1:30 · 0:40 of 2:00 · 1:20 left
 published       40,000/s ▆▆▇▇▇▇▇█
 confirmed       39,990/s ▆▆▆▇▇▇▇█
 consumed        39,980/s ▆▆▆▇▇▇▇█
-latency    now: p50      p99      max   all: ~p50     ~p99      max
-  consumer   434 µs   646 µs  10.9 ms      426 µs   650 µs    11 ms
-  confirm   1.38 ms  2.05 ms  34.4 ms     1.33 ms  2.04 ms  34.4 ms
+latency    now: p50      p99      max    all: p50      p99      max
+  consumer   436 µs  1.31 ms  21.8 ms      400 µs   1.2 ms    20 ms
+  confirm    688 µs  2.06 ms  34.4 ms           –        –        –
 backlog          123,456 · 123,000 ready · 456 unacked ████████
 broker          1.1 CPUs · 64 MiB · generator 13 % CPU ████████
 ! --heartbeat is ignored
@@ -207,8 +191,8 @@ published       40,000/s ▆▆▇▇▇▇▇█
 confirmed       39,990/s ▆▆▆▇▇▇▇█
 consumed        39,980/s ▆▆▆▇▇▇▇█
 latency    now: p50      p99      max
-  consumer   434 µs   646 µs  10.9 ms
-  confirm   1.38 ms  2.05 ms  34.4 ms
+  consumer   436 µs  1.31 ms  21.8 ms
+  confirm    688 µs  2.06 ms  34.4 ms
 backlog          123,456 ████████
 broker          1.1 CPUs ████████
 ! --heartbeat is ignored
@@ -220,17 +204,17 @@ broker          1.1 CPUs ████████
     fn any_size_can_be_drawn_to() {
         for (width, height) in [(1, 1), (3, 2), (10, 5), (25, 30), (300, 11)] {
             let mut dashboard = Dashboard::on(TestBackend::new(width, height), outline()).unwrap();
-            dashboard.show(&sample(40)).unwrap();
+            dashboard.show(&sample(40), overall()).unwrap();
         }
     }
 
     #[test]
     fn resized_terminal_is_drawn_anew() {
         let mut dashboard = Dashboard::on(TestBackend::new(80, 24), outline()).unwrap();
-        dashboard.show(&sample(40)).unwrap();
+        dashboard.show(&sample(40), overall()).unwrap();
         for (width, height) in [(40, 24), (120, 10), (5, 3), (80, 24)] {
             dashboard.terminal.backend_mut().resize(width, height);
-            dashboard.show(&sample(41)).unwrap();
+            dashboard.show(&sample(41), overall()).unwrap();
         }
         assert!(shown(&dashboard).contains("peak · peak 0:11 of 1:30"), "{}", shown(&dashboard));
     }
@@ -238,7 +222,7 @@ broker          1.1 CPUs ████████
     #[test]
     fn cursor_waits_on_an_empty_line_below() {
         let mut dashboard = Dashboard::on(TestBackend::new(80, 24), outline()).unwrap();
-        dashboard.show(&sample(40)).unwrap();
+        dashboard.show(&sample(40), overall()).unwrap();
         let backend = dashboard.terminal.backend_mut();
         let cursor = backend.get_cursor_position().unwrap();
         assert_eq!(cursor, Position::new(0, 11));
@@ -251,7 +235,7 @@ broker          1.1 CPUs ████████
         let name = "\u{1b}]0;taken\u{7}\u{1b}[2J\n".to_owned();
         let mut dashboard = Dashboard::on(TestBackend::new(80, 12), Outline { name, ..outline() }).unwrap();
         dashboard.warn("\u{1b}[2J");
-        dashboard.show(&sample(40)).unwrap();
+        dashboard.show(&sample(40), overall()).unwrap();
         assert!(!shown(&dashboard).replace('\n', "").contains(char::is_control), "{:?}", shown(&dashboard));
     }
 }

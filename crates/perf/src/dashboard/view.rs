@@ -47,8 +47,8 @@ pub(super) fn draw(history: &History, area: Rect, buffer: &mut Buffer) {
 
     let has_overall = area.width >= OVERALL_WIDTH_MIN;
     latency_head(has_overall).render(next(), buffer);
-    latencies("consumer", sample.consumer_latency, history.consumer.percentiles(), has_overall).render(next(), buffer);
-    latencies("confirm", sample.confirm_latency, history.confirm.percentiles(), has_overall).render(next(), buffer);
+    latencies("consumer", sample.consumer_latency, history.overall.consumer, has_overall).render(next(), buffer);
+    latencies("confirm", sample.confirm_latency, history.overall.confirm, has_overall).render(next(), buffer);
 
     let of_broker =
         |count: Option<u64>, word: &str| count.map(|count| format!(" · {} {word}", format::whole(count as f64)));
@@ -146,11 +146,10 @@ fn numbers(
 }
 
 fn latency_head(has_overall: bool) -> Line<'static> {
-    let columns =
-        |first: &str, second: &str| format!("{first:>TIME_WIDTH$}{second:>TIME_WIDTH$}{:>TIME_WIDTH$}", "max");
+    let columns = |first: &str| format!("{first:>TIME_WIDTH$}{:>TIME_WIDTH$}{:>TIME_WIDTH$}", "p99", "max");
     let label = format!("{:<1$}", "latency", usize::from(LABEL_WIDTH));
-    let overall = if has_overall { format!("   {}", columns("all: ~p50", "~p99")) } else { String::new() };
-    Line::from(vec![Span::raw(label), Span::styled(format!("{}{overall}", columns("now: p50", "p99")), QUIET)])
+    let overall = if has_overall { format!("   {}", columns("all: p50")) } else { String::new() };
+    Line::from(vec![Span::raw(label), Span::styled(format!("{}{overall}", columns("now: p50")), QUIET)])
 }
 
 fn latencies(label: &str, now: Option<Percentiles>, overall: Option<Percentiles>, has_overall: bool) -> Line<'static> {

@@ -15,7 +15,7 @@ use client::{CallError, Closed, Connection, Content, Event, Turn};
 use rustc_hash::FxHashMap;
 
 use super::clock::{StampUnit, now_ns, ns};
-use super::incident::{Incident, Incidents, tell};
+use super::incident::{Incident, Incidents, Role, tell};
 use super::message::in_cycle;
 use super::pacer::Timer;
 use super::recorder::Recorder;
@@ -118,12 +118,12 @@ impl ConsumerTask {
                 return tell(&self.incidents, Incident::Failed(format!("{} cannot start: {error}", self.name)));
             }
         };
-        count_opened(&local);
+        local.opened();
         tell(&self.incidents, Incident::Ready);
         let mut timer = Timer::new(&local.pacer);
         loop {
             let served = self.serve(&mut connection, &mut consumers, &arguments, &local, &mut timer).await;
-            local.gauges.connections.set(local.gauges.connections.get().saturating_sub(1));
+            local.closed();
             match served {
                 Ok(()) => {
                     connection.close(GOODBYE).await;
@@ -155,12 +155,12 @@ impl ConsumerTask {
                     };
                     let Some(again) = again else { break };
                     connection = again;
-                    count_opened(&local);
+                    local.opened();
                     tell(&self.incidents, Incident::Back);
                 }
             }
         }
-        tell(&self.incidents, Incident::Done);
+        tell(&self.incidents, Incident::Done(Role::Consumer));
     }
 
     /// Opens the channels and declares the queues that belong to this connection. Who starts at once, consumes.
@@ -552,11 +552,6 @@ impl Consumer {
             self.tx_count = 0;
         }
     }
-}
-
-fn count_opened(local: &Local) {
-    local.recorder.borrow_mut().counts.connections_opened += 1;
-    local.gauges.connections.set(local.gauges.connections.get() + 1);
 }
 
 /// Consumer tags are the numbers of the consumer's queues.

@@ -15,13 +15,24 @@ pub(crate) struct PublisherEnd {
     pub(crate) is_unknown: bool,
 }
 
+/// What a task is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// It publishes.
+    Publisher,
+    /// It consumes.
+    Consumer,
+    /// Anything else.
+    Other,
+}
+
 /// What a task tells the run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Incident {
     /// It is connected, and waits for the start.
     Ready,
-    /// It has nothing more to do, before the run has ended.
-    Done,
+    /// It has nothing more to do.
+    Done(Role),
     /// A connection was lost; it is tried again.
     Lost(String),
     /// A connection is back.

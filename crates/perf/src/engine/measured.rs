@@ -8,13 +8,14 @@ use tokio::time::Instant;
 
 use super::clock::{now_ns, ns};
 use super::followed::followed;
-use super::incident::{Incident, PublisherEnd};
+use super::incident::{Incident, PublisherEnd, Role};
 use super::recorder::{Collected, LatencyHistograms};
 use super::run::{Interrupt, Observer, Settings, publisher_count};
 use super::seen::Seen;
 use super::target::Target;
 use super::topology::Declarations;
 use super::worker::Worker;
+use crate::dashboard::Overall;
 use crate::plan::{ExitWhen, Plan};
 use crate::results::{
     Broker, BrokerUsage, Counts, Distribution, Latencies, Percentiles, PhaseMark, PublisherSequence, Run, Sample,
@@ -60,6 +61,8 @@ pub(crate) struct Measured<'a> {
     shares: Vec<(u64, u64)>,
     consumed_at: u64,
     working: usize,
+    working_publishers: usize,
+    working_consumers: usize,
     lost: u32,
     empty_count: u32,
     publishers: Vec<PublisherEnd>,
@@ -89,6 +92,8 @@ impl<'a> Measured<'a> {
             shares: vec![(0, 0); threads],
             consumed_at: 0,
             working,
+            working_publishers: plan.publishers.iter().map(|group| group.connections as usize).sum(),
+            working_consumers: plan.consumers.iter().map(|group| group.connections as usize).sum(),
             lost: 0,
             empty_count: 0,
             publishers: Vec::new(),
@@ -194,16 +199,30 @@ impl<'a> Measured<'a> {
         }
     }
 
+    /// A task is done. Returns whether that ends the run: when all are, or all that have a number of messages to do.
+    fn is_over_without(&mut self, role: Role) -> bool {
+        self.working = self.working.saturating_sub(1);
+        let is_over = match role {
+            Role::Publisher => {
+                self.working_publishers = self.working_publishers.saturating_sub(1);
+                self.working_publishers == 0 && self.plan.publishers.iter().any(|group| group.message_limit.is_some())
+            }
+            Role::Consumer => {
+                self.working_consumers = self.working_consumers.saturating_sub(1);
+                self.working_consumers == 0 && self.plan.consumers.iter().any(|group| group.message_limit.is_some())
+            }
+            Role::Other => false,
+        };
+        is_over || self.working == 0
+    }
+
     /// Takes what a task says. Returns whether the run is to end.
     fn take_report(&mut self, incident: Incident, observer: &mut dyn Observer) -> bool {
         match incident {
             Incident::Ready => {}
             Incident::QueueEmpty => self.empty_count += 1,
             Incident::PublisherEnded(end) => self.publishers.push(end),
-            Incident::Done => {
-                self.working = self.working.saturating_sub(1);
-                return self.working == 0;
-            }
+            Incident::Done(role) => return self.is_over_without(role),
             Incident::Lost(reason) => {
                 self.lost += 1;
                 observer.warn(&format!("at {:.1} s: {reason}", self.elapsed_s()));
@@ -254,7 +273,11 @@ impl<'a> Measured<'a> {
                 *sum += *used;
             }
         }
-        observer.sample(&sample, &self.total);
+        let overall = Overall {
+            consumer: Percentiles::of(&self.latencies.consumer),
+            confirm: Percentiles::of(&self.latencies.confirm),
+        };
+        observer.sample(&sample, &self.total, overall);
         self.samples.push(sample);
     }
 
@@ -452,7 +475,7 @@ struct Silent;
 impl Observer for Silent {
     fn connected(&mut self, _broker: &Broker) {}
     fn started(&mut self) {}
-    fn sample(&mut self, _sample: &Sample, _total: &Counts) {}
+    fn sample(&mut self, _sample: &Sample, _total: &Counts, _overall: Overall) {}
     fn warn(&mut self, _warning: &str) {}
 }
 

@@ -7,7 +7,8 @@
 //!  target          the broker: connecting, and connecting again
 //!  topology        what is declared
 //!  publisher       one connection's publishers           ─┐ tasks
-//!  consumer        one connection's consumers            ─┘
+//!  consumer        one connection's consumers             ├ of a thread
+//!  idle, churn     connections that only stay; what comes and goes ─┘
 //!  message, stamp  what is published, and what it says of itself
 //!  recorder, seen  what is measured on a thread, and whose messages came
 //!  followed        whether lost messages can be told from others
@@ -15,10 +16,12 @@
 //!  run             all of it together
 //! ```
 
+mod churn;
 mod clock;
 mod consumer;
 mod control;
 mod followed;
+mod idle;
 mod incident;
 mod measured;
 mod message;

@@ -16,7 +16,7 @@ use amqp::{Method, channel, confirm, tx};
 use client::{CallError, Closed, Connection, Event, Turn, Unconfirmed};
 
 use super::clock::{StampUnit, now_ns, ns};
-use super::incident::{Incident, Incidents, PublisherEnd, tell};
+use super::incident::{Incident, Incidents, PublisherEnd, Role, tell};
 use super::message::{Messages, Sender};
 use super::pacer::Timer;
 use super::recorder::Recorder;
@@ -124,7 +124,7 @@ impl PublisherTask {
         {
             return tell(&self.incidents, Incident::Failed(self.explain(&error)));
         }
-        count_opened(&local);
+        local.opened();
         tell(&self.incidents, Incident::Ready);
         let Some(start) = local.control.clone().started().await else { return };
         let mut publishers = self.publishers(start, &mut random);
@@ -132,7 +132,7 @@ impl PublisherTask {
         if is_churning && let Some(first) = connection.take() {
             // Each message is to pay for its own connection.
             first.close(GOODBYE).await;
-            lower(&local);
+            local.closed();
         }
         loop {
             let mut open = match connection.take() {
@@ -155,7 +155,7 @@ impl PublisherTask {
                 }
             };
             let served = serve(&mut open, &mut publishers, &self.group, start, &local, &mut timer).await;
-            lower(&local);
+            local.closed();
             match served {
                 Ok(served) => {
                     open.close(GOODBYE).await;
@@ -174,7 +174,7 @@ impl PublisherTask {
                     match self.target.reopen(&self.name, &mut random, &local).await {
                         Some(mut again) => {
                             if self.prepare(&mut again).await.is_ok() {
-                                count_opened(&local);
+                                local.opened();
                                 connection = Some(again);
                             }
                             tell(&self.incidents, Incident::Back);
@@ -187,7 +187,7 @@ impl PublisherTask {
         for publisher in publishers {
             tell(&self.incidents, Incident::PublisherEnded(publisher.into_end()));
         }
-        tell(&self.incidents, Incident::Done);
+        tell(&self.incidents, Incident::Done(Role::Publisher));
     }
 
     /// For connections that carry only so many messages.
@@ -201,7 +201,7 @@ impl PublisherTask {
             };
             match opened {
                 Ok(connection) => {
-                    count_opened(local);
+                    local.opened();
                     return Some(connection);
                 }
                 Err(reason) => {
@@ -264,15 +264,6 @@ impl PublisherTask {
         };
         (0..self.group.channels).map(make).collect()
     }
-}
-
-fn count_opened(local: &Local) {
-    local.recorder.borrow_mut().counts.connections_opened += 1;
-    local.gauges.connections.set(local.gauges.connections.get() + 1);
-}
-
-fn lower(local: &Local) {
-    local.gauges.connections.set(local.gauges.connections.get().saturating_sub(1));
 }
 
 fn open_channel(connection: &mut Connection, channel: u16, group: &Publishers) {

@@ -6,9 +6,11 @@ use std::time::Duration;
 use client::{CallError, OpenError};
 use tokio::sync::{mpsc, watch};
 
+use super::churn::ChurnTask;
 use super::clock::{StampUnit, now_ns};
 use super::consumer::ConsumerTask;
 use super::control::{Control, Stage};
+use super::idle::IdleTask;
 use super::incident::{Incident, Incidents};
 use super::measured::Measured;
 use super::message::{Messages, MessagesError};
@@ -17,6 +19,7 @@ use super::target::Target;
 use super::topology::Declarations;
 use super::values::NameTooLong;
 use super::worker::Worker;
+use crate::dashboard::Overall;
 use crate::plan::{ExitWhen, Plan};
 use crate::results::{Broker, Counts, Run, Sample};
 use crate::watch::Processes;
@@ -73,8 +76,8 @@ pub trait Observer {
     fn connected(&mut self, broker: &Broker);
     /// Everybody is ready: it begins.
     fn started(&mut self);
-    /// An interval has passed.
-    fn sample(&mut self, sample: &Sample, total: &Counts);
+    /// An interval has passed. `total` counts since the start, `overall` has the latencies since the warm-up.
+    fn sample(&mut self, sample: &Sample, total: &Counts, overall: Overall);
     /// Something went wrong that does not end the run.
     fn warn(&mut self, warning: &str);
 }
@@ -121,6 +124,8 @@ pub async fn run(
     crew.wait_until_ready(&mut reports, 0, &mut interrupt, &stage).await?;
     let consumer_task_count = crew.task_count;
     crew.start_publishers(&messages, &incidents, settings.unit);
+    crew.start_idle(&incidents);
+    crew.start_churns(&incidents);
     crew.wait_until_ready(&mut reports, consumer_task_count, &mut interrupt, &stage).await?;
     let task_count = crew.task_count;
 
@@ -209,6 +214,42 @@ impl Crew<'_> {
                     name: format!("{}-{}-{number}", self.plan.name, group.name),
                 };
                 first_publisher += group.channels;
+                self.next_worker().spawn(|local| task.run(local));
+            }
+        }
+    }
+
+    fn start_idle(&mut self, incidents: &Incidents) {
+        let workers = u32::try_from(self.workers.len()).unwrap_or(u32::MAX);
+        for number in 0..workers {
+            // The first ones have one more, where it does not come out even.
+            let count = self.plan.idle_connections / workers + u32::from(number < self.plan.idle_connections % workers);
+            if count == 0 {
+                continue;
+            }
+            let task = IdleTask {
+                target: Arc::clone(self.target),
+                incidents: incidents.clone(),
+                count,
+                seed: self.plan.seed.wrapping_add(number.into()),
+                name: format!("{}-idle-{number}", self.plan.name),
+            };
+            self.next_worker().spawn(|local| task.run(local));
+        }
+    }
+
+    fn start_churns(&mut self, incidents: &Incidents) {
+        for (at, churn) in self.plan.churns.iter().enumerate() {
+            let shared = Arc::new(churn.clone());
+            for index in 0..churn.workers {
+                let task = ChurnTask {
+                    churn: Arc::clone(&shared),
+                    target: Arc::clone(self.target),
+                    incidents: incidents.clone(),
+                    index,
+                    seed: self.plan.seed.wrapping_add(at as u64),
+                    name: format!("{}-{}-{index}", self.plan.name, churn.name),
+                };
                 self.next_worker().spawn(|local| task.run(local));
             }
         }

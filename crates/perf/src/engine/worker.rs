@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::thread::JoinHandle;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::LocalSet;
 
 use super::control::Control;
@@ -21,6 +21,10 @@ pub(crate) struct Gauges {
     pub(crate) connections: Cell<u32>,
     pub(crate) blocked: Cell<u32>,
     pub(crate) users: Cell<u32>,
+    /// Of the connections, those that do nothing.
+    pub(crate) idle: Cell<u32>,
+    /// Told when `idle` changes.
+    pub(crate) changed: Notify,
 }
 
 /// What tasks of one thread share.
@@ -30,6 +34,19 @@ pub(crate) struct Local {
     pub(crate) recorder: Rc<RefCell<Recorder>>,
     pub(crate) gauges: Rc<Gauges>,
     pub(crate) control: Control,
+}
+
+impl Local {
+    /// Counts a connection that was opened.
+    pub(crate) fn opened(&self) {
+        self.recorder.borrow_mut().counts.connections_opened += 1;
+        self.gauges.connections.set(self.gauges.connections.get() + 1);
+    }
+
+    /// Counts a connection that is no longer open.
+    pub(crate) fn closed(&self) {
+        self.gauges.connections.set(self.gauges.connections.get().saturating_sub(1));
+    }
 }
 
 type Task = Box<dyn FnOnce(Local) -> Pin<Box<dyn Future<Output = ()>>> + Send>;

@@ -49,6 +49,7 @@ struct Target {
 #[derive(Debug)]
 pub struct InfluxSender {
     task: JoinHandle<()>,
+    warning: Arc<Warning>,
 }
 
 /// Hands samples to an [`InfluxSender`].
@@ -72,14 +73,17 @@ impl InfluxSender {
         let warning = Arc::new(Warning::default());
         let task = tokio::spawn(post_all(target, receiver, Arc::clone(&warning)));
         let lines = Lines::new(id, labels, started_at);
-        Ok((InfluxObserver { lines, sender, warning }, InfluxSender { task }))
+        Ok((InfluxObserver { lines, sender, warning: Arc::clone(&warning) }, InfluxSender { task, warning }))
     }
 
-    /// Waits until what was handed over is posted, but not for ever. The observer has to be gone.
-    pub async fn close(mut self) {
+    /// Waits until what was handed over is posted, but not for ever. The observer has to be gone. Returns what went wrong
+    /// since somebody last asked.
+    pub async fn close(mut self) -> Option<String> {
         if tokio::time::timeout(CLOSE_TIMEOUT, &mut self.task).await.is_err() {
             self.task.abort();
+            self.warning.set("--influx: the last samples were lost, the server is too slow".to_owned());
         }
+        self.warning.take()
     }
 }
 
@@ -243,7 +247,7 @@ mod tests {
         assert!(request.contains("\r\n\r\nperftest,id=t published=5i,"), "{request}");
         assert_eq!(observer.take_warning(), None);
         drop(observer);
-        sender.close().await;
+        assert_eq!(sender.close().await, None);
     }
 
     #[tokio::test]
@@ -260,10 +264,8 @@ mod tests {
             "--influx: samples could not be sent to 127.0.0.1:{port}: the server answered 404 Not Found: database not found"
         );
         assert_eq!(observer.take_warning(), Some(expected));
-        let warning = Arc::clone(&observer.warning);
         drop(observer);
-        sender.close().await;
-        assert_eq!(warning.take(), None);
+        assert_eq!(sender.close().await, None);
     }
 
     #[tokio::test]
@@ -275,10 +277,8 @@ mod tests {
         for second in 1..5_u32 {
             observer.sample(&sample(second.into(), 1.0, 5), &Counts::default());
         }
-        let warning = Arc::clone(&observer.warning);
         drop(observer);
-        sender.close().await;
-        assert!(warning.take().unwrap().starts_with("--influx: samples could not be sent to 127.0.0.1:"));
+        assert!(sender.close().await.unwrap().starts_with("--influx: samples could not be sent to 127.0.0.1:"));
     }
 
     #[test]

@@ -8,6 +8,8 @@
 //!  results ──►      summary         the lines at the end that PerfTest does not have
 //! ```
 //!
+//! [`Outputs::open`] opens what the options ask for.
+//!
 //! Formatting does no I/O; what writes is a thin shell around it. An observer that cannot write any more keeps quiet and says so
 //! once, in [`Observer::take_warning`]: no output is worth ending a run for.
 //!
@@ -20,6 +22,7 @@ mod influx;
 mod influx_sender;
 mod metrics_server;
 mod number;
+mod open;
 mod outlet;
 mod prometheus;
 mod rows;
@@ -32,6 +35,7 @@ pub use csv::Csv;
 pub use influx::InfluxFile;
 pub use influx_sender::{InfluxObserver, InfluxSender, InfluxUrlError};
 pub use metrics_server::MetricsServer;
+pub use open::{ANY_ADDRESS, OpenError, Outputs};
 pub use prometheus::{Prometheus, SharedPrometheus};
 pub use summary::render_summary;
 

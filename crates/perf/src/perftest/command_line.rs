@@ -11,7 +11,7 @@
 
 use std::ops::Range;
 
-use super::table::{Entry, OPTIONS, Takes};
+use super::table::{Entry, Group, OPTIONS, Takes};
 
 /// Why words are not a command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -129,7 +129,7 @@ impl Parser {
             return Err(WordError::ValueUnexpected(entry.name()));
         }
         self.start(entry)?;
-        self.push_value(unquoted(value));
+        self.push_value(value);
         self.open = false;
         Ok(())
     }
@@ -175,20 +175,25 @@ fn short_named(name: &str) -> Option<&'static Entry> {
     OPTIONS.iter().find(|entry| !entry.short.is_empty() && entry.short == name)
 }
 
+/// Whether this is the beginning of one of PerfTest's names, or one of ours as a whole: ours are not to change what
+/// PerfTest makes of a word with one dash.
 fn has_long_prefix(prefix: &str) -> bool {
-    !prefix.is_empty() && OPTIONS.iter().any(|entry| entry.long.starts_with(prefix))
+    let is_named = |entry: &Entry| entry.long == prefix || entry.group != Group::Ours && entry.long.starts_with(prefix);
+    !prefix.is_empty() && OPTIONS.iter().any(is_named)
 }
 
 fn long_named(word: &str, name: &str) -> Result<&'static Entry, WordError> {
     if let Some(entry) = OPTIONS.iter().find(|entry| entry.long == name) {
         return Ok(entry);
     }
-    let mut candidates = OPTIONS.iter().filter(|entry| !name.is_empty() && entry.long.starts_with(name));
-    match (candidates.next(), candidates.next()) {
-        (None, _) => Err(unknown(word)),
-        (Some(entry), None) => Ok(entry),
-        (Some(first), Some(second)) => {
-            let names: Vec<String> = [first, second].into_iter().chain(candidates).map(Entry::name).collect();
+    let begins = |entry: &&Entry| !name.is_empty() && entry.long.starts_with(name);
+    let (ours, theirs): (Vec<&Entry>, Vec<&Entry>) =
+        OPTIONS.iter().filter(begins).partition(|entry| entry.group == Group::Ours);
+    match (&theirs[..], &ours[..]) {
+        ([entry], _) | ([], [entry]) => Ok(entry),
+        ([], []) => Err(unknown(word)),
+        _ => {
+            let names: Vec<String> = theirs.into_iter().chain(ours).map(|entry| entry.name()).collect();
             Err(WordError::Ambiguous { word: word.to_owned(), candidates: names.join(", ") })
         }
     }

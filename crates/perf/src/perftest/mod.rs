@@ -14,12 +14,16 @@
 //! the default exchange needs no `--predeclared`.
 
 mod command_line;
+mod companion;
 mod json_body;
+mod limits;
 mod options;
 mod parse;
 mod pattern;
 mod plan;
 mod reference;
+mod routing_key;
+mod secrets;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -27,6 +31,7 @@ mod usage;
 mod value;
 
 pub use command_line::{WordError, without_options};
+pub use companion::{Companion, CompanionError, parse_companion};
 pub use options::{
     Allocation, BodySource, ConnectionSettings, Consumers, Format, MetricsSettings, Oauth2Settings, Options,
     OutputSettings, Producers, QueueNames, TlsSettings, Topology,
@@ -34,6 +39,7 @@ pub use options::{
 pub use parse::{Command, ParseError, parse};
 pub use plan::{FileError, ReadFile};
 pub use reference::render_reference;
+pub use secrets::without_secrets;
 pub use table::{Entry, Group, OPTIONS, Takes, Treatment};
 pub use value::StreamOffset;
 

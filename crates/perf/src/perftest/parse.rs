@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::command_line::{self, WordError, Words};
+use super::limits;
 use super::options::{
     Allocation, BodySource, ConnectionSettings, Consumers, Format, MetricsSettings, Oauth2Settings, Options,
     OutputSettings, Producers, QueueNames, TlsSettings, Topology,
@@ -138,8 +139,8 @@ impl Given<'_> {
         parsed.collect()
     }
 
-    fn count(&self, long: &str, default: u32) -> Result<u32, ParseError> {
-        Ok(self.one(long, |text| value::number(text, "a number, 0 or more"))?.unwrap_or(default))
+    fn count(&self, long: &str, default: u32, max: u32) -> Result<u32, ParseError> {
+        Ok(self.one(long, |text| value::count(text, max))?.unwrap_or(default))
     }
 
     /// A number for which 0, or less, means that there is none.
@@ -152,9 +153,14 @@ impl Given<'_> {
         Ok(self.one(long, value::seconds)?.unwrap_or(Duration::from_secs(default)))
     }
 
-    /// Seconds for which nothing, or less, means 0.
+    /// Whole seconds; 0 or less means that there is no limit.
+    fn seconds_limit(&self, long: &str) -> Result<Option<Duration>, ParseError> {
+        Ok(self.one(long, value::seconds_limit)?.flatten())
+    }
+
+    /// Whole seconds; nothing, or less, means 0.
     fn delay(&self, long: &str) -> Result<Duration, ParseError> {
-        Ok(self.limit(long)?.map_or(Duration::ZERO, Duration::from_secs))
+        Ok(self.seconds_limit(long)?.unwrap_or(Duration::ZERO))
     }
 
     fn prefetch(&self, long: &str, default: u16) -> Result<u16, ParseError> {
@@ -183,7 +189,7 @@ impl Given<'_> {
         let consumers = self.consumers()?;
         Ok(Options {
             id: self.text("id"),
-            time: self.limit("time")?.map(Duration::from_secs),
+            time: self.seconds_limit("time")?,
             producer_messages: self.limit("pmessages")?,
             consumer_messages: self.limit("cmessages")?,
             exit_when: self.one("exit-when", |text| match text {
@@ -225,9 +231,10 @@ impl Given<'_> {
         }
         let interval = self.one("connection-recovery-interval", value::interval_range)?;
         let interval = interval.unwrap_or((Duration::from_secs(5), Duration::from_secs(5)));
-        let buffer =
-            |long| -> Result<Option<u32>, ParseError> { Ok(Some(self.count(long, 65_536)?).filter(|len| *len > 0)) };
-        let heartbeat = self.limit("heartbeat")?.map(Duration::from_secs);
+        let buffer = |long| -> Result<Option<u32>, ParseError> {
+            Ok(Some(self.count(long, 65_536, u32::MAX)?).filter(|len| *len > 0))
+        };
+        let heartbeat = self.count("heartbeat", 0, u16::MAX.into())?;
         let startup_count = self.limit("servers-up-limit")?.and_then(|count| usize::try_from(count).ok());
         Ok(ConnectionSettings {
             allocation: self
@@ -239,13 +246,13 @@ impl Given<'_> {
                 .unwrap_or_default(),
             tls: self.tls()?,
             is_sasl_external: self.is_set("sasl-external"),
-            heartbeat,
-            frame_len_max: Some(self.count("framemax", 0)?).filter(|len| *len > 0),
+            heartbeat: (heartbeat > 0).then(|| Duration::from_secs(heartbeat.into())),
+            frame_len_max: Some(self.count("framemax", 0, u32::MAX)?).filter(|len| *len > 0),
             recovery_interval: (!self.is_set("disable-connection-recovery")).then_some(interval),
             send_buffer_len: buffer("tcp-send-buffer-size")?,
             receive_buffer_len: buffer("tcp-receive-buffer-size")?,
             has_no_delay: self.text("tcp-no-delay").is_none_or(|text| value::boolean(&text)),
-            startup_timeout: self.limit("servers-startup-timeout")?.map(Duration::from_secs),
+            startup_timeout: self.seconds_limit("servers-startup-timeout")?,
             startup_count: startup_count.unwrap_or(uris.len()).min(uris.len()),
             oauth2: self.oauth2()?,
             uris,
@@ -322,6 +329,10 @@ impl Given<'_> {
         }
         let in_turn = match (pattern, from, to) {
             (None, None, None) => None,
+            (Some(_), Some(from), Some(to)) if from <= to && to - from >= limits::QUEUE_COUNT_MAX => {
+                let text = format!("--queue-pattern names more than {} queues", limits::QUEUE_COUNT_MAX);
+                return Err(ParseError::Conflict(text));
+            }
             (Some(pattern), Some(from), Some(to)) if from <= to => Some(numbered(&pattern, from, to)?),
             (Some(_), Some(from), Some(to)) => {
                 return Err(ParseError::Conflict(format!(
@@ -392,44 +403,28 @@ impl Given<'_> {
     fn producers(&self) -> Result<Producers, ParseError> {
         let flags = self.many("flag", |text| Ok(text.to_owned()))?;
         let is_durable_kind = self.is_set("quorum-queue") || self.is_set("stream-queue");
-        let body = if let Some(files) = self.text("body") {
-            BodySource::Files(list(&files).into_iter().map(PathBuf::from).collect(), self.text("body-content-type"))
-        } else if self.is_set("json-body") {
-            BodySource::Json {
-                documents: self.count("body-count", 100)?,
-                fields: self.count("body-field-count", 1000)?,
-            }
-        } else {
-            BodySource::Stamped
-        };
-        if let BodySource::Json { documents, fields } = body
-            && (documents == 0 || fields == 0)
-        {
-            return Err(ParseError::Conflict(
-                "--json-body needs a --body-count and --body-field-count of 1 or more".to_owned(),
-            ));
-        }
+        let size = self.count("size", 12, limits::BODY_LEN_MAX)?;
         let confirm: Option<i32> = self.one("confirm", |text| value::number(text, "a number; -1 is no confirms"))?;
         let confirm = confirm.and_then(|confirm| u32::try_from(confirm).ok());
-        let tx_size = self.count("ptxsize", 0)?;
+        let tx_size = self.count("ptxsize", 0, u32::MAX)?;
         if tx_size > 0 && confirm.is_some() {
             let text = "--ptxsize and --confirm do not go together: a channel has transactions or confirms";
             return Err(ParseError::Conflict(text.to_owned()));
         }
         Ok(Producers {
-            count: self.count("producers", 1)?,
-            channels: self.count("producer-channel-count", 1)?,
+            count: self.count("producers", 1, limits::CONNECTION_COUNT_MAX)?,
+            channels: self.count("producer-channel-count", 1, limits::CHANNEL_COUNT_MAX)?,
             rate: self.rate("rate")?.filter(|rate| *rate >= 0.0),
             variable_rate: self.many("variable-rate", value::stretch)?,
             interval: self.one("publishing-interval", value::publishing_interval)?,
-            size: self.count("size", 12)?,
+            size,
             variable_size: self.many("variable-size", value::stretch)?,
-            body,
+            body: self.body(size)?,
             properties: self.one("message-properties", value::message_properties)?.unwrap_or_default(),
             is_persistent: is_durable_kind || flags.iter().any(|flag| flag == "persistent"),
             is_mandatory: flags.iter().any(|flag| flag == "mandatory"),
             has_random_keys: self.is_set("random-routing-key"),
-            random_key_count: self.count("routing-key-cache-size", 0)?,
+            random_key_count: self.count("routing-key-cache-size", 0, limits::KEY_COUNT_MAX)?,
             confirm,
             confirm_timeout: self.seconds("confirm-timeout", 30)?,
             tx_size,
@@ -437,18 +432,42 @@ impl Given<'_> {
         })
     }
 
+    fn body(&self, size: u32) -> Result<BodySource, ParseError> {
+        if let Some(files) = self.text("body") {
+            let files: Vec<PathBuf> = list(&files).into_iter().map(PathBuf::from).collect();
+            if files.is_empty() {
+                return Err(ParseError::Conflict("--body names no file".to_owned()));
+            }
+            return Ok(BodySource::Files(files, self.text("body-content-type")));
+        }
+        if !self.is_set("json-body") {
+            return Ok(BodySource::Stamped);
+        }
+        let documents = self.count("body-count", 100, u32::MAX)?;
+        let fields = self.count("body-field-count", 1000, limits::FIELD_COUNT_MAX)?;
+        if documents == 0 || fields == 0 {
+            let text = "--json-body needs a --body-count and --body-field-count of 1 or more";
+            return Err(ParseError::Conflict(text.to_owned()));
+        }
+        if u64::from(documents) * u64::from(size.max(12)) > limits::DOCUMENTS_LEN_MAX {
+            let text = "--body-count documents of --size would take more than 1 GiB of memory";
+            return Err(ParseError::Conflict(text.to_owned()));
+        }
+        Ok(BodySource::Json { documents, fields })
+    }
+
     fn consumers(&self) -> Result<Consumers, ParseError> {
         let prefetch = self.prefetch("qos", 0)?;
         let prefetch = if self.is_set("stream-queue") && prefetch == 0 { 200 } else { prefetch };
-        let ack_every = self.count("multi-ack-every", 0)?;
+        let ack_every = self.count("multi-ack-every", 0, u32::MAX)?;
         if prefetch > 0 && ack_every > u32::from(prefetch) {
             let text = format!("--multi-ack-every {ack_every} is more than --qos {prefetch}: no ack would ever be due");
             return Err(ParseError::Conflict(text));
         }
-        let polling_interval = self.limit("polling-interval")?.map_or(Duration::ZERO, Duration::from_millis);
+        let polling_interval = Duration::from_millis(self.count("polling-interval", 0, u32::MAX)?.into());
         Ok(Consumers {
-            count: self.count("consumers", 1)?,
-            channels: self.count("consumer-channel-count", 1)?,
+            count: self.count("consumers", 1, limits::CONNECTION_COUNT_MAX)?,
+            channels: self.count("consumer-channel-count", 1, limits::CHANNEL_COUNT_MAX)?,
             rate: self.rate("consumer-rate")?.filter(|rate| *rate > 0.0),
             prefetch,
             channel_prefetch: self.prefetch("global-qos", 0)?,
@@ -456,8 +475,8 @@ impl Given<'_> {
             ack_every,
             is_nack: self.is_set("nack"),
             is_requeue: self.text("requeue").is_none_or(|text| value::boolean(&text)),
-            tx_size: self.count("ctxsize", 0)?,
-            latency: Duration::from_micros(self.limit("consumer-latency")?.unwrap_or(0)),
+            tx_size: self.count("ctxsize", 0, u32::MAX)?,
+            latency: Duration::from_micros(self.count("consumer-latency", 0, u32::MAX)?.into()),
             variable_latency: self.many("variable-latency", value::stretch)?,
             polling: self.is_set("polling").then_some(polling_interval),
             arguments: self.one("consumer-args", value::pairs)?.unwrap_or_default(),

@@ -6,12 +6,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::json_body;
 use super::options::{BodySource, Options, QueueNames};
+use super::routing_key::random_key;
 use super::value::{self, StreamOffset};
 use crate::plan::{
     Arguments, Binding, BindingKeys, Body, ConsumedQueues, Consumers, Distribution, Exchange, Plan, Processing,
-    Properties, Publishers, Queues, Rate, Routing, Schedule, Segment, Settle, Sizes, Value,
+    Properties, Publishers, Queues, Random, Rate, Routing, Schedule, Segment, Settle, Sizes, Value,
 };
-use crate::seed::Random;
+
+/// Of the seed's streams, the one for names and bodies: publishers have the others.
+const STREAM: u64 = u64::MAX;
 
 /// Reads a file: `std::fs::read`, but for tests.
 pub type ReadFile<'a> = &'a dyn Fn(&Path) -> io::Result<Vec<u8>>;
@@ -40,7 +43,7 @@ impl Options {
 
     /// What these options do. Everything random comes from the seed; files are read through `read`.
     pub fn plan(&self, id: &str, seed: u64, read: ReadFile<'_>) -> Result<Plan, FileError> {
-        let mut random = Random::new(seed);
+        let mut random = Random::new(seed, STREAM);
         let topology = Topology::new(self, &mut random, read)?;
         let publishers = self.publishers(&topology, &mut random, read)?;
         Ok(Plan {
@@ -73,7 +76,7 @@ impl Options {
         let routing = match (producers.has_random_keys, producers.random_key_count) {
             (false, _) => Routing::PerPublisher(topology.keys.clone()),
             (true, 0) => Routing::Fresh,
-            (true, count) => Routing::InTurn((0..count).map(|_| random.uuid()).collect()),
+            (true, count) => Routing::InTurn((0..count).map(|_| random_key(random)).collect()),
         };
         Ok(Some(Publishers {
             name: "producer".to_owned(),
@@ -210,7 +213,7 @@ impl Topology {
         let keys = match &wanted.routing_key {
             Some(key) => vec![key.clone()],
             None if in_turn => names.clone(),
-            None => vec![random.uuid()],
+            None => vec![random_key(random)],
         };
         if wanted.is_exclusive && in_turn {
             // Those that no consumer takes are never declared.

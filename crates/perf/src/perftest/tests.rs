@@ -96,6 +96,21 @@ fn a_long_name_may_be_cut_while_it_is_clear() {
 }
 
 #[test]
+fn options_of_our_own_change_nothing_for_perftests() {
+    // `--json` and `--seed` begin like these.
+    assert_eq!(options("--jso").producers.body, BodySource::Json { documents: 100, fields: 1000 });
+    check_error("-see", "--size: 'ee' is not a number from 0 to 1073741824");
+    assert_eq!(options("-seed 5 --warm 3").seed, Some(5));
+    assert_eq!(options("--see 5").seed, Some(5));
+}
+
+#[test]
+fn quotes_around_a_value_of_its_own_are_taken_away() {
+    assert_eq!(options("-u \"q\"").topology.queues, QueueNames::Fixed(vec!["q".into()]));
+    assert_eq!(options("--queue=\"q\"").topology.queues, QueueNames::Fixed(vec!["\"q\"".into()]));
+}
+
+#[test]
 fn short_flags_may_be_put_together() {
     let options = options("-aKx3");
     assert!(options.consumers.is_auto_ack && options.producers.has_random_keys);
@@ -150,7 +165,7 @@ fn a_value_that_is_missing_or_too_much_is_an_error() {
 
 #[test]
 fn a_value_that_makes_no_sense_is_an_error() {
-    check_error("-x abc", "--producers: 'abc' is not a number, 0 or more");
+    check_error("-x abc", "--producers: 'abc' is not a number from 0 to 1000000");
     check_error("-ew never", "--exit-when: 'never' is neither 'empty' nor 'idle'");
     check_error("-mf wide", "--metrics-format: 'wide' is neither 'default' nor 'compact'");
     check_error("-vr 10", "--variable-rate: '10' is not VALUE:SECONDS, two whole numbers, the second more than 0");
@@ -206,6 +221,52 @@ fn options_can_be_left_out_of_a_command() {
     check("--nonsense -h amqp://a", "--nonsense -h amqp://a");
 }
 
+#[test]
+fn values_have_limits() {
+    check_error("-qp q-%d -qpf 0 -qpt 1000000", "--queue-pattern names more than 1000000 queues");
+    check_error("-jb -bc 1000000 -s 2000", "--body-count documents of --size would take more than 1 GiB of memory");
+    check_error("-X 65536", "--producer-channel-count: '65536' is not a number from 0 to 65535");
+    check_error("-s 2000000000", "--size: '2000000000' is not a number from 0 to 1073741824");
+    check_error("-z 9999999999", "--time: '9999999999' is more than 2147483647 seconds");
+    check_error("-st 1e300", "--shutdown-timeout: '1e300' is not a number of seconds");
+    check_error("-B ,", "--body names no file");
+}
+
+proptest::proptest! {
+    /// Whatever is typed, the answer is a command or one line of error.
+    #[test]
+    fn any_words_are_a_command_or_an_error(
+        options in proptest::collection::vec((0..OPTIONS.len(), 0..4, "[-a-z0-9:.,=%dµT\"]{0,8}|[0-9]{1,22}|-?[0-9.e]{1,6}|P[0-9DTHMS]{0,9}"), 0..6),
+    ) {
+        let words: Vec<String> = options
+            .iter()
+            .flat_map(|(at, form, value)| {
+                let entry = &OPTIONS[*at];
+                match form {
+                    0 => vec![entry.name(), value.clone()],
+                    1 => vec![format!("--{}={value}", entry.long)],
+                    2 => vec![format!("-{}{value}", entry.short)],
+                    _ => vec![value.clone()],
+                }
+            })
+            .collect();
+        match parse(&words, &|_| None) {
+            Ok(Command::Run { options, .. }) => {
+                // Names of up to a million queues are right, and slow.
+                if !matches!(&options.topology.queues, QueueNames::InTurn(names) if names.len() > 100)
+                    && options.producers.random_key_count < 100
+                    && options.producers.body == BodySource::Stamped
+                {
+                    let _ = options.plan("test", 1, &|_| Err(io::Error::other("no files")));
+                }
+            }
+            Ok(Command::Print(text)) => assert!(!text.is_empty()),
+            Err(error) => assert!(!error.to_string().trim().is_empty()),
+        }
+        let _ = without_options(&words, &["uri"]);
+    }
+}
+
 // The environment.
 
 #[test]
@@ -236,7 +297,10 @@ fn variables_may_have_a_prefix() {
     let (options, _) = run("", &environment).unwrap();
     assert_eq!((options.producers.count, options.consumers.count), (4, 1));
     let environment = [("RABBITMQ_PERF_TEST_ENV_PREFIX", "PERF_"), ("PERF_PRODUCERS", "four")];
-    assert_eq!(run("", &environment).unwrap_err().to_string(), "PERF_PRODUCERS: 'four' is not a number, 0 or more");
+    assert_eq!(
+        run("", &environment).unwrap_err().to_string(),
+        "PERF_PRODUCERS: 'four' is not a number from 0 to 1000000"
+    );
 }
 
 // Help.

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
+use super::limits::SECONDS_MAX;
 use crate::plan::{Arguments, Value};
 
 type Parsed<T> = Result<T, String>;
@@ -27,8 +28,7 @@ pub(super) fn boolean(text: &str) -> bool {
 
 /// Seconds, at least 0.1, to the millisecond.
 pub(super) fn publishing_interval(text: &str) -> Parsed<Duration> {
-    let seconds: f64 = text.trim().parse().map_err(|_| "is not a number of seconds".to_owned())?;
-    let interval = Duration::try_from_secs_f64(seconds).map_err(|_| "is not a number of seconds".to_owned())?;
+    let interval = seconds(text)?;
     let interval = Duration::from_millis(u64::try_from(interval.as_millis()).unwrap_or(u64::MAX));
     if interval < Duration::from_millis(100) {
         return Err("is less than 0.1 seconds".to_owned());
@@ -39,7 +39,27 @@ pub(super) fn publishing_interval(text: &str) -> Parsed<Duration> {
 /// Seconds, maybe with a fraction.
 pub(super) fn seconds(text: &str) -> Parsed<Duration> {
     let seconds: f64 = text.trim().parse().map_err(|_| "is not a number of seconds".to_owned())?;
-    Duration::try_from_secs_f64(seconds).map_err(|_| "is not a number of seconds".to_owned())
+    let duration = Duration::try_from_secs_f64(seconds).ok().filter(|duration| duration.as_secs() <= SECONDS_MAX);
+    duration.ok_or_else(|| "is not a number of seconds".to_owned())
+}
+
+/// Whole seconds, where 0 or less means that there is no limit.
+pub(super) fn seconds_limit(text: &str) -> Parsed<Option<Duration>> {
+    let seconds: i64 = number(text, "a whole number of seconds")?;
+    match u64::try_from(seconds) {
+        Ok(seconds) if seconds > SECONDS_MAX => Err(format!("is more than {SECONDS_MAX} seconds")),
+        Ok(seconds) if seconds > 0 => Ok(Some(Duration::from_secs(seconds))),
+        _ => Ok(None),
+    }
+}
+
+/// A number from 0 to `max`.
+pub(super) fn count(text: &str, max: u32) -> Parsed<u32> {
+    let count: Option<u32> = text.trim().parse().ok();
+    count.filter(|count| *count <= max).ok_or_else(|| match max {
+        u32::MAX => "is not a number, 0 or more".to_owned(),
+        max => format!("is not a number from 0 to {max}"),
+    })
 }
 
 /// `VALUE:SECONDS`.
@@ -218,7 +238,9 @@ fn instant(lower: &str) -> Option<u64> {
         _ => {
             let (sign, rest) = zone.split_at(1);
             let (hours, minutes) = rest.split_once(':').unwrap_or((rest, "0"));
-            let seconds = hours.parse::<i64>().ok()? * 3600 + minutes.parse::<i64>().ok()? * 60;
+            let hours: i64 = hours.parse().ok().filter(|hours| (0..=18).contains(hours))?;
+            let minutes: i64 = minutes.parse().ok().filter(|minutes| (0..60).contains(minutes))?;
+            let seconds = hours * 3600 + minutes * 60;
             if sign == "-" { -seconds } else { seconds }
         }
     };
@@ -276,7 +298,7 @@ mod tests {
         assert_eq!(stream_offset("2022-06-03T07:45:54Z"), Ok(StreamOffset::Time(1_654_242_354)));
         assert_eq!(stream_offset("2022-06-03T09:45:54+02:00"), Ok(StreamOffset::Time(1_654_242_354)));
         assert_eq!(stream_offset("2000-02-29T00:00:00Z"), Ok(StreamOffset::Time(951_782_400)));
-        for wrong in ["soon", "-1", "2022-13-03T07:45:54Z", "2022-06-03", ""] {
+        for wrong in ["soon", "-1", "2022-13-03T07:45:54Z", "2022-06-03", "", "2022-06-03T07:45:54+9999999999999999"] {
             assert!(stream_offset(wrong).is_err(), "{wrong}");
         }
     }

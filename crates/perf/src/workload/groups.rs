@@ -7,7 +7,7 @@ use super::error::Fault;
 use super::phases::Course;
 use super::scale::Scale;
 use super::table::{Field, Table};
-use super::topology::{Layout, Topology, keys};
+use super::topology::{Layout, Topology};
 use super::values;
 use crate::plan::{Body, ConsumedQueues, Consumers, Distribution, Processing, Publishers, Routing, Settle, Sizes};
 
@@ -182,7 +182,7 @@ impl<'a> Context<'a> {
             Some(field) if routing == Some("fresh") => {
                 return Err(field.fault("fresh keys are random; there is none to give"));
             }
-            Some(field) => keys(&field)?,
+            Some(field) => self.topology.keys(&field)?,
             None => vec![String::new()],
         };
         Ok((exchanges, self::routing(routing.unwrap_or("in-turn"), keys)))

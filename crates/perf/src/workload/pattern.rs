@@ -4,16 +4,19 @@ use super::error::Fault;
 use super::table::{Field, Table};
 
 /// More names than this are a slip.
-pub(super) const NAMES_MAX: u64 = 10_000_000;
+pub(super) const NAMES_MAX: u64 = 1_000_000;
 
-/// Keys of a table that has a pattern; `name` is the pattern's own.
+/// The numbers that a pattern stands for.
 pub(super) struct Numbers {
     first: u64,
+    /// As many as are written.
     count: u64,
+    /// As many as there are to be.
+    scaled: u64,
 }
 
 impl Numbers {
-    /// Reads `count`, `from` and `to`, any of which may be left out. Only a count is scaled, or what follows from it.
+    /// Reads `count`, `from` and `to`, any of which may be left out.
     pub(super) fn read(table: &Table<'_>, scale: impl Fn(u64) -> u64) -> Result<Self, Fault> {
         let whole = |key, least| table.get(key).map(|field| field.whole(least..=NAMES_MAX)).transpose();
         let (count, from, to) = (whole("count", 1)?, whole("from", 0)?, whole("to", 0)?);
@@ -22,7 +25,7 @@ impl Numbers {
                 if count > to {
                     return Err(table.fault(format!("{count} numbers up to {to} would begin below 1")));
                 }
-                return Ok(Numbers { first: to + 1 - count, count: scale(count) });
+                return Ok(Numbers { first: to + 1 - count, count, scaled: scale(count) });
             }
             (count, from, Some(to)) => {
                 let from = from.unwrap_or(1);
@@ -37,11 +40,11 @@ impl Numbers {
             }
             (count, _, None) => count.unwrap_or(1),
         };
-        Ok(Numbers { first: from.unwrap_or(1), count: scale(count) })
+        Ok(Numbers { first: from.unwrap_or(1), count, scaled: scale(count) })
     }
 }
 
-/// Spells out a pattern's names.
+/// Spells out a pattern's names. A name that is no pattern stays the only one at any scale.
 pub(super) fn names(pattern: &Field<'_>, numbers: &Numbers) -> Result<Vec<String>, Fault> {
     let text = pattern.text()?;
     let Some((before, width, after)) = split(text) else {
@@ -51,11 +54,11 @@ pub(super) fn names(pattern: &Field<'_>, numbers: &Numbers) -> Result<Vec<String
         }
         return Ok(vec![text.to_owned()]);
     };
-    if numbers.count > NAMES_MAX {
-        return Err(pattern.fault(format!("stands for {} names, more than {NAMES_MAX}", numbers.count)));
+    if numbers.scaled > NAMES_MAX {
+        return Err(pattern.fault(format!("stands for {} names, more than {NAMES_MAX}", numbers.scaled)));
     }
-    let last = numbers.first + numbers.count;
-    Ok((numbers.first..last).map(|number| format!("{before}{number:0width$}{after}")).collect())
+    let end = numbers.first + numbers.scaled;
+    Ok((numbers.first..end).map(|number| format!("{before}{number:0width$}{after}")).collect())
 }
 
 /// What is before the number, how wide it is, what is after it.
@@ -72,4 +75,24 @@ pub(super) fn split(text: &str) -> Option<(&str, usize, &str)> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_stands_where_the_pattern_says() {
+        for (text, expected) in [
+            ("q-%d", Some(("q-", 0, ""))),
+            ("%03d.q", Some(("", 3, ".q"))),
+            ("100%-%d%d", Some(("100%-", 0, "%d"))),
+            ("q", None),
+            ("q-%s", None),
+            ("q-%3d", None),
+            ("%", None),
+        ] {
+            assert_eq!(split(text), expected, "{text}");
+        }
+    }
 }

@@ -101,21 +101,38 @@ fn apply(
     setting: &Setting,
     workload: &mut Node,
     variables: &mut BTreeMap<String, Node>,
-    blocks: &mut [Vec<Axis>],
+    blocks: &mut Vec<Vec<Axis>>,
 ) -> Result<(), Fault> {
-    let mut is_swept = false;
-    for other in blocks.iter_mut().flatten().filter(|axis| axis.name == setting.key) {
-        *other = axis(&setting.key, &Field::new(&setting.key, &setting.value))?;
-        is_swept = true;
-    }
+    let is_swept = blocks.iter().flatten().any(|axis| axis.name == setting.key);
     if is_swept {
-        return Ok(());
+        pin(blocks, &axis(&setting.key, &Field::new(&setting.key, &setting.value))?);
     }
     if let Some(variable) = variables.get_mut(&setting.key) {
         *variable = setting.value.clone();
         return Ok(());
     }
+    if is_swept {
+        return Ok(());
+    }
     address::assign(workload, &setting.key, &setting.value).map_err(|message| Fault::new(&setting.value.place, message))
+}
+
+/// Gives a swept name other values. Where several sweeps differ by it, each having one value, those with another go.
+fn pin(blocks: &mut Vec<Vec<Axis>>, pinned: &Axis) {
+    let has_other = |axis: &Axis| {
+        let is_among = pinned.values.iter().any(|value| value.value == axis.values[0].value);
+        axis.name == pinned.name && axis.values.len() == 1 && !is_among
+    };
+    if blocks.iter().any(|block| !block.iter().any(has_other)) {
+        blocks.retain(|block| !block.iter().any(has_other));
+    }
+    // Those that are left with one value have one of the pinned, or there is none that has.
+    let is_choice = blocks.iter().flatten().any(|axis| axis.name == pinned.name && !has_other(axis));
+    for axis in blocks.iter_mut().flatten().filter(|axis| axis.name == pinned.name) {
+        if axis.values.len() > 1 || !is_choice {
+            axis.values.clone_from(&pinned.values);
+        }
+    }
 }
 
 /// All combinations, the last name going round fastest; a single one without values if there is no sweep.

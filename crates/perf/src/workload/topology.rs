@@ -11,7 +11,7 @@ use super::values;
 use crate::plan::{Binding, BindingKeys, Exchange, Queues, Value};
 
 pub(super) const EXCHANGE_KEYS: &[&str] =
-    &["name", "count", "from", "to", "type", "durable", "auto_delete", "arguments", "passive"];
+    &["name", "count", "from", "to", "type", "durable", "auto_delete", "arguments", "passive", "keep_existing"];
 pub(super) const QUEUE_KEYS: &[&str] = &[
     "name",
     "count",
@@ -23,6 +23,7 @@ pub(super) const QUEUE_KEYS: &[&str] = &[
     "auto_delete",
     "arguments",
     "passive",
+    "keep_existing",
     "bindings",
     "keep",
 ];
@@ -92,6 +93,32 @@ impl Topology {
         Ok(found)
     }
 
+    /// Routing keys: a text, a list of texts, a pattern with numbers, or the names of queues.
+    pub(super) fn keys(&self, field: &Field<'_>) -> Result<Vec<String>, Fault> {
+        if let Written::Table(_) = field.node.value {
+            let table = field.table(&["pattern", "count", "from", "to", "queues"])?;
+            if let Some(queues) = table.get("queues") {
+                table.not_both("queues", "pattern")?;
+                return self.queues(&queues);
+            }
+            let pattern = table.require("pattern", "such as \"key-%d\"")?;
+            return pattern::names(&pattern, &Numbers::read(&table, |count| count)?);
+        }
+        let mut keys = Vec::new();
+        for field in field.one_or_more() {
+            let key = field.text()?;
+            if pattern::split(key).is_some() {
+                let message = format!("\"{key}\" needs numbers: {{ pattern = \"{key}\", count = 10 }}");
+                return Err(field.fault(message));
+            }
+            keys.push(key.to_owned());
+        }
+        if keys.is_empty() {
+            return Err(field.fault("there are no keys"));
+        }
+        Ok(keys)
+    }
+
     fn read_exchange(&mut self, field: &Field<'_>) -> Result<(), Fault> {
         let mut table = field.table(EXCHANGE_KEYS)?;
         let name = table.require("name", "what the exchange is called")?;
@@ -121,7 +148,7 @@ impl Topology {
                 auto_delete: table.bool("auto_delete", false)?,
                 arguments: arguments.clone(),
                 passive: table.bool("passive", false)?,
-                keep_existing: false,
+                keep_existing: table.bool("keep_existing", false)?,
             });
         }
         self.exchange_sets.entry(name.text()?.to_owned()).or_default().extend(names);
@@ -141,6 +168,8 @@ impl Topology {
         }
         let exclusive = table.bool("exclusive", false)?;
         let passive = table.bool("passive", false)?;
+        let keep_existing = table.bool("keep_existing", false)?;
+        table.not_both("passive", "keep_existing")?;
         let durable = table.bool("durable", !exclusive)?;
         let auto_delete = table.bool("auto_delete", false)?;
         let mut arguments = values::arguments(&table, "arguments")?;
@@ -167,9 +196,9 @@ impl Topology {
             auto_delete,
             arguments,
             passive,
-            keep_existing: false,
+            keep_existing,
             bindings,
-            is_temporary: !table.bool("keep", passive)?,
+            is_temporary: !table.bool("keep", passive || keep_existing)?,
         });
         Ok(())
     }
@@ -185,8 +214,8 @@ impl Topology {
             table.not_both("key", "keys")?;
             let spread = table.bool("spread", false)?;
             let keys = match table.get("key").or(table.get("keys")) {
-                Some(keys) if spread => BindingKeys::Spread(self::keys(&keys)?),
-                Some(keys) => BindingKeys::All(self::keys(&keys)?),
+                Some(keys) if spread => BindingKeys::Spread(self.keys(&keys)?),
+                Some(keys) => BindingKeys::All(self.keys(&keys)?),
                 None if spread => return Err(table.fault("\"spread\" needs \"keys\"")),
                 None => BindingKeys::QueueName,
             };
@@ -199,28 +228,6 @@ impl Topology {
     }
 }
 
-/// Routing keys: a text, a list of texts, or a pattern with numbers.
-pub(super) fn keys(field: &Field<'_>) -> Result<Vec<String>, Fault> {
-    if let Written::Table(_) = field.node.value {
-        let table = field.table(&["pattern", "count", "from", "to"])?;
-        let pattern = table.require("pattern", "such as \"key-%d\"")?;
-        return pattern::names(&pattern, &Numbers::read(&table, |count| count)?);
-    }
-    let mut keys = Vec::new();
-    for field in field.one_or_more() {
-        let key = field.text()?;
-        if pattern::split(key).is_some() {
-            let message = format!("\"{key}\" needs numbers: {{ pattern = \"{key}\", count = 10 }}");
-            return Err(field.fault(message));
-        }
-        keys.push(key.to_owned());
-    }
-    if keys.is_empty() {
-        return Err(field.fault("there are no keys"));
-    }
-    Ok(keys)
-}
-
 /// How many connections and channels each a group has.
 pub(super) struct Layout {
     pub(super) connections: u32,
@@ -231,6 +238,7 @@ impl Layout {
     /// Of `count` and `connections`. The group is then cut into `parts`, which share neither.
     pub(super) fn read(table: &Table<'_>, scale: Scale, parts: u32) -> Result<Self, Fault> {
         const GROUP_MAX: u32 = 1_000_000;
+        const CHANNELS_MAX: u32 = 65_535;
         let count = table.count("count", 1..=GROUP_MAX)?;
         let connections = table.count("connections", 1..=GROUP_MAX)?;
         let written = count.unwrap_or_else(|| connections.unwrap_or(1).max(parts));
@@ -240,6 +248,12 @@ impl Layout {
             let message = format!("{written} cannot be shared evenly by {written_connections} connections");
             return Err(Fault::new(place("connections"), message));
         }
+        if written / written_connections > CHANNELS_MAX {
+            let message = format!(
+                "{written} are more than {CHANNELS_MAX} channels for each of {written_connections} connections"
+            );
+            return Err(Fault::new(place("connections"), message));
+        }
         if !written_connections.is_multiple_of(parts) {
             let message = format!("{written_connections} connections cannot be shared evenly by {parts} exchanges");
             return Err(Fault::new(place(if connections.is_some() { "connections" } else { "count" }), message));
@@ -247,9 +261,10 @@ impl Layout {
         if scale.is_one() {
             return Ok(Layout { connections: written_connections / parts, channels: written / written_connections });
         }
-        let connections = scale.small_count(written_connections).div_ceil(parts);
-        let channels = (f64::from(scale.small_count(written)) / f64::from(connections * parts)).round() as u32;
-        Ok(Layout { connections, channels: channels.max(1) })
+        let connections = scale.small_count(written_connections).min(GROUP_MAX).div_ceil(parts);
+        let count = scale.small_count(written).min(GROUP_MAX);
+        let channels = (f64::from(count) / f64::from(connections * parts)).round() as u32;
+        Ok(Layout { connections, channels: channels.clamp(1, CHANNELS_MAX) })
     }
 
     pub(super) fn count(&self) -> u32 {

@@ -11,7 +11,7 @@ use super::error::{Fault, suggestion};
 use super::groups::{Context, settle};
 use super::table::{Field, Table};
 use super::values;
-use crate::plan::{Distribution, Script, Sizes, Step, StepExpectation, Template, Users};
+use crate::plan::{Distribution, Script, Sizes, Step, StepExpectation, Template, Throttle, Users};
 
 pub(super) const USER_KEYS: &[&str] = &["name", "count", "arrival_rate", "repeat", "steps"];
 
@@ -38,6 +38,11 @@ const TABLES: [(&str, &[&str]); 15] = [
     ("set", &["value"]),
     ("throttle", &[]),
 ];
+
+/// The names of all steps.
+pub(super) fn steps() -> impl Iterator<Item = &'static str> {
+    TABLES.iter().map(|(kind, _)| *kind).chain(["repeat"]).chain(WORDS)
+}
 
 /// What scripts may refer to.
 struct Known<'a> {
@@ -126,9 +131,8 @@ impl Known<'_> {
             return self.repeat(field, is_connected);
         }
         let Some((kind, options)) = kinds.first() else {
-            let known = TABLES.iter().map(|(kind, _)| *kind).chain(["repeat"]).chain(WORDS);
             let keys = field.open_table()?.fields().map(|(key, _)| key).next().unwrap_or("");
-            return Err(field.fault(format!("\"{keys}\" is no step{}", suggestion(keys, known))));
+            return Err(field.fault(format!("\"{keys}\" is no step{}", suggestion(keys, steps()))));
         };
         let allowed: Vec<&str> = std::iter::once(*kind).chain(options.iter().copied()).collect();
         let table = field.table(&allowed)?;
@@ -197,10 +201,7 @@ impl Known<'_> {
                 name: subject.text()?.to_owned(),
                 value: self.template(&table.require("value", "what the variable becomes")?)?,
             }),
-            _ => {
-                let (name, rate) = self.throttle(&subject)?;
-                Ok(Step::Throttle { name, rate })
-            }
+            _ => self.throttle(&subject).map(Step::Throttle),
         }
     }
 
@@ -223,14 +224,14 @@ impl Known<'_> {
             properties: values::properties(table)?,
             count: table.get("count").map(|field| count_of(&field, 1)).transpose()?.unwrap_or(1),
             confirm: table.bool("confirm", false)?,
-            throttle: throttle.map(|(name, _)| name),
+            throttle,
         })
     }
 
-    fn throttle(&self, field: &Field<'_>) -> Result<(String, f64), Fault> {
+    fn throttle(&self, field: &Field<'_>) -> Result<Throttle, Fault> {
         let name = field.text()?;
         match self.throttles.get(name) {
-            Some(rate) => Ok((name.to_owned(), *rate)),
+            Some(rate) => Ok(Throttle { name: name.to_owned(), rate: *rate }),
             None => {
                 let hint = suggestion(name, self.throttles.keys().copied());
                 Err(field.fault(format!("[throttles] has no \"{name}\"{hint}")))
@@ -278,10 +279,7 @@ fn word_step(word: &str, field: &Field<'_>) -> Result<Step, Fault> {
         _ if word == "repeat" || TABLES.iter().any(|(kind, _)| *kind == word) => {
             Err(field.fault(format!("\"{word}\" needs to say more: {{ {word} = … }}")))
         }
-        _ => {
-            let known = TABLES.iter().map(|(kind, _)| *kind).chain(["repeat"]).chain(WORDS);
-            Err(field.fault(format!("\"{word}\" is no step{}", suggestion(word, known))))
-        }
+        _ => Err(field.fault(format!("\"{word}\" is no step{}", suggestion(word, steps())))),
     }
 }
 
@@ -292,7 +290,7 @@ fn needs_connection(step: &Step) -> bool {
         | Step::Think(_)
         | Step::HttpGet { .. }
         | Step::Set { .. }
-        | Step::Throttle { .. }
+        | Step::Throttle(_)
         | Step::Repeat { .. }
         | Step::Disconnect
         | Step::Expect(StepExpectation::Received { .. } | StepExpectation::Variable { .. }) => false,

@@ -1,5 +1,6 @@
 //! What workload files become, and what is said of those that cannot be.
 
+mod documentation;
 mod errors;
 mod plans;
 mod sweeps;

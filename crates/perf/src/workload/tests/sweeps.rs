@@ -131,6 +131,23 @@ fn settings_change_variables_fields_and_pin_sweeps() {
 }
 
 #[test]
+fn a_setting_chooses_among_several_sweeps() {
+    let text = with_base(
+        "[[sweep]]\nkind = 'direct'\ndelay = 0\n[[sweep]]\nkind = 'delayed'\ndelay = [0, 30]\n[variables]\nkind = 'direct'\ndelay = 0",
+    );
+    for (settings, expected) in [
+        (&["kind=direct"][..], &["kind=direct, delay=0"][..]),
+        (&["kind=delayed"], &["kind=delayed, delay=0", "kind=delayed, delay=30"]),
+        (&["delay=5"], &["kind=delayed, delay=5"]),
+        (&["delay=[0, 5]"], &["kind=direct, delay=0", "kind=delayed, delay=0", "kind=delayed, delay=5"]),
+        (&["kind=other", "delay=30"], &["kind=other, delay=30"]),
+        (&["kind=direct", "delay=7"], &["kind=direct, delay=7"]),
+    ] {
+        assert_eq!(labels(&text, settings), expected, "{settings:?}");
+    }
+}
+
+#[test]
 fn what_is_wrong_with_a_setting_is_said_of_it() {
     for (setting, expected) in [
         (

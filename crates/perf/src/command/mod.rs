@@ -1,0 +1,99 @@
+//! `warren perf`: its commands, put together from everything else here.
+//!
+//! ```text
+//!  warren perf OPTION…               PerfTest's command line
+//!  warren perf run WORKLOAD …        a workload file, or one that is shipped
+//!  warren perf list | show NAME      shipped workloads
+//!  warren perf compare A B …         results beside each other
+//!  warren perf report RESULTS        results as a page
+//! ```
+//!
+//! Exit status: 0 done; 1 failed, whether by bad usage (as PerfTest), by the broker, or by a verdict; 128 and the signal's
+//! number when interrupted, after everything was written.
+
+mod compare;
+mod perftest;
+mod report;
+mod session;
+mod shown;
+mod signals;
+mod target;
+mod workload;
+
+use std::io::Write as _;
+
+use crate::perftest::EXIT_CODE_USAGE;
+
+/// How a command ended that did not do what it was to.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The words make no sense.
+    Usage(String),
+    /// It went wrong.
+    Failed(String),
+    /// It was done, and was not good enough, or was ended by somebody; that was said already.
+    Status(u8),
+}
+
+impl Failure {
+    pub(crate) fn failed(error: impl ToString) -> Self {
+        Failure::Failed(error.to_string())
+    }
+
+    pub(crate) fn usage(error: impl ToString) -> Self {
+        Failure::Usage(error.to_string())
+    }
+}
+
+const USAGE: &str = "\
+warren perf puts load on an AMQP 0-9-1 broker, and measures what it does.
+
+  warren perf OPTION…                 with PerfTest's options: see warren perf --help
+  warren perf run WORKLOAD [OPTION…]  what a workload file says, or one of those that are shipped
+  warren perf list                    the workloads that are shipped
+  warren perf show NAME               one of them, to be copied and changed
+  warren perf compare FILE FILE…      results beside each other
+  warren perf report FILE             results as an HTML page
+";
+
+/// Runs a command: its words, without `warren perf`. Returns the exit status.
+pub fn main(words: &[String]) -> u8 {
+    let result = match words.split_first() {
+        Some((command, rest)) => match command.as_str() {
+            "run" => workload::run(rest),
+            "list" => shown::list(rest),
+            "show" => shown::show(rest),
+            "compare" => compare::run(rest),
+            "report" => report::run(rest),
+            "help" => print(USAGE),
+            _ => perftest::run(words),
+        },
+        None => perftest::run(words),
+    };
+    let (text, status) = match result {
+        Ok(()) => return 0,
+        Err(Failure::Status(status)) => return status,
+        Err(Failure::Usage(text)) => (text, EXIT_CODE_USAGE),
+        Err(Failure::Failed(text)) => (text, 1),
+    };
+    complain(&format!("warren perf: {text}"));
+    status
+}
+
+/// Writes to standard output.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    std::io::stdout()
+        .lock()
+        .write_all(text.as_bytes())
+        .map_err(|error| Failure::failed(format!("cannot write: {error}")))
+}
+
+/// Writes a line to standard error. When nobody reads that any more, there is nobody to tell.
+pub(crate) fn complain(line: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
+/// The environment, as options may stand in it.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}

@@ -1,0 +1,243 @@
+//! A command that generates load: its runs one after the other, what is shown meanwhile, what is written at the end.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::signals::{self, Signalled};
+use super::target::target;
+use super::{Failure, complain, print};
+use crate::dashboard::{Dashboard, Outline, Overall};
+use crate::engine::{self, Interrupt, Settings, StampUnit};
+use crate::output::{ANY_ADDRESS, Observer as _, Outputs, render_summary};
+use crate::perftest::{Options, without_secrets};
+use crate::plan::Plan;
+use crate::report::html::{self, Charts};
+use crate::report::verdict::verdicts;
+use crate::results::{Broker, Counts, Results, SCHEMA, Sample};
+use crate::watch::{Processes, machine};
+use crate::workload::PlannedRun;
+
+/// What a command is to do.
+pub(crate) struct Session<'a> {
+    pub(crate) options: &'a Options,
+    /// The words after `warren perf`.
+    pub(crate) words: &'a [String],
+    pub(crate) name: String,
+    pub(crate) description: String,
+    /// The workload file's text.
+    pub(crate) workload: Option<String>,
+    pub(crate) seed: u64,
+    pub(crate) runs: Vec<PlannedRun>,
+    /// Where results and report go.
+    pub(crate) json: Option<PathBuf>,
+    pub(crate) html: Option<PathBuf>,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Does all of it, on a runtime of its own.
+pub(crate) fn execute(session: Session<'_>) -> Result<(), Failure> {
+    net::raise_open_files_limit();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::failed(format!("cannot start: {error}")))?;
+    let result = runtime.block_on(session.run());
+    // A name that is being looked up is not waited for.
+    runtime.shutdown_background();
+    result
+}
+
+impl Session<'_> {
+    async fn run(mut self) -> Result<(), Failure> {
+        let (interrupt, signalled) = signals::listen().map_err(Failure::failed)?;
+        let is_spread = self.runs.iter().any(|run| !run.plan.users.is_empty() || run.plan.idle_connections > 0);
+        let target = Arc::new(target(&self.options.connection, is_spread)?);
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let threads = self.options.threads.unwrap_or(processors);
+        let mut results = Results {
+            schema: SCHEMA,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            name: self.name.clone(),
+            description: self.description.clone(),
+            command: self.shown_command(),
+            workload: self.workload.take(),
+            started_at: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+            seed: self.seed,
+            machine: machine(),
+            warnings: self.warnings.clone(),
+            ..Results::default()
+        };
+        let mut failure = None;
+        let runs = std::mem::take(&mut self.runs);
+        let count = runs.len();
+        for (number, planned) in runs.iter().enumerate() {
+            if count > 1 {
+                complain(&format!("{} of {count}: {}", number + 1, planned.label));
+            }
+            let done = self.run_one(planned, number, &target, threads, &interrupt, &mut results).await;
+            failure = done.err();
+            if failure.is_some() || signalled.status().is_some() {
+                break;
+            }
+        }
+        if !results.runs.is_empty() {
+            self.write(&results)?;
+        }
+        match failure {
+            Some(failure) => Err(failure),
+            None => status(&results, &signalled),
+        }
+    }
+
+    async fn run_one(
+        &self,
+        planned: &PlannedRun,
+        number: usize,
+        target: &Arc<engine::Target>,
+        threads: usize,
+        interrupt: &Interrupt,
+        results: &mut Results,
+    ) -> Result<(), Failure> {
+        let plan = &planned.plan;
+        let output = &self.options.output;
+        let broker = match output.broker_pids.as_slice() {
+            [] => None,
+            pids => Some(Processes::new(pids.to_vec()).map_err(Failure::failed)?),
+        };
+        let unit = if output.uses_millis { StampUnit::Millis } else { StampUnit::Monotonic };
+        let mut settings = Settings { threads, unit, broker };
+        let processors = results.machine.processors;
+        let dashboard = if output.has_dashboard { Dashboard::open(Outline::of(plan, processors)).ok() } else { None };
+        let outputs = self.outputs(plan, number, dashboard.is_none()).await?;
+        let mut show = Show { plan, outputs, dashboard, broker: None, warnings: Vec::new() };
+        let result = engine::run(plan, target, &mut settings, &mut show, interrupt.clone()).await;
+        let Show { outputs, dashboard, broker, mut warnings, .. } = show;
+        if let Some(dashboard) = dashboard {
+            // A terminal that is gone does not need the last picture.
+            let _ = dashboard.close();
+        }
+        results.broker = broker.or(results.broker.take());
+        let mut run = match result {
+            Ok(run) => run,
+            Err(error) => return Err(Failure::failed(error)),
+        };
+        run.label.clone_from(&planned.label);
+        run.variables.clone_from(&planned.variables);
+        run.verdicts = verdicts(&plan.expectations, &run.summary, &run.samples);
+        warnings.extend(outputs.close(plan, &run).await);
+        print(&render_summary(&run, processors))?;
+        results.warnings.append(&mut warnings);
+        results.warnings.extend(run.summary.bottleneck.clone());
+        results.runs.push(run);
+        Ok(())
+    }
+
+    /// What is written and served during run `number` of several. Each writes files of its own.
+    async fn outputs(&self, plan: &Plan, number: usize, has_console: bool) -> Result<Outputs, Failure> {
+        let mut settings = self.options.output.clone();
+        if number > 0 {
+            settings.csv = settings.csv.map(|path| numbered(&path, number));
+            settings.influx = settings.influx.map(|target| match target.contains("://") {
+                true => target,
+                false => numbered(Path::new(&target), number).display().to_string(),
+            });
+        }
+        let console = has_console.then(|| Box::new(io::stdout()) as Box<dyn Write + Send>);
+        let command = self.shown_command();
+        Outputs::open(&settings, plan, &command, SystemTime::now(), console, &ANY_ADDRESS)
+            .await
+            .map_err(Failure::failed)
+    }
+
+    /// The command as it may be shown to others.
+    fn shown_command(&self) -> Vec<String> {
+        let words = without_secrets(self.words);
+        ["warren".to_owned(), "perf".to_owned()].into_iter().chain(words).collect()
+    }
+
+    fn write(&self, results: &Results) -> Result<(), Failure> {
+        let cannot =
+            |path: &Path, error: io::Error| Failure::failed(format!("cannot write {}: {error}", path.display()));
+        if let Some(path) = &self.json {
+            results.save(path).map_err(|error| cannot(path, error))?;
+            complain(&format!("results: {}", path.display()));
+        }
+        if let Some(path) = &self.html {
+            html::save(path, &html::report(results, Charts::Drawn)).map_err(|error| cannot(path, error))?;
+            complain(&format!("report:  {}", path.display()));
+        }
+        Ok(())
+    }
+}
+
+/// 0, if nothing went wrong and every verdict is good.
+fn status(results: &Results, signalled: &Signalled) -> Result<(), Failure> {
+    if let Some(status) = signalled.status() {
+        return Err(Failure::Status(status));
+    }
+    let is_bad =
+        |run: &crate::results::Run| run.interrupted.is_some() || run.verdicts.iter().any(|verdict| !verdict.passed);
+    if results.runs.iter().any(is_bad) { Err(Failure::Status(1)) } else { Ok(()) }
+}
+
+/// `out.csv` becomes `out-2.csv` for the second run.
+fn numbered(path: &Path, number: usize) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let extension = path.extension().map(|extension| format!(".{}", extension.to_string_lossy())).unwrap_or_default();
+    path.with_file_name(format!("{stem}-{}{extension}", number + 1))
+}
+
+/// Shows how a run goes.
+struct Show<'a> {
+    plan: &'a Plan,
+    outputs: Outputs,
+    dashboard: Option<Dashboard>,
+    broker: Option<Broker>,
+    warnings: Vec<String>,
+}
+
+impl engine::Observer for Show<'_> {
+    fn connected(&mut self, broker: &Broker) {
+        self.broker = Some(broker.clone());
+    }
+
+    fn started(&mut self) {
+        self.outputs.observers.started(self.plan);
+    }
+
+    fn sample(&mut self, sample: &Sample, total: &Counts, overall: Overall) {
+        self.outputs.observers.sample(sample, total);
+        while let Some(warning) = self.outputs.observers.take_warning() {
+            engine::Observer::warn(self, &warning);
+        }
+        if let Some(dashboard) = &mut self.dashboard
+            && dashboard.show(sample, overall).is_err()
+        {
+            self.dashboard = None;
+        }
+    }
+
+    fn warn(&mut self, warning: &str) {
+        match &mut self.dashboard {
+            Some(dashboard) => dashboard.warn(warning),
+            None => complain(&format!("warning: {warning}")),
+        }
+        const KEPT: usize = 100;
+        if self.warnings.len() < KEPT {
+            self.warnings.push(warning.to_owned());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_after_the_first_write_files_of_their_own() {
+        assert_eq!(numbered(Path::new("a/out.csv"), 1), Path::new("a/out-2.csv"));
+        assert_eq!(numbered(Path::new("out"), 2), Path::new("out-3"));
+    }
+}

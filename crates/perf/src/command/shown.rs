@@ -1,0 +1,30 @@
+//! `warren perf list` and `warren perf show NAME`: workloads that are shipped.
+
+use std::fmt::Write as _;
+
+use super::{Failure, print};
+use crate::workload::{Overrides, find, read, shipped};
+
+pub(crate) fn list(words: &[String]) -> Result<(), Failure> {
+    if let Some(word) = words.first() {
+        return Err(Failure::Usage(format!("'{word}' is too much: warren perf list stands alone")));
+    }
+    let mut text = String::new();
+    let width = shipped().iter().map(|shipped| shipped.name.len()).max().unwrap_or(0);
+    for shipped in shipped() {
+        let workload = read(shipped.text, shipped.name, &Overrides::default()).map_err(Failure::failed)?;
+        let first = workload.description.lines().next().unwrap_or_default();
+        let _ = writeln!(text, "{:width$}  {first}", shipped.name);
+    }
+    print(&text)
+}
+
+pub(crate) fn show(words: &[String]) -> Result<(), Failure> {
+    let [name] = words else {
+        return Err(Failure::usage("one name is needed: see warren perf list"));
+    };
+    match find(name) {
+        Some(shipped) => print(shipped.text),
+        None => Err(Failure::Usage(format!("no workload called '{name}' is shipped: see warren perf list"))),
+    }
+}

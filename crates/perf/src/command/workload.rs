@@ -1,0 +1,104 @@
+//! `warren perf run WORKLOAD`.
+
+use std::path::PathBuf;
+
+use super::session::{Session, execute};
+use super::{Failure, complain, print, variable};
+use crate::perftest::parse_companion;
+use crate::workload::{self, OpenError, Overrides};
+
+const USAGE: &str = "\
+usage: warren perf run WORKLOAD [--set KEY=VALUE]… [--scale FACTOR] [OPTION…]
+
+WORKLOAD is a TOML file, or the name of a workload that is shipped (warren perf list). Options are those of
+warren perf --help about the connection and the output. Results go to NAME.json and NAME.html, unless --json and --html
+say otherwise.
+
+  --set KEY=VALUE   change a field of the file, or pin a variable of its sweep
+  --scale FACTOR    multiply all counts and rates: 0.1 for a smaller machine
+";
+
+pub(crate) fn run(words: &[String]) -> Result<(), Failure> {
+    if words.iter().any(|word| word == "--help" || word == "-?") {
+        return print(USAGE);
+    }
+    let (overrides, rest) = take_overrides(words)?;
+    let companion = match parse_companion(&rest, &variable).map_err(Failure::usage)? {
+        Ok(companion) => companion,
+        Err(text) => return print(&text),
+    };
+    let [file] = companion.operands.as_slice() else {
+        return Err(Failure::Usage(format!("one workload is needed\n\n{USAGE}")));
+    };
+    let options = &companion.options;
+    let mut overrides = overrides;
+    if let Some(seed) = options.seed {
+        overrides.settings.push(format!("seed={seed}"));
+    }
+    let mut workload = workload::open(file, &overrides).map_err(|error| match error {
+        OpenError::Unknown { .. } => Failure::usage(error),
+        OpenError::Unreadable { .. } | OpenError::Invalid(_) => Failure::failed(error),
+    })?;
+    for warning in &companion.warnings {
+        complain(&format!("warning: {warning}"));
+    }
+    if let Some(id) = &options.id {
+        workload.name.clone_from(id);
+        workload.runs.iter_mut().for_each(|run| run.plan.name.clone_from(id));
+    }
+    let seed = workload.runs.first().map_or(0, |run| run.plan.seed);
+    let all_words: Vec<String> = std::iter::once("run".to_owned()).chain(words.iter().cloned()).collect();
+    let default_path = |extension| Some(PathBuf::from(format!("{}.{extension}", workload.name.replace('/', "-"))));
+    execute(Session {
+        options,
+        words: &all_words,
+        json: options.output.json.clone().or_else(|| default_path("json")),
+        html: options.output.html.clone().or_else(|| default_path("html")),
+        name: workload.name,
+        description: workload.description,
+        workload: Some(workload.text),
+        seed,
+        runs: workload.runs,
+        warnings: companion.warnings,
+    })
+}
+
+/// Takes `--set` and `--scale` out of the words.
+fn take_overrides(words: &[String]) -> Result<(Overrides, Vec<String>), Failure> {
+    let mut overrides = Overrides::default();
+    let mut rest = Vec::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let (name, value) = word.split_once('=').map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
+        if !matches!(name, "--set" | "--scale") {
+            rest.push(word.clone());
+            continue;
+        }
+        let value = match value {
+            Some(value) => value.to_owned(),
+            None => words.next().ok_or_else(|| Failure::Usage(format!("option '{name}' needs a value")))?.clone(),
+        };
+        if name == "--set" {
+            overrides.settings.push(value);
+        } else {
+            let no_factor = || Failure::Usage(format!("--scale: '{value}' is no factor, such as 0.1"));
+            overrides.scale = value.parse().map_err(|_| no_factor())?;
+        }
+    }
+    Ok((overrides, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overrides_stand_anywhere_and_leave_the_rest() {
+        let words = ["a.toml", "--set", "x=1", "-h", "amqp://h", "--scale=0.5", "--set=y=2"].map(str::to_owned);
+        let (overrides, rest) = take_overrides(&words).unwrap();
+        assert_eq!(overrides, Overrides { settings: vec!["x=1".to_owned(), "y=2".to_owned()], scale: 0.5 });
+        assert_eq!(rest, ["a.toml", "-h", "amqp://h"]);
+        assert!(take_overrides(&["--scale".to_owned(), "much".to_owned()]).is_err());
+        assert!(take_overrides(&["--set".to_owned()]).is_err());
+    }
+}

@@ -1,0 +1,209 @@
+//! Things that are made and removed again, over and over: what it costs a broker that clients come and go.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use amqp::{TableBuf, queue};
+use client::{CallError, Closed, Connection};
+
+use super::clock::now_ns;
+use super::incident::{Incident, Incidents, Role, tell};
+use super::pacer::Timer;
+use super::target::Target;
+use super::values;
+use super::worker::Local;
+use crate::plan::{Churn, ChurnKind, Random};
+
+const CHANNEL: u16 = 1;
+const GOODBYE: Duration = Duration::from_secs(2);
+
+/// One of those who make and remove.
+#[derive(Clone, Debug)]
+pub(crate) struct ChurnTask {
+    pub(crate) churn: Arc<Churn>,
+    pub(crate) target: Arc<Target>,
+    pub(crate) incidents: Incidents,
+    /// Which of the churn's workers it is.
+    pub(crate) index: u32,
+    pub(crate) seed: u64,
+    /// Shown by the broker; queues are called after it.
+    pub(crate) name: String,
+}
+
+impl ChurnTask {
+    /// Goes on until publishers stop.
+    pub(crate) async fn run(self, local: Local) {
+        let mut random = Random::new(self.seed ^ 0x6368_7572, u64::from(self.index));
+        let arguments = match &self.churn.kind {
+            ChurnKind::Queues { arguments, .. } => values::table(arguments),
+            _ => Ok(TableBuf::new()),
+        };
+        let arguments = match arguments {
+            Ok(arguments) => arguments,
+            Err(error) => return tell(&self.incidents, Incident::Failed(error.to_string())),
+        };
+        let mut kept = match self.keep(&mut random, &local).await {
+            Ok(kept) => kept,
+            Err(reason) => return tell(&self.incidents, Incident::Failed(reason)),
+        };
+        tell(&self.incidents, Incident::Ready);
+        let Some(start) = local.control.clone().started().await else { return };
+        let churning = async {
+            let gap_ns =
+                self.churn.rate.filter(|rate| *rate > 0.0).map(|rate| f64::from(self.churn.workers) / rate * 1e9);
+            let phase = f64::from(self.index) / f64::from(self.churn.workers.max(1));
+            let mut timer = Timer::new(&local.pacer);
+            let mut number = 0_u64;
+            loop {
+                if let Some(gap_ns) = gap_ns {
+                    timer.until(start + ((number as f64 + phase) * gap_ns) as u64).await;
+                }
+                match self.once(&mut kept, number, &arguments, &mut random, &local, &mut timer).await {
+                    Ok(()) => local.recorder.borrow_mut().counts.churned += 1,
+                    Err(Trouble::Failed(reason)) => {
+                        return tell(&self.incidents, Incident::Failed(format!("{}: {reason}", self.name)));
+                    }
+                    Err(Trouble::Lost(reason)) => {
+                        local.recorder.borrow_mut().counts.connections_lost += 1;
+                        tell(&self.incidents, Incident::Lost(reason));
+                        if kept.take().is_some() {
+                            local.closed();
+                        }
+                        let Some(again) = self.target.reopen(&self.name, &mut random, &local).await else { return };
+                        tell(&self.incidents, Incident::Back);
+                        local.opened();
+                        match self.prepared(again).await {
+                            Ok(again) => kept = Some(again),
+                            Err(_) => local.closed(),
+                        }
+                        if matches!(self.churn.kind, ChurnKind::Connections) {
+                            kept = None;
+                            local.closed();
+                        }
+                    }
+                }
+                number += 1;
+            }
+        };
+        tokio::select! {
+            () = churning => {}
+            () = local.control.clone().draining() => {}
+        }
+        if let Some(connection) = kept {
+            local.closed();
+            connection.close(GOODBYE).await;
+        }
+        tell(&self.incidents, Incident::Done(Role::Other));
+    }
+
+    /// The connection on which things come and go, if it is not the connections themselves that do.
+    async fn keep(&self, random: &mut Random, local: &Local) -> Result<Option<Connection>, String> {
+        if matches!(self.churn.kind, ChurnKind::Connections) {
+            return Ok(None);
+        }
+        let connection = self.target.open(&self.name, random).await.map_err(|error| error.to_string())?;
+        let connection = self.prepared(connection).await.map_err(|error| error.to_string())?;
+        local.opened();
+        Ok(Some(connection))
+    }
+
+    async fn prepared(&self, mut connection: Connection) -> Result<Connection, CallError> {
+        match &self.churn.kind {
+            ChurnKind::Connections | ChurnKind::Channels => {}
+            ChurnKind::Queues { .. } => connection.open_channel(CHANNEL).await?,
+            ChurnKind::Bindings { .. } => {
+                connection.open_channel(CHANNEL).await?;
+                let queue = queue::Declare { queue: self.name.as_bytes(), exclusive: true, ..Default::default() };
+                connection.declare_queue(CHANNEL, &queue).await?;
+            }
+        }
+        Ok(connection)
+    }
+
+    /// Makes one thing, lets it live, and removes it.
+    async fn once(
+        &self,
+        kept: &mut Option<Connection>,
+        number: u64,
+        arguments: &TableBuf,
+        random: &mut Random,
+        local: &Local,
+        timer: &mut Timer,
+    ) -> Result<(), Trouble> {
+        let lifetime_ns = (self.churn.lifetime.draw(random) * 1e9) as u64;
+        let Some(connection) = kept else {
+            let opened = self.target.open(&format!("{}-{number}", self.name), random).await;
+            let connection = opened.map_err(|error| match error.is_passing() {
+                true => Trouble::Lost(error.to_string()),
+                false => Trouble::Failed(error.to_string()),
+            })?;
+            local.opened();
+            timer.until(now_ns() + lifetime_ns).await;
+            connection.close(GOODBYE).await;
+            local.closed();
+            return Ok(());
+        };
+        let name = format!("{}-{number}", self.name);
+        match &self.churn.kind {
+            ChurnKind::Connections => {}
+            ChurnKind::Channels => {
+                connection.open_channel(CHANNEL).await?;
+                live(connection, timer, lifetime_ns).await?;
+                connection.close_channel(CHANNEL).await?;
+            }
+            ChurnKind::Queues { durable, .. } => {
+                let arguments = arguments.as_table();
+                let queue =
+                    queue::Declare { queue: name.as_bytes(), durable: *durable, arguments, ..Default::default() };
+                connection.declare_queue(CHANNEL, &queue).await?;
+                live(connection, timer, lifetime_ns).await?;
+                let delete = queue::Delete { queue: name.as_bytes(), ..Default::default() };
+                connection.call(CHANNEL, &delete).await?;
+            }
+            ChurnKind::Bindings { exchange } => {
+                let (queue, exchange, routing_key) = (self.name.as_bytes(), exchange.as_bytes(), name.as_bytes());
+                let bind = queue::Bind { queue, exchange, routing_key, ..Default::default() };
+                connection.call(CHANNEL, &bind).await?;
+                live(connection, timer, lifetime_ns).await?;
+                let unbind = queue::Unbind { queue, exchange, routing_key, ..Default::default() };
+                connection.call(CHANNEL, &unbind).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Waits, and answers heartbeats meanwhile.
+async fn live(connection: &mut Connection, timer: &mut Timer, lifetime_ns: u64) -> Result<(), Closed> {
+    let until = now_ns() + lifetime_ns;
+    loop {
+        while connection.next_event()?.is_some() {}
+        tokio::select! {
+            biased;
+            () = timer.until(until) => return Ok(()),
+            turn = connection.turn() => drop(turn?),
+        }
+    }
+}
+
+enum Trouble {
+    /// Try again later.
+    Lost(String),
+    /// Trying again does not help.
+    Failed(String),
+}
+
+impl From<CallError> for Trouble {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Refused { .. } => Trouble::Failed(error.to_string()),
+            CallError::Closed(closed) => closed.into(),
+        }
+    }
+}
+
+impl From<Closed> for Trouble {
+    fn from(closed: Closed) -> Self {
+        Trouble::Lost(closed.to_string())
+    }
+}

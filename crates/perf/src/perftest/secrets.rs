@@ -1,0 +1,56 @@
+//! Commands as they may be kept.
+
+use super::command_line::without_options;
+
+/// Options whose values are secret.
+const SECRETS: [&str; 3] = ["oauth2-client-secret", "metrics-datadog-api-key", "metrics-datadog-application-key"];
+
+/// The words of a command without its secrets: those options are left out, and passwords in URLs are `***`.
+#[must_use]
+pub fn without_secrets(words: &[String]) -> Vec<String> {
+    without_options(words, &SECRETS).iter().map(|word| without_passwords(word)).collect()
+}
+
+/// `amqp://me:secret@here,amqp://there` becomes `amqp://me:***@here,amqp://there`. What is before the last `@` counts as the
+/// user, even where a slash in a password should have been escaped: rather too much than too little.
+fn without_passwords(word: &str) -> String {
+    let mut parts = word.split("://");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        out.push_str("://");
+        let user_and_rest = part.rsplit_once('@').and_then(|(user, rest)| Some((user.split_once(':')?.0, rest)));
+        match user_and_rest {
+            Some((user, rest)) => out.extend([user, ":***@", rest]),
+            None => out.push_str(part),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(command: &str, expected: &str) {
+        let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
+        assert_eq!(without_secrets(&words).join(" "), expected);
+    }
+
+    #[test]
+    fn passwords_are_not_kept() {
+        check("-h amqp://me:secret@here:5672/%2F -x 1", "-h amqp://me:***@here:5672/%2F -x 1");
+        check("-H amqp://a:b@x,amqps://c:d@y/v", "-H amqp://a:***@x,amqps://c:***@y/v");
+        check("--influx=http://me:s@here/write?db=x", "--influx=http://me:***@here/write?db=x");
+        check("-h amqp://me:sec/ret@here/v", "-h amqp://me:***@here/v");
+        check("-h amqp://me:p@ss@here", "-h amqp://me:***@here");
+        check("-o2sec hush -o2id me", "-o2id me");
+    }
+
+    #[test]
+    fn everything_else_is() {
+        check("-h amqp://here:5672/v -mp to=me@here -k a:b@c", "-h amqp://here:5672/v -mp to=me@here -k a:b@c");
+        check("-h amqp://me@here", "-h amqp://me@here");
+        check("--nonsense -h amqp://me:secret@here", "--nonsense -h amqp://me:***@here");
+    }
+}

@@ -9,9 +9,14 @@ const FILES: [(&str, &str); 3] =
 
 fn main() {
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo says where the crate is"));
-    let vendor = here.join("../../web/vendor/uplot");
-    // A folder that is not there yet is watched too: cargo runs this again when it appears.
-    println!("cargo::rerun-if-changed={}", vendor.display());
+    let folder = here.join("../../web/vendor");
+    // The folder is always there, and is watched as a whole. Watching a file that is not there would run this, and compile
+    // the crate, at each build.
+    println!("cargo::rerun-if-changed=build.rs");
+    if folder.is_dir() {
+        println!("cargo::rerun-if-changed={}", folder.display());
+    }
+    let vendor = folder.join("uplot");
     let mut source = String::new();
     for (name, file) in FILES {
         let path = vendor.join(file);
@@ -27,6 +32,5 @@ fn main() {
 
 /// Whether it is there, and can be included.
 fn is_text(path: &Path) -> bool {
-    println!("cargo::rerun-if-changed={}", path.display());
     fs::read(path).is_ok_and(|bytes| !bytes.is_empty() && String::from_utf8(bytes).is_ok())
 }

@@ -21,7 +21,7 @@ if (!folder || !executablePath) {
 
 const DESKTOP = { width: 1280, height: 900 };
 const PHONE = { width: 375, height: 740 };
-const PAGES = ["peak", "sweep", "lines", "interrupted", "hostile", "compare", "tables", "empty"];
+const PAGES = ["peak", "sweep", "lines", "interrupted", "hostile", "compare", "cut", "sweeps", "tables", "empty"];
 const DRAWN = ["peak", "sweep", "lines", "interrupted", "hostile", "compare"];
 
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
@@ -129,6 +129,11 @@ await scenario("interruption_and_bottleneck_are_said", "interrupted", {}, async 
   assert.match(text, /Warnings: --heartbeat is ignored/);
 });
 
+await scenario("what_was_cut_short_has_not_passed", "cut", {}, async (page) => {
+  assert.equal(await page.locator(".verdict .word").innerText(), "CUT SHORT");
+  assert.match(await page.locator("main").innerText(), /Interrupted: Ctrl-C/);
+});
+
 await scenario("tables_stand_in_for_charts", "tables", {}, async (page) => {
   assert.match(await page.locator("main").innerText(), /No charts: .*make web/);
   assert.equal(await page.locator(".u-wrap").count(), 0);
@@ -170,6 +175,8 @@ await scenario("pictures_are_png_with_title_and_legend", "peak", {}, async (page
 await scenario("table_behind_a_chart_has_its_values", "peak", {}, async (page) => {
   const figure = page.locator("figure", { has: page.getByRole("heading", { name: "Rates" }) });
   await figure.locator("summary").click();
+  // The table is made when it is opened.
+  await figure.locator("tbody tr").first().waitFor();
   assert.equal(await figure.locator("tbody tr").count(), 120);
   assert.match(await figure.locator("tbody tr").first().innerText(), /^1 s\s+[\d,]+\/s/);
 });
@@ -241,6 +248,15 @@ await scenario("any_run_of_a_sweep_can_be_chosen", "sweep", {}, async (page) => 
 await scenario("comparison_has_ratios_and_both_curves", "compare", {}, async (page) => {
   assert.match(await page.locator("table[aria-label='Compared numbers']").innerText(), /consumer latency, median\s+436 µs\s+245 µs\s+\(×0.562\)/);
   assert.deepEqual(await page.locator("figure").first().locator(".legend button").allInnerTexts(), ["before", "after"]);
+});
+
+await scenario("charts_of_compared_sweeps_are_made_when_opened", "sweeps", {}, async (page) => {
+  assert.equal(await page.locator("table[aria-label='Compared numbers']").count(), 18);
+  assert.equal(await page.locator("figure").count(), 0);
+  await page.locator("summary", { hasText: "Charts" }).first().click();
+  await page.locator("figure canvas").first().waitFor();
+  await settled(page);
+  await assertDrawn(page, 7);
 });
 
 await scenario("every_chart_and_table_has_a_name", "peak", {}, async (page) => {

@@ -61,7 +61,7 @@ function barGroup(title, latencies, pick) {
   const sentAt = late ?? 0;
   /** @type {Bar[]} */
   const bars = [];
-  if (late !== null) bars.push({ label: "due until sent (generator)", from: 0, to: late, colour: 7 });
+  if (late !== null) bars.push({ label: "due until sent", from: 0, to: late, colour: 7 });
   if (confirmSent !== null) bars.push({ label: "sent until confirmed", from: sentAt, to: sentAt + confirmSent, colour: 2 });
   if (consumerSent !== null) bars.push({ label: "sent until consumed", from: sentAt, to: sentAt + consumerSent, colour: 3 });
   if (consumer !== null) bars.push({ label: "due until consumed: all of it", from: 0, to: consumer, colour: 1 });
@@ -81,8 +81,8 @@ function breakdownWords(late, confirmSent, consumerSent, all, isConsumed) {
   if (all !== null) sentences.push(`${formatTime(all)} from when it was due ${isConsumed ? "until a consumer had it" : "until it was confirmed"}.`);
   if (late !== null && all !== null && all > 0) {
     const share = late / all < 0.001 ? "less than 0.1 %" : formatPercent(late / all);
-    sentences.push(`The generator sent its messages ${formatTime(late)} late, which is ${share} of that.`);
-    if (late > all / 2) sentences.push("The generator, or a connection that the broker held back, is where to look first.");
+    sentences.push(`Messages were sent ${formatTime(late)} late, which is ${share} of that.`);
+    if (late > all / 2) sentences.push("Look there first: a full confirm window, a connection that the broker held back, or the generator itself.");
   }
   if (confirmSent !== null && consumerSent !== null) {
     const rest = consumerSent - confirmSent;

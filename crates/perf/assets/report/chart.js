@@ -117,7 +117,7 @@ function makePlot(spec, options, parent) {
     label: line.label,
     show: !options.hidden.has(index),
     stroke: colourOf(`line-${line.colour}`),
-    width: 2 * scale,
+    width: (line.width ?? 2) * scale,
     dash: line.dashed ? [6 * scale, 4 * scale] : undefined,
     spanGaps: true,
     points: { show: spec.points || spec.x.values.length < 2, size: 7 * scale },
@@ -131,7 +131,7 @@ function makePlot(spec, options, parent) {
     width: options.width,
     height: options.height,
     pxAlign: 0,
-    padding: [14 * scale, 14 * scale, 0, 0],
+    padding: [14 * scale, rightPadding(spec) * scale, 0, 0],
     legend: { show: false },
     cursor: { y: false, drag: { x: true, y: false }, sync: spec.sync && scale === 1 ? { key: spec.sync } : undefined },
     scales: {
@@ -166,6 +166,12 @@ function makePlot(spec, options, parent) {
     },
   };
   return new uPlot(uplotOptions, data, parent);
+}
+
+/** Half of the last label stands beyond the axis, where the axis ends at a label. @param {ChartSpec} spec */
+function rightPadding({ x: { ticks, unit } }) {
+  const last = ticks?.at(-1);
+  return last === undefined ? 14 : Math.max(14, unit.tick(last).length * 4);
 }
 
 /** @param {number} value */

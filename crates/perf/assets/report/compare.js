@@ -1,6 +1,9 @@
 "use strict";
 // Several results beside each other: the numbers with their ratios to the first, and curves over each other.
 
+/** So many runs are compared with charts at once. */
+const CHARTED_RUNS_MAX = 3;
+
 /** @param {PageData} data @param {Comparison} comparison */
 function comparisonPage(data, comparison) {
   const page = element("div");
@@ -12,7 +15,9 @@ function comparisonPage(data, comparison) {
     const runs = data.results.map((results, part) => results.runs[compared.indexes[part] ?? -1] ?? null);
     const section = element("section", element("h2", compared.label || "Numbers"));
     section.append(element("div.card.compared", ratioTable(comparison.names, compared)));
-    section.append(overlaidCharts(comparison.names, runs, compared.label));
+    // A sweep's hundreds of charts are made when somebody wants to see them.
+    const charts = () => overlaidCharts(comparison.names, runs, compared.label);
+    section.append(comparison.runs.length <= CHARTED_RUNS_MAX ? charts() : disclosure("Charts", false, charts));
     page.append(section);
   });
   return page;
@@ -69,7 +74,7 @@ function overlaidCharts(names, runs, label) {
     overTime("Published", UNITS.rate, (sample) => divide(sample.counts.published, sample.duration_s)),
     overTime("Consumed", UNITS.rate, (sample) => divide(sample.counts.consumed, sample.duration_s)),
     overTime("Consumer latency over time, p99", UNITS.time, (sample) => sample.consumer_latency?.p99_ns, true),
-    overTime("Backlog", UNITS.plain, (sample) => sample.backlog),
+    overTime("Backlog", UNITS.count, (sample) => sample.backlog),
     overTime("CPU of the broker", UNITS.cores, (sample) => divide(sample.broker?.usage.cpu_s, sample.duration_s)),
     overTime("Memory of the broker", UNITS.bytes, (sample) => sample.broker?.usage.memory),
   ];

@@ -18,7 +18,7 @@ function percentileChart(title, note, curves, subtitle) {
     title,
     note,
     x: {
-      label: "share of the messages that took no longer",
+      label: "share that took no longer",
       values: xs,
       unit: { tick: formatShare, full: formatShare },
       isLog: true,
@@ -59,7 +59,7 @@ function latencyCurves(run, subtitle) {
   return [
     percentileChart(
       "Percentile curve",
-      "Solid from when a message was due, dashed from when it was really sent: the gap between the two is what the generator adds.",
+      "Solid from when a message was due, dashed from when it was really sent: the gap between the two is how long messages waited before they left.",
       [
         { label: "consumer", colour: 3, distribution: latencies.consumer },
         { label: "consumer, from sent", colour: 3, dashed: true, distribution: latencies.consumer_sent },

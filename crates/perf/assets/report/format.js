@@ -66,8 +66,9 @@ const DECIMAL_STEPS = [-3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12].fla
 const BINARY_STEPS = [0, 1, 2, 3, 4].flatMap((power) => [1, 2, 4, 8, 16, 32, 64, 128, 256, 512].map((step) => step * 1024 ** power));
 const CLOCK_STEPS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400];
 
-/** @type {Record<"exact" | "plain" | "rate" | "time" | "bytes" | "byteRate" | "cores" | "clock", Unit>} */
+/** @type {Record<"count" | "exact" | "plain" | "rate" | "time" | "bytes" | "byteRate" | "cores" | "clock", Unit>} */
 const UNITS = {
+  count: { tick: formatShort, full: formatNumber, steps: DECIMAL_STEPS.filter((step) => Number.isInteger(step)) },
   exact: { tick: (value) => EXACT.format(value), full: (value) => EXACT.format(value) },
   plain: { tick: formatShort, full: formatNumber, steps: DECIMAL_STEPS },
   rate: { tick: formatShort, full: (value) => `${formatNumber(value)}/s`, steps: DECIMAL_STEPS },

@@ -20,9 +20,12 @@ function verdictCard(runs) {
     const more = failed.length > shown.length ? ` ${failed.length - shown.length} more failed.` : "";
     list.append(element("li.quiet", `${verdicts.length - failed.length} of ${verdicts.length} expectations came true over ${runs.length} runs.${more}`));
   }
-  const card = element(failed.length > 0 ? "section.verdict.failed" : "section.verdict");
+  // What came true until it was cut short might not have come true at its end.
+  const isCut = runs.some((run) => run.interrupted !== null);
+  const [kind, word] = failed.length > 0 ? [".failed", "FAILED"] : isCut ? [".doubtful", "CUT SHORT"] : ["", "PASSED"];
+  const card = element(`section.verdict${kind}`);
   card.setAttribute("aria-label", "Verdict");
-  card.append(element("div.word", failed.length > 0 ? "FAILED" : "PASSED"), list);
+  card.append(element("div.word", word), list);
   return card;
 }
 

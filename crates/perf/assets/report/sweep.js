@@ -8,13 +8,13 @@ function numericVariables(runs) {
   return names.filter((name) => valueCount(name) > 1).sort((a, b) => valueCount(b) - valueCount(a));
 }
 
-/** @type {{ title: string, unit: Unit, lines: { label: string, colour: number, dashed?: boolean, of: (run: Run) => number | null | undefined }[] }[]} */
+/** @type {{ title: string, unit: Unit, lines: { label: string, colour: number, dashed?: boolean, width?: number, of: (run: Run) => number | null | undefined }[] }[]} */
 const SERIES = [
   {
     title: "Rate",
     unit: UNITS.rate,
     lines: [
-      { label: "published", colour: 1, of: (run) => divide(run.summary.counts.published, run.summary.duration_s) },
+      { label: "published", colour: 1, width: 4, of: (run) => divide(run.summary.counts.published, run.summary.duration_s) },
       { label: "confirmed", colour: 2, dashed: true, of: (run) => divide(run.summary.counts.confirmed || null, run.summary.duration_s) },
       { label: "consumed", colour: 3, of: (run) => divide(run.summary.counts.consumed || null, run.summary.duration_s) },
     ],

@@ -26,7 +26,7 @@ function timelineCharts(run, subtitle) {
     "Messages a second.",
     UNITS.rate,
     [
-      { label: "published", colour: 1, values: perSecond((sample) => sample.counts.published) },
+      { label: "published", colour: 1, width: 4, values: perSecond((sample) => sample.counts.published) },
       { label: "confirmed", colour: 2, values: perSecond((sample) => sample.counts.confirmed), dashed: true },
       { label: "consumed", colour: 3, values: perSecond((sample) => sample.counts.consumed) },
       { label: "returned or refused", colour: 4, values: perSecond((sample) => sample.counts.returned + sample.counts.nacked) },
@@ -42,12 +42,12 @@ function timelineCharts(run, subtitle) {
     rates,
     latency("Consumer latency", "From when a message was due until a consumer had it.", (sample) => sample.consumer_latency),
     latency("Confirm latency", "From when a message was due until it was confirmed.", (sample) => sample.confirm_latency),
-    make("Backlog", "Messages that are published and not yet consumed; what the broker says where it is asked.", UNITS.plain, [
+    make("Backlog", "Messages that are published and not yet consumed; what the broker says where it is asked.", UNITS.count, [
       { label: "published, not consumed", colour: 1, values: each((sample) => sample.backlog) },
       { label: "ready", colour: 3, values: each((sample) => sample.broker?.ready) },
       { label: "unacked", colour: 4, values: each((sample) => sample.broker?.unacked) },
     ]),
-    latency("Lateness of the generator", "How long after it was due a message was sent. Large: the generator or a blocked connection held it back.", (sample) => sample.lateness),
+    latency("Lateness of the generator", "How long after it was due a message was sent. Large: a full confirm window, a blocked connection or the generator held it back.", (sample) => sample.lateness),
     make("CPU", "Processors busy on average.", UNITS.cores, [
       { label: "broker", colour: 2, values: perSecond((sample) => sample.broker?.usage.cpu_s) },
       { label: "generator", colour: 7, values: perSecond((sample) => sample.generator.cpu_s), dashed: true },
@@ -56,7 +56,7 @@ function timelineCharts(run, subtitle) {
       { label: "broker", colour: 2, values: each((sample) => sample.broker?.usage.memory) },
       { label: "generator", colour: 7, values: each((sample) => sample.generator.memory), dashed: true },
     ]),
-    make("Disk of the broker", "Bytes a second.", UNITS.byteRate, [
+    make("Disk of the broker", "Bytes a second, as the system counts them: whole pages, each time they are written.", UNITS.byteRate, [
       { label: "written", colour: 4, values: perSecond((sample) => sample.broker?.usage.disk_written) },
       { label: "read", colour: 6, values: perSecond((sample) => sample.broker?.usage.disk_read) },
     ]),
@@ -69,7 +69,7 @@ function timelineCharts(run, subtitle) {
       { label: "received", colour: 3, values: perSecond((sample) => sample.counts.received_wire_bytes) },
     ]),
     ...probes.map((name) => latency(`Probe ${name}`, "How long its answers took.", (sample) => sample.probes[name])),
-    make("Connections", "Open, and blocked by the broker.", UNITS.plain, [
+    make("Connections", "Open, and blocked by the broker.", UNITS.count, [
       { label: "open", colour: 1, values: each((sample) => sample.connections) },
       { label: "blocked", colour: 4, values: each((sample) => sample.blocked) },
       { label: "simulated users", colour: 5, values: each((sample) => sample.users) },

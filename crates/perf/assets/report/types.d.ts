@@ -162,6 +162,8 @@ interface Line {
   colour: number;
   values: (number | null)[];
   dashed?: boolean;
+  /** In pixels; 2 unless said otherwise. A wide line is seen below a narrow one. */
+  width?: number;
 }
 
 interface ChartSpec {

@@ -329,6 +329,15 @@ pub(crate) fn interrupted() -> Results {
     results
 }
 
+/// All was well until somebody pressed Ctrl-C.
+pub(crate) fn cut_short() -> Results {
+    let mut results = peak(0.6);
+    let run = &mut results.runs[0];
+    run.samples.truncate(70);
+    run.interrupted = Some("Ctrl-C".to_owned());
+    results
+}
+
 /// Every text is out to do harm.
 pub(crate) fn hostile() -> Results {
     const TEXT: &str =

@@ -28,10 +28,15 @@ fn main() -> io::Result<()> {
     write(folder, "lines", &invent::sweep_of_one(), Charts::Drawn)?;
     write(folder, "interrupted", &invent::interrupted(), Charts::Drawn)?;
     write(folder, "hostile", &invent::hostile(), Charts::Drawn)?;
+    write(folder, "cut", &invent::cut_short(), Charts::Drawn)?;
     write(folder, "empty", &Results { schema: perf::results::SCHEMA, ..Results::default() }, Charts::Drawn)?;
 
     let parts = [("before", &peak), ("after", &faster)];
     html::save(&folder.join("compare.html"), &html::comparison(&parts, &compare(&parts), Charts::Drawn))?;
+    let (sweep, other) = (invent::sweep(), invent::sweep());
+    let parts = [("first", &sweep), ("second", &other)];
+    html::save(&folder.join("sweeps.html"), &html::comparison(&parts, &compare(&parts), Charts::Drawn))?;
+    let parts = [("before", &peak), ("after", &faster)];
     let mut out = io::stdout().lock();
     compare(&parts).write_terminal(&mut out)
 }

@@ -240,7 +240,9 @@ mod tests {
     #[test]
     fn page_without_charts_has_no_uplot() {
         assert!(!report(&Results::default(), Charts::Tables).contains("uPlot=function"));
-        assert_eq!(report(&Results::default(), Charts::Drawn).contains("uPlot=function"), has_charts());
+        let drawn = report(&Results::default(), Charts::Drawn);
+        assert_eq!(drawn.contains("uPlot=function"), has_charts());
+        assert_eq!(drawn.contains("The MIT License"), has_charts(), "its licence goes with it");
     }
 
     #[test]

@@ -145,7 +145,7 @@ impl Session<'_> {
             });
         }
         let console = has_console.then(|| Box::new(io::stdout()) as Box<dyn Write + Send>);
-        let command = self.shown_command();
+        let command = without_secrets(self.words);
         Outputs::open(&settings, plan, &command, SystemTime::now(), console, &ANY_ADDRESS)
             .await
             .map_err(Failure::failed)

@@ -11,6 +11,9 @@ pub(crate) fn followed(plan: &Plan) -> Result<(), &'static str> {
     if !plan.publishers.iter().all(|group| one_queue(&plan.exchanges, &plan.queues, &group.exchange)) {
         return Err("a message may go to several queues");
     }
+    if plan.queues.iter().any(is_stream) {
+        return Err("streams keep their messages, and not all of their properties");
+    }
     if plan.publishers.iter().any(|group| group.exchange.is_empty() && group.routing == Routing::Fresh) {
         return Err("messages go nowhere");
     }
@@ -44,6 +47,11 @@ fn one_queue(exchanges: &[Exchange], queues: &[Queues], name: &str) -> bool {
         ("topic", BindingKeys::Spread(keys)) => is_plain(keys),
         _ => is_by_hash(kind),
     }
+}
+
+fn is_stream(queues: &Queues) -> bool {
+    let stream = ("x-queue-type".to_owned(), Value::Text("stream".to_owned()));
+    queues.arguments.contains(&stream)
 }
 
 fn is_by_hash(kind: &str) -> bool {

@@ -15,7 +15,7 @@ pub use distribution::Distribution;
 pub use due::{Due, Next, RATE_MAX};
 pub use random::Random;
 pub use schedule::{Rate, Schedule, Segment};
-pub use script::{Expectation as StepExpectation, Script, Step, Template};
+pub use script::{Expectation as StepExpectation, Script, Step, Template, Throttle};
 
 /// What one run does.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -75,7 +75,7 @@ pub enum Step {
         /// Whether to wait until all of them are confirmed.
         confirm: bool,
         /// Wait for a turn at this throttle before each one.
-        throttle: Option<String>,
+        throttle: Option<Throttle>,
     },
     /// Start to consume.
     Consume {
@@ -116,12 +116,7 @@ pub enum Step {
         value: Template,
     },
     /// Wait for a turn at a throttle that all users share: never more than its rate, never two at once.
-    Throttle {
-        /// The throttle's name.
-        name: String,
-        /// Turns a second, over all users and machines.
-        rate: f64,
-    },
+    Throttle(Throttle),
     /// Do steps several times.
     Repeat {
         /// How often.
@@ -131,6 +126,15 @@ pub enum Step {
     },
     /// Close the connection.
     Disconnect,
+}
+
+/// Turns that all users take together, wherever they run. A name has the same rate in all steps.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Throttle {
+    /// Its name.
+    pub name: String,
+    /// Turns a second.
+    pub rate: f64,
 }
 
 /// What a step checks.

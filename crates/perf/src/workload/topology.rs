@@ -11,7 +11,7 @@ use super::values;
 use crate::plan::{Binding, BindingKeys, Exchange, Queues, Value};
 
 pub(super) const EXCHANGE_KEYS: &[&str] =
-    &["name", "count", "from", "to", "type", "durable", "auto_delete", "arguments", "passive"];
+    &["name", "count", "from", "to", "type", "durable", "auto_delete", "arguments", "passive", "keep_existing"];
 pub(super) const QUEUE_KEYS: &[&str] = &[
     "name",
     "count",
@@ -23,6 +23,7 @@ pub(super) const QUEUE_KEYS: &[&str] = &[
     "auto_delete",
     "arguments",
     "passive",
+    "keep_existing",
     "bindings",
     "keep",
 ];
@@ -121,7 +122,7 @@ impl Topology {
                 auto_delete: table.bool("auto_delete", false)?,
                 arguments: arguments.clone(),
                 passive: table.bool("passive", false)?,
-                keep_existing: false,
+                keep_existing: table.bool("keep_existing", false)?,
             });
         }
         self.exchange_sets.entry(name.text()?.to_owned()).or_default().extend(names);
@@ -141,6 +142,8 @@ impl Topology {
         }
         let exclusive = table.bool("exclusive", false)?;
         let passive = table.bool("passive", false)?;
+        let keep_existing = table.bool("keep_existing", false)?;
+        table.not_both("passive", "keep_existing")?;
         let durable = table.bool("durable", !exclusive)?;
         let auto_delete = table.bool("auto_delete", false)?;
         let mut arguments = values::arguments(&table, "arguments")?;
@@ -167,9 +170,9 @@ impl Topology {
             auto_delete,
             arguments,
             passive,
-            keep_existing: false,
+            keep_existing,
             bindings,
-            is_temporary: !table.bool("keep", passive)?,
+            is_temporary: !table.bool("keep", passive || keep_existing)?,
         });
         Ok(())
     }

@@ -11,7 +11,7 @@ use super::error::{Fault, suggestion};
 use super::groups::{Context, settle};
 use super::table::{Field, Table};
 use super::values;
-use crate::plan::{Distribution, Script, Sizes, Step, StepExpectation, Template, Users};
+use crate::plan::{Distribution, Script, Sizes, Step, StepExpectation, Template, Throttle, Users};
 
 pub(super) const USER_KEYS: &[&str] = &["name", "count", "arrival_rate", "repeat", "steps"];
 
@@ -197,10 +197,7 @@ impl Known<'_> {
                 name: subject.text()?.to_owned(),
                 value: self.template(&table.require("value", "what the variable becomes")?)?,
             }),
-            _ => {
-                let (name, rate) = self.throttle(&subject)?;
-                Ok(Step::Throttle { name, rate })
-            }
+            _ => self.throttle(&subject).map(Step::Throttle),
         }
     }
 
@@ -223,14 +220,14 @@ impl Known<'_> {
             properties: values::properties(table)?,
             count: table.get("count").map(|field| count_of(&field, 1)).transpose()?.unwrap_or(1),
             confirm: table.bool("confirm", false)?,
-            throttle: throttle.map(|(name, _)| name),
+            throttle,
         })
     }
 
-    fn throttle(&self, field: &Field<'_>) -> Result<(String, f64), Fault> {
+    fn throttle(&self, field: &Field<'_>) -> Result<Throttle, Fault> {
         let name = field.text()?;
         match self.throttles.get(name) {
-            Some(rate) => Ok((name.to_owned(), *rate)),
+            Some(rate) => Ok(Throttle { name: name.to_owned(), rate: *rate }),
             None => {
                 let hint = suggestion(name, self.throttles.keys().copied());
                 Err(field.fault(format!("[throttles] has no \"{name}\"{hint}")))
@@ -292,7 +289,7 @@ fn needs_connection(step: &Step) -> bool {
         | Step::Think(_)
         | Step::HttpGet { .. }
         | Step::Set { .. }
-        | Step::Throttle { .. }
+        | Step::Throttle(_)
         | Step::Repeat { .. }
         | Step::Disconnect
         | Step::Expect(StepExpectation::Received { .. } | StepExpectation::Variable { .. }) => false,

@@ -11,6 +11,7 @@ use super::target::target;
 use super::{Failure, complain, print};
 use crate::dashboard::{Dashboard, Outline, Overall};
 use crate::engine::{self, Interrupt, Settings, StampUnit};
+use crate::http::HttpUrl;
 use crate::output::{
     Console, Csv, InfluxFile, InfluxSender, MetricsServer, Observer as _, Observers, Prometheus, SharedPrometheus,
     Unit, render_summary,
@@ -118,7 +119,9 @@ impl Session<'_> {
             pids => Some(Processes::new(pids.to_vec()).map_err(Failure::failed)?),
         };
         let unit = if output.uses_millis { StampUnit::Millis } else { StampUnit::Monotonic };
-        let mut settings = Settings { threads, unit, broker };
+        let management = output.management_url.as_deref().map(HttpUrl::parse).transpose();
+        let management = management.map_err(|error| Failure::usage(format!("--management-url: {error}")))?;
+        let mut settings = Settings { threads, unit, broker, management };
         let (mut observers, sender) = self.observers(plan)?;
         if let Some((prometheus, _)) = metrics {
             observers.0.push(Box::new(prometheus.clone()));

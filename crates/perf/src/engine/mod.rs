@@ -8,6 +8,7 @@
 //!  topology        what is declared
 //!  publisher       one connection's publishers           ─┐ tasks
 //!  consumer        one connection's consumers            ─┘
+//!  users           users with a script of steps each: see there
 //!  message, stamp  what is published, and what it says of itself
 //!  recorder, seen  what is measured on a thread, and whose messages came
 //!  followed        whether lost messages can be told from others
@@ -30,6 +31,7 @@ mod seen;
 mod stamp;
 mod target;
 mod topology;
+mod users;
 mod values;
 mod worker;
 

@@ -10,6 +10,7 @@ use super::target::target;
 use super::{Failure, complain, print};
 use crate::dashboard::{Dashboard, Outline, Overall};
 use crate::engine::{self, Interrupt, Settings, StampUnit};
+use crate::http::HttpUrl;
 use crate::output::{ANY_ADDRESS, Observer as _, Outputs, render_summary};
 use crate::perftest::{Options, without_secrets};
 use crate::plan::Plan;
@@ -107,7 +108,9 @@ impl Session<'_> {
             pids => Some(Processes::new(pids.to_vec()).map_err(Failure::failed)?),
         };
         let unit = if output.uses_millis { StampUnit::Millis } else { StampUnit::Monotonic };
-        let mut settings = Settings { threads, unit, broker };
+        let management = output.management_url.as_deref().map(HttpUrl::parse).transpose();
+        let management = management.map_err(|error| Failure::usage(format!("--management-url: {error}")))?;
+        let mut settings = Settings { threads, unit, broker, management };
         let processors = results.machine.processors;
         let dashboard = if output.has_dashboard { Dashboard::open(Outline::of(plan, processors)).ok() } else { None };
         let outputs = self.outputs(plan, number, dashboard.is_none()).await?;

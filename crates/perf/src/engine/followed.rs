@@ -1,10 +1,14 @@
 //! Whether lost and duplicate messages can be told.
 
+use super::users::take_part;
 use crate::plan::{BindingKeys, Exchange, Plan, Queues, Routing, Settle, Value};
 
 /// Whether each message goes to one queue at most, from which alone it comes back to us: then what is missing is lost,
 /// and what comes twice is a duplicate.
 pub(crate) fn followed(plan: &Plan) -> Result<(), &'static str> {
+    if plan.users.iter().any(|users| take_part(&users.script.steps)) {
+        return Err("simulated users publish or consume");
+    }
     if plan.consumers.iter().any(|group| matches!(group.settle, Settle::NackEvery { .. })) {
         return Err("consumers return or drop messages");
     }

@@ -181,10 +181,32 @@ impl<'a> Measured<'a> {
                 }
             }
         }
-        // What is left of the last interval, unless it is next to nothing.
-        if now_ns() - self.last_at > ns(interval) / 20 {
+        // What is left of the last interval. Next to nothing makes no sample, but it counts.
+        if now_ns() - self.last_at > ns(interval) / 20 || self.samples.is_empty() {
             self.take_sample(workers, observer).await;
+        } else {
+            let (counts, latencies, _) = self.collect(workers).await;
+            let now = now_ns();
+            let duration_ns = now - std::mem::replace(&mut self.last_at, now);
+            self.total.add(&counts);
+            self.count(&counts, &latencies, now, duration_ns);
         }
+        // What was said until now is still of interest.
+        while let Ok(incident) = reports.try_recv() {
+            self.take_report(incident, observer);
+        }
+    }
+
+    /// Counts an interval that is over, unless it is part of the warm-up. Returns whether it did.
+    fn count(&mut self, counts: &Counts, latencies: &LatencyHistograms, now: u64, duration_ns: u64) -> bool {
+        // The interval in which the warm-up ends belongs to it.
+        if now - duration_ns - self.start + 1_000_000 < ns(self.plan.warm_up) {
+            return false;
+        }
+        self.latencies.add(latencies);
+        self.measured.add(counts);
+        self.measured_ns += duration_ns;
+        true
     }
 
     fn elapsed_s(&self) -> f64 {
@@ -227,6 +249,7 @@ impl<'a> Measured<'a> {
                 self.lost += 1;
                 observer.warn(&format!("at {:.1} s: {reason}", self.elapsed_s()));
             }
+            Incident::Warning(warning) => observer.warn(&format!("at {:.1} s: {warning}", self.elapsed_s())),
             Incident::Back => self.lost = self.lost.saturating_sub(1),
             Incident::Failed(reason) => {
                 self.interrupted = Some(format!("ended after {:.1} s: {reason}", self.elapsed_s()));
@@ -258,13 +281,9 @@ impl<'a> Measured<'a> {
             users,
             generator,
             broker: broker.map(|usage| BrokerUsage { usage, ready: None, unacked: None }),
-            probes: BTreeMap::new(),
+            probes: percentiles(&latencies),
         };
-        // The interval in which the warm-up ends belongs to it.
-        if now - duration_ns - self.start + 1_000_000 >= ns(self.plan.warm_up) {
-            self.latencies.add(&latencies);
-            self.measured.add(&counts);
-            self.measured_ns += duration_ns;
+        if self.count(&counts, &latencies, now, duration_ns) {
             self.measured_usage = add_usage(self.measured_usage, generator);
             if let Some(usage) = broker {
                 self.measured_broker = Some(add_usage(self.measured_broker.unwrap_or_default(), usage));
@@ -371,7 +390,7 @@ impl<'a> Measured<'a> {
                 confirm_sent: Distribution::of(&self.latencies.confirm_sent),
                 lateness: Distribution::of(&self.latencies.lateness),
             },
-            probes: BTreeMap::new(),
+            probes: self.answers(),
             sequence: self.sequence(),
             generator: self.measured_usage,
             broker: self.measured_broker.map(|usage| BrokerUsage { usage, ready: None, unacked: None }),
@@ -394,6 +413,11 @@ impl<'a> Measured<'a> {
             interrupted: self.interrupted,
             verdicts: Vec::new(),
         }
+    }
+
+    fn answers(&self) -> BTreeMap<String, Distribution> {
+        let answers = self.latencies.answers.iter();
+        answers.filter_map(|(name, histogram)| Some((name.to_string(), Distribution::of(histogram)?))).collect()
     }
 
     fn phases(&self, stopped_at: u64) -> Vec<PhaseMark> {
@@ -489,6 +513,12 @@ fn add_usage(one: Usage, other: Usage) -> Usage {
         network_in: sum(one.network_in, other.network_in),
         network_out: sum(one.network_out, other.network_out),
     }
+}
+
+/// How long answers took, by what was asked for.
+fn percentiles(latencies: &LatencyHistograms) -> BTreeMap<String, Percentiles> {
+    let answers = latencies.answers.iter();
+    answers.filter_map(|(name, histogram)| Some((name.to_string(), Percentiles::of(histogram)?))).collect()
 }
 
 fn seconds(ns: u64) -> f64 {

@@ -21,7 +21,7 @@ use crate::results::{
     Broker, BrokerUsage, Counts, Distribution, Latencies, Percentiles, PhaseMark, PublisherSequence, Run, Sample,
     Sequence, SequenceCounts, Summary, Usage,
 };
-use crate::watch::Processes;
+use crate::watch::{Management, Processes};
 
 /// A thread that works longer than this share of the time is the bottleneck, whatever else looks like it.
 const BUSY_SHARE: f64 = 0.9;
@@ -42,6 +42,7 @@ const GOODBYE: Duration = Duration::from_secs(10);
 pub(crate) struct Measured<'a> {
     plan: &'a Plan,
     settings: &'a mut Settings,
+    management: Option<Management>,
     own: Processes,
     start: u64,
     last_at: u64,
@@ -71,12 +72,18 @@ pub(crate) struct Measured<'a> {
 }
 
 impl<'a> Measured<'a> {
-    pub(crate) fn new(plan: &'a Plan, settings: &'a mut Settings, working: usize) -> Self {
+    pub(crate) fn new(
+        plan: &'a Plan,
+        settings: &'a mut Settings,
+        management: Option<Management>,
+        working: usize,
+    ) -> Self {
         let threads = settings.threads.max(1);
         Measured {
             plan,
             own: Processes::own(),
             settings,
+            management,
             start: 0,
             last_at: 0,
             total: Counts::default(),
@@ -265,7 +272,7 @@ impl<'a> Measured<'a> {
         let duration_ns = now - std::mem::replace(&mut self.last_at, now);
         self.total.add(&counts);
         let generator = self.own.sample();
-        let broker = self.settings.broker.as_mut().map(Processes::sample);
+        let broker = self.broker_usage();
         let sample = Sample {
             end_s: seconds(now - self.start),
             duration_s: seconds(duration_ns),
@@ -280,12 +287,12 @@ impl<'a> Measured<'a> {
             blocked,
             users,
             generator,
-            broker: broker.map(|usage| BrokerUsage { usage, ready: None, unacked: None }),
+            broker,
             probes: percentiles(&latencies),
         };
         if self.count(&counts, &latencies, now, duration_ns) {
             self.measured_usage = add_usage(self.measured_usage, generator);
-            if let Some(usage) = broker {
+            if let Some(BrokerUsage { usage, .. }) = broker {
                 self.measured_broker = Some(add_usage(self.measured_broker.unwrap_or_default(), usage));
             }
             for (used, sum) in &mut self.shares {
@@ -298,6 +305,20 @@ impl<'a> Measured<'a> {
         };
         observer.sample(&sample, &self.total, overall);
         self.samples.push(sample);
+    }
+
+    /// What its processes use, and what its management API says. The processes go first where both know something.
+    fn broker_usage(&mut self) -> Option<BrokerUsage> {
+        let processes = self.settings.broker.as_mut().map(Processes::sample);
+        let said = self.management.as_ref().and_then(Management::latest);
+        match (processes, said) {
+            (None, None) => None,
+            (None, Some(said)) => Some(said),
+            (Some(usage), said) => {
+                let said = said.unwrap_or_default();
+                Some(BrokerUsage { usage, ready: said.ready, unacked: said.unacked })
+            }
+        }
     }
 
     /// Lets consumers take what is still there, as long as there is any hope.

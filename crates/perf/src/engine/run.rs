@@ -14,6 +14,7 @@ use super::idle::IdleTask;
 use super::incident::{Incident, Incidents};
 use super::measured::Measured;
 use super::message::{Messages, MessagesError};
+use super::probes::ProbeTask;
 use super::publisher::PublisherTask;
 use super::target::Target;
 use super::topology::Declarations;
@@ -24,7 +25,7 @@ use crate::dashboard::Overall;
 use crate::http::HttpUrl;
 use crate::plan::{ExitWhen, Plan};
 use crate::results::{Broker, Counts, Run, Sample};
-use crate::watch::Processes;
+use crate::watch::{Management, ManagementError, Processes};
 
 /// How a run is done, beside what it does.
 #[derive(Debug)]
@@ -35,7 +36,7 @@ pub struct Settings {
     pub unit: StampUnit,
     /// The broker's processes, if they are watched.
     pub broker: Option<Processes>,
-    /// Where paths that users ask for are below, if anywhere.
+    /// Where paths that users and probes ask for are below, if anywhere. It is watched, too.
     pub management: Option<HttpUrl>,
 }
 
@@ -48,6 +49,9 @@ pub enum RunError {
     /// The broker does not let something be declared.
     #[error("cannot declare what the run needs: {0}")]
     Declare(CallError),
+    /// The management API cannot be watched.
+    #[error(transparent)]
+    Management(#[from] ManagementError),
     /// Something cannot be sent as it is.
     #[error("{0}")]
     Unsendable(String),
@@ -105,6 +109,13 @@ pub async fn run(
     let (incidents, mut reports) = mpsc::unbounded_channel();
     let crowds = Crowd::all(plan, target, settings.management.as_ref(), &incidents, settings.unit)
         .map_err(RunError::Unsendable)?;
+    let management = match &settings.management {
+        Some(url) => Some(Management::start(url, plan.interval).await?),
+        None => match plan.probes.first() {
+            Some(probe) => return Err(RunError::Failed(format!("the probe {} needs --management-url", probe.name))),
+            None => None,
+        },
+    };
     let mut admin = target.open_first(&format!("{}-topology", plan.name)).await?;
     let server = admin.server();
     observer.connected(&Broker {
@@ -132,11 +143,12 @@ pub async fn run(
     crew.start_publishers(&messages, &incidents, settings.unit);
     crew.start_idle(&incidents);
     crew.start_churns(&incidents);
+    crew.start_probes(settings.management.as_ref(), &incidents);
     crew.start_users(&crowds);
     crew.wait_until_ready(&mut reports, consumer_task_count, &mut interrupt, &stage).await?;
     let task_count = crew.task_count;
 
-    let mut measured = Measured::new(plan, settings, task_count);
+    let mut measured = Measured::new(plan, settings, management, task_count);
     // What getting ready took is nobody's business.
     measured.collect(&workers).await;
     let start = now_ns();
@@ -259,6 +271,16 @@ impl Crew<'_> {
                 };
                 self.next_worker().spawn(|local| task.run(local));
             }
+        }
+    }
+
+    fn start_probes(&mut self, management: Option<&HttpUrl>, incidents: &Incidents) {
+        // Without one there are no probes: that was found out before.
+        let Some(management) = management else { return };
+        for probe in &self.plan.probes {
+            let url = management.below(&probe.path);
+            let task = ProbeTask { probe: probe.clone(), url, incidents: incidents.clone() };
+            self.next_worker().spawn(|local| task.run(local));
         }
     }
 

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use super::signals::{self, Signalled};
 use super::target::target;
-use super::{Failure, complain, print};
+use super::{Failure, complain, oauth2, print};
 use crate::dashboard::{Dashboard, Outline, Overall};
 use crate::engine::{self, Interrupt, Settings, StampUnit};
 use crate::http::HttpUrl;
@@ -54,7 +54,11 @@ impl Session<'_> {
     async fn run(mut self) -> Result<(), Failure> {
         let (interrupt, signalled) = signals::listen().map_err(Failure::failed)?;
         let is_spread = self.runs.iter().any(|run| !run.plan.users.is_empty() || run.plan.idle_connections > 0);
-        let target = Arc::new(target(&self.options.connection, is_spread)?);
+        let mut target = target(&self.options.connection, is_spread)?;
+        if let Some(settings) = &self.options.connection.oauth2 {
+            target.options.secrets = Some(oauth2::tokens(settings).await?);
+        }
+        let target = Arc::new(target);
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let threads = self.options.threads.unwrap_or(processors);
         let mut results = Results {

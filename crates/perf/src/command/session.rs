@@ -17,7 +17,7 @@ use crate::plan::Plan;
 use crate::report::html::{self, Charts};
 use crate::report::verdict::verdicts;
 use crate::results::{Broker, Counts, Results, SCHEMA, Sample};
-use crate::watch::{Processes, machine};
+use crate::watch::{Management, Processes, machine};
 use crate::workload::PlannedRun;
 
 /// What a command is to do.
@@ -114,7 +114,11 @@ impl Session<'_> {
         let unit = if output.uses_millis { StampUnit::Millis } else { StampUnit::Monotonic };
         let management = output.management_url.as_deref().map(HttpUrl::parse).transpose();
         let management = management.map_err(|error| Failure::usage(format!("--management-url: {error}")))?;
-        let mut settings = Settings { threads, unit, broker, management };
+        let watched = match &management {
+            Some(url) => Some(Management::start(url, plan.interval).await.map_err(Failure::failed)?),
+            None => None,
+        };
+        let mut settings = Settings { threads, unit, broker, management, watched };
         let processors = results.machine.processors;
         let dashboard = if output.has_dashboard { Dashboard::open(Outline::of(plan, processors)).ok() } else { None };
         let outputs = self.outputs(plan, number, dashboard.is_none()).await?;

@@ -42,7 +42,6 @@ const GOODBYE: Duration = Duration::from_secs(10);
 pub(crate) struct Measured<'a> {
     plan: &'a Plan,
     settings: &'a mut Settings,
-    management: Option<Management>,
     own: Processes,
     start: u64,
     last_at: u64,
@@ -72,18 +71,12 @@ pub(crate) struct Measured<'a> {
 }
 
 impl<'a> Measured<'a> {
-    pub(crate) fn new(
-        plan: &'a Plan,
-        settings: &'a mut Settings,
-        management: Option<Management>,
-        working: usize,
-    ) -> Self {
+    pub(crate) fn new(plan: &'a Plan, settings: &'a mut Settings, working: usize) -> Self {
         let threads = settings.threads.max(1);
         Measured {
             plan,
             own: Processes::own(),
             settings,
-            management,
             start: 0,
             last_at: 0,
             total: Counts::default(),
@@ -310,7 +303,7 @@ impl<'a> Measured<'a> {
     /// What its processes use, and what its management API says. The processes go first where both know something.
     fn broker_usage(&mut self) -> Option<BrokerUsage> {
         let processes = self.settings.broker.as_mut().map(Processes::sample);
-        let said = self.management.as_ref().and_then(Management::latest);
+        let said = self.settings.watched.as_ref().and_then(Management::latest);
         match (processes, said) {
             (None, None) => None,
             (None, Some(said)) => Some(said),

@@ -25,7 +25,7 @@ use crate::dashboard::Overall;
 use crate::http::HttpUrl;
 use crate::plan::{ExitWhen, Plan};
 use crate::results::{Broker, Counts, Run, Sample};
-use crate::watch::{Management, ManagementError, Processes};
+use crate::watch::{Management, Processes};
 
 /// How a run is done, beside what it does.
 #[derive(Debug)]
@@ -36,8 +36,10 @@ pub struct Settings {
     pub unit: StampUnit,
     /// The broker's processes, if they are watched.
     pub broker: Option<Processes>,
-    /// Where paths that users and probes ask for are below, if anywhere. It is watched, too.
+    /// Where paths that users and probes ask for are below, if anywhere.
     pub management: Option<HttpUrl>,
+    /// What the management API says, if it is watched.
+    pub watched: Option<Management>,
 }
 
 /// Why there was no run at all.
@@ -49,9 +51,6 @@ pub enum RunError {
     /// The broker does not let something be declared.
     #[error("cannot declare what the run needs: {0}")]
     Declare(CallError),
-    /// The management API cannot be watched.
-    #[error(transparent)]
-    Management(#[from] ManagementError),
     /// Something cannot be sent as it is.
     #[error("{0}")]
     Unsendable(String),
@@ -109,13 +108,9 @@ pub async fn run(
     let (incidents, mut reports) = mpsc::unbounded_channel();
     let crowds = Crowd::all(plan, target, settings.management.as_ref(), &incidents, settings.unit)
         .map_err(RunError::Unsendable)?;
-    let management = match &settings.management {
-        Some(url) => Some(Management::start(url, plan.interval).await?),
-        None => match plan.probes.first() {
-            Some(probe) => return Err(RunError::Failed(format!("the probe {} needs --management-url", probe.name))),
-            None => None,
-        },
-    };
+    if let (Some(probe), None) = (plan.probes.first(), &settings.management) {
+        return Err(RunError::Failed(format!("the probe {} needs --management-url", probe.name)));
+    }
     let mut admin = target.open_first(&format!("{}-topology", plan.name)).await?;
     let server = admin.server();
     observer.connected(&Broker {
@@ -148,7 +143,7 @@ pub async fn run(
     crew.wait_until_ready(&mut reports, consumer_task_count, &mut interrupt, &stage).await?;
     let task_count = crew.task_count;
 
-    let mut measured = Measured::new(plan, settings, management, task_count);
+    let mut measured = Measured::new(plan, settings, task_count);
     // What getting ready took is nobody's business.
     measured.collect(&workers).await;
     let start = now_ns();

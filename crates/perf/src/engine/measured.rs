@@ -335,7 +335,10 @@ impl<'a> Measured<'a> {
             let now = now_ns();
             let is_quiet = now.saturating_sub(self.consumed_at.max(begun)) >= ns(DRAINED_AFTER);
             let is_late = now - begun >= ns(self.plan.drain);
-            if seen + self.total.returned >= self.total.published || is_quiet || is_late || *interrupt.borrow() {
+            let is_all_here = seen + self.total.returned >= self.total.published;
+            // Who has not stopped yet may still publish.
+            let is_drained = self.working_publishers == 0 && (is_all_here || is_quiet);
+            if is_drained || is_late || *interrupt.borrow() {
                 return;
             }
             tokio::time::sleep(DRAIN_TICK).await;

@@ -442,7 +442,8 @@ fn consumers_measure_what_users_publish_from_when_it_was_due() {
 fn script_that_nobody_can_run_is_refused_before_it_starts() {
     let node = Node::start();
     let target = Arc::new(Target::new(vec![node.uri()], ConnectOptions::default()));
-    let mut settings = Settings { threads: 1, unit: StampUnit::Monotonic, broker: None, management: None, watched: None };
+    let mut settings =
+        Settings { threads: 1, unit: StampUnit::Monotonic, broker: None, management: None, watched: None };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (_sender, interrupt) = watch::channel(false);
     let plan = plan(users(1, vec![get("/api/overview")]));

@@ -50,7 +50,7 @@ pub struct Target {
     next: AtomicU32,
 }
 
-/// Source addresses to spread over.
+/// Source addresses to spread over: 127.1.0.1 and those after it.
 const SOURCE_COUNT: u32 = 250;
 /// Between two attempts at the start.
 const STARTUP_RETRY: Duration = Duration::from_millis(500);
@@ -85,9 +85,8 @@ impl Target {
         for uri in self.uris.iter().cycle().skip(first).take(count) {
             let is_local = uri.host == "localhost" || uri.host.starts_with("127.");
             if self.is_spread && is_local {
-                let host = turn % SOURCE_COUNT;
-                options.dial.source =
-                    Some(IpAddr::V4(Ipv4Addr::new(127, 1, (host / 250) as u8, (host % 250 + 1) as u8)));
+                let host = (turn % SOURCE_COUNT + 1) as u8;
+                options.dial.source = Some(IpAddr::V4(Ipv4Addr::new(127, 1, 0, host)));
             }
             match Connection::open(uri, &options).await {
                 Ok(connection) => return Ok(connection),

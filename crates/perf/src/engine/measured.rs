@@ -160,6 +160,7 @@ impl<'a> Measured<'a> {
             }
         };
         tokio::pin!(sleep_to_end);
+        let mut is_counted_out = false;
         loop {
             tokio::select! {
                 biased;
@@ -170,6 +171,7 @@ impl<'a> Measured<'a> {
                 () = &mut sleep_to_end => break,
                 Some(incident) = reports.recv() => {
                     if self.take_report(incident, observer) {
+                        is_counted_out = true;
                         break;
                     }
                 }
@@ -181,8 +183,8 @@ impl<'a> Measured<'a> {
                 }
             }
         }
-        // What is left of the last interval, unless it is next to nothing.
-        if now_ns() - self.last_at > ns(interval) / 20 {
+        // What is left of the last interval, unless it is next to nothing. Who asked for a number of messages wants them all.
+        if is_counted_out || now_ns() - self.last_at > ns(interval) / 20 {
             self.take_sample(workers, observer).await;
         }
     }
@@ -202,17 +204,15 @@ impl<'a> Measured<'a> {
     /// A task is done. Returns whether that ends the run: when all are, or all that have a number of messages to do.
     fn is_over_without(&mut self, role: Role) -> bool {
         self.working = self.working.saturating_sub(1);
-        let is_over = match role {
-            Role::Publisher => {
-                self.working_publishers = self.working_publishers.saturating_sub(1);
-                self.working_publishers == 0 && self.plan.publishers.iter().any(|group| group.message_limit.is_some())
-            }
-            Role::Consumer => {
-                self.working_consumers = self.working_consumers.saturating_sub(1);
-                self.working_consumers == 0 && self.plan.consumers.iter().any(|group| group.message_limit.is_some())
-            }
-            Role::Other => false,
-        };
+        match role {
+            Role::Publisher => self.working_publishers = self.working_publishers.saturating_sub(1),
+            Role::Consumer => self.working_consumers = self.working_consumers.saturating_sub(1),
+            Role::Other => {}
+        }
+        let publishers = self.plan.publishers.iter().any(|group| group.message_limit.is_some());
+        let consumers = self.plan.consumers.iter().any(|group| group.message_limit.is_some());
+        let are_done = (!publishers || self.working_publishers == 0) && (!consumers || self.working_consumers == 0);
+        let is_over = (publishers || consumers) && are_done;
         is_over || self.working == 0
     }
 

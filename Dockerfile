@@ -1,7 +1,9 @@
 FROM rust:1.95-slim-bookworm AS build
+# npm fetches what draws the charts of reports.
+RUN apt-get update && apt-get install -y --no-install-recommends make npm && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY . .
-RUN cargo build --release --locked -p warren
+RUN make build
 
 FROM debian:bookworm-slim
 RUN useradd --system --home-dir /var/lib/warren --create-home warren

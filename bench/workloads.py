@@ -103,8 +103,9 @@ def keep(results, name, broker, number, path, complaint):
         measured = measures(run)
         results.add(label, broker, number, measured)
         rates = f"{measured['published_per_s']:,.0f}/s published, {measured['consumed_per_s']:,.0f}/s consumed"
-        say(f"round {number}, {broker.name}, {label}: {rates}, {cell(measured['messages_per_cpu_s'])} messages/CPU-s, "
-            f"consumer {triple(measured, 'consumer')} ms, confirm {triple(measured, 'confirm')} ms")
+        latencies = [f", {of} {times} ms" for of in ("consumer", "confirm") if (times := triple(measured, of))]
+        say(f"round {number}, {broker.name}, {label}: {rates}, {cell(measured['messages_per_cpu_s'])} messages/CPU-s"
+            + "".join(latencies))
     if complaint:
         refused = REFUSED.search(complaint)
         results.add(name, broker, number, {"refused": refused[1]} if refused else {"failed": complaint})

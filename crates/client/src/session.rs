@@ -611,3 +611,85 @@ fn event<'a>(channel: u16, method: &'a [u8], content: Option<Content<'a>>) -> Re
         (method, _) => Event::Answered { channel, method },
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use amqp::frame::put_frame;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const FRAME_LEN_MAX: u32 = 4096;
+
+    fn session() -> Session {
+        let tune = Tune { channel_max: 10, frame_len_max: FRAME_LEN_MAX, heartbeat: 0 };
+        Session::new(Agreement { tune, server: Server::default() }, Input::default(), Output::default())
+    }
+
+    /// Gives the session bytes as a socket would, and takes all events. Returns how many there were.
+    fn feed(bytes: &[u8]) -> usize {
+        let mut session = session();
+        let mut rest = bytes;
+        let mut count = 0;
+        while !rest.is_empty() {
+            let space = session.input.space();
+            let len = space.len().min(rest.len());
+            space[..len].copy_from_slice(&rest[..len]);
+            session.input.fill(len);
+            rest = &rest[len..];
+            loop {
+                match session.next_event() {
+                    Ok(Some(_)) => count += 1,
+                    Ok(None) => break,
+                    Err(_) => return count,
+                }
+            }
+        }
+        count
+    }
+
+    /// Frames of a kind that exists, with anything in them, or with what looks like a method.
+    fn frame() -> impl Strategy<Value = Vec<u8>> {
+        let kind = prop_oneof![Just(FrameKind::Method), Just(FrameKind::Header), Just(FrameKind::Body)];
+        let start = prop_oneof![
+            Just(vec![]),
+            Just(vec![0, 60, 0, 60, 1, b'c', 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0]),
+            Just(vec![0, 60, 0, 80]),
+            Just(vec![0, 60, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0]),
+            Just(vec![0, 10, 0, 60]),
+            Just(vec![0, 20, 0, 40]),
+        ];
+        (kind, 0u16..4, start, proptest::collection::vec(any::<u8>(), 0..40)).prop_map(
+            |(kind, channel, start, rest)| {
+                let mut out = Vec::new();
+                let payload = [start, rest].concat();
+                put_frame(&mut out, &Frame { kind, channel, payload: &payload });
+                out
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_that_a_broker_sends_is_a_panic(frames in proptest::collection::vec(frame(), 0..20)) {
+            feed(&frames.concat());
+        }
+
+        #[test]
+        fn bytes_of_any_kind_are_no_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            feed(&bytes);
+        }
+    }
+
+    #[test]
+    fn body_that_is_announced_too_long_is_refused_before_it_comes() {
+        let mut bytes = Vec::new();
+        let deliver = basic::Deliver { consumer_tag: b"c", delivery_tag: 1, ..Default::default() };
+        put_method(&mut bytes, 1, &deliver);
+        let mut header = vec![0, 60, 0, 0];
+        header.extend_from_slice(&u64::MAX.to_be_bytes());
+        header.extend_from_slice(&[0, 0]);
+        put_frame(&mut bytes, &Frame { kind: FrameKind::Header, channel: 1, payload: &header });
+        assert_eq!(feed(&bytes), 0);
+    }
+}

@@ -9,6 +9,7 @@
 //!  watch      the broker's and the generator's own CPU, memory, disk and network
 //!  results    what came of it: samples, summary, histograms; the JSON that is kept
 //!  histogram  latencies, counted
+//!  http       requests: InfluxDB, the management API, what users ask for
 //!  output     what is shown while it runs: console lines, CSV, Prometheus, InfluxDB
 //!  dashboard  the same for a terminal, in place
 //!  command    the commands: all of it together
@@ -21,6 +22,7 @@ pub mod command;
 pub mod dashboard;
 pub mod engine;
 pub mod histogram;
+pub mod http;
 pub mod output;
 pub mod perftest;
 pub mod plan;

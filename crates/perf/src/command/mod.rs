@@ -12,6 +12,7 @@
 //! number when interrupted, after everything was written.
 
 mod compare;
+mod oauth2;
 mod perftest;
 mod report;
 mod session;

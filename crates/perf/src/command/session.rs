@@ -7,16 +7,17 @@ use std::time::SystemTime;
 
 use super::signals::{self, Signalled};
 use super::target::target;
-use super::{Failure, complain, print};
+use super::{Failure, complain, oauth2, print};
 use crate::dashboard::{Dashboard, Outline, Overall};
 use crate::engine::{self, Interrupt, Settings, StampUnit};
+use crate::http::HttpUrl;
 use crate::output::{ANY_ADDRESS, Observer as _, Outputs, render_summary};
 use crate::perftest::{Options, without_secrets};
 use crate::plan::Plan;
 use crate::report::html::{self, Charts};
 use crate::report::verdict::verdicts;
 use crate::results::{Broker, Counts, Results, SCHEMA, Sample};
-use crate::watch::{Processes, machine};
+use crate::watch::{Management, Processes, machine};
 use crate::workload::PlannedRun;
 
 /// What a command is to do.
@@ -53,7 +54,11 @@ impl Session<'_> {
     async fn run(mut self) -> Result<(), Failure> {
         let (interrupt, signalled) = signals::listen().map_err(Failure::failed)?;
         let is_spread = self.runs.iter().any(|run| !run.plan.users.is_empty() || run.plan.idle_connections > 0);
-        let target = Arc::new(target(&self.options.connection, is_spread)?);
+        let mut target = target(&self.options.connection, is_spread)?;
+        if let Some(settings) = &self.options.connection.oauth2 {
+            target.options.secrets = Some(oauth2::tokens(settings).await?);
+        }
+        let target = Arc::new(target);
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let threads = self.options.threads.unwrap_or(processors);
         let mut results = Results {
@@ -107,7 +112,13 @@ impl Session<'_> {
             pids => Some(Processes::new(pids.to_vec()).map_err(Failure::failed)?),
         };
         let unit = if output.uses_millis { StampUnit::Millis } else { StampUnit::Monotonic };
-        let mut settings = Settings { threads, unit, broker };
+        let management = output.management_url.as_deref().map(HttpUrl::parse).transpose();
+        let management = management.map_err(|error| Failure::usage(format!("--management-url: {error}")))?;
+        let watched = match &management {
+            Some(url) => Some(Management::start(url, plan.interval).await.map_err(Failure::failed)?),
+            None => None,
+        };
+        let mut settings = Settings { threads, unit, broker, management, watched };
         let processors = results.machine.processors;
         let dashboard = if output.has_dashboard { Dashboard::open(Outline::of(plan, processors)).ok() } else { None };
         let outputs = self.outputs(plan, number, dashboard.is_none()).await?;
@@ -145,7 +156,7 @@ impl Session<'_> {
             });
         }
         let console = has_console.then(|| Box::new(io::stdout()) as Box<dyn Write + Send>);
-        let command = self.shown_command();
+        let command = without_secrets(self.words);
         Outputs::open(&settings, plan, &command, SystemTime::now(), console, &ANY_ADDRESS)
             .await
             .map_err(Failure::failed)

@@ -20,7 +20,7 @@ use super::message::in_cycle;
 use super::pacer::Timer;
 use super::recorder::Recorder;
 use super::seen::unwrapped;
-use super::stamp::{Origin, stamp};
+use super::stamp::{NOBODY, Said};
 use super::target::Target;
 use super::topology::{Declarations, QueueNames};
 use super::values;
@@ -59,7 +59,9 @@ struct Waiting {
     tag: u64,
     body_len: usize,
     sent: Option<u64>,
-    origin: Option<(Origin, u32)>,
+    late_ns: u64,
+    /// Publisher and number, if its sequence is followed.
+    position: Option<(u32, u32)>,
     redelivered: bool,
     queue: u16,
 }
@@ -392,21 +394,21 @@ impl ConsumerTask {
     }
 
     fn look_at(&self, tag: u64, redelivered: bool, queue: u16, content: Content<'_>) -> Waiting {
-        let properties = content.properties();
-        let from_header = || {
-            let value = properties?.headers?.get("timestamp")?;
-            value.as_i64().map(i64::unsigned_abs)
-        };
-        let origin = properties.and_then(|properties| properties.cluster_id).and_then(Origin::parse);
-        let origin = origin.filter(|origin| origin.publisher < self.publisher_count);
-        let stamp = stamp(content.body);
-        // A body that is not ours has its time in a header, if anywhere.
-        let sent = match properties.is_some_and(|properties| properties.headers.is_some()) {
-            true => from_header().or(stamp.map(|(_, sent)| sent)),
-            false => stamp.map(|(_, sent)| sent),
-        };
-        let origin = origin.zip(stamp.map(|(sequence, _)| sequence));
-        Waiting { tag, body_len: content.body.len(), sent, origin, redelivered, queue }
+        let said = Said::of(&content);
+        let publisher = said.origin.map(|origin| origin.publisher).filter(|number| *number < self.publisher_count);
+        Waiting {
+            tag,
+            body_len: content.body.len(),
+            sent: said.sent,
+            // Others' numbers are not ours, but simulated users are as late as they say.
+            late_ns: said
+                .origin
+                .filter(|origin| publisher.is_some() || origin.publisher == NOBODY)
+                .map_or(0, |origin| origin.late_ns),
+            position: publisher.zip(said.sequence),
+            redelivered,
+            queue,
+        }
     }
 
     /// A message has come: measures it, or puts it in line. Returns whether it is to be settled now.
@@ -429,18 +431,17 @@ impl ConsumerTask {
             return false;
         }
         consumer.left -= 1;
-        let late_ns = waiting.origin.map_or(0, |(origin, _)| origin.late_ns);
-        let timing = waiting.sent.map(|sent| (self.unit.age_ns(sent, now), late_ns));
+        let timing = waiting.sent.map(|sent| (self.unit.age_ns(sent, now), waiting.late_ns));
         recorder.consumed(waiting.body_len, timing);
         recorder.consumed_at = now;
         recorder.counts.redelivered += u64::from(waiting.redelivered);
-        if let Some((origin, sequence)) = waiting.origin {
-            let last = consumer.last.entry((origin.publisher, waiting.queue)).or_default();
+        if let Some((publisher, sequence)) = waiting.position {
+            let last = consumer.last.entry((publisher, waiting.queue)).or_default();
             // `last` is the position after the last one.
             let position = unwrapped(sequence, *last);
             let is_late = position < *last;
             *last = (*last).max(position + 1);
-            recorder.sighted.note(origin.publisher, position, waiting.redelivered, is_late);
+            recorder.sighted.note(publisher, position, waiting.redelivered, is_late);
         }
         true
     }
@@ -556,7 +557,7 @@ impl Consumer {
 
 /// Consumer tags are the numbers of the consumer's queues.
 #[inline]
-fn tag_number(tag: &[u8]) -> u16 {
+pub(crate) fn tag_number(tag: &[u8]) -> u16 {
     tag.iter().fold(0, |number: u16, digit| number.wrapping_mul(10).wrapping_add(u16::from(digit.wrapping_sub(b'0'))))
 }
 

@@ -1,15 +1,22 @@
 //! Whether lost and duplicate messages can be told.
 
+use super::users::take_part;
 use crate::plan::{BindingKeys, Exchange, Plan, Queues, Routing, Settle, Value};
 
 /// Whether each message goes to one queue at most, from which alone it comes back to us: then what is missing is lost,
 /// and what comes twice is a duplicate.
 pub(crate) fn followed(plan: &Plan) -> Result<(), &'static str> {
+    if plan.users.iter().any(|users| take_part(&users.script.steps)) {
+        return Err("simulated users publish or consume");
+    }
     if plan.consumers.iter().any(|group| matches!(group.settle, Settle::NackEvery { .. })) {
         return Err("consumers return or drop messages");
     }
     if !plan.publishers.iter().all(|group| one_queue(&plan.exchanges, &plan.queues, &group.exchange)) {
         return Err("a message may go to several queues");
+    }
+    if plan.queues.iter().any(is_stream) {
+        return Err("streams keep their messages, and not all of their properties");
     }
     if plan.publishers.iter().any(|group| group.exchange.is_empty() && group.routing == Routing::Fresh) {
         return Err("messages go nowhere");
@@ -44,6 +51,11 @@ fn one_queue(exchanges: &[Exchange], queues: &[Queues], name: &str) -> bool {
         ("topic", BindingKeys::Spread(keys)) => is_plain(keys),
         _ => is_by_hash(kind),
     }
+}
+
+fn is_stream(queues: &Queues) -> bool {
+    let stream = ("x-queue-type".to_owned(), Value::Text("stream".to_owned()));
+    queues.arguments.contains(&stream)
 }
 
 fn is_by_hash(kind: &str) -> bool {

@@ -39,6 +39,8 @@ pub(crate) enum Incident {
     Back,
     /// The run cannot go on: the broker refuses something, or stays away.
     Failed(String),
+    /// Something went wrong that does not end the run.
+    Warning(String),
     /// A publisher has ended.
     PublisherEnded(PublisherEnd),
     /// A consumer saw that a queue is empty.

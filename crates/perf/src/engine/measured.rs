@@ -21,7 +21,7 @@ use crate::results::{
     Broker, BrokerUsage, Counts, Distribution, Latencies, Percentiles, PhaseMark, PublisherSequence, Run, Sample,
     Sequence, SequenceCounts, Summary, Usage,
 };
-use crate::watch::Processes;
+use crate::watch::{Management, Processes};
 
 /// A thread that works longer than this share of the time is the bottleneck, whatever else looks like it.
 const BUSY_SHARE: f64 = 0.9;
@@ -160,7 +160,6 @@ impl<'a> Measured<'a> {
             }
         };
         tokio::pin!(sleep_to_end);
-        let mut is_counted_out = false;
         loop {
             tokio::select! {
                 biased;
@@ -171,7 +170,6 @@ impl<'a> Measured<'a> {
                 () = &mut sleep_to_end => break,
                 Some(incident) = reports.recv() => {
                     if self.take_report(incident, observer) {
-                        is_counted_out = true;
                         break;
                     }
                 }
@@ -183,10 +181,32 @@ impl<'a> Measured<'a> {
                 }
             }
         }
-        // What is left of the last interval, unless it is next to nothing. Who asked for a number of messages wants them all.
-        if is_counted_out || now_ns() - self.last_at > ns(interval) / 20 {
+        // What is left of the last interval. Next to nothing makes no sample, but it counts.
+        if now_ns() - self.last_at > ns(interval) / 20 || self.samples.is_empty() {
             self.take_sample(workers, observer).await;
+        } else {
+            let (counts, latencies, _) = self.collect(workers).await;
+            let now = now_ns();
+            let duration_ns = now - std::mem::replace(&mut self.last_at, now);
+            self.total.add(&counts);
+            self.count(&counts, &latencies, now, duration_ns);
         }
+        // What was said until now is still of interest.
+        while let Ok(incident) = reports.try_recv() {
+            self.take_report(incident, observer);
+        }
+    }
+
+    /// Counts an interval that is over, unless it is part of the warm-up. Returns whether it did.
+    fn count(&mut self, counts: &Counts, latencies: &LatencyHistograms, now: u64, duration_ns: u64) -> bool {
+        // The interval in which the warm-up ends belongs to it.
+        if now - duration_ns - self.start + 1_000_000 < ns(self.plan.warm_up) {
+            return false;
+        }
+        self.latencies.add(latencies);
+        self.measured.add(counts);
+        self.measured_ns += duration_ns;
+        true
     }
 
     fn elapsed_s(&self) -> f64 {
@@ -227,6 +247,7 @@ impl<'a> Measured<'a> {
                 self.lost += 1;
                 observer.warn(&format!("at {:.1} s: {reason}", self.elapsed_s()));
             }
+            Incident::Warning(warning) => observer.warn(&format!("at {:.1} s: {warning}", self.elapsed_s())),
             Incident::Back => self.lost = self.lost.saturating_sub(1),
             Incident::Failed(reason) => {
                 self.interrupted = Some(format!("ended after {:.1} s: {reason}", self.elapsed_s()));
@@ -242,7 +263,7 @@ impl<'a> Measured<'a> {
         let duration_ns = now - std::mem::replace(&mut self.last_at, now);
         self.total.add(&counts);
         let generator = self.own.sample();
-        let broker = self.settings.broker.as_mut().map(Processes::sample);
+        let broker = self.broker_usage();
         let sample = Sample {
             end_s: seconds(now - self.start),
             duration_s: seconds(duration_ns),
@@ -257,16 +278,12 @@ impl<'a> Measured<'a> {
             blocked,
             users,
             generator,
-            broker: broker.map(|usage| BrokerUsage { usage, ready: None, unacked: None }),
-            probes: BTreeMap::new(),
+            broker,
+            probes: percentiles(&latencies),
         };
-        // The interval in which the warm-up ends belongs to it.
-        if now - duration_ns - self.start + 1_000_000 >= ns(self.plan.warm_up) {
-            self.latencies.add(&latencies);
-            self.measured.add(&counts);
-            self.measured_ns += duration_ns;
+        if self.count(&counts, &latencies, now, duration_ns) {
             self.measured_usage = add_usage(self.measured_usage, generator);
-            if let Some(usage) = broker {
+            if let Some(BrokerUsage { usage, .. }) = broker {
                 self.measured_broker = Some(add_usage(self.measured_broker.unwrap_or_default(), usage));
             }
             for (used, sum) in &mut self.shares {
@@ -279,6 +296,20 @@ impl<'a> Measured<'a> {
         };
         observer.sample(&sample, &self.total, overall);
         self.samples.push(sample);
+    }
+
+    /// What its processes use, and what its management API says. The processes go first where both know something.
+    fn broker_usage(&mut self) -> Option<BrokerUsage> {
+        let processes = self.settings.broker.as_mut().map(Processes::sample);
+        let said = self.settings.watched.as_ref().and_then(Management::latest);
+        match (processes, said) {
+            (None, None) => None,
+            (None, Some(said)) => Some(said),
+            (Some(usage), said) => {
+                let said = said.unwrap_or_default();
+                Some(BrokerUsage { usage, ready: said.ready, unacked: said.unacked })
+            }
+        }
     }
 
     /// Lets consumers take what is still there, as long as there is any hope.
@@ -302,7 +333,10 @@ impl<'a> Measured<'a> {
             let now = now_ns();
             let is_quiet = now.saturating_sub(self.consumed_at.max(begun)) >= ns(DRAINED_AFTER);
             let is_late = now - begun >= ns(self.plan.drain);
-            if seen + self.total.returned >= self.total.published || is_quiet || is_late || *interrupt.borrow() {
+            let is_all_here = seen + self.total.returned >= self.total.published;
+            // Who has not stopped yet may still publish.
+            let is_drained = self.working_publishers == 0 && (is_all_here || is_quiet);
+            if is_drained || is_late || *interrupt.borrow() {
                 return;
             }
             tokio::time::sleep(DRAIN_TICK).await;
@@ -371,7 +405,7 @@ impl<'a> Measured<'a> {
                 confirm_sent: Distribution::of(&self.latencies.confirm_sent),
                 lateness: Distribution::of(&self.latencies.lateness),
             },
-            probes: BTreeMap::new(),
+            probes: self.answers(),
             sequence: self.sequence(),
             generator: self.measured_usage,
             broker: self.measured_broker.map(|usage| BrokerUsage { usage, ready: None, unacked: None }),
@@ -394,6 +428,11 @@ impl<'a> Measured<'a> {
             interrupted: self.interrupted,
             verdicts: Vec::new(),
         }
+    }
+
+    fn answers(&self) -> BTreeMap<String, Distribution> {
+        let answers = self.latencies.answers.iter();
+        answers.filter_map(|(name, histogram)| Some((name.to_string(), Distribution::of(histogram)?))).collect()
     }
 
     fn phases(&self, stopped_at: u64) -> Vec<PhaseMark> {
@@ -489,6 +528,12 @@ fn add_usage(one: Usage, other: Usage) -> Usage {
         network_in: sum(one.network_in, other.network_in),
         network_out: sum(one.network_out, other.network_out),
     }
+}
+
+/// How long answers took, by what was asked for.
+fn percentiles(latencies: &LatencyHistograms) -> BTreeMap<String, Percentiles> {
+    let answers = latencies.answers.iter();
+    answers.filter_map(|(name, histogram)| Some((name.to_string(), Percentiles::of(histogram)?))).collect()
 }
 
 fn seconds(ns: u64) -> f64 {

@@ -63,22 +63,7 @@ impl Messages {
             routes.push(route(&String::new())?);
         }
         let properties = &group.properties;
-        for (name, value) in [
-            ("content-type", &properties.content_type),
-            ("content-encoding", &properties.content_encoding),
-            ("correlation-id", &properties.correlation_id),
-            ("reply-to", &properties.reply_to),
-            ("expiration", &properties.expiration),
-            ("message-id", &properties.message_id),
-            ("type", &properties.kind),
-            ("user-id", &properties.user_id),
-            ("app-id", &properties.app_id),
-            ("cluster-id", &properties.cluster_id),
-        ] {
-            if value.as_ref().is_some_and(|value| value.len() > amqp::limits::SHORT_STR_LEN_MAX) {
-                return Err(MessagesError::Property(name));
-            }
-        }
+        check(properties)?;
         let headers = if properties.headers.is_empty() { None } else { Some(values::table(&properties.headers)?) };
         Ok(Arc::new(Messages {
             exchange: group.exchange.clone(),
@@ -92,35 +77,65 @@ impl Messages {
         }))
     }
 
-    /// The flags and properties of a message, its origin apart.
     fn encode(&self, priority: Option<u8>, headers: Option<&TableBuf>, out: &mut Vec<u8>) {
-        fn bytes(text: &Option<String>) -> Option<&[u8]> {
-            text.as_deref().map(str::as_bytes)
+        encode(&self.properties, priority, headers, self.is_told_apart, out);
+    }
+}
+
+/// Whether properties can be sent.
+pub(crate) fn check(properties: &plan::Properties) -> Result<(), MessagesError> {
+    for (name, value) in [
+        ("content-type", &properties.content_type),
+        ("content-encoding", &properties.content_encoding),
+        ("correlation-id", &properties.correlation_id),
+        ("reply-to", &properties.reply_to),
+        ("expiration", &properties.expiration),
+        ("message-id", &properties.message_id),
+        ("type", &properties.kind),
+        ("user-id", &properties.user_id),
+        ("app-id", &properties.app_id),
+        ("cluster-id", &properties.cluster_id),
+    ] {
+        if value.as_ref().is_some_and(|value| value.len() > amqp::limits::SHORT_STR_LEN_MAX) {
+            return Err(MessagesError::Property(name));
         }
-        let properties = &self.properties;
-        out.clear();
-        Properties {
-            content_type: bytes(&properties.content_type),
-            content_encoding: bytes(&properties.content_encoding),
-            headers: headers.map(TableBuf::as_table),
-            delivery_mode: properties.persistent.then_some(2),
-            priority,
-            correlation_id: bytes(&properties.correlation_id),
-            reply_to: bytes(&properties.reply_to),
-            expiration: bytes(&properties.expiration),
-            message_id: bytes(&properties.message_id),
-            timestamp: properties.timestamp,
-            kind: bytes(&properties.kind),
-            user_id: bytes(&properties.user_id),
-            app_id: bytes(&properties.app_id),
-            cluster_id: bytes(&properties.cluster_id),
-        }
-        .encode(out);
-        if self.is_told_apart {
-            // The last property, which is put behind the others for each message.
-            const CLUSTER_ID_FLAG: u8 = 1 << 2;
-            out[1] |= CLUSTER_ID_FLAG;
-        }
+    }
+    Ok(())
+}
+
+/// The flags and properties of a message. If it `has_origin`, its [`Origin`] has to be put behind them.
+pub(crate) fn encode(
+    properties: &plan::Properties,
+    priority: Option<u8>,
+    headers: Option<&TableBuf>,
+    has_origin: bool,
+    out: &mut Vec<u8>,
+) {
+    fn bytes(text: &Option<String>) -> Option<&[u8]> {
+        text.as_deref().map(str::as_bytes)
+    }
+    out.clear();
+    Properties {
+        content_type: bytes(&properties.content_type),
+        content_encoding: bytes(&properties.content_encoding),
+        headers: headers.map(TableBuf::as_table),
+        delivery_mode: properties.persistent.then_some(2),
+        priority,
+        correlation_id: bytes(&properties.correlation_id),
+        reply_to: bytes(&properties.reply_to),
+        expiration: bytes(&properties.expiration),
+        message_id: bytes(&properties.message_id),
+        timestamp: properties.timestamp,
+        kind: bytes(&properties.kind),
+        user_id: bytes(&properties.user_id),
+        app_id: bytes(&properties.app_id),
+        cluster_id: bytes(&properties.cluster_id),
+    }
+    .encode(out);
+    if has_origin {
+        // The last property, which is put behind the others for each message.
+        const CLUSTER_ID_FLAG: u8 = 1 << 2;
+        out[1] |= CLUSTER_ID_FLAG;
     }
 }
 
@@ -254,7 +269,7 @@ pub(crate) fn in_cycle<T>(stretches: &[(T, std::time::Duration)], elapsed: u64) 
 }
 
 /// A random key in the form of a UUID, as PerfTest's.
-fn fresh_key(random: &mut Random) -> String {
+pub(crate) fn fresh_key(random: &mut Random) -> String {
     let (high, low) = (random.next_u64(), random.next_u64());
     format!(
         "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",

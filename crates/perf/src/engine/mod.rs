@@ -9,6 +9,8 @@
 //!  publisher       one connection's publishers           ─┐ tasks
 //!  consumer        one connection's consumers             ├ of a thread
 //!  idle, churn     connections that only stay; what comes and goes ─┘
+//!  users           users with a script of steps each: see there
+//!  probes          questions to the management API
 //!  message, stamp  what is published, and what it says of itself
 //!  recorder, seen  what is measured on a thread, and whose messages came
 //!  followed        whether lost messages can be told from others
@@ -26,6 +28,7 @@ mod incident;
 mod measured;
 mod message;
 mod pacer;
+mod probes;
 mod publisher;
 mod recorder;
 mod run;
@@ -33,6 +36,7 @@ mod seen;
 mod stamp;
 mod target;
 mod topology;
+mod users;
 mod values;
 mod worker;
 

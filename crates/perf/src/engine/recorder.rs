@@ -1,5 +1,8 @@
 //! What one thread measures, until it is collected: counts, every latency, and whose messages came.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use hdrhistogram::Histogram;
 
 use super::seen::Sighted;
@@ -19,6 +22,8 @@ pub(crate) struct LatencyHistograms {
     pub(crate) confirm_sent: Histogram<u64>,
     /// From when a message was due until it was sent.
     pub(crate) lateness: Histogram<u64>,
+    /// From when a URL was asked for until the answer was there, by what it is counted under.
+    pub(crate) answers: BTreeMap<Arc<str>, Histogram<u64>>,
 }
 
 impl LatencyHistograms {
@@ -30,6 +35,7 @@ impl LatencyHistograms {
             confirm: empty.clone(),
             confirm_sent: empty.clone(),
             lateness: empty,
+            answers: BTreeMap::new(),
         }
     }
 
@@ -45,6 +51,10 @@ impl LatencyHistograms {
             if !theirs.is_empty() {
                 ours.add(theirs).expect("all have the same bounds");
             }
+        }
+        for (name, theirs) in &other.answers {
+            let ours = self.answers.entry(Arc::clone(name)).or_insert_with(histogram::empty);
+            ours.add(theirs).expect("all have the same bounds");
         }
     }
 }
@@ -96,6 +106,12 @@ impl Recorder {
             self.latencies.consumer_sent.saturating_record(age_ns);
             self.latencies.consumer.saturating_record(age_ns.saturating_add(late_ns));
         }
+    }
+
+    /// The answer to a request took so long.
+    pub(crate) fn answered(&mut self, name: &Arc<str>, took_ns: u64) {
+        let answers = self.latencies.answers.entry(Arc::clone(name)).or_insert_with(histogram::empty);
+        answers.saturating_record(took_ns);
     }
 
     /// Hands over all that was measured, and begins anew.

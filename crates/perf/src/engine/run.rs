@@ -14,15 +14,18 @@ use super::idle::IdleTask;
 use super::incident::{Incident, Incidents};
 use super::measured::Measured;
 use super::message::{Messages, MessagesError};
+use super::probes::ProbeTask;
 use super::publisher::PublisherTask;
 use super::target::Target;
 use super::topology::Declarations;
+use super::users::{Arrivals, Crowd};
 use super::values::NameTooLong;
 use super::worker::Worker;
 use crate::dashboard::Overall;
+use crate::http::HttpUrl;
 use crate::plan::{ExitWhen, Plan};
 use crate::results::{Broker, Counts, Run, Sample};
-use crate::watch::Processes;
+use crate::watch::{Management, Processes};
 
 /// How a run is done, beside what it does.
 #[derive(Debug)]
@@ -33,6 +36,10 @@ pub struct Settings {
     pub unit: StampUnit,
     /// The broker's processes, if they are watched.
     pub broker: Option<Processes>,
+    /// Where paths that users and probes ask for are below, if anywhere.
+    pub management: Option<HttpUrl>,
+    /// What the management API says, if it is watched.
+    pub watched: Option<Management>,
 }
 
 /// Why there was no run at all.
@@ -98,6 +105,12 @@ pub async fn run(
     for group in &plan.publishers {
         messages.push(Messages::new(group)?);
     }
+    let (incidents, mut reports) = mpsc::unbounded_channel();
+    let crowds = Crowd::all(plan, target, settings.management.as_ref(), &incidents, settings.unit)
+        .map_err(RunError::Unsendable)?;
+    if let (Some(probe), None) = (plan.probes.first(), &settings.management) {
+        return Err(RunError::Failed(format!("the probe {} needs --management-url", probe.name)));
+    }
     let mut admin = target.open_first(&format!("{}-topology", plan.name)).await?;
     let server = admin.server();
     observer.connected(&Broker {
@@ -117,7 +130,6 @@ pub async fn run(
     let (stage, control) = Control::new();
     let workers = (0..settings.threads.max(1)).map(|number| Worker::start(number, control.clone()));
     let workers = workers.collect::<Result<Vec<_>, _>>()?;
-    let (incidents, mut reports) = mpsc::unbounded_channel();
     let mut crew = Crew { plan, target, workers: &workers, next_worker: 0, task_count: 0 };
     // Consumers first: what is published to a queue that they have yet to name would be lost.
     crew.start_consumers(&declarations, &incidents, settings.unit);
@@ -126,6 +138,8 @@ pub async fn run(
     crew.start_publishers(&messages, &incidents, settings.unit);
     crew.start_idle(&incidents);
     crew.start_churns(&incidents);
+    crew.start_probes(settings.management.as_ref(), &incidents);
+    crew.start_users(&crowds);
     crew.wait_until_ready(&mut reports, consumer_task_count, &mut interrupt, &stage).await?;
     let task_count = crew.task_count;
 
@@ -251,6 +265,26 @@ impl Crew<'_> {
                     name: format!("{}-{}-{index}", self.plan.name, churn.name),
                 };
                 self.next_worker().spawn(|local| task.run(local));
+            }
+        }
+    }
+
+    fn start_probes(&mut self, management: Option<&HttpUrl>, incidents: &Incidents) {
+        // Without one there are no probes: that was found out before.
+        let Some(management) = management else { return };
+        for probe in &self.plan.probes {
+            let url = management.below(&probe.path);
+            let task = ProbeTask { probe: probe.clone(), url, incidents: incidents.clone() };
+            self.next_worker().spawn(|local| task.run(local));
+        }
+    }
+
+    fn start_users(&mut self, crowds: &[Arc<Crowd>]) {
+        let step = u32::try_from(self.workers.len()).unwrap_or(u32::MAX);
+        for crowd in crowds {
+            for first in 0..step {
+                let arrivals = Arrivals { crowd: Arc::clone(crowd), first, step };
+                self.next_worker().spawn(|local| arrivals.run(local));
             }
         }
     }

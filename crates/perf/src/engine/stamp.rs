@@ -10,6 +10,8 @@
 //! publisher's number in hexadecimal, and after a dot by how many nanoseconds it was sent after it was due. Bodies are
 //! then as they are with PerfTest, down to the smallest.
 
+use client::Content;
+
 /// Bytes of a body that are taken.
 pub(crate) const STAMP_LEN: usize = 12;
 
@@ -30,6 +32,41 @@ pub(crate) fn stamp(body: &[u8]) -> Option<(u32, u64)> {
     let [s0, s1, s2, s3, time @ ..] = *head;
     Some((u32::from_be_bytes([s0, s1, s2, s3]), u64::from_be_bytes(time)))
 }
+
+/// What a message that came says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Said {
+    /// When it was sent.
+    pub(crate) sent: Option<u64>,
+    /// Who published it, how late.
+    pub(crate) origin: Option<Origin>,
+    /// Its number.
+    pub(crate) sequence: Option<u32>,
+}
+
+impl Said {
+    pub(crate) fn of(content: &Content<'_>) -> Self {
+        let properties = content.properties();
+        let from_header = || {
+            let value = properties?.headers?.get("timestamp")?;
+            value.as_i64().map(i64::unsigned_abs)
+        };
+        let stamp = stamp(content.body);
+        // A body that is not ours has its time in a header, if anywhere.
+        let sent = match properties.is_some_and(|properties| properties.headers.is_some()) {
+            true => from_header().or(stamp.map(|(_, sent)| sent)),
+            false => stamp.map(|(_, sent)| sent),
+        };
+        Said {
+            sent,
+            origin: properties.and_then(|properties| properties.cluster_id).and_then(Origin::parse),
+            sequence: stamp.map(|(sequence, _)| sequence),
+        }
+    }
+}
+
+/// The publisher of messages that are measured, but whose sequence nobody follows: simulated users'.
+pub(crate) const NOBODY: u32 = u32::MAX;
 
 /// Who published a message, and how late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,19 +3,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use base64::Engine as _;
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
-use hyper::{Request, Uri};
-use hyper_util::rt::TokioIo;
-use percent_encoding::percent_decode_str;
-use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::Observer;
 use super::influx::Lines;
+use crate::http::{self, HttpUrl};
 use crate::results::{Counts, Sample};
 
 /// Samples that wait to be posted; more are lost.
@@ -24,25 +18,14 @@ const WAITING_COUNT_MAX: usize = 600;
 const POST_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the last posts may take when the run is over.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
-/// So much of an answer is read, for the warning.
-const ANSWER_LEN_MAX: usize = 16 * 1024;
+/// Where a URL without a path goes.
+const PATH: &str = "/write?db=perftest";
 
 /// Why a URL cannot be posted to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{url}' is not an http:// URL such as http://localhost:8086/write?db=perf")]
 pub struct InfluxUrlError {
     url: String,
-}
-
-/// Where to post to.
-#[derive(Debug)]
-struct Target {
-    host: String,
-    port: u16,
-    /// The header `Host`.
-    authority: HeaderValue,
-    path: String,
-    authorization: Option<HeaderValue>,
 }
 
 /// Posts what its [`InfluxObserver`] hands to it.
@@ -68,7 +51,8 @@ impl InfluxSender {
         labels: &[(String, String)],
         started_at: SystemTime,
     ) -> Result<(InfluxObserver, Self), InfluxUrlError> {
-        let target = Target::parse(url).ok_or_else(|| InfluxUrlError { url: without_password(url) })?;
+        let target = HttpUrl::parse(url).map_err(|error| InfluxUrlError { url: error.url })?;
+        let target = if target.path() == "/" { target.with_path(PATH) } else { target };
         let (sender, receiver) = mpsc::channel(WAITING_COUNT_MAX);
         let warning = Arc::new(Warning::default());
         let task = tokio::spawn(post_all(target, receiver, Arc::clone(&warning)));
@@ -117,91 +101,25 @@ impl Warning {
 }
 
 /// What came while one post was on its way goes out with the next one.
-async fn post_all(target: Target, mut receiver: mpsc::Receiver<String>, warning: Arc<Warning>) {
+async fn post_all(target: HttpUrl, mut receiver: mpsc::Receiver<String>, warning: Arc<Warning>) {
     let mut batch = Vec::new();
     while receiver.recv_many(&mut batch, WAITING_COUNT_MAX).await > 0 {
         let body = Bytes::from(batch.concat());
         batch.clear();
-        let problem = match tokio::time::timeout(POST_TIMEOUT, post(&target, body)).await {
-            Ok(Ok(())) => continue,
-            Ok(Err(problem)) => problem,
-            Err(_) => format!("no answer within {} s", POST_TIMEOUT.as_secs()),
-        };
-        let Target { host, port, .. } = &target;
-        warning.set(format!("--influx: samples could not be sent to {host}:{port}: {problem}"));
-    }
-}
-
-async fn post(target: &Target, body: Bytes) -> Result<(), String> {
-    let say = |what: &'static str| move |error: hyper::Error| format!("{what}: {error}");
-    let stream = TcpStream::connect((target.host.as_str(), target.port)).await.map_err(|error| error.to_string())?;
-    let (mut sender, connection) =
-        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(say("the connection failed"))?;
-    let mut request = Request::post(target.path.as_str())
-        .header(HOST, &target.authority)
-        .header(CONTENT_TYPE, "text/plain; charset=utf-8")
-        .body(Full::new(body))
-        .map_err(|error| error.to_string())?;
-    if let Some(authorization) = &target.authorization {
-        request.headers_mut().insert(AUTHORIZATION, authorization.clone());
-    }
-    let exchange = async {
-        let response = sender.send_request(request).await.map_err(say("the request failed"))?;
-        let status = response.status();
-        if status.is_success() {
-            return Ok(());
+        if let Err(problem) = post(&target, body).await {
+            warning.set(format!("--influx: samples could not be sent to {target}: {problem}"));
         }
-        let text = Limited::new(response.into_body(), ANSWER_LEN_MAX).collect().await;
-        let text = text.map(|text| String::from_utf8_lossy(&text.to_bytes()).trim().to_owned()).unwrap_or_default();
-        Err(format!("the server answered {status}: {}", text.lines().next().unwrap_or_default()))
-    };
-    tokio::select! {
-        result = exchange => result,
-        // It has to be polled for the exchange to go on. It ends after the answer, which is then with the exchange.
-        Err(error) = connection => Err(say("the connection failed")(error)),
     }
 }
 
-impl Target {
-    fn parse(url: &str) -> Option<Self> {
-        let uri: Uri = url.parse().ok()?;
-        if uri.scheme_str() != Some("http") {
-            return None;
-        }
-        let authority = uri.authority()?.as_str();
-        let (user, address) = match authority.rsplit_once('@') {
-            Some((user, address)) => (Some(user), address),
-            None => (None, authority),
-        };
-        let host = uri.host().filter(|host| !host.is_empty())?;
-        let authorization = match user {
-            Some(user) => {
-                let user: Vec<u8> = percent_decode_str(user).collect();
-                let credentials = base64::engine::general_purpose::STANDARD.encode(user);
-                let mut value = HeaderValue::try_from(format!("Basic {credentials}")).ok()?;
-                value.set_sensitive(true);
-                Some(value)
-            }
-            None => None,
-        };
-        let path = uri.path_and_query().map_or("/", |path| path.as_str());
-        Some(Target {
-            // An IPv6 address stands between brackets in a URL only.
-            host: host.trim_start_matches('[').trim_end_matches(']').to_owned(),
-            port: uri.port_u16().unwrap_or(80),
-            authority: HeaderValue::from_str(address).ok()?,
-            path: if path == "/" { "/write?db=perftest".to_owned() } else { path.to_owned() },
-            authorization,
-        })
+async fn post(target: &HttpUrl, body: Bytes) -> Result<(), String> {
+    let answer = http::post(target, "text/plain; charset=utf-8", body, POST_TIMEOUT).await;
+    let answer = answer.map_err(|error| error.to_string())?;
+    if answer.status.is_success() {
+        return Ok(());
     }
-}
-
-/// For messages.
-fn without_password(url: &str) -> String {
-    match (url.split_once("://"), url.rsplit_once('@')) {
-        (Some((scheme, _)), Some((_, address))) => format!("{scheme}://…@{address}"),
-        _ => url.to_owned(),
-    }
+    let text = String::from_utf8_lossy(&answer.body);
+    Err(format!("the server answered {}: {}", answer.status, text.trim().lines().next().unwrap_or_default()))
 }
 
 #[cfg(test)]
@@ -281,18 +199,10 @@ mod tests {
         assert!(sender.close().await.unwrap().starts_with("--influx: samples could not be sent to 127.0.0.1:"));
     }
 
-    #[test]
-    fn a_url_has_to_be_http() {
-        for url in ["https://there", "there:8086", "http://"] {
-            assert!(Target::parse(url).is_none(), "{url}");
-        }
-        let target = Target::parse("http://[::1]:8086/api/v2/write?org=o&bucket=b").unwrap();
-        assert_eq!((target.host.as_str(), target.port), ("::1", 8086));
-        assert_eq!(target.path, "/api/v2/write?org=o&bucket=b");
-    }
-
-    #[test]
-    fn a_password_is_not_shown() {
-        assert_eq!(without_password("https://me:secret@there/x"), "https://…@there/x");
+    #[tokio::test]
+    async fn a_url_has_to_be_http() {
+        let error = InfluxSender::start("ftp://me:secret@there", "t", &[], SystemTime::UNIX_EPOCH).err().unwrap();
+        let expected = "'ftp://…@there' is not an http:// URL such as http://localhost:8086/write?db=perf";
+        assert_eq!(error.to_string(), expected);
     }
 }

@@ -1,5 +1,7 @@
 //! Watching processes and brokers while load is on them.
 
+mod management;
 mod process;
 
+pub use management::{Management, ManagementError};
 pub use process::{ProcessError, Processes, machine};

@@ -203,9 +203,10 @@ fn what_cannot_be_done_is_one_sentence() {
 #[test]
 fn workload_with_an_error_says_where() {
     let bench = Bench::start("perf-workload-error");
-    let file = write(&bench.dir, "load.toml", "name = \"load\"\n\n[[publishers]]\nqueue = \"q\"\nrate = \"fast\"\n");
+    let text = "name = \"load\"\n\n[[queues]]\nname = \"q\"\n\n[[publishers]]\nqueue = \"q\"\nrate = \"fast\"\n";
+    let file = write(&bench.dir, "load.toml", text);
     let output = program(&["perf", "run", &file, "-h", &bench.uri]).output().unwrap();
-    check_output(&output, 1, &format!("{file}:5:8: "));
+    check_output(&output, 1, &format!("{file}:8:8: "));
 }
 
 #[test]

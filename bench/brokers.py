@@ -1,5 +1,6 @@
 """The brokers that are measured, and a turn of one of them."""
 
+import base64
 import json
 import os
 import pathlib
@@ -9,6 +10,7 @@ import signal
 import socket
 import subprocess
 import time
+import urllib.request
 
 from runs import say
 
@@ -48,11 +50,30 @@ class RabbitMq:
         arguments = [word for setting in settings for word in ("--set", setting)]
         arguments += ["--plugins"] if has_management else []
         self._peer("start", self.version, str(self.port), "--fresh", *arguments)
+        if has_management:
+            self.wait_for_statistics()
         return int(self._peer("pid", str(self.port)))
 
     def management_url(self):
         """Where the management API is, if it was started with it."""
         return f"http://guest:guest@127.0.0.1:{self.port + 10000}"
+
+    def wait_for_statistics(self):
+        """The management API answers before it has counted anything."""
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port + 10000}/api/nodes?columns=mem_used")
+        request.add_header("Authorization", "Basic " + base64.b64encode(b"guest:guest").decode())
+        # No proxy: it is on this machine.
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        until = time.monotonic() + READY_TIMEOUT_S
+        while time.monotonic() < until:
+            try:
+                with opener.open(request, timeout=10) as answer:
+                    if all("mem_used" in node for node in json.load(answer)):
+                        return
+            except OSError:
+                pass
+            time.sleep(0.5)
+        raise RuntimeError(f"{self.name}: the management API has no statistics")
 
     def stop(self):
         self._peer("remove", str(self.port))

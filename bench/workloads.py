@@ -58,6 +58,9 @@ def run_workloads(options, brokers, results):
                 path = results.path / slug(name) / f"{broker.name}-{number + 1}.json"
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.unlink(missing_ok=True)
+                if workload.get("has_management") and not broker.management_url():
+                    results.add(name, broker, number + 1, {"refused": "it has no management API"})
+                    continue
                 settings = chosen(workload.get("settings", {}), broker.name) or []
                 with Turn(broker, settings, workload.get("has_management", False)) as turn:
                     turn.rest()
@@ -83,7 +86,7 @@ def generate(turn, name, workload, path, options):
         words += ["--scale", str(options.scale)]
     if options.measure_s:
         words += ["--set", f"warm_up={WARM_UP_S}s", "--set", f"duration={options.measure_s + WARM_UP_S:g}s"]
-    if workload.get("has_management") and turn.broker.management_url():
+    if workload.get("has_management"):
         words += ["--management-url", turn.broker.management_url()]
     try:
         run = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=RUN_TIMEOUT_S)

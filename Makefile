@@ -4,7 +4,7 @@ CARGO ?= cargo
 PYTHON ?= python3
 WARREN = target/release/warren
 
-.PHONY: run build web test test-rust test-lint test-web test-clients test-browser test-crash test-abuse fuzz bench docs clean
+.PHONY: run build web test test-rust test-lint test-web test-clients test-perf test-browser test-crash test-abuse fuzz bench bench-perf bench-build docs clean
 
 run: build
 	$(WARREN) serve --data-dir data
@@ -46,7 +46,12 @@ test-clients: build
 	$(PYTHON) tests/crash/run.py --rounds 5
 	$(PYTHON) tests/crash/fsync_order.py
 	$(PYTHON) tests/abuse/run.py
+	$(PYTHON) tests/perf/run.py
 	$(PYTHON) tests/browser/run.py
+
+# The load generator and PerfTest: messages of each other, the same commands.
+test-perf: build
+	$(PYTHON) tests/perf/run.py
 
 # Reports, in a real browser.
 test-browser: web
@@ -67,9 +72,15 @@ fuzz:
 		$(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) || exit 1; done
 
 # Side by side with a real RabbitMQ: hours; root, debootstrap, Java and Maven. See bench/README.md.
-bench:
-	$(CARGO) build --release --locked -p warren -p bench
+bench: bench-build
 	bench/run all
+
+# The shipped workloads, and PerfTest as a referee: bench/RESULTS.md. Hours, too.
+bench-perf: bench-build
+	bench/run referee workloads
+
+bench-build:
+	$(CARGO) build --release --locked -p warren -p bench
 
 docs:
 	$(CARGO) run -p model --example configuration > docs/configuration.md

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::str::FromStr;
+use std::time::Duration;
 
 const SWITCHES: [&str; 2] = ["persistent", "fill-only"];
 
@@ -36,6 +37,12 @@ impl Arguments {
     pub(crate) fn required<T: FromStr>(&self, name: &str) -> Result<T, String> {
         let value = self.values.get(name).ok_or_else(|| format!("--{name} is missing"))?;
         value.parse().map_err(|_| format!("--{name}: '{value}' is not understood"))
+    }
+
+    /// A time, in seconds.
+    pub(crate) fn seconds(&self, name: &str, default: f64) -> Result<Duration, String> {
+        let seconds = self.get(name, default)?;
+        Duration::try_from_secs_f64(seconds).map_err(|_| format!("--{name}: {seconds} is no time"))
     }
 
     pub(crate) fn broker(&self) -> Result<Broker, String> {
@@ -86,5 +93,7 @@ mod tests {
         assert_eq!(parsed(&["size"]).err(), Some("unexpected 'size'".to_owned()));
         let arguments = parsed(&["--size", "big"]).unwrap();
         assert_eq!(arguments.get("size", 0), Err("--size: 'big' is not understood".to_owned()));
+        let arguments = parsed(&["--measure-s", "-1"]).unwrap();
+        assert_eq!(arguments.seconds("measure-s", 5.0), Err("--measure-s: -1 is no time".to_owned()));
     }
 }

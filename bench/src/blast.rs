@@ -67,8 +67,8 @@ impl Blast {
             window: arguments.get("window", 0)?,
             write_len: arguments.get("write-len", 64 * 1024)?,
             prefetch: arguments.get("prefetch", 0)?,
-            warm_up: Duration::from_secs_f64(arguments.get("warm-up-s", 2.0)?),
-            measure: Duration::from_secs_f64(arguments.get("measure-s", 5.0)?),
+            warm_up: arguments.seconds("warm-up-s", 2.0)?,
+            measure: arguments.seconds("measure-s", 5.0)?,
         })
     }
 

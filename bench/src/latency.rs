@@ -80,8 +80,8 @@ impl Latency {
             consumers: arguments.get("consumers", 1)?,
             is_persistent: arguments.get("persistent", false)?,
             prefetch: arguments.get("prefetch", 0)?,
-            warm_up: Duration::from_secs_f64(arguments.get("warm-up-s", 2.0)?),
-            measure: Duration::from_secs_f64(arguments.get("measure-s", 8.0)?),
+            warm_up: arguments.seconds("warm-up-s", 2.0)?,
+            measure: arguments.seconds("measure-s", 8.0)?,
         };
         if latency.body_len < STAMP_LEN {
             return Err(format!("--size: at least {STAMP_LEN}"));

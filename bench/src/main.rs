@@ -9,6 +9,7 @@ mod flat;
 mod histogram;
 mod json;
 mod latency;
+mod loopback;
 mod process;
 mod publish;
 mod sink;
@@ -28,6 +29,7 @@ usage: bench blast   --port PORT --pid PID [options]     as fast as it goes
        bench declare --port PORT --pid PID               declare the queue afresh, for somebody else's generator
        bench count   --port PORT --pid PID               how many messages of the queue are ready
        bench sink    --port PORT                         a broker that discards, and sends at will: for load generators
+       bench loopback                                    raw TCP, which nothing that uses TCP can outdo
 
 blast:   --size 1024  --senders 1  --readers 1  --persistent  --window N (unconfirmed, each sender; 0 = no confirms)
          --warm-up-s 2  --measure-s 5  --queue-type TYPE  --prefetch N (0 = auto-ack)
@@ -37,6 +39,7 @@ latency: --size 1024  --publishers 1  --consumers 1  --persistent  --warm-up-s 2
 flat:    --size 1024  --count 10000000  --step 1000000  --window 1000  --queue-type TYPE  --prefetch 2000 (0 = auto-ack)
          --fill-only (leave the messages there)
 sink:    --size 1024 (of what consumers are sent)
+loopback: --write-len 65536 (bytes a write)  --warm-up-s 1  --measure-s 3
 all:     --host 127.0.0.1  --queue bench
 ";
 
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         "flat" => flat::Flat::parse(&arguments).map(|flat| flat.run()),
         "declare" => arguments.broker().map(|broker| declare(&broker)),
         "count" => arguments.broker().map(|broker| count(&broker)),
+        "loopback" => loopback::Loopback::parse(&arguments).map(|loopback| loopback.run()),
         "sink" => sink::Sink::parse(&arguments).map(|sink| sink.run()),
         _ => Err(format!("unknown command '{command}'")),
     };

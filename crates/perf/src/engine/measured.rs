@@ -224,17 +224,15 @@ impl<'a> Measured<'a> {
     /// A task is done. Returns whether that ends the run: when all are, or all that have a number of messages to do.
     fn is_over_without(&mut self, role: Role) -> bool {
         self.working = self.working.saturating_sub(1);
-        let is_over = match role {
-            Role::Publisher => {
-                self.working_publishers = self.working_publishers.saturating_sub(1);
-                self.working_publishers == 0 && self.plan.publishers.iter().any(|group| group.message_limit.is_some())
-            }
-            Role::Consumer => {
-                self.working_consumers = self.working_consumers.saturating_sub(1);
-                self.working_consumers == 0 && self.plan.consumers.iter().any(|group| group.message_limit.is_some())
-            }
-            Role::Other => false,
-        };
+        match role {
+            Role::Publisher => self.working_publishers = self.working_publishers.saturating_sub(1),
+            Role::Consumer => self.working_consumers = self.working_consumers.saturating_sub(1),
+            Role::Other => {}
+        }
+        let publishers = self.plan.publishers.iter().any(|group| group.message_limit.is_some());
+        let consumers = self.plan.consumers.iter().any(|group| group.message_limit.is_some());
+        let are_done = (!publishers || self.working_publishers == 0) && (!consumers || self.working_consumers == 0);
+        let is_over = (publishers || consumers) && are_done;
         is_over || self.working == 0
     }
 

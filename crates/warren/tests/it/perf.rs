@@ -92,6 +92,16 @@ fn message_limit_ends_the_run() {
 }
 
 #[test]
+fn two_message_limits_end_the_run_when_both_are_reached() {
+    let bench = Bench::start("perf-limits");
+    let (_, results) = bench.measure("-x 1 -y 1 -u q -ad false -f persistent -C 250 -D 250");
+    let counts = results.runs[0].summary.counts;
+    assert_eq!((counts.published, counts.consumed), (250, 250));
+    let (_, results) = bench.measure("-x 1 -y 1 -u r -C 250 -D 1 -r 500");
+    assert_eq!(results.runs[0].summary.counts.published, 250);
+}
+
+#[test]
 fn acks_get_transactions_and_churn_lose_nothing() {
     let bench = Bench::start("perf-ways");
     for options in [

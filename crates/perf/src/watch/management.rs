@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde_json::Value;
 use tokio::task::JoinHandle;
 
 use crate::http::{self, HttpUrl};
@@ -61,35 +61,23 @@ impl Drop for Management {
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
-struct Overview {
-    #[serde(default)]
-    queue_totals: QueueTotals,
-}
-
-/// A broker without queues leaves them out.
-#[derive(Debug, Default, Deserialize)]
-struct QueueTotals {
-    messages_ready: Option<u64>,
-    messages_unacknowledged: Option<u64>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Node {
-    mem_used: Option<u64>,
-}
-
 async fn ask(url: &HttpUrl) -> Result<BrokerUsage, String> {
-    let totals = fetch::<Overview>(url, "/api/overview").await?.queue_totals;
-    let nodes: Vec<Node> = fetch(url, "/api/nodes?columns=mem_used").await?;
-    Ok(BrokerUsage {
-        usage: Usage { memory: nodes.iter().map(|node| node.mem_used).sum(), ..Usage::default() },
-        ready: totals.messages_ready,
-        unacked: totals.messages_unacknowledged,
-    })
+    let overview = fetch(url, "/api/overview").await?;
+    Ok(usage(&overview, &fetch(url, "/api/nodes?columns=mem_used").await?))
 }
 
-async fn fetch<T: serde::de::DeserializeOwned>(url: &HttpUrl, path: &str) -> Result<T, String> {
+/// What both answers say. A broker that has just started leaves out what it has not measured, in several ways.
+fn usage(overview: &Value, nodes: &Value) -> BrokerUsage {
+    let total = |name: &str| overview["queue_totals"][name].as_u64();
+    let memory = nodes.as_array().and_then(|nodes| nodes.iter().map(|node| node["mem_used"].as_u64()).sum());
+    BrokerUsage {
+        usage: Usage { memory, ..Usage::default() },
+        ready: total("messages_ready"),
+        unacked: total("messages_unacknowledged"),
+    }
+}
+
+async fn fetch(url: &HttpUrl, path: &str) -> Result<Value, String> {
     let answer = http::get(&url.below(path), PATIENCE).await.map_err(|error| error.to_string())?;
     if !answer.status.is_success() {
         return Err(format!("{path} is answered with {}", answer.status));
@@ -101,15 +89,22 @@ async fn fetch<T: serde::de::DeserializeOwned>(url: &HttpUrl, path: &str) -> Res
 mod tests {
     use super::*;
 
+    #[track_caller]
+    fn check(overview: &str, nodes: &str, memory: Option<u64>, ready: Option<u64>, unacked: Option<u64>) {
+        let usage = usage(&serde_json::from_str(overview).unwrap(), &serde_json::from_str(nodes).unwrap());
+        assert_eq!((usage.usage.memory, usage.ready, usage.unacked), (memory, ready, unacked));
+    }
+
     #[test]
     fn what_rabbitmq_answers_is_understood() {
-        let overview = r#"{"management_version":"4.3","queue_totals":{"messages":3,"messages_ready":2,"messages_unacknowledged":1}}"#;
-        let overview: Overview = serde_json::from_str(overview).unwrap();
-        assert_eq!(overview.queue_totals.messages_ready, Some(2));
-        assert_eq!(overview.queue_totals.messages_unacknowledged, Some(1));
-        let empty: Overview = serde_json::from_str(r#"{"queue_totals":{}}"#).unwrap();
-        assert_eq!(empty.queue_totals.messages_ready, None);
-        let nodes: Vec<Node> = serde_json::from_str(r#"[{"mem_used":5,"name":"a"},{"mem_used":7}]"#).unwrap();
-        assert_eq!(nodes.iter().map(|node| node.mem_used).sum::<Option<u64>>(), Some(12));
+        let overview = r#"{"queue_totals":{"messages":3,"messages_ready":2,"messages_unacknowledged":1}}"#;
+        check(overview, r#"[{"mem_used":5,"name":"a"},{"mem_used":7}]"#, Some(12), Some(2), Some(1));
+    }
+
+    #[test]
+    fn what_it_has_not_measured_yet_is_not_known() {
+        check(r#"{"queue_totals":{}}"#, "[{}]", None, None, None);
+        check(r#"{"queue_totals":[]}"#, r#"[{"mem_used":5},{}]"#, None, None, None);
+        check("{}", "[]", Some(0), None, None);
     }
 }

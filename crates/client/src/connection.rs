@@ -9,9 +9,10 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use amqp::method::EncodeMethod;
-use amqp::{Method, basic, channel, confirm, queue};
+use amqp::{Method, basic, channel, confirm, connection, queue};
 use net::Stream;
 use tokio::io::ReadBuf;
+use tokio::sync::watch;
 use tokio::time::{Instant, Sleep};
 
 use crate::buffers::{Input, Output};
@@ -42,6 +43,32 @@ pub struct Connection {
     write_error: Option<io::Error>,
     is_flushed: bool,
     is_receiving: bool,
+    secrets: Option<Secrets>,
+}
+
+/// Waits for the next secret: a token that is about to expire has a successor.
+struct Secrets {
+    next: Pin<Box<dyn Future<Output = watch::Receiver<String>> + Send>>,
+}
+
+impl std::fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Secrets").finish_non_exhaustive()
+    }
+}
+
+impl Secrets {
+    fn new(mut receiver: watch::Receiver<String>) -> Self {
+        Secrets {
+            next: Box::pin(async move {
+                if receiver.changed().await.is_err() {
+                    // Nobody makes secrets any more.
+                    std::future::pending::<()>().await;
+                }
+                receiver
+            }),
+        }
+    }
 }
 
 /// Both sides send something at least twice in the time agreed on, and give the other up after twice that time.
@@ -113,7 +140,11 @@ impl Connection {
             Err(_) => return Err(OpenError::TimedOut { address: uri.address(), timeout: options.timeout }),
         };
         let heartbeat = Heartbeat::new(session.tune().heartbeat);
-        Ok(Connection { session, stream, heartbeat, write_error: None, is_flushed: true, is_receiving: true })
+        let secrets = options.secrets.clone().map(|mut receiver| {
+            receiver.mark_unchanged();
+            Secrets::new(receiver)
+        });
+        Ok(Connection { secrets, session, stream, heartbeat, write_error: None, is_flushed: true, is_receiving: true })
     }
 
     /// Waits for the socket: until something came, or until all output is sent. Take all events before.
@@ -127,6 +158,7 @@ impl Connection {
     pub fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<Result<Turn, Closed>> {
         let mut turn = Turn { received: 0, sent: 0 };
         self.poll_heartbeat(cx)?;
+        self.poll_secrets(cx);
         turn.sent = self.poll_send(cx);
         let received = if self.is_receiving { self.poll_receive(cx) } else { Poll::Pending };
         match received {
@@ -294,6 +326,16 @@ impl Connection {
                 Poll::Ready(Ok(len))
             }
             Err(error) => Poll::Ready(Err(lost(error, self.write_error.take()))),
+        }
+    }
+
+    fn poll_secrets(&mut self, cx: &mut Context<'_>) {
+        let Some(secrets) = &mut self.secrets else { return };
+        while let Poll::Ready(mut receiver) = secrets.next.as_mut().poll(cx) {
+            let secret = receiver.borrow_and_update().clone();
+            let update = connection::UpdateSecret { new_secret: secret.as_bytes(), reason: b"the secret expires" };
+            self.session.send(0, &update);
+            *secrets = Secrets::new(receiver);
         }
     }
 

@@ -131,7 +131,10 @@ impl<'a> Handshake<'a> {
             response.push(0);
             response.extend_from_slice(self.user().as_bytes());
             response.push(0);
-            response.extend_from_slice(self.password().as_bytes());
+            match &self.options.secrets {
+                Some(secrets) => response.extend_from_slice(secrets.borrow().as_bytes()),
+                None => response.extend_from_slice(self.password().as_bytes()),
+            }
         }
         let properties = self.properties();
         let start_ok = connection::StartOk {

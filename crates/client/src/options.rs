@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use amqp::TableBuf;
 use net::{ClientTls, DialOptions};
+use tokio::sync::watch;
 
 /// How a client says who it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,6 +42,9 @@ pub struct ConnectOptions {
     pub mechanism: Mechanism,
     /// Who logs in; otherwise whom the URI names.
     pub credentials: Option<Credentials>,
+    /// Passwords that follow one another, as tokens do that expire: new connections log in with the latest, instead of
+    /// the one above, and open ones are told (`connection.update-secret`).
+    pub secrets: Option<watch::Receiver<String>>,
     /// Seconds between heartbeats; 0 leaves it to the broker. What the URI says goes first.
     pub heartbeat: u16,
     /// Whether to go without heartbeats whatever the broker suggests.
@@ -64,6 +68,7 @@ impl Default for ConnectOptions {
             properties: TableBuf::new(),
             mechanism: Mechanism::Plain,
             credentials: None,
+            secrets: None,
             heartbeat: 0,
             is_without_heartbeat: false,
             frame_max: 0,

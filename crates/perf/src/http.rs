@@ -1,6 +1,6 @@
-//! Requests over plain HTTP/1.1, each over a connection of its own: InfluxDB, the management API, what users ask for.
+//! Requests over HTTP/1.1, each over a connection of its own: InfluxDB, the management API, tokens, what users ask for.
 //!
-//! Not here: TLS, redirects, connections that are kept.
+//! Not here: redirects, connections that are kept.
 
 use std::fmt;
 use std::io;
@@ -12,22 +12,22 @@ use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::{Request, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
+use net::{ClientTls, ClientTlsOptions, DialError, DialOptions, Stream, Trust};
 use percent_encoding::percent_decode_str;
-use tokio::net::TcpStream;
 
 /// An answer longer than this is an error: the management API's list of very many queues is shorter.
 const ANSWER_LEN_MAX: usize = 64 << 20;
 
 /// Why a URL cannot be asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{url}' is not an http:// URL")]
+#[error("'{url}' is not an http:// or https:// URL")]
 pub struct HttpUrlError {
     /// The URL, without a password.
     pub url: String,
 }
 
-/// An `http://` URL. User and password in it are sent as such.
-#[derive(Clone, PartialEq, Eq)]
+/// An `http://` or `https://` URL. User and password in it are sent as such.
+#[derive(Clone)]
 pub struct HttpUrl {
     host: String,
     port: u16,
@@ -35,6 +35,17 @@ pub struct HttpUrl {
     authority: HeaderValue,
     path: String,
     authorization: Option<HeaderValue>,
+    is_tls: bool,
+    /// Whom to trust, if not whom the system does.
+    tls: Option<ClientTls>,
+}
+
+impl PartialEq for HttpUrl {
+    /// Whom it trusts does not matter.
+    fn eq(&self, other: &Self) -> bool {
+        let parts = |url: &Self| (url.is_tls, url.host.clone(), url.port, url.path.clone(), url.authorization.clone());
+        parts(self) == parts(other)
+    }
 }
 
 impl fmt::Debug for HttpUrl {
@@ -66,6 +77,12 @@ impl HttpUrl {
         &self.path
     }
 
+    /// The same URL, and whom to trust if it is an `https://` one.
+    #[must_use]
+    pub fn trusting(self, tls: ClientTls) -> Self {
+        HttpUrl { tls: Some(tls), ..self }
+    }
+
     /// The same server's `path`, below this URL's own.
     #[must_use]
     pub fn below(&self, path: &str) -> Self {
@@ -82,9 +99,11 @@ impl HttpUrl {
 
 fn parse(url: &str) -> Option<HttpUrl> {
     let uri: Uri = url.parse().ok()?;
-    if uri.scheme_str() != Some("http") {
-        return None;
-    }
+    let is_tls = match uri.scheme_str() {
+        Some("http") => false,
+        Some("https") => true,
+        _ => return None,
+    };
     let authority = uri.authority()?.as_str();
     let (user, address) = match authority.rsplit_once('@') {
         Some((user, address)) => (Some(user), address),
@@ -104,10 +123,12 @@ fn parse(url: &str) -> Option<HttpUrl> {
     Some(HttpUrl {
         // An IPv6 address stands between brackets in a URL only.
         host: host.trim_start_matches('[').trim_end_matches(']').to_owned(),
-        port: uri.port_u16().unwrap_or(80),
+        port: uri.port_u16().unwrap_or(if is_tls { 443 } else { 80 }),
         authority: HeaderValue::from_str(address).ok()?,
         path: uri.path_and_query().map_or("/", |path| path.as_str()).to_owned(),
         authorization,
+        is_tls,
+        tls: None,
     })
 }
 
@@ -186,7 +207,7 @@ async fn exchange(url: &HttpUrl, request: hyper::http::request::Builder, body: B
     if let Some(authorization) = &url.authorization {
         request.headers_mut().insert(AUTHORIZATION, authorization.clone());
     }
-    let stream = TcpStream::connect((url.host.as_str(), url.port)).await?;
+    let stream = connect(url).await?;
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(broken("the connection failed"))?;
     let exchange = async {
@@ -200,6 +221,21 @@ async fn exchange(url: &HttpUrl, request: hyper::http::request::Builder, body: B
         // It has to be polled for the exchange to go on. It ends after the answer, which is then with the exchange.
         Err(error) = connection => Err(broken("the connection failed")(error)),
     }
+}
+
+async fn connect(url: &HttpUrl) -> io::Result<Stream> {
+    let tls = match (url.is_tls, &url.tls) {
+        (false, _) => None,
+        (true, Some(tls)) => Some(tls.clone()),
+        (true, None) => {
+            let options = ClientTlsOptions { trust: Trust::System, identity: None, server_name: None };
+            Some(ClientTls::new(&options).map_err(io::Error::other)?)
+        }
+    };
+    net::dial(&url.host, url.port, tls.as_ref(), &DialOptions::default()).await.map_err(|error| match error {
+        DialError::Unreachable { source, .. } | DialError::Unknown { source, .. } => source,
+        other => io::Error::other(other),
+    })
 }
 
 #[cfg(test)]
@@ -256,11 +292,11 @@ mod tests {
 
     #[test]
     fn a_url_has_to_be_http() {
-        for url in ["https://there", "there:8086", "http://", "/api"] {
+        for url in ["ftp://there", "there:8086", "http://", "/api"] {
             assert!(HttpUrl::parse(url).is_err(), "{url}");
         }
         let error = HttpUrl::parse("ftp://me:secret@there/x").unwrap_err();
-        assert_eq!(error.to_string(), "'ftp://…@there/x' is not an http:// URL");
+        assert_eq!(error.to_string(), "'ftp://…@there/x' is not an http:// or https:// URL");
         let url = HttpUrl::parse("http://[::1]:8086/api/v2/write?org=o&bucket=b").unwrap();
         assert_eq!(url.to_string(), "::1:8086");
         assert_eq!(url.path(), "/api/v2/write?org=o&bucket=b");

@@ -339,6 +339,25 @@ impl Nudge for Connection {
 }
 
 #[test]
+fn new_secret_is_told_to_the_broker() {
+    let (sender, secrets) = tokio::sync::watch::channel("first".to_owned());
+    play(
+        ConnectOptions { secrets: Some(secrets), ..ConnectOptions::default() },
+        async |connection| {
+            let mut connection = connection.unwrap();
+            sender.send_replace("second".to_owned());
+            connection.turn().await.unwrap();
+            while connection.turn().await.is_ok() {}
+        },
+        async |mut peer| {
+            assert_eq!(peer.open(TUNE).await.0, b"\0guest\0first");
+            let update = connection::UpdateSecret { new_secret: b"second", reason: b"the secret expires" };
+            peer.expect(0, update).await;
+        },
+    );
+}
+
+#[test]
 fn goodbye_is_answered() {
     play(
         ConnectOptions::default(),

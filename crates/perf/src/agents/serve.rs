@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::net::SocketAddr;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,6 +44,9 @@ pub(crate) struct Job {
     pub(crate) settings: Settings,
 }
 
+/// A command that is being understood.
+pub(crate) type Reading = Pin<Box<dyn Future<Output = Result<Job, String>>>>;
+
 /// Why a coordinator was not served to the end.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ServeError {
@@ -73,7 +76,7 @@ pub(crate) struct Agent<'a> {
     /// Empty: anybody may command it.
     pub(crate) token: String,
     /// Understands commands; the clock is the coordinator's.
-    pub(crate) read: &'a dyn Fn(Order, &'static Ahead) -> Result<Job, String>,
+    pub(crate) read: &'a dyn Fn(Order, &'static Ahead) -> Reading,
     /// Is told what goes on.
     pub(crate) say: &'a dyn Fn(&str),
 }
@@ -128,7 +131,7 @@ impl Agent<'_> {
         };
         let duty = async {
             let run = order.run;
-            let mut job = (self.read)(*order, &AHEAD).map_err(ServeError::Failed)?;
+            let mut job = (self.read)(*order, &AHEAD).await.map_err(ServeError::Failed)?;
             share.slow_down(&mut job.plan);
             (self.say)(&format!("{peer}: {}, run {}", job.plan.name, run + 1));
             Duty::perform(&job, share, &mut line).await
@@ -285,12 +288,10 @@ impl Duty<'_> {
 }
 
 /// Waits for a time of this machine's clock, exactly; for ever if there is none.
-fn until(at: Option<u64>) -> impl Future<Output = u64> {
-    async move {
-        let Some(at) = at else { return std::future::pending().await };
-        let left = || Duration::from_nanos(at.saturating_sub(now_ns()));
-        tokio::time::sleep(left().saturating_sub(LAST_STRETCH)).await;
-        std::thread::sleep(left().min(LAST_STRETCH));
-        at
-    }
+async fn until(at: Option<u64>) -> u64 {
+    let Some(at) = at else { return std::future::pending().await };
+    let left = || Duration::from_nanos(at.saturating_sub(now_ns()));
+    tokio::time::sleep(left().saturating_sub(LAST_STRETCH)).await;
+    std::thread::sleep(left().min(LAST_STRETCH));
+    at
 }

@@ -48,7 +48,8 @@ async fn serve(options: Options) -> Result<(), Failure> {
     let listener = TcpListener::bind(address).await.map_err(cannot)?;
     let address = listener.local_addr().map_err(cannot)?;
     print(&format!("listening on {address}\n"))?;
-    let agent = Agent { listener, token: options.token, read: &job, say: &complain };
+    let agent =
+        Agent { listener, token: options.token, read: &|order, ahead| Box::pin(job(order, ahead)), say: &complain };
     tokio::select! {
         () = agent.run() => Ok(()),
         _ = interrupt.wait_for(|is_over| *is_over) => match signalled.status() {
@@ -59,12 +60,12 @@ async fn serve(options: Options) -> Result<(), Failure> {
 }
 
 /// What a coordinator's command comes to here.
-fn job(order: Order, ahead: &'static Ahead) -> Result<Job, String> {
+async fn job(order: Order, ahead: &'static Ahead) -> Result<Job, String> {
     let Order { words, found, run } = order;
     match read(&words, Surroundings::There(found)) {
         Ok(Asked::Run(mut session)) => {
             session.order.run = run;
-            session.into_job(StampUnit::Shared(ahead))
+            session.into_job(StampUnit::Shared(ahead)).await
         }
         Ok(Asked::Print(_)) | Err(Failure::Status(_)) => Err("the command generates no load".to_owned()),
         Err(Failure::Usage(text) | Failure::Failed(text)) => Err(text),
@@ -139,19 +140,18 @@ mod tests {
         assert_eq!(parse(&[], Some("b".to_owned())).unwrap().token, "b");
     }
 
-    #[test]
-    fn command_means_the_same_elsewhere() {
+    #[tokio::test]
+    async fn command_means_the_same_elsewhere() {
         static AHEAD: Ahead = Ahead::new();
         let dir = std::env::temp_dir().join(format!("perf-agent-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();
         let file = dir.join("load.toml");
-        std::fs::write(&file, "[[queues]]\nname = \"q\"\n[[publishers]]\nqueue = \"q\"\nrate = [\"1/s\", \"2/s\"]\n")
+        std::fs::write(&file, "[[queues]]\nname = \"q\"\n[[publishers]]\nname = \"p\"\nqueue = \"q\"\nrate = 5\n")
             .unwrap();
-        std::fs::write(&file, "[[queues]]\nname = \"q\"\n[[publishers]]\nqueue = \"q\"\nrate = 5\n").unwrap();
         let body = dir.join("body");
         std::fs::write(&body, "hello").unwrap();
         let commands = [
-            format!("run {} --set publishers.0.rate=7 --agents a", file.display()),
+            format!("run {} --set publishers.p.rate=7 --agents a", file.display()),
             format!("-x 2 -y 3 -u q --body {} --random-routing-key --routing-key-cache-size 5", body.display()),
         ];
         let mut orders = Vec::new();
@@ -161,8 +161,8 @@ mod tests {
         }
         std::fs::remove_dir_all(&dir).unwrap();
         for (order, plan) in orders {
-            assert_eq!(job(order.clone(), &AHEAD).unwrap().plan, plan);
-            assert!(job(Order { run: 1, ..order }, &AHEAD).is_err());
+            assert_eq!(job(order.clone(), &AHEAD).await.unwrap().plan, plan);
+            assert!(job(Order { run: 1, ..order }, &AHEAD).await.is_err());
         }
     }
 }

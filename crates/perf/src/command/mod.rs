@@ -14,6 +14,7 @@
 
 mod agent;
 mod compare;
+mod oauth2;
 mod perftest;
 mod report;
 mod session;

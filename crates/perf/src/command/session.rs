@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use super::signals::{self, Signalled};
 use super::target::target;
-use super::{Failure, complain, print};
+use super::{Failure, complain, oauth2, print};
 use crate::agents::{Job, Order, Team};
 use crate::dashboard::{Dashboard, Outline, Overall};
 use crate::engine::{self, Interrupt, Settings, StampUnit};
@@ -18,7 +18,7 @@ use crate::plan::Plan;
 use crate::report::html::{self, Charts};
 use crate::report::verdict::verdicts;
 use crate::results::{Broker, Counts, Results, SCHEMA, Sample};
-use crate::watch::{Processes, machine};
+use crate::watch::{Management, Processes, machine};
 use crate::workload::PlannedRun;
 
 /// What a command is to do.
@@ -54,7 +54,7 @@ pub(crate) fn execute(session: Session) -> Result<(), Failure> {
 impl Session {
     /// What one of its runs comes to on this machine, if another one has given the order. `unit` is for times that are
     /// not the wall clock's.
-    pub(crate) fn into_job(mut self, unit: StampUnit) -> Result<Job, String> {
+    pub(crate) async fn into_job(mut self, unit: StampUnit) -> Result<Job, String> {
         let number = self.order.run;
         if number >= self.runs.len() {
             return Err(format!("there is no run {}", number + 1));
@@ -63,21 +63,26 @@ impl Session {
             Failure::Usage(text) | Failure::Failed(text) => text,
             Failure::Status(_) => String::new(),
         };
-        let target = Arc::new(target(&self.options.connection, self.is_spread()).map_err(told)?);
+        let target = self.target().await.map_err(told)?;
         let unit = if self.options.output.uses_millis { StampUnit::Millis } else { unit };
         let settings = Settings {
             threads: self.threads(),
             unit,
             broker: None,
             management: self.management().map_err(told)?,
+            watched: None,
             agents: None,
         };
         Ok(Job { plan: self.runs.swap_remove(number).plan, target, settings })
     }
 
-    /// Whether there are more connections than one address has ports.
-    fn is_spread(&self) -> bool {
-        self.runs.iter().any(|run| !run.plan.users.is_empty() || run.plan.idle_connections > 0)
+    async fn target(&self) -> Result<Arc<engine::Target>, Failure> {
+        let is_spread = self.runs.iter().any(|run| !run.plan.users.is_empty() || run.plan.idle_connections > 0);
+        let mut target = target(&self.options.connection, is_spread)?;
+        if let Some(settings) = &self.options.connection.oauth2 {
+            target.options.secrets = Some(oauth2::tokens(settings).await?);
+        }
+        Ok(Arc::new(target))
     }
 
     fn threads(&self) -> usize {
@@ -92,7 +97,7 @@ impl Session {
 
     async fn run(mut self) -> Result<(), Failure> {
         let (interrupt, signalled) = signals::listen().map_err(Failure::failed)?;
-        let target = Arc::new(target(&self.options.connection, self.is_spread())?);
+        let target = self.target().await?;
         let mut results = Results {
             schema: SCHEMA,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -144,7 +149,12 @@ impl Session {
         };
         let unit = if output.uses_millis { StampUnit::Millis } else { StampUnit::Monotonic };
         let agents = self.agents(number).await?;
-        let mut settings = Settings { threads: self.threads(), unit, broker, management: self.management()?, agents };
+        let management = self.management()?;
+        let watched = match &management {
+            Some(url) => Some(Management::start(url, plan.interval).await.map_err(Failure::failed)?),
+            None => None,
+        };
+        let mut settings = Settings { threads: self.threads(), unit, broker, management, watched, agents };
         let processors = results.machine.processors;
         let dashboard = if output.has_dashboard { Dashboard::open(Outline::of(plan, processors)).ok() } else { None };
         let outputs = self.outputs(plan, number, dashboard.is_none()).await?;

@@ -44,6 +44,8 @@ pub(crate) fn target(settings: &ConnectionSettings, is_spread: bool) -> Result<T
         None => Recovery::Never,
     };
     target.startup_timeout = settings.startup_timeout.unwrap_or(Duration::ZERO);
+    // Without a time to wait, one that is there is enough.
+    target.startup_count = settings.startup_timeout.map_or(1, |_| settings.startup_count);
     target.is_spread = is_spread;
     Ok(target)
 }

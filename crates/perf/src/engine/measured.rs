@@ -41,7 +41,6 @@ const GOODBYE: Duration = Duration::from_secs(10);
 pub(crate) struct Measured<'a> {
     plan: &'a Plan,
     settings: &'a mut Settings,
-    management: Option<Management>,
     start: u64,
     last_at: u64,
     /// Since the start, warm-up included.
@@ -70,17 +69,10 @@ pub(crate) struct Measured<'a> {
 }
 
 impl<'a> Measured<'a> {
-    pub(crate) fn new(
-        plan: &'a Plan,
-        settings: &'a mut Settings,
-        management: Option<Management>,
-        working: usize,
-        threads: usize,
-    ) -> Self {
+    pub(crate) fn new(plan: &'a Plan, settings: &'a mut Settings, working: usize, threads: usize) -> Self {
         Measured {
             plan,
             settings,
-            management,
             start: 0,
             last_at: 0,
             total: Counts::default(),
@@ -305,7 +297,7 @@ impl<'a> Measured<'a> {
     /// What its processes use, and what its management API says. The processes go first where both know something.
     fn broker_usage(&mut self) -> Option<BrokerUsage> {
         let processes = self.settings.broker.as_mut().map(Processes::sample);
-        let said = self.management.as_ref().and_then(Management::latest);
+        let said = self.settings.watched.as_ref().and_then(Management::latest);
         match (processes, said) {
             (None, None) => None,
             (None, Some(said)) => Some(said),
@@ -332,7 +324,10 @@ impl<'a> Measured<'a> {
             let now = now_ns();
             let is_quiet = now.saturating_sub(self.consumed_at.max(begun)) >= ns(DRAINED_AFTER);
             let is_late = now - begun >= ns(self.plan.drain);
-            if seen + self.total.returned >= self.total.published || is_quiet || is_late || *interrupt.borrow() {
+            let is_all_here = seen + self.total.returned >= self.total.published;
+            // Who has not stopped yet may still publish.
+            let is_drained = self.working_publishers == 0 && (is_all_here || is_quiet);
+            if is_drained || is_late || *interrupt.borrow() {
                 return;
             }
             tokio::time::sleep(DRAIN_TICK).await;

@@ -16,6 +16,7 @@ use amqp::{Method, channel, confirm, tx};
 use client::{CallError, Closed, Connection, Event, Turn, Unconfirmed};
 
 use super::clock::{StampUnit, now_ns, ns};
+use super::control::Stage;
 use super::incident::{Incident, Incidents, PublisherEnd, Role, tell};
 use super::message::{Messages, Sender};
 use super::pacer::Timer;
@@ -207,7 +208,7 @@ impl PublisherTask {
                 Err(reason) => {
                     local.recorder.borrow_mut().counts.connections_lost += 1;
                     tell(&self.incidents, Incident::Lost(reason));
-                    if local.control.stage() >= super::control::Stage::Draining {
+                    if local.control.stage() >= Stage::Draining {
                         return None;
                     }
                     tokio::time::sleep(Duration::from_millis(100)).await;
@@ -444,6 +445,10 @@ async fn serve(
     let mut on_connection = group.messages_per_connection.map_or(u64::MAX, u64::from);
     let mut stopping = pin!(local.control.clone().draining());
     let mut ending = pin!(local.control.clone().ended());
+    if local.control.stage() >= Stage::Draining {
+        // It was opened too late.
+        return Ok(Served::Done);
+    }
     let mut is_stopped = false;
     let mut blocked = BlockedGauge::new(local);
     let mut turns = Turns::default();

@@ -21,7 +21,7 @@ use crate::dashboard::Overall;
 use crate::http::HttpUrl;
 use crate::plan::Plan;
 use crate::results::{Broker, Counts, Run, Sample};
-use crate::watch::{Management, ManagementError, Processes};
+use crate::watch::{Management, Processes};
 
 /// How a run is done, beside what it does.
 #[derive(Debug)]
@@ -32,8 +32,10 @@ pub struct Settings {
     pub unit: StampUnit,
     /// The broker's processes, if they are watched.
     pub broker: Option<Processes>,
-    /// Where paths that users and probes ask for are below, if anywhere. It is watched, too.
+    /// Where paths that users and probes ask for are below, if anywhere.
     pub management: Option<HttpUrl>,
+    /// What the management API says, if it is watched.
+    pub watched: Option<Management>,
     /// Who generates the load instead of threads here.
     pub agents: Option<Team>,
 }
@@ -47,9 +49,6 @@ pub enum RunError {
     /// The broker does not let something be declared.
     #[error("cannot declare what the run needs: {0}")]
     Declare(CallError),
-    /// The management API cannot be watched.
-    #[error(transparent)]
-    Management(#[from] ManagementError),
     /// Something cannot be sent as it is.
     #[error("{0}")]
     Unsendable(String),
@@ -130,15 +129,9 @@ impl Frame<'_> {
         mut interrupt: Interrupt,
     ) -> Result<Run, RunError> {
         let Frame { plan, target, declarations } = self;
-        let management = match &settings.management {
-            Some(url) => Some(Management::start(url, plan.interval).await?),
-            None => match plan.probes.first() {
-                Some(probe) => {
-                    return Err(RunError::Failed(format!("the probe {} needs --management-url", probe.name)));
-                }
-                None => None,
-            },
-        };
+        if let (Some(probe), None) = (plan.probes.first(), &settings.management) {
+            return Err(RunError::Failed(format!("the probe {} needs --management-url", probe.name)));
+        }
         self.declare(observer).await?;
         // Consumers first: what is published to a queue that they have yet to name would be lost.
         let consumer_task_count = force.start_consumers().await?;
@@ -147,7 +140,7 @@ impl Frame<'_> {
         wait_until_ready(other_task_count, &mut reports, &mut interrupt).await?;
         let task_count = consumer_task_count + other_task_count;
 
-        let mut measured = Measured::new(plan, settings, management, task_count, force.thread_count());
+        let mut measured = Measured::new(plan, settings, task_count, force.thread_count());
         // What getting ready took is nobody's business.
         measured.collect(&mut force).await;
         let start = force.start();

@@ -163,7 +163,7 @@ mod tests {
     /// All machines' members together; none may be there twice.
     fn gather(hands: &[Hand], of: impl Fn(&Hand) -> &Vec<Member>) -> BTreeSet<Member> {
         let mut all = BTreeSet::new();
-        for member in hands.iter().flat_map(|hand| of(hand)) {
+        for member in hands.iter().flat_map(of) {
             assert!(all.insert(*member), "{member:?} was dealt twice");
         }
         all

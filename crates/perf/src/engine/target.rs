@@ -43,12 +43,14 @@ pub struct Target {
     pub recovery: Recovery,
     /// How long to keep trying at the start.
     pub startup_timeout: Duration,
+    /// How many of the brokers have to be there before it starts.
+    pub startup_count: usize,
     /// Connect from many addresses of 127.0.0.0/8 where the broker is there too: more connections than one has ports.
     pub is_spread: bool,
     next: AtomicU32,
 }
 
-/// Source addresses to spread over.
+/// Source addresses to spread over: 127.1.0.1 and those after it.
 const SOURCE_COUNT: u32 = 250;
 /// Between two attempts at the start.
 const STARTUP_RETRY: Duration = Duration::from_millis(500);
@@ -63,6 +65,7 @@ impl Target {
             options,
             recovery: Recovery::Every(Duration::from_secs(5)..=Duration::from_secs(5)),
             startup_timeout: Duration::ZERO,
+            startup_count: 1,
             is_spread: false,
             next: AtomicU32::new(0),
         }
@@ -82,9 +85,8 @@ impl Target {
         for uri in self.uris.iter().cycle().skip(first).take(count) {
             let is_local = uri.host == "localhost" || uri.host.starts_with("127.");
             if self.is_spread && is_local {
-                let host = turn % SOURCE_COUNT;
-                options.dial.source =
-                    Some(IpAddr::V4(Ipv4Addr::new(127, 1, (host / 250) as u8, (host % 250 + 1) as u8)));
+                let host = (turn % SOURCE_COUNT + 1) as u8;
+                options.dial.source = Some(IpAddr::V4(Ipv4Addr::new(127, 1, 0, host)));
             }
             match Connection::open(uri, &options).await {
                 Ok(connection) => return Ok(connection),
@@ -92,20 +94,37 @@ impl Target {
                 Err(error) => return Err(error),
             }
         }
-        Err(last.unwrap_or_else(|| OpenError::NotAmqp {
-            address: String::new(),
-            reason: "no address of a broker was given".to_owned(),
-        }))
+        Err(last.unwrap_or_else(no_address))
     }
 
-    /// The first connection of a run: waits for a broker that is still starting, as long as it may take.
+    /// The first connection of a run: waits for brokers that are still starting, as long as they may take.
     pub(crate) async fn open_first(&self, name: &str) -> Result<Connection, OpenError> {
-        let mut random = Random::new(now_ns(), 0);
+        let options = ConnectOptions { name: Some(name.to_owned()), ..self.options.clone() };
         let until = now_ns() + super::clock::ns(self.startup_timeout);
         loop {
-            match self.open(name, &mut random).await {
-                Err(error) if error.is_passing() && now_ns() < until => tokio::time::sleep(STARTUP_RETRY).await,
-                result => return result,
+            let mut first = None;
+            let mut count = 0;
+            let mut last = None;
+            for uri in &self.uris {
+                match Connection::open(uri, &options).await {
+                    Ok(connection) => {
+                        count += 1;
+                        first.get_or_insert(connection);
+                    }
+                    Err(error) if error.is_passing() => last = Some(error),
+                    Err(error) => return Err(error),
+                }
+                if count >= self.startup_count.max(1) {
+                    break;
+                }
+            }
+            match (first, last) {
+                (Some(connection), _) if count >= self.startup_count.min(self.uris.len()).max(1) => {
+                    return Ok(connection);
+                }
+                (_, Some(error)) if now_ns() >= until => return Err(error),
+                (_, None) => return Err(no_address()),
+                _ => tokio::time::sleep(STARTUP_RETRY).await,
             }
         }
     }
@@ -127,4 +146,8 @@ impl Target {
             () = local.control.clone().draining() => None,
         }
     }
+}
+
+fn no_address() -> OpenError {
+    OpenError::NotAmqp { address: String::new(), reason: "no address of a broker was given".to_owned() }
 }

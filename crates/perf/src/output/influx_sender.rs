@@ -201,8 +201,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_url_has_to_be_http() {
-        let error = InfluxSender::start("https://me:secret@there", "t", &[], SystemTime::UNIX_EPOCH).err().unwrap();
-        let expected = "'https://…@there' is not an http:// URL such as http://localhost:8086/write?db=perf";
+        let error = InfluxSender::start("ftp://me:secret@there", "t", &[], SystemTime::UNIX_EPOCH).err().unwrap();
+        let expected = "'ftp://…@there' is not an http:// URL such as http://localhost:8086/write?db=perf";
         assert_eq!(error.to_string(), expected);
     }
 }

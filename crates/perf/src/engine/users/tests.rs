@@ -14,7 +14,9 @@ use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 
 use super::super::stamp::stamp;
-use super::super::{Observer, Recovery, Settings, StampUnit, Target, run};
+use super::super::{Interrupt, Observer, Recovery, Settings, StampUnit, Target, run};
+use super::program::Program;
+use super::throttle::Throttles;
 use crate::dashboard::Overall;
 use crate::http::HttpUrl;
 use crate::plan::{
@@ -22,6 +24,7 @@ use crate::plan::{
     StepExpectation, Template, Throttle, Users,
 };
 use crate::results::{Broker, Counts, Run, Sample};
+use crate::workload::{self, Overrides};
 
 /// A broker on a disk in memory, as long as this lives.
 struct Node {
@@ -98,19 +101,29 @@ impl Drop for Node {
     }
 }
 
-#[derive(Default)]
+/// Says when a run has seen enough.
+type Enough = fn(&Sample, &Counts) -> bool;
+
 struct Heard {
     warnings: Vec<String>,
-    users_most: u32,
-    connections_most: u32,
+    enough: Enough,
+    interrupt: watch::Sender<bool>,
+}
+
+impl Heard {
+    fn until(enough: Enough) -> (Self, Interrupt) {
+        let (interrupt, interrupted) = watch::channel(false);
+        (Heard { warnings: Vec::new(), enough, interrupt }, interrupted)
+    }
 }
 
 impl Observer for Heard {
     fn connected(&mut self, _broker: &Broker) {}
     fn started(&mut self) {}
-    fn sample(&mut self, sample: &Sample, _total: &Counts, _overall: Overall) {
-        self.users_most = self.users_most.max(sample.users);
-        self.connections_most = self.connections_most.max(sample.connections);
+    fn sample(&mut self, sample: &Sample, total: &Counts, _overall: Overall) {
+        if (self.enough)(sample, total) {
+            self.interrupt.send_replace(true);
+        }
     }
     fn warn(&mut self, warning: &str) {
         // Without the time.
@@ -118,15 +131,20 @@ impl Observer for Heard {
     }
 }
 
-/// Runs a plan on two threads.
+/// Runs a plan to its own end.
 fn run_plan(node: &Node, plan: &Plan, management: Option<HttpUrl>) -> (Run, Heard) {
+    run_until(node, plan, management, |_, _| false)
+}
+
+/// Runs a plan on two threads, and interrupts it.
+fn run_until(node: &Node, plan: &Plan, management: Option<HttpUrl>, enough: Enough) -> (Run, Heard) {
     let mut target = Target::new(vec![node.uri()], ConnectOptions::default());
     target.recovery = Recovery::Never;
     target.is_spread = true;
-    let mut settings = Settings { threads: 2, unit: StampUnit::Monotonic, broker: None, management };
-    let mut heard = Heard::default();
+    let mut settings =
+        Settings { threads: 2, unit: StampUnit::Monotonic, broker: None, management, watched: None, agents: None };
+    let (mut heard, interrupt) = Heard::until(enough);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let (_sender, interrupt) = watch::channel(false);
     let run = runtime.block_on(run(plan, &Arc::new(target), &mut settings, &mut heard, interrupt)).unwrap();
     (run, heard)
 }
@@ -371,13 +389,12 @@ fn queue(name: &str, is_temporary: bool) -> Queues {
 fn script_that_the_end_of_the_run_cuts_off_is_neither_done_nor_failed() {
     let node = Node::start();
     let steps = vec![Step::Connect, Step::Wait(LONG), Step::Disconnect];
-    let plan = Plan { duration: Some(Duration::from_millis(500)), ..plan(users(20, steps)) };
-    let (run, heard) = run_plan(&node, &plan, None);
+    let all_are_connected = |sample: &Sample, _: &Counts| (sample.users, sample.connections) == (20, 20);
+    let (run, heard) = run_until(&node, &plan(users(20, steps)), None, all_are_connected);
     assert_eq!(heard.warnings, [] as [&str; 0]);
     let counts = run.summary.counts;
     assert_eq!((counts.scripts_done, counts.scripts_failed, counts.connections_lost), (0, 0, 0));
-    assert_eq!((heard.users_most, heard.connections_most), (20, 20));
-    assert_eq!(run.interrupted, None);
+    assert!(run.interrupted.unwrap().starts_with("interrupted after"));
 }
 
 #[test]
@@ -388,16 +405,15 @@ fn users_who_repeat_begin_again_until_the_end() {
     let steps = vec![Step::Connect, publish("q", 1, true), consume("q"), until(1, LONG)];
     let patient = Users { name: "patient".to_owned(), ..users(1, steps) };
     let plan = Plan {
-        duration: Some(Duration::from_millis(500)),
         queues: vec![queue("q", true)],
         users: vec![Users { repeat: true, ..restless }, Users { repeat: true, ..patient }],
         ..plan(users(0, Vec::new()))
     };
-    let (run, heard) = run_plan(&node, &plan, None);
+    let both_go_on = |_: &Sample, total: &Counts| total.consumed >= 3 && total.scripts_done > 2 * total.consumed;
+    let (run, heard) = run_until(&node, &plan, None, both_go_on);
     assert_eq!(heard.warnings, [] as [&str; 0]);
     let counts = run.summary.counts;
-    assert!(counts.published >= 2 && counts.consumed >= 2, "{counts:?}");
-    assert!(counts.scripts_done > counts.published, "{counts:?}");
+    assert!(counts.published >= 3, "{counts:?}");
     assert_eq!(counts.scripts_failed, 0);
 }
 
@@ -442,12 +458,36 @@ fn consumers_measure_what_users_publish_from_when_it_was_due() {
 fn script_that_nobody_can_run_is_refused_before_it_starts() {
     let node = Node::start();
     let target = Arc::new(Target::new(vec![node.uri()], ConnectOptions::default()));
-    let mut settings = Settings { threads: 1, unit: StampUnit::Monotonic, broker: None, management: None };
+    let mut settings = Settings {
+        threads: 1,
+        unit: StampUnit::Monotonic,
+        broker: None,
+        management: None,
+        watched: None,
+        agents: None,
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let (_sender, interrupt) = watch::channel(false);
+    let (mut heard, interrupt) = Heard::until(|_, _| false);
     let plan = plan(users(1, vec![get("/api/overview")]));
-    let result = runtime.block_on(run(&plan, &target, &mut settings, &mut Heard::default(), interrupt));
+    let result = runtime.block_on(run(&plan, &target, &mut settings, &mut heard, interrupt));
     let expected = "the script of users \"users\": \"/api/overview\" is a path below the management URL, and there is \
                     none: --management-url";
     assert_eq!(result.unwrap_err().to_string(), expected);
+}
+
+#[test]
+fn each_example_of_the_documentation_can_be_run() {
+    const PAGE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/perf-users.md"));
+    let examples: Vec<&str> = PAGE.split("```toml\n").skip(1).filter_map(|rest| rest.split("\n```").next()).collect();
+    assert_eq!(examples.len(), 2);
+    for example in examples {
+        let workload = workload::read(example, "example.toml", &Overrides::default());
+        let workload = workload.unwrap_or_else(|error| panic!("{error}\n{example}"));
+        let scripts = || workload.runs.iter().flat_map(|run| &run.plan.users).map(|users| &users.script);
+        let throttles = Throttles::of(scripts());
+        assert!(scripts().count() > 0);
+        for script in scripts() {
+            Program::new(script, &throttles, None).unwrap();
+        }
+    }
 }

@@ -68,9 +68,7 @@ impl User {
                 () = &mut stopping => None,
                 outcome = self.play() => Some(outcome),
             };
-            if let Some(link) = self.link.take() {
-                link.close().await;
-            }
+            self.disconnect().await;
             let Some(outcome) = outcome else { return };
             let is_failed = outcome.is_err();
             self.count(outcome);
@@ -219,9 +217,7 @@ impl User {
                 wait_for(link, station, |cx| turn.poll(cx, timer)).await.map(drop)
             }
             Action::Disconnect => {
-                if let Some(link) = self.link.take() {
-                    link.close().await;
-                }
+                self.disconnect().await;
                 Ok(())
             }
             // Jumps are the caller's.
@@ -257,6 +253,12 @@ impl User {
         let connection = crowd.target.open(&name, &mut self.random).await?;
         let link = self.link.insert(Box::new(Link::new(connection, &self.station)));
         link.open_channel(&self.station).await
+    }
+
+    async fn disconnect(&mut self) {
+        if let Some(link) = self.link.take() {
+            Box::pin(link.close()).await;
+        }
     }
 
     async fn declare_queue(&mut self, declare: &DeclareQueue) -> Result<(), Failure> {
@@ -401,5 +403,22 @@ impl AtWork {
 impl Drop for AtWork {
     fn drop(&mut self) {
         self.0.users.set(self.0.users.get().saturating_sub(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a task of a user takes, whatever the script: it has room for the largest step.
+    fn len_of<F>(_: fn(User) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn user_who_waits_is_small() {
+        assert!(len_of(User::run) <= 1_280, "{}", len_of(User::run));
+        // Beside the buffers, of 2 KiB for each direction while little happens.
+        assert!(size_of::<Link>() <= 640, "{}", size_of::<Link>());
     }
 }

@@ -6,6 +6,7 @@
 //!             ship with it, sweeps                ─┘
 //!  plan       what a run does, resolved: who publishes what to where, when; who consumes how
 //!  engine     runs a plan: topology, publishers, consumers, clocks, recorders
+//!  agents     other machines that do parts of a run
 //!  watch      the broker's and the generator's own CPU, memory, disk and network
 //!  results    what came of it: samples, summary, histograms; the JSON that is kept
 //!  histogram  latencies, counted
@@ -18,6 +19,7 @@
 //!
 //! Works against any AMQP 0-9-1 broker, and knows nothing of Warren's.
 
+pub mod agents;
 pub mod command;
 pub mod dashboard;
 pub mod engine;

@@ -6,11 +6,13 @@
 //!  warren perf list | show NAME      shipped workloads
 //!  warren perf compare A B …         results beside each other
 //!  warren perf report RESULTS        results as a page
+//!  warren perf agent                 takes part in runs that another machine starts
 //! ```
 //!
 //! Exit status: 0 done; 1 failed, whether by bad usage (as PerfTest), by the broker, or by a verdict; 128 and the signal's
 //! number when interrupted, after everything was written.
 
+mod agent;
 mod compare;
 mod oauth2;
 mod perftest;
@@ -23,6 +25,9 @@ mod workload;
 
 use std::io::Write as _;
 
+use session::{Session, execute};
+
+use crate::agents::Surroundings;
 use crate::perftest::EXIT_CODE_USAGE;
 
 /// How a command ended that did not do what it was to.
@@ -55,21 +60,22 @@ warren perf puts load on an AMQP 0-9-1 broker, and measures what it does.
   warren perf show NAME               one of them, to be copied and changed
   warren perf compare FILE FILE…      results beside each other
   warren perf report FILE             results as an HTML page
+  warren perf agent [OPTION…]         take part in runs that are started elsewhere with --agents
 ";
 
 /// Runs a command: its words, without `warren perf`. Returns the exit status.
 pub fn main(words: &[String]) -> u8 {
     let result = match words.split_first() {
         Some((command, rest)) => match command.as_str() {
-            "run" => workload::run(rest),
+            "agent" => agent::run(rest),
             "list" => shown::list(rest),
             "show" => shown::show(rest),
             "compare" => compare::run(rest),
             "report" => report::run(rest),
             "help" => print(USAGE),
-            _ => perftest::run(words),
+            _ => generate(words),
         },
-        None => perftest::run(words),
+        None => generate(words),
     };
     let (text, status) = match result {
         Ok(()) => return 0,
@@ -79,6 +85,33 @@ pub fn main(words: &[String]) -> u8 {
     };
     complain(&format!("warren perf: {text}"));
     status
+}
+
+/// What a command that generates load asks for.
+pub(crate) enum Asked {
+    /// A text.
+    Print(String),
+    /// Load.
+    Run(Box<Session>),
+}
+
+/// Reads a command that generates load.
+pub(crate) fn read(words: &[String], surroundings: Surroundings) -> Result<Asked, Failure> {
+    match words.split_first() {
+        Some((command, rest)) if command == "run" => workload::read(rest, surroundings),
+        _ => perftest::read(words, surroundings),
+    }
+}
+
+fn generate(words: &[String]) -> Result<(), Failure> {
+    let session = match read(words, Surroundings::here())? {
+        Asked::Print(text) => return print(&text),
+        Asked::Run(session) => session,
+    };
+    for warning in &session.warnings {
+        complain(&format!("warning: {warning}"));
+    }
+    execute(*session)
 }
 
 /// Writes to standard output.
@@ -92,9 +125,4 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 /// Writes a line to standard error. When nobody reads that any more, there is nobody to tell.
 pub(crate) fn complain(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{line}");
-}
-
-/// The environment, as options may stand in it.
-pub(crate) fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok()
 }

@@ -3,25 +3,23 @@
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-use super::session::{Session, execute};
-use super::{Failure, complain, print, variable};
+use super::session::Session;
+use super::{Asked, Failure};
+use crate::agents::{Order, Surroundings};
 use crate::perftest::{Command, Options, parse};
 use crate::workload::PlannedRun;
 
-pub(crate) fn run(words: &[String]) -> Result<(), Failure> {
+/// Reads the command.
+pub(crate) fn read(words: &[String], surroundings: Surroundings) -> Result<Asked, Failure> {
+    let variable = |name: &str| surroundings.variable(name);
     let (options, warnings) = match parse(words, &variable).map_err(Failure::usage)? {
-        Command::Print(text) => return print(&text),
+        Command::Print(text) => return Ok(Asked::Print(text)),
         Command::Run { options, warnings } => (options, warnings),
     };
-    for warning in &warnings {
-        complain(&format!("warning: {warning}"));
-    }
-    let id = options.id.clone().unwrap_or_else(|| Options::generated_id(SystemTime::now()));
-    let seed = options.seed.unwrap_or_else(random_seed);
-    let plan = options.plan(&id, seed, &|path| std::fs::read(path)).map_err(Failure::failed)?;
-    execute(Session {
-        options: &options,
-        words,
+    let id = surroundings.id(|| options.id.clone().unwrap_or_else(|| Options::generated_id(SystemTime::now())));
+    let seed = surroundings.seed(|| options.seed.unwrap_or_else(random_seed));
+    let plan = options.plan(&id, seed, &|path| surroundings.file(path)).map_err(Failure::failed)?;
+    Ok(Asked::Run(Box::new(Session {
         name: id,
         description: String::new(),
         workload: None,
@@ -30,7 +28,9 @@ pub(crate) fn run(words: &[String]) -> Result<(), Failure> {
         json: options.output.json.clone(),
         html: options.output.html.clone(),
         warnings,
-    })
+        order: Order::new(words, surroundings),
+        options,
+    })))
 }
 
 /// A seed for a command that was given none; small enough to be typed again.

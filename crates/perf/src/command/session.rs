@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use super::signals::{self, Signalled};
 use super::target::target;
 use super::{Failure, complain, oauth2, print};
+use crate::agents::{Job, Order, Team};
 use crate::dashboard::{Dashboard, Outline, Overall};
 use crate::engine::{self, Interrupt, Settings, StampUnit};
 use crate::http::HttpUrl;
@@ -21,10 +22,10 @@ use crate::watch::{Management, Processes, machine};
 use crate::workload::PlannedRun;
 
 /// What a command is to do.
-pub(crate) struct Session<'a> {
-    pub(crate) options: &'a Options,
-    /// The words after `warren perf`.
-    pub(crate) words: &'a [String],
+pub(crate) struct Session {
+    pub(crate) options: Box<Options>,
+    /// The words after `warren perf`, and what they meant here.
+    pub(crate) order: Order,
     pub(crate) name: String,
     pub(crate) description: String,
     /// The workload file's text.
@@ -38,7 +39,7 @@ pub(crate) struct Session<'a> {
 }
 
 /// Does all of it, on a runtime of its own.
-pub(crate) fn execute(session: Session<'_>) -> Result<(), Failure> {
+pub(crate) fn execute(session: Session) -> Result<(), Failure> {
     net::raise_open_files_limit();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -50,17 +51,53 @@ pub(crate) fn execute(session: Session<'_>) -> Result<(), Failure> {
     result
 }
 
-impl Session<'_> {
-    async fn run(mut self) -> Result<(), Failure> {
-        let (interrupt, signalled) = signals::listen().map_err(Failure::failed)?;
+impl Session {
+    /// What one of its runs comes to on this machine, if another one has given the order. `unit` is for times that are
+    /// not the wall clock's.
+    pub(crate) async fn into_job(mut self, unit: StampUnit) -> Result<Job, String> {
+        let number = self.order.run;
+        if number >= self.runs.len() {
+            return Err(format!("there is no run {}", number + 1));
+        }
+        let told = |failure| match failure {
+            Failure::Usage(text) | Failure::Failed(text) => text,
+            Failure::Status(_) => String::new(),
+        };
+        let target = self.target().await.map_err(told)?;
+        let unit = if self.options.output.uses_millis { StampUnit::Millis } else { unit };
+        let settings = Settings {
+            threads: self.threads(),
+            unit,
+            broker: None,
+            management: self.management().map_err(told)?,
+            watched: None,
+            agents: None,
+        };
+        Ok(Job { plan: self.runs.swap_remove(number).plan, target, settings })
+    }
+
+    async fn target(&self) -> Result<Arc<engine::Target>, Failure> {
         let is_spread = self.runs.iter().any(|run| !run.plan.users.is_empty() || run.plan.idle_connections > 0);
         let mut target = target(&self.options.connection, is_spread)?;
         if let Some(settings) = &self.options.connection.oauth2 {
             target.options.secrets = Some(oauth2::tokens(settings).await?);
         }
-        let target = Arc::new(target);
+        Ok(Arc::new(target))
+    }
+
+    fn threads(&self) -> usize {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let threads = self.options.threads.unwrap_or(processors);
+        self.options.threads.unwrap_or(processors)
+    }
+
+    fn management(&self) -> Result<Option<HttpUrl>, Failure> {
+        let url = self.options.output.management_url.as_deref().map(HttpUrl::parse).transpose();
+        url.map_err(|error| Failure::usage(format!("--management-url: {error}")))
+    }
+
+    async fn run(mut self) -> Result<(), Failure> {
+        let (interrupt, signalled) = signals::listen().map_err(Failure::failed)?;
+        let target = self.target().await?;
         let mut results = Results {
             schema: SCHEMA,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -81,7 +118,7 @@ impl Session<'_> {
             if count > 1 {
                 complain(&format!("{} of {count}: {}", number + 1, planned.label));
             }
-            let done = self.run_one(planned, number, &target, threads, &interrupt, &mut results).await;
+            let done = self.run_one(planned, number, &target, &interrupt, &mut results).await;
             failure = done.err();
             if failure.is_some() || signalled.status().is_some() {
                 break;
@@ -101,7 +138,6 @@ impl Session<'_> {
         planned: &PlannedRun,
         number: usize,
         target: &Arc<engine::Target>,
-        threads: usize,
         interrupt: &Interrupt,
         results: &mut Results,
     ) -> Result<(), Failure> {
@@ -112,17 +148,22 @@ impl Session<'_> {
             pids => Some(Processes::new(pids.to_vec()).map_err(Failure::failed)?),
         };
         let unit = if output.uses_millis { StampUnit::Millis } else { StampUnit::Monotonic };
-        let management = output.management_url.as_deref().map(HttpUrl::parse).transpose();
-        let management = management.map_err(|error| Failure::usage(format!("--management-url: {error}")))?;
+        let agents = self.agents(number).await?;
+        let management = self.management()?;
         let watched = match &management {
             Some(url) => Some(Management::start(url, plan.interval).await.map_err(Failure::failed)?),
             None => None,
         };
-        let mut settings = Settings { threads, unit, broker, management, watched };
+        let mut settings = Settings { threads: self.threads(), unit, broker, management, watched, agents };
         let processors = results.machine.processors;
         let dashboard = if output.has_dashboard { Dashboard::open(Outline::of(plan, processors)).ok() } else { None };
         let outputs = self.outputs(plan, number, dashboard.is_none()).await?;
         let mut show = Show { plan, outputs, dashboard, broker: None, warnings: Vec::new() };
+        if let Some(team) = &settings.agents {
+            results.agents = team.names().map(str::to_owned).collect();
+            let error_us = team.clock_error_ns().div_ceil(1_000);
+            engine::Observer::warn(&mut show, &format!("the agents' clocks agree within ±{error_us} µs"));
+        }
         let result = engine::run(plan, target, &mut settings, &mut show, interrupt.clone()).await;
         let Show { outputs, dashboard, broker, mut warnings, .. } = show;
         if let Some(dashboard) = dashboard {
@@ -145,6 +186,16 @@ impl Session<'_> {
         Ok(())
     }
 
+    /// The machines that take part in run `number`, if there are any besides this one.
+    async fn agents(&self, number: usize) -> Result<Option<Team>, Failure> {
+        if self.options.agents.is_empty() {
+            return Ok(None);
+        }
+        let token = self.options.agent_token.clone().unwrap_or_default();
+        let order = Order { run: number, ..self.order.clone() };
+        Ok(Some(Team::connect(&self.options.agents, &token, order).await.map_err(Failure::failed)?))
+    }
+
     /// What is written and served during run `number` of several. Each writes files of its own.
     async fn outputs(&self, plan: &Plan, number: usize, has_console: bool) -> Result<Outputs, Failure> {
         let mut settings = self.options.output.clone();
@@ -156,7 +207,7 @@ impl Session<'_> {
             });
         }
         let console = has_console.then(|| Box::new(io::stdout()) as Box<dyn Write + Send>);
-        let command = without_secrets(self.words);
+        let command = without_secrets(&self.order.words);
         Outputs::open(&settings, plan, &command, SystemTime::now(), console, &ANY_ADDRESS)
             .await
             .map_err(Failure::failed)
@@ -164,7 +215,7 @@ impl Session<'_> {
 
     /// The command as it may be shown to others.
     fn shown_command(&self) -> Vec<String> {
-        let words = without_secrets(self.words);
+        let words = without_secrets(&self.order.words);
         ["warren".to_owned(), "perf".to_owned()].into_iter().chain(words).collect()
     }
 

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::session::{Session, execute};
-use super::{Failure, complain, print, variable};
+use super::session::Session;
+use super::{Asked, Failure};
+use crate::agents::{Order, Surroundings};
 use crate::perftest::parse_companion;
 use crate::workload::{self, OpenError, Overrides};
 
@@ -18,30 +19,33 @@ say otherwise.
   --scale FACTOR    multiply all counts and rates: 0.1 for a smaller machine
 ";
 
-pub(crate) fn run(words: &[String]) -> Result<(), Failure> {
+/// Reads the command: the words after `run`.
+pub(crate) fn read(words: &[String], surroundings: Surroundings) -> Result<Asked, Failure> {
     if words.iter().any(|word| word == "--help" || word == "-?") {
-        return print(USAGE);
+        return Ok(Asked::Print(USAGE.to_owned()));
     }
     let (overrides, rest) = take_overrides(words)?;
+    let variable = |name: &str| surroundings.variable(name);
     let companion = match parse_companion(&rest, &variable).map_err(Failure::usage)? {
         Ok(companion) => companion,
-        Err(text) => return print(&text),
+        Err(text) => return Ok(Asked::Print(text)),
     };
     let [file] = companion.operands.as_slice() else {
         return Err(Failure::Usage(format!("one workload is needed\n\n{USAGE}")));
     };
-    let options = &companion.options;
+    let options = companion.options;
     let mut overrides = overrides;
     if let Some(seed) = options.seed {
         overrides.settings.push(format!("seed={seed}"));
     }
-    let mut workload = workload::open(file, &overrides).map_err(|error| match error {
-        OpenError::Unknown { .. } => Failure::usage(error),
-        OpenError::Unreadable { .. } | OpenError::Invalid(_) => Failure::failed(error),
-    })?;
-    for warning in &companion.warnings {
-        complain(&format!("warning: {warning}"));
-    }
+    let mut workload = match surroundings.workload() {
+        Some(text) => workload::read(text, file, &overrides).map_err(Failure::failed)?,
+        None => workload::open(file, &overrides).map_err(|error| match error {
+            OpenError::Unknown { .. } => Failure::usage(error),
+            OpenError::Unreadable { .. } | OpenError::Invalid(_) => Failure::failed(error),
+        })?,
+    };
+    surroundings.note_workload(&workload.text);
     if let Some(id) = &options.id {
         workload.name.clone_from(id);
         workload.runs.iter_mut().for_each(|run| run.plan.name.clone_from(id));
@@ -49,9 +53,8 @@ pub(crate) fn run(words: &[String]) -> Result<(), Failure> {
     let seed = workload.runs.first().map_or(0, |run| run.plan.seed);
     let all_words: Vec<String> = std::iter::once("run".to_owned()).chain(words.iter().cloned()).collect();
     let default_path = |extension| Some(PathBuf::from(format!("{}.{extension}", workload.name.replace('/', "-"))));
-    execute(Session {
-        options,
-        words: &all_words,
+    Ok(Asked::Run(Box::new(Session {
+        order: Order::new(&all_words, surroundings),
         json: options.output.json.clone().or_else(|| default_path("json")),
         html: options.output.html.clone().or_else(|| default_path("html")),
         name: workload.name,
@@ -60,7 +63,8 @@ pub(crate) fn run(words: &[String]) -> Result<(), Failure> {
         seed,
         runs: workload.runs,
         warnings: companion.warnings,
-    })
+        options,
+    })))
 }
 
 /// Takes `--set` and `--scale` out of the words.

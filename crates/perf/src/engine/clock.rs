@@ -1,5 +1,6 @@
 //! Time: one monotonic clock for everything that is measured, and what of it is written into messages.
 
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
@@ -13,6 +14,40 @@ pub fn now_ns() -> u64 {
     now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }
 
+/// How far another machine's clock is ahead of this one's: their time less ours. Clocks drift, so it changes, rarely;
+/// everybody who needs it looks at the same place.
+#[derive(Debug, Default)]
+pub struct Ahead(AtomicI64);
+
+impl Ahead {
+    /// A place for it, to be kept as long as the program runs.
+    #[must_use]
+    pub const fn new() -> Self {
+        Ahead(AtomicI64::new(0))
+    }
+
+    /// In nanoseconds.
+    #[inline]
+    #[must_use]
+    pub fn ns(&self) -> i64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// It was measured.
+    pub fn set(&self, ns: i64) {
+        self.0.store(ns, Ordering::Relaxed);
+    }
+}
+
+/// Where it is, is who it is.
+impl PartialEq for Ahead {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl Eq for Ahead {}
+
 /// What the time in messages means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StampUnit {
@@ -20,11 +55,8 @@ pub enum StampUnit {
     Monotonic,
     /// Milliseconds since 1970, as PerfTest's `--use-millis`: for several.
     Millis,
-    /// Nanoseconds of another machine's monotonic clock, which is ahead of this one's by so much.
-    Shared {
-        /// Their clock less ours.
-        ahead_ns: i64,
-    },
+    /// Nanoseconds of another machine's monotonic clock.
+    Shared(&'static Ahead),
 }
 
 impl StampUnit {
@@ -35,7 +67,7 @@ impl StampUnit {
         match self {
             Self::Monotonic => at,
             Self::Millis => wall_millis(),
-            Self::Shared { ahead_ns } => at.saturating_add_signed(ahead_ns),
+            Self::Shared(ahead) => at.saturating_add_signed(ahead.ns()),
         }
     }
 
@@ -47,7 +79,7 @@ impl StampUnit {
         match self {
             Self::Monotonic => at.saturating_sub(stamp),
             Self::Millis => wall_millis().saturating_sub(stamp).saturating_mul(1_000_000),
-            Self::Shared { ahead_ns } => at.saturating_add_signed(ahead_ns).saturating_sub(stamp),
+            Self::Shared(ahead) => at.saturating_add_signed(ahead.ns()).saturating_sub(stamp),
         }
     }
 }

@@ -1,7 +1,9 @@
 //! What tasks tell the run about themselves.
 
+use serde::{Deserialize, Serialize};
+
 /// What became of one publisher's messages, as far as the publisher knows.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PublisherEnd {
     /// Its number in the run.
     pub(crate) publisher: u32,
@@ -16,7 +18,7 @@ pub(crate) struct PublisherEnd {
 }
 
 /// What a task is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Role {
     /// It publishes.
     Publisher,
@@ -27,7 +29,7 @@ pub(crate) enum Role {
 }
 
 /// What a task tells the run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Incident {
     /// It is connected, and waits for the start.
     Ready,
@@ -45,6 +47,8 @@ pub(crate) enum Incident {
     PublisherEnded(PublisherEnd),
     /// A consumer saw that a queue is empty.
     QueueEmpty,
+    /// An agent is gone, and with it its part of the load: the others go on.
+    AgentLost(String),
 }
 
 /// Where tasks tell it.

@@ -3,18 +3,17 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::clock::{now_ns, ns};
 use super::followed::followed;
+use super::force::{Force, Reports};
 use super::incident::{Incident, PublisherEnd, Role};
-use super::recorder::{Collected, LatencyHistograms};
+use super::recorder::LatencyHistograms;
 use super::run::{Interrupt, Observer, Settings, publisher_count};
 use super::seen::Seen;
 use super::target::Target;
 use super::topology::Declarations;
-use super::worker::Worker;
 use crate::dashboard::Overall;
 use crate::plan::{ExitWhen, Plan};
 use crate::results::{
@@ -42,7 +41,6 @@ const GOODBYE: Duration = Duration::from_secs(10);
 pub(crate) struct Measured<'a> {
     plan: &'a Plan,
     settings: &'a mut Settings,
-    own: Processes,
     start: u64,
     last_at: u64,
     /// Since the start, warm-up included.
@@ -71,11 +69,9 @@ pub(crate) struct Measured<'a> {
 }
 
 impl<'a> Measured<'a> {
-    pub(crate) fn new(plan: &'a Plan, settings: &'a mut Settings, working: usize) -> Self {
-        let threads = settings.threads.max(1);
+    pub(crate) fn new(plan: &'a Plan, settings: &'a mut Settings, working: usize, threads: usize) -> Self {
         Measured {
             plan,
-            own: Processes::own(),
             settings,
             start: 0,
             last_at: 0,
@@ -102,29 +98,22 @@ impl<'a> Measured<'a> {
         }
     }
 
-    pub(crate) fn begin(&mut self, start: u64) {
+    pub(crate) fn begin(&mut self, start: u64, force: &mut impl Force) {
         self.start = start;
         self.last_at = start;
-        self.own.sample();
+        force.usage();
         if let Some(broker) = &mut self.settings.broker {
             broker.sample();
         }
     }
 
     /// Takes what all threads have measured.
-    pub(crate) async fn collect(&mut self, workers: &[Worker]) -> (Counts, LatencyHistograms, [u32; 3]) {
+    pub(crate) async fn collect(&mut self, force: &mut impl Force) -> (Counts, LatencyHistograms, [u32; 3]) {
         let mut counts = Counts::default();
         let mut latencies = LatencyHistograms::new();
         let mut gauges = [0; 3];
         let mut sighted = Vec::new();
-        let all: Vec<Option<Collected>> = {
-            let mut all = Vec::new();
-            for worker in workers {
-                all.push(worker.collect().await);
-            }
-            all
-        };
-        for (number, collected) in all.into_iter().enumerate() {
+        for (number, collected) in force.collect().await.into_iter().enumerate() {
             let Some(collected) = collected else { continue };
             counts.add(&collected.recorder.counts);
             latencies.add(&collected.recorder.latencies);
@@ -143,9 +132,9 @@ impl<'a> Measured<'a> {
     /// Samples until publishers are to stop.
     pub(crate) async fn watch(
         &mut self,
-        workers: &[Worker],
+        force: &mut impl Force,
         observer: &mut dyn Observer,
-        reports: &mut mpsc::UnboundedReceiver<Incident>,
+        reports: &mut Reports,
         interrupt: &mut Interrupt,
     ) {
         let begun = Instant::now();
@@ -174,7 +163,7 @@ impl<'a> Measured<'a> {
                     }
                 }
                 _ = ticks.tick() => {
-                    self.take_sample(workers, observer).await;
+                    self.take_sample(force, observer).await;
                     if self.is_exit_due() {
                         break;
                     }
@@ -183,9 +172,9 @@ impl<'a> Measured<'a> {
         }
         // What is left of the last interval. Next to nothing makes no sample, but it counts.
         if now_ns() - self.last_at > ns(interval) / 20 || self.samples.is_empty() {
-            self.take_sample(workers, observer).await;
+            self.take_sample(force, observer).await;
         } else {
-            let (counts, latencies, _) = self.collect(workers).await;
+            let (counts, latencies, _) = self.collect(force).await;
             let now = now_ns();
             let duration_ns = now - std::mem::replace(&mut self.last_at, now);
             self.total.add(&counts);
@@ -248,6 +237,11 @@ impl<'a> Measured<'a> {
                 observer.warn(&format!("at {:.1} s: {reason}", self.elapsed_s()));
             }
             Incident::Warning(warning) => observer.warn(&format!("at {:.1} s: {warning}", self.elapsed_s())),
+            Incident::AgentLost(reason) => {
+                let reason = format!("after {:.1} s: {reason}", self.elapsed_s());
+                observer.warn(&reason);
+                self.interrupted.get_or_insert(reason);
+            }
             Incident::Back => self.lost = self.lost.saturating_sub(1),
             Incident::Failed(reason) => {
                 self.interrupted = Some(format!("ended after {:.1} s: {reason}", self.elapsed_s()));
@@ -257,12 +251,12 @@ impl<'a> Measured<'a> {
         false
     }
 
-    async fn take_sample(&mut self, workers: &[Worker], observer: &mut dyn Observer) {
-        let (counts, latencies, [connections, blocked, users]) = self.collect(workers).await;
+    async fn take_sample(&mut self, force: &mut impl Force, observer: &mut dyn Observer) {
+        let (counts, latencies, [connections, blocked, users]) = self.collect(force).await;
         let now = now_ns();
         let duration_ns = now - std::mem::replace(&mut self.last_at, now);
         self.total.add(&counts);
-        let generator = self.own.sample();
+        let generator = force.usage();
         let broker = self.broker_usage();
         let sample = Sample {
             end_s: seconds(now - self.start),
@@ -313,18 +307,13 @@ impl<'a> Measured<'a> {
     }
 
     /// Lets consumers take what is still there, as long as there is any hope.
-    pub(crate) async fn drain(
-        &mut self,
-        workers: &[Worker],
-        reports: &mut mpsc::UnboundedReceiver<Incident>,
-        interrupt: &mut Interrupt,
-    ) {
+    pub(crate) async fn drain(&mut self, force: &mut impl Force, reports: &mut Reports, interrupt: &mut Interrupt) {
         if self.plan.consumers.is_empty() || self.plan.publishers.is_empty() || self.is_sequence_followed().is_err() {
             return;
         }
         let begun = now_ns();
         loop {
-            let (counts, ..) = self.collect(workers).await;
+            let (counts, ..) = self.collect(force).await;
             self.total.add(&counts);
             while let Ok(incident) = reports.try_recv() {
                 self.take_report(incident, &mut Silent);
@@ -364,7 +353,7 @@ impl<'a> Measured<'a> {
     }
 
     /// Waits until all tasks have said goodbye.
-    pub(crate) async fn wait_for_ends(&mut self, reports: &mut mpsc::UnboundedReceiver<Incident>) {
+    pub(crate) async fn wait_for_ends(&mut self, reports: &mut Reports) {
         let ending = async {
             while self.working > 0 {
                 match reports.recv().await {
@@ -383,8 +372,8 @@ impl<'a> Measured<'a> {
         let _ = tokio::time::timeout(GOODBYE, ending).await;
     }
 
-    pub(crate) async fn final_collect(&mut self, workers: &[Worker]) {
-        let (counts, ..) = self.collect(workers).await;
+    pub(crate) async fn final_collect(&mut self, force: &mut impl Force) {
+        let (counts, ..) = self.collect(force).await;
         self.total.add(&counts);
     }
 
@@ -466,7 +455,7 @@ impl<'a> Measured<'a> {
             let doubtful_seen =
                 end.doubtful.iter().filter(|position| self.seen.has(end.publisher, **position)).count() as u64;
             let expected = end.expected.saturating_sub(end.returned);
-            let missing = expected.saturating_sub(self.seen.count(end.publisher) - doubtful_seen);
+            let missing = expected.saturating_sub(self.seen.count(end.publisher).saturating_sub(doubtful_seen));
             missing_total += missing;
             counts.lost = if is_complete && self.left_in_queues == Some(0) { missing } else { 0 };
             total.out_of_order += counts.out_of_order;
@@ -501,7 +490,7 @@ impl<'a> Measured<'a> {
             format!(
                 "one of the generator's {} threads used {:.0} % of a processor: with more of them, or another machine, \
                  the broker may do more",
-                self.settings.threads,
+                self.shares.len(),
                 self.busiest_share * 100.0
             )
         })
@@ -518,8 +507,9 @@ impl Observer for Silent {
     fn warn(&mut self, _warning: &str) {}
 }
 
-fn add_usage(one: Usage, other: Usage) -> Usage {
-    let sum = |one: Option<u64>, other: Option<u64>| one.map_or(other, |one| Some(one + other.unwrap_or(0)));
+pub(crate) fn add_usage(one: Usage, other: Usage) -> Usage {
+    let sum =
+        |one: Option<u64>, other: Option<u64>| one.map_or(other, |one| Some(one.saturating_add(other.unwrap_or(0))));
     Usage {
         cpu_s: one.cpu_s.map_or(other.cpu_s, |cpu_s| Some(cpu_s + other.cpu_s.unwrap_or(0.0))),
         memory: one.memory.max(other.memory),

@@ -2,6 +2,9 @@
 //!
 //! ```text
 //!  clock, pacer    time, and waiting for it to the microsecond
+//!  force           who generates the load, as a run sees them: threads here, or agents elsewhere
+//!  share           which part of a run one of several machines does
+//!  threads         threads here that do a part of a run, or all of it
 //!  worker          threads, each with tasks of its own that share nothing with other threads
 //!  control         from preparing to the end
 //!  target          the broker: connecting, and connecting again
@@ -19,27 +22,30 @@
 //! ```
 
 mod churn;
-mod clock;
+pub(crate) mod clock;
 mod consumer;
 mod control;
 mod followed;
+pub(crate) mod force;
 mod idle;
-mod incident;
-mod measured;
+pub(crate) mod incident;
+pub(crate) mod measured;
 mod message;
 mod pacer;
 mod probes;
 mod publisher;
-mod recorder;
-mod run;
-mod seen;
+pub(crate) mod recorder;
+pub(crate) mod run;
+pub(crate) mod seen;
+pub(crate) mod share;
 mod stamp;
 mod target;
-mod topology;
+pub(crate) mod threads;
+pub(crate) mod topology;
 mod users;
 mod values;
 mod worker;
 
-pub use clock::{StampUnit, now_ns};
+pub use clock::{Ahead, StampUnit, now_ns};
 pub use run::{Interrupt, Observer, RunError, Settings, run};
 pub use target::{Allocation, Recovery, Target};

@@ -39,15 +39,19 @@ impl LatencyHistograms {
         }
     }
 
+    /// Those of messages.
+    pub(crate) fn five(&self) -> [&Histogram<u64>; 5] {
+        [&self.consumer, &self.consumer_sent, &self.confirm, &self.confirm_sent, &self.lateness]
+    }
+
+    /// The same, in the same order.
+    pub(crate) fn five_mut(&mut self) -> [&mut Histogram<u64>; 5] {
+        [&mut self.consumer, &mut self.consumer_sent, &mut self.confirm, &mut self.confirm_sent, &mut self.lateness]
+    }
+
     /// Adds another's.
     pub(crate) fn add(&mut self, other: &Self) {
-        for (ours, theirs) in [
-            (&mut self.consumer, &other.consumer),
-            (&mut self.consumer_sent, &other.consumer_sent),
-            (&mut self.confirm, &other.confirm),
-            (&mut self.confirm_sent, &other.confirm_sent),
-            (&mut self.lateness, &other.lateness),
-        ] {
+        for (ours, theirs) in self.five_mut().into_iter().zip(other.five()) {
             if !theirs.is_empty() {
                 ours.add(theirs).expect("all have the same bounds");
             }

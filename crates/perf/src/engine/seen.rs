@@ -7,11 +7,15 @@
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use crate::results::SequenceCounts;
 
 /// Sequence numbers on the wire have 32 bits; a sighting is at most this far from the last one.
 const HALF: u64 = 1 << 31;
+
+/// More than this nobody counts in one interval, nor in a run.
+pub(crate) const PLAUSIBLE_MAX: u64 = 1 << 52;
 
 /// The position of a 32-bit sequence number, given one near it that is known in full.
 #[inline]
@@ -30,7 +34,7 @@ pub(crate) fn unwrapped(sequence: u32, near: u64) -> u64 {
 type Word = (u64, u64);
 
 /// What one thread saw of one publisher's sequence in one interval.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Sighting {
     /// In the order in which they came; a word may occur more than once.
     plain: Vec<Word>,
@@ -42,7 +46,7 @@ pub(crate) struct Sighting {
 }
 
 /// What one thread saw in one interval, by publisher.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Sighted {
     publishers: FxHashMap<u32, Sighting>,
 }
@@ -66,6 +70,17 @@ impl Sighted {
             _ => words.push((word, bit)),
         }
         sighting.out_of_order += u64::from(is_late && !is_redelivered);
+    }
+
+    /// Whether all of it can be so, in a run of so many publishers: what another machine says is not taken on trust.
+    pub(crate) fn is_plausible(&self, publisher_count: u32) -> bool {
+        self.publishers.iter().all(|(publisher, sighting)| {
+            let counts = [sighting.duplicate, sighting.redelivered_again, sighting.out_of_order];
+            let words = sighting.plain.iter().chain(&sighting.redelivered);
+            *publisher < publisher_count
+                && counts.into_iter().all(|count| count < PLAUSIBLE_MAX)
+                && words.into_iter().all(|(word, _)| *word < PLAUSIBLE_MAX)
+        })
     }
 }
 

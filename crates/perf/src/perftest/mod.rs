@@ -39,6 +39,7 @@ pub use options::{
 pub use parse::{Command, ParseError, parse};
 pub use plan::{FileError, ReadFile};
 pub use reference::render_reference;
+pub(crate) use secrets::without_agent_token;
 pub use secrets::without_secrets;
 pub use table::{Entry, Group, OPTIONS, Takes, Treatment};
 pub use value::StreamOffset;

@@ -31,6 +31,8 @@ pub struct Options {
     pub threads: Option<usize>,
     /// `--agents`.
     pub agents: Vec<String>,
+    /// `--agent-token`.
+    pub agent_token: Option<String>,
     /// Where the broker is and how to connect.
     pub connection: ConnectionSettings,
     /// Exchange, queues and bindings.

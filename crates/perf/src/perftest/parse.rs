@@ -224,6 +224,7 @@ impl Given<'_> {
                 _ => Err("is not a number from 1 to 1024".to_owned()),
             })?,
             agents: self.text("agents").map(|text| list(&text)).unwrap_or_default(),
+            agent_token: self.text("agent-token"),
             connection: self.connection()?,
             topology,
             producers: self.producers()?,

@@ -2,13 +2,21 @@
 
 use super::command_line::without_options;
 
+/// The option with the token of agents.
+const AGENT_TOKEN: &str = "agent-token";
 /// Options whose values are secret.
-const SECRETS: [&str; 3] = ["oauth2-client-secret", "metrics-datadog-api-key", "metrics-datadog-application-key"];
+const SECRETS: [&str; 4] =
+    [AGENT_TOKEN, "oauth2-client-secret", "metrics-datadog-api-key", "metrics-datadog-application-key"];
 
 /// The words of a command without its secrets: those options are left out, and passwords in URLs are `***`.
 #[must_use]
 pub fn without_secrets(words: &[String]) -> Vec<String> {
     without_options(words, &SECRETS).iter().map(|word| without_passwords(word)).collect()
+}
+
+/// The words of a command as agents are told it: all but the token, which they know already.
+pub(crate) fn without_agent_token(words: &[String]) -> Vec<String> {
+    without_options(words, &[AGENT_TOKEN])
 }
 
 /// `amqp://me:secret@here,amqp://there` becomes `amqp://me:***@here,amqp://there`. What is before the last `@` counts as the
@@ -45,6 +53,7 @@ mod tests {
         check("-h amqp://me:sec/ret@here/v", "-h amqp://me:***@here/v");
         check("-h amqp://me:p@ss@here", "-h amqp://me:***@here");
         check("-o2sec hush -o2id me", "-o2id me");
+        check("--agents a,b --agent-token hush", "--agents a,b");
     }
 
     #[test]

@@ -573,6 +573,7 @@ pub static OPTIONS: &[Entry] = &[
         "",
         "machines that take part in the run, each with `warren perf agent`: HOST[:PORT], separated by commas",
     ),
+    entry(Ours, "", "agent-token", One, "", "the token that the agents were started with"),
     entry(
         Ours,
         "",

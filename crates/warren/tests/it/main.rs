@@ -6,3 +6,4 @@ mod arrows;
 mod command_line;
 mod harness;
 mod perf;
+mod perf_agents;

@@ -9,26 +9,26 @@ use perf::results::Results;
 use crate::harness::{Broker, Scratch, check_fails, check_output, program, scratch, text, write};
 
 /// A broker, and a directory for what is measured.
-struct Bench {
-    dir: Scratch,
-    broker: Broker,
+pub(crate) struct Bench {
+    pub(crate) dir: Scratch,
+    pub(crate) broker: Broker,
     uri: String,
 }
 
 impl Bench {
-    fn start(test: &str) -> Self {
+    pub(crate) fn start(test: &str) -> Self {
         let dir = scratch(test);
         let broker = Broker::start(&dir.join("data"), &[]);
         let uri = format!("amqp://{}", broker.address());
         Bench { dir, broker, uri }
     }
 
-    fn path(&self, name: &str) -> String {
+    pub(crate) fn path(&self, name: &str) -> String {
         self.dir.join(name).to_str().unwrap().to_owned()
     }
 
     /// A command with these options, against the broker; its results go to `results.json`.
-    fn command(&self, options: &str) -> Command {
+    pub(crate) fn command(&self, options: &str) -> Command {
         let json = self.path("results.json");
         let mut arguments = vec!["perf"];
         arguments.extend(options.split_ascii_whitespace());
@@ -39,20 +39,20 @@ impl Bench {
     }
 
     #[track_caller]
-    fn measure(&self, options: &str) -> (Output, Results) {
+    pub(crate) fn measure(&self, options: &str) -> (Output, Results) {
         let output = self.command(options).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         (output, self.results())
     }
 
     #[track_caller]
-    fn results(&self) -> Results {
+    pub(crate) fn results(&self) -> Results {
         Results::load(Path::new(&self.path("results.json"))).unwrap()
     }
 }
 
 /// Starts a command and waits for its first line about an interval.
-fn spawn_and_wait(mut command: Command) -> (Child, std::io::BufReader<std::process::ChildStdout>) {
+pub(crate) fn spawn_and_wait(mut command: Command) -> (Child, std::io::BufReader<std::process::ChildStdout>) {
     use std::io::BufRead as _;
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());

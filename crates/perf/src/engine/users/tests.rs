@@ -141,7 +141,8 @@ fn run_until(node: &Node, plan: &Plan, management: Option<HttpUrl>, enough: Enou
     let mut target = Target::new(vec![node.uri()], ConnectOptions::default());
     target.recovery = Recovery::Never;
     target.is_spread = true;
-    let mut settings = Settings { threads: 2, unit: StampUnit::Monotonic, broker: None, management, watched: None };
+    let mut settings =
+        Settings { threads: 2, unit: StampUnit::Monotonic, broker: None, management, watched: None, agents: None };
     let (mut heard, interrupt) = Heard::until(enough);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let run = runtime.block_on(run(plan, &Arc::new(target), &mut settings, &mut heard, interrupt)).unwrap();
@@ -457,8 +458,14 @@ fn consumers_measure_what_users_publish_from_when_it_was_due() {
 fn script_that_nobody_can_run_is_refused_before_it_starts() {
     let node = Node::start();
     let target = Arc::new(Target::new(vec![node.uri()], ConnectOptions::default()));
-    let mut settings =
-        Settings { threads: 1, unit: StampUnit::Monotonic, broker: None, management: None, watched: None };
+    let mut settings = Settings {
+        threads: 1,
+        unit: StampUnit::Monotonic,
+        broker: None,
+        management: None,
+        watched: None,
+        agents: None,
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (mut heard, interrupt) = Heard::until(|_, _| false);
     let plan = plan(users(1, vec![get("/api/overview")]));

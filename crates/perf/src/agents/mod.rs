@@ -1,0 +1,43 @@
+//! Runs on several machines: `warren perf agent` on each, one coordinator (`--agents`) that generates no load itself.
+//!
+//! ```text
+//!  coordinator                                        agent
+//!     │ ◄──────────── Hello: version, nonce ───────────── │   or Refused: busy
+//!     │ ───────────── Hello: version, nonce, proof ─────► │
+//!     │ ◄──────────── Welcome: proof ──────────────────── │   or Refused: version, token
+//!     │ ───── Ping / Pong, many: whose clock is ahead ──► │
+//!     │ ───── Prepare: the command, which part of it ───► │   Prepared: so many threads
+//!     │ ───── StartConsumers, StartOthers ──────────────► │   Started: so many tasks
+//!     │ ───── Start: at this time of your clock ────────► │   Told: what tasks have to say, whenever they do
+//!     │ ───── Collect, once an interval ────────────────► │   Collected
+//!     │ ───── Drain, End, Leave ────────────────────────► │   Left
+//! ```
+//!
+//!  clocks    whose clock is ahead, and how well that is known
+//!  token     who may command an agent
+//!  wire      messages as bytes
+//!  message   what they say
+//!  order     the command as an agent is told it
+//!  portion   what a thread has measured, as it is sent
+//!  team      the coordinator's side
+//!  link      the coordinator's connection to one agent
+//!  serve     the agent's side
+//!
+//! Nothing is encrypted: between machines that do not trust their network, this belongs into a tunnel.
+
+mod clocks;
+mod link;
+mod message;
+mod order;
+mod portion;
+mod serve;
+mod team;
+mod token;
+mod wire;
+
+pub(crate) use order::{Order, Surroundings};
+pub(crate) use serve::{Agent, Job};
+pub use team::{ConnectError, Team};
+
+/// The port that agents listen on, unless another is given.
+pub const DEFAULT_PORT: u16 = 5699;

@@ -1,0 +1,35 @@
+//! Those who generate the load, as a run sees them: threads of this process, or agents on other machines.
+//!
+//! What their tasks have to say comes as [`Reports`]; what they measure is collected.
+
+use tokio::sync::mpsc;
+
+use super::incident::Incident;
+use super::recorder::Collected;
+use super::run::RunError;
+use crate::results::Usage;
+
+/// What tasks tell, wherever they run.
+pub(crate) type Reports = mpsc::UnboundedReceiver<Incident>;
+
+/// Those who generate the load. When dropped before the run is over, they end by themselves.
+pub(crate) trait Force {
+    /// Puts consumers to work. Returns how many tasks are to say [`Incident::Ready`].
+    async fn start_consumers(&mut self) -> Result<usize, RunError>;
+    /// Puts everybody else to work, in the same way.
+    async fn start_others(&mut self) -> Result<usize, RunError>;
+    /// How many threads they are together.
+    fn thread_count(&self) -> usize;
+    /// Lets all begin at the same time. Returns it; it may be still to come.
+    fn start(&mut self) -> u64;
+    /// Takes what each thread has measured; `None` for one that is gone. Always as many as there are threads.
+    async fn collect(&mut self) -> Vec<Option<Collected>>;
+    /// What the generator has used of its machines between the last two collections.
+    fn usage(&mut self) -> Usage;
+    /// Publishers are to stop.
+    fn drain(&mut self);
+    /// All are to close their connections.
+    fn end(&mut self);
+    /// Waits until they are gone.
+    async fn join(self) -> Result<(), RunError>;
+}

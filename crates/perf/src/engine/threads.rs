@@ -1,0 +1,253 @@
+//! Threads of this process, which do a part of a run: usually all of it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, watch};
+
+use super::churn::ChurnTask;
+use super::clock::{StampUnit, now_ns};
+use super::consumer::ConsumerTask;
+use super::control::{Control, Stage};
+use super::force::{Force, Reports};
+use super::idle::IdleTask;
+use super::incident::Incidents;
+use super::message::Messages;
+use super::probes::ProbeTask;
+use super::publisher::PublisherTask;
+use super::recorder::Collected;
+use super::run::{RunError, Settings, publisher_count};
+use super::share::{Hand, Share, first_publisher};
+use super::target::Target;
+use super::topology::Declarations;
+use super::users::{Arrivals, Crowd};
+use super::worker::Worker;
+use crate::http::HttpUrl;
+use crate::plan::{ExitWhen, Plan};
+use crate::results::Usage;
+use crate::watch::Processes;
+
+/// Threads, and what they are to do.
+#[derive(Debug)]
+pub(crate) struct Threads<'a> {
+    plan: &'a Plan,
+    target: &'a Arc<Target>,
+    declarations: &'a Arc<Declarations>,
+    share: Share,
+    hand: Hand,
+    unit: StampUnit,
+    management: Option<HttpUrl>,
+    messages: Vec<Arc<Messages>>,
+    crowds: Vec<Arc<Crowd>>,
+    incidents: Incidents,
+    stage: watch::Sender<Stage>,
+    workers: Vec<Worker>,
+    next_worker: usize,
+    task_count: usize,
+    own: Processes,
+}
+
+impl<'a> Threads<'a> {
+    /// Starts threads for a part of a plan.
+    pub(crate) fn new(
+        plan: &'a Plan,
+        target: &'a Arc<Target>,
+        declarations: &'a Arc<Declarations>,
+        settings: &Settings,
+        share: Share,
+    ) -> Result<(Self, Reports), RunError> {
+        let mut messages = Vec::new();
+        for group in &plan.publishers {
+            messages.push(Messages::new(group)?);
+        }
+        let (incidents, reports) = mpsc::unbounded_channel();
+        let management = settings.management.clone();
+        let crowds = Crowd::all(plan, target, management.as_ref(), &incidents, settings.unit);
+        let crowds = crowds.map_err(RunError::Unsendable)?;
+        let (stage, control) = Control::new();
+        let workers = (0..settings.threads.max(1)).map(|number| Worker::start(number, control.clone()));
+        let workers = workers.collect::<Result<Vec<_>, _>>()?;
+        let threads = Threads {
+            plan,
+            target,
+            declarations,
+            share,
+            hand: share.of(plan),
+            unit: settings.unit,
+            management,
+            messages,
+            crowds,
+            incidents,
+            stage,
+            workers,
+            next_worker: 0,
+            task_count: 0,
+            own: Processes::own(),
+        };
+        Ok((threads, reports))
+    }
+
+    /// Lets all begin at a time that has come, or is about to.
+    pub(crate) fn start_at(&mut self, start: u64) {
+        self.stage.send_replace(Stage::Running { start });
+    }
+
+    fn next_worker(&mut self) -> &Worker {
+        let worker = &self.workers[self.next_worker % self.workers.len()];
+        self.next_worker += 1;
+        self.task_count += 1;
+        worker
+    }
+
+    fn start_publishers(&mut self) {
+        let mut groups = BTreeMap::new();
+        for (group_at, number) in std::mem::take(&mut self.hand.publishers) {
+            let group = &self.plan.publishers[group_at];
+            let shared = groups.entry(group_at).or_insert_with(|| Arc::new(group.clone()));
+            let task = PublisherTask {
+                group: Arc::clone(shared),
+                messages: Arc::clone(&self.messages[group_at]),
+                target: Arc::clone(self.target),
+                incidents: self.incidents.clone(),
+                unit: self.unit,
+                seed: self.plan.seed.wrapping_add(group_at as u64),
+                first_publisher: first_publisher(self.plan, group_at) + number * group.channels,
+                first_index: number * group.channels,
+                group_count: group.connections * group.channels,
+                name: format!("{}-{}-{number}", self.plan.name, group.name),
+            };
+            self.next_worker().spawn(|local| task.run(local));
+        }
+    }
+
+    fn start_idle(&mut self) {
+        let (workers, idle) = (u32::try_from(self.workers.len()).unwrap_or(u32::MAX), self.hand.idle_connections);
+        for number in 0..workers {
+            // The first ones have one more, where it does not come out even.
+            let count = idle / workers + u32::from(number < idle % workers);
+            if count == 0 {
+                continue;
+            }
+            let lane = self.share.lane(number);
+            let task = IdleTask {
+                target: Arc::clone(self.target),
+                incidents: self.incidents.clone(),
+                count,
+                seed: self.plan.seed.wrapping_add(lane.into()),
+                name: format!("{}-idle-{lane}", self.plan.name),
+            };
+            self.next_worker().spawn(|local| task.run(local));
+        }
+    }
+
+    fn start_churns(&mut self) {
+        let mut churns = BTreeMap::new();
+        for (at, index) in std::mem::take(&mut self.hand.churns) {
+            let churn = &self.plan.churns[at];
+            let shared = churns.entry(at).or_insert_with(|| Arc::new(churn.clone()));
+            let task = ChurnTask {
+                churn: Arc::clone(shared),
+                target: Arc::clone(self.target),
+                incidents: self.incidents.clone(),
+                index,
+                seed: self.plan.seed.wrapping_add(at as u64),
+                name: format!("{}-{}-{index}", self.plan.name, churn.name),
+            };
+            self.next_worker().spawn(|local| task.run(local));
+        }
+    }
+
+    fn start_probes(&mut self) {
+        // Without one there are no probes: that was found out before.
+        let Some(management) = self.management.clone() else { return };
+        for at in std::mem::take(&mut self.hand.probes) {
+            let probe = &self.plan.probes[at];
+            let url = management.below(&probe.path);
+            let task = ProbeTask { probe: probe.clone(), url, incidents: self.incidents.clone() };
+            self.next_worker().spawn(|local| task.run(local));
+        }
+    }
+
+    fn start_users(&mut self) {
+        let workers = u32::try_from(self.workers.len()).unwrap_or(u32::MAX);
+        // Threads take turns at users, and so do machines.
+        let step = self.share.step(workers);
+        for crowd in self.crowds.clone() {
+            for number in 0..workers {
+                let arrivals = Arrivals { crowd: Arc::clone(&crowd), first: self.share.lane(number), step };
+                self.next_worker().spawn(|local| arrivals.run(local));
+            }
+        }
+    }
+}
+
+impl Force for Threads<'_> {
+    async fn start_consumers(&mut self) -> Result<usize, RunError> {
+        let already = self.task_count;
+        let mut groups = BTreeMap::new();
+        for (group_at, number) in std::mem::take(&mut self.hand.consumers) {
+            let group = &self.plan.consumers[group_at];
+            let shared = groups.entry(group_at).or_insert_with(|| Arc::new(group.clone()));
+            let task = ConsumerTask {
+                group: Arc::clone(shared),
+                declarations: Arc::clone(self.declarations),
+                target: Arc::clone(self.target),
+                incidents: self.incidents.clone(),
+                unit: self.unit,
+                seed: self.plan.seed,
+                first_index: number * group.channels,
+                publisher_count: publisher_count(self.plan),
+                name: format!("{}-{}-{number}", self.plan.name, group.name),
+                is_watching_for_empty: self.plan.exit_when == Some(ExitWhen::Empty),
+            };
+            self.next_worker().spawn(|local| task.run(local));
+        }
+        Ok(self.task_count - already)
+    }
+
+    async fn start_others(&mut self) -> Result<usize, RunError> {
+        let already = self.task_count;
+        self.start_publishers();
+        self.start_idle();
+        self.start_churns();
+        self.start_probes();
+        self.start_users();
+        Ok(self.task_count - already)
+    }
+
+    fn thread_count(&self) -> usize {
+        self.workers.len()
+    }
+
+    fn start(&mut self) -> u64 {
+        let start = now_ns();
+        self.start_at(start);
+        start
+    }
+
+    async fn collect(&mut self) -> Vec<Option<Collected>> {
+        let mut all = Vec::new();
+        for worker in &self.workers {
+            all.push(worker.collect().await);
+        }
+        all
+    }
+
+    fn usage(&mut self) -> Usage {
+        self.own.sample()
+    }
+
+    fn drain(&mut self) {
+        self.stage.send_replace(Stage::Draining);
+    }
+
+    fn end(&mut self) {
+        self.stage.send_replace(Stage::Ended);
+    }
+
+    async fn join(self) -> Result<(), RunError> {
+        let workers = self.workers;
+        let joined = tokio::task::spawn_blocking(move || workers.into_iter().try_for_each(Worker::join)).await;
+        Ok(joined.map_err(|error| RunError::Failed(error.to_string()))??)
+    }
+}

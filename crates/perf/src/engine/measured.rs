@@ -53,6 +53,8 @@ pub(crate) struct Measured<'a> {
     measured_ns: u64,
     measured_usage: Usage,
     measured_broker: Option<Usage>,
+    /// What came before the start.
+    early: Option<(Counts, LatencyHistograms)>,
     /// CPU time of each thread when it was last collected.
     thread_cpu_ns: Vec<u64>,
     busiest_share: f64,
@@ -83,6 +85,7 @@ impl<'a> Measured<'a> {
             measured_ns: 0,
             measured_usage: Usage::default(),
             measured_broker: None,
+            early: None,
             thread_cpu_ns: vec![0; threads],
             busiest_share: 0.0,
             shares: vec![(0, 0); threads],
@@ -105,6 +108,13 @@ impl<'a> Measured<'a> {
         if let Some(broker) = &mut self.settings.broker {
             broker.sample();
         }
+    }
+
+    /// Takes what came before the start: consumers of a queue that had messages are not told to wait. It belongs to the first
+    /// interval; the CPU time that getting ready took belongs to none.
+    pub(crate) async fn collect_early(&mut self, force: &mut impl Force) {
+        let (counts, latencies, _) = self.collect(force).await;
+        self.early = Some((counts, latencies));
     }
 
     /// Takes what all threads have measured.
@@ -135,6 +145,7 @@ impl<'a> Measured<'a> {
         force: &mut impl Force,
         observer: &mut dyn Observer,
         reports: &mut Reports,
+        early: Vec<Incident>,
         interrupt: &mut Interrupt,
     ) {
         let begun = Instant::now();
@@ -149,7 +160,11 @@ impl<'a> Measured<'a> {
             }
         };
         tokio::pin!(sleep_to_end);
-        loop {
+        let mut is_over = false;
+        for incident in early {
+            is_over |= self.take_report(incident, observer);
+        }
+        while !is_over {
             tokio::select! {
                 biased;
                 _ = interrupt.wait_for(|is_over| *is_over) => {
@@ -157,11 +172,7 @@ impl<'a> Measured<'a> {
                     break;
                 }
                 () = &mut sleep_to_end => break,
-                Some(incident) = reports.recv() => {
-                    if self.take_report(incident, observer) {
-                        break;
-                    }
-                }
+                Some(incident) = reports.recv() => is_over = self.take_report(incident, observer),
                 _ = ticks.tick() => {
                     self.take_sample(force, observer).await;
                     if self.is_exit_due() {
@@ -252,7 +263,11 @@ impl<'a> Measured<'a> {
     }
 
     async fn take_sample(&mut self, force: &mut impl Force, observer: &mut dyn Observer) {
-        let (counts, latencies, [connections, blocked, users]) = self.collect(force).await;
+        let (mut counts, mut latencies, [connections, blocked, users]) = self.collect(force).await;
+        if let Some((early_counts, early_latencies)) = self.early.take() {
+            counts.add(&early_counts);
+            latencies.add(&early_latencies);
+        }
         let now = now_ns();
         let duration_ns = now - std::mem::replace(&mut self.last_at, now);
         self.total.add(&counts);

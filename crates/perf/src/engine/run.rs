@@ -135,19 +135,19 @@ impl Frame<'_> {
         self.declare(observer).await?;
         // Consumers first: what is published to a queue that they have yet to name would be lost.
         let consumer_task_count = force.start_consumers().await?;
-        wait_until_ready(consumer_task_count, &mut reports, &mut interrupt).await?;
+        let mut early = Vec::new();
+        wait_until_ready(consumer_task_count, &mut reports, &mut early, &mut interrupt).await?;
         let other_task_count = force.start_others().await?;
-        wait_until_ready(other_task_count, &mut reports, &mut interrupt).await?;
+        wait_until_ready(other_task_count, &mut reports, &mut early, &mut interrupt).await?;
         let task_count = consumer_task_count + other_task_count;
 
         let mut measured = Measured::new(plan, settings, task_count, force.thread_count());
-        // What getting ready took is nobody's business.
-        measured.collect(&mut force).await;
+        measured.collect_early(&mut force).await;
         let start = force.start();
         tokio::time::sleep(Duration::from_nanos(start.saturating_sub(now_ns()))).await;
         measured.begin(start, &mut force);
         observer.started();
-        measured.watch(&mut force, observer, &mut reports, &mut interrupt).await;
+        measured.watch(&mut force, observer, &mut reports, early, &mut interrupt).await;
         let stopped_at = now_ns();
         force.drain();
         measured.drain(&mut force, &mut reports, &mut interrupt).await;
@@ -188,8 +188,13 @@ impl Frame<'_> {
     }
 }
 
-/// Waits until so many tasks have said that they are ready.
-async fn wait_until_ready(count: usize, reports: &mut Reports, interrupt: &mut Interrupt) -> Result<(), RunError> {
+/// Waits until so many are ready. What is said besides goes to `early`: a consumer may be done before the start.
+async fn wait_until_ready(
+    count: usize,
+    reports: &mut Reports,
+    early: &mut Vec<Incident>,
+    interrupt: &mut Interrupt,
+) -> Result<(), RunError> {
     let mut ready = 0;
     while ready < count {
         let incident = tokio::select! {
@@ -199,7 +204,7 @@ async fn wait_until_ready(count: usize, reports: &mut Reports, interrupt: &mut I
         match incident {
             Some(Incident::Ready) => ready += 1,
             Some(Incident::Failed(reason) | Incident::AgentLost(reason)) => return Err(RunError::Failed(reason)),
-            Some(_) => {}
+            Some(other) => early.push(other),
             None => return Err(RunError::Interrupted),
         }
     }

@@ -107,16 +107,7 @@ fn put_latencies(out: &mut String, summary: &Summary) {
         let of = &distribution.percentiles;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a mean of nanoseconds")]
         let mean_ns = of.mean_ns as u64;
-        let numbers = [
-            of.min_ns,
-            mean_ns,
-            of.p50_ns,
-            of.p75_ns,
-            of.p95_ns,
-            of.p99_ns,
-            of.p999_ns,
-            of.max_ns,
-        ];
+        let numbers = [of.min_ns, mean_ns, of.p50_ns, of.p75_ns, of.p95_ns, of.p99_ns, of.p999_ns, of.max_ns];
         put(out, &format!("  {name}"), &numbers.map(|nanos| format!("{:>8}", millis(nanos))).concat());
     }
 }

@@ -102,6 +102,17 @@ fn two_message_limits_end_the_run_when_both_are_reached() {
 }
 
 #[test]
+fn what_waits_in_a_queue_is_consumed_however_soon() {
+    let bench = Bench::start("perf-waiting");
+    bench.measure("-x 1 -y 0 -u q -ad false -C 200");
+    let (output, results) = bench.measure("-x 0 -y 1 -u q -ad false -D 200");
+    let summary = &results.runs[0].summary;
+    assert_eq!(summary.counts.consumed, 200);
+    assert_eq!(summary.latencies.consumer.as_ref().unwrap().percentiles.count, 200);
+    assert!(text(&output.stdout).contains("Consumer reached message limit"), "{}", text(&output.stdout));
+}
+
+#[test]
 fn acks_get_transactions_and_churn_lose_nothing() {
     let bench = Bench::start("perf-ways");
     for options in [

@@ -141,7 +141,7 @@ mod tests {
             text.push_str(&format!("[[{kind}]]\nname = \"{kind}-{at}\"\n{rest}\n"));
         };
         for (at, _) in publishers.iter().enumerate() {
-            group("publishers", at, "queue = \"q\"\nchannels = 2");
+            group("publishers", at, "queue = \"q\"");
         }
         for (at, _) in consumers.iter().enumerate() {
             group("consumers", at, "queue = \"q\"");
@@ -150,7 +150,9 @@ mod tests {
             group("churn", at, "kind = \"connections\"\nrate = 1");
         }
         let mut plan = read(&text, "deal.toml", &Overrides::default()).unwrap().runs.remove(0).plan;
-        plan.publishers.iter_mut().zip(publishers).for_each(|(group, count)| group.connections = *count);
+        plan.publishers.iter_mut().zip(publishers).for_each(|(group, count)| {
+            (group.connections, group.channels) = (*count, 2);
+        });
         plan.consumers.iter_mut().zip(consumers).for_each(|(group, count)| group.connections = *count);
         plan.churns.iter_mut().zip(churns).for_each(|(churn, count)| churn.workers = *count);
         plan

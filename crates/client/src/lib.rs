@@ -33,4 +33,4 @@ pub use error::{CallError, Closed, OpenError};
 pub use options::{ConnectOptions, Credentials, Mechanism};
 pub use session::{Content, Event, Route, Server, Session, Tune};
 pub use unconfirmed::Unconfirmed;
-pub use uri::{Uri, UriError};
+pub use uri::{Uri, UriError, without_passwords};

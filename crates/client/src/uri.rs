@@ -54,7 +54,7 @@ pub struct UriError {
 impl Uri {
     /// Parses a URI.
     pub fn parse(text: &str) -> Result<Self, UriError> {
-        parse(text).map_err(|reason| UriError { uri: without_password(text), reason })
+        parse(text).map_err(|reason| UriError { uri: shown(text), reason })
     }
 
     /// Host and port, as they are written together.
@@ -168,14 +168,36 @@ fn decoded(text: &str, what: &str) -> Result<String, Cow<'static, str>> {
     }
 }
 
-/// The text of a URI, right or wrong, without what may be a password.
-fn without_password(text: &str) -> String {
-    let start = text.find("://").map_or(0, |at| at + 3);
-    let Some(end) = text[start..].rfind('@').map(|at| start + at) else { return text.to_owned() };
-    match text[start..end].find(':') {
-        Some(at) => format!("{}:…{}", &text[..start + at], &text[end..]),
-        None => text.to_owned(),
+/// A text as it may be kept and shown: passwords of all URLs in it are `***`, even of wrong ones.
+///
+/// `amqp://me:secret@here,amqp://there` becomes `amqp://me:***@here,amqp://there`. What is before the last `@` counts as
+/// the user, even where a slash in a password should have been escaped: rather too much than too little.
+#[must_use]
+pub fn without_passwords(text: &str) -> String {
+    let mut parts = text.split("://");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        out.push_str("://");
+        put_without_password(part, &mut out);
     }
+    out
+}
+
+fn put_without_password(part: &str, out: &mut String) {
+    match part.rsplit_once('@').and_then(|(user, rest)| Some((user.split_once(':')?.0, rest))) {
+        Some((user, rest)) => out.extend([user, ":***@", rest]),
+        None => out.push_str(part),
+    }
+}
+
+/// A text that should be one URI, as it may be shown.
+fn shown(text: &str) -> String {
+    if text.contains("://") {
+        return without_passwords(text);
+    }
+    let mut out = String::new();
+    put_without_password(text, &mut out);
+    out
 }
 
 #[cfg(test)]
@@ -247,7 +269,8 @@ mod tests {
             "http://h",
             "'http://h' is no AMQP URI: it has to begin with amqp:// or amqps://, not with http://",
         );
-        check_refused("amqp://u:secret@h:x", "'amqp://u:…@h:x' is no AMQP URI: 'x' is no port");
+        check_refused("amqp://u:secret@h:x", "'amqp://u:***@h:x' is no AMQP URI: 'x' is no port");
+        check_refused("u:secret@h", "'u:***@h' is no AMQP URI: it has to begin with amqp:// or amqps://");
         check_refused(
             "amqp://h/a/b",
             "'amqp://h/a/b' is no AMQP URI: the vhost has a slash in it, which has to be written as %2f",

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use bytes::Bytes;
+use client::without_passwords;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::{Request, StatusCode, Uri};
@@ -68,7 +69,7 @@ impl HttpUrl {
     ///
     /// When it is none, or one with another scheme.
     pub fn parse(url: &str) -> Result<Self, HttpUrlError> {
-        parse(url).ok_or_else(|| HttpUrlError { url: without_password(url) })
+        parse(url).ok_or_else(|| HttpUrlError { url: without_passwords(url) })
     }
 
     /// Path and query.
@@ -130,15 +131,6 @@ fn parse(url: &str) -> Option<HttpUrl> {
         is_tls,
         tls: None,
     })
-}
-
-/// A URL as it may be shown.
-#[must_use]
-pub fn without_password(url: &str) -> String {
-    match (url.split_once("://"), url.rsplit_once('@')) {
-        (Some((scheme, _)), Some((_, address))) => format!("{scheme}://…@{address}"),
-        _ => url.to_owned(),
-    }
 }
 
 /// Why there is no answer.
@@ -296,7 +288,7 @@ mod tests {
             assert!(HttpUrl::parse(url).is_err(), "{url}");
         }
         let error = HttpUrl::parse("ftp://me:secret@there/x").unwrap_err();
-        assert_eq!(error.to_string(), "'ftp://…@there/x' is not an http:// or https:// URL");
+        assert_eq!(error.to_string(), "'ftp://me:***@there/x' is not an http:// or https:// URL");
         let url = HttpUrl::parse("http://[::1]:8086/api/v2/write?org=o&bucket=b").unwrap();
         assert_eq!(url.to_string(), "::1:8086");
         assert_eq!(url.path(), "/api/v2/write?org=o&bucket=b");
@@ -305,7 +297,6 @@ mod tests {
 
     #[test]
     fn a_password_is_not_shown() {
-        assert_eq!(without_password("https://me:secret@there/x"), "https://…@there/x");
         assert!(!format!("{:?}", HttpUrl::parse("http://me:secret@there/x")).contains("secret"));
     }
 }

@@ -15,6 +15,8 @@
 //!  dashboard  the same for a terminal, in place
 //!  command    the commands: all of it together
 //!  report     what is looked at afterwards: verdicts, HTML, comparison
+//!  format     numbers as people read them
+//!  nearest    the name that may have been meant
 //! ```
 //!
 //! Works against any AMQP 0-9-1 broker, and knows nothing of Warren's.
@@ -23,8 +25,10 @@ pub mod agents;
 pub mod command;
 pub mod dashboard;
 pub mod engine;
+mod format;
 pub mod histogram;
 pub mod http;
+mod nearest;
 pub mod output;
 pub mod perftest;
 pub mod plan;

@@ -30,8 +30,8 @@ const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
 const ENDING_MAX: Duration = Duration::from_secs(30);
 /// Before it is tried again to take connections.
 const ACCEPT_RETRY: Duration = Duration::from_millis(200);
-/// A sleep of the runtime is as exact as a millisecond: what is left of it is slept on the spot.
-const LAST_STRETCH: Duration = Duration::from_millis(3);
+/// A sleep of the runtime is as exact as a millisecond. Tasks are told the start so much before it: their own timers are exact.
+const START_AHEAD: Duration = Duration::from_millis(3);
 
 /// The coordinator's clock less this machine's. There is one coordinator at a time.
 static AHEAD: Ahead = Ahead::new();
@@ -287,11 +287,9 @@ impl Duty<'_> {
     }
 }
 
-/// Waits for a time of this machine's clock, exactly; for ever if there is none.
+/// Waits until shortly before a time of this machine's clock; for ever if there is none.
 async fn until(at: Option<u64>) -> u64 {
     let Some(at) = at else { return std::future::pending().await };
-    let left = || Duration::from_nanos(at.saturating_sub(now_ns()));
-    tokio::time::sleep(left().saturating_sub(LAST_STRETCH)).await;
-    std::thread::sleep(left().min(LAST_STRETCH));
+    tokio::time::sleep(Duration::from_nanos(at.saturating_sub(now_ns())).saturating_sub(START_AHEAD)).await;
     at
 }

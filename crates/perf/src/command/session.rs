@@ -12,7 +12,7 @@ use crate::agents::{Job, Order, Team};
 use crate::dashboard::{Dashboard, Outline, Overall};
 use crate::engine::{self, Interrupt, Settings, StampUnit};
 use crate::http::HttpUrl;
-use crate::output::{ANY_ADDRESS, Observer as _, Outputs, render_summary};
+use crate::output::{ANY_ADDRESS, Outputs, render_summary};
 use crate::perftest::{Options, without_secrets};
 use crate::plan::Plan;
 use crate::report::html::{self, Charts};
@@ -266,12 +266,12 @@ impl engine::Observer for Show<'_> {
     }
 
     fn started(&mut self) {
-        self.outputs.observers.started(self.plan);
+        self.outputs.started(self.plan);
     }
 
     fn sample(&mut self, sample: &Sample, total: &Counts, overall: Overall) {
-        self.outputs.observers.sample(sample, total);
-        while let Some(warning) = self.outputs.observers.take_warning() {
+        self.outputs.sample(sample, total);
+        while let Some(warning) = self.outputs.take_warning() {
             engine::Observer::warn(self, &warning);
         }
         if let Some(dashboard) = &mut self.dashboard

@@ -14,7 +14,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Sparkline, Widget};
 
 use super::history::{History, Series, per_second, rate};
-use crate::report::format;
+use crate::format;
 use crate::results::Percentiles;
 
 /// Columns of what a line is about.

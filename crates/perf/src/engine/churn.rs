@@ -1,7 +1,6 @@
 //! Things that are made and removed again, over and over: what it costs a broker that clients come and go.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use amqp::{TableBuf, queue};
 use client::{CallError, Closed, Connection};
@@ -9,13 +8,12 @@ use client::{CallError, Closed, Connection};
 use super::clock::now_ns;
 use super::incident::{Incident, Incidents, Role, tell};
 use super::pacer::Timer;
-use super::target::Target;
+use super::target::{GOODBYE, Target};
 use super::values;
 use super::worker::Local;
 use crate::plan::{Churn, ChurnKind, Random};
 
 const CHANNEL: u16 = 1;
-const GOODBYE: Duration = Duration::from_secs(2);
 
 /// One of those who make and remove.
 #[derive(Clone, Debug)]
@@ -53,6 +51,7 @@ impl ChurnTask {
                 self.churn.rate.filter(|rate| *rate > 0.0).map(|rate| f64::from(self.churn.workers) / rate * 1e9);
             let phase = f64::from(self.index) / f64::from(self.churn.workers.max(1));
             let mut timer = Timer::new(&local.pacer);
+            timer.until(start).await;
             let mut number = 0_u64;
             loop {
                 if let Some(gap_ns) = gap_ns {

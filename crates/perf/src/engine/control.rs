@@ -7,7 +7,8 @@ use tokio::sync::watch;
 pub(crate) enum Stage {
     /// Everybody connects and gets ready.
     Preparing,
-    /// Publishers publish, consumers consume. Schedules count from this time (see [`now_ns`](super::clock::now_ns)).
+    /// Publishers publish, consumers consume. Schedules count from this time (see [`now_ns`](super::clock::now_ns)), which
+    /// may still be a few milliseconds ahead.
     Running {
         /// The run's start.
         start: u64,
@@ -41,9 +42,14 @@ impl Control {
         }
     }
 
+    /// Waits for the stage after this one, which may be any later one.
+    pub(crate) async fn after(mut self, stage: Stage) -> Stage {
+        // Nobody left to tell us is the end as well, here and below.
+        self.0.wait_for(|next| *next > stage).await.map_or(Stage::Ended, |next| *next)
+    }
+
     /// Waits until publishers are to stop.
     pub(crate) async fn draining(mut self) {
-        // Nobody left to tell us is the end as well.
         let _ = self.0.wait_for(|stage| *stage >= Stage::Draining).await;
     }
 

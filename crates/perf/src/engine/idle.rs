@@ -2,20 +2,18 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use client::Connection;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::incident::{Incident, Incidents, Role, tell};
-use super::target::Target;
+use super::target::{GOODBYE, Target};
 use super::worker::Local;
 use crate::plan::Random;
 
 /// Connections of one thread that are being opened at the same time.
 const OPENING_COUNT: usize = 32;
-const GOODBYE: Duration = Duration::from_secs(2);
 
 /// One thread's share of idle connections.
 #[derive(Clone, Debug)]

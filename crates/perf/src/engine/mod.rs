@@ -9,6 +9,7 @@
 //!  control         from preparing to the end
 //!  target          the broker: connecting, and connecting again
 //!  topology        what is declared
+//!  serving         what a task waits for while its connection is open
 //!  publisher       one connection's publishers           ─┐ tasks
 //!  consumer        one connection's consumers             ├ of a thread
 //!  idle, churn     connections that only stay; what comes and goes ─┘
@@ -37,6 +38,7 @@ mod publisher;
 pub(crate) mod recorder;
 pub(crate) mod run;
 pub(crate) mod seen;
+mod serving;
 pub(crate) mod share;
 mod stamp;
 mod target;

@@ -123,7 +123,8 @@ impl Timer {
         poll_fn(|cx| self.poll_until(cx, at)).await;
     }
 
-    fn forget(&mut self) {
+    /// Waits for nothing any more.
+    pub(crate) fn forget(&mut self) {
         if let Some(at) = self.at.take() {
             self.pacer.waiting.borrow_mut().wakers.remove(&(at, self.id));
         }

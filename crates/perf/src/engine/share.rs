@@ -222,6 +222,7 @@ mod tests {
             arrival_rate: 1.0,
             script: Script { steps: vec![throttle, repeat] },
             repeat: false,
+            answer_timeout: std::time::Duration::from_secs(1),
         };
         let mut plan = Plan { users: vec![users], ..Plan::default() };
         Share { index: 1, count: 3 }.slow_down(&mut plan);

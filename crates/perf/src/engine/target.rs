@@ -50,6 +50,8 @@ pub struct Target {
     next: AtomicU32,
 }
 
+/// How long a connection's goodbye may take.
+pub(crate) const GOODBYE: Duration = Duration::from_secs(2);
 /// Source addresses to spread over: 127.1.0.1 and those after it.
 const SOURCE_COUNT: u32 = 250;
 /// Between two attempts at the start.

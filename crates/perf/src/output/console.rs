@@ -6,7 +6,7 @@ use std::io::Write;
 use super::columns::{Columns, Unit};
 use super::outlet::Outlet;
 use super::rows::{Row, Rows, five, per_second};
-use super::{Observer, number, stop_reason};
+use super::{Output, number, stop_reason};
 use crate::perftest::Format;
 use crate::plan::Plan;
 use crate::results::{Counts, Percentiles, Run, Sample};
@@ -29,7 +29,7 @@ impl<W: Write + Send> Console<W> {
     }
 }
 
-impl<W: Write + Send> Observer for Console<W> {
+impl<W: Write + Send> Output for Console<W> {
     fn started(&mut self, plan: &Plan) {
         self.outlet.write(&self.lines.starting(plan));
     }

@@ -6,7 +6,7 @@ use std::io::Write;
 use super::columns::{Columns, Unit};
 use super::outlet::Outlet;
 use super::rows::{Row, Rows, five};
-use super::{Observer, number};
+use super::{Output, number};
 use crate::plan::Plan;
 use crate::results::{Counts, Percentiles, Sample};
 
@@ -34,7 +34,7 @@ impl<W: Write + Send> Csv<W> {
     }
 }
 
-impl<W: Write + Send> Observer for Csv<W> {
+impl<W: Write + Send> Output for Csv<W> {
     fn sample(&mut self, sample: &Sample, _totals: &Counts) {
         let Some(row) = self.rows.next(sample) else { return };
         if !self.has_header {

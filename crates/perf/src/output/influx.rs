@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::io::Write;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::Observer;
+use super::Output;
 use super::outlet::Outlet;
 use super::rows::per_second;
 use crate::results::{Counts, Percentiles, Sample, Usage};
@@ -166,7 +166,7 @@ impl<W: Write + Send> InfluxFile<W> {
     }
 }
 
-impl<W: Write + Send> Observer for InfluxFile<W> {
+impl<W: Write + Send> Output for InfluxFile<W> {
     fn sample(&mut self, sample: &Sample, _totals: &Counts) {
         self.outlet.write(&self.lines.render(sample));
     }

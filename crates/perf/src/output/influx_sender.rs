@@ -7,7 +7,7 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::Observer;
+use super::Output;
 use super::influx::Lines;
 use crate::http::{self, HttpUrl};
 use crate::results::{Counts, Sample};
@@ -28,7 +28,7 @@ pub struct InfluxUrlError {
     url: String,
 }
 
-/// Posts what its [`InfluxObserver`] hands to it.
+/// Posts what its [`InfluxOutput`] hands to it.
 #[derive(Debug)]
 pub struct InfluxSender {
     task: JoinHandle<()>,
@@ -36,7 +36,7 @@ pub struct InfluxSender {
 }
 
 /// Hands samples to an [`InfluxSender`].
-pub struct InfluxObserver {
+pub struct InfluxOutput {
     lines: Lines,
     sender: mpsc::Sender<String>,
     warning: Arc<Warning>,
@@ -50,17 +50,17 @@ impl InfluxSender {
         id: &str,
         labels: &[(String, String)],
         started_at: SystemTime,
-    ) -> Result<(InfluxObserver, Self), InfluxUrlError> {
+    ) -> Result<(InfluxOutput, Self), InfluxUrlError> {
         let target = HttpUrl::parse(url).map_err(|error| InfluxUrlError { url: error.url })?;
         let target = if target.path() == "/" { target.with_path(PATH) } else { target };
         let (sender, receiver) = mpsc::channel(WAITING_COUNT_MAX);
         let warning = Arc::new(Warning::default());
         let task = tokio::spawn(post_all(target, receiver, Arc::clone(&warning)));
         let lines = Lines::new(id, labels, started_at);
-        Ok((InfluxObserver { lines, sender, warning: Arc::clone(&warning) }, InfluxSender { task, warning }))
+        Ok((InfluxOutput { lines, sender, warning: Arc::clone(&warning) }, InfluxSender { task, warning }))
     }
 
-    /// Waits until what was handed over is posted, but not for ever. The observer has to be gone. Returns what went wrong
+    /// Waits until what was handed over is posted, but not for ever. The output has to be gone. Returns what went wrong
     /// since somebody last asked.
     pub async fn close(mut self) -> Option<String> {
         if tokio::time::timeout(CLOSE_TIMEOUT, &mut self.task).await.is_err() {
@@ -71,7 +71,7 @@ impl InfluxSender {
     }
 }
 
-impl Observer for InfluxObserver {
+impl Output for InfluxOutput {
     fn sample(&mut self, sample: &Sample, _totals: &Counts) {
         if self.sender.try_send(self.lines.render(sample)).is_err() {
             self.warning.set("--influx: samples were lost, the server is too slow".to_owned());
@@ -149,7 +149,7 @@ mod tests {
         String::from_utf8(request).unwrap()
     }
 
-    fn start(url: &str) -> (InfluxObserver, InfluxSender) {
+    fn start(url: &str) -> (InfluxOutput, InfluxSender) {
         InfluxSender::start(url, "t", &[], SystemTime::UNIX_EPOCH).unwrap()
     }
 
@@ -157,14 +157,14 @@ mod tests {
     async fn samples_are_posted() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let (mut observer, sender) = start(&format!("http://me:p%40ss@127.0.0.1:{port}/write?db=x"));
-        observer.sample(&sample(1.0, 1.0, 5), &Counts::default());
+        let (mut output, sender) = start(&format!("http://me:p%40ss@127.0.0.1:{port}/write?db=x"));
+        output.sample(&sample(1.0, 1.0, 5), &Counts::default());
         let request = answer(&listener, "HTTP/1.1 204 No Content\r\n\r\n").await;
         assert!(request.starts_with("POST /write?db=x HTTP/1.1\r\n"), "{request}");
         assert!(request.contains("authorization: Basic bWU6cEBzcw==\r\n"), "{request}");
         assert!(request.contains("\r\n\r\nperftest,id=t published=5i,"), "{request}");
-        assert_eq!(observer.take_warning(), None);
-        drop(observer);
+        assert_eq!(output.take_warning(), None);
+        drop(output);
         assert_eq!(sender.close().await, None);
     }
 
@@ -172,17 +172,17 @@ mod tests {
     async fn a_server_that_refuses_is_warned_about_once() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let (mut observer, sender) = start(&format!("http://127.0.0.1:{port}"));
+        let (mut output, sender) = start(&format!("http://127.0.0.1:{port}"));
         let refusal = "HTTP/1.1 404 Not Found\r\nContent-Length: 21\r\n\r\ndatabase not found\nxx";
-        observer.sample(&sample(1.0, 1.0, 5), &Counts::default());
+        output.sample(&sample(1.0, 1.0, 5), &Counts::default());
         assert!(answer(&listener, refusal).await.starts_with("POST /write?db=perftest HTTP/1.1\r\n"));
-        observer.sample(&sample(2.0, 1.0, 6), &Counts::default());
+        output.sample(&sample(2.0, 1.0, 6), &Counts::default());
         assert!(answer(&listener, refusal).await.contains("published=6i"));
         let expected = format!(
             "--influx: samples could not be sent to 127.0.0.1:{port}: the server answered 404 Not Found: database not found"
         );
-        assert_eq!(observer.take_warning(), Some(expected));
-        drop(observer);
+        assert_eq!(output.take_warning(), Some(expected));
+        drop(output);
         assert_eq!(sender.close().await, None);
     }
 
@@ -191,18 +191,18 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         drop(listener);
-        let (mut observer, sender) = start(&format!("http://127.0.0.1:{port}/"));
+        let (mut output, sender) = start(&format!("http://127.0.0.1:{port}/"));
         for second in 1..5_u32 {
-            observer.sample(&sample(second.into(), 1.0, 5), &Counts::default());
+            output.sample(&sample(second.into(), 1.0, 5), &Counts::default());
         }
-        drop(observer);
+        drop(output);
         assert!(sender.close().await.unwrap().starts_with("--influx: samples could not be sent to 127.0.0.1:"));
     }
 
     #[tokio::test]
     async fn a_url_has_to_be_http() {
         let error = InfluxSender::start("ftp://me:secret@there", "t", &[], SystemTime::UNIX_EPOCH).err().unwrap();
-        let expected = "'ftp://…@there' is not an http:// URL such as http://localhost:8086/write?db=perf";
+        let expected = "'ftp://me:***@there' is not an http:// URL such as http://localhost:8086/write?db=perf";
         assert_eq!(error.to_string(), expected);
     }
 }

@@ -2,16 +2,16 @@
 //!
 //! ```text
 //!               ┌─► console         PerfTest's lines, `--metrics-format` default or compact
-//!  engine ──►   ├─► csv             `--output-file`
-//!  Observer     ├─► prometheus      `--metrics-prometheus`  ◄── metrics_server answers from it
+//!  Outputs ──►  ├─► csv             `--output-file`
+//!  (open)       ├─► prometheus      `--metrics-prometheus`  ◄── metrics_server answers from it
 //!               └─► influx          `--influx`              ──► influx_sender posts it, or a file
 //!  results ──►      summary         the lines at the end that PerfTest does not have
 //! ```
 //!
 //! [`Outputs::open`] opens what the options ask for.
 //!
-//! Formatting does no I/O; what writes is a thin shell around it. An observer that cannot write any more keeps quiet and says so
-//! once, in [`Observer::take_warning`]: no output is worth ending a run for.
+//! Formatting does no I/O; what writes is a thin shell around it. An output that cannot write any more keeps quiet and says so
+//! once, in [`Output::take_warning`]: no output is worth ending a run for.
 //!
 //! Lines look as PerfTest 2.22.1 writes them, letter for letter; the tests have lines that it wrote.
 
@@ -33,7 +33,7 @@ pub use columns::{Columns, Unit};
 pub use console::Console;
 pub use csv::Csv;
 pub use influx::InfluxFile;
-pub use influx_sender::{InfluxObserver, InfluxSender, InfluxUrlError};
+pub use influx_sender::{InfluxOutput, InfluxSender, InfluxUrlError};
 pub use metrics_server::MetricsServer;
 pub use open::{ANY_ADDRESS, OpenError, Outputs};
 pub use prometheus::{Prometheus, SharedPrometheus};
@@ -42,8 +42,8 @@ pub use summary::render_summary;
 use crate::plan::Plan;
 use crate::results::{Counts, Run, Sample};
 
-/// Somebody who is told how a run goes. Calls come from one task, one after the other, and must not take long.
-pub trait Observer: Send {
+/// One that is told how a run goes. Calls come from one task, one after the other, and must not take long.
+pub trait Output: Send {
     /// The run begins; everything is declared.
     fn started(&mut self, _plan: &Plan) {}
 
@@ -56,28 +56,6 @@ pub trait Observer: Send {
     /// What went wrong since the last time somebody asked.
     fn take_warning(&mut self) -> Option<String> {
         None
-    }
-}
-
-/// Several observers, told one after the other.
-#[derive(Default)]
-pub struct Observers(pub Vec<Box<dyn Observer>>);
-
-impl Observer for Observers {
-    fn started(&mut self, plan: &Plan) {
-        self.0.iter_mut().for_each(|observer| observer.started(plan));
-    }
-
-    fn sample(&mut self, sample: &Sample, totals: &Counts) {
-        self.0.iter_mut().for_each(|observer| observer.sample(sample, totals));
-    }
-
-    fn ended(&mut self, plan: &Plan, run: &Run) {
-        self.0.iter_mut().for_each(|observer| observer.ended(plan, run));
-    }
-
-    fn take_warning(&mut self) -> Option<String> {
-        self.0.iter_mut().find_map(|observer| observer.take_warning())
     }
 }
 

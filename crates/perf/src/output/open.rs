@@ -7,12 +7,11 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::{
-    Console, Csv, InfluxFile, InfluxSender, InfluxUrlError, MetricsServer, Observer as _, Observers, Prometheus,
-    SharedPrometheus, Unit,
+    Console, Csv, InfluxFile, InfluxSender, InfluxUrlError, MetricsServer, Output, Prometheus, SharedPrometheus, Unit,
 };
 use crate::perftest::OutputSettings;
 use crate::plan::Plan;
-use crate::results::Run;
+use crate::results::{Counts, Run, Sample};
 
 /// Where metrics are served, as PerfTest serves them: on all addresses, of both families if the machine has them.
 pub const ANY_ADDRESS: [IpAddr; 2] = [IpAddr::V6(Ipv6Addr::UNSPECIFIED), IpAddr::V4(Ipv4Addr::UNSPECIFIED)];
@@ -45,8 +44,7 @@ pub enum OpenError {
 
 /// Everything that is written and served during a run.
 pub struct Outputs {
-    /// Who is told how the run goes.
-    pub observers: Observers,
+    all: Vec<Box<dyn Output>>,
     influx: Option<InfluxSender>,
     metrics: Option<MetricsServer>,
 }
@@ -63,31 +61,31 @@ impl Outputs {
         addresses: &[IpAddr],
     ) -> Result<Self, OpenError> {
         let unit = if settings.uses_millis { Unit::Millis } else { Unit::Micros };
-        let mut outputs = Outputs { observers: Observers::default(), influx: None, metrics: None };
-        let observers = &mut outputs.observers.0;
+        let mut outputs = Outputs { all: Vec::new(), influx: None, metrics: None };
+        let all = &mut outputs.all;
         if let Some(console) = console {
-            observers.push(Box::new(Console::new(console, plan, settings.format, unit)));
+            all.push(Box::new(Console::new(console, plan, settings.format, unit)));
         }
         if let Some(path) = &settings.csv {
             let file = create("--output-file", path)?;
-            observers.push(Box::new(Csv::new(file, &path.display().to_string(), plan, unit)));
+            all.push(Box::new(Csv::new(file, &path.display().to_string(), plan, unit)));
         }
         let labels = &settings.metrics.labels;
         match &settings.influx {
             Some(url) if url.contains("://") => {
-                let (observer, sender) = InfluxSender::start(url, &plan.name, labels, started_at)?;
-                observers.push(Box::new(observer));
+                let (output, sender) = InfluxSender::start(url, &plan.name, labels, started_at)?;
+                all.push(Box::new(output));
                 outputs.influx = Some(sender);
             }
             Some(path) => {
                 let file = create("--influx", Path::new(path))?;
-                observers.push(Box::new(InfluxFile::new(file, path, &plan.name, labels, started_at)));
+                all.push(Box::new(InfluxFile::new(file, path, &plan.name, labels, started_at)));
             }
             None => {}
         }
         if settings.metrics.is_served {
             let metrics = SharedPrometheus::new(Prometheus::new(&settings.metrics, command_line, plan));
-            observers.push(Box::new(metrics.clone()));
+            all.push(Box::new(metrics.clone()));
             let (path, port) = (&settings.metrics.path, settings.metrics.port);
             outputs.metrics = Some(serve(path, port, metrics, addresses).await?);
         }
@@ -100,12 +98,27 @@ impl Outputs {
         self.metrics.as_ref().map(MetricsServer::address)
     }
 
+    /// The run begins; everything is declared.
+    pub fn started(&mut self, plan: &Plan) {
+        self.all.iter_mut().for_each(|output| output.started(plan));
+    }
+
+    /// An interval has passed. `totals` counts since the start.
+    pub fn sample(&mut self, sample: &Sample, totals: &Counts) {
+        self.all.iter_mut().for_each(|output| output.sample(sample, totals));
+    }
+
+    /// What went wrong since the last time somebody asked.
+    pub fn take_warning(&mut self) -> Option<String> {
+        self.all.iter_mut().find_map(|output| output.take_warning())
+    }
+
     /// Writes what comes after the run, and closes everything. Returns what went wrong since somebody last asked.
     pub async fn close(mut self, plan: &Plan, run: &Run) -> Vec<String> {
-        self.observers.ended(plan, run);
-        let mut warnings: Vec<String> = std::iter::from_fn(|| self.observers.take_warning()).collect();
-        let Outputs { observers, influx, .. } = self;
-        drop(observers);
+        self.all.iter_mut().for_each(|output| output.ended(plan, run));
+        let mut warnings: Vec<String> = std::iter::from_fn(|| self.take_warning()).collect();
+        let Outputs { all, influx, .. } = self;
+        drop(all);
         if let Some(influx) = influx {
             warnings.extend(influx.close().await);
         }
@@ -143,7 +156,6 @@ mod tests {
     use super::*;
     use crate::output::testing::sample;
     use crate::perftest::{self, Command, Options};
-    use crate::results::Counts;
 
     const HERE: [IpAddr; 1] = [IpAddr::V4(Ipv4Addr::LOCALHOST)];
 
@@ -168,8 +180,8 @@ mod tests {
         let words = ["-o", csv.to_str().unwrap(), "--influx", influx.to_str().unwrap(), "-mpr", "-mpp", "0"];
         let (mut outputs, plan) = open(&words).await.unwrap();
         assert!(outputs.metrics_address().is_some());
-        outputs.observers.started(&plan);
-        outputs.observers.sample(&sample(1.0, 1.0, 5), &Counts::default());
+        outputs.started(&plan);
+        outputs.sample(&sample(1.0, 1.0, 5), &Counts::default());
         assert!(outputs.close(&plan, &Run::default()).await.is_empty());
         assert!(std::fs::read_to_string(&csv).unwrap().ends_with("\nt,1.000,5.0,,,,5.0,0,0,0,0,0,,,,,\n"));
         assert!(std::fs::read_to_string(&influx).unwrap().starts_with("perftest,id=t published=5i,"));

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Observer;
+use super::Output;
 use super::rows::per_second;
 use crate::perftest::MetricsSettings;
 use crate::plan::{Plan, Rate, Schedule};
@@ -273,7 +273,7 @@ impl SharedPrometheus {
     }
 }
 
-impl Observer for SharedPrometheus {
+impl Output for SharedPrometheus {
     fn sample(&mut self, sample: &Sample, _totals: &Counts) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).update(sample);
     }

@@ -16,6 +16,7 @@
 use std::fmt::Write as _;
 
 use super::rows::per_second;
+use crate::format::{bytes, number, whole};
 use crate::results::{Counts, Distribution, Percentiles, Run, SequenceCounts, Summary, Usage};
 
 /// Columns of the names on the left.
@@ -67,17 +68,17 @@ fn put_counts(out: &mut String, counts: &Counts, duration_s: f64) {
         ("requests failed", counts.requests_failed, None, true),
         ("reconnections", counts.connections_lost, None, true),
     ];
-    for (name, count, bytes, is_trouble) in lines {
+    for (name, count, body_bytes, is_trouble) in lines {
         if count == 0 {
             continue;
         }
-        let mut text = format!("{:>13}", grouped(count));
+        let mut text = format!("{:>13}", whole(count as f64));
         if !is_trouble {
-            let unit = if bytes.is_some() || name == "confirmed" { "msg/s" } else { "1/s" };
-            let _ = write!(text, "  {:>11} {unit}", rate(per_second(count, duration_s)));
+            let unit = if body_bytes.is_some() || name == "confirmed" { "msg/s" } else { "1/s" };
+            let _ = write!(text, "  {:>11} {unit}", number(per_second(count, duration_s)));
         }
-        if let Some(bytes) = bytes {
-            let _ = write!(text, "  {:>13}/s", size(per_second(bytes, duration_s)));
+        if let Some(body_bytes) = body_bytes {
+            let _ = write!(text, "  {:>13}/s", bytes(per_second(body_bytes, duration_s)));
         }
         put(out, name, &text);
     }
@@ -126,11 +127,11 @@ fn put_sequence(out: &mut String, summary: &Summary) {
     let SequenceCounts { out_of_order, duplicate, redelivered, lost } = sequence.total;
     let say = |count: u64, what: &str| match count {
         0 => format!("nothing {what}"),
-        count => format!("{} {what}", grouped(count)),
+        count => format!("{} {what}", whole(count as f64)),
     };
     let mut text = [say(lost, "lost"), say(duplicate, "twice"), say(out_of_order, "out of order")].join(", ");
     if redelivered > 0 {
-        let _ = write!(text, ", {} redelivered", grouped(redelivered));
+        let _ = write!(text, ", {} redelivered", whole(redelivered as f64));
     }
     put(out, "sequence", &text);
 }
@@ -146,52 +147,14 @@ fn put_usage(out: &mut String, name: &str, usage: &Usage, duration_s: f64, proce
         });
     }
     if let Some(memory) = usage.memory {
-        parts.push(size(memory as f64));
+        parts.push(bytes(memory as f64));
     }
     if let Some(written) = usage.disk_written.filter(|written| *written > 0 && duration_s > 0.0) {
-        parts.push(format!("{}/s to disk", size(written as f64 / duration_s)));
+        parts.push(format!("{}/s to disk", bytes(written as f64 / duration_s)));
     }
     if !parts.is_empty() {
         put(out, name, &parts.join(", "));
     }
-}
-
-/// `1,234,567`.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (at, digit) in digits.char_indices() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
-/// A rate, with three digits where it is small.
-fn rate(per_s: f64) -> String {
-    match per_s {
-        0.0..10.0 => format!("{per_s:.2}"),
-        10.0..100.0 => format!("{per_s:.1}"),
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rounded, and never negative")]
-        _ => grouped(per_s.round() as u64),
-    }
-}
-
-fn size(bytes: f64) -> String {
-    let mut number = bytes;
-    for unit in ["B", "KiB", "MiB", "GiB"] {
-        if number < 1024.0 {
-            return if number < 10.0 && unit != "B" {
-                format!("{number:.1} {unit}")
-            } else {
-                format!("{number:.0} {unit}")
-            };
-        }
-        number /= 1024.0;
-    }
-    format!("{number:.1} TiB")
 }
 
 /// Milliseconds, with microseconds where they matter.
@@ -259,17 +222,17 @@ mod tests {
         };
         let expected = "\
 summary of 60.0 s
-  published          1,200,000       20,000 msg/s         19 MiB/s
+  published          1,200,000       20,000 msg/s       19.1 MiB/s
   confirmed          1,200,000       20,000 msg/s
   returned                   3
-  consumed           1,199,999       20,000 msg/s         19 MiB/s
+  consumed           1,199,999       20,000 msg/s       19.1 MiB/s
   latency in ms       min    mean     p50     p75     p95     p99   p99.9     max
     consumer        0.104   1.000   0.391   0.602   2.685   145.0   145.0   145.0
       since sent    0.104   1.000   0.391   0.602   2.685  20.000  20.000  20.000
     confirm         0.088   1.000   0.300   0.400   0.500   0.600   0.600   0.600
   sequence       1 lost, nothing twice, nothing out of order, 1,234 redelivered
   generator      0.38 of 2 processors, 24 MiB
-  broker         1.21 processors, 180 MiB, 1.0 MiB/s to disk
+  broker         1.21 processors, 180 MiB, 1 MiB/s to disk
   beware         the generator was the bottleneck: it used all of its processors
   FAILED         consumer latency max at most 1 ms: 145 ms
 ";
@@ -280,12 +243,5 @@ summary of 60.0 s
     fn what_is_not_known_is_not_shown() {
         let run = Run { interrupted: Some("interrupted".to_owned()), ..Run::default() };
         assert_eq!(render_summary(&run, 0), "summary of 0.0 s, which ended early: interrupted\n");
-    }
-
-    #[test]
-    fn numbers_are_grouped_and_sizes_have_units() {
-        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
-        assert_eq!([0.0, 2048.0, 5e7, 5e12].map(size), ["0 B", "2.0 KiB", "48 MiB", "4.5 TiB"]);
-        assert_eq!([0.5, 12.34, 1234.5].map(rate), ["0.50", "12.3", "1,235"]);
     }
 }

@@ -12,6 +12,7 @@
 use std::ops::Range;
 
 use super::table::{Entry, Group, OPTIONS, Takes};
+use crate::nearest::nearest;
 
 /// Why words are not a command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -207,16 +208,12 @@ fn unknown(word: &str) -> WordError {
 
 /// The option whose name takes the fewest changes. After one dash, short names count too.
 fn closest(name: &str, long_only: bool) -> String {
-    let longs = OPTIONS.iter().map(|entry| (entry.long, entry.name()));
-    let shorts = OPTIONS
-        .iter()
-        .filter(|entry| !long_only && !entry.short.is_empty())
-        .map(|entry| (entry.short, format!("-{}", entry.short)));
-    longs
-        .chain(shorts)
-        .min_by_key(|(known, _)| strsim::osa_distance(known, name))
-        .map(|(_, name)| name)
-        .unwrap_or_default()
+    let shorts = OPTIONS.iter().map(|entry| entry.short).filter(|short| !long_only && !short.is_empty());
+    match nearest(name, OPTIONS.iter().map(|entry| entry.long).chain(shorts)) {
+        Some((closest, _)) if short_named(closest).is_some() => format!("-{closest}"),
+        Some((closest, _)) => format!("--{closest}"),
+        None => String::new(),
+    }
 }
 
 /// Whether a word is the value of the option before it, rather than another option.

@@ -1,5 +1,7 @@
 //! Commands as they may be kept.
 
+use client::without_passwords;
+
 use super::command_line::without_options;
 
 /// The option with the token of agents.
@@ -17,22 +19,6 @@ pub fn without_secrets(words: &[String]) -> Vec<String> {
 /// The words of a command as agents are told it: all but the token, which they know already.
 pub(crate) fn without_agent_token(words: &[String]) -> Vec<String> {
     without_options(words, &[AGENT_TOKEN])
-}
-
-/// `amqp://me:secret@here,amqp://there` becomes `amqp://me:***@here,amqp://there`. What is before the last `@` counts as the
-/// user, even where a slash in a password should have been escaped: rather too much than too little.
-fn without_passwords(word: &str) -> String {
-    let mut parts = word.split("://");
-    let mut out = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        out.push_str("://");
-        let user_and_rest = part.rsplit_once('@').and_then(|(user, rest)| Some((user.split_once(':')?.0, rest)));
-        match user_and_rest {
-            Some((user, rest)) => out.extend([user, ":***@", rest]),
-            None => out.push_str(part),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

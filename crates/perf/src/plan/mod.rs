@@ -401,6 +401,8 @@ pub struct Users {
     pub script: Script,
     /// Whether a user who is done starts again, until the run ends.
     pub repeat: bool,
+    /// How long the broker may take to answer a request, or to confirm what a step has published.
+    pub answer_timeout: Duration,
 }
 
 /// Something that is to be true at the end.

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::format;
+use crate::format;
 use crate::results::{Distribution, LoadError, Percentiles, Results, Run};
 
 /// Results beside each other.

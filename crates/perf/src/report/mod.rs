@@ -9,7 +9,6 @@
 //! [`Results`](crate::results::Results) go in and text comes out; nothing here measures.
 
 pub mod compare;
-pub(crate) mod format;
 pub mod html;
 mod thin;
 pub mod verdict;

@@ -3,7 +3,7 @@
 //! A quantile is the upper end of its histogram's bucket, a thousandth wide: what is just at its limit may be found above it.
 //! What was expected but not measured did not come true: a test that looks at nothing must not pass.
 
-use super::format;
+use crate::format;
 use crate::plan::{Bound, Expectation, Metric};
 use crate::results::{Distribution, Sample, Summary, Verdict};
 

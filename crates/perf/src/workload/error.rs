@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::document::Place;
+use crate::nearest::nearest;
 
 /// A workload that cannot be run as it is written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -72,12 +73,9 @@ impl Fault {
 /// ", did you mean X?" where something is near, else what there is.
 pub(super) fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let mut known: Vec<&str> = known.into_iter().collect();
-    let near = known
-        .iter()
-        .map(|candidate| (strsim::osa_distance(word, candidate), *candidate))
-        .filter(|(distance, candidate)| *distance <= 1.max(candidate.len().min(word.len()) / 3))
-        .min_by_key(|(distance, _)| *distance);
-    if let Some((_, candidate)) = near {
+    if let Some((candidate, distance)) = nearest(word, known.iter().copied())
+        && distance <= 1.max(candidate.len().min(word.len()) / 3)
+    {
         return format!("; did you mean \"{candidate}\"?");
     }
     const SHOWN_MAX: usize = 40;

@@ -13,7 +13,10 @@ use super::table::{Field, Table};
 use super::values;
 use crate::plan::{Distribution, Script, Sizes, Step, StepExpectation, Template, Throttle, Users};
 
-pub(super) const USER_KEYS: &[&str] = &["name", "count", "arrival_rate", "repeat", "steps"];
+/// How long a broker may take to answer, unless a group says otherwise.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+
+pub(super) const USER_KEYS: &[&str] = &["name", "count", "arrival_rate", "repeat", "answer_timeout", "steps"];
 
 /// Steps that are words.
 const WORDS: [&str; 4] = ["connect", "open_channel", "cancel", "disconnect"];
@@ -82,7 +85,12 @@ impl<'a> Context<'a> {
         collect_variables(&steps, &mut known.variables);
         let mut is_connected = false;
         let script = Script { steps: known.steps(&steps, &mut is_connected)? };
-        Ok(Users { name: name.to_owned(), count, arrival_rate, script, repeat: table.bool("repeat", false)? })
+        let answer_timeout = match table.get("answer_timeout") {
+            Some(timeout) => timeout.positive_duration()?,
+            None => ANSWER_TIMEOUT,
+        };
+        let repeat = table.bool("repeat", false)?;
+        Ok(Users { name: name.to_owned(), count, arrival_rate, script, repeat, answer_timeout })
     }
 }
 

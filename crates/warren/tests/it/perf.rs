@@ -134,7 +134,6 @@ fn acks_get_transactions_and_churn_lose_nothing() {
 fn pause_of_the_broker_is_in_the_latency_from_the_intended_time() {
     let bench = Bench::start("perf-pause");
     let (child, _stdout) = spawn_and_wait(bench.command("-x 1 -y 1 -u q -c 1 -r 200 -z 10"));
-    std::thread::sleep(Duration::from_secs(2));
     bench.broker.signal("STOP");
     std::thread::sleep(Duration::from_millis(500));
     bench.broker.signal("CONT");

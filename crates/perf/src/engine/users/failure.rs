@@ -26,6 +26,8 @@ pub(crate) enum Failure {
     /// The broker closed the channel.
     #[error("the broker closed the channel: {code} {text}")]
     Refused { code: u16, text: String },
+    #[error("the broker has not answered within {} s", .0.as_secs_f64())]
+    NoAnswer(Duration),
     #[error("the name '{0}' is longer than 255 bytes")]
     TooLong(String),
     #[error("the broker has refused {0} of the messages")]

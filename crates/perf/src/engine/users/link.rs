@@ -9,10 +9,12 @@ use amqp::method::EncodeMethod;
 use amqp::{Method, basic, channel, confirm, queue};
 use client::{Connection, Content, Event, Route, Unconfirmed};
 
-use super::super::clock::now_ns;
+use super::super::clock::{now_ns, ns};
 use super::super::consumer::tag_number;
+use super::super::pacer::Timer;
 use super::super::recorder::Recorder;
 use super::super::stamp::Said;
+use super::super::target::GOODBYE;
 use super::super::worker::Gauges;
 use super::Station;
 use super::failure::Failure;
@@ -20,8 +22,6 @@ use crate::plan::Settle;
 
 /// Output beyond which a user waits for the socket.
 const OUTPUT_LEN: usize = 64 * 1024;
-/// How long goodbyes may take.
-const GOODBYE: Duration = Duration::from_secs(2);
 
 /// A user's connection.
 #[derive(Debug)]
@@ -35,6 +35,8 @@ pub(crate) struct Link {
     received: u64,
     /// Of those, the ones that no step has waited for.
     unclaimed: u64,
+    /// How long the broker may take.
+    patience: Timer,
 }
 
 #[derive(Debug, Default)]
@@ -70,6 +72,7 @@ impl Link {
             consumers: Vec::new(),
             received: 0,
             unclaimed: 0,
+            patience: Timer::new(&station.local.pacer),
         }
     }
 
@@ -100,7 +103,7 @@ impl Link {
         request: &M,
     ) -> Result<Answer, Failure> {
         self.connection.send(channel, request);
-        self.serve(station, |_, answer, _| answer.map_or(Poll::Pending, Poll::Ready)).await
+        self.owed(station, |_, answer| answer.map_or(Poll::Pending, Poll::Ready)).await
     }
 
     /// Asks a queue for how many messages it has ready.
@@ -215,13 +218,31 @@ impl Link {
     /// Waits until all that was published on the last channel is confirmed.
     pub(crate) async fn confirmed(&mut self, station: &Station) -> Result<(), Failure> {
         let nacked = self
-            .serve(station, |link, _, _| match link.channels.last_mut() {
+            .owed(station, |link, _| match link.channels.last_mut() {
                 Some(channel) if !channel.unconfirmed.is_empty() => Poll::Pending,
                 Some(channel) => Poll::Ready(std::mem::take(&mut channel.nacked)),
                 None => Poll::Ready(0),
             })
             .await?;
         if nacked > 0 { Err(Failure::Nacked(nacked)) } else { Ok(()) }
+    }
+
+    /// Deals with what comes until `until` is ready, for what the broker owes an answer to: it has so long.
+    async fn owed<T>(
+        &mut self,
+        station: &Station,
+        mut until: impl FnMut(&mut Self, Option<Answer>) -> Poll<T>,
+    ) -> Result<T, Failure> {
+        let timeout = station.crowd.answer_timeout;
+        let deadline = now_ns().saturating_add(ns(timeout));
+        self.serve(station, |link, answer, cx| match until(link, answer) {
+            Poll::Ready(result) => {
+                link.patience.forget();
+                Poll::Ready(Ok(result))
+            }
+            Poll::Pending => link.patience.poll_until(cx, deadline).map(|()| Err(Failure::NoAnswer(timeout))),
+        })
+        .await?
     }
 
     /// Deals with what comes until `until` is ready. It is asked first, and after everything that came.

@@ -31,6 +31,7 @@ mod tests;
 
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::clock::StampUnit;
 use super::incident::Incidents;
@@ -52,6 +53,7 @@ pub(crate) struct Crowd {
     plan_name: String,
     count: u32,
     repeat: bool,
+    answer_timeout: Duration,
     timetable: Timetable,
     program: Program,
     target: Arc<Target>,
@@ -92,6 +94,7 @@ impl Crowd {
                 plan_name: plan.name.clone(),
                 count: users.count,
                 repeat: users.repeat,
+                answer_timeout: users.answer_timeout,
                 timetable: Timetable::new(users.arrival_rate, seed),
                 program,
                 target: Arc::clone(target),

@@ -322,7 +322,7 @@ mod tests {
             error("/api/x"),
             "\"/api/x\" is a path below the management URL, and there is none: --management-url"
         );
-        assert_eq!(error("ftp://u:p@h/"), "'ftp://…@h/' is not an http:// or https:// URL");
+        assert_eq!(error("ftp://u:p@h/"), "'ftp://u:***@h/' is not an http:// or https:// URL");
         assert!(program(vec![get("http://{host}/")], None).is_ok());
     }
 

@@ -138,7 +138,11 @@ fn run_plan(node: &Node, plan: &Plan, management: Option<HttpUrl>) -> (Run, Hear
 
 /// Runs a plan on two threads, and interrupts it.
 fn run_until(node: &Node, plan: &Plan, management: Option<HttpUrl>, enough: Enough) -> (Run, Heard) {
-    let mut target = Target::new(vec![node.uri()], ConnectOptions::default());
+    run_against(node.uri(), plan, management, enough)
+}
+
+fn run_against(uri: Uri, plan: &Plan, management: Option<HttpUrl>, enough: Enough) -> (Run, Heard) {
+    let mut target = Target::new(vec![uri], ConnectOptions::default());
     target.recovery = Recovery::Never;
     target.is_spread = true;
     let mut settings =
@@ -150,7 +154,14 @@ fn run_until(node: &Node, plan: &Plan, management: Option<HttpUrl>, enough: Enou
 }
 
 fn users(count: u32, steps: Vec<Step>) -> Users {
-    Users { name: "users".to_owned(), count, arrival_rate: 1_000.0, script: Script { steps }, repeat: false }
+    Users {
+        name: "users".to_owned(),
+        count,
+        arrival_rate: 1_000.0,
+        script: Script { steps },
+        repeat: false,
+        answer_timeout: LONG,
+    }
 }
 
 fn plan(users: Users) -> Plan {
@@ -489,5 +500,63 @@ fn each_example_of_the_documentation_can_be_run() {
         for script in scripts() {
             Program::new(script, &throttles, None).unwrap();
         }
+    }
+}
+
+/// A way to a broker that carries nothing any more once the broker was to hear `word`. It ends with what is given.
+fn freezing_after(node: &Node, word: &'static [u8]) -> (Uri, oneshot::Sender<()>) {
+    let (tell_port, port) = std::sync::mpsc::channel();
+    let (stop, stopped) = oneshot::channel();
+    let broker = node.port;
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async move {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            tell_port.send(listener.local_addr().unwrap().port()).unwrap();
+            let accepting = async {
+                loop {
+                    let (user, _) = listener.accept().await.unwrap();
+                    let broker = tokio::net::TcpStream::connect(("127.0.0.1", broker)).await.unwrap();
+                    tokio::spawn(carry(user, broker, word));
+                }
+            };
+            tokio::select! {
+                () = accepting => {}
+                _ = stopped => {}
+            }
+        });
+    });
+    (Uri { host: "127.0.0.1".to_owned(), port: port.recv().unwrap(), ..Uri::default() }, stop)
+}
+
+async fn carry(mut user: tokio::net::TcpStream, mut broker: tokio::net::TcpStream, word: &[u8]) {
+    let (mut from_user, mut from_broker) = (Vec::new(), Vec::new());
+    while !from_user.windows(word.len()).any(|part| part == word) {
+        from_user.clear();
+        from_broker.clear();
+        tokio::select! {
+            read = user.read_buf(&mut from_user) => if read.unwrap_or(0) == 0 { return },
+            read = broker.read_buf(&mut from_broker) => if read.unwrap_or(0) == 0 { return },
+        }
+        let _ = broker.write_all(&from_user).await;
+        let _ = user.write_all(&from_broker).await;
+    }
+    // Until the user has had enough.
+    while user.read_buf(&mut from_user).await.unwrap_or(0) > 0 {}
+}
+
+#[test]
+fn a_broker_that_does_not_answer_is_waited_for_only_so_long() {
+    let node = Node::start();
+    let patient = |steps| Users { answer_timeout: Duration::from_millis(200), ..users(1, steps) };
+    for (word, steps, step) in [
+        (&b"never-declared"[..], vec![Step::Connect, declare("never-declared")], "2 (declare_queue)"),
+        (b"never-confirmed", vec![Step::Connect, publish("never-confirmed", 3, true)], "2 (publish)"),
+    ] {
+        let (uri, _stop) = freezing_after(&node, word);
+        let (run, heard) = run_against(uri, &plan(patient(steps)), None, |_, _| false);
+        assert_eq!((run.summary.counts.scripts_done, run.summary.counts.scripts_failed), (0, 1));
+        let expected = format!("user 0 of \"users\", step {step}: the broker has not answered within 0.2 s");
+        assert_eq!(heard.warnings, [expected]);
     }
 }

@@ -330,7 +330,7 @@ impl User {
         let mut asking = pin!(http::get(&url, HTTP_TIMEOUT));
         let answer = wait_for(link, station, |cx| asking.as_mut().poll(cx)).await?;
         let mut recorder = station.local.recorder.borrow_mut();
-        let shown = || http::without_password(&asked);
+        let shown = || client::without_passwords(&asked);
         match answer {
             Ok(answer) => {
                 recorder.answered(&get.name, now_ns() - asked_at);

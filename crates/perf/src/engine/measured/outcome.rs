@@ -1,0 +1,130 @@
+//! What came of a run, from all that was measured.
+
+use std::collections::BTreeMap;
+
+use super::{Measured, seconds};
+use crate::engine::followed::followed;
+use crate::results::{
+    BrokerUsage, Distribution, Latencies, PhaseMark, PublisherSequence, Run, Sequence, SequenceCounts, Summary,
+};
+
+/// A thread that works longer than this share of the time is the bottleneck, whatever else looks like it.
+const BUSY_SHARE: f64 = 0.9;
+/// Publishers that are listed one by one in results.
+const LISTED_PUBLISHERS: usize = 1_000;
+impl Measured<'_> {
+    /// The run as it is reported. Publishers were told to stop at `stopped_at`.
+    pub(crate) fn into_run(mut self, stopped_at: u64) -> Run {
+        let duration_s = seconds(self.measured_ns);
+        let summary = Summary {
+            duration_s,
+            counts: self.measured,
+            latencies: Latencies {
+                consumer: Distribution::of(&self.latencies.consumer),
+                consumer_sent: Distribution::of(&self.latencies.consumer_sent),
+                confirm: Distribution::of(&self.latencies.confirm),
+                confirm_sent: Distribution::of(&self.latencies.confirm_sent),
+                lateness: Distribution::of(&self.latencies.lateness),
+            },
+            probes: self.answers(),
+            sequence: self.sequence(),
+            generator: self.measured_usage,
+            broker: self.measured_broker.map(|usage| BrokerUsage { usage, ready: None, unacked: None }),
+            bottleneck: self.bottleneck(),
+        };
+        if self.interrupted.is_none() && self.lost > 0 {
+            let at = self.samples.iter().rev().find(|sample| sample.counts.consumed + sample.counts.published > 0);
+            let at = at.map_or(0.0, |sample| sample.end_s);
+            self.interrupted = Some(format!(
+                "{} connections were lost and did not come back; the last traffic was at {at:.1} s",
+                self.lost
+            ));
+        }
+        Run {
+            label: String::new(),
+            variables: BTreeMap::new(),
+            phases: self.phases(stopped_at),
+            samples: self.samples,
+            summary,
+            interrupted: self.interrupted,
+            verdicts: Vec::new(),
+        }
+    }
+
+    fn answers(&self) -> BTreeMap<String, Distribution> {
+        let answers = self.latencies.answers.iter();
+        answers.filter_map(|(name, histogram)| Some((name.to_string(), Distribution::of(histogram)?))).collect()
+    }
+
+    fn phases(&self, stopped_at: u64) -> Vec<PhaseMark> {
+        let end_s = seconds(stopped_at - self.start);
+        let mut start_s = 0.0;
+        let marks = self.plan.phases.iter().map(|phase| {
+            let mark = PhaseMark {
+                name: phase.name.clone(),
+                start_s,
+                end_s: (start_s + phase.duration.as_secs_f64()).min(end_s),
+            };
+            start_s += phase.duration.as_secs_f64();
+            mark
+        });
+        marks.filter(|mark| mark.start_s < mark.end_s).collect()
+    }
+
+    fn sequence(&self) -> Sequence {
+        let is_here = !self.plan.publishers.is_empty() && !self.plan.consumers.is_empty();
+        let is_known = self.publishers.iter().all(|end| !end.is_unknown);
+        let is_complete = is_here && is_known && self.is_sequence_followed().is_ok() && self.left_in_queues.is_some();
+        let mut total = SequenceCounts::default();
+        let mut listed = Vec::new();
+        let mut missing_total = 0;
+        for end in &self.publishers {
+            let mut counts = self.seen.counts(end.publisher);
+            if followed(self.plan).is_err() {
+                // The same message in several queues is no duplicate.
+                counts.duplicate = 0;
+            }
+            let doubtful_seen =
+                end.doubtful.iter().filter(|position| self.seen.has(end.publisher, **position)).count() as u64;
+            let expected = end.expected.saturating_sub(end.returned);
+            let missing = expected.saturating_sub(self.seen.count(end.publisher).saturating_sub(doubtful_seen));
+            missing_total += missing;
+            counts.lost = if is_complete && self.left_in_queues == Some(0) { missing } else { 0 };
+            total.out_of_order += counts.out_of_order;
+            total.duplicate += counts.duplicate;
+            total.redelivered += counts.redelivered;
+            if counts != SequenceCounts::default() && listed.len() < LISTED_PUBLISHERS {
+                listed.push(PublisherSequence { publisher: self.publisher_name(end.publisher), counts });
+            }
+        }
+        // What still waits in queues was not lost; which publishers' it is nobody knows.
+        total.lost = if is_complete { missing_total.saturating_sub(self.left_in_queues.unwrap_or(0)) } else { 0 };
+        Sequence { is_complete, total, publishers: listed }
+    }
+
+    fn publisher_name(&self, number: u32) -> String {
+        let mut first = 0;
+        for group in &self.plan.publishers {
+            let count = group.connections * group.channels;
+            if number < first + count {
+                return format!("{}-{}", group.name, number - first);
+            }
+            first += count;
+        }
+        number.to_string()
+    }
+
+    fn bottleneck(&mut self) -> Option<String> {
+        for (_, sum) in &self.shares {
+            self.busiest_share = self.busiest_share.max(*sum as f64 / self.measured_ns.max(1) as f64);
+        }
+        (self.busiest_share >= BUSY_SHARE).then(|| {
+            format!(
+                "one of the generator's {} threads used {:.0} % of a processor: with more of them, or another machine, \
+                 the broker may do more",
+                self.shares.len(),
+                self.busiest_share * 100.0
+            )
+        })
+    }
+}

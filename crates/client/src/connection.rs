@@ -44,6 +44,7 @@ pub struct Connection {
     is_flushed: bool,
     is_receiving: bool,
     secrets: Option<Secrets>,
+    answer_timeout: Duration,
 }
 
 /// Waits for the next secret: a token that is about to expire has a successor.
@@ -81,7 +82,8 @@ struct Heartbeat {
     silent_count: u32,
 }
 
-/// Half intervals without a word from the broker that make it gone: two whole intervals.
+/// Half intervals without a word from the broker that make it gone: two whole intervals. Those in which nobody listens do not
+/// count.
 const SILENT_COUNT_MAX: u32 = 4;
 
 impl Heartbeat {
@@ -144,7 +146,16 @@ impl Connection {
             receiver.mark_unchanged();
             Secrets::new(receiver)
         });
-        Ok(Connection { secrets, session, stream, heartbeat, write_error: None, is_flushed: true, is_receiving: true })
+        Ok(Connection {
+            session,
+            stream,
+            heartbeat,
+            write_error: None,
+            is_flushed: true,
+            is_receiving: true,
+            secrets,
+            answer_timeout: options.answer_timeout,
+        })
     }
 
     /// Waits for the socket: until something came, or until all output is sent. Take all events before.
@@ -197,14 +208,18 @@ impl Connection {
     /// Waits for the answer to a request that was sent on this channel: one wait for each request, in their order.
     pub async fn answer(&mut self, channel: u16) -> Result<Answer, CallError> {
         let mut held = VecDeque::new();
+        let timeout = self.answer_timeout;
+        let deadline = Instant::now() + timeout;
         let outcome = loop {
             match self.session.next_answer(channel, &mut held) {
                 Ok(Some(outcome)) => break Ok(outcome),
                 Ok(None) => {}
-                Err(closed) => break Err(closed),
+                Err(closed) => break Err(closed.into()),
             }
-            if let Err(closed) = self.turn().await {
-                break Err(closed);
+            match tokio::time::timeout_at(deadline, self.turn()).await {
+                Ok(Ok(_)) => {}
+                Ok(Err(closed)) => break Err(CallError::Closed(closed)),
+                Err(_) => break Err(CallError::TimedOut(timeout)),
             }
         };
         self.session.put_back(held);
@@ -346,9 +361,9 @@ impl Connection {
             if !std::mem::take(&mut heartbeat.has_sent) {
                 self.session.heartbeat();
             }
-            heartbeat.silent_count =
-                if std::mem::take(&mut heartbeat.has_received) { 0 } else { heartbeat.silent_count + 1 };
-            if heartbeat.silent_count > SILENT_COUNT_MAX {
+            let is_heard = std::mem::take(&mut heartbeat.has_received) || !self.is_receiving;
+            heartbeat.silent_count = if is_heard { 0 } else { heartbeat.silent_count + 1 };
+            if heartbeat.silent_count >= SILENT_COUNT_MAX {
                 return Err(Closed::Silent(heartbeat.interval * heartbeat.silent_count));
             }
         }

@@ -107,4 +107,7 @@ pub enum CallError {
     /// The connection is over.
     #[error(transparent)]
     Closed(#[from] Closed),
+    /// The broker took longer than the time allowed. What it says later belongs to nobody: close the connection.
+    #[error("the broker has not answered within {} s", .0.as_secs_f64())]
+    TimedOut(Duration),
 }

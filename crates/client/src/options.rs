@@ -59,6 +59,8 @@ pub struct ConnectOptions {
     pub dial: DialOptions,
     /// How long the broker may take, from the first byte sent until the connection is open.
     pub timeout: Duration,
+    /// How long the broker may take to answer a request on an open connection ([`Connection::call`](crate::Connection::call)).
+    pub answer_timeout: Duration,
 }
 
 impl Default for ConnectOptions {
@@ -76,6 +78,7 @@ impl Default for ConnectOptions {
             tls: None,
             dial: DialOptions::default(),
             timeout: Duration::from_secs(60),
+            answer_timeout: Duration::from_secs(120),
         }
     }
 }

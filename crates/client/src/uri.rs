@@ -136,7 +136,7 @@ fn parse(text: &str) -> Result<Uri, Cow<'static, str>> {
     };
     if !port.is_empty() {
         let digits = port.strip_prefix(':').ok_or("after the address only a port may follow")?;
-        uri.port = digits.parse().map_err(|_| format!("'{digits}' is no port"))?;
+        uri.port = digits.parse().map_err(|_| "the port is no number up to 65535")?;
     }
     if path.contains('/') {
         return Err("the vhost has a slash in it, which has to be written as %2f".into());
@@ -269,7 +269,8 @@ mod tests {
             "http://h",
             "'http://h' is no AMQP URI: it has to begin with amqp:// or amqps://, not with http://",
         );
-        check_refused("amqp://u:secret@h:x", "'amqp://u:***@h:x' is no AMQP URI: 'x' is no port");
+        check_refused("amqp://u:secret@h:x", "'amqp://u:***@h:x' is no AMQP URI: the port is no number up to 65535");
+        check_refused("amqp://u:sec/ret@h", "'amqp://u:***@h' is no AMQP URI: the port is no number up to 65535");
         check_refused("u:secret@h", "'u:***@h' is no AMQP URI: it has to begin with amqp:// or amqps://");
         check_refused(
             "amqp://h/a/b",

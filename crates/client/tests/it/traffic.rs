@@ -432,3 +432,42 @@ fn silent_broker_is_given_up_and_heard_from_us() {
         },
     );
 }
+
+#[test]
+fn broker_is_not_silent_while_nobody_listens() {
+    play(
+        ConnectOptions { heartbeat: 1, ..ConnectOptions::default() },
+        async |connection: Result<Connection, OpenError>| {
+            let mut connection = connection.unwrap();
+            connection.set_receiving(false);
+            tokio::time::pause();
+            let turning = async {
+                loop {
+                    connection.turn().await.unwrap();
+                }
+            };
+            assert!(tokio::time::timeout(Duration::from_secs(30), turning).await.is_err());
+        },
+        async |mut peer| {
+            peer.open(connection::Tune { heartbeat: 60, ..TUNE }).await;
+            while peer.frame().await.is_some() {}
+        },
+    );
+}
+
+#[test]
+fn answer_that_does_not_come_is_waited_for_only_so_long() {
+    play(
+        ConnectOptions { answer_timeout: Duration::from_secs(3), ..ConnectOptions::default() },
+        async |connection: Result<Connection, OpenError>| {
+            let mut connection = connection.unwrap();
+            tokio::time::pause();
+            let error = connection.open_channel(1).await.unwrap_err();
+            assert_eq!(error.to_string(), "the broker has not answered within 3 s");
+        },
+        async |mut peer| {
+            peer.open(TUNE).await;
+            while peer.frame().await.is_some() {}
+        },
+    );
+}

@@ -164,11 +164,7 @@ impl Link {
             }
             Incident::Lost(_) => self.lost_count += 1,
             Incident::Back => self.lost_count = self.lost_count.saturating_sub(1),
-            Incident::Ready
-            | Incident::Failed(_)
-            | Incident::Warning(_)
-            | Incident::QueueEmpty
-            | Incident::AgentLost(_) => {}
+            Incident::Ready | Incident::Failed(_) | Incident::Warning(_) | Incident::AgentLost(_) => {}
         }
         tell(&self.incidents, incident);
         Ok(())

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tokio::net::tcp::OwnedWriteHalf;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::time::Instant;
 
 use super::link::{self, Inbox, SILENCE_MAX};
 use super::message::{AgentHello, CoordinatorHello, FromAgent, PROGRAM, ToAgent, VERSION, Welcome};
@@ -17,7 +18,6 @@ use super::token::{self, Side};
 use super::wire::{self, GREETING_LEN_MAX, WireError};
 use crate::engine::clock::{Ahead, now_ns};
 use crate::engine::force::{Force as _, Reports};
-use crate::engine::incident::Incident;
 use crate::engine::share::Share;
 use crate::engine::threads::Threads;
 use crate::engine::topology::Declarations;
@@ -122,7 +122,7 @@ impl Agent<'_> {
         }
         let (reading, writing) = stream.into_split();
         let (inbox, _reader) = link::read_all::<ToAgent>(reading);
-        let mut line = Line { inbox, writing };
+        let mut line = Line { inbox, writing, heard_at: Instant::now() };
         let (order, share) = loop {
             match line.next().await? {
                 ToAgent::Prepare { order, share } => break (order, share),
@@ -176,13 +176,17 @@ impl Agent<'_> {
 struct Line {
     inbox: Inbox<ToAgent>,
     writing: OwnedWriteHalf,
+    heard_at: Instant,
 }
 
 impl Line {
-    /// What the coordinator says next. It says something every second.
+    /// What the coordinator says next. It says something every second. May be dropped and asked again: its silence counts on.
     async fn next(&mut self) -> Result<ToAgent, ServeError> {
-        match tokio::time::timeout(SILENCE_MAX, self.inbox.recv()).await {
-            Ok(Some((_, message))) => Ok(message?),
+        match tokio::time::timeout_at(self.heard_at + SILENCE_MAX, self.inbox.recv()).await {
+            Ok(Some((_, message))) => {
+                self.heard_at = Instant::now();
+                Ok(message?)
+            }
             Ok(None) => Err(WireError::Closed.into()),
             Err(_) => Err(ServeError::Silent),
         }
@@ -211,7 +215,6 @@ struct Duty<'a> {
     reports: Reports,
     /// When all begin, as long as they have not.
     start: Option<u64>,
-    has_told_of_empty: bool,
 }
 
 impl Duty<'_> {
@@ -220,7 +223,7 @@ impl Duty<'_> {
         let declarations = Declarations::new(&job.plan).map_err(RunError::from)?;
         let declarations = Arc::new(declarations);
         let (threads, reports) = Threads::new(&job.plan, &job.target, &declarations, &job.settings, share)?;
-        let mut duty = Duty { threads, reports, start: None, has_told_of_empty: false };
+        let mut duty = Duty { threads, reports, start: None };
         let threads = u32::try_from(duty.threads.thread_count()).unwrap_or(u32::MAX);
         line.write(&FromAgent::Prepared { threads }).await?;
         let obeyed = duty.obey(line).await;
@@ -247,14 +250,7 @@ impl Duty<'_> {
                     ToAgent::Leave => return Ok(()),
                     command => self.follow(command, line).await?,
                 },
-                Some(incident) = self.reports.recv() => {
-                    // One is enough to end a run; there may be thousands a second.
-                    let is_empty = incident == Incident::QueueEmpty;
-                    if !(is_empty && self.has_told_of_empty) {
-                        line.write(&FromAgent::Told(incident)).await?;
-                    }
-                    self.has_told_of_empty |= is_empty;
-                }
+                Some(incident) = self.reports.recv() => line.write(&FromAgent::Told(incident)).await?,
             }
         }
     }

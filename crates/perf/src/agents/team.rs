@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
+use tokio::task::JoinError;
 
 use super::DEFAULT_PORT;
 use super::clocks::{Comparison, Comparisons};
@@ -58,19 +59,26 @@ struct Greeted {
 }
 
 impl Team {
-    /// Connects to all, one after the other, for a run of a command.
+    /// Connects to all, at the same time, for a run of a command: an agent does not wait for long until it hears more.
     pub(crate) async fn connect(addresses: &[String], token: &str, order: Order) -> Result<Self, ConnectError> {
+        let greeting = addresses.iter().map(|address| {
+            let (name, token) = (with_port(address), token.to_owned());
+            tokio::spawn(async move {
+                let greeted = match tokio::time::timeout(GREETING_TIMEOUT, greet(&name, &token)).await {
+                    Ok(greeted) => greeted,
+                    Err(_) => Err("it does not answer; is `warren perf agent` running there?".to_owned()),
+                };
+                match greeted {
+                    Ok((stream, comparisons)) => Ok(Greeted { name, stream, comparisons }),
+                    Err(reason) => Err(ConnectError { agent: name, reason }),
+                }
+            })
+        });
+        let greeting: Vec<_> = greeting.collect();
         let mut members = Vec::new();
-        for address in addresses {
-            let name = with_port(address);
-            let greeted = match tokio::time::timeout(GREETING_TIMEOUT, greet(&name, token)).await {
-                Ok(greeted) => greeted,
-                Err(_) => Err("it does not answer; is `warren perf agent` running there?".to_owned()),
-            };
-            match greeted {
-                Ok((stream, comparisons)) => members.push(Greeted { name, stream, comparisons }),
-                Err(reason) => return Err(ConnectError { agent: name, reason }),
-            }
+        for (task, address) in greeting.into_iter().zip(addresses) {
+            let failed = |error: JoinError| ConnectError { agent: with_port(address), reason: error.to_string() };
+            members.push(task.await.map_err(failed)??);
         }
         Ok(Team { members, order })
     }

@@ -1,5 +1,6 @@
 //! Things that are made and removed again, over and over: what it costs a broker that clients come and go.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use amqp::{TableBuf, queue};
@@ -8,6 +9,7 @@ use client::{CallError, Closed, Connection};
 use super::clock::now_ns;
 use super::incident::{Incident, Incidents, Role, tell};
 use super::pacer::Timer;
+use super::serving::until_started;
 use super::target::{GOODBYE, Target};
 use super::values;
 use super::worker::Local;
@@ -45,54 +47,74 @@ impl ChurnTask {
             Err(reason) => return tell(&self.incidents, Incident::Failed(reason)),
         };
         tell(&self.incidents, Incident::Ready);
-        let Some(start) = local.control.clone().started().await else { return };
-        let churning = async {
-            let gap_ns =
-                self.churn.rate.filter(|rate| *rate > 0.0).map(|rate| f64::from(self.churn.workers) / rate * 1e9);
-            let phase = f64::from(self.index) / f64::from(self.churn.workers.max(1));
-            let mut timer = Timer::new(&local.pacer);
-            timer.until(start).await;
-            let mut number = 0_u64;
-            loop {
-                if let Some(gap_ns) = gap_ns {
-                    timer.until(start + ((number as f64 + phase) * gap_ns) as u64).await;
-                }
-                match self.once(&mut kept, number, &arguments, &mut random, &local, &mut timer).await {
-                    Ok(()) => local.recorder.borrow_mut().counts.churned += 1,
-                    Err(Trouble::Failed(reason)) => {
-                        return tell(&self.incidents, Incident::Failed(format!("{}: {reason}", self.name)));
-                    }
-                    Err(Trouble::Lost(reason)) => {
-                        local.recorder.borrow_mut().counts.connections_lost += 1;
-                        tell(&self.incidents, Incident::Lost(reason));
-                        if kept.take().is_some() {
-                            local.closed();
-                        }
-                        let Some(again) = self.target.reopen(&self.name, &mut random, &local).await else { return };
-                        tell(&self.incidents, Incident::Back);
-                        local.opened();
-                        match self.prepared(again).await {
-                            Ok(again) => kept = Some(again),
-                            Err(_) => local.closed(),
-                        }
-                        if matches!(self.churn.kind, ChurnKind::Connections) {
-                            kept = None;
-                            local.closed();
-                        }
-                    }
-                }
-                number += 1;
-            }
+        let started = match &mut kept {
+            // A connection that is lost meanwhile is found to be so with the first thing that is made.
+            Some(connection) => until_started(connection, &local).await.ok().flatten(),
+            None => None,
         };
-        tokio::select! {
-            () = churning => {}
-            () = local.control.clone().draining() => {}
+        let started = match started {
+            Some(start) => Some(start),
+            None => local.control.clone().started().await,
+        };
+        let Some(start) = started else { return };
+        let mut timer = Timer::new(&local.pacer);
+        let gap_ns = self.churn.rate.filter(|rate| *rate > 0.0).map(|rate| f64::from(self.churn.workers) / rate * 1e9);
+        let phase = f64::from(self.index) / f64::from(self.churn.workers.max(1));
+        for number in 0_u64.. {
+            let due = start + gap_ns.map_or(0, |gap_ns| ((number as f64 + phase) * gap_ns) as u64);
+            let is_over = match &mut kept {
+                Some(connection) => live(connection, &mut timer, due, &local).await.unwrap_or(false),
+                None => sleep(&mut timer, due, &local).await,
+            };
+            if is_over {
+                break;
+            }
+            match self.once(&mut kept, number, &arguments, &mut random, &local, &mut timer).await {
+                Ok(()) => local.recorder.borrow_mut().counts.churned += 1,
+                Err(Trouble::Failed(reason)) => {
+                    tell(&self.incidents, Incident::Failed(format!("{}: {reason}", self.name)));
+                    break;
+                }
+                Err(Trouble::Lost(reason)) => {
+                    local.recorder.borrow_mut().counts.connections_lost += 1;
+                    tell(&self.incidents, Incident::Lost(reason));
+                    if kept.take().is_some() {
+                        local.closed();
+                    }
+                    let again = tokio::select! {
+                        again = self.again(&mut random, &local) => again,
+                        () = local.control.clone().draining() => None,
+                    };
+                    let Some(again) = again else { break };
+                    tell(&self.incidents, Incident::Back);
+                    if again.is_some() {
+                        local.opened();
+                    }
+                    kept = again;
+                }
+            }
         }
         if let Some(connection) = kept {
             local.closed();
             connection.close(GOODBYE).await;
         }
         tell(&self.incidents, Incident::Done(Role::Other));
+    }
+
+    /// The connection that is kept, if one is, or the next one to come and go: once the broker is there again. `None`: it is not
+    /// to be, or the run is over.
+    async fn again(&self, random: &mut Random, local: &Local) -> Option<Option<Connection>> {
+        loop {
+            let again = self.target.reopen(&self.name, random, local).await?;
+            if matches!(self.churn.kind, ChurnKind::Connections) {
+                again.close(GOODBYE).await;
+                return Some(None);
+            }
+            // A queue of our own may belong to the lost connection until the broker knows that it is lost.
+            if let Ok(prepared) = self.prepared(again).await {
+                return Some(Some(prepared));
+            }
+        }
     }
 
     /// The connection on which things come and go, if it is not the connections themselves that do.
@@ -137,7 +159,7 @@ impl ChurnTask {
                 false => Trouble::Failed(error.to_string()),
             })?;
             local.opened();
-            timer.until(now_ns() + lifetime_ns).await;
+            sleep(timer, now_ns() + lifetime_ns, local).await;
             connection.close(GOODBYE).await;
             local.closed();
             return Ok(());
@@ -147,7 +169,7 @@ impl ChurnTask {
             ChurnKind::Connections => {}
             ChurnKind::Channels => {
                 connection.open_channel(CHANNEL).await?;
-                live(connection, timer, lifetime_ns).await?;
+                live(connection, timer, now_ns() + lifetime_ns, local).await?;
                 connection.close_channel(CHANNEL).await?;
             }
             ChurnKind::Queues { durable, .. } => {
@@ -155,7 +177,7 @@ impl ChurnTask {
                 let queue =
                     queue::Declare { queue: name.as_bytes(), durable: *durable, arguments, ..Default::default() };
                 connection.declare_queue(CHANNEL, &queue).await?;
-                live(connection, timer, lifetime_ns).await?;
+                live(connection, timer, now_ns() + lifetime_ns, local).await?;
                 let delete = queue::Delete { queue: name.as_bytes(), ..Default::default() };
                 connection.call(CHANNEL, &delete).await?;
             }
@@ -163,7 +185,7 @@ impl ChurnTask {
                 let (queue, exchange, routing_key) = (self.name.as_bytes(), exchange.as_bytes(), name.as_bytes());
                 let bind = queue::Bind { queue, exchange, routing_key, ..Default::default() };
                 connection.call(CHANNEL, &bind).await?;
-                live(connection, timer, lifetime_ns).await?;
+                live(connection, timer, now_ns() + lifetime_ns, local).await?;
                 let unbind = queue::Unbind { queue, exchange, routing_key, ..Default::default() };
                 connection.call(CHANNEL, &unbind).await?;
             }
@@ -172,14 +194,23 @@ impl ChurnTask {
     }
 }
 
-/// Waits, and answers heartbeats meanwhile.
-async fn live(connection: &mut Connection, timer: &mut Timer, lifetime_ns: u64) -> Result<(), Closed> {
-    let until = now_ns() + lifetime_ns;
+/// Waits until a time, or until publishers are to stop. Returns whether they are.
+async fn sleep(timer: &mut Timer, until: u64, local: &Local) -> bool {
+    tokio::select! {
+        biased;
+        () = local.control.clone().draining() => true,
+        () = timer.until(until) => false,
+    }
+}
+
+/// The same, with heartbeats answered meanwhile.
+async fn live(connection: &mut Connection, timer: &mut Timer, until: u64, local: &Local) -> Result<bool, Closed> {
+    let mut waiting = pin!(sleep(timer, until, local));
     loop {
         while connection.next_event()?.is_some() {}
         tokio::select! {
             biased;
-            () = timer.until(until) => return Ok(()),
+            is_over = &mut waiting => return Ok(is_over),
             turn = connection.turn() => drop(turn?),
         }
     }
@@ -197,6 +228,7 @@ impl From<CallError> for Trouble {
         match error {
             CallError::Refused { .. } => Trouble::Failed(error.to_string()),
             CallError::Closed(closed) => closed.into(),
+            CallError::TimedOut(_) => Trouble::Lost(error.to_string()),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Whether lost and duplicate messages can be told.
 
 use super::users::take_part;
-use crate::plan::{BindingKeys, Exchange, Plan, Queues, Routing, Settle, Value};
+use crate::plan::{BindingKeys, Consumers, Exchange, Plan, Processing, Queues, Routing, Settle, Value};
 
 /// Whether each message goes to one queue at most, from which alone it comes back to us: then what is missing is lost,
 /// and what comes twice is a duplicate.
@@ -11,6 +11,12 @@ pub(crate) fn followed(plan: &Plan) -> Result<(), &'static str> {
     }
     if plan.consumers.iter().any(|group| matches!(group.settle, Settle::NackEvery { .. })) {
         return Err("consumers return or drop messages");
+    }
+    if !says_whose_it_is(plan) {
+        return Err("messages have a cluster-id of their own");
+    }
+    if plan.queues.iter().any(may_drop) || plan.publishers.iter().any(|group| group.properties.expiration.is_some()) {
+        return Err("queues may drop messages");
     }
     if !plan.publishers.iter().all(|group| one_queue(&plan.exchanges, &plan.queues, &group.exchange)) {
         return Err("a message may go to several queues");
@@ -22,6 +28,35 @@ pub(crate) fn followed(plan: &Plan) -> Result<(), &'static str> {
         return Err("messages go nowhere");
     }
     Ok(())
+}
+
+/// Whether messages say in `cluster-id` who published them: not if that is a property that the user has set.
+pub(crate) fn says_whose_it_is(plan: &Plan) -> bool {
+    plan.publishers.iter().all(|group| group.properties.cluster_id.is_none())
+}
+
+/// Whether consumers take what comes as soon as it comes. Else nothing follows from it that nothing is consumed for a while.
+pub(crate) fn is_prompt(plan: &Plan) -> bool {
+    let takes_time = |group: &Consumers| {
+        group.rate.is_some_and(|rate| rate > 0.0)
+            || group.processing != Processing::None
+            || group.polling.is_some()
+            || !group.pauses.is_empty()
+            || !group.start_delay.is_zero()
+            || !group.start_gap.is_zero()
+    };
+    let is_delayed = |exchange: &Exchange| exchange.kind == "x-delayed-message";
+    !plan.consumers.iter().any(takes_time) && !plan.exchanges.iter().any(is_delayed)
+}
+
+/// Whether messages may go away unread: a queue of limited length that does not refuse what is too much, or of limited age.
+fn may_drop(queues: &Queues) -> bool {
+    let is_set = |wanted: &str| queues.arguments.iter().any(|(name, _)| name == wanted);
+    let refuses = |(name, value): &(String, Value)| {
+        name == "x-overflow" && matches!(value, Value::Text(how) if how.starts_with("reject-publish"))
+    };
+    is_set("x-message-ttl")
+        || (is_set("x-max-length") || is_set("x-max-length-bytes")) && !queues.arguments.iter().any(refuses)
 }
 
 /// Whether an exchange takes each message to one queue at most.
@@ -53,7 +88,7 @@ fn one_queue(exchanges: &[Exchange], queues: &[Queues], name: &str) -> bool {
     }
 }
 
-fn is_stream(queues: &Queues) -> bool {
+pub(crate) fn is_stream(queues: &Queues) -> bool {
     let stream = ("x-queue-type".to_owned(), Value::Text("stream".to_owned()));
     queues.arguments.contains(&stream)
 }

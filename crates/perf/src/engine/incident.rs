@@ -13,8 +13,22 @@ pub(crate) struct PublisherEnd {
     pub(crate) returned: u64,
     /// Positions of messages of which nobody knows whether the broker has them.
     pub(crate) doubtful: Vec<u64>,
-    /// More are doubtful than are listed: without confirms, all that a lost connection carried.
+    /// More are doubtful than are listed: very many, or, without confirms, all that a lost connection carried.
     pub(crate) is_unknown: bool,
+}
+
+/// Positions that a publisher remembers as doubtful: a broker may refuse millions.
+const DOUBTFUL_MAX: usize = 1 << 20;
+
+impl PublisherEnd {
+    /// Nobody knows whether the broker has this message.
+    pub(crate) fn doubt(&mut self, position: u64) {
+        if self.doubtful.len() < DOUBTFUL_MAX {
+            self.doubtful.push(position);
+        } else {
+            self.is_unknown = true;
+        }
+    }
 }
 
 /// What a task is for.
@@ -45,8 +59,6 @@ pub(crate) enum Incident {
     Warning(String),
     /// A publisher has ended.
     PublisherEnded(PublisherEnd),
-    /// A consumer saw that a queue is empty.
-    QueueEmpty,
     /// An agent is gone, and with it its part of the load: the others go on.
     AgentLost(String),
 }

@@ -211,7 +211,10 @@ impl Sender {
         }
         self.properties.truncate(self.properties_len);
         if self.messages.is_told_apart {
-            Origin { publisher: self.publisher, late_ns: sent.saturating_sub(due) }.put(&mut self.properties);
+            // A body that is given has no room for its number.
+            let sequence = given.map(|_| sequence as u32);
+            let late_ns = sent.saturating_sub(due);
+            Origin { publisher: self.publisher, late_ns, sequence }.put(&mut self.properties);
         }
         let body: &[u8] = match (given, &self.messages.body) {
             (Some(at), Body::Given(bodies)) => bodies.get(at).map_or(&[], Vec::as_slice),

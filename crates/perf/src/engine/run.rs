@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use client::{CallError, OpenError};
+use client::{CallError, Connection, OpenError};
 use tokio::sync::watch;
 
 use super::clock::{StampUnit, now_ns};
@@ -12,16 +12,19 @@ use super::incident::Incident;
 use super::measured::Measured;
 use super::message::MessagesError;
 use super::share::Share;
-use super::target::Target;
+use super::target::{GOODBYE, Target};
 use super::threads::Threads;
 use super::topology::Declarations;
 use super::values::NameTooLong;
 use crate::agents::Team;
 use crate::dashboard::Overall;
 use crate::http::HttpUrl;
-use crate::plan::Plan;
+use crate::plan::{Plan, Random};
 use crate::results::{Broker, Counts, Run, Sample};
 use crate::watch::{Management, Processes};
+
+/// Queues that are asked for what is left in them, one by one.
+const ASKED_QUEUES: usize = 10_000;
 
 /// How a run is done, beside what it does.
 #[derive(Debug)]
@@ -113,14 +116,44 @@ pub async fn run(
 }
 
 /// What there is of a run before anybody does anything.
-struct Frame<'a> {
+pub(crate) struct Frame<'a> {
     plan: &'a Plan,
-    target: &'a Arc<Target>,
+    target: &'a Target,
     declarations: &'a Declarations,
 }
 
 impl Frame<'_> {
+    /// Declares, runs, and deletes what was only for the run, whatever has become of it.
     async fn conduct(
+        &self,
+        force: impl Force,
+        reports: Reports,
+        settings: &mut Settings,
+        observer: &mut dyn Observer,
+        mut interrupt: Interrupt,
+    ) -> Result<Run, RunError> {
+        if let (Some(probe), None) = (self.plan.probes.first(), &settings.management) {
+            return Err(RunError::Failed(format!("the probe {} needs --management-url", probe.name)));
+        }
+        let mut temporary = 0;
+        let declared = tokio::select! {
+            declared = self.declare(observer, &mut temporary) => declared,
+            _ = interrupt.wait_for(|is_over| *is_over) => Err(RunError::Interrupted),
+        };
+        let result = match declared {
+            Ok(()) => self.load(force, reports, settings, observer, interrupt).await,
+            Err(error) => Err(error),
+        };
+        if temporary > 0
+            && let Err(error) = self.clean_up(temporary).await
+        {
+            observer.warn(&format!("what the run declared could not all be deleted: {error}"));
+        }
+        result
+    }
+
+    /// From when all is declared until all have said goodbye.
+    async fn load(
         &self,
         mut force: impl Force,
         mut reports: Reports,
@@ -128,11 +161,6 @@ impl Frame<'_> {
         observer: &mut dyn Observer,
         mut interrupt: Interrupt,
     ) -> Result<Run, RunError> {
-        let Frame { plan, target, declarations } = self;
-        if let (Some(probe), None) = (plan.probes.first(), &settings.management) {
-            return Err(RunError::Failed(format!("the probe {} needs --management-url", probe.name)));
-        }
-        self.declare(observer).await?;
         // Consumers first: what is published to a queue that they have yet to name would be lost.
         let consumer_task_count = force.start_consumers().await?;
         let mut early = Vec::new();
@@ -141,34 +169,31 @@ impl Frame<'_> {
         wait_until_ready(other_task_count, &mut reports, &mut early, &mut interrupt).await?;
         let task_count = consumer_task_count + other_task_count;
 
-        let mut measured = Measured::new(plan, settings, task_count, force.thread_count());
+        let mut measured = Measured::new(self.plan, settings, task_count, force.thread_count());
         measured.collect_early(&mut force).await;
         let start = force.start();
         tokio::time::sleep(Duration::from_nanos(start.saturating_sub(now_ns()))).await;
         measured.begin(start, &mut force);
         observer.started();
-        measured.watch(&mut force, observer, &mut reports, early, &mut interrupt).await;
+        measured.watch(self, &mut force, observer, &mut reports, early, &mut interrupt).await;
         let stopped_at = now_ns();
         force.drain();
         measured.drain(&mut force, &mut reports, &mut interrupt).await;
-        measured.look_for_rest(target, declarations).await;
+        measured.look_for_rest(self).await;
+        // Not after the end: what a consumer who leaves has not acked would be seen again by those who leave later.
+        measured.collect_late(&mut force).await;
         force.end();
         measured.wait_for_ends(&mut reports).await;
-        measured.final_collect(&mut force).await;
-        force.join().await?;
-        if plan.queues.iter().any(|queues| queues.is_temporary)
-            && let Ok(mut admin) = target.open_first(&format!("{}-cleanup", plan.name)).await
-        {
-            if let Err(error) = declarations.delete_temporary(&mut admin).await {
-                observer.warn(&format!("what the run declared could not all be deleted: {error}"));
-            }
-            admin.close(Duration::from_secs(2)).await;
+        if let Err(error) = force.join().await {
+            // What was measured is there all the same.
+            observer.warn(&error.to_string());
+            measured.interrupt(error.to_string());
         }
         Ok(measured.into_run(stopped_at))
     }
 
-    /// Connects, and declares what the run needs.
-    async fn declare(&self, observer: &mut dyn Observer) -> Result<(), RunError> {
+    /// Connects, and declares what the run needs. Counts in `temporary` what is to be deleted, also when it fails or is given up.
+    async fn declare(&self, observer: &mut dyn Observer, temporary: &mut usize) -> Result<(), RunError> {
         let mut admin = self.target.open_first(&format!("{}-topology", self.plan.name)).await?;
         let server = admin.server();
         observer.connected(&Broker {
@@ -181,10 +206,37 @@ impl Frame<'_> {
             }),
             platform: server.platform.clone(),
         });
-        self.declarations.declare_all(&mut admin).await.map_err(RunError::Declare)?;
+        self.declarations.declare_all(&mut admin, temporary).await.map_err(RunError::Declare)?;
         // It would only be in the broker's way from here on.
-        admin.close(Duration::from_secs(2)).await;
+        admin.close(GOODBYE).await;
         Ok(())
+    }
+
+    /// Deletes the first `count` queues of those that are only for the run.
+    async fn clean_up(&self, count: usize) -> Result<(), RunError> {
+        let mut admin = self.admin("cleanup").await?;
+        let deleted = self.declarations.delete_temporary(&mut admin, count).await;
+        admin.close(GOODBYE).await;
+        deleted.map_err(|error| RunError::Failed(error.to_string()))
+    }
+
+    /// How many messages are ready in all queues. `None`: that cannot be told, or not in time.
+    pub(crate) async fn ready_count(&self, patience: Duration) -> Option<u64> {
+        let queue_count: usize = self.plan.queues.iter().map(|queues| queues.names.len()).sum();
+        if queue_count > ASKED_QUEUES || self.declarations.has_own_queues() {
+            return None;
+        }
+        let asking = async {
+            let mut admin = self.admin("rest").await.ok()?;
+            let count = self.declarations.ready_count(&mut admin).await;
+            admin.close(GOODBYE).await;
+            count
+        };
+        tokio::time::timeout(patience, asking).await.ok().flatten()
+    }
+
+    async fn admin(&self, what_for: &str) -> Result<Connection, OpenError> {
+        self.target.open(&format!("{}-{what_for}", self.plan.name), &mut Random::new(self.plan.seed, 0)).await
     }
 }
 

@@ -1,7 +1,7 @@
 //! What publishers and consumers wait for while their connection is open, and what ends that.
 
 use std::future::{Future, poll_fn};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 
 use client::{Closed, Connection};
@@ -29,6 +29,21 @@ impl ServeError {
     pub(crate) fn channel_closed(whose: &str, close: &amqp::channel::Close<'_>) -> Self {
         let text = String::from_utf8_lossy(close.reply_text);
         ServeError::Failed(format!("the broker closed a {whose}'s channel: {} {text}", close.reply_code))
+    }
+}
+
+/// Waits for the start, and answers heartbeats meanwhile: getting thousands of others ready takes a while. `None`: the run is
+/// over before it began.
+pub(crate) async fn until_started(connection: &mut Connection, local: &Local) -> Result<Option<u64>, Closed> {
+    let mut control = local.control.clone();
+    let mut starting = pin!(control.started());
+    loop {
+        while connection.next_event()?.is_some() {}
+        tokio::select! {
+            biased;
+            start = &mut starting => return Ok(start),
+            turn = connection.turn() => drop(turn?),
+        }
     }
 }
 

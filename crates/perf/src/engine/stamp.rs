@@ -8,7 +8,7 @@
 //!
 //! Who published it, and how late it was, stand in the property `cluster-id`, which means nothing to brokers: the
 //! publisher's number in hexadecimal, and after a dot by how many nanoseconds it was sent after it was due. Bodies are
-//! then as they are with PerfTest, down to the smallest.
+//! then as they are with PerfTest, down to the smallest. Where the body is not ours, its sequence follows after another dot.
 
 use client::Content;
 
@@ -57,10 +57,11 @@ impl Said {
             true => from_header().or(stamp.map(|(_, sent)| sent)),
             false => stamp.map(|(_, sent)| sent),
         };
+        let origin = properties.and_then(|properties| properties.cluster_id).and_then(Origin::parse);
         Said {
             sent,
-            origin: properties.and_then(|properties| properties.cluster_id).and_then(Origin::parse),
-            sequence: stamp.map(|(sequence, _)| sequence),
+            origin,
+            sequence: origin.and_then(|origin| origin.sequence).or(stamp.map(|(sequence, _)| sequence)),
         }
     }
 }
@@ -75,6 +76,8 @@ pub(crate) struct Origin {
     pub(crate) publisher: u32,
     /// Nanoseconds from when it was due until it was sent.
     pub(crate) late_ns: u64,
+    /// The message's number, where the body does not say it.
+    pub(crate) sequence: Option<u32>,
 }
 
 impl Origin {
@@ -84,9 +87,13 @@ impl Origin {
         let len_at = out.len();
         out.push(0);
         put_hex(out, self.publisher.into());
-        if self.late_ns > 0 {
+        if self.late_ns > 0 || self.sequence.is_some() {
             out.push(b'.');
             put_hex(out, self.late_ns);
+        }
+        if let Some(sequence) = self.sequence {
+            out.push(b'.');
+            put_hex(out, sequence.into());
         }
         out[len_at] = (out.len() - len_at - 1) as u8;
     }
@@ -98,13 +105,18 @@ impl Origin {
         let mut digits = text.iter();
         for byte in digits.by_ref() {
             if *byte == b'.' {
-                let late_ns = hex(digits.as_slice())?;
-                return Some(Origin { publisher: u32::try_from(publisher).ok()?, late_ns });
+                let publisher = u32::try_from(publisher).ok()?;
+                let rest = digits.as_slice();
+                let Some(dot) = rest.iter().position(|byte| *byte == b'.') else {
+                    return Some(Origin { publisher, late_ns: hex(rest)?, sequence: None });
+                };
+                let sequence = hex(&rest[dot + 1..]).and_then(|sequence| u32::try_from(sequence).ok())?;
+                return Some(Origin { publisher, late_ns: hex(&rest[..dot])?, sequence: Some(sequence) });
             }
             publisher = publisher.checked_mul(16)? + u64::from(digit(*byte)?);
         }
         let publisher = u32::try_from(publisher).ok().filter(|_| !text.is_empty())?;
-        Some(Origin { publisher, late_ns: 0 })
+        Some(Origin { publisher, late_ns: 0, sequence: None })
     }
 }
 
@@ -149,21 +161,36 @@ mod tests {
     #[test]
     fn punctual_message_says_only_whose_it_is() {
         let mut out = Vec::new();
-        Origin { publisher: 0x1f, late_ns: 0 }.put(&mut out);
+        Origin { publisher: 0x1f, late_ns: 0, sequence: None }.put(&mut out);
         assert_eq!(out, b"\x021f");
     }
 
     #[test]
     fn somebody_elses_property_is_no_origin() {
-        for text in ["", ".", "x", "1.", "1.x", ".1x", "rabbit", "100000000", "1.00000000000000000"] {
+        for text in [
+            "",
+            ".",
+            "x",
+            "1.",
+            "1.x",
+            ".1x",
+            "rabbit",
+            "100000000",
+            "1.00000000000000000",
+            "1..",
+            "1.2.",
+            "1..2",
+            "1.2.3.4",
+            "1.2.100000000",
+        ] {
             assert_eq!(Origin::parse(text.as_bytes()), None, "{text}");
         }
     }
 
     proptest! {
         #[test]
-        fn origin_survives_the_way(publisher: u32, late_ns: u64) {
-            let origin = Origin { publisher, late_ns };
+        fn origin_survives_the_way(publisher: u32, late_ns: u64, sequence: Option<u32>) {
+            let origin = Origin { publisher, late_ns, sequence };
             let mut out = Vec::new();
             origin.put(&mut out);
             prop_assert_eq!(usize::from(out[0]), out.len() - 1);

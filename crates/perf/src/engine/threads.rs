@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 
@@ -9,6 +10,7 @@ use super::churn::ChurnTask;
 use super::clock::{StampUnit, now_ns};
 use super::consumer::ConsumerTask;
 use super::control::{Control, Stage};
+use super::followed::says_whose_it_is;
 use super::force::{Force, Reports};
 use super::idle::IdleTask;
 use super::incident::Incidents;
@@ -23,9 +25,12 @@ use super::topology::Declarations;
 use super::users::{Arrivals, Crowd};
 use super::worker::Worker;
 use crate::http::HttpUrl;
-use crate::plan::{ExitWhen, Plan};
+use crate::plan::Plan;
 use crate::results::Usage;
 use crate::watch::Processes;
+
+/// How long threads may take once their tasks were to end.
+const ENDING_MAX: Duration = Duration::from_secs(20);
 
 /// Threads, and what they are to do.
 #[derive(Debug)]
@@ -196,9 +201,9 @@ impl Force for Threads<'_> {
                 unit: self.unit,
                 seed: self.plan.seed,
                 first_index: number * group.channels,
-                publisher_count: publisher_count(self.plan),
+                // Numbers of publishers cannot be told from what a user has put in their place.
+                publisher_count: if says_whose_it_is(self.plan) { publisher_count(self.plan) } else { 0 },
                 name: format!("{}-{}-{number}", self.plan.name, group.name),
-                is_watching_for_empty: self.plan.exit_when == Some(ExitWhen::Empty),
             };
             self.next_worker().spawn(|local| task.run(local));
         }
@@ -247,7 +252,13 @@ impl Force for Threads<'_> {
 
     async fn join(self) -> Result<(), RunError> {
         let workers = self.workers;
-        let joined = tokio::task::spawn_blocking(move || workers.into_iter().try_for_each(Worker::join)).await;
-        Ok(joined.map_err(|error| RunError::Failed(error.to_string()))??)
+        let joining = tokio::task::spawn_blocking(move || workers.into_iter().try_for_each(Worker::join));
+        match tokio::time::timeout(ENDING_MAX, joining).await {
+            Ok(joined) => Ok(joined.map_err(|error| RunError::Failed(error.to_string()))??),
+            Err(_) => {
+                let reason = format!("threads of the generator did not end within {} s", ENDING_MAX.as_secs());
+                Err(RunError::Failed(reason))
+            }
+        }
     }
 }

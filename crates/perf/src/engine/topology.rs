@@ -3,12 +3,13 @@
 //! All is declared over one connection before the run, many requests at a time, but for queues that belong to their
 //! consumer's connection.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use amqp::method::EncodeMethod;
 use amqp::{ReplyCode, TableBuf, exchange, queue};
 use client::{CallError, Connection};
 
+use super::followed::is_stream;
 use super::values::{self, NameTooLong};
 use crate::plan::{BindingKeys, ConsumedQueues, Exchange, Plan, Queues};
 
@@ -59,10 +60,16 @@ impl Declarations {
         Ok(Declarations { exchanges: exchanges.collect::<Result<_, _>>()?, sets, by_name })
     }
 
-    /// Declares what does not belong to a consumer's connection, and empties queues that are only for this run.
-    pub(crate) async fn declare_all(&self, connection: &mut Connection) -> Result<(), CallError> {
+    /// Declares what does not belong to a consumer's connection, and empties queues that are only for this run. Counts those in
+    /// `temporary`, also when it fails or is given up.
+    pub(crate) async fn declare_all(
+        &self,
+        connection: &mut Connection,
+        temporary: &mut usize,
+    ) -> Result<(), CallError> {
         let there = self.already_there(connection).await?;
         let mut pipeline = Pipeline::new(connection);
+        pipeline.temporary = Some(temporary);
         for (exchange, arguments) in &self.exchanges {
             if !there.exchanges.contains(&exchange.name) {
                 pipeline.send(&declaration_of(exchange, arguments)).await?;
@@ -73,12 +80,20 @@ impl Declarations {
                 continue;
             }
             for (at, name) in set.queues.names.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
+                let is_made_anew = set.is_temporary() && set.is_stream();
+                if is_made_anew {
+                    // RabbitMQ has no way to empty one.
+                    pipeline.send(&queue::Delete { queue: name.as_bytes(), ..Default::default() }).await?;
+                }
+                if set.is_temporary() {
+                    pipeline.made_by.push_back(pipeline.sent);
+                }
                 if there.queues.contains(name) {
                     pipeline.bind(set, at, name).await?;
                 } else {
                     pipeline.declare(set, at, name).await?;
                 }
-                if set.queues.is_temporary && !set.queues.passive {
+                if set.is_temporary() && !is_made_anew {
                     pipeline.send(&queue::Purge { queue: name.as_bytes(), ..Default::default() }).await?;
                 }
             }
@@ -90,16 +105,13 @@ impl Declarations {
     async fn already_there(&self, connection: &mut Connection) -> Result<AlreadyThere, CallError> {
         let mut there = AlreadyThere::default();
         for (exchange, _) in self.exchanges.iter().filter(|(exchange, _)| exchange.keep_existing) {
-            let (name, kind) = (exchange.name.as_bytes(), exchange.kind.as_bytes());
-            let look = exchange::Declare { exchange: name, kind, passive: true, ..Default::default() };
-            if is_there(connection, &look).await? {
+            if is_there(connection, &exchange_named(exchange)).await? {
                 there.exchanges.insert(exchange.name.clone());
             }
         }
         for set in self.sets.iter().filter(|set| set.queues.keep_existing && !set.queues.exclusive) {
             for name in set.queues.names.iter().filter(|name| !name.is_empty()) {
-                let look = queue::Declare { queue: name.as_bytes(), passive: true, ..Default::default() };
-                if is_there(connection, &look).await? {
+                if is_there(connection, &queue_named(name)).await? {
                     there.queues.insert(name.clone());
                 }
             }
@@ -148,8 +160,14 @@ impl Declarations {
         queues: &ConsumedQueues,
     ) -> Result<(), CallError> {
         let (ConsumedQueues::All(names) | ConsumedQueues::Spread(names)) = queues;
-        let mut pipeline = Pipeline::new(connection);
+        let mut missing = Vec::new();
         for (exchange, arguments) in &self.exchanges {
+            if !exchange.keep_existing || !is_there(connection, &exchange_named(exchange)).await? {
+                missing.push((exchange, arguments));
+            }
+        }
+        let mut pipeline = Pipeline::new(connection);
+        for (exchange, arguments) in missing {
             pipeline.send(&declaration_of(exchange, arguments)).await?;
         }
         for name in names {
@@ -158,7 +176,11 @@ impl Declarations {
             if name.is_empty() || set.queues.exclusive {
                 continue;
             }
-            pipeline.declare(set, at, name).await?;
+            if set.queues.keep_existing && is_there(pipeline.connection, &queue_named(name)).await? {
+                pipeline.bind(set, at, name).await?;
+            } else {
+                pipeline.declare(set, at, name).await?;
+            }
         }
         pipeline.finish().await
     }
@@ -169,8 +191,7 @@ impl Declarations {
         let mut count = 0;
         for set in self.sets.iter().filter(|set| !set.queues.exclusive) {
             for name in set.queues.names.iter().filter(|name| !name.is_empty()) {
-                let declare = queue::Declare { queue: name.as_bytes(), passive: true, ..Default::default() };
-                let (_, ready, _) = connection.declare_queue(1, &declare).await.ok()?;
+                let (_, ready, _) = connection.declare_queue(1, &queue_named(name)).await.ok()?;
                 count += u64::from(ready);
             }
         }
@@ -182,15 +203,13 @@ impl Declarations {
         self.sets.iter().any(|set| set.queues.exclusive || set.queues.names.iter().any(String::is_empty))
     }
 
-    /// Deletes what is only for this run.
-    pub(crate) async fn delete_temporary(&self, connection: &mut Connection) -> Result<(), CallError> {
+    /// Deletes what is only for this run: the first `count` queues of those.
+    pub(crate) async fn delete_temporary(&self, connection: &mut Connection, count: usize) -> Result<(), CallError> {
+        let sets = self.sets.iter().filter(|set| set.is_temporary() && !set.queues.exclusive);
+        let names = sets.flat_map(|set| set.queues.names.iter().filter(|name| !name.is_empty()));
         let mut pipeline = Pipeline::new(connection);
-        for set in
-            self.sets.iter().filter(|set| set.queues.is_temporary && !set.queues.passive && !set.queues.exclusive)
-        {
-            for name in set.queues.names.iter().filter(|name| !name.is_empty()) {
-                pipeline.send(&queue::Delete { queue: name.as_bytes(), ..Default::default() }).await?;
-            }
+        for name in names.take(count) {
+            pipeline.send(&queue::Delete { queue: name.as_bytes(), ..Default::default() }).await?;
         }
         pipeline.finish().await
     }
@@ -217,7 +236,27 @@ async fn is_there(connection: &mut Connection, look: &impl EncodeMethod) -> Resu
     }
 }
 
+/// Looks whether an exchange is there.
+fn exchange_named(exchange: &Exchange) -> exchange::Declare<'_> {
+    let (exchange, kind) = (exchange.name.as_bytes(), exchange.kind.as_bytes());
+    exchange::Declare { exchange, kind, passive: true, ..Default::default() }
+}
+
+/// Looks whether a queue is there, and how many messages it has.
+fn queue_named(name: &str) -> queue::Declare<'_> {
+    queue::Declare { queue: name.as_bytes(), passive: true, ..Default::default() }
+}
+
 impl Set {
+    /// Whether its queues are emptied before a run and deleted after it.
+    fn is_temporary(&self) -> bool {
+        self.queues.is_temporary && !self.queues.passive
+    }
+
+    fn is_stream(&self) -> bool {
+        is_stream(&self.queues)
+    }
+
     fn declaration<'a>(&'a self, name: &'a str) -> queue::Declare<'a> {
         queue::Declare {
             queue: name.as_bytes(),
@@ -267,13 +306,17 @@ fn declaration_of<'a>(exchange: &'a Exchange, arguments: &'a TableBuf) -> exchan
 /// Requests on channel 1 whose answers are waited for later, many at a time.
 struct Pipeline<'a> {
     connection: &'a mut Connection,
-    waiting: usize,
+    sent: usize,
+    answered: usize,
     is_open: bool,
+    /// Which requests make queues that are to be deleted, and how many of them are made.
+    made_by: VecDeque<usize>,
+    temporary: Option<&'a mut usize>,
 }
 
 impl<'a> Pipeline<'a> {
     fn new(connection: &'a mut Connection) -> Self {
-        Pipeline { connection, waiting: 0, is_open: false }
+        Pipeline { connection, sent: 0, answered: 0, is_open: false, made_by: VecDeque::new(), temporary: None }
     }
 
     async fn send(&mut self, request: &impl EncodeMethod) -> Result<(), CallError> {
@@ -283,8 +326,8 @@ impl<'a> Pipeline<'a> {
             self.connection.open_channel(CHANNEL).await?;
         }
         self.connection.send(CHANNEL, request);
-        self.waiting += 1;
-        if self.waiting >= PIPELINE_LEN {
+        self.sent += 1;
+        if self.sent - self.answered >= PIPELINE_LEN {
             self.collect().await?;
         }
         Ok(())
@@ -304,8 +347,13 @@ impl<'a> Pipeline<'a> {
     }
 
     async fn collect(&mut self) -> Result<(), CallError> {
-        for _ in 0..std::mem::take(&mut self.waiting) {
+        while self.answered < self.sent {
             self.connection.answer(1).await?;
+            if let (Some(temporary), true) = (&mut self.temporary, self.made_by.front() == Some(&self.answered)) {
+                self.made_by.pop_front();
+                **temporary += 1;
+            }
+            self.answered += 1;
         }
         Ok(())
     }

@@ -73,12 +73,19 @@ impl std::fmt::Debug for Job {
 }
 
 impl Worker {
-    /// Starts a thread. It ends when this is [`join`](Self::join)ed and all that was spawned on it has ended.
+    /// Starts a thread, and waits until it can work. It ends when this is [`join`](Self::join)ed and all that was spawned on it has ended.
     pub(crate) fn start(number: usize, control: Control) -> io::Result<Self> {
         let (jobs, receiver) = mpsc::unbounded_channel();
-        let thread =
-            std::thread::Builder::new().name(format!("load-{number}")).spawn(move || run(receiver, control))?;
-        Ok(Worker { jobs, thread })
+        let (tell_begun, begun) = std::sync::mpsc::channel();
+        let thread = std::thread::Builder::new()
+            .name(format!("load-{number}"))
+            .spawn(move || run(receiver, control, &tell_begun))?;
+        let worker = Worker { jobs, thread };
+        match begun.recv() {
+            Ok(()) => Ok(worker),
+            // It has ended, and its result says why.
+            Err(_) => worker.join().and(Err(io::ErrorKind::Other.into())),
+        }
     }
 
     /// Runs a task on the thread.
@@ -101,7 +108,11 @@ impl Worker {
     }
 }
 
-fn run(mut jobs: mpsc::UnboundedReceiver<Job>, control: Control) -> io::Result<()> {
+fn run(
+    mut jobs: mpsc::UnboundedReceiver<Job>,
+    control: Control,
+    tell_begun: &std::sync::mpsc::Sender<()>,
+) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let tasks = LocalSet::new();
     tasks.block_on(&runtime, async {
@@ -110,6 +121,8 @@ fn run(mut jobs: mpsc::UnboundedReceiver<Job>, control: Control) -> io::Result<(
         let recorder = Rc::new(RefCell::new(Recorder::new()));
         let local = Local { pacer, recorder, gauges: Rc::default(), control };
         let mut spawned = Vec::new();
+        // Who started it waits for that.
+        let _ = tell_begun.send(());
         while let Some(job) = jobs.recv().await {
             match job {
                 Job::Spawn(task) => spawned.push(tokio::task::spawn_local(task(local.clone()))),

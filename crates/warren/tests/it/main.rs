@@ -7,3 +7,4 @@ mod command_line;
 mod harness;
 mod perf;
 mod perf_agents;
+mod perf_followed;

@@ -45,8 +45,6 @@ pub(crate) struct ConsumerTask {
     pub(crate) publisher_count: u32,
     /// Shown by the broker.
     pub(crate) name: String,
-    /// Whether to tell when a queue is empty.
-    pub(crate) is_watching_for_empty: bool,
 }
 
 impl ConsumerTask {
@@ -61,8 +59,7 @@ impl ConsumerTask {
             Ok(connection) => connection,
             Err(error) => return tell(&self.incidents, Incident::Failed(error.to_string())),
         };
-        let mut names = QueueNames::default();
-        let mut consumers = match self.prepare(&mut connection, &mut names, &arguments).await {
+        let mut consumers = match self.prepare(&mut connection, &mut QueueNames::default(), &arguments).await {
             Ok(consumers) => consumers,
             Err(error) => {
                 return tell(&self.incidents, Incident::Failed(format!("{} cannot start: {error}", self.name)));
@@ -87,24 +84,14 @@ impl ConsumerTask {
                 Err(ServeError::Closed(closed)) => {
                     local.recorder.borrow_mut().counts.connections_lost += 1;
                     tell(&self.incidents, Incident::Lost(closed.to_string()));
-                    let again = loop {
-                        let Some(mut again) = self.target.reopen(&self.name, &mut random, &local).await else {
-                            break None;
-                        };
-                        // What was not durable is gone with the broker: it is declared again.
-                        names = QueueNames::default();
-                        match self.declarations.declare_again(&mut again, &self.group.queues).await {
-                            Ok(()) => {}
-                            Err(_) => continue,
-                        }
-                        if let Ok(prepared) = self.prepare(&mut again, &mut names, &arguments).await {
-                            let lefts: Vec<u64> = consumers.iter().map(|consumer| consumer.left).collect();
-                            consumers = prepared;
-                            consumers.iter_mut().zip(lefts).for_each(|(consumer, left)| consumer.left = left);
-                            break Some(again);
-                        }
+                    let again = tokio::select! {
+                        again = self.again(&mut random, &arguments, &local) => again,
+                        () = local.control.clone().draining() => None,
                     };
-                    let Some(again) = again else { break };
+                    let Some((again, prepared)) = again else { break };
+                    let lefts: Vec<u64> = consumers.iter().map(|consumer| consumer.left).collect();
+                    consumers = prepared;
+                    consumers.iter_mut().zip(lefts).for_each(|(consumer, left)| consumer.left = left);
                     connection = again;
                     local.opened();
                     tell(&self.incidents, Incident::Back);
@@ -112,6 +99,32 @@ impl ConsumerTask {
             }
         }
         tell(&self.incidents, Incident::Done(Role::Consumer));
+    }
+
+    /// Connects and prepares anew, as often as it takes. `None`: it is not to be, or the run is over.
+    async fn again(
+        &self,
+        random: &mut Random,
+        arguments: &TableBuf,
+        local: &Local,
+    ) -> Option<(Connection, Vec<Consumer>)> {
+        let mut has_warned = false;
+        loop {
+            let mut again = self.target.reopen(&self.name, random, local).await?;
+            let preparing = async {
+                // What was not durable is gone with the broker.
+                self.declarations.declare_again(&mut again, &self.group.queues).await?;
+                self.prepare(&mut again, &mut QueueNames::default(), arguments).await
+            };
+            match preparing.await {
+                Ok(consumers) => return Some((again, consumers)),
+                Err(error) if !std::mem::replace(&mut has_warned, true) => {
+                    let warning = format!("{} cannot go on: {error}; it is tried again", self.name);
+                    tell(&self.incidents, Incident::Warning(warning));
+                }
+                Err(_) => {}
+            }
+        }
     }
 
     /// Opens the channels and declares the queues that belong to this connection. Who starts at once, consumes.

@@ -7,13 +7,13 @@ use super::ConsumerTask;
 use super::state::{Consumer, Waiting};
 use crate::engine::clock::{now_ns, ns};
 use crate::engine::control::Stage;
-use crate::engine::incident::{Incident, tell};
 use crate::engine::message::in_cycle;
 use crate::engine::pacer::Timer;
 use crate::engine::recorder::Recorder;
 use crate::engine::seen::unwrapped;
 use crate::engine::serving::{ServeError, Waiter, Woken};
 use crate::engine::stamp::{NOBODY, Said};
+use crate::engine::target::GOODBYE;
 use crate::engine::worker::Local;
 use crate::plan::{Processing, Settle};
 
@@ -46,7 +46,11 @@ impl ConsumerTask {
             };
             connection.set_receiving(consumers.iter().all(|consumer| consumer.line.len() < LINE_LEN_MAX));
             if consumers.iter().all(|consumer| consumer.left == 0) {
-                return connection.flush().await.map_err(ServeError::from);
+                // Who reads nothing any more is not waited for.
+                return match tokio::time::timeout(GOODBYE, connection.flush()).await {
+                    Ok(flushed) => flushed.map_err(ServeError::from),
+                    Err(_) => Ok(()),
+                };
             }
             match waiter.wait(connection, wake_at).await? {
                 Woken::Socket | Woken::Time | Woken::Stage(Stage::Preparing) => {}
@@ -116,17 +120,11 @@ impl ConsumerTask {
                 self.has_got(consumer, now);
                 let queue = consumer.get_queue as u16;
                 let waiting = self.look_at(got.delivery_tag, got.redelivered, queue, content);
-                if got.message_count == 0 && self.is_watching_for_empty {
-                    tell(&self.incidents, Incident::QueueEmpty);
-                }
                 Ok(self.take(consumer, waiting, recorder, now).then_some((index, got.delivery_tag)))
             }
             Event::Answered { channel, method: Method::BasicGetEmpty(_) } => {
                 if let Some(consumer) = consumers.get_mut(usize::from(channel).wrapping_sub(1)) {
                     self.has_got(consumer, now);
-                }
-                if self.is_watching_for_empty {
-                    tell(&self.incidents, Incident::QueueEmpty);
                 }
                 Ok(None)
             }
@@ -168,6 +166,15 @@ impl ConsumerTask {
         let takes_time = consumer.gap_ns.is_some()
             || !matches!(self.group.processing, Processing::None)
             || !self.group.pauses.is_empty();
+        // It has come, whatever becomes of it here.
+        if let Some((publisher, sequence)) = waiting.position {
+            let last = consumer.last.entry((publisher, waiting.queue)).or_default();
+            // `last` is the position after the last one.
+            let position = unwrapped(sequence, *last);
+            let is_late = position < *last;
+            *last = (*last).max(position + 1);
+            recorder.sighted.note(publisher, position, waiting.redelivered, is_late);
+        }
         if takes_time {
             consumer.line.push_back(waiting);
             return false;
@@ -186,14 +193,6 @@ impl ConsumerTask {
         recorder.consumed(waiting.body_len, timing);
         recorder.consumed_at = now;
         recorder.counts.redelivered += u64::from(waiting.redelivered);
-        if let Some((publisher, sequence)) = waiting.position {
-            let last = consumer.last.entry((publisher, waiting.queue)).or_default();
-            // `last` is the position after the last one.
-            let position = unwrapped(sequence, *last);
-            let is_late = position < *last;
-            *last = (*last).max(position + 1);
-            recorder.sighted.note(publisher, position, waiting.redelivered, is_late);
-        }
         true
     }
 

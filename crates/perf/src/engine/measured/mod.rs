@@ -8,21 +8,17 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::clock::{now_ns, ns};
-use super::followed::followed;
+use super::followed::{followed, is_prompt};
 use super::force::{Force, Reports};
 use super::incident::{Incident, PublisherEnd, Role};
 use super::recorder::LatencyHistograms;
-use super::run::{Interrupt, Observer, Settings, publisher_count};
+use super::run::{Frame, Interrupt, Observer, Settings, publisher_count};
 use super::seen::Seen;
-use super::target::Target;
-use super::topology::Declarations;
 use crate::dashboard::Overall;
 use crate::plan::{ExitWhen, Plan};
 use crate::results::{Broker, BrokerUsage, Counts, Percentiles, Sample, Usage};
 use crate::watch::{Management, Processes};
 
-/// Queues that are asked for what is left in them, one by one.
-const ASKED_QUEUES: usize = 10_000;
 /// Without a message for so long there is nothing left to drain.
 const DRAINED_AFTER: Duration = Duration::from_millis(500);
 /// How often draining is looked at.
@@ -59,8 +55,9 @@ pub(crate) struct Measured<'a> {
     working_publishers: usize,
     working_consumers: usize,
     lost: u32,
-    empty_count: u32,
     publishers: Vec<PublisherEnd>,
+    /// What is missing is in queues, or lost.
+    is_rest_in_queues: bool,
     left_in_queues: Option<u64>,
     interrupted: Option<String>,
 }
@@ -89,8 +86,8 @@ impl<'a> Measured<'a> {
             working_publishers: plan.publishers.iter().map(|group| group.connections as usize).sum(),
             working_consumers: plan.consumers.iter().map(|group| group.connections as usize).sum(),
             lost: 0,
-            empty_count: 0,
             publishers: Vec::new(),
+            is_rest_in_queues: false,
             left_in_queues: None,
             interrupted: None,
         }
@@ -137,6 +134,7 @@ impl<'a> Measured<'a> {
     /// Samples until publishers are to stop.
     pub(crate) async fn watch(
         &mut self,
+        frame: &Frame<'_>,
         force: &mut impl Force,
         observer: &mut dyn Observer,
         reports: &mut Reports,
@@ -170,7 +168,7 @@ impl<'a> Measured<'a> {
                 Some(incident) = reports.recv() => is_over = self.take_report(incident, observer),
                 _ = ticks.tick() => {
                     self.take_sample(force, observer).await;
-                    if self.is_exit_due() {
+                    if self.is_exit_due(frame).await {
                         break;
                     }
                 }
@@ -208,10 +206,13 @@ impl<'a> Measured<'a> {
         seconds(now_ns() - self.start)
     }
 
-    fn is_exit_due(&self) -> bool {
+    /// Whether consumers are idle, if that ends the run, and queues empty, if they are to be.
+    async fn is_exit_due(&self, frame: &Frame<'_>) -> bool {
+        let is_idle = now_ns().saturating_sub(self.consumed_at.max(self.start)) >= ns(IDLE_AFTER);
         match self.plan.exit_when {
-            Some(ExitWhen::Idle) => now_ns().saturating_sub(self.consumed_at.max(self.start)) >= ns(IDLE_AFTER),
-            Some(ExitWhen::Empty) => self.empty_count > 0,
+            Some(ExitWhen::Idle) => is_idle,
+            // A queue that belongs to its consumer cannot be asked from here.
+            Some(ExitWhen::Empty) => is_idle && frame.ready_count(GOODBYE).await.is_none_or(|ready| ready == 0),
             None => false,
         }
     }
@@ -235,7 +236,6 @@ impl<'a> Measured<'a> {
     fn take_report(&mut self, incident: Incident, observer: &mut dyn Observer) -> bool {
         match incident {
             Incident::Ready => {}
-            Incident::QueueEmpty => self.empty_count += 1,
             Incident::PublisherEnded(end) => self.publishers.push(end),
             Incident::Done(role) => return self.is_over_without(role),
             Incident::Lost(reason) => {
@@ -250,7 +250,8 @@ impl<'a> Measured<'a> {
             }
             Incident::Back => self.lost = self.lost.saturating_sub(1),
             Incident::Failed(reason) => {
-                self.interrupted = Some(format!("ended after {:.1} s: {reason}", self.elapsed_s()));
+                let reason = format!("ended after {:.1} s: {reason}", self.elapsed_s());
+                self.interrupted.get_or_insert(reason);
                 return true;
             }
         }
@@ -316,50 +317,49 @@ impl<'a> Measured<'a> {
         }
     }
 
-    /// Lets consumers take what is still there, as long as there is any hope.
+    /// Lets consumers take what is still there, as long as there is any hope. What comes is in the latencies, but no longer in the
+    /// rates.
     pub(crate) async fn drain(&mut self, force: &mut impl Force, reports: &mut Reports, interrupt: &mut Interrupt) {
-        if self.plan.consumers.is_empty() || self.plan.publishers.is_empty() || self.is_sequence_followed().is_err() {
+        if self.plan.consumers.is_empty() || self.plan.publishers.is_empty() {
             return;
         }
+        let (is_followed, is_prompt) = (self.is_sequence_followed().is_ok(), is_prompt(self.plan));
         let begun = now_ns();
         loop {
-            let (counts, ..) = self.collect(force).await;
-            self.total.add(&counts);
+            self.collect_late(force).await;
             while let Ok(incident) = reports.try_recv() {
                 self.take_report(incident, &mut Silent);
             }
-            let seen: u64 = (0..publisher_count(self.plan)).map(|publisher| self.seen.count(publisher)).sum();
             let now = now_ns();
-            let is_quiet = now.saturating_sub(self.consumed_at.max(begun)) >= ns(DRAINED_AFTER);
+            let is_quiet = is_prompt && now.saturating_sub(self.consumed_at.max(begun)) >= ns(DRAINED_AFTER);
             let is_late = now - begun >= ns(self.plan.drain);
-            let is_all_here = seen + self.total.returned >= self.total.published;
             // Who has not stopped yet may still publish.
-            let is_drained = self.working_publishers == 0 && (is_all_here || is_quiet);
+            let is_drained = self.working_publishers == 0 && (is_quiet || is_followed && self.is_all_here());
             if is_drained || is_late || *interrupt.borrow() {
+                // Else messages may be on their way to consumers, where nobody can count them.
+                self.is_rest_in_queues = is_drained;
                 return;
             }
             tokio::time::sleep(DRAIN_TICK).await;
         }
     }
 
-    /// Asks queues for what is left in them: that is not lost.
-    pub(crate) async fn look_for_rest(&mut self, target: &Target, declarations: &Declarations) {
-        let queue_count: usize = self.plan.queues.iter().map(|queues| queues.names.len()).sum();
+    /// Whether all that was published has come, or was returned.
+    fn is_all_here(&self) -> bool {
         let seen: u64 = (0..publisher_count(self.plan)).map(|publisher| self.seen.count(publisher)).sum();
-        if seen + self.total.returned >= self.total.published {
+        seen + self.total.returned >= self.total.published
+    }
+
+    /// Asks queues for what is left in them: that is not lost.
+    pub(crate) async fn look_for_rest(&mut self, frame: &Frame<'_>) {
+        if self.is_sequence_followed().is_err() {
+            return;
+        }
+        if self.is_all_here() {
             self.left_in_queues = Some(0);
-            return;
+        } else if self.is_rest_in_queues {
+            self.left_in_queues = frame.ready_count(GOODBYE).await;
         }
-        if self.is_sequence_followed().is_err() || queue_count > ASKED_QUEUES || declarations.has_own_queues() {
-            return;
-        }
-        let asking = async {
-            let mut admin = target.open_first(&format!("{}-rest", self.plan.name)).await.ok()?;
-            let count = declarations.ready_count(&mut admin).await;
-            admin.close(Duration::from_secs(1)).await;
-            count
-        };
-        self.left_in_queues = tokio::time::timeout(GOODBYE, asking).await.ok().flatten();
     }
 
     /// Waits until all tasks have said goodbye.
@@ -367,10 +367,6 @@ impl<'a> Measured<'a> {
         let ending = async {
             while self.working > 0 {
                 match reports.recv().await {
-                    Some(Incident::Failed(_)) => {
-                        // It ends without a further word.
-                        self.working = self.working.saturating_sub(1);
-                    }
                     Some(incident) => {
                         self.take_report(incident, &mut Silent);
                     }
@@ -382,9 +378,18 @@ impl<'a> Measured<'a> {
         let _ = tokio::time::timeout(GOODBYE, ending).await;
     }
 
-    pub(crate) async fn final_collect(&mut self, force: &mut impl Force) {
-        let (counts, ..) = self.collect(force).await;
+    /// Takes what was measured since publishers were to stop.
+    pub(crate) async fn collect_late(&mut self, force: &mut impl Force) {
+        let (counts, mut latencies, _) = self.collect(force).await;
         self.total.add(&counts);
+        // How late the very last ones were sent belongs to the rates, in which they are not.
+        latencies.lateness.reset();
+        self.latencies.add(&latencies);
+    }
+
+    /// The run did not go as it should have.
+    pub(crate) fn interrupt(&mut self, reason: String) {
+        self.interrupted.get_or_insert(reason);
     }
 
     /// Whether lost and duplicate messages can be told, or why not.

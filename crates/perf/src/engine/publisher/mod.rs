@@ -26,7 +26,7 @@ use super::clock::{StampUnit, ns};
 use super::incident::{Incident, Incidents, PublisherEnd, Role, tell};
 use super::message::{Messages, Sender};
 use super::pacer::Timer;
-use super::serving::ServeError;
+use super::serving::{ServeError, until_started};
 use super::target::{GOODBYE, Recovery, Target};
 use super::worker::Local;
 use crate::plan::{Due, Publishers, Random};
@@ -69,7 +69,25 @@ impl PublisherTask {
         }
         local.opened();
         tell(&self.incidents, Incident::Ready);
-        let Some(start) = local.control.clone().started().await else { return };
+        let started = match &mut connection {
+            Some(connection) => until_started(connection, &local).await,
+            None => Ok(local.control.clone().started().await),
+        };
+        let start = match started {
+            Ok(Some(start)) => start,
+            Ok(None) => return,
+            Err(closed) => {
+                // Another one is opened when there is something to publish.
+                connection = None;
+                self.lost(&local, closed.to_string());
+                tell(&self.incidents, Incident::Back);
+                local.closed();
+                match local.control.clone().started().await {
+                    Some(start) => start,
+                    None => return,
+                }
+            }
+        };
         let mut publishers = self.publishers(start, &mut random);
         let mut timer = Timer::new(&local.pacer);
         if is_churning && let Some(first) = connection.take() {
@@ -83,15 +101,15 @@ impl PublisherTask {
                 None => {
                     let first_due = publishers.iter().filter_map(|publisher| publisher.next_at(start)).min();
                     let Some(first_due) = first_due else { break };
-                    let waiting = timer.until(first_due);
-                    let is_over = tokio::select! {
-                        () = waiting => false,
-                        () = local.control.clone().draining() => true,
+                    let opening = async {
+                        timer.until(first_due).await;
+                        self.open_again(&mut random, &local).await
                     };
-                    if is_over {
-                        break;
-                    }
-                    match self.open_again(&mut random, &local).await {
+                    let opened = tokio::select! {
+                        opened = opening => opened,
+                        () = local.control.clone().draining() => None,
+                    };
+                    match opened {
                         Some(connection) => connection,
                         None => break,
                     }
@@ -111,19 +129,23 @@ impl PublisherTask {
                     break;
                 }
                 Err(ServeError::Closed(closed)) => {
-                    local.recorder.borrow_mut().counts.connections_lost += 1;
                     publishers.iter_mut().for_each(Publisher::lose_connection);
-                    tell(&self.incidents, Incident::Lost(closed.to_string()));
-                    match self.target.reopen(&self.name, &mut random, &local).await {
-                        Some(mut again) => {
-                            if self.prepare(&mut again).await.is_ok() {
-                                local.opened();
-                                connection = Some(again);
-                            }
-                            tell(&self.incidents, Incident::Back);
-                        }
-                        None => break,
+                    self.lost(&local, closed.to_string());
+                    let reopening = async {
+                        let mut again = self.target.reopen(&self.name, &mut random, &local).await?;
+                        let prepared = self.prepare(&mut again).await;
+                        Some(prepared.ok().map(|()| again))
+                    };
+                    let reopened = tokio::select! {
+                        reopened = reopening => reopened,
+                        () = local.control.clone().draining() => None,
+                    };
+                    let Some(again) = reopened else { break };
+                    if again.is_some() {
+                        local.opened();
                     }
+                    connection = again;
+                    tell(&self.incidents, Incident::Back);
                 }
             }
         }
@@ -133,7 +155,7 @@ impl PublisherTask {
         tell(&self.incidents, Incident::Done(Role::Publisher));
     }
 
-    /// For connections that carry only so many messages. `None`: it is not to be, or the run is over.
+    /// For connections that carry only so many messages. `None`: it is not to be.
     async fn open_again(&self, random: &mut Random, local: &Local) -> Option<Connection> {
         let mut back_off = BackOff::new(RETRY[0], RETRY[1]);
         loop {
@@ -154,17 +176,15 @@ impl PublisherTask {
                 tell(&self.incidents, Incident::Failed(reason));
                 return None;
             }
-            local.recorder.borrow_mut().counts.connections_lost += 1;
-            tell(&self.incidents, Incident::Lost(reason));
-            let is_over = tokio::select! {
-                () = tokio::time::sleep(back_off.wait(random.fraction())) => false,
-                () = local.control.clone().draining() => true,
-            };
-            if is_over {
-                return None;
-            }
+            self.lost(local, reason);
+            tokio::time::sleep(back_off.wait(random.fraction())).await;
             tell(&self.incidents, Incident::Back);
         }
+    }
+
+    fn lost(&self, local: &Local, reason: String) {
+        local.recorder.borrow_mut().counts.connections_lost += 1;
+        tell(&self.incidents, Incident::Lost(reason));
     }
 
     /// Opens the channels, all at once.
@@ -201,10 +221,11 @@ impl PublisherTask {
                 position: 0,
                 unconfirmed: Unconfirmed::new(),
                 window: self.group.confirm_window,
-                full_since: None,
+                is_full: false,
                 tx_size: self.group.tx_size,
                 tx_count: 0,
                 think_time: self.group.think_time.clone(),
+                starts_at: start + ns(delay),
                 not_before: start + ns(delay),
                 left: self.group.message_limit.unwrap_or(u64::MAX),
                 on_channel: 0,

@@ -46,7 +46,7 @@ pub(super) async fn serve(
     let mut turns = Turns::default();
     for (at, publisher) in publishers.iter_mut().enumerate() {
         publisher.unconfirmed = Unconfirmed::new();
-        publisher.full_since = None;
+        publisher.is_full = false;
         turns.push(publisher.not_before, at);
     }
     loop {
@@ -68,8 +68,12 @@ pub(super) async fn serve(
                 return Ok(Served::WornOut);
             }
         }
-        let full_since = publishers.iter().filter_map(|publisher| publisher.full_since).min();
-        let patience_ends = full_since.map(|since| since + ns(group.confirm_timeout));
+        let patience_ends = if is_all_confirmed {
+            None
+        } else {
+            let waits_since = publishers.iter().filter_map(Publisher::waits_since).min();
+            waits_since.map(|since| since + ns(group.confirm_timeout))
+        };
         let wake_at = [wake_at, patience_ends].into_iter().flatten().min();
         match waiter.wait(connection, wake_at).await? {
             Woken::Socket => {}
@@ -140,6 +144,9 @@ fn publish(
             Again::Later | Again::Never => {}
         }
     }
+    if *on_connection == 0 {
+        publishers.iter_mut().for_each(|publisher| publisher.commit_rest(connection));
+    }
     None
 }
 
@@ -152,7 +159,7 @@ fn on_event(
     match event {
         Event::Confirmed { channel, tag, is_multiple, is_ack } => {
             let Some(publisher) = publishers.get_mut(usize::from(channel).wrapping_sub(1)) else { return Ok(None) };
-            let was_full = publisher.full_since.is_some();
+            let was_full = publisher.is_full;
             publisher.settle(tag, is_multiple, is_ack, recorder);
             let may_go_on = was_full || publisher.phase == Phase::Leaving;
             Ok((may_go_on && publisher.phase != Phase::Changing).then_some(channel))

@@ -45,11 +45,13 @@ pub(super) struct Publisher {
     pub(super) position: u64,
     pub(super) unconfirmed: Unconfirmed<InFlight>,
     pub(super) window: Option<u32>,
-    /// Its window is full since then.
-    pub(super) full_since: Option<u64>,
+    /// It waits until its window opens.
+    pub(super) is_full: bool,
     pub(super) tx_size: u32,
     pub(super) tx_count: u32,
     pub(super) think_time: Option<Distribution>,
+    /// What was due before is none of its messages: it was not there yet.
+    pub(super) starts_at: u64,
     pub(super) not_before: u64,
     pub(super) left: u64,
     pub(super) on_channel: u32,
@@ -91,6 +93,7 @@ impl Publisher {
                 return Again::Later;
             }
             if self.messages_per_channel.is_some_and(|most| self.on_channel >= most) {
+                self.commit_rest(connection);
                 self.phase = Phase::Leaving;
                 self.leave_channel(connection);
                 return Again::Later;
@@ -101,6 +104,10 @@ impl Publisher {
                 Next::Never => {
                     self.stop(connection);
                     return Again::Never;
+                }
+                Next::At(at) if start + at < self.starts_at => {
+                    self.due.advance();
+                    continue;
                 }
                 Next::At(at) => (start + at, true),
                 Next::NowUntil(Some(end)) if now >= start + end => {
@@ -114,7 +121,7 @@ impl Publisher {
                 return Again::At(earliest);
             }
             if self.window.is_some_and(|window| self.unconfirmed.len() >= window as usize) {
-                self.full_since.get_or_insert(now);
+                self.is_full = true;
                 return Again::Later;
             }
             if *on_connection == 0 || connection.output_len() >= OUTPUT_LEN {
@@ -148,11 +155,21 @@ impl Publisher {
 
     /// Nothing more to publish. What an open transaction holds is committed.
     pub(super) fn stop(&mut self, connection: &mut Connection) {
-        if self.phase != Phase::Done && self.tx_count > 0 {
+        self.commit_rest(connection);
+        self.phase = Phase::Done;
+    }
+
+    /// Commits what an open transaction holds, before its channel or connection goes.
+    pub(super) fn commit_rest(&mut self, connection: &mut Connection) {
+        if self.tx_count > 0 {
             connection.send(self.channel, &tx::Commit);
             self.end.expected += u64::from(std::mem::take(&mut self.tx_count));
         }
-        self.phase = Phase::Done;
+    }
+
+    /// When the message was sent that waits longest for its confirm.
+    pub(super) fn waits_since(&self) -> Option<u64> {
+        self.unconfirmed.oldest().map(|message| message.sent)
     }
 
     /// Closes the channel once nothing on it waits for a confirm.
@@ -172,12 +189,12 @@ impl Publisher {
                 end.expected += 1;
                 recorder.confirmed(message.due, message.sent, now);
             } else {
-                end.doubtful.push(message.position);
+                end.doubt(message.position);
                 recorder.counts.nacked += 1;
             }
         });
         if self.window.is_some_and(|window| self.unconfirmed.len() < window as usize) {
-            self.full_since = None;
+            self.is_full = false;
         }
     }
 
@@ -185,12 +202,12 @@ impl Publisher {
     pub(super) fn lose_connection(&mut self) {
         if self.window.is_some() {
             let unconfirmed = std::mem::take(&mut self.unconfirmed);
-            self.end.doubtful.extend(unconfirmed.into_rest().map(|message| message.position));
+            unconfirmed.into_rest().for_each(|message| self.end.doubt(message.position));
         } else {
             self.end.is_unknown = true;
         }
         self.tx_count = 0;
-        self.full_since = None;
+        self.is_full = false;
         self.on_channel = 0;
         if self.phase != Phase::Done {
             self.phase = Phase::Open;
@@ -199,7 +216,8 @@ impl Publisher {
 
     pub(super) fn into_end(mut self) -> PublisherEnd {
         debug_assert_eq!(self.end.publisher, self.number);
-        self.end.doubtful.extend(self.unconfirmed.into_rest().map(|message| message.position));
+        let unconfirmed = std::mem::take(&mut self.unconfirmed);
+        unconfirmed.into_rest().for_each(|message| self.end.doubt(message.position));
         self.end
     }
 }

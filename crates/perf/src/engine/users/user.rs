@@ -371,7 +371,7 @@ impl Station {
         let has_origin = publish.properties.cluster_id.is_none();
         message::encode(&publish.properties, priority, publish.headers.as_ref(), has_origin, properties);
         if has_origin {
-            Origin { publisher: NOBODY, late_ns: sent.saturating_sub(due) }.put(properties);
+            Origin { publisher: NOBODY, late_ns: sent.saturating_sub(due), sequence: None }.put(properties);
         }
         link.publish(route, properties, body, due, sent);
         self.local.recorder.borrow_mut().published(len, due, sent, publish.throttle.is_some());

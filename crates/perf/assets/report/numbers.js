@@ -72,7 +72,7 @@ function keyNumbers(results, run) {
   );
   box.append(...latencyCards(latencies));
 
-  const { total, is_complete } = summary.sequence;
+  const { total, is_complete, incomplete_because } = summary.sequence;
   const mishap = (/** @type {string} */ label, /** @type {number} */ count) => ({ label, value: formatNumber(count), mood: count > 0 ? "bad" : "good" });
   const found = [mishap("lost", total.lost), mishap("duplicate", total.duplicate), mishap("out of order", total.out_of_order)];
   const others = [
@@ -84,7 +84,7 @@ function keyNumbers(results, run) {
   if (is_complete || total.lost + total.duplicate + total.out_of_order > 0) {
     box.append(numberCard("Messages that went astray", found, rest || "every publisher's sequence was followed"));
   } else {
-    box.append(numberCard("Messages that went astray", [{ label: "could not be followed", value: "?" }], rest || "publishers and consumers were not both here"));
+    box.append(numberCard("Messages that went astray", [{ label: "could not be followed", value: "?" }], [rest, incomplete_because].filter(Boolean).join("; ")));
   }
   box.append(brokerCard(run));
   box.append(generatorCard(results, run));

@@ -115,7 +115,7 @@ interface Summary {
   counts: Counts;
   latencies: Record<"consumer" | "consumer_sent" | "confirm" | "confirm_sent" | "lateness", Distribution | null>;
   probes: Record<string, Distribution>;
-  sequence: { is_complete: boolean; total: SequenceCounts; publishers: { publisher: string; counts: SequenceCounts }[] };
+  sequence: { is_complete: boolean; incomplete_because: string | null; total: SequenceCounts; publishers: { publisher: string; counts: SequenceCounts }[] };
   generator: Usage;
   broker: BrokerUsage | null;
   bottleneck: string | null;

@@ -122,6 +122,10 @@ fn differs(a: &Percentiles, b: &Percentiles) -> bool {
 fn put_sequence(out: &mut String, summary: &Summary) {
     let sequence = &summary.sequence;
     if !sequence.is_complete {
+        let has_both = summary.counts.published > 0 && summary.counts.consumed > 0;
+        if let Some(reason) = sequence.incomplete_because.as_ref().filter(|_| has_both) {
+            put(out, "sequence", &format!("not known: {reason}"));
+        }
         return;
     }
     let SequenceCounts { out_of_order, duplicate, redelivered, lost } = sequence.total;
@@ -202,6 +206,7 @@ mod tests {
                 },
                 sequence: Sequence {
                     is_complete: true,
+                    incomplete_because: None,
                     total: SequenceCounts { lost: 1, redelivered: 1234, ..SequenceCounts::default() },
                     publishers: Vec::new(),
                 },

@@ -73,7 +73,7 @@ fn quantile_name(quantile: f64) -> String {
     format!("p{}", percent.trim_end_matches('0').trim_end_matches('.'))
 }
 
-fn measure(metric: &Metric, summary: &Summary, samples: &[Sample]) -> Result<f64, &'static str> {
+fn measure<'a>(metric: &Metric, summary: &'a Summary, samples: &[Sample]) -> Result<f64, &'a str> {
     match metric {
         Metric::ConsumerLatencyMs(quantile) => {
             quantile_ms(summary.latencies.consumer.as_ref(), *quantile).ok_or("no message with a time was consumed")
@@ -112,13 +112,13 @@ fn per_second(count: u64, summary: &Summary) -> Result<f64, &'static str> {
     }
 }
 
-fn followed(summary: &Summary, count: fn(&crate::results::SequenceCounts) -> u64) -> Result<f64, &'static str> {
+fn followed(summary: &Summary, count: fn(&crate::results::SequenceCounts) -> u64) -> Result<f64, &str> {
     let found = count(&summary.sequence.total);
     // What was found was found, even where not all could be followed.
     if summary.sequence.is_complete || found > 0 {
         return Ok(found as f64);
     }
-    Err("publishers' sequences could not be followed")
+    Err(summary.sequence.incomplete_because.as_deref().unwrap_or("publishers' sequences could not be followed"))
 }
 
 #[cfg(test)]
@@ -148,6 +148,7 @@ mod tests {
             probes: BTreeMap::from([("overview".to_owned(), latencies_us(1..=20_000).unwrap())]),
             sequence: Sequence {
                 is_complete: true,
+                incomplete_because: None,
                 total: SequenceCounts { lost: 100, out_of_order: 2, ..SequenceCounts::default() },
                 publishers: Vec::new(),
             },

@@ -72,12 +72,9 @@ impl Measured<'_> {
     }
 
     fn sequence(&self) -> Sequence {
-        let is_here = !self.plan.publishers.is_empty() && !self.plan.consumers.is_empty();
-        let is_known = self.publishers.iter().all(|end| !end.is_unknown);
-        // One that has not said how it ended may have published anything.
-        let is_told = self.publishers.len() == publisher_count(self.plan) as usize;
+        let complete = self.is_sequence_complete();
+        let is_complete = complete.is_ok();
         let is_followed = self.is_sequence_followed().is_ok();
-        let is_complete = is_here && is_known && is_told && is_followed && self.left_in_queues.is_some();
         let mut total = SequenceCounts::default();
         let mut listed = Vec::new();
         let mut missing_total = 0;
@@ -102,7 +99,26 @@ impl Measured<'_> {
         }
         // What still waits in queues was not lost; which publishers' it is nobody knows.
         total.lost = if is_complete { missing_total.saturating_sub(self.left_in_queues.unwrap_or(0)) } else { 0 };
-        Sequence { is_complete, total, publishers: listed }
+        let incomplete_because = complete.err().map(str::to_owned);
+        Sequence { is_complete, incomplete_because, total, publishers: listed }
+    }
+
+    /// Whether it is known of all messages what became of them, or why not.
+    fn is_sequence_complete(&self) -> Result<(), &'static str> {
+        self.is_sequence_followed()?;
+        if self.plan.publishers.is_empty() || self.plan.consumers.is_empty() {
+            return Err("publishers and consumers were not both here");
+        }
+        if self.publishers.iter().any(|end| end.is_unknown) {
+            return Err("nobody knows which messages the broker had when a connection was lost");
+        }
+        if self.publishers.len() != publisher_count(self.plan) as usize {
+            return Err("some publishers did not come to an end");
+        }
+        if self.left_in_queues.is_none() {
+            return Err("some messages were still in queues or with consumers at the end");
+        }
+        Ok(())
     }
 
     fn publisher_name(&self, number: u32) -> String {

@@ -106,13 +106,9 @@ mod tests {
         Queues {
             names: (0..count).map(|number| format!("q{number}")).collect(),
             durable: true,
-            exclusive: false,
-            auto_delete: false,
-            arguments: Vec::new(),
-            passive: false,
-            keep_existing: false,
             bindings: vec![Binding { exchange: exchange.to_owned(), keys, arguments: Vec::new() }],
             is_temporary: true,
+            ..Queues::default()
         }
     }
 
@@ -143,5 +139,19 @@ mod tests {
         check("topic", vec![queues(2, "x", BindingKeys::Spread(vec!["a.b".to_owned(), "a.c".to_owned()]))], true);
         check("topic", vec![queues(2, "x", BindingKeys::Spread(vec!["a.*".to_owned(), "a.c".to_owned()]))], false);
         check("x-delayed-message", vec![queues(2, "x", BindingKeys::QueueName)], true);
+    }
+
+    #[test]
+    fn queues_that_may_drop_messages_are_known() {
+        let limited = |arguments: &[(&str, Value)]| {
+            let arguments = arguments.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+            may_drop(&Queues { arguments, ..Queues::default() })
+        };
+        let overflow = |how: &str| ("x-overflow", Value::Text(how.to_owned()));
+        assert!(!limited(&[("x-max-priority", Value::Int(5))]));
+        assert!(limited(&[("x-message-ttl", Value::Int(5))]));
+        assert!(limited(&[("x-max-length", Value::Int(5))]));
+        assert!(limited(&[overflow("drop-head"), ("x-max-length-bytes", Value::Int(5))]));
+        assert!(!limited(&[overflow("reject-publish"), ("x-max-length", Value::Int(5))]));
     }
 }

@@ -117,7 +117,7 @@ pub struct Exchange {
 }
 
 /// Queues that are declared alike.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Queues {
     /// Their names, in the order in which publishers and consumers are spread over them. An empty name is given by the
     /// broker, to the consumer that declares the queue.

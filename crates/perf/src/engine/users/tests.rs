@@ -383,17 +383,7 @@ fn throttled_messages_are_never_closer_than_the_rate_whoever_sends_them() {
 }
 
 fn queue(name: &str, is_temporary: bool) -> Queues {
-    Queues {
-        names: vec![name.to_owned()],
-        durable: true,
-        exclusive: false,
-        auto_delete: false,
-        arguments: Vec::new(),
-        passive: false,
-        keep_existing: false,
-        bindings: Vec::new(),
-        is_temporary,
-    }
+    Queues { names: vec![name.to_owned()], durable: true, is_temporary, ..Queues::default() }
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::dashboard::{Dashboard, Outline, Overall};
 use crate::engine::{self, Interrupt, Settings, StampUnit};
 use crate::http::HttpUrl;
 use crate::output::{ANY_ADDRESS, Outputs, render_summary};
-use crate::perftest::{Options, without_secrets};
+use crate::perftest::{Options, without_secret_urls, without_secrets};
 use crate::plan::Plan;
 use crate::report::html::{self, Charts};
 use crate::report::verdict::verdicts;
@@ -102,9 +102,9 @@ impl Session {
             schema: SCHEMA,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             name: self.name.clone(),
-            description: self.description.clone(),
+            description: without_secret_urls(&self.description),
             command: self.shown_command(),
-            workload: self.workload.take(),
+            workload: self.workload.take().map(|text| without_secret_urls(&text)),
             started_at: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
             seed: self.seed,
             machine: machine(),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::session::Session;
 use super::{Asked, Failure};
 use crate::agents::{Order, Surroundings};
-use crate::perftest::parse_companion;
+use crate::perftest::{as_override, parse_companion};
 use crate::workload::{self, OpenError, Overrides};
 
 const USAGE: &str = "\
@@ -73,11 +73,10 @@ fn take_overrides(words: &[String]) -> Result<(Overrides, Vec<String>), Failure>
     let mut rest = Vec::new();
     let mut words = words.iter();
     while let Some(word) = words.next() {
-        let (name, value) = word.split_once('=').map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
-        if !matches!(name, "--set" | "--scale") {
+        let Some((name, value)) = as_override(word) else {
             rest.push(word.clone());
             continue;
-        }
+        };
         let value = match value {
             Some(value) => value.to_owned(),
             None => words.next().ok_or_else(|| Failure::Usage(format!("option '{name}' needs a value")))?.clone(),

@@ -149,7 +149,8 @@ fn options_can_be_left_out_of_a_command() {
     check("-x 1 -h amqp://a --size=5 stray", "-x 1 --size=5 stray");
     check("--uri=amqp://a -f persistent mandatory -a -- -a", "-f persistent mandatory -- -a");
     check("-aK -hamqp://a", "-aK");
-    check("--nonsense -h amqp://a", "--nonsense -h amqp://a");
+    check("--nonsense -h amqp://a", "--nonsense");
+    check("run a.toml --set x=1 -h amqp://a --scale 2", "run a.toml --set x=1 --scale 2");
 }
 
 #[test]

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use client::without_passwords;
+
 use super::signals::{self, Signalled};
 use super::target::target;
 use super::{Failure, complain, oauth2, print};
@@ -282,13 +284,14 @@ impl engine::Observer for Show<'_> {
     }
 
     fn warn(&mut self, warning: &str) {
+        let warning = without_passwords(warning);
         match &mut self.dashboard {
-            Some(dashboard) => dashboard.warn(warning),
+            Some(dashboard) => dashboard.warn(warning.as_str()),
             None => complain(&format!("warning: {warning}")),
         }
         const KEPT: usize = 100;
         if self.warnings.len() < KEPT {
-            self.warnings.push(warning.to_owned());
+            self.warnings.push(warning);
         }
     }
 }

@@ -20,7 +20,7 @@ pub enum WordError {
     /// No option has this name.
     #[error("unknown option '{word}'; the closest known option is '{closest}'")]
     Unknown {
-        /// As it was given.
+        /// As it was given, without its value.
         word: String,
         /// What may have been meant.
         closest: String,
@@ -28,7 +28,7 @@ pub enum WordError {
     /// Several options begin like this.
     #[error("option '{word}' can be any of: {candidates}")]
     Ambiguous {
-        /// As it was given.
+        /// As it was given, without its value.
         word: String,
         /// The options, separated by commas.
         candidates: String,
@@ -226,15 +226,20 @@ fn long_named(word: &str, name: &str) -> Result<&'static Entry, WordError> {
         ([], []) => Err(unknown(word)),
         _ => {
             let names: Vec<String> = theirs.into_iter().chain(ours).map(|entry| entry.name()).collect();
-            Err(WordError::Ambiguous { word: word.to_owned(), candidates: names.join(", ") })
+            Err(WordError::Ambiguous { word: without_value(word).to_owned(), candidates: names.join(", ") })
         }
     }
 }
 
 fn unknown(word: &str) -> WordError {
-    let name = word.trim_start_matches('-');
-    let name = name.split_once('=').map_or(name, |(name, _)| name);
-    WordError::Unknown { word: word.to_owned(), closest: closest(name, word.starts_with("--")) }
+    let word = without_value(word);
+    let closest = closest(word.trim_start_matches('-'), word.starts_with("--"));
+    WordError::Unknown { word: word.to_owned(), closest }
+}
+
+/// The option alone: the value may be what nobody is to see.
+fn without_value(word: &str) -> &str {
+    word.split_once('=').map_or(word, |(name, _)| name)
 }
 
 /// The option whose name takes the fewest changes. After one dash, short names count too.

@@ -2,7 +2,7 @@
 
 use super::command_line::{self, WordError};
 use super::options::Options;
-use super::parse::{Command, ParseError, parse};
+use super::parse::{Command, ParseError, parse, stray_warning};
 use super::table::Group;
 
 /// A command with a workload file, read.
@@ -54,8 +54,7 @@ pub fn parse_companion(
         Command::Print(text) => Ok(Err(text)),
         Command::Run { options, warnings } => {
             // A file is no stray word here.
-            let is_about_operand =
-                |warning: &String| operands.iter().any(|word| warning.starts_with(&format!("'{word}' ")));
+            let is_about_operand = |warning: &String| operands.iter().any(|word| *warning == stray_warning(word));
             let warnings = warnings.into_iter().filter(|warning| !is_about_operand(warning)).collect();
             Ok(Ok(Companion { operands, options, warnings }))
         }

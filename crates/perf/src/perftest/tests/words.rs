@@ -76,6 +76,8 @@ fn words_without_an_option_are_ignored_aloud() {
     assert_eq!(warnings.len(), 4);
     assert_eq!(warnings[0], "'stray' belongs to no option, and is ignored");
     assert_eq!(options("-- -x 7").producers.count, 1);
+    let (_, warnings) = run("amqp://me:hush/x@here", &[]).unwrap();
+    assert_eq!(warnings, ["'amqp://me:***@here' belongs to no option, and is ignored"]);
 }
 
 #[test]
@@ -83,6 +85,7 @@ fn an_unknown_option_names_the_closest_one() {
     check_error("--producer-count 5", "unknown option '--producer-count'; the closest known option is '--producers'");
     check_error("--confirms 5", "unknown option '--confirms'; the closest known option is '--confirm'");
     check_error("--size1000", "unknown option '--size1000'; the closest known option is '--size'");
+    check_error("--agent-tokn=hush", "unknown option '--agent-tokn'; the closest known option is '--agent-token'");
     check_error("-gpf 1", "unknown option '-gpf'; the closest known option is '-qpf'");
 }
 

@@ -44,7 +44,10 @@ pub fn parse_companion(
     let split = command_line::split(words)?;
     let in_file = split.given.iter().find(|(entry, _)| {
         matches!(entry.group, Group::Topology | Group::Publishing | Group::Consuming)
-            || matches!(entry.long, "pmessages" | "cmessages" | "exit-when" | "time" | "interval" | "warm-up")
+            || matches!(
+                entry.long,
+                "pmessages" | "cmessages" | "exit-when" | "time" | "interval" | "warm-up" | "shutdown-timeout"
+            )
     });
     if let Some((entry, _)) = in_file {
         return Err(CompanionError::InFile { option: entry.name() });
@@ -87,6 +90,9 @@ mod tests {
             error.to_string(),
             "--producers does not go with a workload file, which says what is done; change it there, or with --set"
         );
+        for command in ["-z 5", "-C 5", "-D 5", "-ew idle", "-i 2", "--warm-up 1", "--shutdown-timeout 1"] {
+            assert!(matches!(read(&format!("a.toml {command}")), Err(CompanionError::InFile { .. })), "{command}");
+        }
         assert!(matches!(read("a.toml --qoz 5"), Err(CompanionError::Parse(_))));
     }
 }

@@ -43,7 +43,8 @@ pub(super) struct History {
     pub(super) backlog: Series,
     /// Thousandths of a processor.
     pub(super) broker_cpu: Series,
-    warnings: Vec<String>,
+    last_warning: Option<String>,
+    warning_count: u64,
 }
 
 impl History {
@@ -63,7 +64,8 @@ impl History {
     }
 
     pub(super) fn warn(&mut self, text: String) {
-        self.warnings.push(text);
+        self.last_warning = Some(text);
+        self.warning_count += 1;
     }
 
     /// The share of the machine's processors that the generator takes.
@@ -82,8 +84,11 @@ impl History {
             let percent = (share * 100.0).round();
             return Some(format!("the generator takes {percent} % of this machine's CPU, and may be the bottleneck"));
         }
-        let (last, earlier) = self.warnings.split_last()?;
-        Some(if earlier.is_empty() { last.clone() } else { format!("{last} (and {} more)", earlier.len()) })
+        let last = self.last_warning.as_ref()?;
+        Some(match self.warning_count {
+            0 | 1 => last.clone(),
+            count => format!("{last} (and {} more)", count - 1),
+        })
     }
 
     /// The phase of the last sample's end: its name, how much of it has passed and how long it is, in seconds.

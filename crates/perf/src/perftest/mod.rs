@@ -22,7 +22,6 @@ mod parse;
 mod pattern;
 mod plan;
 mod reference;
-mod routing_key;
 mod secrets;
 mod table;
 #[cfg(test)]

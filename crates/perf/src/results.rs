@@ -186,6 +186,11 @@ pub struct Counts {
     pub requests_failed: u64,
 }
 
+/// So much a second; nothing where there was no time.
+pub(crate) fn per_second(amount: f64, duration_s: f64) -> f64 {
+    if duration_s > 0.0 { amount / duration_s } else { 0.0 }
+}
+
 impl Counts {
     /// Adds others.
     pub fn add(&mut self, other: &Counts) {

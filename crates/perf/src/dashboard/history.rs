@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::{Outline, Overall};
-use crate::results::Sample;
+use crate::results::{Sample, per_second};
 
 /// Values that a line remembers: more than any terminal is wide.
 const VALUES_MAX: usize = 512;
@@ -58,7 +58,7 @@ impl History {
         self.consumed.push(rate(sample, sample.counts.consumed));
         self.backlog.push(sample.backlog as f64);
         let cpu = sample.broker.and_then(|broker| broker.usage.cpu_s);
-        self.broker_cpu.push(cpu.map_or(0.0, |cpu| per_second(sample, cpu) * 1_000.0));
+        self.broker_cpu.push(cpu.map_or(0.0, |cpu| per_second(cpu, sample.duration_s) * 1_000.0));
         self.sample = sample.clone();
         self.overall = overall;
     }
@@ -70,7 +70,7 @@ impl History {
 
     /// The share of the machine's processors that the generator takes.
     pub(super) fn generator_share(&self) -> Option<f64> {
-        let cpu = per_second(&self.sample, self.sample.generator.cpu_s?);
+        let cpu = per_second(self.sample.generator.cpu_s?, self.sample.duration_s);
         (self.outline.processors > 0).then(|| cpu / f64::from(self.outline.processors))
     }
 
@@ -107,12 +107,7 @@ impl History {
 
 /// So many a second.
 pub(super) fn rate(sample: &Sample, count: u64) -> f64 {
-    per_second(sample, count as f64)
-}
-
-/// So much a second.
-pub(super) fn per_second(sample: &Sample, amount: f64) -> f64 {
-    if sample.duration_s > 0.0 { amount / sample.duration_s } else { 0.0 }
+    per_second(count as f64, sample.duration_s)
 }
 
 #[cfg(test)]

@@ -5,11 +5,11 @@ use std::io::Write;
 
 use super::columns::{Columns, Unit};
 use super::outlet::Outlet;
-use super::rows::{Row, Rows, five, per_second};
+use super::rows::{Row, Rows, five};
 use super::{Output, number, stop_reason};
 use crate::perftest::Format;
 use crate::plan::Plan;
-use crate::results::{Counts, Percentiles, Run, Sample};
+use crate::results::{Counts, Percentiles, Run, Sample, per_second};
 
 const PERCENTILES: &str = "min/median/75th/95th/99th";
 
@@ -155,7 +155,7 @@ impl Lines {
             Format::Default => format!("id: {}, ", self.id),
             Format::Compact => String::new(),
         };
-        let per_s = |count| number::rate(per_second(count, summary.duration_s));
+        let per_s = |count: u64| number::rate(per_second(count as f64, summary.duration_s));
         let _ = writeln!(out, "{id}sending rate avg: {} msg/s", per_s(summary.counts.published));
         if summary.duration_s <= 0.0 {
             return out;

@@ -11,8 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::Output;
 use super::outlet::Outlet;
-use super::rows::per_second;
-use crate::results::{Counts, Percentiles, Sample, Usage};
+use crate::results::{Counts, Percentiles, Sample, Usage, per_second};
 
 /// How lines look.
 #[derive(Clone, Debug)]
@@ -61,7 +60,7 @@ fn fields(sample: &Sample) -> Vec<String> {
         ("redelivered", counts.redelivered),
     ] {
         fields.push(format!("{name}={count}i"));
-        fields.push(format!("{name}_rate={:?}", per_second(count, sample.duration_s)));
+        fields.push(format!("{name}_rate={:?}", per_second(count as f64, sample.duration_s)));
     }
     for (name, count) in [
         ("published_bytes", counts.published_bytes),

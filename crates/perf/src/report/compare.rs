@@ -10,7 +10,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::format;
-use crate::results::{Distribution, LoadError, Percentiles, Results, Run};
+use crate::results::{Distribution, LoadError, Percentiles, Results, Run, per_second};
 
 /// Results beside each other.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -200,14 +200,14 @@ fn rows(parts: &[(&str, &Results)], indexes: &[Option<usize>]) -> Vec<Row> {
     let probes: BTreeSet<&String> = runs.iter().flatten().flat_map(|(_, run)| run.summary.probes.keys()).collect();
     let mut rows = Rows { runs: runs.clone(), rows: Vec::new() };
 
-    let per_second = |count: u64, run: &Run| {
+    let measured_rate = |count: u64, run: &Run| {
         let seconds = run.summary.duration_s;
-        (count > 0 && seconds > 0.0).then(|| count as f64 / seconds)
+        (count > 0 && seconds > 0.0).then(|| per_second(count as f64, seconds))
     };
     let rate = |value| format!("{}/s", format::number(value));
-    rows.add("rate", "published", Some(Higher), rate, |_, run| per_second(run.summary.counts.published, run));
-    rows.add("rate", "confirmed", Some(Higher), rate, |_, run| per_second(run.summary.counts.confirmed, run));
-    rows.add("rate", "consumed", Some(Higher), rate, |_, run| per_second(run.summary.counts.consumed, run));
+    rows.add("rate", "published", Some(Higher), rate, |_, run| measured_rate(run.summary.counts.published, run));
+    rows.add("rate", "confirmed", Some(Higher), rate, |_, run| measured_rate(run.summary.counts.confirmed, run));
+    rows.add("rate", "consumed", Some(Higher), rate, |_, run| measured_rate(run.summary.counts.consumed, run));
     rows.add_latencies("consumer latency", Some(Lower), |run| run.summary.latencies.consumer.as_ref());
     rows.add_latencies("confirm latency", Some(Lower), |run| run.summary.latencies.confirm.as_ref());
     for name in probes {

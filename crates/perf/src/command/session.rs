@@ -210,9 +210,7 @@ impl Session {
         }
         let console = has_console.then(|| Box::new(io::stdout()) as Box<dyn Write + Send>);
         let command = without_secrets(&self.order.words);
-        Outputs::open(&settings, plan, &command, SystemTime::now(), console, &ANY_ADDRESS)
-            .await
-            .map_err(Failure::failed)
+        Outputs::open(&settings, plan, &command, console, &ANY_ADDRESS).await.map_err(Failure::failed)
     }
 
     /// The command as it may be shown to others.
@@ -268,7 +266,7 @@ impl engine::Observer for Show<'_> {
     }
 
     fn started(&mut self) {
-        self.outputs.started(self.plan);
+        self.outputs.started(self.plan, SystemTime::now());
     }
 
     fn sample(&mut self, sample: &Sample, total: &Counts, overall: Overall) {

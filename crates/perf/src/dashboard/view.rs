@@ -178,7 +178,9 @@ fn machine(history: &History, area: Rect, buffer: &mut Buffer) {
     let Some(usage) = sample.broker.map(|broker| broker.usage) else {
         return numbers("broker", "not watched", &generator, None, area, buffer);
     };
-    let cpu = usage.cpu_s.map_or("–".to_owned(), |cpu| format!("{} CPUs", format::number(per_second(cpu, sample.duration_s))));
+    let cpu = usage
+        .cpu_s
+        .map_or("–".to_owned(), |cpu| format!("{} CPUs", format::number(per_second(cpu, sample.duration_s))));
     let memory = usage.memory.map(|memory| format!(" · {}", format::bytes(memory as f64))).unwrap_or_default();
     let series = Some((&history.broker_cpu, Color::Cyan));
     numbers("broker", &cpu, &format!("{memory}{generator}"), series, area, buffer);

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::Write;
+use std::time::SystemTime;
 
 use super::columns::{Columns, Unit};
 use super::outlet::Outlet;
@@ -30,7 +31,7 @@ impl<W: Write + Send> Console<W> {
 }
 
 impl<W: Write + Send> Output for Console<W> {
-    fn started(&mut self, plan: &Plan) {
+    fn started(&mut self, plan: &Plan, _at: SystemTime) {
         self.outlet.write(&self.lines.starting(plan));
     }
 
@@ -323,7 +324,7 @@ mod tests {
         let plan = options.plan("t", 1, &|_| Err(std::io::Error::other("no files"))).unwrap();
         let mut out = Vec::new();
         let mut console = Console::new(&mut out, &plan, Format::Compact, Unit::Micros);
-        console.started(&plan);
+        console.started(&plan, SystemTime::UNIX_EPOCH);
         let samples = vec![testing::sample(1.0, 1.0, 0), testing::sample(2.0, 1.0, 15), testing::sample(3.0, 1.0, 5)];
         samples.iter().for_each(|sample| console.sample(sample, &Counts::default()));
         console.ended(&plan, &Run { samples, ..Run::default() });

@@ -80,11 +80,7 @@ fn line(id: &str, row: &Row, columns: Columns, unit: Unit) -> String {
 
 /// A text as a cell, by RFC 4180.
 fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
+    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
 fn latency(is_shown: bool, percentiles: Option<&Percentiles>, unit: Unit) -> [String; 5] {

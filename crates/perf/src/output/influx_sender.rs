@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 use super::Output;
 use super::influx::Lines;
 use crate::http::{self, HttpUrl};
+use crate::plan::Plan;
 use crate::results::{Counts, Sample};
 
 /// Samples that wait to be posted; more are lost.
@@ -43,20 +44,15 @@ pub struct InfluxOutput {
 }
 
 impl InfluxSender {
-    /// Lines of a run that started at this time go to this URL. User and password in it are sent as such; without a path they
+    /// Lines of a run go to this URL. User and password in it are sent as such; without a path they
     /// go to `/write?db=perftest`. To be called within a tokio runtime.
-    pub fn start(
-        url: &str,
-        id: &str,
-        labels: &[(String, String)],
-        started_at: SystemTime,
-    ) -> Result<(InfluxOutput, Self), InfluxUrlError> {
+    pub fn start(url: &str, id: &str, labels: &[(String, String)]) -> Result<(InfluxOutput, Self), InfluxUrlError> {
         let target = HttpUrl::parse(url).map_err(|error| InfluxUrlError { url: error.url })?;
         let target = if target.path() == "/" { target.with_path(PATH) } else { target };
         let (sender, receiver) = mpsc::channel(WAITING_COUNT_MAX);
         let warning = Arc::new(Warning::default());
         let task = tokio::spawn(post_all(target, receiver, Arc::clone(&warning)));
-        let lines = Lines::new(id, labels, started_at);
+        let lines = Lines::new(id, labels);
         Ok((InfluxOutput { lines, sender, warning: Arc::clone(&warning) }, InfluxSender { task, warning }))
     }
 
@@ -72,6 +68,10 @@ impl InfluxSender {
 }
 
 impl Output for InfluxOutput {
+    fn started(&mut self, _plan: &Plan, at: SystemTime) {
+        self.lines.start(at);
+    }
+
     fn sample(&mut self, sample: &Sample, _totals: &Counts) {
         if self.sender.try_send(self.lines.render(sample)).is_err() {
             self.warning.set("--influx: samples were lost, the server is too slow".to_owned());
@@ -150,7 +150,7 @@ mod tests {
     }
 
     fn start(url: &str) -> (InfluxOutput, InfluxSender) {
-        InfluxSender::start(url, "t", &[], SystemTime::UNIX_EPOCH).unwrap()
+        InfluxSender::start(url, "t", &[]).unwrap()
     }
 
     #[tokio::test]
@@ -201,7 +201,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_url_has_to_be_http() {
-        let error = InfluxSender::start("ftp://me:secret@there", "t", &[], SystemTime::UNIX_EPOCH).err().unwrap();
+        let error = InfluxSender::start("ftp://me:secret@there", "t", &[]).err().unwrap();
         let expected = "'ftp://me:***@there' is not an http:// URL such as http://localhost:8086/write?db=perf";
         assert_eq!(error.to_string(), expected);
     }

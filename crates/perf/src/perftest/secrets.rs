@@ -68,7 +68,10 @@ mod tests {
         let run = "run low-latency --scale 0.1 --agents a";
         for secret in ["--agent-token hush", "--agent-token=hush", "--agent-tok hush", "-o2sec hush"] {
             check(&format!("{run} {secret}"), run);
-            check(&format!("run {secret} low-latency --scale=0.1 --agents a"), "run low-latency --scale=0.1 --agents a");
+            check(
+                &format!("run {secret} low-latency --scale=0.1 --agents a"),
+                "run low-latency --scale=0.1 --agents a",
+            );
         }
         check(&format!("{run} -o2p user=me password=hush"), run);
         check("run a.toml --set x=y -h amqp://me:hush@here", "run a.toml --set x=y -h amqp://me:***@here");

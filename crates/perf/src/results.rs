@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use file::LoadError;
-pub(crate) use file::write_whole;
+pub(crate) use file::{check_writable, write_whole};
 
 /// The version of the format.
 pub const SCHEMA: u32 = 1;

@@ -14,6 +14,7 @@
 
 mod agent;
 mod compare;
+mod files;
 mod oauth2;
 mod perftest;
 mod report;
@@ -117,8 +118,12 @@ fn generate(words: &[String]) -> Result<(), Failure> {
 
 /// Writes to standard output.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    ignoring_closed(std::io::stdout().lock().write_all(text.as_bytes()))
-        .map_err(|error| Failure::failed(format!("cannot write: {error}")))
+    put(text).map_err(|error| Failure::failed(format!("cannot write: {error}")))
+}
+
+/// Writes to standard output, if anybody reads it.
+pub(crate) fn put(text: &str) -> io::Result<()> {
+    ignoring_closed(io::stdout().lock().write_all(text.as_bytes()))
 }
 
 /// Who has stopped to read, as `head` does, has read enough.

@@ -7,9 +7,10 @@ use std::time::SystemTime;
 
 use client::without_passwords;
 
+use super::files::Files;
 use super::signals::{self, Signalled};
 use super::target::target;
-use super::{Failure, complain, oauth2, print};
+use super::{Failure, complain, oauth2, put};
 use crate::agents::{Job, Order, Team};
 use crate::dashboard::{Dashboard, Outline, Overall};
 use crate::engine::{self, Interrupt, Settings, StampUnit};
@@ -17,9 +18,8 @@ use crate::http::HttpUrl;
 use crate::output::{ANY_ADDRESS, Outputs, render_summary};
 use crate::perftest::{Options, without_secret_urls, without_secrets};
 use crate::plan::Plan;
-use crate::report::html::{self, Charts};
 use crate::report::verdict::verdicts;
-use crate::results::{Broker, Counts, Results, SCHEMA, Sample};
+use crate::results::{Broker, Counts, Results, Run, SCHEMA, Sample};
 use crate::watch::{Management, Processes, machine};
 use crate::workload::PlannedRun;
 
@@ -34,9 +34,7 @@ pub(crate) struct Session {
     pub(crate) workload: Option<String>,
     pub(crate) seed: u64,
     pub(crate) runs: Vec<PlannedRun>,
-    /// Where results and report go.
-    pub(crate) json: Option<PathBuf>,
-    pub(crate) html: Option<PathBuf>,
+    pub(crate) files: Files,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -98,6 +96,7 @@ impl Session {
     }
 
     async fn run(mut self) -> Result<(), Failure> {
+        self.files.check().map_err(Failure::Failed)?;
         let (interrupt, signalled) = signals::listen().map_err(Failure::failed)?;
         let target = self.target().await?;
         let mut results = Results {
@@ -114,6 +113,7 @@ impl Session {
             ..Results::default()
         };
         let mut failure = None;
+        let mut is_unwritten = false;
         let runs = std::mem::take(&mut self.runs);
         let count = runs.len();
         for (number, planned) in runs.iter().enumerate() {
@@ -121,16 +121,23 @@ impl Session {
                 complain(&format!("{} of {count}: {}", number + 1, planned.label));
             }
             let done = self.run_one(planned, number, &target, &interrupt, &mut results).await;
+            if done.is_ok() {
+                // What is measured is kept, whatever becomes of the runs after it.
+                let written = self.files.write(&results);
+                is_unwritten = written.is_err();
+                written.unwrap_or_else(|problem| complain(&problem));
+            }
             failure = done.err();
             if failure.is_some() || signalled.status().is_some() {
                 break;
             }
         }
-        if !results.runs.is_empty() {
-            self.write(&results)?;
+        if !results.runs.is_empty() && !is_unwritten {
+            self.files.tell();
         }
         match failure {
             Some(failure) => Err(failure),
+            None if is_unwritten => Err(Failure::Status(1)),
             None => status(&results, &signalled),
         }
     }
@@ -181,10 +188,8 @@ impl Session {
         run.variables.clone_from(&planned.variables);
         run.verdicts = verdicts(&plan.expectations, &run.summary, &run.samples);
         warnings.extend(outputs.close(plan, &run).await);
-        print(&render_summary(&run, processors))?;
         results.warnings.append(&mut warnings);
-        results.warnings.extend(run.summary.bottleneck.clone());
-        results.runs.push(run);
+        add(run, processors, results, put);
         Ok(())
     }
 
@@ -218,19 +223,17 @@ impl Session {
         let words = without_secrets(&self.order.words);
         ["warren".to_owned(), "perf".to_owned()].into_iter().chain(words).collect()
     }
+}
 
-    fn write(&self, results: &Results) -> Result<(), Failure> {
-        let cannot =
-            |path: &Path, error: io::Error| Failure::failed(format!("cannot write {}: {error}", path.display()));
-        if let Some(path) = &self.json {
-            results.save(path).map_err(|error| cannot(path, error))?;
-            complain(&format!("results: {}", path.display()));
-        }
-        if let Some(path) = &self.html {
-            html::save(path, &html::report(results, Charts::Drawn)).map_err(|error| cannot(path, error))?;
-            complain(&format!("report:  {}", path.display()));
-        }
-        Ok(())
+/// Adds a run to the results, and prints its summary. What was measured is not lost because it cannot be printed.
+fn add(run: Run, processors: u32, results: &mut Results, put: impl FnOnce(&str) -> io::Result<()>) {
+    let summary = render_summary(&run, processors);
+    results.warnings.extend(run.summary.bottleneck.clone());
+    results.runs.push(run);
+    if let Err(error) = put(&summary) {
+        let warning = format!("the summary could not be printed: {error}");
+        complain(&format!("warning: {warning}"));
+        results.warnings.push(warning);
     }
 }
 
@@ -239,8 +242,7 @@ fn status(results: &Results, signalled: &Signalled) -> Result<(), Failure> {
     if let Some(status) = signalled.status() {
         return Err(Failure::Status(status));
     }
-    let is_bad =
-        |run: &crate::results::Run| run.interrupted.is_some() || run.verdicts.iter().any(|verdict| !verdict.passed);
+    let is_bad = |run: &Run| run.interrupted.is_some() || run.verdicts.iter().any(|verdict| !verdict.passed);
     if results.runs.iter().any(is_bad) { Err(Failure::Status(1)) } else { Ok(()) }
 }
 
@@ -297,6 +299,14 @@ impl engine::Observer for Show<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn run_is_kept_when_its_summary_cannot_be_printed() {
+        let mut results = Results::default();
+        add(Run::default(), 2, &mut results, |_| Err(io::ErrorKind::StorageFull.into()));
+        assert_eq!(results.runs.len(), 1);
+        assert!(results.warnings[0].starts_with("the summary could not be printed: "), "{:?}", results.warnings);
+    }
 
     #[test]
     fn runs_after_the_first_write_files_of_their_own() {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::files::Files;
 use super::session::Session;
 use super::{Asked, Failure};
 use crate::agents::{Order, Surroundings};
@@ -55,8 +56,10 @@ pub(crate) fn read(words: &[String], surroundings: Surroundings) -> Result<Asked
     let default_path = |extension| Some(PathBuf::from(format!("{}.{extension}", workload.name.replace('/', "-"))));
     Ok(Asked::Run(Box::new(Session {
         order: Order::new(&all_words, surroundings),
-        json: options.output.json.clone().or_else(|| default_path("json")),
-        html: options.output.html.clone().or_else(|| default_path("html")),
+        files: Files {
+            json: options.output.json.clone().or_else(|| default_path("json")),
+            html: options.output.html.clone().or_else(|| default_path("html")),
+        },
         name: workload.name,
         description: workload.description,
         workload: Some(workload.text),

@@ -9,7 +9,7 @@ use client::without_passwords;
 
 use super::files::Files;
 use super::signals::{self, Signalled};
-use super::target::target;
+use super::target::{Https, target};
 use super::{Failure, complain, oauth2, put};
 use crate::agents::{Job, Order, Team};
 use crate::dashboard::{Dashboard, Outline, Overall};
@@ -38,6 +38,14 @@ pub(crate) struct Session {
     pub(crate) warnings: Vec<String>,
 }
 
+/// What a command reaches, and how.
+struct Reach {
+    target: Arc<engine::Target>,
+    management: Option<HttpUrl>,
+    /// For everything else.
+    https: Https,
+}
+
 /// Does all of it, on a runtime of its own.
 pub(crate) fn execute(session: Session) -> Result<(), Failure> {
     net::raise_open_files_limit();
@@ -63,26 +71,30 @@ impl Session {
             Failure::Usage(text) | Failure::Failed(text) => text,
             Failure::Status(_) => String::new(),
         };
-        let target = self.target().await.map_err(told)?;
+        let reach = self.reach().await.map_err(told)?;
         let unit = if self.options.output.uses_millis { StampUnit::Millis } else { unit };
         let settings = Settings {
             threads: self.threads(),
             unit,
             broker: None,
-            management: self.management().map_err(told)?,
+            management: reach.management,
             watched: None,
             agents: None,
         };
-        Ok(Job { plan: self.runs.swap_remove(number).plan, target, settings })
+        Ok(Job { plan: self.runs.swap_remove(number).plan, target: reach.target, settings })
     }
 
-    async fn target(&self) -> Result<Arc<engine::Target>, Failure> {
+    async fn reach(&self) -> Result<Reach, Failure> {
+        let https = Https::new(&self.options.connection.tls);
+        let management = self.options.output.management_url.as_deref();
+        let management = management.map(|url| https.url("--management-url", url)).transpose()?;
         let is_spread = self.runs.iter().any(|run| !run.plan.users.is_empty() || run.plan.idle_connections > 0);
         let mut target = target(&self.options.connection, is_spread)?;
         if let Some(settings) = &self.options.connection.oauth2 {
-            target.options.secrets = Some(oauth2::tokens(settings).await?);
+            let url = https.url("--oauth2-token-endpoint", &settings.token_endpoint)?;
+            target.options.secrets = Some(oauth2::tokens(url, settings).await?);
         }
-        Ok(Arc::new(target))
+        Ok(Reach { target: Arc::new(target), management, https })
     }
 
     fn threads(&self) -> usize {
@@ -90,15 +102,10 @@ impl Session {
         self.options.threads.unwrap_or(processors)
     }
 
-    fn management(&self) -> Result<Option<HttpUrl>, Failure> {
-        let url = self.options.output.management_url.as_deref().map(HttpUrl::parse).transpose();
-        url.map_err(|error| Failure::usage(format!("--management-url: {error}")))
-    }
-
     async fn run(mut self) -> Result<(), Failure> {
         self.files.check().map_err(Failure::Failed)?;
         let (interrupt, signalled) = signals::listen().map_err(Failure::failed)?;
-        let target = self.target().await?;
+        let reach = self.reach().await?;
         let mut results = Results {
             schema: SCHEMA,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -120,7 +127,7 @@ impl Session {
             if count > 1 {
                 complain(&format!("{} of {count}: {}", number + 1, planned.label));
             }
-            let done = self.run_one(planned, number, &target, &interrupt, &mut results).await;
+            let done = self.run_one(planned, number, &reach, &interrupt, &mut results).await;
             if done.is_ok() {
                 // What is measured is kept, whatever becomes of the runs after it.
                 let written = self.files.write(&results);
@@ -146,7 +153,7 @@ impl Session {
         &self,
         planned: &PlannedRun,
         number: usize,
-        target: &Arc<engine::Target>,
+        reach: &Reach,
         interrupt: &Interrupt,
         results: &mut Results,
     ) -> Result<(), Failure> {
@@ -158,7 +165,7 @@ impl Session {
         };
         let unit = if output.uses_millis { StampUnit::Millis } else { StampUnit::Monotonic };
         let agents = self.agents(number).await?;
-        let management = self.management()?;
+        let management = reach.management.clone();
         let watched = match &management {
             Some(url) => Some(Management::start(url, plan.interval).await.map_err(Failure::failed)?),
             None => None,
@@ -166,14 +173,14 @@ impl Session {
         let mut settings = Settings { threads: self.threads(), unit, broker, management, watched, agents };
         let processors = results.machine.processors;
         let dashboard = if output.has_dashboard { Dashboard::open(Outline::of(plan, processors)).ok() } else { None };
-        let outputs = self.outputs(plan, number, dashboard.is_none()).await?;
+        let outputs = self.outputs(plan, number, &reach.https, dashboard.is_none()).await?;
         let mut show = Show { plan, outputs, dashboard, broker: None, warnings: Vec::new() };
         if let Some(team) = &settings.agents {
             results.agents = team.names().map(str::to_owned).collect();
             let error_us = team.clock_error_ns().div_ceil(1_000);
             engine::Observer::warn(&mut show, &format!("the agents' clocks agree within ±{error_us} µs"));
         }
-        let result = engine::run(plan, target, &mut settings, &mut show, interrupt.clone()).await;
+        let result = engine::run(plan, &reach.target, &mut settings, &mut show, interrupt.clone()).await;
         let Show { outputs, dashboard, broker, mut warnings, .. } = show;
         if let Some(dashboard) = dashboard {
             // A terminal that is gone does not need the last picture.
@@ -204,7 +211,7 @@ impl Session {
     }
 
     /// What is written and served during run `number` of several. Each writes files of its own.
-    async fn outputs(&self, plan: &Plan, number: usize, has_console: bool) -> Result<Outputs, Failure> {
+    async fn outputs(&self, plan: &Plan, number: usize, https: &Https, has_console: bool) -> Result<Outputs, Failure> {
         let mut settings = self.options.output.clone();
         if number > 0 {
             settings.csv = settings.csv.map(|path| numbered(&path, number));
@@ -213,9 +220,13 @@ impl Session {
                 false => numbered(Path::new(&target), number).display().to_string(),
             });
         }
+        let tls = match &settings.influx {
+            Some(target) if target.starts_with("https://") => Some(https.tls()?),
+            _ => None,
+        };
         let console = has_console.then(|| Box::new(io::stdout()) as Box<dyn Write + Send>);
         let command = without_secrets(&self.order.words);
-        Outputs::open(&settings, plan, &command, console, &ANY_ADDRESS).await.map_err(Failure::failed)
+        Outputs::open(&settings, plan, &command, tls, console, &ANY_ADDRESS).await.map_err(Failure::failed)
     }
 
     /// The command as it may be shown to others.

@@ -9,6 +9,8 @@ use std::time::SystemTime;
 use super::{
     Console, Csv, InfluxFile, InfluxSender, InfluxUrlError, MetricsServer, Output, Prometheus, SharedPrometheus, Unit,
 };
+use net::ClientTls;
+
 use crate::perftest::OutputSettings;
 use crate::plan::Plan;
 use crate::results::{Counts, Run, Sample};
@@ -50,12 +52,13 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Opens them, for a run that is about to start. Without a console there are no lines, as when there is a dashboard. Metrics are
-    /// served on the first of the addresses on which that is possible. To be called within a tokio runtime.
+    /// Opens them, for a run that is about to start. Without a console there are no lines, as when there is a dashboard. An `https://` server of
+    /// `--influx` is trusted as `tls` says, or as the system does. Metrics are served on the first of the addresses on which that is possible. To be called within a tokio runtime.
     pub async fn open(
         settings: &OutputSettings,
         plan: &Plan,
         command_line: &[String],
+        tls: Option<&ClientTls>,
         console: Option<Box<dyn Write + Send>>,
         addresses: &[IpAddr],
     ) -> Result<Self, OpenError> {
@@ -72,7 +75,7 @@ impl Outputs {
         let labels = &settings.metrics.labels;
         match &settings.influx {
             Some(url) if url.contains("://") => {
-                let (output, sender) = InfluxSender::start(url, &plan.name, labels)?;
+                let (output, sender) = InfluxSender::start(url, tls, &plan.name, labels)?;
                 all.push(Box::new(output));
                 outputs.influx = Some(sender);
             }
@@ -169,7 +172,7 @@ mod tests {
 
     async fn open(words: &[&str]) -> Result<(Outputs, Plan), OpenError> {
         let (options, plan) = parse(words);
-        let outputs = Outputs::open(&options.output, &plan, &[], None, &HERE).await?;
+        let outputs = Outputs::open(&options.output, &plan, &[], None, None, &HERE).await?;
         Ok((outputs, plan))
     }
 
@@ -198,7 +201,7 @@ mod tests {
         let text = open(&missing).await.err().unwrap().to_string();
         assert!(text.starts_with("cannot write --output-file /nowhere/at/all.csv: "), "{text}");
         let text = error(&["--influx", "http://"]).await;
-        assert!(text.starts_with("--influx: 'http://' is not an http:// URL"), "{text}");
+        assert!(text.starts_with("--influx: 'http://' is not an http:// or https:// URL"), "{text}");
     }
 
     #[tokio::test]

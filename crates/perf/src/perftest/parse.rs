@@ -516,8 +516,8 @@ impl Given<'_> {
             json: self.path("json"),
             html: self.path("html"),
             influx: self.one("influx", |text| match text.split_once("://") {
-                None | Some(("http", _)) => Ok(text.to_owned()),
-                Some(_) => Err("is neither a file nor an http:// URL".to_owned()),
+                None | Some(("http" | "https", _)) => Ok(text.to_owned()),
+                Some(_) => Err("is neither a file nor an http:// or https:// URL".to_owned()),
             })?,
             has_dashboard: !self.is_set("no-dashboard"),
             broker_pids: self.many("broker-pid", |text| value::number(text, "a process id"))?,

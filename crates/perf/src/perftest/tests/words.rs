@@ -114,7 +114,8 @@ fn a_value_that_makes_no_sense_is_an_error() {
         "-mp priority=high",
         "--message-properties: 'priority=high' has a priority that is not a number from 0 to 255",
     );
-    check_error("--influx https://there", "--influx: 'https://there' is neither a file nor an http:// URL");
+    check_error("--influx ftp://there", "--influx: 'ftp://there' is neither a file nor an http:// or https:// URL");
+    assert_eq!(options("--influx https://there").output.influx.as_deref(), Some("https://there"));
     check_error("-i 0", "--interval: '0' is less than 0.1 seconds");
 }
 

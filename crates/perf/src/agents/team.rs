@@ -54,6 +54,7 @@ pub struct Team {
 struct Greeted {
     name: String,
     stream: TcpStream,
+    processors: u32,
     comparisons: Comparisons,
 }
 
@@ -68,7 +69,9 @@ impl Team {
                 Err(_) => Err("it does not answer; is `warren perf agent` running there?".to_owned()),
             };
             match greeted {
-                Ok((stream, comparisons)) => members.push(Greeted { name, stream, comparisons }),
+                Ok((stream, processors, comparisons)) => {
+                    members.push(Greeted { name, stream, processors, comparisons });
+                }
                 Err(reason) => return Err(ConnectError { agent: name, reason }),
             }
         }
@@ -86,6 +89,11 @@ impl Team {
     /// Where they are.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.members.iter().map(|member| member.name.as_str())
+    }
+
+    /// How many processors they have together. Two on one machine count its processors twice.
+    pub(crate) fn processors(&self) -> u32 {
+        self.members.iter().fold(0, |sum, member| sum.saturating_add(member.processors))
     }
 
     /// Puts them under the command of a run.
@@ -109,7 +117,7 @@ fn with_port(address: &str) -> String {
 }
 
 /// Connects, introduces itself, compares clocks.
-async fn greet(address: &str, token: &str) -> Result<(TcpStream, Comparisons), String> {
+async fn greet(address: &str, token: &str) -> Result<(TcpStream, u32, Comparisons), String> {
     let said = |error: WireError| match error {
         WireError::Closed => "it has closed the connection".to_owned(),
         WireError::Malformed(_) | WireError::TooLong { .. } => "what is there is no `warren perf agent`".to_owned(),
@@ -135,13 +143,13 @@ async fn greet(address: &str, token: &str) -> Result<(TcpStream, Comparisons), S
     let expected = token::proof(token, Side::Agent, &agent_nonce, &nonce);
     let hello = CoordinatorHello { version: VERSION.to_owned(), nonce, proof };
     wire::write(&mut stream, &hello).await.map_err(said)?;
-    match wire::read(&mut stream, GREETING_LEN_MAX).await.map_err(said)? {
+    let processors = match wire::read(&mut stream, GREETING_LEN_MAX).await.map_err(said)? {
         Welcome::Refused { reason } => return Err(reason),
-        Welcome::Welcome { proof } if !token::is_same(&proof, &expected) => {
+        Welcome::Welcome { proof, .. } if !token::is_same(&proof, &expected) => {
             return Err("it does not know the token itself".to_owned());
         }
-        Welcome::Welcome { .. } => {}
-    }
+        Welcome::Welcome { processors, .. } => processors,
+    };
     let mut comparisons = Comparisons::default();
     for _ in 0..PING_COUNT {
         let sent = now_ns();
@@ -151,7 +159,7 @@ async fn greet(address: &str, token: &str) -> Result<(TcpStream, Comparisons), S
         };
         comparisons.add(Comparison::new(sent, agent, now_ns()).ok_or("its clock cannot be read")?);
     }
-    Ok((stream, comparisons))
+    Ok((stream, processors, comparisons))
 }
 
 /// Agents as those who generate the load.
@@ -176,7 +184,7 @@ struct Member {
 
 impl Member {
     fn start(greeted: Greeted, share: Share, plan: &Plan, incidents: Incidents) -> Self {
-        let Greeted { name, stream, comparisons } = greeted;
+        let Greeted { name, stream, comparisons, .. } = greeted;
         let (commands, command_receiver) = mpsc::unbounded_channel();
         let (reply_sender, replies) = mpsc::unbounded_channel();
         let ahead = Arc::new(Ahead::new());

@@ -171,8 +171,10 @@ impl Session {
             None => None,
         };
         let mut settings = Settings { threads: self.threads(), unit, broker, management, watched, agents };
-        let processors = results.machine.processors;
-        let dashboard = if output.has_dashboard { Dashboard::open(Outline::of(plan, processors)).ok() } else { None };
+        let processors = settings.agents.as_ref().map_or(results.machine.processors, Team::processors);
+        results.generator_processors = processors;
+        let outline = Outline::of(plan, processors, settings.agents.is_some());
+        let dashboard = if output.has_dashboard { Dashboard::open(outline).ok() } else { None };
         let outputs = self.outputs(plan, number, &reach.https, dashboard.is_none()).await?;
         let mut show = Show { plan, outputs, dashboard, broker: None, warnings: Vec::new() };
         if let Some(team) = &settings.agents {

@@ -7,7 +7,7 @@ use crate::results::{Sample, per_second};
 
 /// Values that a line remembers: more than any terminal is wide.
 const VALUES_MAX: usize = 512;
-/// From this share of the machine's processors on, the generator may be what limits the run.
+/// From this share of its machines' processors on, the generator may be what limits the run.
 const GENERATOR_BUSY: f64 = 0.8;
 
 /// Values over time, the last ones.
@@ -68,7 +68,7 @@ impl History {
         self.warning_count += 1;
     }
 
-    /// The share of the machine's processors that the generator takes.
+    /// The share of its machines' processors that the generator takes.
     pub(super) fn generator_share(&self) -> Option<f64> {
         let cpu = per_second(self.sample.generator.cpu_s?, self.sample.duration_s);
         (self.outline.processors > 0).then(|| cpu / f64::from(self.outline.processors))
@@ -82,7 +82,8 @@ impl History {
         }
         if let Some(share) = self.generator_share().filter(|share| *share >= GENERATOR_BUSY) {
             let percent = (share * 100.0).round();
-            return Some(format!("the generator takes {percent} % of this machine's CPU, and may be the bottleneck"));
+            let whose = if self.outline.has_agents { "the agents'" } else { "this machine's" };
+            return Some(format!("the generator takes {percent} % of {whose} CPU, and may be the bottleneck"));
         }
         let last = self.last_warning.as_ref()?;
         Some(match self.warning_count {
@@ -153,6 +154,8 @@ mod tests {
         history.push(&busy, Overall::default());
         let expected = "the generator takes 90 % of this machine's CPU, and may be the bottleneck";
         assert_eq!(history.warning().unwrap(), expected);
+        history.outline.has_agents = true;
+        assert!(history.warning().unwrap().contains("90 % of the agents' CPU"));
         history.push(&Sample { blocked: 3, ..busy }, Overall::default());
         assert_eq!(history.warning().unwrap(), "the broker blocks 3 of 5 connections");
     }

@@ -170,6 +170,7 @@ fn clone_without_runs(results: &Results) -> Results {
         machine: results.machine.clone(),
         broker: results.broker.clone(),
         agents: results.agents.clone(),
+        generator_processors: results.generator_processors,
         runs: Vec::new(),
         warnings: results.warnings.clone(),
     }

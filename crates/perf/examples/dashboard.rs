@@ -25,7 +25,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         name: results.name.clone(),
         duration: Some(Duration::from_secs_f64(run.summary.duration_s)),
         phases: run.phases.iter().map(phase).collect(),
-        processors: results.machine.processors,
+        processors: results.processors(),
+        has_agents: !results.agents.is_empty(),
     })?;
     results.warnings.iter().for_each(|warning| dashboard.warn(warning));
     let percentiles =

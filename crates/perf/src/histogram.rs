@@ -84,23 +84,6 @@ impl Distribution {
         decode(&self.histogram)
     }
 
-    /// Several as one, such as those of several machines; `None` if there are none.
-    ///
-    /// # Errors
-    ///
-    /// When one of the histograms cannot be read.
-    pub fn merge<'a>(parts: impl IntoIterator<Item = &'a Distribution>) -> Result<Option<Self>, DecodeError> {
-        let mut all = empty();
-        for part in parts {
-            let part = part.decode()?;
-            // One that knows longer latencies than an hour is taken as if it had been recorded here.
-            for value in part.iter_recorded() {
-                all.saturating_record_n(value.value_iterated_to().min(LATENCY_MAX_NS), value.count_at_value());
-            }
-        }
-        Ok(Distribution::of(&all))
-    }
-
     /// The latency that a share of the messages does not exceed. `quantile` is between 0 and 1; 1 is the maximum.
     ///
     /// From the histogram, and where that cannot be read, from the curve: the next point that is not below.
@@ -193,7 +176,6 @@ mod tests {
     fn nothing_recorded_is_no_percentiles() {
         assert_eq!(Percentiles::of(&empty()), None);
         assert_eq!(Distribution::of(&empty()), None);
-        assert_eq!(Distribution::merge([]).unwrap(), None);
     }
 
     #[test]
@@ -218,15 +200,6 @@ mod tests {
         assert!(matches!(decode("%"), Err(DecodeError::Base64(_))));
         assert!(matches!(decode(""), Err(DecodeError::Format(_))));
         assert!(matches!(decode("aGVsbG8gd29ybGQ="), Err(DecodeError::Format(_))));
-    }
-
-    #[test]
-    fn merge_is_as_if_recorded_together() {
-        let (low, high) = (of((1..500).map(|i| i * 1_000)), of((1..500).map(|i| i * 900_000)));
-        let both = of((1..500).map(|i| i * 1_000).chain((1..500).map(|i| i * 900_000)));
-        let parts = [Distribution::of(&low).unwrap(), Distribution::of(&high).unwrap()];
-        let merged = Distribution::merge(&parts).unwrap().unwrap();
-        assert_eq!(merged.percentiles, Percentiles::of(&both).unwrap());
     }
 
     #[test]

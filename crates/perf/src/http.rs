@@ -4,6 +4,8 @@
 
 use std::fmt;
 use std::io;
+use std::pin::pin;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -37,7 +39,7 @@ pub struct HttpUrl {
     path: String,
     authorization: Option<HeaderValue>,
     is_tls: bool,
-    /// Whom to trust, if not whom the system does.
+    /// Whom to trust; whom the system does, if that is not said.
     tls: Option<ClientTls>,
 }
 
@@ -76,6 +78,12 @@ impl HttpUrl {
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path
+    }
+
+    /// Whether it is an `https://` one.
+    #[must_use]
+    pub fn is_tls(&self) -> bool {
+        self.is_tls
     }
 
     /// The same URL, and whom to trust if it is an `https://` one.
@@ -202,16 +210,20 @@ async fn exchange(url: &HttpUrl, request: hyper::http::request::Builder, body: B
     let stream = connect(url).await?;
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(broken("the connection failed"))?;
-    let exchange = async {
+    let mut exchange = pin!(async {
         let response = sender.send_request(request).await.map_err(broken("the request failed"))?;
         let status = response.status();
         let body = Limited::new(response.into_body(), ANSWER_LEN_MAX).collect().await;
         Ok(Answer { status, body: body.map_err(|_| HttpError::Body)?.to_bytes() })
-    };
+    });
     tokio::select! {
-        result = exchange => result,
-        // It has to be polled for the exchange to go on. It ends after the answer, which is then with the exchange.
-        Err(error) = connection => Err(broken("the connection failed")(error)),
+        result = &mut exchange => result,
+        // It has to be polled for the exchange to go on. When it ends, the answer is with the exchange, or there is none:
+        // many servers close TLS without a word, after a whole answer.
+        ended = connection => exchange.await.map_err(|error| match ended {
+            Ok(()) => error,
+            Err(ended) => broken("the connection failed")(ended),
+        }),
     }
 }
 
@@ -219,15 +231,90 @@ async fn connect(url: &HttpUrl) -> io::Result<Stream> {
     let tls = match (url.is_tls, &url.tls) {
         (false, _) => None,
         (true, Some(tls)) => Some(tls.clone()),
-        (true, None) => {
-            let options = ClientTlsOptions { trust: Trust::System, identity: None, server_name: None };
-            Some(ClientTls::new(&options).map_err(io::Error::other)?)
-        }
+        (true, None) => Some(as_the_system()?),
     };
     net::dial(&url.host, url.port, tls.as_ref(), &DialOptions::default()).await.map_err(|error| match error {
         DialError::Unreachable { source, .. } | DialError::Unknown { source, .. } => source,
         other => io::Error::other(other),
     })
+}
+
+/// Trusts whom the system trusts. Its authorities are read once: there are many.
+fn as_the_system() -> io::Result<ClientTls> {
+    static TLS: OnceLock<ClientTls> = OnceLock::new();
+    if let Some(tls) = TLS.get() {
+        return Ok(tls.clone());
+    }
+    let options = ClientTlsOptions { trust: Trust::System, identity: None, server_name: None };
+    let tls = ClientTls::new(&options).map_err(io::Error::other)?;
+    Ok(TLS.get_or_init(|| tls).clone())
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    //! A server that speaks TLS, with a certificate of its own making.
+
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+    use rustls::ServerConfig;
+    use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+    use tokio_rustls::TlsAcceptor;
+
+    /// Answers with 200 and `{}`, and closes without TLS's goodbye, as many servers do. Its port, the file with its authority, and its task, which ends with the server.
+    pub(crate) struct TlsServer {
+        pub(crate) port: u16,
+        pub(crate) ca: PathBuf,
+        task: tokio::task::JoinHandle<()>,
+    }
+
+    impl TlsServer {
+        /// `name` is the test's.
+        pub(crate) async fn start(name: &str) -> Self {
+            let mut params = CertificateParams::new(Vec::new()).unwrap();
+            params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+            let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+            let ca = std::env::temp_dir().join(format!("warren-perf-{name}-{}.pem", std::process::id()));
+            std::fs::write(&ca, issuer.pem()).unwrap();
+            let key = KeyPair::generate().unwrap();
+            let certificate =
+                CertificateParams::new(vec!["localhost".to_owned()]).unwrap().signed_by(&key, &issuer).unwrap();
+            let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+            let config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+                .with_safe_default_protocol_versions()
+                .unwrap()
+                .with_no_client_auth()
+                .with_single_cert(vec![certificate.der().clone()], key)
+                .unwrap();
+            let acceptor = TlsAcceptor::from(Arc::new(config));
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let port = listener.local_addr().unwrap().port();
+            let task = tokio::spawn(async move {
+                loop {
+                    let (tcp, _) = listener.accept().await.unwrap();
+                    // A client that refuses us is gone.
+                    let Ok(mut stream) = acceptor.accept(tcp).await else { continue };
+                    let mut request = Vec::new();
+                    while !request.windows(4).any(|end| end == b"\r\n\r\n") {
+                        assert!(stream.read_buf(&mut request).await.unwrap() > 0);
+                    }
+                    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}").await.unwrap();
+                    stream.flush().await.unwrap();
+                }
+            });
+            TlsServer { port, ca, task }
+        }
+    }
+
+    impl Drop for TlsServer {
+        fn drop(&mut self) {
+            self.task.abort();
+            let _ = std::fs::remove_file(&self.ca);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use file::LoadError;
-pub(crate) use file::write_whole;
+pub(crate) use file::{check_writable, write_whole};
 
 /// The version of the format.
 pub const SCHEMA: u32 = 1;
@@ -34,16 +34,27 @@ pub struct Results {
     pub started_at: String,
     /// What everything random was drawn from.
     pub seed: u64,
-    /// The machine that generated the load.
+    /// The machine that the command was given on: it generated the load, if there were no agents.
     pub machine: Machine,
     /// What the broker says of itself.
     pub broker: Option<Broker>,
-    /// Machines that took part, if there was more than this one.
+    /// Machines that generated the load instead.
     pub agents: Vec<String>,
+    /// How many processors the load was generated with: the machine's, or those of all agents. 0 in older files.
+    #[serde(default)]
+    pub generator_processors: u32,
     /// The runs: one, or one for each combination of a sweep.
     pub runs: Vec<Run>,
     /// What the user should know: options that were ignored, a generator that was the bottleneck.
     pub warnings: Vec<String>,
+}
+
+impl Results {
+    /// How many processors the load was generated with; 0 if that is not known.
+    #[must_use]
+    pub fn processors(&self) -> u32 {
+        if self.generator_processors > 0 { self.generator_processors } else { self.machine.processors }
+    }
 }
 
 /// A machine.
@@ -184,6 +195,11 @@ pub struct Counts {
     pub scripts_failed: u64,
     /// Requests of probes and scripts that failed, or had another status than they should.
     pub requests_failed: u64,
+}
+
+/// So much a second; nothing where there was no time.
+pub(crate) fn per_second(amount: f64, duration_s: f64) -> f64 {
+    if duration_s > 0.0 { amount / duration_s } else { 0.0 }
 }
 
 impl Counts {

@@ -136,10 +136,12 @@ function brokerCard(run) {
   );
 }
 
-/** The share of the machine's processors that the generator itself took. @param {Results} results @param {Run} run */
+/** The share of its machines' processors that the generator itself took. @param {Results} results @param {Run} run */
 function generatorShare(results, run) {
   const cpu = run.summary.generator.cpu_s;
-  const most = run.summary.duration_s * results.machine.processors;
+  // Older results have none: without agents the machine's are meant.
+  const processors = results.generator_processors || results.machine.processors;
+  const most = run.summary.duration_s * processors;
   return cpu === null || most <= 0 ? null : cpu / most;
 }
 
@@ -150,7 +152,7 @@ function generatorCard(results, run) {
   const memory = run.summary.generator.memory;
   const card = numberCard(
     "The generator itself",
-    [share !== null && { label: "of this machine's CPU", value: formatPercent(share), mood: isBottleneck ? "bad" : undefined }, memory !== null && { label: "memory", value: formatBytes(memory) }],
+    [share !== null && { label: results.agents.length > 0 ? "of the agents' CPU" : "of this machine's CPU", value: formatPercent(share), mood: isBottleneck ? "bad" : undefined }, memory !== null && { label: "memory", value: formatBytes(memory) }],
     isBottleneck ? "it was the bottleneck: see above" : "it was not the bottleneck",
   );
   if (isBottleneck) card.querySelector("p")?.classList.add("warn");

@@ -12,6 +12,7 @@ interface Results {
   machine: { system: string; processor: string; processors: number; memory: number };
   broker: { uris: string[]; product: string; version: string; variant: string | null; platform: string } | null;
   agents: string[];
+  generator_processors: number;
   runs: Run[];
   warnings: string[];
 }

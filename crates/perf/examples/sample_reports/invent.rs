@@ -221,6 +221,7 @@ fn results(name: &str, description: &str, runs: Vec<Run>) -> Results {
             platform: "Rust".to_owned(),
         }),
         agents: Vec::new(),
+        generator_processors: 4,
         runs,
         warnings: Vec::new(),
     }

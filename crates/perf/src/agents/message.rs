@@ -40,8 +40,9 @@ pub(crate) struct CoordinatorHello {
 /// What the agent says to that.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Welcome {
-    /// It does what it is told from here on, and proves that it knows the token, too.
-    Welcome { proof: String },
+    /// It does what it is told from here on, and proves that it knows the token, too. Its part of the load has so many
+    /// processors.
+    Welcome { proof: String, processors: u32 },
     /// It does not.
     Refused { reason: String },
 }

@@ -4,7 +4,7 @@
 //!  coordinator                                        agent
 //!     │ ◄──────────── Hello: version, nonce ───────────── │   or Refused: busy
 //!     │ ───────────── Hello: version, nonce, proof ─────► │
-//!     │ ◄──────────── Welcome: proof ──────────────────── │   or Refused: version, token
+//!     │ ◄──────────── Welcome: proof, processors ──────── │   or Refused: version, token
 //!     │ ───── Ping / Pong, many: whose clock is ahead ──► │
 //!     │ ───── Prepare: the command, which part of it ───► │   Prepared: so many threads
 //!     │ ───── StartConsumers, StartOthers ──────────────► │   Started: so many tasks
@@ -41,3 +41,36 @@ pub use team::{ConnectError, Team};
 
 /// The port that agents listen on, unless another is given.
 pub const DEFAULT_PORT: u16 = 5699;
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::watch;
+
+    #[tokio::test]
+    async fn processors_of_all_agents_count() {
+        let mut addresses = Vec::new();
+        let mut listeners = Vec::new();
+        for _ in 0..2 {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            addresses.push(listener.local_addr().unwrap().to_string());
+            listeners.push(listener);
+        }
+        let agents = listeners.into_iter().map(|listener| Agent {
+            listener,
+            token: "t".to_owned(),
+            read: &|_, _| Box::pin(async { Err("nothing is to be done".to_owned()) }),
+            say: &|_| {},
+        });
+        let [one, other] = <[Agent<'_>; 2]>::try_from(agents.collect::<Vec<_>>()).ok().unwrap();
+        tokio::select! {
+            team = Team::connect(&addresses, "t", Order::default()) => {
+                assert_eq!(team.unwrap().processors(), 2 * watch::processors());
+            }
+            () = one.run() => {}
+            () = other.run() => {}
+        }
+    }
+}

@@ -165,7 +165,7 @@ impl Agent<'_> {
             }
         } else {
             let proof = token::proof(&self.token, Side::Agent, &ours, &hello.nonce);
-            return Ok(wire::write(stream, &Welcome::Welcome { proof }).await?);
+            return Ok(wire::write(stream, &Welcome::Welcome { proof, processors: crate::watch::processors() }).await?);
         };
         wire::write(stream, &Welcome::Refused { reason: reason.clone() }).await?;
         Err(ServeError::Refused(reason))

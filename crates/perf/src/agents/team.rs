@@ -55,6 +55,7 @@ pub struct Team {
 struct Greeted {
     name: String,
     stream: TcpStream,
+    processors: u32,
     comparisons: Comparisons,
 }
 
@@ -69,7 +70,7 @@ impl Team {
                     Err(_) => Err("it does not answer; is `warren perf agent` running there?".to_owned()),
                 };
                 match greeted {
-                    Ok((stream, comparisons)) => Ok(Greeted { name, stream, comparisons }),
+                    Ok((stream, processors, comparisons)) => Ok(Greeted { name, stream, processors, comparisons }),
                     Err(reason) => Err(ConnectError { agent: name, reason }),
                 }
             })
@@ -96,6 +97,11 @@ impl Team {
         self.members.iter().map(|member| member.name.as_str())
     }
 
+    /// How many processors they have together. Two on one machine count its processors twice.
+    pub(crate) fn processors(&self) -> u32 {
+        self.members.iter().fold(0, |sum, member| sum.saturating_add(member.processors))
+    }
+
     /// Puts them under the command of a run.
     pub(crate) fn enlist(self, plan: &Plan) -> (Agents, Reports) {
         let (incidents, reports) = mpsc::unbounded_channel();
@@ -117,7 +123,7 @@ fn with_port(address: &str) -> String {
 }
 
 /// Connects, introduces itself, compares clocks.
-async fn greet(address: &str, token: &str) -> Result<(TcpStream, Comparisons), String> {
+async fn greet(address: &str, token: &str) -> Result<(TcpStream, u32, Comparisons), String> {
     let said = |error: WireError| match error {
         WireError::Closed => "it has closed the connection".to_owned(),
         WireError::Malformed(_) | WireError::TooLong { .. } => "what is there is no `warren perf agent`".to_owned(),
@@ -143,13 +149,13 @@ async fn greet(address: &str, token: &str) -> Result<(TcpStream, Comparisons), S
     let expected = token::proof(token, Side::Agent, &agent_nonce, &nonce);
     let hello = CoordinatorHello { version: VERSION.to_owned(), nonce, proof };
     wire::write(&mut stream, &hello).await.map_err(said)?;
-    match wire::read(&mut stream, GREETING_LEN_MAX).await.map_err(said)? {
+    let processors = match wire::read(&mut stream, GREETING_LEN_MAX).await.map_err(said)? {
         Welcome::Refused { reason } => return Err(reason),
-        Welcome::Welcome { proof } if !token::is_same(&proof, &expected) => {
+        Welcome::Welcome { proof, .. } if !token::is_same(&proof, &expected) => {
             return Err("it does not know the token itself".to_owned());
         }
-        Welcome::Welcome { .. } => {}
-    }
+        Welcome::Welcome { processors, .. } => processors,
+    };
     let mut comparisons = Comparisons::default();
     for _ in 0..PING_COUNT {
         let sent = now_ns();
@@ -159,7 +165,7 @@ async fn greet(address: &str, token: &str) -> Result<(TcpStream, Comparisons), S
         };
         comparisons.add(Comparison::new(sent, agent, now_ns()).ok_or("its clock cannot be read")?);
     }
-    Ok((stream, comparisons))
+    Ok((stream, processors, comparisons))
 }
 
 /// Agents as those who generate the load.
@@ -184,7 +190,7 @@ struct Member {
 
 impl Member {
     fn start(greeted: Greeted, share: Share, plan: &Plan, incidents: Incidents) -> Self {
-        let Greeted { name, stream, comparisons } = greeted;
+        let Greeted { name, stream, comparisons, .. } = greeted;
         let (commands, command_receiver) = mpsc::unbounded_channel();
         let (reply_sender, replies) = mpsc::unbounded_channel();
         let ahead = Arc::new(Ahead::new());

@@ -14,6 +14,7 @@
 
 mod agent;
 mod compare;
+mod files;
 mod oauth2;
 mod perftest;
 mod report;
@@ -23,8 +24,9 @@ mod signals;
 mod target;
 mod workload;
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 
+use client::without_passwords;
 use session::{Session, execute};
 
 use crate::agents::Surroundings;
@@ -116,13 +118,55 @@ fn generate(words: &[String]) -> Result<(), Failure> {
 
 /// Writes to standard output.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    std::io::stdout()
-        .lock()
-        .write_all(text.as_bytes())
-        .map_err(|error| Failure::failed(format!("cannot write: {error}")))
+    put(text).map_err(|error| Failure::failed(format!("cannot write: {error}")))
 }
 
-/// Writes a line to standard error. When nobody reads that any more, there is nobody to tell.
+/// Writes to standard output, if anybody reads it.
+pub(crate) fn put(text: &str) -> io::Result<()> {
+    ignoring_closed(io::stdout().lock().write_all(text.as_bytes()))
+}
+
+/// Who has stopped to read, as `head` does, has read enough.
+fn ignoring_closed(written: io::Result<()>) -> io::Result<()> {
+    written.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
+}
+
+/// Writes a line to standard error, without passwords: it may be about a URL that somebody has mistyped. When nobody reads
+/// that any more, there is nobody to tell.
 pub(crate) fn complain(line: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{line}");
+    let _ = writeln!(std::io::stderr().lock(), "{}", without_passwords(line));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_shows_no_password() {
+        let words = |command: &str| command.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let url = "http://me:hush/x@here";
+        for command in [
+            format!("--uir={url}"),
+            format!("--uir {url}"),
+            format!("--time {url}"),
+            format!("-z{url}"),
+            format!("--influx ftp{url}"),
+            format!("run {url}"),
+            format!("run low-latency --set {url}"),
+            format!("run low-latency --set name.{url}=x"),
+            format!("run low-latency --scale {url}"),
+            format!("run low-latency {url}"),
+        ] {
+            let failure = read(&words(&command), Surroundings::here()).err().unwrap_or_else(|| panic!("{command}"));
+            let (Failure::Usage(text) | Failure::Failed(text)) = failure else { panic!("{command}") };
+            let shown = without_passwords(&text);
+            assert!(!shown.contains("hush"), "{command}: {shown}");
+        }
+    }
+
+    #[test]
+    fn who_reads_no_further_is_no_error() {
+        assert!(ignoring_closed(Err(io::ErrorKind::BrokenPipe.into())).is_ok());
+        assert!(ignoring_closed(Err(io::ErrorKind::StorageFull.into())).is_err());
+    }
 }

@@ -37,10 +37,8 @@ impl Token {
     }
 }
 
-/// Gets a token, and another one in time, as long as somebody wants them. To be called within a runtime.
-pub(crate) async fn tokens(settings: &Oauth2Settings) -> Result<watch::Receiver<String>, Failure> {
-    let url = HttpUrl::parse(&settings.token_endpoint)
-        .map_err(|error| Failure::usage(format!("--oauth2-token-endpoint: {error}")))?;
+/// Gets a token from the endpoint, and another one in time, as long as somebody wants them. To be called within a runtime.
+pub(crate) async fn tokens(url: HttpUrl, settings: &Oauth2Settings) -> Result<watch::Receiver<String>, Failure> {
     let form = form(settings);
     let first = fetch(&url, &form).await.map_err(Failure::failed)?;
     let mut wait = first.replaced_after();
@@ -101,6 +99,10 @@ mod tests {
         }
     }
 
+    fn url(settings: &Oauth2Settings) -> HttpUrl {
+        HttpUrl::parse(&settings.token_endpoint).unwrap()
+    }
+
     /// Answers requests, one after the other. Returns what was posted.
     async fn serve(listener: &TcpListener, answers: &[&str]) -> Vec<String> {
         let mut posted = Vec::new();
@@ -124,7 +126,7 @@ mod tests {
         let answers =
             [r#"{"access_token":"one","expires_in":1.25}"#, r#"{"access_token":"two","token_type":"bearer"}"#];
         let using = async {
-            let mut tokens = tokens(&settings).await.unwrap();
+            let mut tokens = tokens(url(&settings), &settings).await.unwrap();
             assert_eq!(*tokens.borrow_and_update(), "one");
             tokens.changed().await.unwrap();
             assert_eq!(*tokens.borrow(), "two");
@@ -138,7 +140,7 @@ mod tests {
     async fn an_answer_without_a_token_is_refused() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let settings = settings(listener.local_addr().unwrap().port());
-        let (_, result) = tokio::join!(serve(&listener, &["{}"]), tokens(&settings));
+        let (_, result) = tokio::join!(serve(&listener, &["{}"]), tokens(url(&settings), &settings));
         assert!(matches!(result, Err(Failure::Failed(text)) if text.contains("is no token")));
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
+use super::files::Files;
 use super::session::Session;
 use super::{Asked, Failure};
 use crate::agents::{Order, Surroundings};
@@ -25,8 +26,7 @@ pub(crate) fn read(words: &[String], surroundings: Surroundings) -> Result<Asked
         workload: None,
         seed,
         runs: vec![PlannedRun { label: String::new(), variables: BTreeMap::new(), plan }],
-        json: options.output.json.clone(),
-        html: options.output.html.clone(),
+        files: Files { json: options.output.json.clone(), html: options.output.html.clone() },
         warnings,
         order: Order::new(words, surroundings),
         options,

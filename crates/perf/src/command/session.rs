@@ -5,19 +5,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use client::without_passwords;
+
+use super::files::Files;
 use super::signals::{self, Signalled};
-use super::target::target;
-use super::{Failure, complain, oauth2, print};
+use super::target::{Https, target};
+use super::{Failure, complain, oauth2, put};
 use crate::agents::{Job, Order, Team};
 use crate::dashboard::{Dashboard, Outline, Overall};
 use crate::engine::{self, Interrupt, Settings, StampUnit};
 use crate::http::HttpUrl;
 use crate::output::{ANY_ADDRESS, Outputs, render_summary};
-use crate::perftest::{Options, without_secrets};
+use crate::perftest::{Options, without_secret_urls, without_secrets};
 use crate::plan::Plan;
-use crate::report::html::{self, Charts};
 use crate::report::verdict::verdicts;
-use crate::results::{Broker, Counts, Results, SCHEMA, Sample};
+use crate::results::{Broker, Counts, Results, Run, SCHEMA, Sample};
 use crate::watch::{Management, Processes, machine};
 use crate::workload::PlannedRun;
 
@@ -32,10 +34,16 @@ pub(crate) struct Session {
     pub(crate) workload: Option<String>,
     pub(crate) seed: u64,
     pub(crate) runs: Vec<PlannedRun>,
-    /// Where results and report go.
-    pub(crate) json: Option<PathBuf>,
-    pub(crate) html: Option<PathBuf>,
+    pub(crate) files: Files,
     pub(crate) warnings: Vec<String>,
+}
+
+/// What a command reaches, and how.
+struct Reach {
+    target: Arc<engine::Target>,
+    management: Option<HttpUrl>,
+    /// For everything else.
+    https: Https,
 }
 
 /// Does all of it, on a runtime of its own.
@@ -63,26 +71,30 @@ impl Session {
             Failure::Usage(text) | Failure::Failed(text) => text,
             Failure::Status(_) => String::new(),
         };
-        let target = self.target().await.map_err(told)?;
+        let reach = self.reach().await.map_err(told)?;
         let unit = if self.options.output.uses_millis { StampUnit::Millis } else { unit };
         let settings = Settings {
             threads: self.threads(),
             unit,
             broker: None,
-            management: self.management().map_err(told)?,
+            management: reach.management,
             watched: None,
             agents: None,
         };
-        Ok(Job { plan: self.runs.swap_remove(number).plan, target, settings })
+        Ok(Job { plan: self.runs.swap_remove(number).plan, target: reach.target, settings })
     }
 
-    async fn target(&self) -> Result<Arc<engine::Target>, Failure> {
+    async fn reach(&self) -> Result<Reach, Failure> {
+        let https = Https::new(&self.options.connection.tls);
+        let management = self.options.output.management_url.as_deref();
+        let management = management.map(|url| https.url("--management-url", url)).transpose()?;
         let is_spread = self.runs.iter().any(|run| !run.plan.users.is_empty() || run.plan.idle_connections > 0);
         let mut target = target(&self.options.connection, is_spread)?;
         if let Some(settings) = &self.options.connection.oauth2 {
-            target.options.secrets = Some(oauth2::tokens(settings).await?);
+            let url = https.url("--oauth2-token-endpoint", &settings.token_endpoint)?;
+            target.options.secrets = Some(oauth2::tokens(url, settings).await?);
         }
-        Ok(Arc::new(target))
+        Ok(Reach { target: Arc::new(target), management, https })
     }
 
     fn threads(&self) -> usize {
@@ -90,21 +102,17 @@ impl Session {
         self.options.threads.unwrap_or(processors)
     }
 
-    fn management(&self) -> Result<Option<HttpUrl>, Failure> {
-        let url = self.options.output.management_url.as_deref().map(HttpUrl::parse).transpose();
-        url.map_err(|error| Failure::usage(format!("--management-url: {error}")))
-    }
-
     async fn run(mut self) -> Result<(), Failure> {
+        self.files.check().map_err(Failure::Failed)?;
         let (interrupt, signalled) = signals::listen().map_err(Failure::failed)?;
-        let target = self.target().await?;
+        let reach = self.reach().await?;
         let mut results = Results {
             schema: SCHEMA,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             name: self.name.clone(),
-            description: self.description.clone(),
+            description: without_secret_urls(&self.description),
             command: self.shown_command(),
-            workload: self.workload.take(),
+            workload: self.workload.take().map(|text| without_secret_urls(&text)),
             started_at: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
             seed: self.seed,
             machine: machine(),
@@ -112,23 +120,31 @@ impl Session {
             ..Results::default()
         };
         let mut failure = None;
+        let mut is_unwritten = false;
         let runs = std::mem::take(&mut self.runs);
         let count = runs.len();
         for (number, planned) in runs.iter().enumerate() {
             if count > 1 {
                 complain(&format!("{} of {count}: {}", number + 1, planned.label));
             }
-            let done = self.run_one(planned, number, &target, &interrupt, &mut results).await;
+            let done = self.run_one(planned, number, &reach, &interrupt, &mut results).await;
+            if done.is_ok() {
+                // What is measured is kept, whatever becomes of the runs after it.
+                let written = self.files.write(&results);
+                is_unwritten = written.is_err();
+                written.unwrap_or_else(|problem| complain(&problem));
+            }
             failure = done.err();
             if failure.is_some() || signalled.status().is_some() {
                 break;
             }
         }
-        if !results.runs.is_empty() {
-            self.write(&results)?;
+        if !results.runs.is_empty() && !is_unwritten {
+            self.files.tell();
         }
         match failure {
             Some(failure) => Err(failure),
+            None if is_unwritten => Err(Failure::Status(1)),
             None => status(&results, &signalled),
         }
     }
@@ -137,7 +153,7 @@ impl Session {
         &self,
         planned: &PlannedRun,
         number: usize,
-        target: &Arc<engine::Target>,
+        reach: &Reach,
         interrupt: &Interrupt,
         results: &mut Results,
     ) -> Result<(), Failure> {
@@ -148,23 +164,26 @@ impl Session {
             pids => Some(Processes::new(pids.to_vec()).map_err(Failure::failed)?),
         };
         let unit = if output.uses_millis { StampUnit::Millis } else { StampUnit::Monotonic };
-        let agents = self.agents(number).await?;
-        let management = self.management()?;
+        let management = reach.management.clone();
         let watched = match &management {
             Some(url) => Some(Management::start(url, plan.interval).await.map_err(Failure::failed)?),
             None => None,
         };
+        // Last: agents do not wait for long until they hear more.
+        let agents = self.agents(number).await?;
         let mut settings = Settings { threads: self.threads(), unit, broker, management, watched, agents };
-        let processors = results.machine.processors;
-        let dashboard = if output.has_dashboard { Dashboard::open(Outline::of(plan, processors)).ok() } else { None };
-        let outputs = self.outputs(plan, number, dashboard.is_none()).await?;
+        let processors = settings.agents.as_ref().map_or(results.machine.processors, Team::processors);
+        results.generator_processors = processors;
+        let outline = Outline::of(plan, processors, settings.agents.is_some());
+        let dashboard = if output.has_dashboard { Dashboard::open(outline).ok() } else { None };
+        let outputs = self.outputs(plan, number, &reach.https, dashboard.is_none()).await?;
         let mut show = Show { plan, outputs, dashboard, broker: None, warnings: Vec::new() };
         if let Some(team) = &settings.agents {
             results.agents = team.names().map(str::to_owned).collect();
             let error_us = team.clock_error_ns().div_ceil(1_000);
             engine::Observer::warn(&mut show, &format!("the agents' clocks agree within ±{error_us} µs"));
         }
-        let result = engine::run(plan, target, &mut settings, &mut show, interrupt.clone()).await;
+        let result = engine::run(plan, &reach.target, &mut settings, &mut show, interrupt.clone()).await;
         let Show { outputs, dashboard, broker, mut warnings, .. } = show;
         if let Some(dashboard) = dashboard {
             // A terminal that is gone does not need the last picture.
@@ -179,10 +198,8 @@ impl Session {
         run.variables.clone_from(&planned.variables);
         run.verdicts = verdicts(&plan.expectations, &run.summary, &run.samples);
         warnings.extend(outputs.close(plan, &run).await);
-        print(&render_summary(&run, processors))?;
         results.warnings.append(&mut warnings);
-        results.warnings.extend(run.summary.bottleneck.clone());
-        results.runs.push(run);
+        add(run, processors, results, put);
         Ok(())
     }
 
@@ -197,7 +214,7 @@ impl Session {
     }
 
     /// What is written and served during run `number` of several. Each writes files of its own.
-    async fn outputs(&self, plan: &Plan, number: usize, has_console: bool) -> Result<Outputs, Failure> {
+    async fn outputs(&self, plan: &Plan, number: usize, https: &Https, has_console: bool) -> Result<Outputs, Failure> {
         let mut settings = self.options.output.clone();
         if number > 0 {
             settings.csv = settings.csv.map(|path| numbered(&path, number));
@@ -206,11 +223,13 @@ impl Session {
                 false => numbered(Path::new(&target), number).display().to_string(),
             });
         }
+        let tls = match &settings.influx {
+            Some(target) if target.starts_with("https://") => Some(https.tls()?),
+            _ => None,
+        };
         let console = has_console.then(|| Box::new(io::stdout()) as Box<dyn Write + Send>);
         let command = without_secrets(&self.order.words);
-        Outputs::open(&settings, plan, &command, SystemTime::now(), console, &ANY_ADDRESS)
-            .await
-            .map_err(Failure::failed)
+        Outputs::open(&settings, plan, &command, tls, console, &ANY_ADDRESS).await.map_err(Failure::failed)
     }
 
     /// The command as it may be shown to others.
@@ -218,19 +237,17 @@ impl Session {
         let words = without_secrets(&self.order.words);
         ["warren".to_owned(), "perf".to_owned()].into_iter().chain(words).collect()
     }
+}
 
-    fn write(&self, results: &Results) -> Result<(), Failure> {
-        let cannot =
-            |path: &Path, error: io::Error| Failure::failed(format!("cannot write {}: {error}", path.display()));
-        if let Some(path) = &self.json {
-            results.save(path).map_err(|error| cannot(path, error))?;
-            complain(&format!("results: {}", path.display()));
-        }
-        if let Some(path) = &self.html {
-            html::save(path, &html::report(results, Charts::Drawn)).map_err(|error| cannot(path, error))?;
-            complain(&format!("report:  {}", path.display()));
-        }
-        Ok(())
+/// Adds a run to the results, and prints its summary. What was measured is not lost because it cannot be printed.
+fn add(run: Run, processors: u32, results: &mut Results, put: impl FnOnce(&str) -> io::Result<()>) {
+    let summary = render_summary(&run, processors);
+    results.warnings.extend(run.summary.bottleneck.clone());
+    results.runs.push(run);
+    if let Err(error) = put(&summary) {
+        let warning = format!("the summary could not be printed: {error}");
+        complain(&format!("warning: {warning}"));
+        results.warnings.push(warning);
     }
 }
 
@@ -239,8 +256,7 @@ fn status(results: &Results, signalled: &Signalled) -> Result<(), Failure> {
     if let Some(status) = signalled.status() {
         return Err(Failure::Status(status));
     }
-    let is_bad =
-        |run: &crate::results::Run| run.interrupted.is_some() || run.verdicts.iter().any(|verdict| !verdict.passed);
+    let is_bad = |run: &Run| run.interrupted.is_some() || run.verdicts.iter().any(|verdict| !verdict.passed);
     if results.runs.iter().any(is_bad) { Err(Failure::Status(1)) } else { Ok(()) }
 }
 
@@ -266,7 +282,7 @@ impl engine::Observer for Show<'_> {
     }
 
     fn started(&mut self) {
-        self.outputs.started(self.plan);
+        self.outputs.started(self.plan, SystemTime::now());
     }
 
     fn sample(&mut self, sample: &Sample, total: &Counts, overall: Overall) {
@@ -282,13 +298,14 @@ impl engine::Observer for Show<'_> {
     }
 
     fn warn(&mut self, warning: &str) {
+        let warning = without_passwords(warning);
         match &mut self.dashboard {
-            Some(dashboard) => dashboard.warn(warning),
+            Some(dashboard) => dashboard.warn(warning.as_str()),
             None => complain(&format!("warning: {warning}")),
         }
         const KEPT: usize = 100;
         if self.warnings.len() < KEPT {
-            self.warnings.push(warning.to_owned());
+            self.warnings.push(warning);
         }
     }
 }
@@ -296,6 +313,14 @@ impl engine::Observer for Show<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn run_is_kept_when_its_summary_cannot_be_printed() {
+        let mut results = Results::default();
+        add(Run::default(), 2, &mut results, |_| Err(io::ErrorKind::StorageFull.into()));
+        assert_eq!(results.runs.len(), 1);
+        assert!(results.warnings[0].starts_with("the summary could not be printed: "), "{:?}", results.warnings);
+    }
 
     #[test]
     fn runs_after_the_first_write_files_of_their_own() {

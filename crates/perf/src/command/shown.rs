@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Failure, print};
-use crate::workload::{Overrides, find, read, shipped};
+use crate::workload::{find, shipped};
 
 pub(crate) fn list(words: &[String]) -> Result<(), Failure> {
     if let Some(word) = words.first() {
@@ -12,9 +12,8 @@ pub(crate) fn list(words: &[String]) -> Result<(), Failure> {
     let mut text = String::new();
     let width = shipped().iter().map(|shipped| shipped.name.len()).max().unwrap_or(0);
     for shipped in shipped() {
-        let workload = read(shipped.text, shipped.name, &Overrides::default()).map_err(Failure::failed)?;
-        let first = workload.description.lines().next().unwrap_or_default();
-        let _ = writeln!(text, "{:width$}  {first}", shipped.name);
+        let description = shipped.description();
+        let _ = writeln!(text, "{:width$}  {}", shipped.name, description.lines().next().unwrap_or_default());
     }
     print(&text)
 }

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use super::files::Files;
 use super::session::Session;
 use super::{Asked, Failure};
 use crate::agents::{Order, Surroundings};
-use crate::perftest::parse_companion;
+use crate::perftest::{as_override, parse_companion};
 use crate::workload::{self, OpenError, Overrides};
 
 const USAGE: &str = "\
@@ -55,8 +56,10 @@ pub(crate) fn read(words: &[String], surroundings: Surroundings) -> Result<Asked
     let default_path = |extension| Some(PathBuf::from(format!("{}.{extension}", workload.name.replace('/', "-"))));
     Ok(Asked::Run(Box::new(Session {
         order: Order::new(&all_words, surroundings),
-        json: options.output.json.clone().or_else(|| default_path("json")),
-        html: options.output.html.clone().or_else(|| default_path("html")),
+        files: Files {
+            json: options.output.json.clone().or_else(|| default_path("json")),
+            html: options.output.html.clone().or_else(|| default_path("html")),
+        },
         name: workload.name,
         description: workload.description,
         workload: Some(workload.text),
@@ -73,11 +76,10 @@ fn take_overrides(words: &[String]) -> Result<(Overrides, Vec<String>), Failure>
     let mut rest = Vec::new();
     let mut words = words.iter();
     while let Some(word) = words.next() {
-        let (name, value) = word.split_once('=').map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
-        if !matches!(name, "--set" | "--scale") {
+        let Some((name, value)) = as_override(word) else {
             rest.push(word.clone());
             continue;
-        }
+        };
         let value = match value {
             Some(value) => value.to_owned(),
             None => words.next().ok_or_else(|| Failure::Usage(format!("option '{name}' needs a value")))?.clone(),

@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 
 use super::{Outline, Overall};
-use crate::results::Sample;
+use crate::results::{Sample, per_second};
 
 /// Values that a line remembers: more than any terminal is wide.
 const VALUES_MAX: usize = 512;
-/// From this share of the machine's processors on, the generator may be what limits the run.
+/// From this share of its machines' processors on, the generator may be what limits the run.
 const GENERATOR_BUSY: f64 = 0.8;
 
 /// Values over time, the last ones.
@@ -43,7 +43,8 @@ pub(super) struct History {
     pub(super) backlog: Series,
     /// Thousandths of a processor.
     pub(super) broker_cpu: Series,
-    warnings: Vec<String>,
+    last_warning: Option<String>,
+    warning_count: u64,
 }
 
 impl History {
@@ -57,18 +58,19 @@ impl History {
         self.consumed.push(rate(sample, sample.counts.consumed));
         self.backlog.push(sample.backlog as f64);
         let cpu = sample.broker.and_then(|broker| broker.usage.cpu_s);
-        self.broker_cpu.push(cpu.map_or(0.0, |cpu| per_second(sample, cpu) * 1_000.0));
+        self.broker_cpu.push(cpu.map_or(0.0, |cpu| per_second(cpu, sample.duration_s) * 1_000.0));
         self.sample = sample.clone();
         self.overall = overall;
     }
 
     pub(super) fn warn(&mut self, text: String) {
-        self.warnings.push(text);
+        self.last_warning = Some(text);
+        self.warning_count += 1;
     }
 
-    /// The share of the machine's processors that the generator takes.
+    /// The share of its machines' processors that the generator takes.
     pub(super) fn generator_share(&self) -> Option<f64> {
-        let cpu = per_second(&self.sample, self.sample.generator.cpu_s?);
+        let cpu = per_second(self.sample.generator.cpu_s?, self.sample.duration_s);
         (self.outline.processors > 0).then(|| cpu / f64::from(self.outline.processors))
     }
 
@@ -80,10 +82,14 @@ impl History {
         }
         if let Some(share) = self.generator_share().filter(|share| *share >= GENERATOR_BUSY) {
             let percent = (share * 100.0).round();
-            return Some(format!("the generator takes {percent} % of this machine's CPU, and may be the bottleneck"));
+            let whose = if self.outline.has_agents { "the agents'" } else { "this machine's" };
+            return Some(format!("the generator takes {percent} % of {whose} CPU, and may be the bottleneck"));
         }
-        let (last, earlier) = self.warnings.split_last()?;
-        Some(if earlier.is_empty() { last.clone() } else { format!("{last} (and {} more)", earlier.len()) })
+        let last = self.last_warning.as_ref()?;
+        Some(match self.warning_count {
+            0 | 1 => last.clone(),
+            count => format!("{last} (and {} more)", count - 1),
+        })
     }
 
     /// The phase of the last sample's end: its name, how much of it has passed and how long it is, in seconds.
@@ -102,12 +108,7 @@ impl History {
 
 /// So many a second.
 pub(super) fn rate(sample: &Sample, count: u64) -> f64 {
-    per_second(sample, count as f64)
-}
-
-/// So much a second.
-pub(super) fn per_second(sample: &Sample, amount: f64) -> f64 {
-    if sample.duration_s > 0.0 { amount / sample.duration_s } else { 0.0 }
+    per_second(count as f64, sample.duration_s)
 }
 
 #[cfg(test)]
@@ -153,6 +154,8 @@ mod tests {
         history.push(&busy, Overall::default());
         let expected = "the generator takes 90 % of this machine's CPU, and may be the bottleneck";
         assert_eq!(history.warning().unwrap(), expected);
+        history.outline.has_agents = true;
+        assert!(history.warning().unwrap().contains("90 % of the agents' CPU"));
         history.push(&Sample { blocked: 3, ..busy }, Overall::default());
         assert_eq!(history.warning().unwrap(), "the broker blocks 3 of 5 connections");
     }

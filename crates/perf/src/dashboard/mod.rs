@@ -33,16 +33,18 @@ pub struct Outline {
     pub duration: Option<Duration>,
     /// Its phases, with how long each is.
     pub phases: Vec<(String, Duration)>,
-    /// How many processors the generator may use.
+    /// How many processors the generator may use, on all machines.
     pub processors: u32,
+    /// Whether agents generate the load.
+    pub has_agents: bool,
 }
 
 impl Outline {
     /// A plan's.
     #[must_use]
-    pub fn of(plan: &Plan, processors: u32) -> Self {
+    pub fn of(plan: &Plan, processors: u32, has_agents: bool) -> Self {
         let phases = plan.phases.iter().map(|phase| (phase.name.clone(), phase.duration)).collect();
-        Outline { name: plan.name.clone(), duration: plan.duration, phases, processors }
+        Outline { name: plan.name.clone(), duration: plan.duration, phases, processors, has_agents }
     }
 }
 

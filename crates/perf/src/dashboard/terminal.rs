@@ -106,6 +106,7 @@ mod tests {
             duration: Some(seconds(120)),
             phases: vec![("base".to_owned(), seconds(30)), ("peak".to_owned(), seconds(90))],
             processors: 4,
+            has_agents: false,
         }
     }
 

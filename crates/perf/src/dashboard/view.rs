@@ -13,9 +13,9 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Sparkline, Widget};
 
-use super::history::{History, Series, per_second, rate};
+use super::history::{History, Series, rate};
 use crate::format;
-use crate::results::Percentiles;
+use crate::results::{Percentiles, per_second};
 
 /// Columns of what a line is about.
 const LABEL_WIDTH: u16 = 10;
@@ -178,7 +178,9 @@ fn machine(history: &History, area: Rect, buffer: &mut Buffer) {
     let Some(usage) = sample.broker.map(|broker| broker.usage) else {
         return numbers("broker", "not watched", &generator, None, area, buffer);
     };
-    let cpu = usage.cpu_s.map_or("–".to_owned(), |cpu| format!("{} CPUs", format::number(per_second(sample, cpu))));
+    let cpu = usage
+        .cpu_s
+        .map_or("–".to_owned(), |cpu| format!("{} CPUs", format::number(per_second(cpu, sample.duration_s))));
     let memory = usage.memory.map(|memory| format!(" · {}", format::bytes(memory as f64))).unwrap_or_default();
     let series = Some((&history.broker_cpu, Color::Cyan));
     numbers("broker", &cpu, &format!("{memory}{generator}"), series, area, buffer);

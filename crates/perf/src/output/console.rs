@@ -2,14 +2,15 @@
 
 use std::fmt::Write as _;
 use std::io::Write;
+use std::time::SystemTime;
 
 use super::columns::{Columns, Unit};
 use super::outlet::Outlet;
-use super::rows::{Row, Rows, five, per_second};
+use super::rows::{Row, Rows, five};
 use super::{Output, number, stop_reason};
 use crate::perftest::Format;
 use crate::plan::Plan;
-use crate::results::{Counts, Percentiles, Run, Sample};
+use crate::results::{Counts, Percentiles, Run, Sample, per_second};
 
 const PERCENTILES: &str = "min/median/75th/95th/99th";
 
@@ -30,7 +31,7 @@ impl<W: Write + Send> Console<W> {
 }
 
 impl<W: Write + Send> Output for Console<W> {
-    fn started(&mut self, plan: &Plan) {
+    fn started(&mut self, plan: &Plan, _at: SystemTime) {
         self.outlet.write(&self.lines.starting(plan));
     }
 
@@ -155,7 +156,7 @@ impl Lines {
             Format::Default => format!("id: {}, ", self.id),
             Format::Compact => String::new(),
         };
-        let per_s = |count| number::rate(per_second(count, summary.duration_s));
+        let per_s = |count: u64| number::rate(per_second(count as f64, summary.duration_s));
         let _ = writeln!(out, "{id}sending rate avg: {} msg/s", per_s(summary.counts.published));
         if summary.duration_s <= 0.0 {
             return out;
@@ -323,7 +324,7 @@ mod tests {
         let plan = options.plan("t", 1, &|_| Err(std::io::Error::other("no files"))).unwrap();
         let mut out = Vec::new();
         let mut console = Console::new(&mut out, &plan, Format::Compact, Unit::Micros);
-        console.started(&plan);
+        console.started(&plan, SystemTime::UNIX_EPOCH);
         let samples = vec![testing::sample(1.0, 1.0, 0), testing::sample(2.0, 1.0, 15), testing::sample(3.0, 1.0, 5)];
         samples.iter().for_each(|sample| console.sample(sample, &Counts::default()));
         console.ended(&plan, &Run { samples, ..Run::default() });

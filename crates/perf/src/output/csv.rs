@@ -71,11 +71,16 @@ fn line(id: &str, row: &Row, columns: Columns, unit: Unit) -> String {
         (has_confirms, row.nacked),
         (columns.consumed, row.consumed),
     ];
-    let mut cells = vec![id.to_owned(), number::time(row.time_s)];
+    let mut cells = vec![quoted(id), number::time(row.time_s)];
     cells.extend(rates.map(|(is_shown, per_s)| if is_shown { number::rate(per_s) } else { String::new() }));
     cells.extend(latency(columns.consumed, row.consumer_latency.as_ref(), unit));
     cells.extend(latency(has_confirms, row.confirm_latency.as_ref(), unit));
     cells.join(",") + "\n"
+}
+
+/// A text as a cell, by RFC 4180.
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
 fn latency(is_shown: bool, percentiles: Option<&Percentiles>, unit: Unit) -> [String; 5] {
@@ -88,8 +93,12 @@ mod tests {
     use crate::output::testing::{percentiles, sample};
 
     fn write(columns: Columns, samples: &[Sample]) -> String {
+        write_named("prom", columns, samples)
+    }
+
+    fn write_named(name: &str, columns: Columns, samples: &[Sample]) -> String {
         let mut out = Vec::new();
-        let plan = Plan { name: "prom".to_owned(), ..Plan::default() };
+        let plan = Plan { name: name.to_owned(), ..Plan::default() };
         let mut csv = Csv { columns, ..Csv::new(&mut out, "out.csv", &plan, Unit::Micros) };
         samples.iter().for_each(|sample| csv.sample(sample, &Counts::default()));
         String::from_utf8(out).unwrap()
@@ -121,5 +130,19 @@ mod tests {
         let columns = Columns { published: true, consumed: false, returned: false, confirmed: false };
         let written = write(columns, &[sample(1.001, 1.0, 21), sample(2.008, 1.0, 0)]);
         assert_eq!(written.lines().skip(1).collect::<Vec<_>>(), ["prom,1.001,21,,,,,,,,,,,,,,"]);
+    }
+
+    #[test]
+    fn name_cannot_shift_the_columns() {
+        let columns = Columns { published: true, consumed: false, returned: false, confirmed: false };
+        for (name, cell) in [
+            ("sweep: window=1, publishers=5", "\"sweep: window=1, publishers=5\""),
+            ("the \"best\"", "\"the \"\"best\"\"\""),
+            ("two\nlines", "\"two\nlines\""),
+            ("a b;c", "a b;c"),
+        ] {
+            let written = write_named(name, columns, &[sample(1.0, 1.0, 21)]);
+            assert!(written.ends_with(&format!("\n{cell},1.000,21,,,,,,,,,,,,,,\n")), "{written}");
+        }
     }
 }

@@ -11,25 +11,31 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::Output;
 use super::outlet::Outlet;
-use super::rows::per_second;
-use crate::results::{Counts, Percentiles, Sample, Usage};
+use crate::plan::Plan;
+use crate::results::{Counts, Percentiles, Sample, Usage, per_second};
 
 /// How lines look.
 #[derive(Clone, Debug)]
 pub(super) struct Lines {
     /// `,id=…` and the other tags.
     tags: String,
+    /// Since 1970.
     started_at: Duration,
 }
 
 impl Lines {
-    pub(super) fn new(id: &str, labels: &[(String, String)], started_at: SystemTime) -> Self {
+    pub(super) fn new(id: &str, labels: &[(String, String)]) -> Self {
         let mut tags = String::new();
         let id = ("id".to_owned(), id.to_owned());
         for (name, value) in std::iter::once(&id).chain(labels) {
             put_tag(&mut tags, name, value);
         }
-        Lines { tags, started_at: started_at.duration_since(UNIX_EPOCH).unwrap_or_default() }
+        Lines { tags, started_at: Duration::ZERO }
+    }
+
+    /// Samples count from this time.
+    pub(super) fn start(&mut self, at: SystemTime) {
+        self.started_at = at.duration_since(UNIX_EPOCH).unwrap_or_default();
     }
 
     pub(super) fn render(&self, sample: &Sample) -> String {
@@ -61,7 +67,7 @@ fn fields(sample: &Sample) -> Vec<String> {
         ("redelivered", counts.redelivered),
     ] {
         fields.push(format!("{name}={count}i"));
-        fields.push(format!("{name}_rate={:?}", per_second(count, sample.duration_s)));
+        fields.push(format!("{name}_rate={:?}", per_second(count as f64, sample.duration_s)));
     }
     for (name, count) in [
         ("published_bytes", counts.published_bytes),
@@ -160,13 +166,17 @@ pub struct InfluxFile<W> {
 }
 
 impl<W: Write + Send> InfluxFile<W> {
-    /// Lines of a run that started at this time. The name is for the warning when it cannot be written.
-    pub fn new(writer: W, name: &str, id: &str, labels: &[(String, String)], started_at: SystemTime) -> Self {
-        InfluxFile { outlet: Outlet::new(writer, Some(name.to_owned())), lines: Lines::new(id, labels, started_at) }
+    /// Lines of a run. The name is for the warning when it cannot be written.
+    pub fn new(writer: W, name: &str, id: &str, labels: &[(String, String)]) -> Self {
+        InfluxFile { outlet: Outlet::new(writer, Some(name.to_owned())), lines: Lines::new(id, labels) }
     }
 }
 
 impl<W: Write + Send> Output for InfluxFile<W> {
+    fn started(&mut self, _plan: &Plan, at: SystemTime) {
+        self.lines.start(at);
+    }
+
     fn sample(&mut self, sample: &Sample, _totals: &Counts) {
         self.outlet.write(&self.lines.render(sample));
     }
@@ -183,7 +193,9 @@ mod tests {
 
     fn lines(id: &str, labels: &[(&str, &str)]) -> Lines {
         let labels: Vec<_> = labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        Lines::new(id, &labels, UNIX_EPOCH + Duration::from_secs(1_700_000_000))
+        let mut lines = Lines::new(id, &labels);
+        lines.start(UNIX_EPOCH + Duration::from_secs(1_700_000_000));
+        lines
     }
 
     #[test]

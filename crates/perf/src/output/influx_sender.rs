@@ -4,12 +4,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use net::ClientTls;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::Output;
 use super::influx::Lines;
 use crate::http::{self, HttpUrl};
+use crate::plan::Plan;
 use crate::results::{Counts, Sample};
 
 /// Samples that wait to be posted; more are lost.
@@ -23,7 +25,7 @@ const PATH: &str = "/write?db=perftest";
 
 /// Why a URL cannot be posted to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{url}' is not an http:// URL such as http://localhost:8086/write?db=perf")]
+#[error("'{url}' is not an http:// or https:// URL such as http://localhost:8086/write?db=perf")]
 pub struct InfluxUrlError {
     url: String,
 }
@@ -43,20 +45,24 @@ pub struct InfluxOutput {
 }
 
 impl InfluxSender {
-    /// Lines of a run that started at this time go to this URL. User and password in it are sent as such; without a path they
+    /// Lines of a run go to this URL. User and password in it are sent as such; without a path they
     /// go to `/write?db=perftest`. To be called within a tokio runtime.
     pub fn start(
         url: &str,
+        tls: Option<&ClientTls>,
         id: &str,
         labels: &[(String, String)],
-        started_at: SystemTime,
     ) -> Result<(InfluxOutput, Self), InfluxUrlError> {
         let target = HttpUrl::parse(url).map_err(|error| InfluxUrlError { url: error.url })?;
         let target = if target.path() == "/" { target.with_path(PATH) } else { target };
+        let target = match tls {
+            Some(tls) => target.trusting(tls.clone()),
+            None => target,
+        };
         let (sender, receiver) = mpsc::channel(WAITING_COUNT_MAX);
         let warning = Arc::new(Warning::default());
         let task = tokio::spawn(post_all(target, receiver, Arc::clone(&warning)));
-        let lines = Lines::new(id, labels, started_at);
+        let lines = Lines::new(id, labels);
         Ok((InfluxOutput { lines, sender, warning: Arc::clone(&warning) }, InfluxSender { task, warning }))
     }
 
@@ -72,6 +78,10 @@ impl InfluxSender {
 }
 
 impl Output for InfluxOutput {
+    fn started(&mut self, _plan: &Plan, at: SystemTime) {
+        self.lines.start(at);
+    }
+
     fn sample(&mut self, sample: &Sample, _totals: &Counts) {
         if self.sender.try_send(self.lines.render(sample)).is_err() {
             self.warning.set("--influx: samples were lost, the server is too slow".to_owned());
@@ -127,7 +137,10 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
 
+    use net::{ClientTlsOptions, Trust};
+
     use super::*;
+    use crate::http::testing::TlsServer;
     use crate::output::testing::sample;
 
     /// Answers each connection's request with this, and returns what was asked.
@@ -150,7 +163,7 @@ mod tests {
     }
 
     fn start(url: &str) -> (InfluxOutput, InfluxSender) {
-        InfluxSender::start(url, "t", &[], SystemTime::UNIX_EPOCH).unwrap()
+        InfluxSender::start(url, None, "t", &[]).unwrap()
     }
 
     #[tokio::test]
@@ -166,6 +179,21 @@ mod tests {
         assert_eq!(output.take_warning(), None);
         drop(output);
         assert_eq!(sender.close().await, None);
+    }
+
+    #[tokio::test]
+    async fn samples_are_posted_over_https() {
+        let server = TlsServer::start("influx").await;
+        let options = ClientTlsOptions { trust: Trust::File(server.ca.clone()), identity: None, server_name: None };
+        let tls = ClientTls::new(&options).unwrap();
+        let url = format!("https://localhost:{}/write?db=x", server.port);
+        for (tls, is_trusted) in [(Some(&tls), true), (None, false)] {
+            let (mut output, sender) = InfluxSender::start(&url, tls, "t", &[]).unwrap();
+            output.sample(&sample(1.0, 1.0, 5), &Counts::default());
+            drop(output);
+            let warning = sender.close().await;
+            assert_eq!(warning.is_none(), is_trusted, "{warning:?}");
+        }
     }
 
     #[tokio::test]
@@ -201,8 +229,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_url_has_to_be_http() {
-        let error = InfluxSender::start("ftp://me:secret@there", "t", &[], SystemTime::UNIX_EPOCH).err().unwrap();
-        let expected = "'ftp://me:***@there' is not an http:// URL such as http://localhost:8086/write?db=perf";
+        let error = InfluxSender::start("ftp://me:secret@there", None, "t", &[]).err().unwrap();
+        let expected =
+            "'ftp://me:***@there' is not an http:// or https:// URL such as http://localhost:8086/write?db=perf";
         assert_eq!(error.to_string(), expected);
     }
 }

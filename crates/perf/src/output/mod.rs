@@ -39,13 +39,15 @@ pub use open::{ANY_ADDRESS, OpenError, Outputs};
 pub use prometheus::{Prometheus, SharedPrometheus};
 pub use summary::render_summary;
 
+use std::time::SystemTime;
+
 use crate::plan::Plan;
 use crate::results::{Counts, Run, Sample};
 
 /// One that is told how a run goes. Calls come from one task, one after the other, and must not take long.
 pub trait Output: Send {
-    /// The run begins; everything is declared.
-    fn started(&mut self, _plan: &Plan) {}
+    /// The run begins, at this time; everything is declared.
+    fn started(&mut self, _plan: &Plan, _at: SystemTime) {}
 
     /// An interval has passed. `totals` counts since the start.
     fn sample(&mut self, sample: &Sample, totals: &Counts);

@@ -9,6 +9,8 @@ use std::time::SystemTime;
 use super::{
     Console, Csv, InfluxFile, InfluxSender, InfluxUrlError, MetricsServer, Output, Prometheus, SharedPrometheus, Unit,
 };
+use net::ClientTls;
+
 use crate::perftest::OutputSettings;
 use crate::plan::Plan;
 use crate::results::{Counts, Run, Sample};
@@ -50,13 +52,13 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Opens them, for a run that starts now. Without a console there are no lines, as when there is a dashboard. Metrics are
-    /// served on the first of the addresses on which that is possible. To be called within a tokio runtime.
+    /// Opens them, for a run that is about to start. Without a console there are no lines, as when there is a dashboard. An `https://` server of
+    /// `--influx` is trusted as `tls` says, or as the system does. Metrics are served on the first of the addresses on which that is possible. To be called within a tokio runtime.
     pub async fn open(
         settings: &OutputSettings,
         plan: &Plan,
         command_line: &[String],
-        started_at: SystemTime,
+        tls: Option<&ClientTls>,
         console: Option<Box<dyn Write + Send>>,
         addresses: &[IpAddr],
     ) -> Result<Self, OpenError> {
@@ -73,13 +75,13 @@ impl Outputs {
         let labels = &settings.metrics.labels;
         match &settings.influx {
             Some(url) if url.contains("://") => {
-                let (output, sender) = InfluxSender::start(url, &plan.name, labels, started_at)?;
+                let (output, sender) = InfluxSender::start(url, tls, &plan.name, labels)?;
                 all.push(Box::new(output));
                 outputs.influx = Some(sender);
             }
             Some(path) => {
                 let file = create("--influx", Path::new(path))?;
-                all.push(Box::new(InfluxFile::new(file, path, &plan.name, labels, started_at)));
+                all.push(Box::new(InfluxFile::new(file, path, &plan.name, labels)));
             }
             None => {}
         }
@@ -98,9 +100,9 @@ impl Outputs {
         self.metrics.as_ref().map(MetricsServer::address)
     }
 
-    /// The run begins; everything is declared.
-    pub fn started(&mut self, plan: &Plan) {
-        self.all.iter_mut().for_each(|output| output.started(plan));
+    /// The run begins, at this time; everything is declared.
+    pub fn started(&mut self, plan: &Plan, at: SystemTime) {
+        self.all.iter_mut().for_each(|output| output.started(plan, at));
     }
 
     /// An interval has passed. `totals` counts since the start.
@@ -153,6 +155,8 @@ async fn serve(
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::output::testing::sample;
     use crate::perftest::{self, Command, Options};
@@ -168,7 +172,7 @@ mod tests {
 
     async fn open(words: &[&str]) -> Result<(Outputs, Plan), OpenError> {
         let (options, plan) = parse(words);
-        let outputs = Outputs::open(&options.output, &plan, &[], SystemTime::UNIX_EPOCH, None, &HERE).await?;
+        let outputs = Outputs::open(&options.output, &plan, &[], None, None, &HERE).await?;
         Ok((outputs, plan))
     }
 
@@ -180,11 +184,13 @@ mod tests {
         let words = ["-o", csv.to_str().unwrap(), "--influx", influx.to_str().unwrap(), "-mpr", "-mpp", "0"];
         let (mut outputs, plan) = open(&words).await.unwrap();
         assert!(outputs.metrics_address().is_some());
-        outputs.started(&plan);
+        outputs.started(&plan, SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000));
         outputs.sample(&sample(1.0, 1.0, 5), &Counts::default());
         assert!(outputs.close(&plan, &Run::default()).await.is_empty());
         assert!(std::fs::read_to_string(&csv).unwrap().ends_with("\nt,1.000,5.0,,,,5.0,0,0,0,0,0,,,,,\n"));
-        assert!(std::fs::read_to_string(&influx).unwrap().starts_with("perftest,id=t published=5i,"));
+        let influx = std::fs::read_to_string(&influx).unwrap();
+        assert!(influx.starts_with("perftest,id=t published=5i,"), "{influx}");
+        assert!(influx.ends_with(" 1700000001000000000\n"), "it counts from the start of the load: {influx}");
         std::fs::remove_dir_all(&directory).unwrap();
     }
 
@@ -195,7 +201,7 @@ mod tests {
         let text = open(&missing).await.err().unwrap().to_string();
         assert!(text.starts_with("cannot write --output-file /nowhere/at/all.csv: "), "{text}");
         let text = error(&["--influx", "http://"]).await;
-        assert!(text.starts_with("--influx: 'http://' is not an http:// URL"), "{text}");
+        assert!(text.starts_with("--influx: 'http://' is not an http:// or https:// URL"), "{text}");
     }
 
     #[tokio::test]

@@ -8,10 +8,9 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Output;
-use super::rows::per_second;
 use crate::perftest::MetricsSettings;
 use crate::plan::{Plan, Rate, Schedule};
-use crate::results::{Counts, Percentiles, Sample};
+use crate::results::{Counts, Percentiles, Sample, per_second};
 
 /// So many intervals a maximum stays.
 const MAX_INTERVALS: usize = 3;
@@ -79,7 +78,7 @@ impl Prometheus {
     /// The next interval.
     pub fn update(&mut self, sample: &Sample) {
         let counts = &sample.counts;
-        let per_s = |count| per_second(count, sample.duration_s);
+        let per_s = |count: u64| per_second(count as f64, sample.duration_s);
         self.last = Last {
             end_s: sample.end_s,
             published: per_s(counts.published),

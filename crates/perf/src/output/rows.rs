@@ -1,7 +1,7 @@
 //! Samples to rows. PerfTest writes no row for an interval in which nothing happened; the next one covers it too.
 
 use super::columns::Unit;
-use crate::results::{Counts, Percentiles, Sample};
+use crate::results::{Counts, Percentiles, Sample, per_second};
 
 /// What a line says.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -33,7 +33,7 @@ impl Rows {
             return None;
         }
         self.quiet_s = 0.0;
-        let per_s = |count: u64| per_second(count, duration_s);
+        let per_s = |count: u64| per_second(count as f64, duration_s);
         Some(Row {
             time_s: sample.end_s,
             published: per_s(counts.published),
@@ -49,11 +49,6 @@ impl Rows {
 
 fn is_quiet(counts: &Counts) -> bool {
     counts.published + counts.returned + counts.confirmed + counts.nacked + counts.consumed == 0
-}
-
-/// A rate; nothing where there was no time.
-pub(super) fn per_second(count: u64, duration_s: f64) -> f64 {
-    if duration_s > 0.0 { count as f64 / duration_s } else { 0.0 }
 }
 
 /// The five numbers that PerfTest shows: min, median, 75th, 95th, 99th. Without messages they are 0.

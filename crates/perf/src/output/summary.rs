@@ -15,9 +15,8 @@
 
 use std::fmt::Write as _;
 
-use super::rows::per_second;
 use crate::format::{bytes, number, whole};
-use crate::results::{Counts, Distribution, Percentiles, Run, SequenceCounts, Summary, Usage};
+use crate::results::{Counts, Distribution, Percentiles, Run, SequenceCounts, Summary, Usage, per_second};
 
 /// Columns of the names on the left.
 const NAME_WIDTH: usize = 15;
@@ -75,10 +74,10 @@ fn put_counts(out: &mut String, counts: &Counts, duration_s: f64) {
         let mut text = format!("{:>13}", whole(count as f64));
         if !is_trouble {
             let unit = if body_bytes.is_some() || name == "confirmed" { "msg/s" } else { "1/s" };
-            let _ = write!(text, "  {:>11} {unit}", number(per_second(count, duration_s)));
+            let _ = write!(text, "  {:>11} {unit}", number(per_second(count as f64, duration_s)));
         }
         if let Some(body_bytes) = body_bytes {
-            let _ = write!(text, "  {:>13}/s", bytes(per_second(body_bytes, duration_s)));
+            let _ = write!(text, "  {:>13}/s", bytes(per_second(body_bytes as f64, duration_s)));
         }
         put(out, name, &text);
     }

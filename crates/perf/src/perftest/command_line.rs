@@ -20,7 +20,7 @@ pub enum WordError {
     /// No option has this name.
     #[error("unknown option '{word}'; the closest known option is '{closest}'")]
     Unknown {
-        /// As it was given.
+        /// As it was given, without its value.
         word: String,
         /// What may have been meant.
         closest: String,
@@ -28,7 +28,7 @@ pub enum WordError {
     /// Several options begin like this.
     #[error("option '{word}' can be any of: {candidates}")]
     Ambiguous {
-        /// As it was given.
+        /// As it was given, without its value.
         word: String,
         /// The options, separated by commas.
         candidates: String,
@@ -56,30 +56,30 @@ pub(super) struct Words {
 pub(super) fn split(words: &[String]) -> Result<Words, WordError> {
     let mut parser = Parser::default();
     for (at, word) in words.iter().enumerate() {
-        parser.at = at;
-        if parser.open && is_value(word) {
-            parser.push_value(unquoted(word));
-            continue;
-        }
-        parser.close()?;
-        match word.strip_prefix('-') {
-            Some("-") => {
-                parser.out.stray.extend(words[at + 1..].iter().cloned());
-                break;
-            }
-            Some(rest) if rest.starts_with('-') => parser.long(word, rest.trim_start_matches('-'))?,
-            Some(rest) if !rest.is_empty() => parser.short(word, rest)?,
-            _ => parser.out.stray.push(word.clone()),
-        }
+        parser.take(at, word)?;
     }
     parser.close()?;
     Ok(parser.out)
 }
 
-/// The words, as they are, but for those of some options and their values. Words that make no command stay.
+/// The words, as they are, but for those of some options and their values. What cannot be read stays, and hides nothing
+/// of what comes after it.
 #[must_use]
 pub fn without_options(words: &[String], hidden: &[&str]) -> Vec<String> {
-    let Ok(split) = split(words) else { return words.to_vec() };
+    let mut parser = Parser { is_lenient: true, ..Parser::default() };
+    let is_workload = words.first().is_some_and(|word| word == "run");
+    let mut is_override_value = false;
+    for (at, word) in words.iter().enumerate() {
+        if std::mem::take(&mut is_override_value) {
+            continue;
+        }
+        match as_override(word).filter(|_| is_workload) {
+            Some((_, value)) => is_override_value = value.is_none(),
+            // An unknown word is not known to be secret.
+            None => drop(parser.take(at, word)),
+        }
+    }
+    let split = parser.out;
     let is_hidden = |at: usize| {
         let mut names = split.given.iter().zip(&split.spans).filter(|(_, span)| span.contains(&at)).peekable();
         names.peek().is_some() && names.all(|((entry, _), _)| hidden.contains(&entry.long))
@@ -87,16 +87,46 @@ pub fn without_options(words: &[String], hidden: &[&str]) -> Vec<String> {
     words.iter().enumerate().filter(|(at, _)| !is_hidden(*at)).map(|(_, word)| word.clone()).collect()
 }
 
+/// A workload's own option, `--set` or `--scale`, and its value if that is part of the word; otherwise it is the next.
+pub(crate) fn as_override(word: &str) -> Option<(&str, Option<&str>)> {
+    let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
+    matches!(name, "--set" | "--scale").then_some((name, value))
+}
+
 #[derive(Default)]
 struct Parser {
     out: Words,
     /// Whether the last option may still get values.
     open: bool,
+    /// Whether words follow that are not looked at.
+    is_over: bool,
+    /// Whether an option may lack its value.
+    is_lenient: bool,
     /// The word that is looked at.
     at: usize,
 }
 
 impl Parser {
+    fn take(&mut self, at: usize, word: &str) -> Result<(), WordError> {
+        self.at = at;
+        if self.is_over {
+            self.out.stray.push(word.to_owned());
+            return Ok(());
+        }
+        if self.open && is_value(word) {
+            self.push_value(unquoted(word));
+            return Ok(());
+        }
+        self.close()?;
+        match word.strip_prefix('-') {
+            Some("-") => self.is_over = true,
+            Some(rest) if rest.starts_with('-') => self.long(word, rest.trim_start_matches('-'))?,
+            Some(rest) if !rest.is_empty() => self.short(word, rest)?,
+            _ => self.out.stray.push(word.to_owned()),
+        }
+        Ok(())
+    }
+
     fn push_value(&mut self, value: &str) {
         if let Some((entry, values)) = self.out.given.last_mut() {
             values.push(value.to_owned());
@@ -118,6 +148,7 @@ impl Parser {
     fn close(&mut self) -> Result<(), WordError> {
         self.open = false;
         match self.out.given.last() {
+            _ if self.is_lenient => Ok(()),
             Some((entry, values)) if values.is_empty() && matches!(entry.takes, Takes::One | Takes::Many) => {
                 Err(WordError::ValueMissing(entry.name()))
             }
@@ -195,15 +226,20 @@ fn long_named(word: &str, name: &str) -> Result<&'static Entry, WordError> {
         ([], []) => Err(unknown(word)),
         _ => {
             let names: Vec<String> = theirs.into_iter().chain(ours).map(|entry| entry.name()).collect();
-            Err(WordError::Ambiguous { word: word.to_owned(), candidates: names.join(", ") })
+            Err(WordError::Ambiguous { word: without_value(word).to_owned(), candidates: names.join(", ") })
         }
     }
 }
 
 fn unknown(word: &str) -> WordError {
-    let name = word.trim_start_matches('-');
-    let name = name.split_once('=').map_or(name, |(name, _)| name);
-    WordError::Unknown { word: word.to_owned(), closest: closest(name, word.starts_with("--")) }
+    let word = without_value(word);
+    let closest = closest(word.trim_start_matches('-'), word.starts_with("--"));
+    WordError::Unknown { word: word.to_owned(), closest }
+}
+
+/// The option alone: the value may be what nobody is to see.
+fn without_value(word: &str) -> &str {
+    word.split_once('=').map_or(word, |(name, _)| name)
 }
 
 /// The option whose name takes the fewest changes. After one dash, short names count too.

@@ -2,7 +2,7 @@
 
 use super::command_line::{self, WordError};
 use super::options::Options;
-use super::parse::{Command, ParseError, parse};
+use super::parse::{Command, ParseError, parse, stray_warning};
 use super::table::Group;
 
 /// A command with a workload file, read.
@@ -44,7 +44,10 @@ pub fn parse_companion(
     let split = command_line::split(words)?;
     let in_file = split.given.iter().find(|(entry, _)| {
         matches!(entry.group, Group::Topology | Group::Publishing | Group::Consuming)
-            || matches!(entry.long, "pmessages" | "cmessages" | "exit-when" | "time" | "interval" | "warm-up")
+            || matches!(
+                entry.long,
+                "pmessages" | "cmessages" | "exit-when" | "time" | "interval" | "warm-up" | "shutdown-timeout"
+            )
     });
     if let Some((entry, _)) = in_file {
         return Err(CompanionError::InFile { option: entry.name() });
@@ -54,8 +57,7 @@ pub fn parse_companion(
         Command::Print(text) => Ok(Err(text)),
         Command::Run { options, warnings } => {
             // A file is no stray word here.
-            let is_about_operand =
-                |warning: &String| operands.iter().any(|word| warning.starts_with(&format!("'{word}' ")));
+            let is_about_operand = |warning: &String| operands.iter().any(|word| *warning == stray_warning(word));
             let warnings = warnings.into_iter().filter(|warning| !is_about_operand(warning)).collect();
             Ok(Ok(Companion { operands, options, warnings }))
         }
@@ -88,6 +90,9 @@ mod tests {
             error.to_string(),
             "--producers does not go with a workload file, which says what is done; change it there, or with --set"
         );
+        for command in ["-z 5", "-C 5", "-D 5", "-ew idle", "-i 2", "--warm-up 1", "--shutdown-timeout 1"] {
+            assert!(matches!(read(&format!("a.toml {command}")), Err(CompanionError::InFile { .. })), "{command}");
+        }
         assert!(matches!(read("a.toml --qoz 5"), Err(CompanionError::Parse(_))));
     }
 }

@@ -22,7 +22,6 @@ mod parse;
 mod pattern;
 mod plan;
 mod reference;
-mod routing_key;
 mod secrets;
 mod table;
 #[cfg(test)]
@@ -30,6 +29,7 @@ mod tests;
 mod usage;
 mod value;
 
+pub(crate) use command_line::as_override;
 pub use command_line::{WordError, without_options};
 pub use companion::{Companion, CompanionError, parse_companion};
 pub use options::{
@@ -40,7 +40,7 @@ pub use parse::{Command, ParseError, parse};
 pub use plan::{FileError, ReadFile};
 pub use reference::render_reference;
 pub(crate) use secrets::without_agent_token;
-pub use secrets::without_secrets;
+pub use secrets::{without_secret_urls, without_secrets};
 pub use table::{Entry, Group, OPTIONS, Takes, Treatment};
 pub use value::StreamOffset;
 

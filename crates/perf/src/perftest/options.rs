@@ -257,7 +257,7 @@ pub struct OutputSettings {
     pub json: Option<PathBuf>,
     /// The report.
     pub html: Option<PathBuf>,
-    /// InfluxDB's line protocol: a file, or an http:// URL.
+    /// InfluxDB's line protocol: a file, or an http:// or https:// URL.
     pub influx: Option<String>,
     /// Whether there is a dashboard on a terminal.
     pub has_dashboard: bool,

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use client::without_passwords;
+
 use super::command_line::{self, WordError, Words};
 use super::limits;
 use super::options::{
@@ -191,7 +193,7 @@ impl Given<'_> {
                 Some(format!("{} has no effect: {reason}", found.name))
             })
             .collect();
-        warnings.extend(self.words.stray.iter().map(|word| format!("'{word}' belongs to no option, and is ignored")));
+        warnings.extend(self.words.stray.iter().map(|word| stray_warning(word)));
         warnings
     }
 
@@ -514,8 +516,8 @@ impl Given<'_> {
             json: self.path("json"),
             html: self.path("html"),
             influx: self.one("influx", |text| match text.split_once("://") {
-                None | Some(("http", _)) => Ok(text.to_owned()),
-                Some(_) => Err("is neither a file nor an http:// URL".to_owned()),
+                None | Some(("http" | "https", _)) => Ok(text.to_owned()),
+                Some(_) => Err("is neither a file nor an http:// or https:// URL".to_owned()),
             })?,
             has_dashboard: !self.is_set("no-dashboard"),
             broker_pids: self.many("broker-pid", |text| value::number(text, "a process id"))?,
@@ -543,6 +545,11 @@ impl Given<'_> {
             has_command_line: self.is_set("metrics-command-line-arguments"),
         })
     }
+}
+
+/// What is said of a word that belongs to no option. It may be an address without its option.
+pub(super) fn stray_warning(word: &str) -> String {
+    format!("'{}' belongs to no option, and is ignored", without_passwords(word))
 }
 
 /// Parts between commas, without what is empty.

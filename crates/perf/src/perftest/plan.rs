@@ -6,7 +6,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::json_body;
 use super::options::{BodySource, Options, QueueNames};
-use super::routing_key::random_key;
 use super::value::{self, StreamOffset};
 use crate::plan::{
     Arguments, Binding, BindingKeys, Body, ConsumedQueues, Consumers, Distribution, Exchange, Plan, Processing,
@@ -76,7 +75,7 @@ impl Options {
         let routing = match (producers.has_random_keys, producers.random_key_count) {
             (false, _) => Routing::PerPublisher(topology.keys.clone()),
             (true, 0) => Routing::Fresh,
-            (true, count) => Routing::InTurn((0..count).map(|_| random_key(random)).collect()),
+            (true, count) => Routing::InTurn((0..count).map(|_| random.uuid()).collect()),
         };
         Ok(Some(Publishers {
             name: "producer".to_owned(),
@@ -221,7 +220,7 @@ impl Topology {
         let keys = match &wanted.routing_key {
             Some(key) => vec![key.clone()],
             None if in_turn => names.clone(),
-            None => vec![random_key(random)],
+            None => vec![random.uuid()],
         };
         if wanted.is_exclusive && in_turn {
             // Those that no consumer takes are never declared.

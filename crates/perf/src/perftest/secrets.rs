@@ -1,4 +1,4 @@
-//! Commands as they may be kept.
+//! Commands and workloads as they may be kept.
 
 use client::without_passwords;
 
@@ -7,13 +7,27 @@ use super::command_line::without_options;
 /// The option with the token of agents.
 const AGENT_TOKEN: &str = "agent-token";
 /// Options whose values are secret.
-const SECRETS: [&str; 4] =
-    [AGENT_TOKEN, "oauth2-client-secret", "metrics-datadog-api-key", "metrics-datadog-application-key"];
+const SECRETS: [&str; 5] = [
+    AGENT_TOKEN,
+    "oauth2-client-secret",
+    // A password may be among them, where the grant type wants one.
+    "oauth2-parameters",
+    "metrics-datadog-api-key",
+    "metrics-datadog-application-key",
+];
 
 /// The words of a command without its secrets: those options are left out, and passwords in URLs are `***`.
 #[must_use]
 pub fn without_secrets(words: &[String]) -> Vec<String> {
     without_options(words, &SECRETS).iter().map(|word| without_passwords(word)).collect()
+}
+
+/// A workload's text without the passwords of URLs in it. No URL goes on after a space, a quotation mark or the line's
+/// end: an `@` further on is not about it.
+#[must_use]
+pub fn without_secret_urls(text: &str) -> String {
+    let parts = text.split_inclusive(|c: char| c.is_whitespace() || c == '"');
+    parts.map(without_passwords).collect()
 }
 
 /// The words of a command as agents are told it: all but the token, which they know already.
@@ -47,5 +61,35 @@ mod tests {
         check("-h amqp://here:5672/v -mp to=me@here -k a:b@c", "-h amqp://here:5672/v -mp to=me@here -k a:b@c");
         check("-h amqp://me@here", "-h amqp://me@here");
         check("--nonsense -h amqp://me:secret@here", "--nonsense -h amqp://me:***@here");
+    }
+
+    #[test]
+    fn words_of_a_workload_hide_nothing_of_the_others() {
+        let run = "run low-latency --scale 0.1 --agents a";
+        for secret in ["--agent-token hush", "--agent-token=hush", "--agent-tok hush", "-o2sec hush"] {
+            check(&format!("{run} {secret}"), run);
+            check(
+                &format!("run {secret} low-latency --scale=0.1 --agents a"),
+                "run low-latency --scale=0.1 --agents a",
+            );
+        }
+        check(&format!("{run} -o2p user=me password=hush"), run);
+        check("run a.toml --set x=y -h amqp://me:hush@here", "run a.toml --set x=y -h amqp://me:***@here");
+        check("run a.toml --agent-token --scale 0.1 hush", "run a.toml");
+        check("--nonsense --agent-token hush -x 1", "--nonsense -x 1");
+        check("-x --agent-token hush", "-x");
+    }
+
+    #[test]
+    fn passwords_of_a_workload_are_not_kept() {
+        let check = |text: &str, expected: &str| assert_eq!(without_secret_urls(text), expected);
+        check(
+            "# see https://x.org/y\nsteps = [{ http_get = \"http://me:hush@here/a\" },\n  { to = \"me@there\" }]\n",
+            "# see https://x.org/y\nsteps = [{ http_get = \"http://me:***@here/a\" },\n  { to = \"me@there\" }]\n",
+        );
+        check("url = 'http://me:it's@here'", "url = 'http://me:***@here'");
+        for shipped in crate::workload::shipped() {
+            check(shipped.text, shipped.text);
+        }
     }
 }

@@ -43,6 +43,19 @@ impl Random {
         let radius = (2.0 * self.exponential()).sqrt();
         radius * (std::f64::consts::TAU * self.fraction()).cos()
     }
+
+    /// A UUID of version 4, as PerfTest's random routing keys are.
+    pub fn uuid(&mut self) -> String {
+        let (high, low) = (self.next_u64(), self.next_u64());
+        format!(
+            "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",
+            high >> 32,
+            (high >> 16) & 0xffff,
+            high & 0xfff,
+            0x8000 | (low >> 48) & 0x3fff,
+            low & 0xffff_ffff_ffff
+        )
+    }
 }
 
 /// Makes of near numbers far ones, each of another (the finisher of SplitMix64).
@@ -73,6 +86,20 @@ mod tests {
         all.sort();
         all.dedup();
         assert_eq!(all.len(), 400);
+    }
+
+    #[test]
+    fn uuid_says_that_it_is_random() {
+        let mut random = Random::new(42, 0);
+        let mut last = String::new();
+        for _ in 0..100 {
+            let uuid = random.uuid();
+            assert_eq!(uuid.len(), 36);
+            assert_eq!(uuid.as_bytes()[14], b'4');
+            assert!(b"89ab".contains(&uuid.as_bytes()[19]), "{uuid}");
+            assert_ne!(uuid, last);
+            last = uuid;
+        }
     }
 
     #[test]

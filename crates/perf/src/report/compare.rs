@@ -10,7 +10,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::format;
-use crate::results::{Distribution, LoadError, Percentiles, Results, Run};
+use crate::results::{Distribution, LoadError, Percentiles, Results, Run, per_second};
 
 /// Results beside each other.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -136,7 +136,8 @@ fn notes(parts: &[(&str, &Results)]) -> Vec<String> {
             }
         }
     }
-    if parts.windows(2).any(|pair| pair[0].1.machine != pair[1].1.machine) {
+    let machines = |results: &Results| (results.machine.clone(), results.processors());
+    if parts.windows(2).any(|pair| machines(pair[0].1) != machines(pair[1].1)) {
         notes.push("the machines that generated the load differ".to_owned());
     }
     if parts.windows(2).any(|pair| pair[0].1.workload != pair[1].1.workload) {
@@ -200,14 +201,14 @@ fn rows(parts: &[(&str, &Results)], indexes: &[Option<usize>]) -> Vec<Row> {
     let probes: BTreeSet<&String> = runs.iter().flatten().flat_map(|(_, run)| run.summary.probes.keys()).collect();
     let mut rows = Rows { runs: runs.clone(), rows: Vec::new() };
 
-    let per_second = |count: u64, run: &Run| {
+    let measured_rate = |count: u64, run: &Run| {
         let seconds = run.summary.duration_s;
-        (count > 0 && seconds > 0.0).then(|| count as f64 / seconds)
+        (count > 0 && seconds > 0.0).then(|| per_second(count as f64, seconds))
     };
     let rate = |value| format!("{}/s", format::number(value));
-    rows.add("rate", "published", Some(Higher), rate, |_, run| per_second(run.summary.counts.published, run));
-    rows.add("rate", "confirmed", Some(Higher), rate, |_, run| per_second(run.summary.counts.confirmed, run));
-    rows.add("rate", "consumed", Some(Higher), rate, |_, run| per_second(run.summary.counts.consumed, run));
+    rows.add("rate", "published", Some(Higher), rate, |_, run| measured_rate(run.summary.counts.published, run));
+    rows.add("rate", "confirmed", Some(Higher), rate, |_, run| measured_rate(run.summary.counts.confirmed, run));
+    rows.add("rate", "consumed", Some(Higher), rate, |_, run| measured_rate(run.summary.counts.consumed, run));
     rows.add_latencies("consumer latency", Some(Lower), |run| run.summary.latencies.consumer.as_ref());
     rows.add_latencies("confirm latency", Some(Lower), |run| run.summary.latencies.confirm.as_ref());
     for name in probes {
@@ -237,7 +238,7 @@ fn rows(parts: &[(&str, &Results)], indexes: &[Option<usize>]) -> Vec<Row> {
     });
     let percent = |share: f64| format!("{} %", format::number(share * 100.0));
     rows.add("generator", "share of the CPU", None, percent, |results, run| {
-        let most = run.summary.duration_s * f64::from(results.machine.processors);
+        let most = run.summary.duration_s * f64::from(results.processors());
         (most > 0.0).then_some(run.summary.generator.cpu_s? / most)
     });
     rows.rows
@@ -457,6 +458,19 @@ broker, memory, at most          64 MiB      64 MiB (×1)
         let comparison = compare(&[("a", &a), ("b", &b), ("c", &c)]);
         assert_eq!(comparison.runs[1].indexes, [None, Some(1), Some(1)]);
         assert_eq!(comparison.runs[1].rows[0].ratios, [None, None, None], "there is no base");
+    }
+
+    #[test]
+    fn generator_is_compared_by_the_processors_that_it_had() {
+        let mut alone = single(1, 1);
+        alone.machine.processors = 2;
+        alone.runs[0].summary.generator.cpu_s = Some(10.0);
+        let mut agents = alone.clone();
+        agents.generator_processors = 32;
+        agents.runs[0].summary.generator.cpu_s = Some(280.0);
+        let comparison = compare(&[("alone", &alone), ("agents", &agents)]);
+        let row = comparison.runs[0].rows.iter().find(|row| row.group == "generator").unwrap();
+        assert_eq!(row.values, [Some(0.5), Some(0.875)]);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use crate::format;
 use crate::plan::{Bound, Expectation, Metric};
-use crate::results::{Distribution, Sample, Summary, Verdict};
+use crate::results::{Distribution, Sample, Summary, Verdict, per_second};
 
 /// One verdict for each expectation, in their order. Memory is the most that any sample saw, warm-up included.
 #[must_use]
@@ -84,8 +84,8 @@ fn measure<'a>(metric: &Metric, summary: &'a Summary, samples: &[Sample]) -> Res
         Metric::ProbeLatencyMs(name, quantile) => {
             quantile_ms(summary.probes.get(name), *quantile).ok_or("the probe had no answer")
         }
-        Metric::PublishRate => per_second(summary.counts.published, summary),
-        Metric::ConsumeRate => per_second(summary.counts.consumed, summary),
+        Metric::PublishRate => rate(summary.counts.published, summary),
+        Metric::ConsumeRate => rate(summary.counts.consumed, summary),
         Metric::Lost => followed(summary, |counts| counts.lost),
         Metric::Duplicates => followed(summary, |counts| counts.duplicate),
         Metric::OutOfOrder => followed(summary, |counts| counts.out_of_order),
@@ -104,9 +104,9 @@ fn quantile_ms(distribution: Option<&Distribution>, quantile: f64) -> Option<f64
     Some(distribution.value_at_quantile(quantile) as f64 / 1e6)
 }
 
-fn per_second(count: u64, summary: &Summary) -> Result<f64, &'static str> {
+fn rate(count: u64, summary: &Summary) -> Result<f64, &'static str> {
     if summary.duration_s > 0.0 {
-        Ok(count as f64 / summary.duration_s)
+        Ok(per_second(count as f64, summary.duration_s))
     } else {
         Err("the run was over before it began")
     }

@@ -78,15 +78,35 @@ impl Results {
     }
 }
 
-/// Writes a file beside the old one, syncs it, and takes the old one's place.
-pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Whether [`write_whole`] can do its work here. What is there stays as it is.
+pub(crate) fn check_writable(path: &Path) -> io::Result<()> {
+    let new = beside(path)?;
+    match fs::metadata(path) {
+        Ok(there) if there.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+        // A device or a pipe would be gone: a file would be in its place.
+        Ok(there) if !there.is_file() => {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+        }
+        _ => {}
+    }
+    File::create(&new)?;
+    fs::remove_file(&new)
+}
+
+/// Where a new file is written that is to take this one's place.
+fn beside(path: &Path) -> io::Result<PathBuf> {
     let Some(name) = path.file_name() else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{} names no file", path.display())));
     };
     let mut hidden = std::ffi::OsString::from(".");
     hidden.push(name);
     hidden.push(format!(".{}.new", std::process::id()));
-    let new = path.with_file_name(hidden);
+    Ok(path.with_file_name(hidden))
+}
+
+/// Writes a file beside the old one, syncs it, and takes the old one's place.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let new = beside(path)?;
     let written = File::create(&new).and_then(|mut file| {
         file.write_all(bytes)?;
         file.sync_all()

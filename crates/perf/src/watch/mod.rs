@@ -4,4 +4,4 @@ mod management;
 mod process;
 
 pub use management::{Management, ManagementError};
-pub use process::{ProcessError, Processes, machine};
+pub use process::{ProcessError, Processes, machine, processors};

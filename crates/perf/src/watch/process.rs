@@ -106,6 +106,12 @@ fn network(pid: u32) -> Option<(u64, u64)> {
         .try_fold((0, 0), |(received, sent), interface| interface.map(|(r, s)| (received + r, sent + s)))
 }
 
+/// How many processors this process may use.
+#[must_use]
+pub fn processors() -> u32 {
+    std::thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX))
+}
+
 /// The machine that this runs on.
 #[must_use]
 pub fn machine() -> Machine {
@@ -117,7 +123,7 @@ pub fn machine() -> Machine {
     Machine {
         system: format!("{} {}", std::env::consts::OS, release.trim()),
         processor: processor.unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
-        processors: std::thread::available_parallelism().map_or(1, |count| count.get() as u32),
+        processors: processors(),
         memory: field("/proc/meminfo", "MemTotal:").map_or(0, |kib| kib * 1024),
     }
 }

@@ -17,7 +17,7 @@ pub(super) fn read(field: &Field<'_>, probes: &[&str], scale: Scale) -> Result<V
     let table = field.open_table()?;
     for (key, field) in table.fields() {
         if key.starts_with("probe_latency_") {
-            let quantile = latency_quantile(key, LATENCIES[2].0).ok_or_else(|| unknown(key, &table))?;
+            let quantile = latency_quantile(key, LATENCIES[2].0, &table)?.ok_or_else(|| unknown(key, &table))?;
             probe_expectations(&field.open_table()?, quantile, probes, &mut expectations)?;
             continue;
         }
@@ -27,10 +27,10 @@ pub(super) fn read(field: &Field<'_>, probes: &[&str], scale: Scale) -> Result<V
 }
 
 fn metric(key: &str, table: &Table<'_>) -> Result<Metric, Fault> {
-    if let Some(quantile) = latency_quantile(key, LATENCIES[0].0) {
+    if let Some(quantile) = latency_quantile(key, LATENCIES[0].0, table)? {
         return Ok(Metric::ConsumerLatencyMs(quantile));
     }
-    if let Some(quantile) = latency_quantile(key, LATENCIES[1].0) {
+    if let Some(quantile) = latency_quantile(key, LATENCIES[1].0, table)? {
         return Ok(Metric::ConfirmLatencyMs(quantile));
     }
     match key {
@@ -69,15 +69,24 @@ fn probe_expectations(
     Ok(())
 }
 
-/// 0.99 of `consumer_latency_p99_ms`, 1 of `consumer_latency_max_ms`.
-fn latency_quantile(key: &str, prefix: &str) -> Option<f64> {
-    let middle = key.strip_prefix(prefix)?.strip_suffix("_ms")?;
+/// 0.99 of `consumer_latency_p99_ms`, 1 of `consumer_latency_max_ms`; `None` of what is no percentile at all.
+fn latency_quantile(key: &str, prefix: &str, table: &Table<'_>) -> Result<Option<f64>, Fault> {
+    let Some(middle) = key.strip_prefix(prefix).and_then(|rest| rest.strip_suffix("_ms")) else { return Ok(None) };
     if middle == "max" {
-        return Some(1.0);
+        return Ok(Some(1.0));
     }
-    let digits = middle.strip_prefix('p')?;
-    let is_number = (2..=6).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
-    if is_number { format!("0.{digits}").parse().ok() } else { None }
+    let is_number = |digits: &&str| (2..=6).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let Some(digits) = middle.strip_prefix('p').filter(is_number) else { return Ok(None) };
+    // Digits are those after "0.": p100 would be p10, and is hardly meant to be.
+    if digits.len() > 2 && digits.ends_with('0') {
+        let meant = match digits.trim_end_matches('0') {
+            "" | "1" => "max".to_owned(),
+            rest => format!("p{rest:0<2}"),
+        };
+        let message = format!("expect: \"{key}\" names no percentile; did you mean \"{prefix}{meant}_ms\"?");
+        return Err(Fault::new(table.place_of(key), message));
+    }
+    Ok(format!("0.{digits}").parse().ok())
 }
 
 fn unknown(key: &str, table: &Table<'_>) -> Fault {

@@ -105,11 +105,13 @@ impl<'a> Course<'a> {
         if !is_mentioned {
             let field = rate.unwrap_or(Field::new("rate", &unlimited));
             let pace = Pace::read(&field)?.times(factor);
-            let segments = pace.lay_out(self.duration, &field)?;
+            // One round is enough of what goes round: spelled out, a day of it would be megabytes for each publisher.
+            let repeat = pace.repeats();
+            let segments = pace.lay_out(self.duration.filter(|_| !repeat), &field)?;
             // What is due at the very end is not sent: the run is over. A single segment needs no end of its own.
             return Ok(match segments.as_slice() {
                 [Segment { rate, .. }] if !matches!(rate, Rate::Ramp { .. }) => Schedule::constant(*rate),
-                _ => Schedule { segments, repeat: pace.repeats(self.duration) },
+                _ => Schedule { segments, repeat },
             });
         }
         let mut segments = Vec::new();

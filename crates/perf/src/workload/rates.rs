@@ -97,9 +97,9 @@ impl Pace {
         }
     }
 
-    /// Whether the schedule of these segments, which have no end, begins again.
-    pub(super) fn repeats(&self, length: Option<Duration>) -> bool {
-        matches!(self, Pace::Steps { repeat: true, .. }) && length.is_none()
+    /// Whether it goes round: laid out without end, it is a single round.
+    pub(super) fn repeats(&self) -> bool {
+        matches!(self, Pace::Steps { repeat: true, .. })
     }
 }
 

@@ -51,12 +51,6 @@ impl Shipped {
     pub fn description(&self) -> String {
         Node::parse(self.text).ok().and_then(|workload| description(&workload)).unwrap_or_default()
     }
-
-    /// The first sentence or so of it, for lists.
-    #[must_use]
-    pub fn summary(&self) -> String {
-        self.description().split("\n\n").next().unwrap_or_default().to_owned()
-    }
 }
 
 fn description(workload: &Node) -> Option<String> {
@@ -134,7 +128,8 @@ mod tests {
             for part in ["\n\n", "Look at: ", "Comes from: "] {
                 assert!(workload.description.contains(part), "{}: {part}", shipped.name);
             }
-            assert!(!shipped.summary().contains("Look at") && shipped.summary().len() > 40, "{}", shipped.summary());
+            let first = workload.description.lines().next().unwrap_or_default();
+            assert!(!first.contains("Look at") && first.len() > 40, "{first}");
             assert!(workload.runs.iter().all(|run| run.plan.duration.is_some()), "{}", shipped.name);
         }
     }

@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use client::without_passwords;
+
 use super::address;
 use super::document::{Entry, Node, Value};
 use super::error::{Fault, suggestion};
@@ -221,10 +223,10 @@ fn substitute(node: &mut Node, values: &BTreeMap<&str, &Node>) -> Result<(), Fau
     }
 }
 
-/// Without the quotes that errors have.
+/// Without the quotes that errors have, and without passwords: this is what results call a run.
 fn plain(value: &Value) -> String {
     match value {
-        Value::Text(text) => text.clone(),
+        Value::Text(text) => without_passwords(text),
         other => other.to_string(),
     }
 }

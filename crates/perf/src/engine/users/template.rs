@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use super::super::message::fresh_key;
 use crate::plan::{Random, Template};
 
 /// Why a text cannot be made ready.
@@ -135,7 +134,7 @@ impl Text {
                 Part::Text(text) => filled.push_str(text),
                 // Writing to a string does not fail.
                 Part::User => drop(write!(filled, "{}", filling.user)),
-                Part::Uuid => filled.push_str(&fresh_key(random)),
+                Part::Uuid => filled.push_str(&random.uuid()),
                 Part::Variable(slot) => filled.push_str(filling.variables.get(*slot, filling.names)?),
             }
         }

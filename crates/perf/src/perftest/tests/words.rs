@@ -76,6 +76,8 @@ fn words_without_an_option_are_ignored_aloud() {
     assert_eq!(warnings.len(), 4);
     assert_eq!(warnings[0], "'stray' belongs to no option, and is ignored");
     assert_eq!(options("-- -x 7").producers.count, 1);
+    let (_, warnings) = run("amqp://me:hush/x@here", &[]).unwrap();
+    assert_eq!(warnings, ["'amqp://me:***@here' belongs to no option, and is ignored"]);
 }
 
 #[test]
@@ -83,6 +85,7 @@ fn an_unknown_option_names_the_closest_one() {
     check_error("--producer-count 5", "unknown option '--producer-count'; the closest known option is '--producers'");
     check_error("--confirms 5", "unknown option '--confirms'; the closest known option is '--confirm'");
     check_error("--size1000", "unknown option '--size1000'; the closest known option is '--size'");
+    check_error("--agent-tokn=hush", "unknown option '--agent-tokn'; the closest known option is '--agent-token'");
     check_error("-gpf 1", "unknown option '-gpf'; the closest known option is '-qpf'");
 }
 
@@ -111,7 +114,8 @@ fn a_value_that_makes_no_sense_is_an_error() {
         "-mp priority=high",
         "--message-properties: 'priority=high' has a priority that is not a number from 0 to 255",
     );
-    check_error("--influx https://there", "--influx: 'https://there' is neither a file nor an http:// URL");
+    check_error("--influx ftp://there", "--influx: 'ftp://there' is neither a file nor an http:// or https:// URL");
+    assert_eq!(options("--influx https://there").output.influx.as_deref(), Some("https://there"));
     check_error("-i 0", "--interval: '0' is less than 0.1 seconds");
 }
 
@@ -149,7 +153,8 @@ fn options_can_be_left_out_of_a_command() {
     check("-x 1 -h amqp://a --size=5 stray", "-x 1 --size=5 stray");
     check("--uri=amqp://a -f persistent mandatory -a -- -a", "-f persistent mandatory -- -a");
     check("-aK -hamqp://a", "-aK");
-    check("--nonsense -h amqp://a", "--nonsense -h amqp://a");
+    check("--nonsense -h amqp://a", "--nonsense");
+    check("run a.toml --set x=1 -h amqp://a --scale 2", "run a.toml --set x=1 --scale 2");
 }
 
 #[test]

@@ -45,6 +45,17 @@ fn unknown_keys_are_refused_with_the_nearest_known_one() {
         "BASE\n[expect]\nconsumer_latency_p99 = 1",
         "load.toml:8:1: expect: unknown key \"consumer_latency_p99\"; did you mean \"consumer_latency_p99_ms\"?",
     );
+    for (key, meant) in [
+        ("consumer_latency_p100_ms", "consumer_latency_max_ms"),
+        ("confirm_latency_p1000_ms", "confirm_latency_max_ms"),
+        ("consumer_latency_p990_ms", "consumer_latency_p99_ms"),
+        ("probe_latency_p500_ms", "probe_latency_p50_ms"),
+    ] {
+        check(
+            &format!("BASE\n[expect]\n{key} = 1"),
+            &format!("load.toml:8:1: expect: \"{key}\" names no percentile; did you mean \"{meant}\"?"),
+        );
+    }
 }
 
 #[test]

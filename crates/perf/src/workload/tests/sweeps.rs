@@ -55,6 +55,18 @@ fn a_sweep_makes_a_run_of_each_combination() {
 }
 
 #[test]
+fn label_shows_no_password() {
+    let steps = BASE.replace("\"connect\"", "{ http_get = \"$url\" }");
+    let text = format!("[sweep]\nurl = [\"http://me:hush@a/\", \"http://b/\"]\n{steps}");
+    let workload = read(&text, "sweep.toml", &Overrides::default()).unwrap();
+    let labels: Vec<_> = workload.runs.iter().map(|run| run.label.as_str()).collect();
+    assert_eq!(labels, ["url=http://me:***@a/", "url=http://b/"]);
+    assert_eq!(workload.runs[0].variables["url"], Variable::Text("http://me:***@a/".to_owned()));
+    let step = &workload.runs[0].plan.users[0].script.steps[0];
+    assert!(format!("{step:?}").contains("me:hush@a"), "{step:?}");
+}
+
+#[test]
 fn several_sweeps_are_run_one_after_the_other() {
     let text = "
         [[sweep]]

@@ -119,6 +119,12 @@ fn parse(url: &str) -> Option<HttpUrl> {
         None => (None, authority),
     };
     let host = uri.host().filter(|host| !host.is_empty())?;
+    // A slash that a password has in it ends it: what stands before would be host and port.
+    let port = match address.strip_prefix(host)? {
+        "" | ":" if is_tls => 443,
+        "" | ":" => 80,
+        port => port.strip_prefix(':')?.parse().ok()?,
+    };
     let authorization = match user {
         Some(user) => {
             let user: Vec<u8> = percent_decode_str(user).collect();
@@ -132,7 +138,7 @@ fn parse(url: &str) -> Option<HttpUrl> {
     Some(HttpUrl {
         // An IPv6 address stands between brackets in a URL only.
         host: host.trim_start_matches('[').trim_end_matches(']').to_owned(),
-        port: uri.port_u16().unwrap_or(if is_tls { 443 } else { 80 }),
+        port,
         authority: HeaderValue::from_str(address).ok()?,
         path: uri.path_and_query().map_or("/", |path| path.as_str()).to_owned(),
         authorization,
@@ -371,14 +377,21 @@ mod tests {
 
     #[test]
     fn a_url_has_to_be_http() {
-        for url in ["ftp://there", "there:8086", "http://", "/api"] {
+        for url in ["ftp://there", "there:8086", "http://", "/api", "http://there:port", "http://there:70000"] {
             assert!(HttpUrl::parse(url).is_err(), "{url}");
         }
         let error = HttpUrl::parse("ftp://me:secret@there/x").unwrap_err();
         assert_eq!(error.to_string(), "'ftp://me:***@there/x' is not an http:// or https:// URL");
+        let error = HttpUrl::parse("https://me:secret/x@there").unwrap_err();
+        assert_eq!(error.to_string(), "'https://me:***@there' is not an http:// or https:// URL");
         let url = HttpUrl::parse("http://[::1]:8086/api/v2/write?org=o&bucket=b").unwrap();
         assert_eq!(url.to_string(), "::1:8086");
         assert_eq!(url.path(), "/api/v2/write?org=o&bucket=b");
+        for (url, expected) in
+            [("http://h", "h:80"), ("https://h", "h:443"), ("https://u@h:/", "h:443"), ("http://[::1]", "::1:80")]
+        {
+            assert_eq!(HttpUrl::parse(url).unwrap().to_string(), expected);
+        }
         assert_eq!(HttpUrl::parse("http://h").unwrap().below("/api/x").path(), "/api/x");
     }
 

@@ -273,6 +273,7 @@ impl Connection {
     /// Says goodbye, and waits for the answer, at most so long. Whatever else comes meanwhile is dropped.
     pub async fn close(mut self, patience: Duration) {
         self.session.close();
+        self.is_receiving = true;
         let saying_goodbye = async {
             loop {
                 loop {

@@ -174,13 +174,27 @@ fn decoded(text: &str, what: &str) -> Result<String, Cow<'static, str>> {
 /// the user, even where a slash in a password should have been escaped: rather too much than too little.
 #[must_use]
 pub fn without_passwords(text: &str) -> String {
-    let mut parts = text.split("://");
-    let mut out = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        out.push_str("://");
-        put_without_password(part, &mut out);
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let (before, url) = rest.split_at(at + 3);
+        out.push_str(before);
+        let len = next_url(url).unwrap_or(url.len());
+        put_without_password(&url[..len], &mut out);
+        rest = &url[len..];
     }
+    out.push_str(rest);
     out
+}
+
+/// Where in a text another URL begins: after a comma, a space or a quote, with the name of its scheme. Passwords may hold `://`.
+fn next_url(text: &str) -> Option<usize> {
+    text.match_indices("://").find_map(|(at, _)| {
+        let is_scheme = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+        let start = text[..at].trim_end_matches(is_scheme).len();
+        let separator = text[..start].chars().next_back()?;
+        (start < at && matches!(separator, ',' | ';' | '"' | '\'' | ' ' | '\n' | '\t' | '=')).then_some(start)
+    })
 }
 
 fn put_without_password(part: &str, out: &mut String) {
@@ -271,6 +285,7 @@ mod tests {
         );
         check_refused("amqp://u:secret@h:x", "'amqp://u:***@h:x' is no AMQP URI: the port is no number up to 65535");
         check_refused("amqp://u:sec/ret@h", "'amqp://u:***@h' is no AMQP URI: the port is no number up to 65535");
+        check_refused("amqp://u:a://b@h:x", "'amqp://u:***@h:x' is no AMQP URI: the port is no number up to 65535");
         check_refused("u:secret@h", "'u:***@h' is no AMQP URI: it has to begin with amqp:// or amqps://");
         check_refused(
             "amqp://h/a/b",
@@ -278,6 +293,17 @@ mod tests {
         );
         check_refused("amqp://[::1", "'amqp://[::1' is no AMQP URI: the address has no closing bracket");
         check_refused("amqp://h?heartbeat=x", "'amqp://h?heartbeat=x' is no AMQP URI: 'x' is no value of heartbeat");
+    }
+
+    #[test]
+    fn passwords_of_all_urls_are_hidden() {
+        for (text, expected) in [
+            ("-H amqp://a:b@x,amqps://c:d@y/v", "-H amqp://a:***@x,amqps://c:***@y/v"),
+            ("nothing to hide", "nothing to hide"),
+            ("amqp://u@h", "amqp://u@h"),
+        ] {
+            assert_eq!(without_passwords(text), expected);
+        }
     }
 
     #[test]

@@ -26,8 +26,6 @@ use crate::plan::Plan;
 
 /// How long a stranger may take to say who he is.
 const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long threads may take to end when nobody waits for them.
-const ENDING_MAX: Duration = Duration::from_secs(30);
 /// Before it is tried again to take connections.
 const ACCEPT_RETRY: Duration = Duration::from_millis(200);
 /// A sleep of the runtime is as exact as a millisecond. Tasks are told the start so much before it: their own timers are exact.
@@ -228,11 +226,9 @@ impl Duty<'_> {
         line.write(&FromAgent::Prepared { threads }).await?;
         let obeyed = duty.obey(line).await;
         duty.threads.end();
-        let joined = tokio::time::timeout(ENDING_MAX, duty.threads.join()).await;
+        let joined = duty.threads.join().await;
         obeyed?;
-        if let Ok(Err(error)) = joined {
-            return Err(error.into());
-        }
+        joined?;
         line.write(&FromAgent::Left).await
     }
 
@@ -270,7 +266,9 @@ impl Duty<'_> {
                 line.write(&FromAgent::Collected { threads, usage: self.threads.usage() }).await
             }
             ToAgent::Drain => {
-                self.start = None;
+                if let Some(start) = self.start.take() {
+                    self.threads.start_at(start);
+                }
                 self.threads.drain();
                 Ok(())
             }

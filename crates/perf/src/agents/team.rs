@@ -32,8 +32,8 @@ const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
 const PING_COUNT: usize = 20;
 /// From when agents are told of the start to the start.
 const START_DELAY: Duration = Duration::from_secs(1);
-/// How long agents may take to say goodbye.
-const GOODBYE: Duration = Duration::from_secs(10);
+/// How long agents may take to say goodbye: longer than they give their threads.
+const GOODBYE: Duration = Duration::from_secs(25);
 
 /// Why there is no run with these agents.
 #[derive(Debug, thiserror::Error)]
@@ -321,13 +321,24 @@ impl Force for Agents {
     async fn join(mut self) -> Result<(), RunError> {
         self.command(&ToAgent::Leave);
         let leaving = async {
+            let mut failed = Ok(());
             for member in &mut self.members {
-                while member.replies.recv().await.is_some_and(|reply| reply != FromAgent::Left) {}
+                loop {
+                    match member.replies.recv().await {
+                        // One that is lost has said so.
+                        Some(FromAgent::Left) | None => break,
+                        Some(FromAgent::Failed { reason }) => {
+                            failed = Err(RunError::Failed(format!("agent {}: {reason}", member.name)));
+                            break;
+                        }
+                        Some(_) => {}
+                    }
+                }
             }
+            failed
         };
         // Who does not answer is not waited for: what it measured is there.
-        let _ = tokio::time::timeout(GOODBYE, leaving).await;
-        Ok(())
+        tokio::time::timeout(GOODBYE, leaving).await.unwrap_or(Ok(()))
     }
 }
 

@@ -48,29 +48,40 @@ impl ChurnTask {
         };
         tell(&self.incidents, Incident::Ready);
         let started = match &mut kept {
-            // A connection that is lost meanwhile is found to be so with the first thing that is made.
-            Some(connection) => until_started(connection, &local).await.ok().flatten(),
-            None => None,
+            Some(connection) => until_started(connection, &local).await,
+            None => Ok(local.control.clone().started().await),
         };
-        let started = match started {
-            Some(start) => Some(start),
-            None => local.control.clone().started().await,
+        let start = match started {
+            Ok(Some(start)) => start,
+            Ok(None) => return,
+            Err(closed) => {
+                let reason = format!("{} lost its connection before the start: {closed}", self.name);
+                return tell(&self.incidents, Incident::Failed(reason));
+            }
         };
-        let Some(start) = started else { return };
         let mut timer = Timer::new(&local.pacer);
         let gap_ns = self.churn.rate.filter(|rate| *rate > 0.0).map(|rate| f64::from(self.churn.workers) / rate * 1e9);
         let phase = f64::from(self.index) / f64::from(self.churn.workers.max(1));
         for number in 0_u64.. {
             let due = start + gap_ns.map_or(0, |gap_ns| ((number as f64 + phase) * gap_ns) as u64);
-            let is_over = match &mut kept {
-                Some(connection) => live(connection, &mut timer, due, &local).await.unwrap_or(false),
-                None => sleep(&mut timer, due, &local).await,
+            let step = async {
+                let is_over = match &mut kept {
+                    Some(connection) => live(connection, &mut timer, due, &local).await?,
+                    None => sleep(&mut timer, due, &local).await,
+                };
+                if is_over {
+                    return Ok(false);
+                }
+                self.once(&mut kept, number, &arguments, &mut random, &local, &mut timer).await.map(|()| true)
             };
-            if is_over {
-                break;
-            }
-            match self.once(&mut kept, number, &arguments, &mut random, &local, &mut timer).await {
-                Ok(()) => local.recorder.borrow_mut().counts.churned += 1,
+            let stepped = tokio::select! {
+                stepped = step => stepped,
+                // A broker that does not answer is not waited for.
+                () = local.control.clone().ended() => Ok(false),
+            };
+            match stepped {
+                Ok(false) => break,
+                Ok(true) => local.recorder.borrow_mut().counts.churned += 1,
                 Err(Trouble::Failed(reason)) => {
                     tell(&self.incidents, Incident::Failed(format!("{}: {reason}", self.name)));
                     break;

@@ -34,7 +34,6 @@ impl IdleTask {
         for number in 0..self.count {
             connections.spawn_local(self.clone().hold(number, local.clone(), Rc::clone(&opening)));
         }
-        // All permits are free again when all are open.
         while local.gauges.idle.get() < self.count && !connections.is_empty() {
             tokio::select! {
                 () = local.gauges.changed.notified() => {}

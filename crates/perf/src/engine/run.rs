@@ -23,6 +23,8 @@ use crate::plan::{Plan, Random};
 use crate::results::{Broker, Counts, Run, Sample};
 use crate::watch::{Management, Processes};
 
+/// How long a connection to clean up over may take.
+const CLEANUP_PATIENCE: Duration = Duration::from_secs(10);
 /// Queues that are asked for what is left in them, one by one.
 const ASKED_QUEUES: usize = 10_000;
 
@@ -214,18 +216,22 @@ impl Frame<'_> {
 
     /// Deletes the first `count` queues of those that are only for the run.
     async fn clean_up(&self, count: usize) -> Result<(), RunError> {
-        let mut admin = self.admin("cleanup").await?;
+        let opening = tokio::time::timeout(CLEANUP_PATIENCE, self.admin("cleanup"));
+        let late = |_| RunError::Failed("there is no connection to the broker".to_owned());
+        let mut admin = opening.await.map_err(late)??;
         let deleted = self.declarations.delete_temporary(&mut admin, count).await;
         admin.close(GOODBYE).await;
         deleted.map_err(|error| RunError::Failed(error.to_string()))
     }
 
-    /// How many messages are ready in all queues. `None`: that cannot be told, or not in time.
-    pub(crate) async fn ready_count(&self, patience: Duration) -> Option<u64> {
+    /// Whether queues can be asked from here, and are not too many.
+    pub(crate) fn can_ask_queues(&self) -> bool {
         let queue_count: usize = self.plan.queues.iter().map(|queues| queues.names.len()).sum();
-        if queue_count > ASKED_QUEUES || self.declarations.has_own_queues() {
-            return None;
-        }
+        queue_count <= ASKED_QUEUES && !self.declarations.has_own_queues()
+    }
+
+    /// How many messages are ready in all queues. `None`: the broker has not said so in time.
+    pub(crate) async fn ready_count(&self, patience: Duration) -> Option<u64> {
         let asking = async {
             let mut admin = self.admin("rest").await.ok()?;
             let count = self.declarations.ready_count(&mut admin).await;

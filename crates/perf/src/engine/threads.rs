@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 
 use super::churn::ChurnTask;
 use super::clock::{StampUnit, now_ns};
 use super::consumer::ConsumerTask;
-use super::control::{Control, Stage};
+use super::control::{Conductor, Control};
 use super::followed::says_whose_it_is;
 use super::force::{Force, Reports};
 use super::idle::IdleTask;
@@ -45,7 +45,7 @@ pub(crate) struct Threads<'a> {
     messages: Vec<Arc<Messages>>,
     crowds: Vec<Arc<Crowd>>,
     incidents: Incidents,
-    stage: watch::Sender<Stage>,
+    conductor: Conductor,
     workers: Vec<Worker>,
     next_worker: usize,
     task_count: usize,
@@ -69,7 +69,7 @@ impl<'a> Threads<'a> {
         let management = settings.management.clone();
         let crowds = Crowd::all(plan, target, management.as_ref(), &incidents, settings.unit);
         let crowds = crowds.map_err(RunError::Unsendable)?;
-        let (stage, control) = Control::new();
+        let (conductor, control) = Control::new();
         let workers = (0..settings.threads.max(1)).map(|number| Worker::start(number, control.clone()));
         let workers = workers.collect::<Result<Vec<_>, _>>()?;
         let threads = Threads {
@@ -83,7 +83,7 @@ impl<'a> Threads<'a> {
             messages,
             crowds,
             incidents,
-            stage,
+            conductor,
             workers,
             next_worker: 0,
             task_count: 0,
@@ -94,7 +94,7 @@ impl<'a> Threads<'a> {
 
     /// Lets all begin at a time that has come, or is about to.
     pub(crate) fn start_at(&mut self, start: u64) {
-        self.stage.send_replace(Stage::Running { start });
+        self.conductor.start_at(start);
     }
 
     fn next_worker(&mut self) -> &Worker {
@@ -243,11 +243,11 @@ impl Force for Threads<'_> {
     }
 
     fn drain(&mut self) {
-        self.stage.send_replace(Stage::Draining);
+        self.conductor.drain();
     }
 
     fn end(&mut self) {
-        self.stage.send_replace(Stage::Ended);
+        self.conductor.end();
     }
 
     async fn join(self) -> Result<(), RunError> {

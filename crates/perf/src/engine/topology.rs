@@ -86,9 +86,9 @@ impl Declarations {
                     pipeline.send(&queue::Delete { queue: name.as_bytes(), ..Default::default() }).await?;
                 }
                 if set.is_temporary() {
-                    pipeline.made_by.push_back(pipeline.sent);
+                    pipeline.count_temporary();
                 }
-                if there.queues.contains(name) {
+                if there.queues.contains(name) && !is_made_anew {
                     pipeline.bind(set, at, name).await?;
                 } else {
                     pipeline.declare(set, at, name).await?;
@@ -309,9 +309,9 @@ struct Pipeline<'a> {
     sent: usize,
     answered: usize,
     is_open: bool,
-    /// Which requests make queues that are to be deleted, and how many of them are made.
-    made_by: VecDeque<usize>,
+    /// How many queues that are to be deleted are made, and which requests without an answer make some.
     temporary: Option<&'a mut usize>,
+    made_by: VecDeque<usize>,
 }
 
 impl<'a> Pipeline<'a> {
@@ -348,14 +348,27 @@ impl<'a> Pipeline<'a> {
 
     async fn collect(&mut self) -> Result<(), CallError> {
         while self.answered < self.sent {
-            self.connection.answer(1).await?;
-            if let (Some(temporary), true) = (&mut self.temporary, self.made_by.front() == Some(&self.answered)) {
+            let answer = self.connection.answer(1).await;
+            if let (Err(CallError::Refused { .. }), Some(temporary)) = (&answer, &mut self.temporary) {
+                // Neither the one that was refused is made, nor those after it. Those without any answer may be.
+                **temporary -= self.made_by.len();
+                self.made_by.clear();
+            }
+            answer?;
+            if self.made_by.front() == Some(&self.answered) {
                 self.made_by.pop_front();
-                **temporary += 1;
             }
             self.answered += 1;
         }
         Ok(())
+    }
+
+    /// The next request makes a queue that is to be deleted.
+    fn count_temporary(&mut self) {
+        if let Some(temporary) = &mut self.temporary {
+            **temporary += 1;
+            self.made_by.push_back(self.sent);
+        }
     }
 
     async fn finish(mut self) -> Result<(), CallError> {

@@ -68,7 +68,7 @@ pub struct Phase {
 /// What ends a run early (PerfTest's `--exit-when`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitWhen {
-    /// A queue that was consumed from with `basic.get`, or whose last delivery left it empty, has no more messages.
+    /// Nor has a queue of the run any ready, after no consumer got a message for a second.
     Empty,
     /// No consumer got a message for a second.
     Idle,

@@ -10,7 +10,7 @@ fn check_nothing_lost(test: &str, workload: &str) {
     let file = write(&bench.dir, "load.toml", workload);
     let (_, results) = bench.measure(&format!("run {file} --html report.html"));
     let summary = &results.runs[0].summary;
-    assert!(summary.counts.consumed > 50, "{:?}", summary.counts);
+    assert!(summary.counts.consumed > 15, "{:?}", summary.counts);
     assert!(summary.sequence.is_complete, "{:?}", summary.sequence);
     assert_eq!(summary.sequence.total, Default::default());
 }
@@ -32,7 +32,7 @@ fn transactions_that_a_channel_or_connection_cuts_off_are_committed() {
         check_nothing_lost(
             test,
             &format!(
-                "duration = '1s'\n\
+                "duration = '3s'\n\
                  [[queues]]\nname = 'q'\n\
                  [[publishers]]\nqueue = 'q'\ntx_size = 10\nmessages_per_{limit} = 15\nrate = 300\n\
                  [[consumers]]\nqueue = 'q'\n"
@@ -55,11 +55,11 @@ fn message_whose_publisher_cannot_be_told_is_not_lost() {
 fn what_slow_consumers_still_have_is_not_lost() {
     let bench = Bench::start("perf-slow");
     // All of it has come to the consumer, or nobody knows where it is.
-    for (size, rate, is_complete) in [(12, 400, true), (20_000, 1_500, false)] {
-        let (_, results) = bench.measure(&format!("-x 1 -y 1 -u q -c 10 -s {size} -r {rate} -R 50 -z 2 -st 1"));
+    for (qos, is_complete) in [(0, true), (100, false)] {
+        let (_, results) = bench.measure(&format!("-x 1 -y 1 -u q -c 1000 -r 400 -q {qos} -R 50 -z 2 -st 1"));
         let summary = &results.runs[0].summary;
-        assert!(summary.counts.published > summary.counts.consumed + 500);
-        assert_eq!(summary.sequence.is_complete, is_complete, "{size}");
+        assert!(summary.counts.published > summary.counts.consumed + 300);
+        assert_eq!(summary.sequence.is_complete, is_complete, "{qos}");
         assert_eq!(summary.sequence.total, Default::default());
     }
 }
@@ -71,7 +71,7 @@ fn publisher_that_starts_late_is_not_late() {
     let summary = &results.runs[0].summary;
     let intended = summary.latencies.confirm.as_ref().unwrap().percentiles;
     assert!((400..1_150).contains(&summary.counts.published), "{:?}", summary.counts);
-    assert!(intended.p99_ns < 500_000_000, "{intended:?}");
+    assert!(intended.p99_ns < 1_000_000_000, "{intended:?}");
 }
 
 #[test]
@@ -113,9 +113,9 @@ fn churned_queues_are_deleted_to_the_last() {
         [[churn]]\nkind = 'queues'\nname = 'k'\nworkers = 2\nlifetime = '150ms'\ndurable = true\n";
     let file = write(&bench.dir, "churn.toml", churn);
     let (_, results) = bench.measure(&format!("run {file}"));
-    assert!((6..=16).contains(&results.runs[0].summary.counts.churned), "{:?}", results.runs[0].summary.counts);
+    assert!((2..=16).contains(&results.runs[0].summary.counts.churned), "{:?}", results.runs[0].summary.counts);
     for worker in 0..2 {
-        (3..9).for_each(|number| check_gone(&bench, &format!("c-k-{worker}-{number}")));
+        (0..9).for_each(|number| check_gone(&bench, &format!("c-k-{worker}-{number}")));
     }
 }
 

@@ -56,8 +56,8 @@ impl ConsumerTask {
                 Woken::Socket | Woken::Time | Woken::Stage(Stage::Preparing) => {}
                 Woken::Stage(Stage::Running { start: at }) => *start = Some(at),
                 // Consumers take what is still there.
-                Woken::Stage(Stage::Draining) if start.is_some() => {}
-                Woken::Stage(Stage::Draining | Stage::Ended) => {
+                Woken::Stage(Stage::Draining) => *start = local.control.start(),
+                Woken::Stage(Stage::Ended) => {
                     consumers.iter_mut().for_each(|consumer| consumer.settle_rest(connection));
                     return Ok(());
                 }

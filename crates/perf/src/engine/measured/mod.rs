@@ -2,7 +2,9 @@
 
 mod outcome;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -19,6 +21,8 @@ use crate::plan::{ExitWhen, Plan};
 use crate::results::{Broker, BrokerUsage, Counts, Percentiles, Sample, Usage};
 use crate::watch::{Management, Processes};
 
+/// How often idle consumers' queues are asked whether they are empty.
+const EMPTY_TICK: Duration = Duration::from_millis(250);
 /// Without a message for so long there is nothing left to drain.
 const DRAINED_AFTER: Duration = Duration::from_millis(500);
 /// How often draining is looked at.
@@ -58,7 +62,8 @@ pub(crate) struct Measured<'a> {
     publishers: Vec<PublisherEnd>,
     /// What is missing is in queues, or lost.
     is_rest_in_queues: bool,
-    left_in_queues: Option<u64>,
+    /// How many messages are in queues, or why nobody knows.
+    rest: Result<u64, &'static str>,
     interrupted: Option<String>,
 }
 
@@ -88,7 +93,7 @@ impl<'a> Measured<'a> {
             lost: 0,
             publishers: Vec::new(),
             is_rest_in_queues: false,
-            left_in_queues: None,
+            rest: Err("some messages were still in queues or with consumers at the end"),
             interrupted: None,
         }
     }
@@ -153,6 +158,8 @@ impl<'a> Measured<'a> {
             }
         };
         tokio::pin!(sleep_to_end);
+        let is_idle = Cell::new(false);
+        let mut emptied = pin!(emptied(frame, &is_idle));
         let mut is_over = false;
         for incident in early {
             is_over |= self.take_report(incident, observer);
@@ -166,10 +173,13 @@ impl<'a> Measured<'a> {
                 }
                 () = &mut sleep_to_end => break,
                 Some(incident) = reports.recv() => is_over = self.take_report(incident, observer),
+                () = &mut emptied => break,
                 _ = ticks.tick() => {
                     self.take_sample(force, observer).await;
-                    if self.is_exit_due(frame).await {
-                        break;
+                    match self.plan.exit_when {
+                        Some(ExitWhen::Idle) if self.is_idle() => break,
+                        Some(ExitWhen::Empty) => is_idle.set(self.is_idle()),
+                        _ => {}
                     }
                 }
             }
@@ -206,15 +216,9 @@ impl<'a> Measured<'a> {
         seconds(now_ns() - self.start)
     }
 
-    /// Whether consumers are idle, if that ends the run, and queues empty, if they are to be.
-    async fn is_exit_due(&self, frame: &Frame<'_>) -> bool {
-        let is_idle = now_ns().saturating_sub(self.consumed_at.max(self.start)) >= ns(IDLE_AFTER);
-        match self.plan.exit_when {
-            Some(ExitWhen::Idle) => is_idle,
-            // A queue that belongs to its consumer cannot be asked from here.
-            Some(ExitWhen::Empty) => is_idle && frame.ready_count(GOODBYE).await.is_none_or(|ready| ready == 0),
-            None => false,
-        }
+    /// Whether consumers got nothing for a while.
+    fn is_idle(&self) -> bool {
+        now_ns().saturating_sub(self.consumed_at.max(self.start)) >= ns(IDLE_AFTER)
     }
 
     /// A task is done. Returns whether that ends the run: when all are, or all that have a number of messages to do.
@@ -356,9 +360,12 @@ impl<'a> Measured<'a> {
             return;
         }
         if self.is_all_here() {
-            self.left_in_queues = Some(0);
+            self.rest = Ok(0);
         } else if self.is_rest_in_queues {
-            self.left_in_queues = frame.ready_count(GOODBYE).await;
+            self.rest = match frame.can_ask_queues() {
+                true => frame.ready_count(GOODBYE).await.ok_or("the broker did not say what was left in queues"),
+                false => Err("what was left in queues cannot be asked for"),
+            };
         }
     }
 
@@ -395,6 +402,17 @@ impl<'a> Measured<'a> {
     /// Whether lost and duplicate messages can be told, or why not.
     fn is_sequence_followed(&self) -> Result<(), &'static str> {
         followed(self.plan)
+    }
+}
+
+/// Waits until consumers are idle and queues have nothing for them. Asking takes its time, and keeps nobody from anything else.
+async fn emptied(frame: &Frame<'_>, is_idle: &Cell<bool>) {
+    loop {
+        tokio::time::sleep(EMPTY_TICK).await;
+        // Queues that cannot be asked are empty as far as anybody can tell.
+        if is_idle.get() && (!frame.can_ask_queues() || frame.ready_count(GOODBYE).await == Some(0)) && is_idle.get() {
+            return;
+        }
     }
 }
 

@@ -77,15 +77,9 @@ impl PublisherTask {
             Ok(Some(start)) => start,
             Ok(None) => return,
             Err(closed) => {
-                // Another one is opened when there is something to publish.
-                connection = None;
-                self.lost(&local, closed.to_string());
-                tell(&self.incidents, Incident::Back);
                 local.closed();
-                match local.control.clone().started().await {
-                    Some(start) => start,
-                    None => return,
-                }
+                let reason = format!("{} lost its connection before the start: {closed}", self.name);
+                return tell(&self.incidents, Incident::Failed(reason));
             }
         };
         let mut publishers = self.publishers(start, &mut random);

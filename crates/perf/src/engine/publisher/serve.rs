@@ -68,23 +68,20 @@ pub(super) async fn serve(
                 return Ok(Served::WornOut);
             }
         }
-        let patience_ends = if is_all_confirmed {
+        // A broker that has blocked the connection does not even read what it would confirm.
+        let patience_ends = if is_all_confirmed || blocked.is_set {
             None
         } else {
             let waits_since = publishers.iter().filter_map(Publisher::waits_since).min();
-            waits_since.map(|since| since + ns(group.confirm_timeout))
+            waits_since.map(|since| since.max(blocked.until).saturating_add(ns(group.confirm_timeout)))
         };
+        if patience_ends.is_some_and(|ends| now_ns() >= ends) {
+            let patience = group.confirm_timeout.as_secs_f64();
+            return Err(ServeError::Failed(format!("no confirm came for {patience} s")));
+        }
         let wake_at = [wake_at, patience_ends].into_iter().flatten().min();
         match waiter.wait(connection, wake_at).await? {
-            Woken::Socket => {}
-            Woken::Time => {
-                if patience_ends.is_some_and(|ends| now_ns() >= ends) {
-                    return Err(ServeError::Failed(format!(
-                        "no confirm came for {} s",
-                        group.confirm_timeout.as_secs_f64()
-                    )));
-                }
-            }
+            Woken::Socket | Woken::Time => {}
             Woken::Stage(stage) if stage >= Stage::Draining => {
                 is_stopped = true;
                 publishers.iter_mut().for_each(|publisher| publisher.stop(connection));
@@ -181,18 +178,23 @@ fn on_event(
 struct BlockedGauge<'a> {
     local: &'a Local,
     is_set: bool,
+    /// When it was last blocked.
+    until: u64,
 }
 
 impl<'a> BlockedGauge<'a> {
     fn new(local: &'a Local) -> Self {
-        BlockedGauge { local, is_set: false }
+        BlockedGauge { local, is_set: false, until: 0 }
     }
 
     fn set(&mut self, is_set: bool) {
         let gauge = &self.local.gauges.blocked;
         match (std::mem::replace(&mut self.is_set, is_set), is_set) {
             (false, true) => gauge.set(gauge.get() + 1),
-            (true, false) => gauge.set(gauge.get().saturating_sub(1)),
+            (true, false) => {
+                self.until = now_ns();
+                gauge.set(gauge.get().saturating_sub(1));
+            }
             _ => {}
         }
     }

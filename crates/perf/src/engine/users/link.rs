@@ -312,6 +312,8 @@ impl Link {
                         consumer.is_live = false;
                     }
                 }
+                // Not to a step: the answer to a new secret.
+                Event::Answered { channel: 0, .. } => {}
                 Event::Answered { method: Method::QueueDeclareOk(ok), .. } => {
                     let name = String::from_utf8_lossy(ok.queue).into();
                     return Ok(Some(Answer::Queue { name, ready: ok.message_count }));

@@ -538,7 +538,7 @@ async fn carry(mut user: tokio::net::TcpStream, mut broker: tokio::net::TcpStrea
 #[test]
 fn a_broker_that_does_not_answer_is_waited_for_only_so_long() {
     let node = Node::start();
-    let patient = |steps| Users { answer_timeout: Duration::from_millis(200), ..users(1, steps) };
+    let patient = |steps| Users { answer_timeout: Duration::from_secs(2), ..users(1, steps) };
     for (word, steps, step) in [
         (&b"never-declared"[..], vec![Step::Connect, declare("never-declared")], "2 (declare_queue)"),
         (b"never-confirmed", vec![Step::Connect, publish("never-confirmed", 3, true)], "2 (publish)"),
@@ -546,7 +546,7 @@ fn a_broker_that_does_not_answer_is_waited_for_only_so_long() {
         let (uri, _stop) = freezing_after(&node, word);
         let (run, heard) = run_against(uri, &plan(patient(steps)), None, |_, _| false);
         assert_eq!((run.summary.counts.scripts_done, run.summary.counts.scripts_failed), (0, 1));
-        let expected = format!("user 0 of \"users\", step {step}: the broker has not answered within 0.2 s");
+        let expected = format!("user 0 of \"users\", step {step}: the broker has not answered within 2 s");
         assert_eq!(heard.warnings, [expected]);
     }
 }

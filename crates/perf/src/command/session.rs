@@ -78,6 +78,7 @@ impl Session {
             unit,
             broker: None,
             management: reach.management,
+            https: reach.https.given().map_err(told)?,
             watched: None,
             agents: None,
         };
@@ -171,7 +172,8 @@ impl Session {
         };
         // Last: agents do not wait for long until they hear more.
         let agents = self.agents(number).await?;
-        let mut settings = Settings { threads: self.threads(), unit, broker, management, watched, agents };
+        let https = reach.https.given()?;
+        let mut settings = Settings { threads: self.threads(), unit, broker, management, https, watched, agents };
         let processors = settings.agents.as_ref().map_or(results.machine.processors, Team::processors);
         results.generator_processors = processors;
         let outline = Outline::of(plan, processors, settings.agents.is_some());

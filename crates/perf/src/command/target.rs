@@ -71,6 +71,11 @@ impl Https {
         if url.is_tls() { Ok(url.trusting(self.tls()?.clone())) } else { Ok(url) }
     }
 
+    /// How servers are trusted, if the command says anything about it.
+    pub(crate) fn given(&self) -> Result<Option<ClientTls>, Failure> {
+        if self.settings == TlsSettings::default() { Ok(None) } else { self.tls().cloned().map(Some) }
+    }
+
     /// How servers are trusted.
     pub(crate) fn tls(&self) -> Result<&ClientTls, Failure> {
         if let Some(tls) = self.tls.get() {
@@ -115,6 +120,8 @@ mod tests {
         assert_eq!(ask(&server, insecure).await.unwrap(), 200);
         let error = ask(&server, trusting(&other)).await.unwrap_err().to_string();
         assert!(error.starts_with(&format!("TLS with localhost:{} failed: ", server.port)), "{error}");
+        assert!(Https::new(&trusting(&server)).given().unwrap().is_some());
+        assert!(Https::new(&TlsSettings::default()).given().unwrap().is_none());
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use client::{CallError, Connection, OpenError};
+use net::ClientTls;
 use tokio::sync::watch;
 
 use super::clock::{StampUnit, now_ns};
@@ -39,6 +40,8 @@ pub struct Settings {
     pub broker: Option<Processes>,
     /// Where paths that users and probes ask for are below, if anywhere.
     pub management: Option<HttpUrl>,
+    /// Whom to trust at whole `https://` URLs that users ask for, if not whom the system does.
+    pub https: Option<ClientTls>,
     /// What the management API says, if it is watched.
     pub watched: Option<Management>,
     /// Who generates the load instead of threads here.

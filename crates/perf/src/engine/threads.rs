@@ -67,7 +67,7 @@ impl<'a> Threads<'a> {
         }
         let (incidents, reports) = mpsc::unbounded_channel();
         let management = settings.management.clone();
-        let crowds = Crowd::all(plan, target, management.as_ref(), &incidents, settings.unit);
+        let crowds = Crowd::all(plan, target, settings, &incidents);
         let crowds = crowds.map_err(RunError::Unsendable)?;
         let (conductor, control) = Control::new();
         let workers = (0..settings.threads.max(1)).map(|number| Worker::start(number, control.clone()));

@@ -33,8 +33,11 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
+use net::ClientTls;
+
 use super::clock::StampUnit;
 use super::incident::Incidents;
+use super::run::Settings;
 use super::target::Target;
 use super::worker::Local;
 use crate::http::HttpUrl;
@@ -58,6 +61,7 @@ pub(crate) struct Crowd {
     program: Program,
     target: Arc<Target>,
     management: Option<HttpUrl>,
+    https: Option<ClientTls>,
     incidents: Incidents,
     unit: StampUnit,
     seed: u64,
@@ -80,14 +84,13 @@ impl Crowd {
     pub(crate) fn all(
         plan: &Plan,
         target: &Arc<Target>,
-        management: Option<&HttpUrl>,
+        settings: &Settings,
         incidents: &Incidents,
-        unit: StampUnit,
     ) -> Result<Vec<Arc<Self>>, String> {
         let throttles = Throttles::of(plan.users.iter().map(|users| &users.script));
         let crowd = |(at, users): (usize, &Users)| {
             let seed = plan.seed.wrapping_add(at as u64) ^ 0x7573_6572;
-            let program = Program::new(&users.script, &throttles, management)
+            let program = Program::new(&users.script, &throttles, settings.management.as_ref())
                 .map_err(|error| format!("the script of users \"{}\": {error}", users.name))?;
             Ok(Arc::new(Crowd {
                 name: users.name.clone(),
@@ -98,9 +101,10 @@ impl Crowd {
                 timetable: Timetable::new(users.arrival_rate, seed),
                 program,
                 target: Arc::clone(target),
-                management: management.cloned(),
+                management: settings.management.clone(),
+                https: settings.https.clone(),
                 incidents: incidents.clone(),
-                unit,
+                unit: settings.unit,
                 seed,
                 told: Told::default(),
             }))

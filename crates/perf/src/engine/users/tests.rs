@@ -145,8 +145,15 @@ fn run_against(uri: Uri, plan: &Plan, management: Option<HttpUrl>, enough: Enoug
     let mut target = Target::new(vec![uri], ConnectOptions::default());
     target.recovery = Recovery::Never;
     target.is_spread = true;
-    let mut settings =
-        Settings { threads: 2, unit: StampUnit::Monotonic, broker: None, management, watched: None, agents: None };
+    let mut settings = Settings {
+        threads: 2,
+        unit: StampUnit::Monotonic,
+        broker: None,
+        management,
+        https: None,
+        watched: None,
+        agents: None,
+    };
     let (mut heard, interrupt) = Heard::until(enough);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let run = runtime.block_on(run(plan, &Arc::new(target), &mut settings, &mut heard, interrupt)).unwrap();
@@ -464,6 +471,7 @@ fn script_that_nobody_can_run_is_refused_before_it_starts() {
         unit: StampUnit::Monotonic,
         broker: None,
         management: None,
+        https: None,
         watched: None,
         agents: None,
     };

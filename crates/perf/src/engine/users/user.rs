@@ -324,7 +324,10 @@ impl User {
         let url = match (&station.crowd.management, asked.starts_with('/')) {
             (Some(management), true) => management.below(&asked),
             (None, true) => return Err(Failure::NoManagement),
-            (_, false) => HttpUrl::parse(&asked)?,
+            (_, false) => match (HttpUrl::parse(&asked)?, &station.crowd.https) {
+                (url, Some(tls)) => url.trusting(tls.clone()),
+                (url, None) => url,
+            },
         };
         let asked_at = now_ns();
         let mut asking = pin!(http::get(&url, HTTP_TIMEOUT));

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -49,6 +50,8 @@ pub struct Broker {
     pub(crate) queue_ids: QueueIds,
     pub(crate) server_properties: TableBuf,
     pub(crate) hash_seed: HashSeed,
+    /// Connections that pause for consumers.
+    pub(crate) pausing: AtomicU32,
     /// Queues whose delivery watermark is open.
     pub(crate) opened: Mutex<Vec<Arc<QueueHandle>>>,
 }
@@ -117,6 +120,7 @@ impl Broker {
             alarms: Alarms::default(),
             queue_ids: QueueIds::default(),
             hash_seed: HashSeed::new(u64::from_ne_bytes(seed)),
+            pausing: AtomicU32::new(0),
             opened: Mutex::default(),
             store,
         });

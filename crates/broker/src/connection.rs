@@ -9,6 +9,7 @@ use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -18,7 +19,7 @@ use tokio::io::ReadBuf;
 use tokio::time::{Sleep, sleep_until};
 
 use crate::broker::Broker;
-use crate::limits::{OUTPUT_LEN, PACE, READ_LEN};
+use crate::limits::{OUTPUT_LEN, PACE, PACE_MAX, READ_LEN};
 use crate::session::{Phase, Session};
 
 /// Turns before other tasks of the thread are let in.
@@ -52,7 +53,7 @@ struct Connection {
     is_at_end: bool,
     timer: Pin<Box<Sleep>>,
     /// Until then nothing is read: consumers come first.
-    pause: Option<Pin<Box<Sleep>>>,
+    pause: Option<Pause>,
     opened_at: Instant,
     last_received: Instant,
     last_sent: Instant,
@@ -60,6 +61,27 @@ struct Connection {
 
 /// How a connection's task ends.
 struct Over;
+
+/// A publisher's pause, for consumers' sake.
+struct Pause {
+    sleep: Pin<Box<Sleep>>,
+    broker: Arc<Broker>,
+}
+
+impl Pause {
+    /// So many times [`PACE`], for each connection that pauses.
+    fn new(times: u32, broker: &Arc<Broker>) -> Self {
+        let pausing = broker.pausing.fetch_add(1, Ordering::Relaxed) + 1;
+        let time = PACE.saturating_mul(times.saturating_mul(pausing)).min(PACE_MAX);
+        Pause { sleep: Box::pin(tokio::time::sleep(time)), broker: Arc::clone(broker) }
+    }
+}
+
+impl Drop for Pause {
+    fn drop(&mut self) {
+        self.broker.pausing.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 impl Connection {
     fn new(stream: Stream, session: Session) -> Self {
@@ -155,12 +177,13 @@ impl Connection {
 
     /// Whether it is consumers' turn. Begins a pause if one is due; `cx` is woken at its end.
     fn is_pausing(&mut self, cx: &mut Context<'_>) -> bool {
-        if self.session.take_pause() {
+        let pauses = self.session.take_pause();
+        if pauses > 0 {
             self.session.broker.counters.flow_entered.add(1);
-            self.pause = Some(Box::pin(tokio::time::sleep(PACE)));
+            self.pause = Some(Pause::new(pauses, &self.session.broker));
         }
         let Some(pause) = &mut self.pause else { return false };
-        let is_pausing = pause.as_mut().poll(cx).is_pending();
+        let is_pausing = pause.sleep.as_mut().poll(cx).is_pending();
         if !is_pausing {
             self.pause = None;
         }

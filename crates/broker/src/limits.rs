@@ -21,8 +21,12 @@ pub(crate) const READ_LEN: usize = 128 << 10;
 /// into taking messages in rather than handing them on, and a backlog would grow that has to be moved to disk and back.
 pub(crate) const PACE_LEN: u64 = 64 << 10;
 
-/// See [`PACE_LEN`]. A consumer that is merely slow does not stop publishers: they go on at 64 MB a second.
+/// See [`PACE_LEN`]: so long for each connection that pauses at that time, so that fifty of them leave consumers as much as one does.
+/// Consumers that are merely slow stop nobody.
 pub(crate) const PACE: Duration = Duration::from_millis(1);
+
+/// The longest pause.
+pub(crate) const PACE_MAX: Duration = Duration::from_millis(100);
 
 /// Publishes and acknowledgements of one read that are brought to their queues together, at most.
 pub(crate) const BATCH_COUNT: usize = 1024;

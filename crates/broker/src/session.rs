@@ -168,13 +168,11 @@ impl Session {
         self.phase = Phase::Running;
     }
 
-    /// Whether the connection has published so much more than consumers could take that it should pause, once.
-    pub(crate) fn take_pause(&mut self) -> bool {
-        let pauses = self.batch.outrun_len >= PACE_LEN;
-        if pauses {
-            self.batch.outrun_len = 0;
-        }
-        pauses
+    /// For how many times [`PACE_LEN`] the connection has published more than consumers could take, and should pause once.
+    pub(crate) fn take_pause(&mut self) -> u32 {
+        let pauses = self.batch.outrun_len / PACE_LEN;
+        self.batch.outrun_len %= PACE_LEN;
+        u32::try_from(pauses).unwrap_or(u32::MAX)
     }
 
     /// Whether more bytes may be received now.

@@ -8,6 +8,8 @@
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
 
+use crate::limits::{BRISKNESS_COUNT, BRISKNESS_SHARE};
+
 /// What lies between the queue and its consumer: the connection's output buffer, the channel's global prefetch.
 pub trait Gate {
     /// Takes room for one delivery of `len` body bytes. A consumer whose gate refuses gets nothing more until
@@ -66,6 +68,7 @@ pub(crate) struct Consumers<G> {
     count: u32,
     /// Those of them that hold all they may.
     out_of_credit_count: u32,
+    briskness: Briskness,
     exclusive: Option<ConsumerId>,
 }
 
@@ -82,6 +85,25 @@ enum Activity {
     InRing,
     OutOfCredit,
     GateClosed,
+}
+
+/// Whether consumers settle anything like as many messages as are published.
+#[derive(Debug, Default)]
+struct Briskness {
+    published: u32,
+    settled: u32,
+    is_brisk: bool,
+}
+
+impl Briskness {
+    #[inline]
+    fn published(&mut self) {
+        self.published += 1;
+        if self.published == BRISKNESS_COUNT {
+            self.is_brisk = self.settled >= BRISKNESS_COUNT / BRISKNESS_SHARE;
+            (self.published, self.settled) = (0, 0);
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -114,6 +136,7 @@ impl<G: Gate> Consumers<G> {
             first_ring: 0,
             count: 0,
             out_of_credit_count: 0,
+            briskness: Briskness::default(),
             exclusive: None,
         }
     }
@@ -197,13 +220,21 @@ impl<G: Gate> Consumers<G> {
         self.rings.iter().skip(self.first_ring).any(|ring| !ring.turns.is_empty())
     }
 
-    /// Whether anyone would take messages if they came to him fast enough.
+    /// Whether anyone would take messages if they came to him fast enough: somebody has credit, or those who have none get it back
+    /// so fast that it is the broker who is late.
     pub(crate) fn is_hungry(&self) -> bool {
-        self.count > self.out_of_credit_count
+        self.count > self.out_of_credit_count || self.briskness.is_brisk
+    }
+
+    /// A message was published to the queue.
+    #[inline]
+    pub(crate) fn published(&mut self) {
+        self.briskness.published();
     }
 
     /// A message that `id` held was settled or requeued.
     pub(crate) fn give_credit(&mut self, id: ConsumerId) {
+        self.briskness.settled = self.briskness.settled.saturating_add(1);
         let Some(seat) = self.seat_mut(id) else { return };
         seat.unacked_count = seat.unacked_count.checked_sub(1).expect("only what it holds comes back from a consumer");
         if seat.activity == Activity::OutOfCredit && seat.has_credit() {

@@ -151,6 +151,9 @@ impl<M: Message, G: Gate> Queue<M, G> {
         self.ready_count += 1;
         self.ready_bytes += u64::from(message.len());
         self.lanes[lane_of(message.is_journalled())].publish(seq, message);
+        if let Some(consumers) = &mut self.consumers {
+            consumers.published();
+        }
         seq
     }
 
@@ -299,7 +302,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
         }
     }
 
-    /// Whether publishers outrun consumers that would take more: much waits, though not for credit.
+    /// Whether publishers outrun consumers that would take more: much waits, though not for slow consumers' credit.
     pub fn is_outrun(&self) -> bool {
         self.ready_bytes + self.ready_count * MESSAGE_OVERHEAD > OUTRUN_LEN
             && self.consumers.as_ref().is_some_and(|consumers| consumers.is_hungry())

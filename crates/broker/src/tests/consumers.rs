@@ -142,12 +142,12 @@ fn publishers_pause_for_consumers_that_would_take_more() {
             publisher.publish(1, "", queue, TRANSIENT, &vec![1; OUTBOX_WINDOW_LEN as usize / 8]);
             node.spill();
         }
-        assert_eq!(publisher.session.take_pause(), pauses, "{queue}");
-        assert!(!publisher.session.take_pause(), "one pause at a time");
+        assert_eq!(publisher.session.take_pause() > 0, pauses, "{queue}");
+        assert_eq!(publisher.session.take_pause(), 0, "one pause at a time");
     }
     consumer.hear();
     publisher.publish(1, "", "outrun", TRANSIENT, b"few");
-    assert!(!publisher.session.take_pause(), "nothing waits any more");
+    assert_eq!(publisher.session.take_pause(), 0, "nothing waits any more");
 }
 
 /// Memory that waits for a client which does not read is given back when it is short.

@@ -253,3 +253,28 @@ fn an_idle_queue_is_small() {
     assert!(size_of::<TestQueue>() <= 320, "{} bytes", size_of::<TestQueue>());
     assert_eq!(size_of::<Note>(), 24, "the size of the broker's message");
 }
+
+/// Publishes far more than one with a prefetch of 100 gets, who acks all of it or nothing in every so many rounds. Says
+/// whether the queue is outrun.
+fn is_outrun(rounds: u64, acks_every: Option<u64>) -> bool {
+    let mut queue = new_queue();
+    queue.consume(with_prefetch(100)).unwrap();
+    let mut held: Vec<QueueSeq> = Vec::new();
+    for round in 1..=rounds {
+        publish(&mut queue, 1_000);
+        if acks_every.is_some_and(|every| round % every == 0) {
+            queue.settle(&held, &mut Vec::new());
+            held.clear();
+        }
+        held.extend(dispatch(&mut queue).iter().map(|delivery| delivery.seq));
+    }
+    queue.is_outrun()
+}
+
+#[test]
+fn queue_is_outrun_whose_consumers_keep_on_acking() {
+    assert!(is_outrun(100, Some(1)));
+    assert!(!is_outrun(100, None), "it waits for a consumer that does nothing");
+    assert!(!is_outrun(100, Some(20)), "the consumer is slow by itself");
+    assert!(!is_outrun(10, Some(1)), "little waits");
+}

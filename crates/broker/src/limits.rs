@@ -25,6 +25,10 @@ pub(crate) const PACE_LEN: u64 = 64 << 10;
 /// Consumers that are merely slow stop nobody.
 pub(crate) const PACE: Duration = Duration::from_millis(1);
 
+/// [`PACE`]s of one pause for one connection: what one read brings. A message of many megabytes is much more than consumers have in
+/// memory at a time, and still only one.
+pub(crate) const PAUSES_MAX: u32 = 4;
+
 /// The longest pause.
 pub(crate) const PACE_MAX: Duration = Duration::from_millis(100);
 

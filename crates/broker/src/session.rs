@@ -20,7 +20,7 @@ use crate::broker::Broker;
 use crate::channel::{Channel, UnackedDelivery};
 use crate::channels::Channels;
 use crate::handshake::{Handshake, Login};
-use crate::limits::{BATCH_COUNT, CLOSE_TIMEOUT, OUTPUT_LEN, PACE_LEN};
+use crate::limits::{BATCH_COUNT, CLOSE_TIMEOUT, OUTPUT_LEN, PACE_LEN, PAUSES_MAX};
 use crate::links::Links;
 use crate::outbox::{Outbox, Outgoing, Taken};
 use crate::publish::{Assembly, Whole, check_body_len};
@@ -168,11 +168,12 @@ impl Session {
         self.phase = Phase::Running;
     }
 
-    /// For how many times [`PACE_LEN`] the connection has published more than consumers could take, and should pause once.
+    /// For how many times [`PACE_LEN`] the connection has published more than consumers could take, and should pause once: as many as one
+    /// read brings, at most.
     pub(crate) fn take_pause(&mut self) -> u32 {
-        let pauses = self.batch.outrun_len / PACE_LEN;
+        let pauses = (self.batch.outrun_len / PACE_LEN).min(PAUSES_MAX.into());
         self.batch.outrun_len %= PACE_LEN;
-        u32::try_from(pauses).unwrap_or(u32::MAX)
+        pauses as u32
     }
 
     /// Whether more bytes may be received now.

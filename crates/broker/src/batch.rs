@@ -45,8 +45,8 @@ pub(crate) struct Batch {
     pub(crate) settlements: Vec<Settlement>,
     pub(crate) seqs: Vec<QueueSeq>,
     shards: u64,
-    /// Bytes of publishes, while consumers of their queues would take more than they get. Counts on until it is taken, or
-    /// until the batch is shrunk: who sends little at a time outruns nobody.
+    /// Bytes of publishes, while consumers of their queues would take more than they get. Counts on until it is taken: many who send
+    /// little at a time outrun consumers, too.
     pub(crate) outrun_len: u64,
 }
 
@@ -168,7 +168,7 @@ impl Batch {
     /// Gives memory back that a burst needed.
     pub(crate) fn shrink(&mut self) {
         if self.is_empty() && self.publishes.capacity() + self.seqs.capacity() > 0 {
-            *self = Self::default();
+            *self = Self { outrun_len: self.outrun_len, ..Self::default() };
         }
     }
 }

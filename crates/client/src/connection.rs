@@ -270,8 +270,9 @@ impl Connection {
         }
     }
 
-    /// Says goodbye, and waits for the answer, at most so long. Whatever else comes meanwhile is dropped.
-    pub async fn close(mut self, patience: Duration) {
+    /// Says goodbye, and waits for the answer, at most so long. Whatever else comes meanwhile is dropped. Returns whether it was
+    /// answered: the broker has taken all that was sent before.
+    pub async fn close(mut self, patience: Duration) -> bool {
         self.session.close();
         self.is_receiving = true;
         let saying_goodbye = async {
@@ -280,16 +281,16 @@ impl Connection {
                     match self.session.next_event() {
                         Ok(Some(_)) => {}
                         Ok(None) => break,
-                        Err(_) => return,
+                        Err(closed) => return matches!(closed, Closed::ByUs),
                     }
                 }
                 if self.turn().await.is_err() {
-                    return;
+                    return false;
                 }
             }
         };
         // A broker that does not answer gets the socket closed all the same.
-        let _ = tokio::time::timeout(patience, saying_goodbye).await;
+        tokio::time::timeout(patience, saying_goodbye).await.unwrap_or(false)
     }
 
     fn poll_send(&mut self, cx: &mut Context<'_>) -> usize {

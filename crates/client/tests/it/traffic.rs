@@ -361,7 +361,7 @@ fn new_secret_is_told_to_the_broker() {
 fn goodbye_is_answered() {
     play(
         ConnectOptions::default(),
-        async |connection| connection.unwrap().close(Duration::from_secs(30)).await,
+        async |connection| assert!(connection.unwrap().close(Duration::from_secs(30)).await),
         async |mut peer| {
             peer.open(TUNE).await;
             let goodbye = connection::Close { reply_code: 200, reply_text: b"Goodbye", ..Default::default() };
@@ -464,6 +464,22 @@ fn answer_that_does_not_come_is_waited_for_only_so_long() {
             tokio::time::pause();
             let error = connection.open_channel(1).await.unwrap_err();
             assert_eq!(error.to_string(), "the broker has not answered within 3 s");
+        },
+        async |mut peer| {
+            peer.open(TUNE).await;
+            while peer.frame().await.is_some() {}
+        },
+    );
+}
+
+#[test]
+fn goodbye_that_is_not_answered_is_told() {
+    play(
+        ConnectOptions::default(),
+        async |connection: Result<Connection, OpenError>| {
+            let connection = connection.unwrap();
+            tokio::time::pause();
+            assert!(!connection.close(Duration::from_secs(3)).await);
         },
         async |mut peer| {
             peer.open(TUNE).await;

@@ -15,9 +15,6 @@ pub(crate) fn followed(plan: &Plan) -> Result<(), &'static str> {
     if !says_whose_it_is(plan) {
         return Err("messages have a cluster-id of their own");
     }
-    if plan.queues.iter().any(may_drop) || plan.publishers.iter().any(|group| group.properties.expiration.is_some()) {
-        return Err("queues may drop messages");
-    }
     if !plan.publishers.iter().all(|group| one_queue(&plan.exchanges, &plan.queues, &group.exchange)) {
         return Err("a message may go to several queues");
     }
@@ -47,16 +44,6 @@ pub(crate) fn is_prompt(plan: &Plan) -> bool {
     };
     let is_delayed = |exchange: &Exchange| exchange.kind == "x-delayed-message";
     !plan.consumers.iter().any(takes_time) && !plan.exchanges.iter().any(is_delayed)
-}
-
-/// Whether messages may go away unread: a queue of limited length that does not refuse what is too much, or of limited age.
-fn may_drop(queues: &Queues) -> bool {
-    let is_set = |wanted: &str| queues.arguments.iter().any(|(name, _)| name == wanted);
-    let refuses = |(name, value): &(String, Value)| {
-        name == "x-overflow" && matches!(value, Value::Text(how) if how.starts_with("reject-publish"))
-    };
-    is_set("x-message-ttl")
-        || (is_set("x-max-length") || is_set("x-max-length-bytes")) && !queues.arguments.iter().any(refuses)
 }
 
 /// Whether an exchange takes each message to one queue at most.
@@ -139,19 +126,5 @@ mod tests {
         check("topic", vec![queues(2, "x", BindingKeys::Spread(vec!["a.b".to_owned(), "a.c".to_owned()]))], true);
         check("topic", vec![queues(2, "x", BindingKeys::Spread(vec!["a.*".to_owned(), "a.c".to_owned()]))], false);
         check("x-delayed-message", vec![queues(2, "x", BindingKeys::QueueName)], true);
-    }
-
-    #[test]
-    fn queues_that_may_drop_messages_are_known() {
-        let limited = |arguments: &[(&str, Value)]| {
-            let arguments = arguments.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-            may_drop(&Queues { arguments, ..Queues::default() })
-        };
-        let overflow = |how: &str| ("x-overflow", Value::Text(how.to_owned()));
-        assert!(!limited(&[("x-max-priority", Value::Int(5))]));
-        assert!(limited(&[("x-message-ttl", Value::Int(5))]));
-        assert!(limited(&[("x-max-length", Value::Int(5))]));
-        assert!(limited(&[overflow("drop-head"), ("x-max-length-bytes", Value::Int(5))]));
-        assert!(!limited(&[overflow("reject-publish"), ("x-max-length", Value::Int(5))]));
     }
 }

@@ -67,7 +67,8 @@ impl IdleTask {
             };
             local.closed();
             if !is_lost {
-                return connection.close(GOODBYE).await;
+                connection.close(GOODBYE).await;
+                return;
             }
             local.recorder.borrow_mut().counts.connections_lost += 1;
             tell(&self.incidents, Incident::Lost("an idle connection was lost".to_owned()));

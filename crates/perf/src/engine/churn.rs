@@ -47,17 +47,10 @@ impl ChurnTask {
             Err(reason) => return tell(&self.incidents, Incident::Failed(reason)),
         };
         tell(&self.incidents, Incident::Ready);
-        let started = match &mut kept {
-            Some(connection) => until_started(connection, &local).await,
-            None => Ok(local.control.clone().started().await),
-        };
-        let start = match started {
+        let start = match until_started(kept.as_mut(), &self.name, &local).await {
             Ok(Some(start)) => start,
             Ok(None) => return,
-            Err(closed) => {
-                let reason = format!("{} lost its connection before the start: {closed}", self.name);
-                return tell(&self.incidents, Incident::Failed(reason));
-            }
+            Err(reason) => return tell(&self.incidents, Incident::Failed(reason)),
         };
         let mut timer = Timer::new(&local.pacer);
         let gap_ns = self.churn.rate.filter(|rate| *rate > 0.0).map(|rate| f64::from(self.churn.workers) / rate * 1e9);

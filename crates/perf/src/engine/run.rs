@@ -183,8 +183,8 @@ impl Frame<'_> {
         measured.watch(self, &mut force, observer, &mut reports, early, &mut interrupt).await;
         let stopped_at = now_ns();
         force.drain();
-        measured.drain(&mut force, &mut reports, &mut interrupt).await;
-        measured.look_for_rest(self).await;
+        let is_drained = measured.drain(&mut force, &mut reports, &mut interrupt).await;
+        measured.look_for_rest(self, is_drained).await;
         // Not after the end: what a consumer who leaves has not acked would be seen again by those who leave later.
         measured.collect_late(&mut force).await;
         force.end();

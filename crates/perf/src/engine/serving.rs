@@ -32,17 +32,23 @@ impl ServeError {
     }
 }
 
-/// Waits for the start, and answers heartbeats meanwhile: getting thousands of others ready takes a while. `None`: the run is
-/// over before it began.
-pub(crate) async fn until_started(connection: &mut Connection, local: &Local) -> Result<Option<u64>, Closed> {
+/// Waits for the start, and answers heartbeats meanwhile, if there is a connection: getting thousands of others ready takes a
+/// while. `None`: the run is over before it began. An error says whose connection was lost.
+pub(crate) async fn until_started(
+    connection: Option<&mut Connection>,
+    name: &str,
+    local: &Local,
+) -> Result<Option<u64>, String> {
     let mut control = local.control.clone();
+    let Some(connection) = connection else { return Ok(control.started().await) };
+    let lost = |closed: Closed| format!("{name} lost its connection before the start: {closed}");
     let mut starting = pin!(control.started());
     loop {
-        while connection.next_event()?.is_some() {}
+        while connection.next_event().map_err(lost)?.is_some() {}
         tokio::select! {
             biased;
             start = &mut starting => return Ok(start),
-            turn = connection.turn() => drop(turn?),
+            turn = connection.turn() => drop(turn.map_err(lost)?),
         }
     }
 }

@@ -60,8 +60,6 @@ pub(crate) struct Measured<'a> {
     working_consumers: usize,
     lost: u32,
     publishers: Vec<PublisherEnd>,
-    /// What is missing is in queues, or lost.
-    is_rest_in_queues: bool,
     /// How many messages are in queues, or why nobody knows.
     rest: Result<u64, &'static str>,
     interrupted: Option<String>,
@@ -92,7 +90,6 @@ impl<'a> Measured<'a> {
             working_consumers: plan.consumers.iter().map(|group| group.connections as usize).sum(),
             lost: 0,
             publishers: Vec::new(),
-            is_rest_in_queues: false,
             rest: Err("some messages were still in queues or with consumers at the end"),
             interrupted: None,
         }
@@ -322,10 +319,16 @@ impl<'a> Measured<'a> {
     }
 
     /// Lets consumers take what is still there, as long as there is any hope. What comes is in the latencies, but no longer in the
-    /// rates.
-    pub(crate) async fn drain(&mut self, force: &mut impl Force, reports: &mut Reports, interrupt: &mut Interrupt) {
+    /// rates. Returns whether what is missing then is in queues, or lost: else messages may be on their way to consumers, where
+    /// nobody can count them.
+    pub(crate) async fn drain(
+        &mut self,
+        force: &mut impl Force,
+        reports: &mut Reports,
+        interrupt: &mut Interrupt,
+    ) -> bool {
         if self.plan.consumers.is_empty() || self.plan.publishers.is_empty() {
-            return;
+            return false;
         }
         let (is_followed, is_prompt) = (self.is_sequence_followed().is_ok(), is_prompt(self.plan));
         let begun = now_ns();
@@ -340,9 +343,7 @@ impl<'a> Measured<'a> {
             // Who has not stopped yet may still publish.
             let is_drained = self.working_publishers == 0 && (is_quiet || is_followed && self.is_all_here());
             if is_drained || is_late || *interrupt.borrow() {
-                // Else messages may be on their way to consumers, where nobody can count them.
-                self.is_rest_in_queues = is_drained;
-                return;
+                return is_drained;
             }
             tokio::time::sleep(DRAIN_TICK).await;
         }
@@ -354,14 +355,14 @@ impl<'a> Measured<'a> {
         seen + self.total.returned >= self.total.published
     }
 
-    /// Asks queues for what is left in them: that is not lost.
-    pub(crate) async fn look_for_rest(&mut self, frame: &Frame<'_>) {
+    /// Asks queues for what is left in them, if all that is missing can be there: that is not lost.
+    pub(crate) async fn look_for_rest(&mut self, frame: &Frame<'_>, is_drained: bool) {
         if self.is_sequence_followed().is_err() {
             return;
         }
         if self.is_all_here() {
             self.rest = Ok(0);
-        } else if self.is_rest_in_queues {
+        } else if is_drained {
             self.rest = match frame.can_ask_queues() {
                 true => frame.ready_count(GOODBYE).await.ok_or("the broker did not say what was left in queues"),
                 false => Err("what was left in queues cannot be asked for"),

@@ -71,18 +71,10 @@ impl PublisherTask {
         }
         local.opened();
         tell(&self.incidents, Incident::Ready);
-        let started = match &mut connection {
-            Some(connection) => until_started(connection, &local).await,
-            None => Ok(local.control.clone().started().await),
-        };
-        let start = match started {
+        let start = match until_started(connection.as_mut(), &self.name, &local).await {
             Ok(Some(start)) => start,
             Ok(None) => return,
-            Err(closed) => {
-                local.closed();
-                let reason = format!("{} lost its connection before the start: {closed}", self.name);
-                return tell(&self.incidents, Incident::Failed(reason));
-            }
+            Err(reason) => return tell(&self.incidents, Incident::Failed(reason)),
         };
         let mut publishers = self.publishers(start, &mut random);
         let mut timer = Timer::new(&local.pacer);

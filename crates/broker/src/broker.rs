@@ -1,5 +1,6 @@
 //! The broker as a whole: what all connections share, how it starts and how it stops.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use amqp::table::TableBuf;
 use model::definition::Definition;
 use model::ids::JournalPosition;
 use net::Stream;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use routing::HashSeed;
 use store::{RecordBatch, Recovered, Store};
 use telemetry::Counter;
@@ -23,6 +24,8 @@ use crate::connection;
 use crate::connections::Connections;
 use crate::handshake::server_properties;
 use crate::limits::{ALARM_INTERVAL, WATERMARK_INTERVAL};
+use crate::lockout::Lockout;
+use crate::login::AuthAttempts;
 use crate::options::Options;
 use crate::outbox::News;
 use crate::queue_handle::QueueHandle;
@@ -48,7 +51,10 @@ pub struct Broker {
     pub(crate) chunks: Chunks,
     pub(crate) alarms: Alarms,
     pub(crate) queue_ids: QueueIds,
-    pub(crate) server_properties: TableBuf,
+    pub(crate) server_properties: RwLock<TableBuf>,
+    pub(crate) global_parameters: Mutex<BTreeMap<Box<str>, serde_json::Value>>,
+    pub(crate) lockout: Lockout,
+    pub(crate) auth_attempts: AuthAttempts,
     pub(crate) hash_seed: HashSeed,
     /// Connections that pause for consumers.
     pub(crate) pausing: AtomicU32,
@@ -108,7 +114,10 @@ impl Broker {
         let mut seed = [0; 8];
         getrandom::fill(&mut seed).map_err(StartError::Random)?;
         let broker = Arc::new(Self {
-            server_properties: server_properties(&options),
+            server_properties: RwLock::new(server_properties(&options, &options.cluster_name)),
+            global_parameters: Mutex::default(),
+            lockout: Lockout::new(options.lockout),
+            auth_attempts: AuthAttempts::default(),
             options,
             shards: Shards::new(),
             vhosts: Vhosts::default(),
@@ -196,14 +205,28 @@ impl Broker {
         (!records.is_empty()).then(|| self.store.append(records))
     }
 
-    pub(crate) fn put(&self, key: &[u8], value: &[u8]) {
+    pub(crate) fn put(&self, key: &[u8], value: &[u8]) -> JournalPosition {
         let mut records = RecordBatch::new();
         records.put(key, value);
-        self.store.append(&mut records);
+        self.store.append(&mut records)
     }
 
-    pub(crate) fn put_definition(&self, definition: &Definition) {
-        self.put(&definition.key(), &definition.encode());
+    pub(crate) fn put_definition(&self, definition: &Definition) -> JournalPosition {
+        self.put(&definition.key(), &definition.encode())
+    }
+
+    /// Waits until the journal is durable up to `position`, if there is one, or never will be.
+    pub async fn until_durable(&self, position: Option<JournalPosition>) {
+        let Some(position) = position else { return };
+        poll_fn(|cx| {
+            if position <= self.store.durable() || self.store.failure().is_some() {
+                return Poll::Ready(());
+            }
+            self.store.when_durable(position, cx.waker().clone());
+            // It may have become so between the two.
+            if position <= self.store.durable() { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
     }
 
     /// Deletes an auto-delete queue if its last consumer has gone. Says whether it did.

@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use amqp::frame::put_heartbeat;
 use net::Stream;
@@ -19,6 +19,8 @@ use tokio::io::ReadBuf;
 use tokio::time::{Sleep, sleep_until};
 
 use crate::broker::Broker;
+use crate::clock::now_ms;
+use crate::connections::ConnectionHandle;
 use crate::limits::{OUTPUT_LEN, PACE, PACE_MAX, READ_LEN};
 use crate::session::{Phase, Session};
 
@@ -31,10 +33,12 @@ thread_local! {
 
 /// Serves a connection until it ends.
 pub(crate) async fn serve(broker: Arc<Broker>, stream: Stream) {
-    let peer = stream.peer_addr().unwrap_or_else(|_| SocketAddr::from(([0, 0, 0, 0], 0)));
+    let unknown = SocketAddr::from(([0, 0, 0, 0], 0));
+    let (peer, local) = (stream.peer_addr().unwrap_or(unknown), stream.local_addr().unwrap_or(unknown));
     let id = broker.connections.next_id();
-    let session = Session::new(broker.clone(), id, peer);
-    broker.connections.add(id, session.outbox.clone());
+    let handle = ConnectionHandle::new(id, peer, local, now_ms());
+    broker.connections.add(handle.clone());
+    let session = Session::new(broker.clone(), handle);
     let mut connection = Box::pin(Connection::new(stream, session));
     poll_fn(|cx| connection.as_mut().get_mut().poll(cx)).await;
     connection.session.end();
@@ -54,6 +58,8 @@ struct Connection {
     timer: Pin<Box<Sleep>>,
     /// Until then nothing is read: consumers come first.
     pause: Option<Pause>,
+    /// Until then nothing is read: the vhost's limit of rates asks for it.
+    throttle: Option<Pin<Box<Sleep>>>,
     opened_at: Instant,
     last_received: Instant,
     last_sent: Instant,
@@ -96,6 +102,7 @@ impl Connection {
             is_at_end: false,
             timer: Box::pin(sleep_until(handshake_until.into())),
             pause: None,
+            throttle: None,
             opened_at: now,
             last_received: now,
             last_sent: now,
@@ -107,12 +114,14 @@ impl Connection {
             match self.turn(cx) {
                 Ok(true) => {}
                 Ok(false) => {
+                    self.session.report();
                     self.session.shrink();
                     return Poll::Pending;
                 }
                 Err(Over) => return Poll::Ready(()),
             }
         }
+        self.session.report();
         cx.waker().wake_by_ref();
         Poll::Pending
     }
@@ -127,6 +136,7 @@ impl Connection {
     }
 
     fn read(&mut self, cx: &mut Context<'_>) -> Result<bool, Over> {
+        self.wait_for_throttle(cx);
         if self.is_pausing(cx) || !self.session.wants_input() {
             return Ok(false);
         }
@@ -155,6 +165,7 @@ impl Connection {
                 Poll::Ready(Ok(())) => {}
             }
             let len = read.filled().len();
+            self.session.handle.traffic.received(len);
             if len == 0 {
                 self.is_at_end = true;
                 return Ok(true);
@@ -175,11 +186,25 @@ impl Connection {
         })
     }
 
+    /// Lets the session go on receiving once the time has passed that it is to wait for its vhost's limit of rates.
+    fn wait_for_throttle(&mut self, cx: &mut Context<'_>) {
+        while self.session.is_throttled() {
+            let wait = self.session.throttled_for;
+            let sleep = self.throttle.get_or_insert_with(|| Box::pin(tokio::time::sleep(wait)));
+            if sleep.as_mut().poll(cx).is_pending() {
+                return;
+            }
+            self.throttle = None;
+            self.session.end_throttling();
+        }
+    }
+
     /// Whether it is consumers' turn. Begins a pause if one is due; `cx` is woken at its end.
     fn is_pausing(&mut self, cx: &mut Context<'_>) -> bool {
         let pauses = self.session.take_pause();
         if pauses > 0 {
             self.session.broker.counters.flow_entered.add(1);
+            self.session.note_flow();
             self.pause = Some(Pause::new(pauses, &self.session.broker));
         }
         let Some(pause) = &mut self.pause else { return false };
@@ -197,6 +222,7 @@ impl Connection {
                 Poll::Pending => break,
                 Poll::Ready(Ok(0) | Err(_)) => return Err(Over),
                 Poll::Ready(Ok(len)) => {
+                    self.session.handle.traffic.sent(len);
                     self.written += len;
                     has_written = true;
                 }
@@ -235,7 +261,7 @@ impl Connection {
             Phase::Handshake(_) => {
                 let until = self.opened_at + self.session.broker.options.handshake_timeout;
                 if now >= until {
-                    tracing::warn!(peer = %self.session.peer, "connection took too long to open and was closed");
+                    tracing::warn!(peer = %self.session.peer(), "connection took too long to open and was closed");
                     return Err(Over);
                 }
                 until
@@ -266,7 +292,7 @@ impl Connection {
             self.last_received = self.last_received.max(self.last_sent);
         }
         if now - self.last_received >= 2 * interval {
-            tracing::warn!(peer = %self.session.peer, interval_s = interval.as_secs(), "no heartbeat came, connection was closed");
+            tracing::warn!(peer = %self.session.peer(), interval_s = interval.as_secs(), "no heartbeat came, connection was closed");
             return Err(Over);
         }
         if now - self.last_sent >= interval / 2 && self.session.out.is_empty() {
@@ -274,8 +300,4 @@ impl Connection {
         }
         Ok(now + interval / 4)
     }
-}
-
-fn now_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }

@@ -1,9 +1,13 @@
 //! What the broker is told at its start. Where the values come from (files, environment, command line) is the binary's
 //! business; the defaults are RabbitMQ's.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use model::config::{AuthMechanism, Config, DefaultUser, Login};
+
+use crate::events::EventSink;
+use crate::lockout::LockoutOptions;
 
 /// Options of a broker.
 #[derive(Debug, Clone)]
@@ -47,6 +51,10 @@ pub struct Options {
     pub product_version: String,
     /// The cluster's name.
     pub cluster_name: String,
+    /// When logins are refused for their failures.
+    pub lockout: LockoutOptions,
+    /// Where events go besides the exchange for them.
+    pub event_sink: Option<Arc<dyn EventSink>>,
     /// Whether `basic.qos` with `global` is allowed.
     pub permits_global_qos: bool,
     /// Whether queues may be declared that are neither durable nor exclusive.
@@ -76,6 +84,8 @@ impl Default for Options {
             product: "Warren".into(),
             product_version: env!("CARGO_PKG_VERSION").into(),
             cluster_name: "warren".into(),
+            lockout: LockoutOptions::default(),
+            event_sink: None,
             permits_global_qos: true,
             permits_transient_nonexclusive_queues: true,
         }

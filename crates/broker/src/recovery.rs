@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use model::definition::{Definition, Destination as DefinedDestination, UserPermission};
 use model::ids::{Place, QueueId};
+use model::parameter::GlobalParameter;
 use model::user::{PasswordHash, User};
 use queue::{Queue, Restored, Settings};
 use routing::{BindingSpec, Destination};
@@ -42,9 +43,20 @@ fn define(
     recovered_queue: &mut dyn FnMut(QueueId) -> Option<RecoveredQueue>,
 ) {
     match definition {
-        Definition::Vhost(vhost) => broker.vhosts.put(Vhost::new(vhost.name, broker.hash_seed)),
-        Definition::User(user) => broker.users.put(user),
-        Definition::Permission(permission) => broker.users.permit(permission),
+        Definition::Vhost(vhost) => broker.vhosts.put(Vhost::new(vhost, broker.hash_seed)),
+        Definition::User(user) => drop(broker.users.put(user, |_| ())),
+        Definition::Permission(permission) => drop(broker.users.permit(permission, |_| ())),
+        Definition::TopicPermission(permission) => drop(broker.users.permit_topic(permission, |_| ())),
+        Definition::Policy(policy) => {
+            if let Some(vhost) = broker.vhosts.get(policy.vhost.as_str()) {
+                vhost.change_policies(|policies| policies.push(Arc::new(policy)));
+            }
+        }
+        Definition::GlobalParameter(parameter) => {
+            let GlobalParameter { name, value } = parameter;
+            broker.global_parameters.lock().insert(name.clone(), value);
+            broker.parameter_changed(&name);
+        }
         Definition::Exchange(exchange) => {
             if let Some(vhost) = broker.vhosts.get(exchange.vhost.as_str()) {
                 vhost.restore_exchange(&exchange);
@@ -99,11 +111,8 @@ fn restored(settings: Settings, recovered: RecoveredQueue) -> (Queue<Held, crate
 fn create_defaults(broker: &Arc<Broker>) {
     let wanted = &broker.options.default_user;
     let [a, b, c, d, ..] = broker.random();
-    let user = User {
-        name: wanted.name.clone(),
-        password_hash: Some(PasswordHash::new(wanted.password.as_bytes(), [a, b, c, d])),
-        tags: wanted.tags.clone(),
-    };
+    let hash = PasswordHash::new(wanted.password.as_bytes(), [a, b, c, d]);
+    let user = User::new(wanted.name.clone(), Some(hash), wanted.tags.clone());
     let permission = UserPermission {
         vhost: wanted.vhost.clone(),
         user: wanted.name.clone(),

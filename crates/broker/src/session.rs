@@ -7,7 +7,8 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use amqp::frame::{Frame, FrameKind, PROTOCOL_HEADER, decode_frame, put_method};
 use amqp::limits::FRAME_LEN_FUDGE;
@@ -19,7 +20,12 @@ use crate::batch::Batch;
 use crate::broker::Broker;
 use crate::channel::{Channel, UnackedDelivery};
 use crate::channels::Channels;
+use crate::clock::now_ms;
+use crate::connections::{ConnectionHandle, ConnectionState, Opened};
+use crate::events::Event;
 use crate::handshake::{Handshake, Login};
+use crate::identity::{Interface, Origin};
+use crate::inside::Inside;
 use crate::limits::{BATCH_COUNT, CLOSE_TIMEOUT, OUTPUT_LEN, PACE_LEN, PAUSES_MAX};
 use crate::links::Links;
 use crate::outbox::{Outbox, Outgoing, Taken};
@@ -58,13 +64,13 @@ pub(crate) struct ConnectionCounters {
 pub(crate) struct Session {
     pub(crate) broker: Arc<Broker>,
     pub(crate) id: ConnectionId,
-    pub(crate) peer: SocketAddr,
+    pub(crate) handle: Arc<ConnectionHandle>,
     pub(crate) outbox: Arc<Outbox>,
     /// Bytes to send.
     pub(crate) out: Vec<u8>,
     pub(crate) phase: Phase,
     pub(crate) login: Option<Box<Login>>,
-    vhost: Option<Arc<Vhost>>,
+    pub(crate) inside: Option<Arc<Inside>>,
     pub(crate) frame_len_max: u32,
     pub(crate) channels: Channels,
     pub(crate) links: Links,
@@ -95,6 +101,10 @@ pub(crate) struct Session {
     pub(crate) exclusive_queues: Vec<Arc<QueueHandle>>,
     /// The link that is the first to be resumed when there is room.
     pub(crate) resume_from: usize,
+    /// It is not counted among its vhost's connections any more.
+    has_left: bool,
+    /// How long nothing is received, because the vhost's limit of rates asks for it.
+    pub(crate) throttled_for: Duration,
 }
 
 /// A reply that waits.
@@ -123,16 +133,16 @@ pub(crate) struct Site {
 }
 
 impl Session {
-    pub(crate) fn new(broker: Arc<Broker>, id: ConnectionId, peer: SocketAddr) -> Self {
+    pub(crate) fn new(broker: Arc<Broker>, handle: Arc<ConnectionHandle>) -> Self {
         let frame_len_max = broker.options.initial_frame_len_max;
         Self {
-            id,
-            peer,
-            outbox: Outbox::new(),
+            id: handle.id,
+            outbox: handle.outbox.clone(),
+            handle,
             out: Vec::new(),
             phase: Phase::Handshake(Handshake::Header),
             login: None,
-            vhost: None,
+            inside: None,
             frame_len_max,
             channels: Channels::default(),
             links: Links::default(),
@@ -152,6 +162,8 @@ impl Session {
             is_blocked: false,
             exclusive_queues: Vec::new(),
             resume_from: 0,
+            has_left: false,
+            throttled_for: Duration::ZERO,
             broker,
         }
     }
@@ -159,12 +171,39 @@ impl Session {
     /// The vhost of an open connection.
     #[inline]
     pub(crate) fn vhost(&self) -> &Arc<Vhost> {
-        self.vhost.as_ref().expect("methods of channels come after connection.open")
+        &self.inside().vhost
+    }
+
+    /// The user in its vhost.
+    #[inline]
+    pub(crate) fn inside(&self) -> &Inside {
+        self.inside.as_deref().expect("methods of channels come after connection.open")
+    }
+
+    pub(crate) fn peer(&self) -> SocketAddr {
+        self.handle.peer
+    }
+
+    pub(crate) fn origin(&self) -> Origin {
+        Origin { peer: Some(self.handle.peer), interface: Interface::Amqp }
     }
 
     /// connection.open succeeded.
-    pub(crate) fn run_in(&mut self, vhost: Arc<Vhost>) {
-        self.vhost = Some(vhost);
+    pub(crate) fn run_in(&mut self, inside: Inside) {
+        let login = self.login();
+        let opened = Opened {
+            identity: login.identity.clone(),
+            vhost: inside.vhost.name().clone(),
+            mechanism: login.mechanism.clone(),
+            client_properties: login.client_properties.clone(),
+            channel_max: login.channel_max,
+            frame_max: self.frame_len_max,
+            heartbeat_s: login.heartbeat_s,
+        };
+        // It was empty: a connection is opened once.
+        let _ = self.handle.opened.set(opened);
+        inside.vhost.connection_count.fetch_add(1, Ordering::Relaxed);
+        self.inside = Some(Arc::new(inside));
         self.phase = Phase::Running;
     }
 
@@ -185,7 +224,11 @@ impl Session {
 
     /// Whether nothing is received, whatever the peer does: its silence proves nothing then.
     pub(crate) fn is_deaf(&self) -> bool {
-        self.awaited.is_some() || self.awaited_get.is_some() || self.is_blocked || self.is_congested
+        self.awaited.is_some()
+            || self.awaited_get.is_some()
+            || self.is_blocked
+            || self.is_congested
+            || self.is_throttled()
     }
 
     /// Takes whole frames from the front of `bytes`, as many as it may, and tells how many bytes that were.
@@ -452,7 +495,7 @@ impl Session {
     }
 
     fn open_channel(&mut self, number: u16) -> Outcome<()> {
-        if self.channels.get_mut(number).is_some() {
+        if self.channels.is_open(number) {
             return refusal::channel_error("second 'channel.open' seen");
         }
         // As in RabbitMQ the number of channels counts, not the channel's own.
@@ -462,9 +505,28 @@ impl Session {
                 "number of channels opened ({channel_max}) has reached the negotiated channel_max ({channel_max})"
             ));
         }
-        self.channels.put(Box::new(Channel::new(number)));
+        self.check_channel_limit()?;
+        let channel = Box::new(Channel::new(number));
+        self.handle.channels.lock().insert(number, channel.handle.clone());
+        self.channels.put(channel);
         put_method(&mut self.out, number, &channel::OpenOk { channel_id: b"" });
+        self.broker.emit(Event::channel_created(&self.handle, number));
         Ok(())
+    }
+
+    /// The user's channels over all its connections.
+    fn check_channel_limit(&self) -> Outcome<()> {
+        let user = self.user_name();
+        let limit = self.broker.users.get(user).and_then(|user| user.limits.channel_max);
+        let Some(channel_max) = limit else { return Ok(()) };
+        let all = self.broker.connections.all();
+        let count: usize = all.iter().filter(|other| other.is_of(user)).map(|other| other.channels.lock().len()).sum();
+        if count < channel_max as usize {
+            return Ok(());
+        }
+        refusal::not_allowed(format!(
+            "number of channels opened for user '{user}' has reached the maximum allowed user limit of {channel_max}"
+        ))
     }
 
     fn begin_publish(&mut self, channel: &mut Channel, publish: &basic::Publish<'_>) -> Outcome<()> {
@@ -514,6 +576,40 @@ impl Session {
         self.publish(channel, &assembly.whole())
     }
 
+    /// Writes down how things stand, for listings: the last thing of a turn.
+    pub(crate) fn report(&mut self) {
+        self.channels.report();
+        let state = match &self.phase {
+            Phase::Handshake(_) => return,
+            Phase::Closing { .. } | Phase::Refused { .. } | Phase::Closed => ConnectionState::Closing,
+            Phase::Running if self.is_blocked => ConnectionState::Blocked,
+            Phase::Running => ConnectionState::Running,
+        };
+        self.handle.set_state(state);
+        if self.is_congested || self.is_throttled() {
+            self.note_flow();
+        }
+    }
+
+    /// The connection has to wait: it is shown in flow for a while.
+    pub(crate) fn note_flow(&self) {
+        self.handle.flow_at_ms.store(now_ms(), Ordering::Relaxed);
+    }
+
+    /// Whether nothing is received for the sake of the vhost's limit of rates.
+    pub(crate) fn is_throttled(&self) -> bool {
+        !self.throttled_for.is_zero()
+    }
+
+    /// The time has passed that it was to wait for the vhost's limit of rates. Says whether that is all.
+    pub(crate) fn end_throttling(&mut self) -> bool {
+        self.throttled_for = match &self.inside {
+            Some(inside) => inside.vhost.throttle.charge(0, 0, Instant::now()),
+            None => Duration::ZERO,
+        };
+        !self.is_throttled()
+    }
+
     /// Gives memory back that the connection does not need while nothing happens.
     pub(crate) fn shrink(&mut self) {
         if self.out.is_empty() && self.out.capacity() > 0 {
@@ -538,7 +634,7 @@ impl Session {
     fn fail_channel(&mut self, refusal: &Refusal, site: Site) {
         self.apply_batch();
         self.write_confirms();
-        tracing::warn!(peer = %self.peer, channel = site.channel, code = refusal.code.code(), text = %refusal.text, "channel was closed by an error");
+        tracing::warn!(peer = %self.peer(), channel = site.channel, code = refusal.code.code(), text = %refusal.text, "channel was closed by an error");
         let Some(channel) = self.channels.take(site.channel) else { return };
         self.release_channel(channel);
         let mut closing = Channel::new(site.channel);
@@ -559,7 +655,7 @@ impl Session {
         }
         self.apply_batch();
         self.write_confirms();
-        tracing::warn!(peer = %self.peer, code = refusal.code.code(), text = %refusal.text, "connection was closed by an error");
+        tracing::warn!(peer = %self.peer(), code = refusal.code.code(), text = %refusal.text, "connection was closed by an error");
         self.release_everything();
         let method = connection::Close {
             reply_code: refusal.code.code(),
@@ -573,6 +669,7 @@ impl Session {
         self.awaited_get = None;
         self.is_blocked = false;
         self.is_congested = false;
+        self.throttled_for = Duration::ZERO;
         self.phase = Phase::Closing { until: Instant::now() + CLOSE_TIMEOUT };
     }
 
@@ -604,6 +701,12 @@ impl Session {
             self.delete_owned(&queue);
         }
         self.confirming.clear();
+        if let Some(inside) = &self.inside
+            && !std::mem::replace(&mut self.has_left, true)
+        {
+            inside.vhost.connection_count.fetch_sub(1, Ordering::Relaxed);
+            self.broker.emit(Event::connection_closed(&self.handle));
+        }
     }
 }
 

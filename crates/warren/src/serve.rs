@@ -224,6 +224,8 @@ fn broker_options(config: &Config) -> broker::Options {
         product: config.product_name.clone(),
         product_version: config.product_version.clone().unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned()),
         cluster_name: config.cluster_name.clone().unwrap_or_else(machine::node_name),
+        lockout: broker::LockoutOptions::default(),
+        event_sink: None,
         permits_global_qos: config.deprecated_features.permits("global_qos"),
         permits_transient_nonexclusive_queues: config.deprecated_features.permits("transient_nonexcl_queues"),
     }

@@ -9,6 +9,7 @@ use store::{Recovered, Residents, Store};
 
 use super::client::Client;
 use crate::broker::Broker;
+use crate::connections::ConnectionHandle;
 use crate::options::Options;
 use crate::residents::BrokerResidents;
 use crate::session::Session;
@@ -41,9 +42,9 @@ impl Node {
     pub(super) fn accept(&self, peer: &str) -> Client {
         let peer: SocketAddr = peer.parse().expect("an address");
         let id = self.broker.connections.next_id();
-        let session = Session::new(self.broker.clone(), id, peer);
-        self.broker.connections.add(id, session.outbox.clone());
-        Client::new(session)
+        let handle = ConnectionHandle::new(id, peer, SocketAddr::from(([127, 0, 0, 1], 5672)), 1);
+        self.broker.connections.add(handle.clone());
+        Client::new(Session::new(self.broker.clone(), handle))
     }
 
     /// A client with an open connection and channel 1.

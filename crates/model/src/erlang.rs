@@ -1,11 +1,12 @@
-//! Values of field tables as Erlang prints them, because RabbitMQ's error texts contain them so.
+//! Values of field tables and of JSON as Erlang prints them, because RabbitMQ's error texts contain them so.
 
 use std::fmt::Write as _;
 
 use amqp::table::{Array, Table, Value};
+use serde_json::Value as Json;
 
 /// A value as it stands inside a sentence: text bare, everything else as a term.
-pub(super) fn in_sentence(value: &Value<'_>) -> String {
+pub(crate) fn in_sentence(value: &Value<'_>) -> String {
     match value {
         Value::LongStr(bytes) | Value::Binary(bytes) => String::from_utf8_lossy(bytes).into_owned(),
         _ => {
@@ -17,15 +18,59 @@ pub(super) fn in_sentence(value: &Value<'_>) -> String {
 }
 
 /// A list of characters as a term: in double quotes.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 /// An atom as a term: bare if it looks like one, else in single quotes.
-pub(super) fn atom(text: &str) -> String {
+pub(crate) fn atom(text: &str) -> String {
     let is_bare = text.starts_with(|c: char| c.is_ascii_lowercase())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '@'));
     if is_bare { text.to_owned() } else { format!("'{text}'") }
+}
+
+/// A JSON value as a term.
+pub(crate) fn term(value: &Json) -> String {
+    let mut out = String::new();
+    put_json(&mut out, value);
+    out
+}
+
+/// A key and its JSON value as a term: a pair.
+pub(crate) fn pair(key: &str, value: &Json) -> String {
+    let mut out = String::new();
+    put_pair(&mut out, key, value);
+    out
+}
+
+fn put_json(out: &mut String, value: &Json) {
+    match value {
+        Json::Null => out.push_str("null"),
+        Json::Bool(value) => put(out, value),
+        Json::Number(number) => match number.as_f64().filter(|_| number.is_f64()) {
+            Some(float) => put_float(out, float),
+            None => put(out, number),
+        },
+        Json::String(text) => put_binary(out, text.as_bytes()),
+        Json::Array(values) => {
+            out.push('[');
+            put_separated(out, values.iter(), put_json);
+            out.push(']');
+        }
+        Json::Object(fields) => {
+            out.push('[');
+            put_separated(out, fields.iter(), |out, (key, value)| put_pair(out, key, value));
+            out.push(']');
+        }
+    }
+}
+
+fn put_pair(out: &mut String, key: &str, value: &Json) {
+    out.push('{');
+    put_binary(out, key.as_bytes());
+    out.push(',');
+    put_json(out, value);
+    out.push('}');
 }
 
 fn put_term(out: &mut String, value: &Value<'_>) {
@@ -131,6 +176,13 @@ mod tests {
         let array = ArrayBuf::new().with(Value::Binary(&[0, 255])).with(Value::LongStr("é".as_bytes()));
         check_text(Value::Array(array.as_array()), r#"[{binary,<<0,255>>},{longstr,<<"é"/utf8>>}]"#);
         check_text(Value::Array(ArrayBuf::new().as_array()), "[]");
+    }
+
+    #[test]
+    fn json_prints_as_terms() {
+        let value = serde_json::json!({"a": [1, 2.5, "x"], "b": null});
+        assert_eq!(term(&value), r#"[{<<"a">>,[1,2.5,<<"x">>]},{<<"b">>,null}]"#);
+        assert_eq!(pair("k", &serde_json::json!(true)), "{<<\"k\">>,true}");
     }
 
     #[test]

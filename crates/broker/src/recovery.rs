@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use model::definition::{Definition, Destination as DefinedDestination, UserPermission};
+use model::arguments::{ExchangeArguments, ExchangeType};
+use model::definition::{self, Definition, Destination as DefinedDestination, UserPermission};
 use model::ids::{Place, QueueId};
+use model::name::ExchangeName;
 use model::parameter::GlobalParameter;
 use model::user::{PasswordHash, User};
 use queue::{Queue, Restored, Settings};
@@ -11,6 +13,7 @@ use routing::{BindingSpec, Destination};
 use store::{Recovered, RecoveredQueue};
 
 use crate::broker::{Broker, StartError};
+use crate::events;
 use crate::message::Held;
 use crate::queue_ids;
 use crate::shard::Watermark;
@@ -33,7 +36,23 @@ pub(crate) fn restore(broker: &Arc<Broker>, mut recovered: Recovered) -> Result<
     if broker.vhosts.is_empty() {
         create_defaults(broker);
     }
+    declare_event_exchange(broker);
     Ok(())
+}
+
+/// Events are published on an exchange in the default vhost, as by RabbitMQ's plugin.
+fn declare_event_exchange(broker: &Arc<Broker>) {
+    let Some(vhost) = broker.vhosts.get(broker.options.default_user.vhost.as_str()) else { return };
+    let exchange = definition::Exchange {
+        vhost: vhost.name().clone(),
+        name: ExchangeName::parse(events::EXCHANGE.as_bytes()).expect("a name of ours"),
+        exchange_type: ExchangeType::Topic,
+        is_durable: true,
+        is_auto_delete: false,
+        is_internal: true,
+        arguments: ExchangeArguments::default(),
+    };
+    vhost.declare_exchange(broker, &exchange);
 }
 
 /// Keys sort so that whatever a definition needs comes before it.

@@ -5,6 +5,7 @@
 mod client;
 mod confirms;
 mod consumers;
+mod control;
 mod kept;
 mod logins;
 mod memory;

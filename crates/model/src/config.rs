@@ -9,6 +9,7 @@
 //! ```
 
 mod interpolation;
+mod management;
 mod reference;
 mod schema;
 mod settings;
@@ -17,6 +18,7 @@ mod syntax;
 mod value;
 mod values;
 
+pub use management::{HTTP_BODY_LEN_MAX, ManagementHeaders, ManagementOptions};
 pub use reference::render_reference;
 pub use settings::{
     AuthMechanism, Config, ConfirmAfter, DefaultUser, DeprecatedFeatures, DiskFreeLimit, Listener, Log, LogFormatter,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use super::management::{self, ManagementOptions};
 use super::value::{self, ListenAddress, Size};
 use super::values::Values;
 use super::{ConfigError, Origin, Remark, Warning};
@@ -64,6 +65,8 @@ pub struct Config {
     /// What RabbitMQ phases out.
     pub deprecated_features: DeprecatedFeatures,
 
+    /// The HTTP API.
+    pub management: ManagementOptions,
     /// Where and how messages are stored.
     pub store: StoreOptions,
     /// How long a stop waits for clients to go.
@@ -349,6 +352,7 @@ fn read(values: Values) -> Config {
                 .map(|(name, is)| (name.to_owned(), is == "true"))
                 .collect(),
         ),
+        management: management::read(&values),
         store: StoreOptions {
             data_dir: values.required("warren.data_dir").to_owned(),
             confirm_after: match values.required("warren.confirm_after") {

@@ -1,0 +1,7 @@
+//! The whole service, without sockets, over a broker on a disk in memory.
+
+mod access;
+mod house;
+mod listings;
+mod objects;
+mod requests;

@@ -19,8 +19,8 @@ mod values;
 
 pub use reference::render_reference;
 pub use settings::{
-    AuthMechanism, Config, ConfirmAfter, DefaultUser, DeprecatedFeatures, DiskFreeLimit, Listener, Log, LogFormatter,
-    LogLevel, Login, MemoryWatermark, StoreOptions, TcpOptions,
+    AuditOptions, AuthMechanism, Config, ConfirmAfter, DefaultUser, DeprecatedFeatures, DiskFreeLimit, Listener,
+    Lockout, Log, LogFormatter, LogLevel, Login, MemoryWatermark, StoreOptions, TcpOptions,
 };
 pub use value::ListenAddress;
 

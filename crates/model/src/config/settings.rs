@@ -66,6 +66,10 @@ pub struct Config {
 
     /// Where and how messages are stored.
     pub store: StoreOptions,
+    /// Who did what is written there; None: nowhere.
+    pub audit: Option<AuditOptions>,
+    /// When logins are refused for their failures.
+    pub lockout: Lockout,
     /// How long a stop waits for clients to go.
     pub shutdown_timeout: Duration,
     /// Threads for connections; None: one for each processor.
@@ -240,6 +244,28 @@ pub struct StoreOptions {
     pub chunk_bound: u64,
 }
 
+/// The audit log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditOptions {
+    /// Its file.
+    pub file: String,
+    /// The file is put aside before it grows longer than so many bytes.
+    pub rotation_size: u64,
+    /// So many files that were put aside are kept.
+    pub rotation_count: u64,
+}
+
+/// When logins are refused for their failures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lockout {
+    /// So many failures in a row lock a user out; None: never.
+    pub user_failures: Option<u32>,
+    /// So many failures in a row lock an address out; None: never.
+    pub address_failures: Option<u32>,
+    /// How long.
+    pub duration: Duration,
+}
+
 /// When a persistent message is confirmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ConfirmAfter {
@@ -327,6 +353,16 @@ fn read(values: Values) -> Config {
         connection_max: values.unbounded("connection_max"),
         consumer_max_per_channel: values.unbounded("consumer_max_per_channel"),
         max_message_size: values.required_size("max_message_size"),
+        audit: text("warren.audit.file").filter(|file| file != "none").map(|file| AuditOptions {
+            file,
+            rotation_size: values.required_size("warren.audit.rotation_size"),
+            rotation_count: values.integer("warren.audit.rotation_count"),
+        }),
+        lockout: Lockout {
+            user_failures: Some(values.integer("warren.lockout.user_failures")).filter(|&count| count > 0),
+            address_failures: Some(values.integer("warren.lockout.address_failures")).filter(|&count| count > 0),
+            duration: duration("warren.lockout.duration"),
+        },
         default_user: default_user(&values),
         loopback_users: loopback_users(&values),
         auth_mechanisms: auth_mechanisms(&values),

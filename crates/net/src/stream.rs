@@ -1,4 +1,4 @@
-//! A connection's two directions, whatever carries them.
+//! A connection's two directions, whatever carries them, and who is at both ends.
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,7 +7,8 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio_rustls::TlsStream;
+
+use crate::tls::TlsInfo;
 
 /// A connection, accepted or dialled. Other carriers become further variants, and their users do not change.
 #[derive(Debug)]
@@ -15,11 +16,15 @@ pub enum Stream {
     /// Plain TCP.
     Tcp(TcpStream),
     /// TLS over TCP.
-    Tls(Box<TlsStream<TcpStream>>),
+    Tls(Box<TlsStream>),
 }
 
+/// TLS over TCP.
+#[derive(Debug)]
+pub struct TlsStream(pub(crate) tokio_rustls::TlsStream<TcpStream>);
+
 impl Stream {
-    /// The other side's address as the socket gives it.
+    /// The other side's address.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.tcp().peer_addr()
     }
@@ -29,11 +34,20 @@ impl Stream {
         self.tcp().local_addr()
     }
 
+    /// What TLS agreed on, and whose certificate was shown; `None` without TLS. Reads the certificate, so ask once.
+    #[must_use]
+    pub fn tls_info(&self) -> Option<TlsInfo> {
+        match self {
+            Self::Tcp(_) => None,
+            Self::Tls(tls) => TlsInfo::of(tls.0.get_ref().1),
+        }
+    }
+
     /// Reads what has arrived, as [`AsyncRead::poll_read`].
     pub fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Tcp(tcp) => Pin::new(tcp).poll_read(cx, buffer),
-            Self::Tls(tls) => Pin::new(tls).poll_read(cx, buffer),
+            Self::Tls(tls) => Pin::new(&mut tls.0).poll_read(cx, buffer),
         }
     }
 
@@ -41,7 +55,7 @@ impl Stream {
     pub fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self {
             Self::Tcp(tcp) => Pin::new(tcp).poll_write(cx, bytes),
-            Self::Tls(tls) => Pin::new(tls).poll_write(cx, bytes),
+            Self::Tls(tls) => Pin::new(&mut tls.0).poll_write(cx, bytes),
         }
     }
 
@@ -49,7 +63,7 @@ impl Stream {
     pub fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Tcp(tcp) => Pin::new(tcp).poll_shutdown(cx),
-            Self::Tls(tls) => Pin::new(tls).poll_shutdown(cx),
+            Self::Tls(tls) => Pin::new(&mut tls.0).poll_shutdown(cx),
         }
     }
 
@@ -57,14 +71,14 @@ impl Stream {
     pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Tcp(_) => Poll::Ready(Ok(())),
-            Self::Tls(tls) => Pin::new(tls).poll_flush(cx),
+            Self::Tls(tls) => Pin::new(&mut tls.0).poll_flush(cx),
         }
     }
 
     fn tcp(&self) -> &TcpStream {
         match self {
             Self::Tcp(tcp) => tcp,
-            Self::Tls(tls) => tls.get_ref().0,
+            Self::Tls(tls) => tls.0.get_ref().0,
         }
     }
 }

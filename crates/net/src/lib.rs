@@ -1,4 +1,4 @@
-//! Sockets: listeners, outgoing connections, TLS, streams, and the process's limit of open files.
+//! Sockets: listeners, outgoing connections, TLS, proxies' headers, streams, and the process's limit of open files.
 //!
 //! Knows nothing of AMQP. What travels over a stream is somebody else's business; how a connection comes to be (address,
 //! options, what happens when files run out) is decided here, once, for every protocol.
@@ -7,6 +7,7 @@ mod admission;
 mod dial;
 mod listener;
 mod open_files;
+pub mod proxy_protocol;
 mod stream;
 mod tls;
 
@@ -14,7 +15,7 @@ pub use admission::{Admission, AdmitError};
 pub use dial::{DialError, DialOptions, dial};
 pub use listener::{BindError, Listener, SocketOptions};
 pub use open_files::{OpenFiles, raise_open_files_limit};
-pub use stream::{Stream, TlsStream};
+pub use stream::{ProxiedStream, Stream, TlsStream};
 pub use tls::{
     AlternativeName, ClientTls, ClientTlsOptions, ClientVerification, Identity, PeerCertificate, Reload, ServerTls,
     ServerTlsOptions, SniIdentity, TlsInfo, TlsSetupError, TlsVersion, Trust, known_cipher_suites, parse_cipher_suite,

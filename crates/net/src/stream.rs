@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
+use crate::proxy_protocol::Endpoints;
 use crate::tls::TlsInfo;
 
 /// A connection, accepted or dialled. Other carriers become further variants, and their users do not change.
@@ -15,31 +16,52 @@ use crate::tls::TlsInfo;
 pub enum Stream {
     /// Plain TCP.
     Tcp(TcpStream),
+    /// Plain TCP through a proxy that told whose connection it is.
+    Proxied(Box<ProxiedStream>),
     /// TLS over TCP.
     Tls(Box<TlsStream>),
 }
 
+/// TCP through a proxy.
+#[derive(Debug)]
+pub struct ProxiedStream {
+    pub(crate) tcp: TcpStream,
+    pub(crate) endpoints: Endpoints,
+}
+
 /// TLS over TCP.
 #[derive(Debug)]
-pub struct TlsStream(pub(crate) tokio_rustls::TlsStream<TcpStream>);
+pub struct TlsStream {
+    pub(crate) tls: tokio_rustls::TlsStream<TcpStream>,
+    /// As a proxy told them.
+    pub(crate) endpoints: Option<Endpoints>,
+}
 
 impl Stream {
-    /// The other side's address.
+    /// The other side's address: the client's, not the proxy's, if there is a proxy that told it.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
-        self.tcp().peer_addr()
+        match self {
+            Self::Tcp(tcp) => tcp.peer_addr(),
+            Self::Proxied(proxied) => Ok(proxied.endpoints.peer),
+            Self::Tls(tls) => tls.endpoints.map_or_else(|| tls.tcp().peer_addr(), |ends| Ok(ends.peer)),
+        }
     }
 
-    /// This side's address.
+    /// This side's address: where the client connected to, if there is a proxy that told it.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.tcp().local_addr()
+        match self {
+            Self::Tcp(tcp) => tcp.local_addr(),
+            Self::Proxied(proxied) => Ok(proxied.endpoints.local),
+            Self::Tls(tls) => tls.endpoints.map_or_else(|| tls.tcp().local_addr(), |ends| Ok(ends.local)),
+        }
     }
 
     /// What TLS agreed on, and whose certificate was shown; `None` without TLS. Reads the certificate, so ask once.
     #[must_use]
     pub fn tls_info(&self) -> Option<TlsInfo> {
         match self {
-            Self::Tcp(_) => None,
-            Self::Tls(tls) => TlsInfo::of(tls.0.get_ref().1),
+            Self::Tcp(_) | Self::Proxied(_) => None,
+            Self::Tls(tls) => TlsInfo::of(tls.tls.get_ref().1),
         }
     }
 
@@ -47,7 +69,8 @@ impl Stream {
     pub fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Tcp(tcp) => Pin::new(tcp).poll_read(cx, buffer),
-            Self::Tls(tls) => Pin::new(&mut tls.0).poll_read(cx, buffer),
+            Self::Proxied(proxied) => Pin::new(&mut proxied.tcp).poll_read(cx, buffer),
+            Self::Tls(tls) => Pin::new(&mut tls.tls).poll_read(cx, buffer),
         }
     }
 
@@ -55,7 +78,8 @@ impl Stream {
     pub fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self {
             Self::Tcp(tcp) => Pin::new(tcp).poll_write(cx, bytes),
-            Self::Tls(tls) => Pin::new(&mut tls.0).poll_write(cx, bytes),
+            Self::Proxied(proxied) => Pin::new(&mut proxied.tcp).poll_write(cx, bytes),
+            Self::Tls(tls) => Pin::new(&mut tls.tls).poll_write(cx, bytes),
         }
     }
 
@@ -63,23 +87,23 @@ impl Stream {
     pub fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Tcp(tcp) => Pin::new(tcp).poll_shutdown(cx),
-            Self::Tls(tls) => Pin::new(&mut tls.0).poll_shutdown(cx),
+            Self::Proxied(proxied) => Pin::new(&mut proxied.tcp).poll_shutdown(cx),
+            Self::Tls(tls) => Pin::new(&mut tls.tls).poll_shutdown(cx),
         }
     }
 
     /// Pushes out what a carrier still holds after [`poll_write`](Self::poll_write) took it: TLS does.
     pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
-            Self::Tcp(_) => Poll::Ready(Ok(())),
-            Self::Tls(tls) => Pin::new(&mut tls.0).poll_flush(cx),
+            Self::Tcp(_) | Self::Proxied(_) => Poll::Ready(Ok(())),
+            Self::Tls(tls) => Pin::new(&mut tls.tls).poll_flush(cx),
         }
     }
+}
 
+impl TlsStream {
     fn tcp(&self) -> &TcpStream {
-        match self {
-            Self::Tcp(tcp) => tcp,
-            Self::Tls(tls) => tls.0.get_ref().0,
-        }
+        self.tls.get_ref().0
     }
 }
 

@@ -3,5 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 mod authority;
+mod proxy_protocol;
 mod tls_client;
 mod tls_server;

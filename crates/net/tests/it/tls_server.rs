@@ -27,7 +27,7 @@ fn identity(authority: &Authority, name: &str) -> Identity {
     Identity { chain: file("pem"), key: file("key"), password: None }
 }
 
-fn options(authority: &Authority) -> ServerTlsOptions {
+pub(crate) fn options(authority: &Authority) -> ServerTlsOptions {
     ServerTlsOptions {
         identity: identity(authority, "localhost"),
         sni: Vec::new(),
@@ -72,7 +72,7 @@ impl Server {
 
     async fn admit(&mut self) -> Result<Stream, AdmitError> {
         let (stream, _) = self.listener.accept(|_| ()).await;
-        Admission { tls: Some((Arc::clone(&self.tls), self.timeout)) }.admit(stream).await
+        Admission { tls: Some((Arc::clone(&self.tls), self.timeout)), ..Admission::default() }.admit(stream).await
     }
 
     /// Both ends' views of one connection: what the server knows, and which certificate it showed.
@@ -95,7 +95,7 @@ impl Server {
 }
 
 /// How a client comes.
-struct Client {
+pub(crate) struct Client {
     roots: RootCertStore,
     identity: Option<Identity>,
     versions: Vec<&'static SupportedProtocolVersion>,
@@ -103,7 +103,7 @@ struct Client {
 }
 
 impl Client {
-    fn new(authority: &Authority) -> Self {
+    pub(crate) fn new(authority: &Authority) -> Self {
         let mut roots = RootCertStore::empty();
         roots.add(authority.issuer.der().clone()).unwrap();
         Self { roots, identity: None, versions: rustls::ALL_VERSIONS.to_vec(), name: "localhost" }
@@ -114,7 +114,7 @@ impl Client {
     }
 
     /// Says something and waits for the echo. Gives the server's certificate.
-    async fn speak(&self, tcp: TcpStream) -> Result<Vec<u8>, String> {
+    pub(crate) async fn speak(&self, tcp: TcpStream) -> Result<Vec<u8>, String> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&self.versions)

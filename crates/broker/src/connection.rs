@@ -33,7 +33,8 @@ thread_local! {
 pub(crate) async fn serve(broker: Arc<Broker>, stream: Stream) {
     let peer = stream.peer_addr().unwrap_or_else(|_| SocketAddr::from(([0, 0, 0, 0], 0)));
     let id = broker.connections.next_id();
-    let session = Session::new(broker.clone(), id, peer);
+    let mut session = Session::new(broker.clone(), id, peer);
+    session.tls = stream.tls_info().map(Box::new);
     broker.connections.add(id, session.outbox.clone());
     let mut connection = Box::pin(Connection::new(stream, session));
     poll_fn(|cx| connection.as_mut().get_mut().poll(cx)).await;

@@ -16,6 +16,7 @@ mod alarms;
 mod attend;
 mod batch;
 mod broker;
+mod certificate_login;
 mod channel;
 mod channels;
 mod chunks;

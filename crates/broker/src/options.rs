@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use model::config::{AuthMechanism, Config, DefaultUser, Login};
+use model::config::{AuthMechanism, CertificateLogin, Config, DefaultUser, Login};
 
 /// Options of a broker.
 #[derive(Debug, Clone)]
@@ -26,6 +26,8 @@ pub struct Options {
     pub message_len_max: u64,
     /// How clients may log in.
     pub mechanisms: Vec<AuthMechanism>,
+    /// Which part of its certificate is the name of a client that logs in with `EXTERNAL`.
+    pub certificate_login: CertificateLogin,
     /// Who a client is that logs in with `ANONYMOUS`.
     pub anonymous_login: Option<Login>,
     /// Users that may log in over loopback only.
@@ -66,6 +68,7 @@ impl Default for Options {
             consumer_max_per_channel: None,
             message_len_max: 16 << 20,
             mechanisms: defaults.auth_mechanisms,
+            certificate_login: defaults.ssl_cert_login_from,
             anonymous_login: defaults.anonymous_login,
             loopback_users: vec!["guest".into()],
             default_user: defaults.default_user,

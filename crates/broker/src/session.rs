@@ -13,6 +13,7 @@ use amqp::frame::{Frame, FrameKind, PROTOCOL_HEADER, decode_frame, put_method};
 use amqp::limits::FRAME_LEN_FUDGE;
 use amqp::method::{DecodeError, Method, basic, channel, connection};
 use model::ids::JournalPosition;
+use net::TlsInfo;
 use routing::{CacheLimits, RouteCache};
 
 use crate::batch::Batch;
@@ -59,6 +60,8 @@ pub(crate) struct Session {
     pub(crate) broker: Arc<Broker>,
     pub(crate) id: ConnectionId,
     pub(crate) peer: SocketAddr,
+    /// What TLS agreed on, and whose certificate the client showed.
+    pub(crate) tls: Option<Box<TlsInfo>>,
     pub(crate) outbox: Arc<Outbox>,
     /// Bytes to send.
     pub(crate) out: Vec<u8>,
@@ -128,6 +131,7 @@ impl Session {
         Self {
             id,
             peer,
+            tls: None,
             outbox: Outbox::new(),
             out: Vec::new(),
             phase: Phase::Handshake(Handshake::Header),

@@ -5,6 +5,7 @@
 mod client;
 mod confirms;
 mod consumers;
+mod external;
 mod kept;
 mod logins;
 mod memory;

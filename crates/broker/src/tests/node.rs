@@ -31,6 +31,13 @@ impl Node {
         Self::over(disk, store, recovered, Options::default())
     }
 
+    /// A broker on an empty disk.
+    pub(super) fn with(options: Options) -> Self {
+        let disk = SimDisk::new(1);
+        let (store, recovered) = open(&disk, 1).expect("the store opens");
+        Self::over(disk, store, recovered, options)
+    }
+
     pub(super) fn over(disk: SimDisk, store: Arc<Store>, recovered: Recovered, options: Options) -> Self {
         let broker = Broker::assemble(options, store, recovered).expect("the broker starts");
         let residents = BrokerResidents(Arc::downgrade(&broker));

@@ -10,13 +10,15 @@ mod open_files;
 pub mod proxy_protocol;
 mod stream;
 mod tls;
+mod unix;
 
 pub use admission::{Admission, AdmitError};
 pub use dial::{DialError, DialOptions, dial};
-pub use listener::{BindError, Listener, SocketOptions};
+pub use listener::{BindError, Listener, ListenerAddress, SocketOptions};
 pub use open_files::{OpenFiles, raise_open_files_limit};
 pub use stream::{ProxiedStream, Stream, TlsStream};
 pub use tls::{
     AlternativeName, ClientTls, ClientTlsOptions, ClientVerification, Identity, PeerCertificate, Reload, ServerTls,
     ServerTlsOptions, SniIdentity, TlsInfo, TlsSetupError, TlsVersion, Trust, known_cipher_suites, parse_cipher_suite,
 };
+pub use unix::PeerCredentials;

@@ -6,10 +6,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UnixStream};
 
+use crate::listener::UNIX_PEER;
 use crate::proxy_protocol::Endpoints;
 use crate::tls::TlsInfo;
+use crate::unix::PeerCredentials;
 
 /// A connection, accepted or dialled. Other carriers become further variants, and their users do not change.
 #[derive(Debug)]
@@ -20,6 +22,8 @@ pub enum Stream {
     Proxied(Box<ProxiedStream>),
     /// TLS over TCP.
     Tls(Box<TlsStream>),
+    /// A Unix-domain socket.
+    Unix(UnixStream),
 }
 
 /// TCP through a proxy.
@@ -38,12 +42,14 @@ pub struct TlsStream {
 }
 
 impl Stream {
-    /// The other side's address: the client's, not the proxy's, if there is a proxy that told it.
+    /// The other side's address: the client's, not the proxy's, if there is a proxy that told it. Over a Unix-domain socket, which has
+    /// none, it is this host's, with port 0.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         match self {
             Self::Tcp(tcp) => tcp.peer_addr(),
             Self::Proxied(proxied) => Ok(proxied.endpoints.peer),
             Self::Tls(tls) => tls.endpoints.map_or_else(|| tls.tcp().peer_addr(), |ends| Ok(ends.peer)),
+            Self::Unix(_) => Ok(UNIX_PEER),
         }
     }
 
@@ -53,6 +59,7 @@ impl Stream {
             Self::Tcp(tcp) => tcp.local_addr(),
             Self::Proxied(proxied) => Ok(proxied.endpoints.local),
             Self::Tls(tls) => tls.endpoints.map_or_else(|| tls.tcp().local_addr(), |ends| Ok(ends.local)),
+            Self::Unix(_) => Ok(UNIX_PEER),
         }
     }
 
@@ -60,9 +67,17 @@ impl Stream {
     #[must_use]
     pub fn tls_info(&self) -> Option<TlsInfo> {
         match self {
-            Self::Tcp(_) | Self::Proxied(_) => None,
+            Self::Tcp(_) | Self::Proxied(_) | Self::Unix(_) => None,
             Self::Tls(tls) => TlsInfo::of(tls.tls.get_ref().1),
         }
+    }
+
+    /// Who is on the other side of a Unix-domain socket; `None` of anything else.
+    #[must_use]
+    pub fn peer_credentials(&self) -> Option<PeerCredentials> {
+        let Self::Unix(unix) = self else { return None };
+        let credentials = unix.peer_cred().ok()?;
+        Some(PeerCredentials { uid: credentials.uid(), gid: credentials.gid(), pid: credentials.pid() })
     }
 
     /// Reads what has arrived, as [`AsyncRead::poll_read`].
@@ -71,6 +86,7 @@ impl Stream {
             Self::Tcp(tcp) => Pin::new(tcp).poll_read(cx, buffer),
             Self::Proxied(proxied) => Pin::new(&mut proxied.tcp).poll_read(cx, buffer),
             Self::Tls(tls) => Pin::new(&mut tls.tls).poll_read(cx, buffer),
+            Self::Unix(unix) => Pin::new(unix).poll_read(cx, buffer),
         }
     }
 
@@ -80,6 +96,7 @@ impl Stream {
             Self::Tcp(tcp) => Pin::new(tcp).poll_write(cx, bytes),
             Self::Proxied(proxied) => Pin::new(&mut proxied.tcp).poll_write(cx, bytes),
             Self::Tls(tls) => Pin::new(&mut tls.tls).poll_write(cx, bytes),
+            Self::Unix(unix) => Pin::new(unix).poll_write(cx, bytes),
         }
     }
 
@@ -89,13 +106,14 @@ impl Stream {
             Self::Tcp(tcp) => Pin::new(tcp).poll_shutdown(cx),
             Self::Proxied(proxied) => Pin::new(&mut proxied.tcp).poll_shutdown(cx),
             Self::Tls(tls) => Pin::new(&mut tls.tls).poll_shutdown(cx),
+            Self::Unix(unix) => Pin::new(unix).poll_shutdown(cx),
         }
     }
 
     /// Pushes out what a carrier still holds after [`poll_write`](Self::poll_write) took it: TLS does.
     pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
-            Self::Tcp(_) | Self::Proxied(_) => Poll::Ready(Ok(())),
+            Self::Tcp(_) | Self::Proxied(_) | Self::Unix(_) => Poll::Ready(Ok(())),
             Self::Tls(tls) => Pin::new(&mut tls.tls).poll_flush(cx),
         }
     }

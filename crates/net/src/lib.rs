@@ -1,4 +1,4 @@
-//! Sockets: listeners, outgoing connections, TLS, proxies' headers, streams, and the process's limit of open files.
+//! Sockets: listeners, outgoing connections, TLS, proxies' headers, WebSockets, streams, and the process's limit of open files.
 //!
 //! Knows nothing of AMQP. What travels over a stream is somebody else's business; how a connection comes to be (address,
 //! options, what happens when files run out) is decided here, once, for every protocol.
@@ -11,6 +11,7 @@ pub mod proxy_protocol;
 mod stream;
 mod tls;
 mod unix;
+pub mod websocket;
 
 pub use admission::{Admission, AdmitError};
 pub use dial::{DialError, DialOptions, dial};

@@ -12,6 +12,7 @@ use crate::listener::UNIX_PEER;
 use crate::proxy_protocol::Endpoints;
 use crate::tls::TlsInfo;
 use crate::unix::PeerCredentials;
+use crate::websocket::WebSocketStream;
 
 /// A connection, accepted or dialled. Other carriers become further variants, and their users do not change.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub enum Stream {
     Tls(Box<TlsStream>),
     /// A Unix-domain socket.
     Unix(UnixStream),
+    /// A WebSocket over whatever an HTTP server has upgraded.
+    WebSocket(Box<WebSocketStream>),
 }
 
 /// TCP through a proxy.
@@ -50,6 +53,7 @@ impl Stream {
             Self::Proxied(proxied) => Ok(proxied.endpoints.peer),
             Self::Tls(tls) => tls.endpoints.map_or_else(|| tls.tcp().peer_addr(), |ends| Ok(ends.peer)),
             Self::Unix(_) => Ok(UNIX_PEER),
+            Self::WebSocket(socket) => Ok(socket.peer_addr()),
         }
     }
 
@@ -60,6 +64,7 @@ impl Stream {
             Self::Proxied(proxied) => Ok(proxied.endpoints.local),
             Self::Tls(tls) => tls.endpoints.map_or_else(|| tls.tcp().local_addr(), |ends| Ok(ends.local)),
             Self::Unix(_) => Ok(UNIX_PEER),
+            Self::WebSocket(socket) => Ok(socket.local_addr()),
         }
     }
 
@@ -69,6 +74,7 @@ impl Stream {
         match self {
             Self::Tcp(_) | Self::Proxied(_) | Self::Unix(_) => None,
             Self::Tls(tls) => TlsInfo::of(tls.tls.get_ref().1),
+            Self::WebSocket(socket) => socket.tls_info(),
         }
     }
 
@@ -87,6 +93,7 @@ impl Stream {
             Self::Proxied(proxied) => Pin::new(&mut proxied.tcp).poll_read(cx, buffer),
             Self::Tls(tls) => Pin::new(&mut tls.tls).poll_read(cx, buffer),
             Self::Unix(unix) => Pin::new(unix).poll_read(cx, buffer),
+            Self::WebSocket(socket) => socket.poll_read(cx, buffer),
         }
     }
 
@@ -97,6 +104,7 @@ impl Stream {
             Self::Proxied(proxied) => Pin::new(&mut proxied.tcp).poll_write(cx, bytes),
             Self::Tls(tls) => Pin::new(&mut tls.tls).poll_write(cx, bytes),
             Self::Unix(unix) => Pin::new(unix).poll_write(cx, bytes),
+            Self::WebSocket(socket) => socket.poll_write(cx, bytes),
         }
     }
 
@@ -107,14 +115,16 @@ impl Stream {
             Self::Proxied(proxied) => Pin::new(&mut proxied.tcp).poll_shutdown(cx),
             Self::Tls(tls) => Pin::new(&mut tls.tls).poll_shutdown(cx),
             Self::Unix(unix) => Pin::new(unix).poll_shutdown(cx),
+            Self::WebSocket(socket) => socket.poll_shutdown(cx),
         }
     }
 
-    /// Pushes out what a carrier still holds after [`poll_write`](Self::poll_write) took it: TLS does.
+    /// Pushes out what a carrier still holds after [`poll_write`](Self::poll_write) took it: TLS and WebSocket do.
     pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Tcp(_) | Self::Proxied(_) | Self::Unix(_) => Poll::Ready(Ok(())),
             Self::Tls(tls) => Pin::new(&mut tls.tls).poll_flush(cx),
+            Self::WebSocket(socket) => socket.poll_flush(cx),
         }
     }
 }

@@ -6,3 +6,4 @@ mod authority;
 mod proxy_protocol;
 mod tls_client;
 mod tls_server;
+mod websocket;

@@ -8,6 +8,7 @@
 //! defaults < configuration file < conf.d/*.conf by name < RABBITMQ_DEFAULT_USER, _PASS, _VHOST < --set KEY=VALUE
 //! ```
 
+mod certificate_login;
 mod interpolation;
 mod reference;
 mod schema;
@@ -17,6 +18,7 @@ mod syntax;
 mod value;
 mod values;
 
+pub use certificate_login::{AlternativeNameKind, CertificateLogin};
 pub use reference::render_reference;
 pub use settings::{
     AuditOptions, AuthMechanism, Config, ConfirmAfter, DefaultUser, DeprecatedFeatures, DiskFreeLimit, Listener,

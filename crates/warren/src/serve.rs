@@ -219,6 +219,7 @@ fn broker_options(config: &Config, event_sink: Option<Arc<dyn EventSink>>) -> br
         consumer_max_per_channel: config.consumer_max_per_channel.map(|max| max as usize),
         message_len_max: config.max_message_size,
         mechanisms: config.auth_mechanisms.clone(),
+        certificate_login: config.ssl_cert_login_from,
         anonymous_login: config.anonymous_login.clone(),
         loopback_users: config.loopback_users.clone(),
         default_user: config.default_user.clone(),

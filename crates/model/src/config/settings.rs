@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use super::certificate_login::{CertificateLogin, certificate_login};
 use super::value::{self, ListenAddress, Size};
 use super::values::Values;
 use super::{ConfigError, Origin, Remark, Warning};
@@ -43,6 +44,8 @@ pub struct Config {
     pub loopback_users: Vec<String>,
     /// SASL mechanisms that are offered, in this order.
     pub auth_mechanisms: Vec<AuthMechanism>,
+    /// Which part of a client's certificate is the user's name in EXTERNAL.
+    pub ssl_cert_login_from: CertificateLogin,
     /// Who logs in by ANONYMOUS.
     pub anonymous_login: Option<Login>,
 
@@ -137,13 +140,19 @@ pub enum AuthMechanism {
     Amqplain,
     /// As a configured user.
     Anonymous,
+    /// As the certificate says that the client showed to TLS.
+    External,
 }
 
 impl AuthMechanism {
+    /// All mechanisms.
+    pub const ALL: [AuthMechanism; 4] =
+        [AuthMechanism::Plain, AuthMechanism::Amqplain, AuthMechanism::Anonymous, AuthMechanism::External];
+
     /// The mechanism of this name, in capital letters.
     #[must_use]
     pub fn parse(name: &str) -> Option<AuthMechanism> {
-        [AuthMechanism::Plain, AuthMechanism::Amqplain, AuthMechanism::Anonymous].into_iter().find(|m| m.name() == name)
+        AuthMechanism::ALL.into_iter().find(|mechanism| mechanism.name() == name)
     }
 
     /// The name that clients see.
@@ -153,6 +162,7 @@ impl AuthMechanism {
             AuthMechanism::Plain => "PLAIN",
             AuthMechanism::Amqplain => "AMQPLAIN",
             AuthMechanism::Anonymous => "ANONYMOUS",
+            AuthMechanism::External => "EXTERNAL",
         }
     }
 }
@@ -366,6 +376,7 @@ fn read(values: Values) -> Config {
         default_user: default_user(&values),
         loopback_users: loopback_users(&values),
         auth_mechanisms: auth_mechanisms(&values),
+        ssl_cert_login_from: certificate_login(&values),
         anonymous_login: anonymous_login(&values),
         vm_memory_high_watermark: match values.size("vm_memory_high_watermark.absolute") {
             Some(bytes) => MemoryWatermark::Absolute(bytes),

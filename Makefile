@@ -70,6 +70,7 @@ FUZZ_SECONDS ?= 60
 fuzz:
 	cd crates/amqp/fuzz && for target in frame method table header; do \
 		$(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) || exit 1; done
+	cd crates/net/fuzz && $(CARGO) +nightly fuzz run proxy_header -- -max_total_time=$(FUZZ_SECONDS)
 
 # Side by side with a real RabbitMQ: hours; root, debootstrap, Java and Maven. See bench/README.md.
 bench: bench-build

@@ -20,6 +20,7 @@ use telemetry::Counter;
 use crate::alarms::Alarms;
 use crate::batch;
 use crate::chunks::Chunks;
+use crate::clock::now_ms;
 use crate::connection;
 use crate::connections::Connections;
 use crate::handshake::server_properties;
@@ -55,6 +56,8 @@ pub struct Broker {
     pub(crate) global_parameters: Mutex<BTreeMap<Box<str>, serde_json::Value>>,
     pub(crate) lockout: Lockout,
     pub(crate) auth_attempts: AuthAttempts,
+    /// In milliseconds since 1970.
+    pub(crate) started_at_ms: u64,
     pub(crate) hash_seed: HashSeed,
     /// Connections that pause for consumers.
     pub(crate) pausing: AtomicU32,
@@ -77,6 +80,18 @@ pub(crate) struct NodeCounters {
     pub(crate) connections_opened: Counter,
     /// Connections turned away because files had run out.
     pub(crate) connections_refused: Counter,
+    /// Connections that have ended.
+    pub(crate) connections_closed: Counter,
+    /// Channels opened.
+    pub(crate) channels_opened: Counter,
+    /// Channels closed.
+    pub(crate) channels_closed: Counter,
+    /// Declarations of queues, of those that were there, too.
+    pub(crate) queues_declared: Counter,
+    /// Queues made.
+    pub(crate) queues_created: Counter,
+    /// Queues deleted.
+    pub(crate) queues_deleted: Counter,
 }
 
 /// Why a broker cannot start on what its store holds.
@@ -118,6 +133,7 @@ impl Broker {
             global_parameters: Mutex::default(),
             lockout: Lockout::new(options.lockout),
             auth_attempts: AuthAttempts::default(),
+            started_at_ms: now_ms(),
             options,
             shards: Shards::new(),
             vhosts: Vhosts::default(),
@@ -140,7 +156,8 @@ impl Broker {
     /// Serves one accepted connection until it ends.
     pub async fn serve(self: Arc<Self>, stream: Stream) {
         self.counters.connections_opened.add(1);
-        connection::serve(self, stream).await;
+        connection::serve(self.clone(), stream).await;
+        self.counters.connections_closed.add(1);
     }
 
     /// Counts a connection that could not be accepted.

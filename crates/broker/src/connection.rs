@@ -36,7 +36,7 @@ pub(crate) async fn serve(broker: Arc<Broker>, stream: Stream) {
     let unknown = SocketAddr::from(([0, 0, 0, 0], 0));
     let (peer, local) = (stream.peer_addr().unwrap_or(unknown), stream.local_addr().unwrap_or(unknown));
     let id = broker.connections.next_id();
-    let handle = ConnectionHandle::new(id, peer, local, now_ms());
+    let handle = ConnectionHandle::new(id, peer, local, stream.tls_info(), now_ms());
     broker.connections.add(handle.clone());
     let session = Session::new(broker.clone(), handle);
     let mut connection = Box::pin(Connection::new(stream, session));
@@ -51,6 +51,8 @@ struct Connection {
     /// Received and not yet taken: a frame in part, or whole ones that the session does not want now.
     rest: Vec<u8>,
     written: usize,
+    /// All that was written has left the stream, which may hold some of it back.
+    is_flushed: bool,
     /// The timer is that of an open connection.
     is_beating: bool,
     /// The peer has said all it will.
@@ -98,6 +100,7 @@ impl Connection {
             session,
             rest: Vec::new(),
             written: 0,
+            is_flushed: true,
             is_beating: false,
             is_at_end: false,
             timer: Box::pin(sleep_until(handshake_until.into())),
@@ -230,11 +233,21 @@ impl Connection {
         }
         if has_written {
             self.last_sent = Instant::now();
+            self.is_flushed = false;
+        }
+        if !self.is_flushed {
+            match self.stream.poll_flush(cx) {
+                Poll::Pending => {}
+                Poll::Ready(Err(_)) => return Err(Over),
+                Poll::Ready(Ok(())) => self.is_flushed = true,
+            }
         }
         if self.written == self.session.out.len() {
             self.session.out.clear();
             self.written = 0;
-            if let Phase::Closed = self.session.phase {
+            if let Phase::Closed = self.session.phase
+                && self.is_flushed
+            {
                 let _ = self.stream.poll_shutdown(cx);
                 return Err(Over);
             }

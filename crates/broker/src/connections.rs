@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 use amqp::table::TableBuf;
 use model::name::VhostName;
+use net::TlsInfo;
 use parking_lot::Mutex;
 use telemetry::{Counter, Gauge};
 
@@ -31,6 +32,8 @@ pub(crate) struct ConnectionHandle {
     pub(crate) outbox: Arc<Outbox>,
     pub(crate) peer: SocketAddr,
     pub(crate) local: SocketAddr,
+    /// What TLS agreed on, and whose certificate the client showed.
+    pub(crate) tls: Option<Box<TlsInfo>>,
     pub(crate) connected_at_ms: u64,
     /// Set when the connection is open.
     pub(crate) opened: OnceLock<Opened>,
@@ -174,12 +177,19 @@ impl ChannelHandle {
 }
 
 impl ConnectionHandle {
-    pub(crate) fn new(id: ConnectionId, peer: SocketAddr, local: SocketAddr, connected_at_ms: u64) -> Arc<Self> {
+    pub(crate) fn new(
+        id: ConnectionId,
+        peer: SocketAddr,
+        local: SocketAddr,
+        tls: Option<TlsInfo>,
+        connected_at_ms: u64,
+    ) -> Arc<Self> {
         Arc::new(Self {
             id,
             outbox: Outbox::new(),
             peer,
             local,
+            tls: tls.map(Box::new),
             connected_at_ms,
             opened: OnceLock::new(),
             state: AtomicU8::new(ConnectionState::Starting as u8),

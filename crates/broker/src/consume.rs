@@ -386,6 +386,7 @@ impl Session {
         }
         self.requeue(&channel, &mut unacked);
         if self.handle.channels.lock().remove(&channel.number).is_some() {
+            self.broker.counters.channels_closed.add(1);
             self.broker.emit(Event::channel_closed(&self.handle, channel.number));
         }
     }

@@ -11,6 +11,7 @@ use amqp::table::{Table, TableBuf, Value};
 use model::config::AuthMechanism;
 use model::user::Access;
 
+use crate::certificate_login;
 use crate::connections::ConnectionState;
 use crate::events::Event;
 use crate::identity::{Actor, Identity};
@@ -113,10 +114,15 @@ impl Session {
         self.login().identity.name()
     }
 
+    /// What is offered. EXTERNAL needs TLS, as in RabbitMQ: without a certificate it fails, but the log says why.
+    fn mechanisms(&self) -> impl Iterator<Item = AuthMechanism> {
+        let is_offered = |mechanism: &AuthMechanism| *mechanism != AuthMechanism::External || self.handle.tls.is_some();
+        self.broker.options.mechanisms.iter().copied().filter(is_offered)
+    }
+
     /// connection.start.
     pub(crate) fn start(&mut self) {
-        let names: Vec<&str> = self.broker.options.mechanisms.iter().map(|mechanism| mechanism.name()).collect();
-        let mechanisms = names.join(" ");
+        let mechanisms = self.mechanisms().map(AuthMechanism::name).collect::<Vec<_>>().join(" ");
         let server_properties = self.broker.server_properties.read().clone();
         let method = connection::Start {
             version_major: 0,
@@ -190,14 +196,17 @@ impl Session {
     }
 
     fn authenticate(&self, mechanism: &str, response: &[u8]) -> Result<Arc<Identity>, LoginError> {
-        let offered = self.broker.options.mechanisms.iter().find(|offered| offered.name() == mechanism);
+        let offered = self.mechanisms().find(|offered| offered.name() == mechanism);
+        let with_password = |(name, password)| (name, Some(password));
         let credentials = match offered {
-            Some(AuthMechanism::Plain) => plain(response),
-            Some(AuthMechanism::Amqplain) => amqplain(response),
+            Some(AuthMechanism::Plain) => plain(response).map(with_password),
+            Some(AuthMechanism::Amqplain) => amqplain(response).map(with_password),
             Some(AuthMechanism::Anonymous) => {
                 let login = self.broker.options.anonymous_login.as_ref();
-                login.map(|login| (login.name.to_string(), login.password.clone().into_bytes()))
+                login.map(|login| (login.name.to_string(), Some(login.password.clone().into_bytes())))
             }
+            // TLS has verified the certificate: that is the proof.
+            Some(AuthMechanism::External) => Some((self.certified_name()?, None)),
             None => {
                 let text = format!("unknown authentication mechanism '{mechanism}'");
                 return Err(LoginError::Protocol(Box::new(Refusal { code: ReplyCode::CommandInvalid, text })));
@@ -206,8 +215,20 @@ impl Session {
         let Some((name, password)) = credentials else {
             return Err(LoginError::Refused("the response could not be read".to_owned()));
         };
-        let login = self.broker.log_in_now(&name, &password, &self.origin());
+        let login = match password {
+            Some(password) => self.broker.log_in_now(&name, &password, &self.origin()),
+            None => self.broker.log_in_certified(&name, &self.origin()),
+        };
         login.map(Arc::new).map_err(|refused| LoginError::Refused(refused.to_string()))
+    }
+
+    /// Who the client is, as its certificate says.
+    fn certified_name(&self) -> Result<String, LoginError> {
+        let refused = |reason: &str| LoginError::Refused(reason.to_owned());
+        let peer = self.handle.tls.as_ref().and_then(|tls| tls.peer.as_ref());
+        let certificate = peer.ok_or_else(|| refused("no peer certificate"))?;
+        let from = self.broker.options.certificate_login;
+        certificate_login::user_name(certificate, from).ok_or_else(|| refused("no name found"))
     }
 
     fn tune_ok(&mut self, tune_ok: connection::TuneOk) -> Outcome<()> {

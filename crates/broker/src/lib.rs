@@ -18,6 +18,7 @@ mod alarms;
 mod attend;
 mod batch;
 mod broker;
+mod certificate_login;
 mod channel;
 mod channels;
 mod chunks;

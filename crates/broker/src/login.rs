@@ -36,6 +36,15 @@ impl Broker {
 
     /// As [`Broker::log_in`], where nobody has to be asked.
     pub(crate) fn log_in_now(&self, name: &str, password: &[u8], origin: &Origin) -> Result<Identity, LoginRefused> {
+        self.log_in_with(name, Some(password), origin)
+    }
+
+    /// Logs somebody in whom a certificate names, which TLS has verified: that is the proof.
+    pub(crate) fn log_in_certified(&self, name: &str, origin: &Origin) -> Result<Identity, LoginRefused> {
+        self.log_in_with(name, None, origin)
+    }
+
+    fn log_in_with(&self, name: &str, password: Option<&[u8]>, origin: &Origin) -> Result<Identity, LoginRefused> {
         let now = Instant::now();
         let address = origin.peer.map(|peer| peer.ip().to_canonical());
         let result = self.try_log_in(name, password, origin, now);
@@ -53,7 +62,13 @@ impl Broker {
         result
     }
 
-    fn try_log_in(&self, name: &str, password: &[u8], origin: &Origin, now: Instant) -> Result<Identity, LoginRefused> {
+    fn try_log_in(
+        &self,
+        name: &str,
+        password: Option<&[u8]>,
+        origin: &Origin,
+        now: Instant,
+    ) -> Result<Identity, LoginRefused> {
         if let Some(peer) = origin.peer {
             let address = peer.ip().to_canonical();
             match self.lockout.check(name, address, now) {
@@ -63,7 +78,7 @@ impl Broker {
             }
         }
         let Some(user) = self.users.get(name) else { return Err(LoginRefused::NoUser(name.to_owned())) };
-        if !user.verify(password) {
+        if password.is_some_and(|password| !user.verify(password)) {
             return Err(LoginRefused::WrongPassword(name.to_owned()));
         }
         if !origin.is_local() && self.options.loopback_users.iter().any(|local| local == name) {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::config::{AuthMechanism, Config, DefaultUser, Login};
+use model::config::{AuthMechanism, CertificateLogin, Config, DefaultUser, Login};
 
 use crate::events::EventSink;
 use crate::lockout::LockoutOptions;
@@ -30,6 +30,8 @@ pub struct Options {
     pub message_len_max: u64,
     /// How clients may log in.
     pub mechanisms: Vec<AuthMechanism>,
+    /// Which part of its certificate is the name of a client that logs in with `EXTERNAL`.
+    pub certificate_login: CertificateLogin,
     /// Who a client is that logs in with `ANONYMOUS`.
     pub anonymous_login: Option<Login>,
     /// Users that may log in over loopback only.
@@ -74,6 +76,7 @@ impl Default for Options {
             consumer_max_per_channel: None,
             message_len_max: 16 << 20,
             mechanisms: defaults.auth_mechanisms,
+            certificate_login: defaults.ssl_cert_login_from,
             anonymous_login: defaults.anonymous_login,
             loopback_users: vec!["guest".into()],
             default_user: defaults.default_user,

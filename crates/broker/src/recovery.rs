@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use model::arguments::{ExchangeArguments, ExchangeType};
 use model::definition::{self, Definition, Destination as DefinedDestination, UserPermission};
 use model::ids::{Place, QueueId};
@@ -37,7 +39,19 @@ pub(crate) fn restore(broker: &Arc<Broker>, mut recovered: Recovered) -> Result<
         create_defaults(broker);
     }
     declare_event_exchange(broker);
+    name_cluster(broker);
     Ok(())
+}
+
+/// A cluster has an id that never changes, as RabbitMQ's have.
+fn name_cluster(broker: &Arc<Broker>) {
+    if broker.global_parameter(GlobalParameter::CLUSTER_ID).is_some() {
+        return;
+    }
+    let id = format!("rabbitmq-cluster-id-{}", URL_SAFE_NO_PAD.encode(broker.random()));
+    let parameter = GlobalParameter { name: GlobalParameter::CLUSTER_ID.into(), value: id.into() };
+    broker.put_definition(&Definition::GlobalParameter(parameter.clone()));
+    define(broker, Definition::GlobalParameter(parameter), &mut |_| None);
 }
 
 /// Events are published on an exchange in the default vhost, as by RabbitMQ's plugin.

@@ -510,6 +510,7 @@ impl Session {
         self.handle.channels.lock().insert(number, channel.handle.clone());
         self.channels.put(channel);
         put_method(&mut self.out, number, &channel::OpenOk { channel_id: b"" });
+        self.broker.counters.channels_opened.add(1);
         self.broker.emit(Event::channel_created(&self.handle, number));
         Ok(())
     }

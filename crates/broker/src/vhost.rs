@@ -454,6 +454,7 @@ impl Vhost {
             let watermark = if is_journalled { Watermark::Closed(QueueSeq(0)) } else { Watermark::None };
             let queue = self.insert(broker, topology, definition, owner, queue::Queue::new(settings), watermark);
             *queue.policy.lock() = effective_for(&self.policies(), &queue.definition);
+            broker.counters.queues_created.add(1);
             Declared::New(queue, position)
         })
     }
@@ -542,6 +543,7 @@ impl Vhost {
             });
             match taken {
                 Ok((position, cell)) => {
+                    broker.counters.queues_deleted.add(1);
                     (Deletion::Deleted { ready_count: cell.queue.ready_count(), position }, Some(cell))
                 }
                 Err(deletion) => (deletion, None),

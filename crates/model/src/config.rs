@@ -8,6 +8,7 @@
 //! defaults < configuration file < conf.d/*.conf by name < RABBITMQ_DEFAULT_USER, _PASS, _VHOST < --set KEY=VALUE
 //! ```
 
+mod certificate_login;
 mod interpolation;
 mod management;
 mod reference;
@@ -18,11 +19,12 @@ mod syntax;
 mod value;
 mod values;
 
+pub use certificate_login::{AlternativeNameKind, CertificateLogin};
 pub use management::{HTTP_BODY_LEN_MAX, ManagementHeaders, ManagementOptions};
 pub use reference::render_reference;
 pub use settings::{
-    AuthMechanism, Config, ConfirmAfter, DefaultUser, DeprecatedFeatures, DiskFreeLimit, Listener, Log, LogFormatter,
-    LogLevel, Login, MemoryWatermark, StoreOptions, TcpOptions,
+    AuditOptions, AuthMechanism, Config, ConfirmAfter, DefaultUser, DeprecatedFeatures, DiskFreeLimit, Listener,
+    Lockout, Log, LogFormatter, LogLevel, Login, MemoryWatermark, StoreOptions, TcpOptions,
 };
 pub use value::ListenAddress;
 

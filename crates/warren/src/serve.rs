@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use broker::Broker;
+use broker::{Broker, EventSink, LockoutOptions};
 use model::config::{Config, ConfirmAfter, DiskFreeLimit, MemoryWatermark};
 use net::{Listener, SocketOptions};
 use store::Store;
 use store::file::RealDisk;
 use tokio::sync::watch;
 
+use crate::audit::AuditLog;
 use crate::banner::Banner;
 use crate::signals::Signals;
 use crate::{ServeArgs, config_files, logging, machine};
@@ -50,7 +51,14 @@ async fn run(config: &Config, data_dir: &Path, connection_max: usize, started_at
     let listeners = listen(config)?;
     let (store, recovered) = Store::open(store_options(config, data_dir)?, Arc::new(RealDisk))
         .with_context(|| format!("cannot open the data directory {}", data_dir.display()))?;
-    let broker = Broker::start(broker_options(config), store, recovered)?;
+    let (audit_log, audit_writer) = match &config.audit {
+        Some(options) => {
+            let (log, writer) = AuditLog::open(options)?;
+            (Some(log as Arc<dyn EventSink>), Some(writer))
+        }
+        None => (None, None),
+    };
+    let broker = Broker::start(broker_options(config, audit_log), store, recovered)?;
 
     let addresses: Vec<SocketAddr> = listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
     let (stop, stopping) = watch::channel(false);
@@ -86,6 +94,9 @@ async fn run(config: &Config, data_dir: &Path, connection_max: usize, started_at
     let closed = stop_broker(&broker, config.shutdown_timeout, &mut signals).await;
     if let Some(failed) = failed {
         return Err(failed).context("the data directory cannot be written any more; what was confirmed is safe");
+    }
+    if let Some(writer) = audit_writer {
+        writer.close();
     }
     closed.context("cannot close the store")?;
     tracing::info!("stopped");
@@ -195,7 +206,7 @@ fn store_options(config: &Config, data_dir: &Path) -> Result<store::Options> {
     Ok(options)
 }
 
-fn broker_options(config: &Config) -> broker::Options {
+fn broker_options(config: &Config, event_sink: Option<Arc<dyn EventSink>>) -> broker::Options {
     let memory_len = config.total_memory_available_override_value.unwrap_or_else(machine::memory_len);
     let part = |factor: f64| (memory_len as f64 * factor) as u64;
     broker::Options {
@@ -208,6 +219,7 @@ fn broker_options(config: &Config) -> broker::Options {
         consumer_max_per_channel: config.consumer_max_per_channel.map(|max| max as usize),
         message_len_max: config.max_message_size,
         mechanisms: config.auth_mechanisms.clone(),
+        certificate_login: config.ssl_cert_login_from,
         anonymous_login: config.anonymous_login.clone(),
         loopback_users: config.loopback_users.clone(),
         default_user: config.default_user.clone(),
@@ -224,8 +236,12 @@ fn broker_options(config: &Config) -> broker::Options {
         product: config.product_name.clone(),
         product_version: config.product_version.clone().unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned()),
         cluster_name: config.cluster_name.clone().unwrap_or_else(machine::node_name),
-        lockout: broker::LockoutOptions::default(),
-        event_sink: None,
+        lockout: LockoutOptions {
+            user_failure_max: config.lockout.user_failures,
+            address_failure_max: config.lockout.address_failures,
+            duration: config.lockout.duration,
+        },
+        event_sink,
         permits_global_qos: config.deprecated_features.permits("global_qos"),
         permits_transient_nonexclusive_queues: config.deprecated_features.permits("transient_nonexcl_queues"),
     }

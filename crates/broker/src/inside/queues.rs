@@ -72,6 +72,7 @@ impl Inside {
     }
 
     pub(crate) fn queue_declared(&self, request: &QueueRequest<'_>) -> Outcome<(Arc<QueueHandle>, Changed)> {
+        self.broker.counters.queues_declared.add(1);
         let is_named = !request.name.as_str().is_empty();
         let name = if is_named { request.name.clone() } else { QueueName::generate(self.broker.random()) };
         if is_named && let Err(error) = name.refuse_reserved() {

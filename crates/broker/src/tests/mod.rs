@@ -6,6 +6,7 @@ mod client;
 mod confirms;
 mod consumers;
 mod control;
+mod external;
 mod kept;
 mod logins;
 mod memory;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use amqp::table::Table;
+use net::TlsInfo;
 
 use crate::broker::Broker;
 use crate::clock::now_ms;
@@ -82,6 +83,12 @@ impl ConnectionView {
     #[must_use]
     pub fn traffic_count(&self) -> (u64, u64) {
         (self.handle.traffic.received_count.get(), self.handle.traffic.sent_count.get())
+    }
+
+    /// What TLS agreed on, and whose certificate the client showed.
+    #[must_use]
+    pub fn tls(&self) -> Option<&TlsInfo> {
+        self.handle.tls.as_deref()
     }
 
     /// What is known since it is open.

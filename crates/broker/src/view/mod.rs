@@ -9,6 +9,6 @@ mod vhosts;
 
 pub use connections::{ChannelView, ConnectionView, ConsumerView, OpenedView};
 pub use exchanges::{BindingEndView, BindingFilter, BindingView, ExchangeView};
-pub use node::{Alarms, AuthAttemptsView, NodeView, Totals};
+pub use node::{Alarms, AuthAttemptsView, Churn, NodeView, Totals};
 pub use queues::{OwnerView, QueueView};
 pub use vhosts::VhostView;

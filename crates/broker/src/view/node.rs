@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::alarms::{free_len, resident_len};
 use crate::broker::Broker;
+use crate::clock::now_ms;
 
 /// Alarms that are on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,8 +30,31 @@ pub struct NodeView {
     pub alarms: Alarms,
     /// Open connections.
     pub connection_count: usize,
-    /// Connections accepted since the start.
+    /// When the broker started, in milliseconds since 1970.
+    pub started_at_ms: u64,
+    /// How long it has been running, in milliseconds.
+    pub uptime_ms: u64,
+    /// What has come and gone since then.
+    pub churn: Churn,
+}
+
+/// What has come and gone since the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Churn {
+    /// Connections accepted.
     pub connections_opened: u64,
+    /// Connections that have ended.
+    pub connections_closed: u64,
+    /// Channels opened.
+    pub channels_opened: u64,
+    /// Channels closed.
+    pub channels_closed: u64,
+    /// Declarations of queues, of those that were there, too.
+    pub queues_declared: u64,
+    /// Queues made.
+    pub queues_created: u64,
+    /// Queues deleted.
+    pub queues_deleted: u64,
 }
 
 /// How many there are of everything on the node.
@@ -72,7 +96,22 @@ impl Broker {
             disk_free_limit_len: self.options.disk_free_limit_len,
             alarms: self.alarms(),
             connection_count: self.connections.count(),
-            connections_opened: self.counters.connections_opened.get(),
+            started_at_ms: self.started_at_ms,
+            uptime_ms: now_ms().saturating_sub(self.started_at_ms),
+            churn: self.churn(),
+        }
+    }
+
+    fn churn(&self) -> Churn {
+        let counters = &self.counters;
+        Churn {
+            connections_opened: counters.connections_opened.get(),
+            connections_closed: counters.connections_closed.get(),
+            channels_opened: counters.channels_opened.get(),
+            channels_closed: counters.channels_closed.get(),
+            queues_declared: counters.queues_declared.get(),
+            queues_created: counters.queues_created.get(),
+            queues_deleted: counters.queues_deleted.get(),
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use super::certificate_login::{CertificateLogin, certificate_login};
 use super::management::{self, ManagementOptions};
 use super::value::{self, ListenAddress, Size};
 use super::values::Values;
@@ -44,6 +45,8 @@ pub struct Config {
     pub loopback_users: Vec<String>,
     /// SASL mechanisms that are offered, in this order.
     pub auth_mechanisms: Vec<AuthMechanism>,
+    /// Which part of a client's certificate is the user's name in EXTERNAL.
+    pub ssl_cert_login_from: CertificateLogin,
     /// Who logs in by ANONYMOUS.
     pub anonymous_login: Option<Login>,
 
@@ -69,6 +72,10 @@ pub struct Config {
     pub management: ManagementOptions,
     /// Where and how messages are stored.
     pub store: StoreOptions,
+    /// Who did what is written there; None: nowhere.
+    pub audit: Option<AuditOptions>,
+    /// When logins are refused for their failures.
+    pub lockout: Lockout,
     /// How long a stop waits for clients to go.
     pub shutdown_timeout: Duration,
     /// Threads for connections; None: one for each processor.
@@ -136,13 +143,19 @@ pub enum AuthMechanism {
     Amqplain,
     /// As a configured user.
     Anonymous,
+    /// As the certificate says that the client showed to TLS.
+    External,
 }
 
 impl AuthMechanism {
+    /// All mechanisms.
+    pub const ALL: [AuthMechanism; 4] =
+        [AuthMechanism::Plain, AuthMechanism::Amqplain, AuthMechanism::Anonymous, AuthMechanism::External];
+
     /// The mechanism of this name, in capital letters.
     #[must_use]
     pub fn parse(name: &str) -> Option<AuthMechanism> {
-        [AuthMechanism::Plain, AuthMechanism::Amqplain, AuthMechanism::Anonymous].into_iter().find(|m| m.name() == name)
+        AuthMechanism::ALL.into_iter().find(|mechanism| mechanism.name() == name)
     }
 
     /// The name that clients see.
@@ -152,6 +165,7 @@ impl AuthMechanism {
             AuthMechanism::Plain => "PLAIN",
             AuthMechanism::Amqplain => "AMQPLAIN",
             AuthMechanism::Anonymous => "ANONYMOUS",
+            AuthMechanism::External => "EXTERNAL",
         }
     }
 }
@@ -243,6 +257,28 @@ pub struct StoreOptions {
     pub chunk_bound: u64,
 }
 
+/// The audit log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditOptions {
+    /// Its file.
+    pub file: String,
+    /// The file is put aside before it grows longer than so many bytes.
+    pub rotation_size: u64,
+    /// So many files that were put aside are kept.
+    pub rotation_count: u64,
+}
+
+/// When logins are refused for their failures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lockout {
+    /// So many failures in a row lock a user out; None: never.
+    pub user_failures: Option<u32>,
+    /// So many failures in a row lock an address out; None: never.
+    pub address_failures: Option<u32>,
+    /// How long.
+    pub duration: Duration,
+}
+
 /// When a persistent message is confirmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ConfirmAfter {
@@ -330,9 +366,20 @@ fn read(values: Values) -> Config {
         connection_max: values.unbounded("connection_max"),
         consumer_max_per_channel: values.unbounded("consumer_max_per_channel"),
         max_message_size: values.required_size("max_message_size"),
+        audit: text("warren.audit.file").filter(|file| file != "none").map(|file| AuditOptions {
+            file,
+            rotation_size: values.required_size("warren.audit.rotation_size"),
+            rotation_count: values.integer("warren.audit.rotation_count"),
+        }),
+        lockout: Lockout {
+            user_failures: Some(values.integer("warren.lockout.user_failures")).filter(|&count| count > 0),
+            address_failures: Some(values.integer("warren.lockout.address_failures")).filter(|&count| count > 0),
+            duration: duration("warren.lockout.duration"),
+        },
         default_user: default_user(&values),
         loopback_users: loopback_users(&values),
         auth_mechanisms: auth_mechanisms(&values),
+        ssl_cert_login_from: certificate_login(&values),
         anonymous_login: anonymous_login(&values),
         vm_memory_high_watermark: match values.size("vm_memory_high_watermark.absolute") {
             Some(bytes) => MemoryWatermark::Absolute(bytes),

@@ -5,7 +5,7 @@ use super::{Key, Section, Type, effective, no_effect, not_built, refused};
 pub(super) const SECTION: Section = Section { title: "Users and access", keys: KEYS };
 pub(super) const TLS_SECTION: Section = Section { title: "TLS", keys: TLS_KEYS };
 
-const MECHANISMS: Type = Type::OneOf(&["PLAIN", "AMQPLAIN", "ANONYMOUS"]);
+const MECHANISMS: Type = Type::OneOf(&["PLAIN", "AMQPLAIN", "ANONYMOUS", "EXTERNAL"]);
 const NO_BACKENDS: &str = "only the internal user database is built yet";
 const BACKEND: Type = Type::OneOf(&[
     "internal",
@@ -55,7 +55,8 @@ const KEYS: &[Key] = &[
         "auth_mechanisms.$name",
         MECHANISMS,
         "",
-        "SASL mechanisms that are offered, in the order of the names, which are compared as text: `10` comes before `2`.",
+        "SASL mechanisms that are offered, in the order of the names, which are compared as text: `10` comes before `2`. \
+         EXTERNAL is offered over TLS only.",
     )
     .family(&[("auth_mechanisms.1", "PLAIN"), ("auth_mechanisms.2", "AMQPLAIN"), ("auth_mechanisms.3", "ANONYMOUS")]),
     effective("anonymous_login_user", Type::UserName, "guest", "Who logs in by ANONYMOUS; `none` for nobody."),
@@ -83,8 +84,19 @@ const TLS_KEYS: &[Key] = &[
     refused("listeners.ssl.$name", Type::Listener, NO_TLS),
     refused("ssl_options", Type::OneOf(&["none"]), NO_TLS).unless(&["none"]),
     refused("ssl_options.**", Type::Text, NO_TLS),
-    refused("ssl_cert_login_from", Type::Text, NO_TLS),
-    refused("{ssl_cert_login_san_type,ssl_cert_login_san_index}", Type::Text, NO_TLS),
+    effective(
+        "ssl_cert_login_from",
+        Type::OneOf(&["distinguished_name", "common_name", "subject_alternative_name", "subject_alt_name"]),
+        "distinguished_name",
+        "Which part of a client's certificate is the user's name in EXTERNAL.",
+    ),
+    effective(
+        "ssl_cert_login_san_type",
+        Type::OneOf(&["dns", "ip", "email", "uri", "other_name"]),
+        "dns",
+        "The kind of subject alternative name that is the user's name.",
+    ),
+    effective("ssl_cert_login_san_index", Type::Integer(0, 65_535), "0", "Its place among those of its kind, from 0."),
     no_effect("ssl_handshake_timeout", Type::ANY_DURATION, "there is no TLS listener"),
     no_effect("ssl_allow_poodle_attack", Type::Bool, "there is no TLS listener"),
     no_effect(

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
+
+use super::{TlsSetupError, pem};
 
 /// Whom a client trusts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,33 +42,6 @@ impl ClientTlsOptions {
     pub fn trusting_anybody() -> Self {
         Self { trust: Trust::Anybody, identity: None, server_name: None }
     }
-}
-
-/// Why TLS cannot be done as asked for.
-#[derive(Debug, thiserror::Error)]
-pub enum TlsSetupError {
-    /// A file of certificates or keys cannot be used.
-    #[error("cannot read {what} from {}: {reason}", path.display())]
-    File {
-        /// What it should hold.
-        what: &'static str,
-        /// Which file.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// No authority is known.
-    #[error("the system has no certificate authorities: {0}")]
-    NoAuthorities(String),
-    /// Certificate and key do not fit, or are of no use.
-    #[error("the client's certificate cannot be used: {0}")]
-    Identity(rustls::Error),
-    /// No such name can be on a certificate.
-    #[error("'{0}' cannot be a server's name")]
-    ServerName(String),
-    /// The library refuses.
-    #[error("TLS cannot be set up: {0}")]
-    Library(rustls::Error),
 }
 
 /// What every connection with TLS is opened with.
@@ -103,18 +77,16 @@ impl ClientTls {
             .map_err(TlsSetupError::Library)?;
         let builder = match &options.trust {
             Trust::System => builder.with_root_certificates(system_authorities()?),
-            Trust::File(path) => builder.with_root_certificates(authorities(path)?),
+            Trust::File(path) => builder.with_root_certificates(pem::authorities(path)?),
             Trust::Anybody => builder.dangerous().with_custom_certificate_verifier(Arc::new(TrustAnybody(provider))),
         };
         let config = match &options.identity {
             None => builder.with_no_client_auth(),
             Some((chain, key)) => {
-                let key = PrivateKeyDer::from_pem_file(key).map_err(|error| TlsSetupError::File {
-                    what: "a private key",
-                    path: key.clone(),
-                    reason: error.to_string(),
-                })?;
-                builder.with_client_auth_cert(certificates(chain)?, key).map_err(TlsSetupError::Identity)?
+                let certificates = pem::certificates(chain)?;
+                builder
+                    .with_client_auth_cert(certificates, pem::private_key(key, None)?)
+                    .map_err(|reason| TlsSetupError::Identity { chain: chain.clone(), key: key.clone(), reason })?
             }
         };
         let server_name = match &options.server_name {
@@ -137,27 +109,6 @@ impl ClientTls {
             }
         }
     }
-}
-
-fn certificates(path: &PathBuf) -> Result<Vec<CertificateDer<'static>>, TlsSetupError> {
-    let unreadable = |reason: String| TlsSetupError::File { what: "certificates", path: path.clone(), reason };
-    let found: Vec<_> = CertificateDer::pem_file_iter(path)
-        .map_err(|error| unreadable(error.to_string()))?
-        .collect::<Result<_, _>>()
-        .map_err(|error| unreadable(error.to_string()))?;
-    if found.is_empty() { Err(unreadable("there is none in it".to_owned())) } else { Ok(found) }
-}
-
-fn authorities(path: &PathBuf) -> Result<RootCertStore, TlsSetupError> {
-    let mut store = RootCertStore::empty();
-    for certificate in certificates(path)? {
-        store.add(certificate).map_err(|error| TlsSetupError::File {
-            what: "certificates",
-            path: path.clone(),
-            reason: error.to_string(),
-        })?;
-    }
-    Ok(store)
 }
 
 fn system_authorities() -> Result<RootCertStore, TlsSetupError> {

@@ -1,13 +1,10 @@
 //! TLS of outgoing connections, against a server with certificates of its own making.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use net::{ClientTls, ClientTlsOptions, DialError, DialOptions, Stream, Trust, dial};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::WebPkiClientVerifier;
@@ -15,68 +12,39 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-/// An authority, and files with what it signed.
-struct Authority {
-    dir: PathBuf,
-    issuer: CertifiedIssuer<'static, KeyPair>,
-}
+use crate::authority::Authority;
 
-impl Authority {
-    fn new(test: &str) -> Self {
-        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
-        fs::create_dir_all(&dir).unwrap();
-        let mut params = CertificateParams::new(Vec::new()).unwrap();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-        fs::write(dir.join("ca.pem"), issuer.pem()).unwrap();
-        Authority { dir, issuer }
-    }
-
-    /// A certificate and a key for a name, as files too.
-    fn sign(&self, name: &str) -> (Vec<u8>, KeyPair) {
-        let key = KeyPair::generate().unwrap();
-        let certificate = CertificateParams::new(vec![name.to_owned()]).unwrap().signed_by(&key, &self.issuer).unwrap();
-        fs::write(self.dir.join(format!("{name}.pem")), certificate.pem()).unwrap();
-        fs::write(self.dir.join(format!("{name}.key")), key.serialize_pem()).unwrap();
-        (certificate.der().to_vec(), key)
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.dir.join(name)
-    }
-
-    /// Answers each of so many connections with what it was sent, in capitals. Returns the port.
-    async fn serve(&self, name: &str, wants_identity: bool, count: usize) -> u16 {
-        let (certificate, key) = self.sign(name);
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let builder =
-            ServerConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions().unwrap();
-        let builder = if wants_identity {
-            let mut roots = rustls::RootCertStore::empty();
-            roots.add(self.issuer.der().clone()).unwrap();
-            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build().unwrap();
-            builder.with_client_cert_verifier(verifier)
-        } else {
-            builder.with_no_client_auth()
-        };
-        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
-        let config = builder.with_single_cert(vec![certificate.into()], key).unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let port = listener.local_addr().unwrap().port();
-        tokio::spawn(async move {
-            for _ in 0..count {
-                let (tcp, _) = listener.accept().await.unwrap();
-                let Ok(mut stream) = TlsAcceptor::from(Arc::new(config.clone())).accept(tcp).await else { continue };
-                let mut text = [0; 5];
-                // A client that refuses us says nothing.
-                if stream.read_exact(&mut text).await.is_ok() {
-                    stream.write_all(&text.to_ascii_uppercase()).await.unwrap();
-                    stream.flush().await.unwrap();
-                }
+/// Answers each of so many connections with what it was sent, in capitals. Returns the port.
+async fn serve(authority: &Authority, name: &str, wants_identity: bool, count: usize) -> u16 {
+    let (certificate, key) = authority.sign(name);
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder =
+        ServerConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions().unwrap();
+    let builder = if wants_identity {
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add(authority.issuer.der().clone()).unwrap();
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build().unwrap();
+        builder.with_client_cert_verifier(verifier)
+    } else {
+        builder.with_no_client_auth()
+    };
+    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+    let config = builder.with_single_cert(vec![certificate.into()], key).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        for _ in 0..count {
+            let (tcp, _) = listener.accept().await.unwrap();
+            let Ok(mut stream) = TlsAcceptor::from(Arc::new(config.clone())).accept(tcp).await else { continue };
+            let mut text = [0; 5];
+            // A client that refuses us says nothing.
+            if stream.read_exact(&mut text).await.is_ok() {
+                stream.write_all(&text.to_ascii_uppercase()).await.unwrap();
+                stream.flush().await.unwrap();
             }
-        });
-        port
-    }
+        }
+    });
+    port
 }
 
 fn options(trust: Trust) -> ClientTlsOptions {
@@ -98,7 +66,7 @@ async fn is_answered(stream: &mut Stream) -> bool {
 #[tokio::test]
 async fn server_that_the_authority_vouches_for_is_trusted() {
     let authority = Authority::new("tls-trusted");
-    let port = authority.serve("localhost", false, 1).await;
+    let port = serve(&authority, "localhost", false, 1).await;
     let trust = Trust::File(authority.file("ca.pem"));
     assert!(is_answered(&mut connect("localhost", port, &options(trust)).await.unwrap()).await);
 }
@@ -106,7 +74,7 @@ async fn server_that_the_authority_vouches_for_is_trusted() {
 #[tokio::test]
 async fn server_of_another_authority_or_name_is_refused() {
     let (authority, other) = (Authority::new("tls-refused"), Authority::new("tls-other"));
-    let port = authority.serve("localhost", false, 2).await;
+    let port = serve(&authority, "localhost", false, 2).await;
     let stranger = options(Trust::File(other.file("ca.pem")));
     let error = connect("localhost", port, &stranger).await.unwrap_err();
     assert!(matches!(error, DialError::Tls { .. }), "{error}");
@@ -121,14 +89,14 @@ async fn server_of_another_authority_or_name_is_refused() {
 #[tokio::test]
 async fn anybody_is_trusted_when_asked_for() {
     let authority = Authority::new("tls-anybody");
-    let port = authority.serve("elsewhere", false, 1).await;
+    let port = serve(&authority, "elsewhere", false, 1).await;
     assert!(is_answered(&mut connect("127.0.0.1", port, &options(Trust::Anybody)).await.unwrap()).await);
 }
 
 #[tokio::test]
 async fn client_shows_who_it_is() {
     let authority = Authority::new("tls-identity");
-    let port = authority.serve("localhost", true, 2).await;
+    let port = serve(&authority, "localhost", true, 2).await;
     authority.sign("client");
     let anonymous = options(Trust::File(authority.file("ca.pem")));
     let identity = Some((authority.file("client.pem"), authority.file("client.key")));

@@ -29,6 +29,21 @@ pub(crate) fn has_valid_content_type(headers: &HeaderMap) -> bool {
     text.split(';').next().and_then(|text| text.trim().split_once('/')).is_some_and(|(a, b)| is_word(a) && is_word(b))
 }
 
+/// The boundary of a body of several parts.
+pub(crate) fn multipart_boundary(headers: &HeaderMap) -> Option<String> {
+    let text = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
+    let mut parts = text.split(';').map(str::trim);
+    if !parts.next()?.eq_ignore_ascii_case("multipart/form-data") {
+        return None;
+    }
+    let boundary = parts.find_map(|part| {
+        let (name, value) = part.split_once('=')?;
+        name.trim().eq_ignore_ascii_case("boundary").then(|| value.trim().trim_matches('"').to_owned())
+    })?;
+    // RFC 2046: up to 70 characters.
+    (1..=70).contains(&boundary.len()).then_some(boundary)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,5 +73,15 @@ mod tests {
         assert!(!is_valid("rubbish"));
         assert!(!is_valid(""));
         assert!(has_valid_content_type(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn the_boundary_of_parts_is_found() {
+        let boundary = |value| multipart_boundary(&with(header::CONTENT_TYPE, value));
+        assert_eq!(boundary("multipart/form-data; boundary=abc").as_deref(), Some("abc"));
+        assert_eq!(boundary("Multipart/Form-Data; charset=x; Boundary=\"a b\"").as_deref(), Some("a b"));
+        assert_eq!(boundary("application/json"), None);
+        assert_eq!(boundary("multipart/form-data"), None);
+        assert_eq!(boundary("multipart/form-data; boundary="), None);
     }
 }

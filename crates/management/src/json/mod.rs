@@ -4,4 +4,4 @@ mod read;
 mod write;
 
 pub(crate) use read::{Fields, integer_of, parse_object, wrong_type};
-pub(crate) use write::{Cell, Object, Writer};
+pub(crate) use write::{Cell, Object, Writer, write_text};

@@ -122,7 +122,7 @@ fn put(call: &Call) -> Result<Answer, Problem> {
 }
 
 /// The member `arguments` as a field table.
-pub(super) fn arguments(fields: Fields<'_>) -> Result<TableBuf, Problem> {
+pub(crate) fn arguments(fields: Fields<'_>) -> Result<TableBuf, Problem> {
     match fields.object("arguments")? {
         None => Ok(TableBuf::new()),
         Some(members) => table(members),

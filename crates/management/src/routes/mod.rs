@@ -1,9 +1,11 @@
 //! The table of routes, a file for each family.
 
 mod bindings;
+pub(crate) mod bodies;
 mod channels;
 mod connections;
 mod consumers;
+mod definitions;
 mod exchanges;
 mod features;
 mod health;
@@ -33,6 +35,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Route> {
         nodes::ROUTES,
         health::ROUTES,
         features::ROUTES,
+        definitions::ROUTES,
         vhosts::ROUTES,
         limits::ROUTES,
         users::ROUTES,

@@ -109,7 +109,7 @@ pub(super) fn both(call: &Call) -> Result<(UserName, VhostName), Problem> {
 }
 
 /// Three patterns as JSON has them.
-pub(super) fn permission(fields: Fields<'_>) -> Result<Permission, Problem> {
+pub(crate) fn permission(fields: Fields<'_>) -> Result<Permission, Problem> {
     fields.require(&["configure", "write", "read"])?;
     let [configure, write, read] = ["configure", "write", "read"].map(|name| fields.required_text(name));
     Permission::parse(configure?, write?, read?).map_err(|error| Problem::bad_request(error.to_string()))

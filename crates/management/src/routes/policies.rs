@@ -158,7 +158,12 @@ fn invalid(text: &str) -> Problem {
 }
 
 /// A policy as JSON describes it.
-fn request(vhost: VhostName, name: &str, kind: PolicyKind, fields: Fields<'_>) -> Result<PolicyRequest, Problem> {
+pub(crate) fn request(
+    vhost: VhostName,
+    name: &str,
+    kind: PolicyKind,
+    fields: Fields<'_>,
+) -> Result<PolicyRequest, Problem> {
     fields.require(&["pattern", "definition"])?;
     let pattern = match fields.required("pattern")? {
         Value::String(text) => text,

@@ -7,7 +7,7 @@ use broker::view::{ConnectionView, ConsumerView, QueueView};
 use hyper::StatusCode;
 use model::json;
 use model::name::QueueName;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::exchanges::{arguments, enter, too_long};
 use super::{consumers, refusals};
@@ -133,7 +133,7 @@ static TABLE: Table<Row, Service> = Table {
     title: "Queue",
     columns: &[
         column("arguments", Object, |row: &Row, _, cell| {
-            cell.value(&Value::Object(json::from_table(row.view.definition().arguments.table())));
+            cell.value(&Value::Object(shown_arguments(&row.view)));
         }),
         column("auto_delete", Boolean, |row, _, cell| cell.bool(row.view.definition().is_auto_delete)),
         column("consumer_details", List, |row, service, cell| {
@@ -251,6 +251,14 @@ fn level(call: &Call, most: Level) -> Level {
         (false, _) if call.query.get("columns").is_some() => most.max(Level::Detailed),
         (false, _) => most,
     }
+}
+
+/// A queue's arguments; its type is always among them, as RabbitMQ has it.
+pub(crate) fn shown_arguments(queue: &QueueView) -> Map<String, Value> {
+    let arguments = &queue.definition().arguments;
+    let mut shown = json::from_table(arguments.table());
+    shown.entry("x-queue-type").or_insert_with(|| arguments.queue_type().name().into());
+    shown
 }
 
 fn consumers_of(queue: &QueueView, service: &Service) -> Vec<ConsumerView> {

@@ -120,7 +120,7 @@ fn check_unprotected(user: &User) -> Result<(), Problem> {
 }
 
 /// A user as JSON describes it.
-pub(super) fn change(name: &str, fields: Fields<'_>) -> Result<UserRequest, Problem> {
+pub(crate) fn change(name: &str, fields: Fields<'_>) -> Result<UserRequest, Problem> {
     let name = UserName::parse(name.as_bytes()).map_err(|error| Problem::bad_request(error.to_string()))?;
     let tags = fields.get("tags").ok_or_else(|| Problem::bad_request("tags_not_present"))?;
     Ok(UserRequest {

@@ -101,8 +101,13 @@ fn one(call: &Call) -> Result<Answer, Problem> {
 
 fn put(call: &Call) -> Result<Answer, Problem> {
     let body = call.object()?;
-    let fields = Fields(&body);
-    let name = VhostName::parse(call.vhost().as_bytes()).map_err(|error| Problem::bad_request(error.to_string()))?;
+    let request = request(call.vhost(), Fields(&body))?;
+    Ok(Answer::changed(&call.broker().put_vhost(&call.actor, request)?))
+}
+
+/// A vhost as JSON describes it.
+pub(crate) fn request(name: &str, fields: Fields<'_>) -> Result<VhostRequest, Problem> {
+    let name = VhostName::parse(name.as_bytes()).map_err(|error| Problem::bad_request(error.to_string()))?;
     let default_queue_type = match fields.get("default_queue_type") {
         None => None,
         Some(Value::String(text)) if text.is_empty() || QueueType::parse(text.as_bytes()).is_some() => {
@@ -122,14 +127,13 @@ fn put(call: &Call) -> Result<Answer, Problem> {
         None => None,
         Some(_) => Some(fields.bool("protected_from_deletion", false)?),
     };
-    let request = VhostRequest {
+    Ok(VhostRequest {
         description: fields.text("description")?.map(str::to_owned),
         tags: fields.get("tags").map(tags_of).transpose()?,
         default_queue_type,
         is_protected,
         ..VhostRequest::named(name)
-    };
-    Ok(Answer::changed(&call.broker().put_vhost(&call.actor, request)?))
+    })
 }
 
 /// Labels as a list of texts, or as one text with commas.

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// From the ground up. `warren` alone knows all others.
 const CRATES: &[&str] =
-    &["amqp", "model", "routing", "queue", "telemetry", "store", "net", "broker", "client", "perf", "warren"];
+    &["amqp", "model", "routing", "queue", "telemetry", "store", "net", "broker", "client", "http", "perf", "warren"];
 
 /// Crates whose state machines know no async, file, socket, clock or randomness, and what would bring it in.
 const PURE: &[&str] = &["amqp", "model", "routing", "queue"];

@@ -45,6 +45,12 @@ impl Client {
         &self.url
     }
 
+    /// How long an answer may take.
+    #[must_use]
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
     /// How long an answer may take from now on.
     pub fn set_timeout(&mut self, timeout: Duration) {
         self.timeout = timeout;

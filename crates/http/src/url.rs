@@ -85,6 +85,15 @@ impl HttpUrl {
         }
     }
 
+    /// The host's name or address; a socket has none.
+    #[must_use]
+    pub fn host(&self) -> Option<&str> {
+        match &self.place {
+            Place::Host { host, .. } => Some(host),
+            Place::Socket(_) => None,
+        }
+    }
+
     /// Path and query.
     #[must_use]
     pub fn path(&self) -> &str {

@@ -37,6 +37,11 @@ pub(crate) const fn untold(name: &'static str) -> Column {
     Column { name, field: "", convert: unchanged }
 }
 
+/// As rabbitmqctl shows some: the value's JSON, so that a text has its quotes.
+pub(crate) fn json_text(value: Value) -> Value {
+    Value::String(value.to_string())
+}
+
 fn unchanged(value: Value) -> Value {
     value
 }

@@ -76,6 +76,9 @@ impl Reply {
                 NO_PERMISSION,
                 "this user may not use the HTTP API: it needs one of the tags management, policymaker, monitoring, administrator",
             ),
+            401 if !matches!(reason.as_deref(), None | Some("Not_Authorized" | "Login failed")) => {
+                Failure::new(NO_PERMISSION, with_reason("this user may not do that"))
+            }
             401 => Failure::new(
                 NO_PERMISSION,
                 with_reason(
@@ -147,6 +150,8 @@ mod tests {
         let wrong = r#"{"error":"not_authorized","reason":"Not_Authorized"}"#;
         let text = "the server does not accept this user and password, say others with --username and --password: Not_Authorized";
         check_refusal(401, wrong, (77, text));
+        let plain = r#"{"error":"not_authorised","reason":"Not administrator user"}"#;
+        check_refusal(401, plain, (77, "this user may not do that: Not administrator user"));
         let plain = r#"{"error":"not_authorised","reason":"Not management user"}"#;
         let text = "this user may not use the HTTP API: it needs one of the tags management, policymaker, monitoring, administrator";
         check_refusal(401, plain, (77, text));

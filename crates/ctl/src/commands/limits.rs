@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::command::{Command, flag, option, required};
 use crate::failure::Failure;
 use crate::given::Given;
-use crate::listing::{Listing, renamed, same};
+use crate::listing::{Listing, converted, json_text, same};
 use crate::output::Output;
 use crate::step::{Ask, Started, Step, done, each, path};
 
@@ -71,9 +71,9 @@ pub(crate) const COMMANDS: &[Command] = &[
 ];
 
 const OF_VHOSTS: Listing =
-    Listing { columns: &[same("vhost"), renamed("limits", "value")], default: &["vhost", "limits"] };
+    Listing { columns: &[same("vhost"), converted("limits", "value", json_text)], default: &["vhost", "limits"] };
 const OF_USERS: Listing =
-    Listing { columns: &[same("user"), renamed("limits", "value")], default: &["user", "limits"] };
+    Listing { columns: &[same("user"), converted("limits", "value", json_text)], default: &["user", "limits"] };
 
 fn limits(given: &Given) -> Result<Map<String, Value>, Failure> {
     match given.json("definition")? {

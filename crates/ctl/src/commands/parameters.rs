@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::command::{Command, required};
 use crate::failure::Failure;
-use crate::listing::{Column, Listing, converted, same};
+use crate::listing::{Column, Listing, converted, json_text, same};
 use crate::step::{Ask, path};
 
 pub(crate) const COMMANDS: &[Command] = &[
@@ -63,8 +63,3 @@ const PARAMETERS: Listing = Listing {
 };
 const GLOBAL: Listing =
     Listing { columns: &[same("name"), converted("value", "value", json_text)], default: &["name", "value"] };
-
-/// As rabbitmqctl: the value's JSON, so that a text has its quotes.
-fn json_text(value: Value) -> Value {
-    Value::String(value.to_string())
-}

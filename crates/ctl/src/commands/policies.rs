@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::command::{Command, Opt, option, repeated, required};
 use crate::failure::Failure;
 use crate::given::Given;
-use crate::listing::{self, Listing, same};
+use crate::listing::{self, Listing, converted, json_text, same};
 use crate::output::Output;
 use crate::step::{Ask, Started, Step, path};
 
@@ -48,7 +48,14 @@ pub(crate) const COMMANDS: &[Command] = &[
 ];
 
 const POLICIES: Listing = Listing {
-    columns: &[same("vhost"), same("name"), same("pattern"), same("apply-to"), same("definition"), same("priority")],
+    columns: &[
+        same("vhost"),
+        same("name"),
+        same("pattern"),
+        same("apply-to"),
+        converted("definition", "definition", json_text),
+        same("priority"),
+    ],
     default: &["vhost", "name", "pattern", "apply-to", "definition", "priority"],
 };
 
@@ -96,7 +103,8 @@ fn that_match(given: &Given) -> Started {
     };
     let (vhost, name) = (given.vhost().to_owned(), given.text("name").to_owned());
     let columns = POLICIES.chosen(given)?;
-    Ask::get(path(&[kind, &vhost, &name])).then(move |reply| {
+    // Statistics would tell a moment later.
+    Ask::get(format!("{}?disable_stats=true", path(&[kind, &vhost, &name]))).then(move |reply| {
         let missing = || Failure::data(format!("there is no '{name}' among the {kind} of virtual host '{vhost}'"));
         let found = reply.unless(404, missing)?.value()?;
         let policy = listing::text(&found, "policy");

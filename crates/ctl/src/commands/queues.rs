@@ -53,6 +53,11 @@ const COUNTED: &[&str] = &[
     "messages",
     "messages_ready",
     "messages_unacknowledged",
+    "policy",
+    "node",
+    "leader",
+    "members",
+    "online",
 ];
 
 const QUEUES: Listing = Listing {

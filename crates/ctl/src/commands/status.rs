@@ -25,7 +25,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         overview_and_nodes(|overview, nodes| cluster_status(&overview, &nodes))
     })
     .saying("Cluster status ..."),
-    Command::new("ping", "checks that the server answers", |_| Ask::get("overview".to_owned()).say("Ping succeeded")),
+    Command::new("ping", "checks that the server answers", |_| of_overview(|_| "Ping succeeded".to_owned())),
     Command::new("await_startup", "waits until the server answers", |given| {
         let patience = given.shared_number("timeout")?.map_or(STARTUP_PATIENCE, Duration::from_secs);
         await_startup(patience)

@@ -34,13 +34,25 @@ pub(crate) struct Command {
     pub(crate) banner: &'static str,
     /// What is said instead if a flag is given.
     pub(crate) banner_if: Option<(&'static str, &'static str)>,
+    /// Whether it may take long, and is waited for unless something else is said.
+    pub(crate) is_long: bool,
     pub(crate) start: fn(&Given) -> Started,
 }
 
 impl Command {
     /// A command without aliases, arguments, options and banner.
     pub(crate) const fn new(name: &'static str, about: &'static str, start: fn(&Given) -> Started) -> Self {
-        Command { name, aliases: &[], about, arguments: &[], options: &[], banner: "", banner_if: None, start }
+        Command {
+            name,
+            aliases: &[],
+            about,
+            arguments: &[],
+            options: &[],
+            banner: "",
+            banner_if: None,
+            is_long: false,
+            start,
+        }
     }
 
     pub(crate) const fn taking(self, arguments: &'static [Argument]) -> Self {
@@ -53,6 +65,10 @@ impl Command {
 
     pub(crate) const fn saying(self, banner: &'static str) -> Self {
         Command { banner, ..self }
+    }
+
+    pub(crate) const fn long(self) -> Self {
+        Command { is_long: true, ..self }
     }
 
     pub(crate) const fn saying_if(self, flag: &'static str, banner: &'static str) -> Self {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::command::{Command, Grammar};
 use crate::failure::Failure;
+use crate::options::{ADMIN_OPTIONS, ADMIN_VARIABLES};
 
 /// The virtual host that is meant when none is said.
 pub(crate) const DEFAULT_VHOST: &str = "/";
@@ -88,6 +89,19 @@ impl Given {
             Ok(value) => Ok(Some(value)),
             // rabbitmqctl, too, says that it is the server that cannot.
             Err(error) => Err(Failure::unavailable(format!("{name} has to be JSON, and '{text}' is none: {error}"))),
+        }
+    }
+
+    /// Takes what was not said from variables, in the grammar that has some.
+    pub(crate) fn complete(&mut self, variable: &dyn Fn(&str) -> Option<String>) {
+        if self.grammar != Grammar::Admin {
+            return;
+        }
+        for (name, option) in ADMIN_VARIABLES {
+            let is_flag = ADMIN_OPTIONS.iter().any(|known| known.long == *option && known.value.is_none());
+            if let Some(text) = variable(name).filter(|text| !(text.is_empty() || is_flag && text == "false")) {
+                self.shared.entry(option).or_insert_with(|| vec![text]);
+            }
         }
     }
 

@@ -51,7 +51,11 @@ pub fn main(words: &[String]) -> u8 {
         Some("--version") => &["version".to_owned()],
         _ => words,
     };
-    match words::parse(words).and_then(|said| execute(&said.given, said.wants_help)) {
+    let result = words::parse(words).and_then(|mut said| {
+        said.given.complete(&|name| std::env::var(name).ok());
+        execute(&said.given, said.wants_help)
+    });
+    match result {
         Ok(()) => 0,
         Err(Failure { status, text }) => {
             eprintln!("Error: {text}");

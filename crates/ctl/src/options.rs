@@ -46,6 +46,23 @@ pub(crate) const CTL_OPTIONS: &[Opt] = &[
     HELP,
 ];
 
+/// Variables of rabbitmqadmin's successor, and the options that they stand for.
+pub(crate) const ADMIN_VARIABLES: &[(&str, &str)] = &[
+    ("RABBITMQADMIN_CONFIG_FILE_PATH", "config"),
+    ("RABBITMQADMIN_NODE_ALIAS", "node"),
+    ("RABBITMQADMIN_BASE_URI", "base-uri"),
+    ("RABBITMQADMIN_TARGET_HOST", "host"),
+    ("RABBITMQADMIN_TARGET_PORT", "port"),
+    ("RABBITMQADMIN_API_PATH_PREFIX", "path-prefix"),
+    ("RABBITMQADMIN_TARGET_VHOST", "vhost"),
+    ("RABBITMQADMIN_USERNAME", "username"),
+    ("RABBITMQADMIN_PASSWORD", "password"),
+    ("RABBITMQADMIN_USE_TLS", "ssl"),
+    ("RABBITMQADMIN_QUIET_MODE", "quiet"),
+    ("RABBITMQADMIN_NON_INTERACTIVE_MODE", "non-interactive"),
+    ("RABBITMQADMIN_TABLE_STYLE", "table-style"),
+];
+
 /// As rabbitmqadmin spells them, the old one and its successor.
 pub(crate) const ADMIN_OPTIONS: &[Opt] = &[
     option("vhost", "VHOST", "the virtual host (default: all for lists, / for others)").short('V'),

@@ -140,6 +140,7 @@ fn tls(given: &Given, section: &Section) -> Result<ClientTls, Failure> {
 
 fn timeout(given: &Given) -> Result<Duration, Failure> {
     match given.shared("timeout") {
+        None if given.command.is_long => Ok(FOREVER),
         None => Ok(DEFAULT_TIMEOUT),
         Some("infinity") => Ok(FOREVER),
         Some(text) => text

@@ -32,4 +32,5 @@ pub(crate) const COMMANDS: &[Command] = &[Command::new(
     },
 )
 .taking(&[required("path")])
+.long()
 .saying("Making a backup at {path} ...")];

@@ -17,6 +17,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     )
     .taking(&[required("file")])
     .with(&[option("format", "FORMAT", "json, the only one")])
+    .long()
     .saying("Exporting definitions in JSON to a file at \"{file}\" ..."),
     Command::new("import_definitions", "takes definitions in from a file, or from what comes in", |given| {
         refuse_erlang(given)?;
@@ -27,6 +28,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         option("format", "FORMAT", "json, the only one"),
         flag("skip-if-unchanged", "accepted: definitions that are there already change nothing"),
     ])
+    .long()
     .saying("Importing definitions in JSON from {file|what comes in} ..."),
 ];
 
@@ -34,7 +36,8 @@ pub(crate) const ADMIN_COMMANDS: &[Command] = &[
     Command::new("export", "writes definitions to a file, with --vhost those of one virtual host", admin_export)
         .also(&["definitions export", "export definitions", "definitions export_from_vhost"])
         .taking(&[optional("file")])
-        .with(&[flag("stdout", "to what goes out")]),
+        .with(&[flag("stdout", "to what goes out")])
+        .long(),
     Command::new("import", "takes definitions in from a file, with --vhost into one virtual host", |given| {
         let file = if given.has("stdin") { Some("-") } else { given.optional("file") };
         match file {
@@ -44,7 +47,8 @@ pub(crate) const ADMIN_COMMANDS: &[Command] = &[
     })
     .also(&["definitions import", "import definitions", "definitions import_into_vhost"])
     .taking(&[optional("file")])
-    .with(&[flag("stdin", "from what comes in")]),
+    .with(&[flag("stdin", "from what comes in")])
+    .long(),
 ];
 
 /// All, or one virtual host's.

@@ -24,6 +24,7 @@ pub(crate) const COMMANDS: &[Command] = &[
             flag("if-unused", "only if it has no consumers").short('u'),
             flag("force", "accepted: nothing protects a queue from this user but permissions"),
         ])
+        .long()
         .saying("Deleting queue '{queue}' on vhost '{vhost}' ..."),
     Command::new("purge_queue", "throws away the messages of a queue that nobody holds", |given| {
         let (vhost, queue) = (given.vhost(), given.text("queue"));
@@ -32,6 +33,7 @@ pub(crate) const COMMANDS: &[Command] = &[
             .then(move |reply| reply.unless(404, || Failure::new(DATA, missing))?.done())
     })
     .taking(&[required("queue")])
+    .long()
     .saying("Purging queue '{queue}' in vhost '{vhost}' ..."),
     Command::new("rebalance", "spreads the leaders of replicated queues over the nodes", |_| {
         Ask::post("rebalance/queues".to_owned(), &json!({})).done()

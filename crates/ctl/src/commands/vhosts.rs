@@ -32,6 +32,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         })
     })
     .taking(&[required("vhost")])
+    .long()
     .saying("Deleting vhost \"{vhost}\" ..."),
     Command::new("list_vhosts", "lists virtual hosts", |given| VHOSTS.ask(given, "vhosts".to_owned()))
         .taking(&[repeated("column")])

@@ -6,7 +6,7 @@ use serde_json::Value;
 pub(crate) fn cell(column: &str, value: &Value) -> String {
     match value {
         Value::Null => String::new(),
-        Value::String(text) => escaped(text),
+        Value::String(text) => text.clone(),
         Value::Array(items) => {
             let items: Vec<String> = items.iter().map(|item| cell(column, item)).collect();
             format!("[{}]", items.join(", "))
@@ -33,13 +33,12 @@ fn erlang(value: &Value) -> String {
     }
 }
 
-/// A name may have tabs and ends of lines in it, which a table cannot.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for char in text.chars() {
+/// A name may have tabs, ends of lines, and what a terminal obeys: a table cannot.
+pub(crate) fn visible(cell: &str) -> String {
+    let mut out = String::with_capacity(cell.len());
+    for char in cell.chars() {
         match char {
-            '\\' => out.push_str("\\\\"),
-            char if char.is_ascii_control() => out.push_str(&format!("\\{:03o}", u32::from(char))),
+            char if char.is_control() => out.push_str(&format!("\\{:03o}", u32::from(char))),
             char => out.push(char),
         }
     }

@@ -2,8 +2,11 @@
 
 use std::fmt::Write as _;
 
+use serde_json::Value;
+
 use crate::failure::Failure;
-use crate::output::{Format, Style, Table, cell};
+use crate::output::cell::{cell, visible};
+use crate::output::{Format, Style, Table};
 
 /// What is drawn around cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,11 +53,13 @@ impl Borders {
 
 /// A table in one of the formats that are not JSON.
 pub(crate) fn render(table: &Table, style: Style) -> String {
-    let cells: Vec<Vec<String>> = table
-        .rows
-        .iter()
-        .map(|row| table.columns.iter().zip(row).map(|(column, value)| cell(column, value)).collect())
-        .collect();
+    let shown = |(column, value): (&String, &Value)| match style.format {
+        // Quotes hold anything.
+        Format::Csv => cell(column, value),
+        _ => visible(&cell(column, value)),
+    };
+    let cells: Vec<Vec<String>> =
+        table.rows.iter().map(|row| table.columns.iter().zip(row).map(shown).collect()).collect();
     match style.format {
         Format::Table if style.is_terminal => aligned(table, &cells, style),
         Format::Csv => csv(table, &cells, style),

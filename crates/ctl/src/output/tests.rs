@@ -79,3 +79,11 @@ fn numbers_are_sorted_as_numbers() {
     assert_eq!(table.rows[0], vec![json!(10)]);
     assert!(table.sort("m", false).is_err());
 }
+
+#[test]
+fn names_do_not_reach_the_terminal_as_commands() {
+    let table =
+        Output::Table(Table { columns: vec!["name".to_owned()], rows: vec![vec![json!("a\u{1b}[2J\t^amq\\.")]] });
+    check(&table, Format::Table, false, false, "a\\033[2J\\011^amq\\.\n");
+    check(&table, Format::Csv, false, false, "\"a\u{1b}[2J\t^amq\\.\"\n");
+}

@@ -104,4 +104,6 @@ fn a_timeout_is_seconds_or_forever() {
     assert_eq!(timeout("infinity"), FOREVER);
     assert_eq!(timeout("1e12"), FOREVER);
     assert_eq!(target(&["list_users"], &NOTHING).unwrap().timeout, DEFAULT_TIMEOUT);
+    assert_eq!(target(&["backup", "/b"], &NOTHING).unwrap().timeout, FOREVER);
+    assert_eq!(target(&["backup", "/b", "-t", "1"], &NOTHING).unwrap().timeout, Duration::from_secs(1));
 }

@@ -111,3 +111,21 @@ fn banners_are_filled_with_what_was_given() {
     );
     assert_eq!(banner(&["list_vhost_limits", "--global"]), "Listing limits for all vhosts ...");
 }
+
+#[test]
+fn variables_stand_for_options_that_were_not_said() {
+    let variable = |name: &str| match name {
+        "RABBITMQADMIN_TARGET_HOST" => Some("h".to_owned()),
+        "RABBITMQADMIN_TARGET_VHOST" => Some("v".to_owned()),
+        "RABBITMQADMIN_USE_TLS" => Some("false".to_owned()),
+        _ => None,
+    };
+    let completed = |line: &[&str]| {
+        let mut given = given_of(line);
+        given.complete(&variable);
+        (given.shared("host").map(str::to_owned), given.vhost().to_owned(), given.has_shared("ssl"))
+    };
+    assert_eq!(completed(&["list", "queues"]), (Some("h".to_owned()), "v".to_owned(), false));
+    assert_eq!(completed(&["list", "queues", "-H", "i", "-V", "w"]), (Some("i".to_owned()), "w".to_owned(), false));
+    assert_eq!(completed(&["list_queues"]), (None, "/".to_owned(), false));
+}

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::command::{Command, optional, repeated, required};
+use crate::commands::queues;
 use crate::failure::Failure;
 use crate::given::Given;
 use crate::listing::{field, flattened};
@@ -171,11 +172,14 @@ fn show(given: &Given, mut place: String, default: &'static [&'static str]) -> S
         columns = default.iter().map(|column| (*column).to_owned()).collect();
     }
     let depth = given.shared_number("depth")?.and_then(|depth| usize::try_from(depth).ok()).unwrap_or(1);
-    if !columns.is_empty()
-        && columns.iter().all(|column| column.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c)))
-    {
-        let sort = given.shared("sort").map(str::to_owned);
-        place = format!("{place}?columns={}", columns.iter().cloned().chain(sort).collect::<Vec<_>>().join(","));
+    let is_plain = |column: &String| column.chars().all(|char| char.is_ascii_alphanumeric() || "_-.".contains(char));
+    let is_of_queues = place == "queues" || place.starts_with("queues/");
+    if columns.is_empty() || !columns.iter().all(is_plain) {
+        // All that there is.
+    } else if is_of_queues && queues::are_known_at_once(columns.iter().map(String::as_str)) {
+        place.push_str(queues::AT_ONCE);
+    } else {
+        place = format!("{place}?columns={}", columns.join(","));
     }
     let vhost = given.said_vhost().map(str::to_owned);
     Ask::get(place).then(move |reply| {

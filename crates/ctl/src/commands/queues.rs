@@ -1,11 +1,13 @@
 //! Queues.
 
-use serde_json::json;
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
 
 use crate::command::{Command, flag, repeated, required};
 use crate::failure::{DATA, Failure, USAGE};
 use crate::given::Given;
-use crate::listing::{self, Listing, renamed, same, untold};
+use crate::listing::{self, Listing, renamed, same, text, untold};
 use crate::step::{Ask, Started, path, remark};
 
 pub(crate) const COMMANDS: &[Command] = &[
@@ -42,8 +44,8 @@ pub(crate) const COMMANDS: &[Command] = &[
     .saying("Rebalancing leaders ..."),
 ];
 
-/// Fields that are known at once, without waiting for statistics.
-const COUNTED: &[&str] = &[
+/// Fields that are known at once; others are in statistics, which RabbitMQ gathers every few seconds.
+const KNOWN_AT_ONCE: &[&str] = &[
     "name",
     "vhost",
     "durable",
@@ -106,33 +108,81 @@ const QUEUES: Listing = Listing {
     default: &["name", "messages"],
 };
 
+/// Asks for what is known at once.
+pub(crate) const AT_ONCE: &str = "?disable_stats=true&enable_queue_totals=true";
+
+/// Whether all of these fields of a queue are known at once.
+pub(crate) fn are_known_at_once<'a>(mut fields: impl Iterator<Item = &'a str>) -> bool {
+    fields.all(|field| KNOWN_AT_ONCE.contains(&field))
+}
+
 fn list_queues(given: &Given) -> Started {
     let columns = QUEUES.chosen(given)?;
-    let mut place = path(&["queues", given.vhost()]);
-    // Statistics are gathered every few seconds; counts alone are those of now.
-    let is_counted = columns.iter().all(|column| COUNTED.contains(&column.name));
-    if is_counted {
-        place.push_str("?disable_stats=true&enable_queue_totals=true");
-    }
-    if !["online", "offline", "local"].iter().any(|flag| given.has(flag)) {
-        return QUEUES.ask(given, place);
-    }
-    let (is_online, is_offline, is_local) = (given.has("online"), given.has("offline"), given.has("local"));
+    let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
+    let place = path(&["queues", given.vhost()]);
+    let at_once = format!("{place}{AT_ONCE}");
     let vhost = given.vhost().to_owned();
-    Ask::get("overview".to_owned()).then(move |reply| {
-        let node = listing::text(&reply.value()?, "node").to_owned();
-        Ask::get(place).then(move |reply| {
-            let mut items = reply.unless(404, || Failure::no_such_vhost(&vhost))?.list()?;
-            let is_down =
-                |item: &serde_json::Value| matches!(listing::text(item, "state"), "down" | "stopped" | "crashed");
-            items.retain(|item| {
-                !(is_local && listing::text(item, "node") != node
-                    || is_online && is_down(item)
-                    || is_offline && !is_down(item))
-            });
+    let filter = Filter::of(given);
+    let show = move |mut items: Vec<Value>| {
+        filter.then(move |is_meant| {
+            items.retain(is_meant);
             listing::show(&columns, &items)
         })
+    };
+    if are_known_at_once(names.iter().copied()) {
+        return Ask::get(at_once)
+            .then(move |reply| show(reply.unless(404, || Failure::no_such_vhost(&vhost))?.list()?));
+    }
+    let is_any_known_at_once = names.iter().any(|name| *name != "name" && KNOWN_AT_ONCE.contains(name));
+    Ask::get(place).then(move |reply| {
+        let mut items = reply.unless(404, || Failure::no_such_vhost(&vhost))?.list()?;
+        if !is_any_known_at_once {
+            return show(items);
+        }
+        // The rest comes from statistics, but counts are those of now.
+        Ask::get(at_once).then(move |reply| {
+            overlay(&mut items, reply.list()?);
+            show(items)
+        })
     })
+}
+
+/// Puts what is known at once over what statistics say of the same queues.
+fn overlay(items: &mut [Value], known: Vec<Value>) {
+    let known: HashMap<String, Value> = known.into_iter().map(|item| (text(&item, "name").to_owned(), item)).collect();
+    for item in items {
+        let fields = known.get(text(item, "name")).and_then(Value::as_object);
+        if let (Some(item), Some(fields)) = (item.as_object_mut(), fields) {
+            item.extend(fields.clone());
+        }
+    }
+}
+
+/// Which queues are meant.
+#[derive(Clone, Copy)]
+struct Filter {
+    is_online: bool,
+    is_offline: bool,
+    is_local: bool,
+}
+
+impl Filter {
+    fn of(given: &Given) -> Self {
+        Filter { is_online: given.has("online"), is_offline: given.has("offline"), is_local: given.has("local") }
+    }
+
+    /// Goes on with a function that tells whether a queue is meant.
+    fn then(self, next: impl FnOnce(Box<dyn Fn(&Value) -> bool>) -> Started + 'static) -> Started {
+        let is_down = |item: &Value| matches!(text(item, "state"), "down" | "stopped" | "crashed");
+        let is_meant = move |item: &Value| !(self.is_online && is_down(item) || self.is_offline && !is_down(item));
+        if !self.is_local {
+            return next(Box::new(is_meant));
+        }
+        Ask::get("overview".to_owned()).then(move |reply| {
+            let node = text(&reply.value()?, "node").to_owned();
+            next(Box::new(move |item| text(item, "node") == node && is_meant(item)))
+        })
+    }
 }
 
 fn delete_queue(given: &Given) -> Started {

@@ -58,7 +58,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     .also(&["enable_vhost_protection_from_deletion"])
     .taking(&[required("vhost")])
     .saying("Protecting virtual host \"{vhost}\" from removal by updating its metadata..."),
-    Command::new("disable_vhost_deletion_protection", "and no more", |given| {
+    Command::new("disable_vhost_deletion_protection", "lifts that protection", |given| {
         known(given, Ask::delete(protection(given.vhost())))
     })
     .also(&["disable_vhost_protection_from_deletion"])
@@ -66,7 +66,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     .saying("Removing deletion protection from virtual host \"{vhost}\" by updating its metadata..."),
     Command::new("trace_on", "copies the virtual host's messages to amq.rabbitmq.trace", |given| trace(given, true))
         .saying("Starting tracing for vhost \"{vhost}\" ..."),
-    Command::new("trace_off", "and no more", |given| trace(given, false))
+    Command::new("trace_off", "stops copying them", |given| trace(given, false))
         .saying("Stopping tracing for vhost \"{vhost}\" ..."),
     Command::new("restart_vhost", "starts a virtual host again that has failed", |given| {
         let vhost = given.vhost().to_owned();

@@ -149,9 +149,9 @@ fn a_binding_is_deleted_by_its_routing_key() {
 #[test]
 fn lists_are_of_all_vhosts_unless_one_is_said() {
     let asked = |line: &[&str]| drive(line, [recorded("queues")]).did.join(" ");
-    assert_eq!(asked(&["list", "queues"]), "GET queues?columns=name,messages");
-    assert_eq!(asked(&["-V", "/", "queues", "list"]), "GET queues/%2F?columns=name,messages");
-    assert_eq!(asked(&["list", "queues", "name", "node", "--sort", "node"]), "GET queues?columns=name,node,node");
+    assert_eq!(asked(&["list", "queues"]), "GET queues?disable_stats=true&enable_queue_totals=true");
+    assert_eq!(asked(&["-V", "/", "queues", "list"]), "GET queues/%2F?disable_stats=true&enable_queue_totals=true");
+    assert_eq!(asked(&["list", "queues", "name", "memory"]), "GET queues?columns=name,memory");
     assert_eq!(asked(&["list", "connections", "-V", "v"]), "GET vhosts/v/connections?columns=name,user,channels");
     assert_eq!(asked(&["list", "permissions"]), "GET permissions");
     assert_eq!(

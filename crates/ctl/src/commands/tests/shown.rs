@@ -25,9 +25,12 @@ fn lists_have_rabbitmqctls_columns() {
         "vhost\tname\tpattern\tapply-to\tdefinition\tpriority\n/\tshort\t^q\tqueues\t{\"max-length\":10}\t3\n",
     );
     check(&["list_queues"], "queues_counted", "name\tmessages\nq 1\t3\nqq\t0\n");
-    check(
+    let driven = drive(
         &["list_queues", "name,arguments", "consumers", "policy"],
-        "queues",
+        [recorded("queues"), recorded("queues_counted")],
+    );
+    assert_eq!(
+        driven.text(),
         "name\targuments\tconsumers\tpolicy\n\
          q 1\t[{\"x-max-length\",10},{\"x-overflow\",\"reject-publish\"},{\"x-queue-type\",\"classic\"}]\t1\tshort\n\
          qq\t[{\"x-queue-type\",\"quorum\"}]\t0\tshort\n",
@@ -81,7 +84,13 @@ fn counts_are_asked_for_without_statistics() {
     let counted = "GET queues/%2F?disable_stats=true&enable_queue_totals=true";
     assert_eq!(asked(&["list_queues"]), counted);
     assert_eq!(asked(&["list_queues", "name", "messages_ready", "type"]), counted);
-    assert_eq!(asked(&["list_queues", "name", "consumers"]), "GET queues/%2F?columns=name,consumers");
+    assert_eq!(asked(&["list_queues", "name", "consumers"]), "GET queues/%2F");
+    let old = br#"[{"name":"a","messages":1,"consumers":2},{"name":"b","consumers":3}]"#.to_vec();
+    let new = br#"[{"name":"a","messages":5},{"name":"c","messages":6}]"#.to_vec();
+    let replies = [old, new].map(|body| crate::reply::Reply { status: 200, body });
+    let driven = drive(&["list_queues", "name", "messages", "consumers"], replies);
+    assert_eq!(driven.did, ["GET queues/%2F", counted]);
+    assert_eq!(driven.text(), "name\tmessages\tconsumers\na\t5\t2\nb\t\t3\n");
     assert_eq!(asked(&["list_exchanges", "-p", "a/b", "name"]), "GET exchanges/a%2Fb?columns=name");
 }
 

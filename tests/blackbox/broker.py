@@ -190,16 +190,22 @@ class Peer(Broker):
 
     script = ROOT / "bench" / "peers" / "rabbitmq"
 
-    def __init__(self, version: str, settings: dict[str, str] | None = None):
+    def __init__(self, version: str, settings: dict[str, str] | None = None, is_managed: bool = False):
         self.major = version
+        # Whether it has the management API, on `management_port`.
+        self.is_managed = is_managed
         self.port = _peer_port()
         self.settings = {key: value for key, value in (settings or {}).items() if not key.startswith("warren.")}
         self.user, self.password = self.settings.get("default_user", "guest"), self.settings.get("default_pass", "guest")
         self.is_fresh = True
 
+    @property
+    def management_port(self) -> int:
+        return self.port + 10000
+
     def start(self, wait: bool = True) -> "Peer":
         options = [option for key, value in self.settings.items() for option in ("--set", f"{key} = {value}")]
-        self._call("start", self.major, str(self.port), *(["--fresh"] if self.is_fresh else []), *options)
+        self._call("start", self.major, str(self.port), *(["--fresh"] if self.is_fresh else []), *(["--plugins"] if self.is_managed else []), *options)
         self.is_fresh = False
         self.pid = int(self._call("pid", str(self.port)))
         return self

@@ -40,6 +40,13 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
+    /// Operate a broker over its HTTP API: rabbitmqctl's and rabbitmqadmin's commands.
+    #[command(disable_help_flag = true)]
+    Ctl {
+        /// `warren ctl help` says which.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
 }
 
 /// Options of `warren serve`.
@@ -77,6 +84,7 @@ fn main() -> ExitCode {
         Command::Serve(args) => serve::serve(&args),
         Command::Fsck(args) => fsck::fsck(&args),
         Command::Perf { words } => return ExitCode::from(perf::command::main(&words)),
+        Command::Ctl { words } => return ExitCode::from(ctl::main(&words)),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -8,8 +8,8 @@ use serde::Deserialize;
 use tokio::sync::watch;
 
 use super::Failure;
-use crate::http::{self, HttpUrl};
 use crate::perftest::Oauth2Settings;
+use http::HttpUrl;
 
 /// How long the server may take.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -9,8 +9,8 @@ use net::{ClientTls, ClientTlsOptions, DialOptions, Trust};
 
 use super::Failure;
 use crate::engine::{self, Recovery, Target};
-use crate::http::HttpUrl;
 use crate::perftest::{Allocation, ConnectionSettings, TlsSettings};
+use http::HttpUrl;
 
 /// Makes the target. `is_spread`: connect from many local addresses.
 pub(crate) fn target(settings: &ConnectionSettings, is_spread: bool) -> Result<Target, Failure> {
@@ -98,8 +98,8 @@ fn tls_options(settings: &TlsSettings) -> ClientTlsOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::testing::TlsServer;
-    use crate::http::{self, HttpError};
+    use http::HttpError;
+    use http::testing::TlsServer;
 
     const PATIENCE: Duration = Duration::from_secs(10);
 

@@ -7,8 +7,8 @@ use super::clock::{now_ns, ns};
 use super::incident::{Incident, Incidents, Role, tell};
 use super::pacer::Timer;
 use super::worker::Local;
-use crate::http::{self, HttpUrl};
 use crate::plan::Probe;
+use http::HttpUrl;
 
 /// An answer that takes longer is none.
 const PATIENCE: Duration = Duration::from_secs(120);

@@ -10,9 +10,9 @@ use tokio::task::JoinHandle;
 
 use super::Output;
 use super::influx::Lines;
-use crate::http::{self, HttpUrl};
 use crate::plan::Plan;
 use crate::results::{Counts, Sample};
+use http::HttpUrl;
 
 /// Samples that wait to be posted; more are lost.
 const WAITING_COUNT_MAX: usize = 600;
@@ -140,8 +140,8 @@ mod tests {
     use net::{ClientTlsOptions, Trust};
 
     use super::*;
-    use crate::http::testing::TlsServer;
     use crate::output::testing::sample;
+    use http::testing::TlsServer;
 
     /// Answers each connection's request with this, and returns what was asked.
     async fn answer(listener: &TcpListener, answer: &str) -> String {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
-use crate::http::{self, HttpUrl};
 use crate::results::{BrokerUsage, Usage};
+use http::HttpUrl;
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -7,8 +7,21 @@ use std::process::Command;
 use serde_json::Value;
 
 /// From the ground up. `warren` alone knows all others.
-const CRATES: &[&str] =
-    &["amqp", "model", "routing", "queue", "telemetry", "store", "net", "broker", "client", "perf", "warren"];
+const CRATES: &[&str] = &[
+    "amqp",
+    "model",
+    "routing",
+    "queue",
+    "telemetry",
+    "store",
+    "net",
+    "broker",
+    "client",
+    "http",
+    "perf",
+    "ctl",
+    "warren",
+];
 
 /// Crates whose state machines know no async, file, socket, clock or randomness, and what would bring it in.
 const PURE: &[&str] = &["amqp", "model", "routing", "queue"];

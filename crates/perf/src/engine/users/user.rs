@@ -24,8 +24,8 @@ use super::failure::Failure;
 use super::link::{Answer, Link};
 use super::program::{Action, DeclareQueue, HttpGet, Publish};
 use super::template::{Filling, Text, Variables};
-use crate::http::{self, HttpUrl};
 use crate::plan::Random;
+use http::HttpUrl;
 
 /// How long a user whose script failed waits before starting again.
 const PAUSE: Duration = Duration::from_secs(1);

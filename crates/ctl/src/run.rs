@@ -4,8 +4,8 @@ use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use http::header::{HeaderName, HeaderValue};
-use http::{Client, HttpError, HttpUrl, Request};
+use http_client::header::{HeaderName, HeaderValue};
+use http_client::{Client, HttpError, HttpUrl, Request};
 use net::DialOptions;
 
 use crate::failure::{CANNOT_CREATE, DATA, Failure, TEMPORARY, UNAVAILABLE};

@@ -6,10 +6,12 @@ mod audit;
 mod banner;
 mod config_files;
 mod fsck;
+mod listeners;
 mod logging;
 mod machine;
 mod serve;
 mod signals;
+mod tls;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -17,7 +17,7 @@ const CRATES: &[&str] = &[
     "net",
     "broker",
     "client",
-    "http",
+    "http_client",
     "perf",
     "ctl",
     "warren",

@@ -18,6 +18,7 @@ const CRATES: &[&str] = &[
     "broker",
     "client",
     "http_client",
+    "auth",
     "perf",
     "ctl",
     "warren",

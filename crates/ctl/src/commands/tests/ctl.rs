@@ -12,7 +12,7 @@ fn users() {
     check(
         &["add_user", "bob"],
         &[recorded("not_found"), bare(201)],
-        &["read what comes in", "GET users/bob", r#"PUT users/bob {"password":"{\"a line\": 1}","tags":""}"#],
+        &["read a password", "GET users/bob", r#"PUT users/bob {"password":"{\"a line\": 1}","tags":""}"#],
     );
     check_one(&["delete_user", "a/b c"], "DELETE users/a%2Fb%20c");
     check(&["delete_user", "gone"], &[bare(404)], &["DELETE users/gone"]);

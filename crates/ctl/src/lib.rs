@@ -13,7 +13,7 @@
 //!  target         which server, and who asks
 //!  settings_file  rabbitmqadmin's file of servers
 //!  password       salted hashes
-//!  run            does the steps: HTTP, files, what comes in
+//!  run            does the steps: HTTP, files, what comes in; `secret` reads passwords
 //!  help           what people are told, and `completion` shells: made of the table
 //! ```
 //!
@@ -33,6 +33,7 @@ mod output;
 mod password;
 mod reply;
 mod run;
+mod secret;
 mod settings_file;
 mod step;
 mod target;

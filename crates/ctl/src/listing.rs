@@ -101,9 +101,9 @@ pub(crate) fn table(columns: &[&'static Column], items: &[Value]) -> Table {
 }
 
 /// The same path, asking for no more than what is shown.
-fn with_columns(path: String, columns: &[&Column]) -> String {
+pub(crate) fn with_columns(path: String, columns: &[&Column]) -> String {
     let fields: Vec<&str> = columns.iter().map(|column| column.field).filter(|field| !field.is_empty()).collect();
-    if fields.is_empty() || path.contains('?') { path } else { format!("{path}?columns={}", fields.join(",")) }
+    if fields.is_empty() { path } else { format!("{path}?columns={}", fields.join(",")) }
 }
 
 /// A field, or a field of a field.

@@ -12,6 +12,7 @@ use crate::failure::{CANNOT_CREATE, DATA, Failure, TEMPORARY, UNAVAILABLE};
 use crate::given::Given;
 use crate::output::Output;
 use crate::reply::Reply;
+use crate::secret;
 use crate::step::{Ask, Source, Started, Step};
 use crate::target::{Surroundings, Target};
 
@@ -147,6 +148,9 @@ fn read(source: &Source) -> Result<Vec<u8>, Failure> {
         Source::Stdin => {
             (io::stdin().lock().take(INPUT_LEN_MAX + 1).read_to_end(&mut bytes), "what comes in".to_owned())
         }
+        Source::Secret => {
+            return secret::read().map_err(|error| Failure::data(format!("cannot read a password: {error}")));
+        }
         Source::File(path) => {
             let result =
                 std::fs::File::open(path).and_then(|file| file.take(INPUT_LEN_MAX + 1).read_to_end(&mut bytes));
@@ -180,4 +184,48 @@ pub(crate) fn print(bytes: &[u8]) -> Result<(), Failure> {
 
 pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()
+}
+
+#[cfg(test)]
+mod tests {
+    use http::testing::TlsServer;
+
+    use super::*;
+    use crate::words;
+
+    async fn ask(line: &[&str]) -> Result<Output, Failure> {
+        let line: Vec<String> = line.iter().map(|word| (*word).to_owned()).collect();
+        let said = words::parse(&line).unwrap();
+        run(&said.given, (said.given.command.start)(&said.given)).await
+    }
+
+    #[tokio::test]
+    async fn https_is_trusted_by_its_authority_or_not_at_all() {
+        let server = TlsServer::start("ctl").await;
+        let url = format!("https://localhost:{}", server.port);
+        let ca = server.ca.to_str().unwrap();
+        for trust in [&["--ssl-ca-cert-file", ca][..], &["-k"]] {
+            let line = [&["ping", "--url", &url][..], trust].concat();
+            assert_eq!(ask(&line).await, Ok(Output::Text("Ping succeeded".to_owned())));
+        }
+        let failure = ask(&["ping", "--url", &url]).await.unwrap_err();
+        assert_eq!(failure.status, UNAVAILABLE, "{}", failure.text);
+    }
+
+    #[tokio::test]
+    async fn ports_that_nobody_listens_on_are_told() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let open = listener.local_addr().unwrap().port();
+        let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let line = ["ping", "--host", "127.0.0.1"].map(str::to_owned);
+        let said = words::parse(&line).unwrap();
+        let connect = Step::Connect(
+            vec![open, closed],
+            Box::new(move |failed| {
+                assert_eq!(failed.iter().map(|(port, _)| *port).collect::<Vec<_>>(), [closed]);
+                crate::step::done()
+            }),
+        );
+        assert_eq!(run(&said.given, Ok(connect)).await, Ok(Output::Nothing));
+    }
 }

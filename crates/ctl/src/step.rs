@@ -43,6 +43,8 @@ pub(crate) enum Step {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     Stdin,
+    /// Its first line, which is not shown when it is typed.
+    Secret,
     File(PathBuf),
 }
 

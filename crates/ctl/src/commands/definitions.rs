@@ -1,5 +1,8 @@
 //! Definitions: everything but messages, as one document.
 
+mod transformations;
+
+use self::transformations::Transformation;
 use crate::command::{Command, flag, option, optional, required};
 use crate::failure::Failure;
 use crate::given::Given;
@@ -12,7 +15,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         "writes users, virtual hosts, queues and so on to a file, or - for what goes out",
         |given| {
             refuse_erlang(given)?;
-            export(definitions(given.said_vhost()), given.text("file"))
+            export(definitions(given.said_vhost()), given.text("file"), Vec::new())
         },
     )
     .taking(&[required("file")])
@@ -36,7 +39,10 @@ pub(crate) const ADMIN_COMMANDS: &[Command] = &[
     Command::new("export", "writes definitions to a file, with --vhost those of one virtual host", admin_export)
         .also(&["definitions export", "export definitions", "definitions export_from_vhost"])
         .taking(&[optional("file")])
-        .with(&[flag("stdout", "to what goes out")])
+        .with(&[
+            flag("stdout", "to what goes out"),
+            option("transformations", "NAMES", "what to do to them first, with commas between").short('t'),
+        ])
         .long(),
     Command::new("import", "takes definitions in from a file, with --vhost into one virtual host", |given| {
         let file = if given.has("stdin") { Some("-") } else { given.optional("file") };
@@ -68,15 +74,20 @@ fn refuse_erlang(given: &Given) -> Result<(), Failure> {
 
 fn admin_export(given: &Given) -> Started {
     let file = if given.has("stdout") { "-" } else { given.optional("file").unwrap_or("-") };
-    export(definitions(given.said_vhost()), file)
+    let transformations = transformations::named(&given.all("transformations").join(","))?;
+    export(definitions(given.said_vhost()), file, transformations)
 }
 
-fn export(place: String, file: &str) -> Started {
+fn export(place: String, file: &str, transformations: Vec<Transformation>) -> Started {
     let file = file.to_owned();
     Ask::get(place).then(move |reply| {
-        // Whatever it is, it is to be JSON; and it is written as the server has said it.
-        reply.value()?;
+        // Whatever it is, it is to be JSON; and as long as nothing is done to it, it is written as the server has said it.
+        let mut definitions = reply.value()?;
         let mut bytes = reply.body;
+        if !transformations.is_empty() {
+            transformations.iter().for_each(|transform| transform(&mut definitions));
+            bytes = definitions.to_string().into_bytes();
+        }
         if file == "-" {
             bytes.push(b'\n');
             return Ok(Step::Done(Output::Bytes(bytes)));

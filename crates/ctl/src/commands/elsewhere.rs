@@ -68,7 +68,6 @@ pub(crate) const COMMANDS: &[Command] = &[
     refused("list_channel_interceptors", "there are no interceptors"),
     refused("set_channel_interceptor_priorities", "there are no interceptors"),
     refused("reset_stats_db", "the HTTP API has no operation for it"),
-    refused("remove_classic_queue_mirroring_from_policies", "take the keys that begin with ha- out of the policies"),
     refused("report", "see status, cluster_status, environment and the lists"),
     refused("list_network_interfaces", "the operating system tells them"),
     refused("discover_peers", "the HTTP API does not tell"),

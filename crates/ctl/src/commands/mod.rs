@@ -15,7 +15,9 @@ mod health;
 mod limits;
 mod list;
 mod local;
+mod members;
 mod messages;
+mod moving;
 mod parameters;
 mod permissions;
 mod policies;
@@ -34,8 +36,10 @@ pub(crate) const FAMILIES: &[Family] = &[
     ctl("Virtual hosts", vhosts::COMMANDS),
     ctl("Limits", limits::COMMANDS),
     ctl("Policies", policies::COMMANDS),
+    ctl("Classic queue mirroring, which is no more", policies::MIRRORING_COMMANDS),
     ctl("Parameters", parameters::COMMANDS),
     ctl("Queues", queues::COMMANDS),
+    ctl("Members of replicated queues", members::COMMANDS),
     ctl("Exchanges", exchanges::COMMANDS),
     ctl("Bindings", bindings::COMMANDS),
     ctl("Connections", connections::COMMANDS),
@@ -52,6 +56,8 @@ pub(crate) const FAMILIES: &[Family] = &[
     admin("rabbitmqadmin: show", show::COMMANDS),
     admin("rabbitmqadmin: declare", declare::COMMANDS),
     admin("rabbitmqadmin: delete", delete::COMMANDS),
+    admin("rabbitmqadmin: policies", policies::DEFINITION_COMMANDS),
+    admin("rabbitmqadmin: shovels and federation", moving::COMMANDS),
     admin("rabbitmqadmin: messages", messages::COMMANDS),
     admin("rabbitmqadmin: definitions", definitions::ADMIN_COMMANDS),
     admin("rabbitmqadmin: connections", connections::ADMIN_COMMANDS),

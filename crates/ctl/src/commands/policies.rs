@@ -1,5 +1,7 @@
 //! Policies, and the operator's own that overrule them.
 
+mod definition;
+
 use serde_json::json;
 
 use crate::command::{Command, Opt, option, repeated, required};
@@ -8,6 +10,8 @@ use crate::given::Given;
 use crate::listing::{self, Listing, converted, json_text, same};
 use crate::output::Output;
 use crate::step::{Ask, Started, Step, path};
+
+pub(crate) use definition::{COMMANDS as DEFINITION_COMMANDS, MIRRORING_COMMANDS, is_mirroring_key};
 
 const OPTIONS: &[Opt] = &[
     option("priority", "NUMBER", "of several that fit the one with the highest counts (default 0)"),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::command::{Command, flag, repeated, required};
 use crate::failure::{DATA, Failure, USAGE};
 use crate::given::Given;
-use crate::listing::{self, Listing, renamed, same, text, untold};
+use crate::listing::{self, Column, Listing, renamed, same, text, untold};
 use crate::step::{Ask, Started, path, remark};
 
 pub(crate) const COMMANDS: &[Command] = &[
@@ -108,6 +108,9 @@ const QUEUES: Listing = Listing {
     default: &["name", "messages"],
 };
 
+/// What tells which queues are meant, and that two lists speak of the same one.
+const NEEDED: &[Column] = &[same("name"), same("state"), same("node")];
+
 /// Asks for what is known at once.
 pub(crate) const AT_ONCE: &str = "?disable_stats=true&enable_queue_totals=true";
 
@@ -121,6 +124,7 @@ fn list_queues(given: &Given) -> Started {
     let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
     let place = path(&["queues", given.vhost()]);
     let at_once = format!("{place}{AT_ONCE}");
+    let with_statistics = listing::with_columns(place, &columns.iter().copied().chain(NEEDED).collect::<Vec<_>>());
     let vhost = given.vhost().to_owned();
     let filter = Filter::of(given);
     let show = move |mut items: Vec<Value>| {
@@ -134,7 +138,7 @@ fn list_queues(given: &Given) -> Started {
             .then(move |reply| show(reply.unless(404, || Failure::no_such_vhost(&vhost))?.list()?));
     }
     let is_any_known_at_once = names.iter().any(|name| *name != "name" && KNOWN_AT_ONCE.contains(name));
-    Ask::get(place).then(move |reply| {
+    Ask::get(with_statistics).then(move |reply| {
         let mut items = reply.unless(404, || Failure::no_such_vhost(&vhost))?.list()?;
         if !is_any_known_at_once {
             return show(items);

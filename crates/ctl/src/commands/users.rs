@@ -146,7 +146,7 @@ fn with_password(given: &Given, next: impl FnOnce(String) -> Started + 'static) 
     if let Some(password) = given.optional("password") {
         return next(password.to_owned());
     }
-    Source::Stdin.then(|bytes| {
+    Source::Secret.then(|bytes| {
         let text = String::from_utf8_lossy(&bytes);
         match text.lines().next().filter(|line| !line.is_empty()) {
             Some(password) => next(password.to_owned()),

@@ -296,3 +296,22 @@ fn bash_completes_commands_objects_and_options() {
     check("warren ctl -q list_queues --no-t", 4, "--no-table-headers");
     check("warren ct", 1, "ctl");
 }
+
+#[test]
+fn a_password_that_comes_in_is_a_line() {
+    let (url, server) = server(&[(404, ""), (201, "")]);
+    let mut child = program(&["ctl", "--url", &url, "-q", "add_user", "bob"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // What comes in does not have to end.
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"p w\nmore").unwrap();
+    let asked = server.join().unwrap();
+    assert_eq!(asked[1].body, r#"{"password":"p w","tags":""}"#);
+    drop(stdin);
+    check_says(&child.wait_with_output().unwrap(), "");
+    check_output(&warren(&["ctl", "add_user", "bob"]), 65, "Error: no password was given");
+}

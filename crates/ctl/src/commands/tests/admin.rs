@@ -211,3 +211,96 @@ fn definitions_and_connections() {
     check_one(&["feature_flags", "enable", "--name", "f"], "PUT feature-flags/f/enable {}");
     check_one(&["rebalance", "queues"], "POST rebalance/queues {}");
 }
+
+#[test]
+fn policies_are_changed_key_by_key() {
+    let policy = || {
+        let mut reply = recorded("policies");
+        let policies: Vec<serde_json::Value> = serde_json::from_slice(&reply.body).unwrap();
+        reply.body = policies[0].to_string().into_bytes();
+        reply
+    };
+    let rest = r#""pattern":"^q","priority":3"#;
+    let put = |definition: &str| {
+        format!(r#"PUT policies/%2F/short {{"apply-to":"queues","definition":{definition},{rest}}}"#)
+    };
+    check(
+        &[
+            "policies",
+            "update_definition",
+            "--name",
+            "short",
+            "--definition-key",
+            "overflow",
+            "--new-value",
+            "drop-head",
+        ],
+        &[policy(), bare(204)],
+        &["GET policies/%2F/short", &put(r#"{"max-length":10,"overflow":"drop-head"}"#)],
+    );
+    check(
+        &["policies", "update_definitions_of_all_in", "--definition-key", "max-length", "--new-value", "5"],
+        &[recorded("policies"), bare(204)],
+        &["GET policies/%2F", &put(r#"{"max-length":5}"#)],
+    );
+    let line = ["policies", "delete_definition_key", "--name", "short", "--definition-key", "max-length"];
+    assert_eq!(drive(&line, [policy()]).failure().0, 65);
+    check(
+        &["policies", "delete_definition_key_from_all_in", "--definition-key", "max-length"],
+        &[recorded("policies")],
+        &["GET policies/%2F"],
+    );
+}
+
+#[test]
+fn shovels_and_upstreams_are_parameters() {
+    check_one(
+        &[
+            "shovels",
+            "declare_amqp091",
+            "--name",
+            "s",
+            "--source-uri",
+            "amqp://a",
+            "--destination-uri",
+            "amqp://b",
+            "--source-queue",
+            "q",
+            "--destination-exchange",
+            "e",
+            "--predeclared-source",
+            "--reconnect-delay",
+            "5",
+        ],
+        r#"PUT parameters/shovel/%2F/s {"component":"shovel","name":"s","value":{"dest-exchange":"e","dest-protocol":"amqp091","dest-uri":"amqp://b","reconnect-delay":5,"src-predeclared":true,"src-protocol":"amqp091","src-queue":"q","src-uri":"amqp://a"},"vhost":"/"}"#,
+    );
+    let line = ["shovels", "declare_amqp091", "--name", "s", "--source-uri", "a", "--destination-uri", "b"];
+    assert_eq!(drive(&line, []).failure(), (64, "a shovel needs either --source-queue or --source-exchange"));
+    check_one(
+        &[
+            "federation",
+            "declare_upstream",
+            "--name",
+            "u",
+            "--uri",
+            "amqp://a",
+            "--trust-user-id",
+            "true",
+            "--ttl",
+            "9",
+        ],
+        r#"PUT parameters/federation-upstream/%2F/u {"component":"federation-upstream","name":"u","value":{"expires":9,"trust-user-id":true,"uri":"amqp://a"},"vhost":"/"}"#,
+    );
+    check_one(&["shovels", "delete", "--name", "s"], "DELETE parameters/shovel/%2F/s");
+    assert_eq!(drive(&["shovels", "list_all"], [bare(404)]).failure().0, 69);
+}
+
+#[test]
+fn definitions_are_transformed_before_they_are_written() {
+    let line = ["definitions", "export", "--stdout", "-t", "exclude_users,exclude_policies"];
+    let driven = drive(&line, [recorded("definitions")]);
+    let written: serde_json::Value = serde_json::from_str(&driven.text()).unwrap();
+    assert_eq!((&written["users"], &written["policies"]), (&serde_json::json!([]), &serde_json::json!([])));
+    assert!(!written["vhosts"].as_array().unwrap().is_empty());
+    assert_eq!(drive(&["export", "--transformations", "shuffle"], []).failure().0, 64);
+}

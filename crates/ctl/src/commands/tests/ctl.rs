@@ -12,7 +12,7 @@ fn users() {
     check(
         &["add_user", "bob"],
         &[recorded("not_found"), bare(201)],
-        &["read what comes in", "GET users/bob", r#"PUT users/bob {"password":"{\"a line\": 1}","tags":""}"#],
+        &["read a password", "GET users/bob", r#"PUT users/bob {"password":"{\"a line\": 1}","tags":""}"#],
     );
     check_one(&["delete_user", "a/b c"], "DELETE users/a%2Fb%20c");
     check(&["delete_user", "gone"], &[bare(404)], &["DELETE users/gone"]);
@@ -356,4 +356,38 @@ fn what_cannot_be_done_over_http_says_why() {
         assert_eq!(status, 69);
         assert!(text.starts_with(&format!("{} cannot be done over HTTP: ", line[0])), "{text}");
     }
+}
+
+#[test]
+fn members() {
+    check_one(&["add_member", "q", "n@h"], r#"POST queues/quorum/%2F/q/replicas/add {"node":"n@h"}"#);
+    check_one(&["delete_member", "-p", "v", "q", "n@h"], r#"DELETE queues/quorum/v/q/replicas/delete {"node":"n@h"}"#);
+    check_one(
+        &["grow", "n@h", "even", "--queue-pattern", "^q"],
+        r#"POST queues/quorum/replicas/on/n%40h/grow {"queue_pattern":"^q","strategy":"even","vhost_pattern":".*"}"#,
+    );
+    check_one(&["shrink", "n@h"], "DELETE queues/quorum/replicas/on/n%40h/shrink");
+}
+
+#[test]
+fn mirroring_is_taken_out_of_policies() {
+    let policies = |text: &str| crate::reply::Reply { status: 200, body: text.as_bytes().to_vec() };
+    let both = r#"[{"vhost":"/","name":"a","pattern":"^a","priority":1,"apply-to":"all","definition":{"ha-mode":"all","max-length":1}},
+        {"vhost":"v","name":"b","pattern":"^b","priority":0,"apply-to":"all","definition":{"ha-mode":"all"}},
+        {"vhost":"v","name":"c","pattern":"^c","priority":0,"apply-to":"all","definition":{"max-length":2}}]"#;
+    check(
+        &["remove_classic_queue_mirroring_from_policies"],
+        &[policies(both), bare(204), bare(204), policies("[]")],
+        &[
+            "GET policies",
+            r#"PUT policies/%2F/a {"apply-to":"all","definition":{"max-length":1},"pattern":"^a","priority":1}"#,
+            "DELETE policies/v/b",
+            "GET operator-policies",
+        ],
+    );
+    let listed = drive(&["list_policies_with_classic_queue_mirroring"], [policies(both)]).text();
+    assert_eq!(listed.lines().count(), 3, "{listed}");
+    let line = ["check_if_cluster_has_classic_queue_mirroring_policy"];
+    assert_eq!(drive(&line, [policies(both)]).failure().0, 69);
+    assert!(drive(&line, [policies("[]")]).result.is_ok());
 }

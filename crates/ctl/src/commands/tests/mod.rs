@@ -78,6 +78,7 @@ pub(super) fn drive(line: &[&str], replies: impl IntoIterator<Item = Reply>) -> 
             Ok(Step::Read(source, next)) => {
                 did.push(match &source {
                     Source::Stdin => "read what comes in".to_owned(),
+                    Source::Secret => "read a password".to_owned(),
                     Source::File(path) => format!("read {}", path.display()),
                 });
                 next(b"{\"a line\": 1}\n".to_vec())

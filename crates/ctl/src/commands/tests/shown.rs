@@ -84,12 +84,12 @@ fn counts_are_asked_for_without_statistics() {
     let counted = "GET queues/%2F?disable_stats=true&enable_queue_totals=true";
     assert_eq!(asked(&["list_queues"]), counted);
     assert_eq!(asked(&["list_queues", "name", "messages_ready", "type"]), counted);
-    assert_eq!(asked(&["list_queues", "name", "consumers"]), "GET queues/%2F");
+    assert_eq!(asked(&["list_queues", "name", "consumers"]), "GET queues/%2F?columns=name,consumers,name,state,node");
     let old = br#"[{"name":"a","messages":1,"consumers":2},{"name":"b","consumers":3}]"#.to_vec();
     let new = br#"[{"name":"a","messages":5},{"name":"c","messages":6}]"#.to_vec();
     let replies = [old, new].map(|body| crate::reply::Reply { status: 200, body });
     let driven = drive(&["list_queues", "name", "messages", "consumers"], replies);
-    assert_eq!(driven.did, ["GET queues/%2F", counted]);
+    assert_eq!(driven.did, ["GET queues/%2F?columns=name,messages,consumers,name,state,node", counted]);
     assert_eq!(driven.text(), "name\tmessages\tconsumers\na\t5\t2\nb\t\t3\n");
     assert_eq!(asked(&["list_exchanges", "-p", "a/b", "name"]), "GET exchanges/a%2Fb?columns=name");
 }

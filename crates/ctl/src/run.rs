@@ -188,7 +188,7 @@ pub(crate) fn is_terminal() -> bool {
 
 #[cfg(test)]
 mod tests {
-    use http::testing::TlsServer;
+    use http_client::testing::TlsServer;
 
     use super::*;
     use crate::words;

@@ -40,13 +40,15 @@ test-web:
 test-rust:
 	$(CARGO) test --workspace --locked
 
-# Real clients, five rounds of kill -9, bad input, a long backlog. Languages whose toolchain is missing are skipped, said aloud.
+# Real clients, over TLS and proxies too, five rounds of kill -9, bad input, a long backlog. Languages whose toolchain is missing are skipped, said aloud.
 test-clients: build
 	$(PYTHON) tests/clients/run.py
+	$(PYTHON) tests/tls/run.py
 	$(PYTHON) tests/crash/run.py --rounds 5
 	$(PYTHON) tests/crash/fsync_order.py
 	$(PYTHON) tests/abuse/run.py
 	$(PYTHON) tests/perf/run.py
+	$(PYTHON) tests/ctl/run.py
 	$(PYTHON) tests/browser/run.py
 
 # The load generator and PerfTest: messages of each other, the same commands.

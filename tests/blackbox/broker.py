@@ -28,6 +28,7 @@ _LIBC = ctypes.CDLL(None)
 _PR_SET_PDEATHSIG = 1
 READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 60.0
+LOG_TIMEOUT_S = 10.0
 
 
 class NotReady(RuntimeError):
@@ -41,6 +42,8 @@ class Broker:
     port: int
     pid: int | None = None
     user, password, virtual_host = "guest", "guest", "/"
+    preface = b""
+    """What every connection begins with: a header of the PROXY protocol, where one is wanted."""
 
     @property
     def address(self) -> tuple[str, int]:
@@ -52,11 +55,11 @@ class Broker:
 
     def wire(self, **how) -> Wire:
         """A raw connection, logged in, with its channel 1 open."""
-        return Wire.open(self.address, **{"user": self.user, "password": self.password, "virtual_host": self.virtual_host, **how})
+        return Wire.open(self.address, **{"preface": self.preface, "user": self.user, "password": self.password, "virtual_host": self.virtual_host, **how})
 
     def identify(self) -> None:
         """Asks the broker what it is."""
-        with Wire(self.address) as wire:
+        with Wire(self.address, preface=self.preface) as wire:
             wire.login(user=self.user, password=self.password)
             properties = wire.server_properties
         self.is_warren = "Warren" in (properties.get("product_name"), properties.get("product"))
@@ -75,7 +78,7 @@ class Broker:
         deadline = time.monotonic() + READY_TIMEOUT_S
         while True:
             try:
-                with Wire(self.address, timeout=5) as wire:
+                with Wire(self.address, timeout=5, preface=self.preface) as wire:
                     wire.send(codec.PROTOCOL_HEADER)
                     wire.expect("connection.start")
                     return
@@ -89,6 +92,13 @@ class Broker:
 
     def log(self) -> str:
         return ""
+
+    def await_log(self, text: str, count: int = 1) -> None:
+        """Until its log has that text so many times: a line may come a moment after what it is about."""
+        deadline = time.monotonic() + LOG_TIMEOUT_S
+        while self.log().count(text) < count:
+            assert time.monotonic() < deadline, f"the log has no {text!r}:\n{self.log_tail()}"
+            time.sleep(0.005)
 
     def log_tail(self) -> str:
         return "\n".join(self.log().splitlines()[-30:])
@@ -111,8 +121,8 @@ class Running(Broker):
 class Warren(Broker):
     """A process of our own. In the command `{data_dir}`, `{port}` and `{set}` (one --set for each setting) are filled in."""
 
-    def __init__(self, command: str = DEFAULT_COMMAND, settings: dict[str, str] | None = None, files_max: int | None = None, wrapper: list[str] | None = None):
-        self.command, self.files_max, self.wrapper = command, files_max, wrapper or []
+    def __init__(self, command: str = DEFAULT_COMMAND, settings: dict[str, str] | None = None, files_max: int | None = None, wrapper: list[str] | None = None, preface: bytes = b""):
+        self.command, self.files_max, self.wrapper, self.preface = command, files_max, wrapper or [], preface
         self.port = free_port()
         self.settings = {"listeners.tcp.default": f"{self.host}:{self.port}", **(settings or {})}
         self.user, self.password = self.settings.get("default_user", "guest"), self.settings.get("default_pass", "guest")
@@ -190,16 +200,22 @@ class Peer(Broker):
 
     script = ROOT / "bench" / "peers" / "rabbitmq"
 
-    def __init__(self, version: str, settings: dict[str, str] | None = None):
+    def __init__(self, version: str, settings: dict[str, str] | None = None, is_managed: bool = False):
         self.major = version
+        # Whether it has the management API, on `management_port`.
+        self.is_managed = is_managed
         self.port = _peer_port()
         self.settings = {key: value for key, value in (settings or {}).items() if not key.startswith("warren.")}
         self.user, self.password = self.settings.get("default_user", "guest"), self.settings.get("default_pass", "guest")
         self.is_fresh = True
 
+    @property
+    def management_port(self) -> int:
+        return self.port + 10000
+
     def start(self, wait: bool = True) -> "Peer":
         options = [option for key, value in self.settings.items() for option in ("--set", f"{key} = {value}")]
-        self._call("start", self.major, str(self.port), *(["--fresh"] if self.is_fresh else []), *options)
+        self._call("start", self.major, str(self.port), *(["--fresh"] if self.is_fresh else []), *(["--plugins"] if self.is_managed else []), *options)
         self.is_fresh = False
         self.pid = int(self._call("pid", str(self.port)))
         return self

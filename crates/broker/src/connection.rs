@@ -21,7 +21,7 @@ use tokio::time::{Sleep, sleep_until};
 use crate::broker::Broker;
 use crate::clock::now_ms;
 use crate::connections::ConnectionHandle;
-use crate::limits::{OUTPUT_LEN, PACE, PACE_MAX, READ_LEN};
+use crate::limits::{CLOSE_TIMEOUT, OUTPUT_LEN, PACE, PACE_MAX, READ_LEN};
 use crate::session::{Phase, Session};
 
 /// Turns before other tasks of the thread are let in.
@@ -131,7 +131,7 @@ impl Connection {
 
     /// One round of everything. True when something was done.
     fn turn(&mut self, cx: &mut Context<'_>) -> Result<bool, Over> {
-        let has_ticked = self.watch_clock(cx)?;
+        let has_ticked = self.watch_clock(cx)? | self.session.poll_answer(cx);
         let has_read = self.read(cx)?;
         let has_attended = self.session.attend(cx.waker());
         let has_written = self.write(cx)?;
@@ -294,6 +294,16 @@ impl Connection {
     /// Sends a heartbeat if nothing was sent for half an interval, and ends the connection if nothing came for two
     /// (AMQP 0-9-1, 4.2.7). Gives when to look again.
     fn beat(&mut self, now: Instant) -> Result<Instant, Over> {
+        let expires_in = self.session.expires_in();
+        if expires_in.is_some_and(|left| left.is_zero()) {
+            self.session.close_by_server("credential expired");
+            return Ok(now + CLOSE_TIMEOUT);
+        }
+        let next = self.next_beat(now)?;
+        Ok(expires_in.map_or(next, |left| next.min(now + left)))
+    }
+
+    fn next_beat(&mut self, now: Instant) -> Result<Instant, Over> {
         let interval = Duration::from_secs(self.session.login().heartbeat_s.into());
         if interval.is_zero() {
             return Ok(now + Duration::from_secs(3600));

@@ -9,16 +9,17 @@ use amqp::method::{Method, connection};
 use amqp::reply::ReplyCode;
 use amqp::table::{Table, TableBuf, Value};
 use model::config::AuthMechanism;
-use model::user::Access;
 
+use crate::backend::LoginAttempt;
 use crate::certificate_login;
 use crate::connections::ConnectionState;
 use crate::events::Event;
 use crate::identity::{Actor, Identity};
 use crate::inside::Inside;
 use crate::limits::REFUSED_LOGIN_DELAY;
+use crate::login::LoginRefused;
 use crate::refusal::{self, Outcome, Refusal};
-use crate::session::{Phase, Session, Site};
+use crate::session::{Phase, Session, Site, Waiting};
 use crate::vhost::Vhost;
 
 /// What is expected next.
@@ -155,7 +156,9 @@ impl Session {
         let capabilities = ClientCapabilities::of(&start_ok.client_properties);
         let name = String::from_utf8_lossy(start_ok.mechanism).into_owned();
         match self.authenticate(&name, start_ok.response) {
-            Ok(identity) => {
+            // The same comes again when it is known.
+            Ok(None) => Ok(()),
+            Ok(Some(identity)) => {
                 self.login = Some(Box::new(Login {
                     identity,
                     mechanism: name.into(),
@@ -195,7 +198,21 @@ impl Session {
         self.fail_connection(&Refusal { code: ReplyCode::AccessRefused, text }, Site::default());
     }
 
-    fn authenticate(&self, mechanism: &str, response: &[u8]) -> Result<Arc<Identity>, LoginError> {
+    /// Who it is. None: somebody else has to be asked first.
+    fn authenticate(&mut self, mechanism: &str, response: &[u8]) -> Result<Option<Arc<Identity>>, LoginError> {
+        if let Some(result) = self.logged_in.take() {
+            return identified(result).map(Some);
+        }
+        let attempt = self.attempt(mechanism, response)?;
+        if self.broker.logs_in_at_once() {
+            return identified(self.broker.log_in_at_once(&attempt)).map(Some);
+        }
+        let broker = self.broker.clone();
+        self.waiting = Some(Waiting::Login(Box::pin(async move { broker.log_in_by_chain(attempt).await })));
+        Ok(None)
+    }
+
+    fn attempt(&self, mechanism: &str, response: &[u8]) -> Result<LoginAttempt, LoginError> {
         let offered = self.mechanisms().find(|offered| offered.name() == mechanism);
         let with_password = |(name, password)| (name, Some(password));
         let credentials = match offered {
@@ -212,14 +229,9 @@ impl Session {
                 return Err(LoginError::Protocol(Box::new(Refusal { code: ReplyCode::CommandInvalid, text })));
             }
         };
-        let Some((name, password)) = credentials else {
-            return Err(LoginError::Refused("the response could not be read".to_owned()));
-        };
-        let login = match password {
-            Some(password) => self.broker.log_in_now(&name, &password, &self.origin()),
-            None => self.broker.log_in_certified(&name, &self.origin()),
-        };
-        login.map(Arc::new).map_err(|refused| LoginError::Refused(refused.to_string()))
+        let unreadable = || LoginError::Refused("the response could not be read".to_owned());
+        let (name, password) = credentials.ok_or_else(unreadable)?;
+        Ok(LoginAttempt { name, password, origin: self.origin() })
     }
 
     /// Who the client is, as its certificate says.
@@ -261,12 +273,17 @@ impl Session {
             return refusal::not_allowed(format!("vhost {name} not found"));
         };
         let actor = Actor { identity: self.login().identity.clone(), origin: self.origin() };
-        let inside = Inside::new(self.broker.clone(), vhost.clone(), &actor, Some(self.id));
-        if !inside.may_stay() {
+        // It may have come this far before, and waited for an answer.
+        let entered = self.inside.take().filter(|inside| Arc::ptr_eq(&inside.vhost, &vhost));
+        let enter = || Arc::new(Inside::new(self.broker.clone(), vhost.clone(), &actor, Some(self.id)));
+        let inside = entered.unwrap_or_else(enter);
+        let may_stay = inside.may_stay();
+        self.inside = Some(inside);
+        if !may_stay {
             return refusal::not_allowed(format!("access to vhost '{name}' refused for user '{user}'"));
         }
         self.check_connection_limits(&vhost, &user)?;
-        self.run_in(inside);
+        self.run();
         put_method(&mut self.out, 0, &connection::OpenOk { known_hosts: b"" });
         tracing::info!(peer = %self.peer(), %user, vhost = %name, "connection was opened");
         self.broker.emit(Event::connection_created(&self.handle));
@@ -294,13 +311,31 @@ impl Session {
         Ok(())
     }
 
-    /// connection.update-secret: the user and its permissions are looked up again. The secret itself means something to
-    /// back ends with tokens; the internal one does not look at it, in RabbitMQ and here.
-    pub(crate) fn update_secret(&mut self, _update: &connection::UpdateSecret<'_>) -> Outcome<()> {
+    /// connection.update-secret: the same user logs in again. The broker's own users keep what they have: as in RabbitMQ the
+    /// secret is not looked at then.
+    pub(crate) fn update_secret(&mut self, update: &connection::UpdateSecret<'_>) -> Outcome<()> {
         self.apply_batch();
-        let name = self.user_name().to_owned();
-        if self.broker.users.get(&name).is_none() || !self.inside().may_stay() {
-            return refusal::not_allowed(format!("New secret was refused by one of the backends for user '{name}'"));
+        let identity = self.login().identity.clone();
+        if !identity.is_stored() {
+            let Some(result) = self.logged_in.take() else {
+                let (name, password) = (identity.name().to_owned(), Some(update.new_secret.to_vec()));
+                let attempt = LoginAttempt { name, password, origin: self.origin() };
+                let broker = self.broker.clone();
+                self.waiting = Some(Waiting::Login(Box::pin(async move { broker.log_in_by_chain(attempt).await })));
+                return Ok(());
+            };
+            match result {
+                Ok(renewed) if renewed.name() == identity.name() => {
+                    let renewed = Arc::new(renewed);
+                    self.inside = Some(Arc::new(self.inside().renewed(renewed.clone())));
+                    if let Some(login) = &mut self.login {
+                        login.identity = renewed;
+                    }
+                }
+                _ => return secret_refused(identity.name()),
+            }
+        } else if self.broker.users.get(identity.name()).is_none() || !self.inside().may_stay() {
+            return secret_refused(identity.name());
         }
         self.access_changed();
         put_method(&mut self.out, 0, &connection::UpdateSecretOk);
@@ -312,21 +347,33 @@ impl Session {
         if !matches!(self.phase, Phase::Running) {
             return;
         }
-        self.inside = Some(Arc::new(self.inside().renewed()));
-        let inside = self.inside.clone();
-        let Some(inside) = inside else { return };
+        let identity = self.inside().identity().clone();
+        if identity.is_stored()
+            && let Some(user) = self.broker.users.get(identity.name())
+        {
+            self.inside = Some(Arc::new(self.inside().renewed(Arc::new(Identity { user, ..(*identity).clone() }))));
+        }
+        let Some(inside) = self.inside.clone() else { return };
         let users = &self.broker.users;
         let lost: Vec<_> = self
             .links
             .iter_mut()
             .filter(|(_, link)| link.consumer.is_some() && link.is_live)
-            .filter(|(_, link)| !inside.permissions.allows(users, Access::Read, link.queue.name()))
+            .filter(|(_, link)| !inside.permissions.may_go_on_reading(users, link.queue.name()))
             .map(|(number, link)| (number, link.queue.clone()))
             .collect();
         for (number, queue) in lost {
             self.consumer_revoked(number, &queue);
         }
     }
+}
+
+fn secret_refused<T>(user: &str) -> Outcome<T> {
+    refusal::not_allowed(format!("New secret was refused by one of the backends for user '{user}'"))
+}
+
+fn identified(result: Result<Identity, LoginRefused>) -> Result<Arc<Identity>, LoginError> {
+    result.map(Arc::new).map_err(|refused| LoginError::Refused(refused.to_string()))
 }
 
 /// RFC 4616: authorization identity, user, password, separated by zeros.

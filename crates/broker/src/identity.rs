@@ -2,9 +2,12 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use model::name::UserName;
 use model::user::{Tags, User};
+
+use crate::backend::{Backend, BackendUser};
 
 /// Someone who has logged in.
 #[derive(Debug, Clone)]
@@ -12,20 +15,38 @@ pub struct Identity {
     /// The user, as it was when it logged in.
     pub user: Arc<User>,
     pub(crate) rights: Rights,
+    /// Until when it holds; None: for as long as somebody wants.
+    pub expires_at: Option<SystemTime>,
 }
 
 /// What decides what somebody may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) enum Rights {
     /// The permissions that the broker keeps.
     Stored,
+    /// Others have to agree, all of them.
+    Others(Arc<[Authorizer]>),
     /// Everything: the host's own operator.
     All,
 }
 
+/// Who has to agree to what somebody does.
+#[derive(Debug, Clone)]
+pub(crate) enum Authorizer {
+    /// The permissions that the broker keeps.
+    Stored,
+    /// A back end, and what it knows of the user.
+    Backend(Arc<dyn Backend>, BackendUser),
+}
+
 impl Identity {
     pub(crate) fn stored(user: Arc<User>) -> Self {
-        Self { user, rights: Rights::Stored }
+        Self { user, rights: Rights::Stored, expires_at: None }
+    }
+
+    /// Whether it is one of the broker's own users, whose tags may change.
+    pub(crate) fn is_stored(&self) -> bool {
+        matches!(self.rights, Rights::Stored)
     }
 
     /// Whoever may open the control socket: the host's own operator, who may do everything and needs no password.
@@ -33,7 +54,7 @@ impl Identity {
     pub fn local_operator() -> Self {
         let name = UserName::parse(LOCAL_OPERATOR.as_bytes()).expect("a name of ours");
         let user = User::new(name, None, Tags::parse(Tags::ADMINISTRATOR));
-        Self { user: Arc::new(user), rights: Rights::All }
+        Self { user: Arc::new(user), rights: Rights::All, expires_at: None }
     }
 
     /// The user's name.

@@ -16,6 +16,7 @@
 
 mod alarms;
 mod attend;
+mod backend;
 mod batch;
 mod broker;
 mod certificate_login;
@@ -62,6 +63,9 @@ mod users;
 mod vhost;
 pub mod view;
 
+pub use backend::{
+    Answer, AuthStep, Authority, Backend, BackendUser, Decision, Grants, LoginAnswer, LoginAttempt, Question,
+};
 pub use broker::{Broker, QueueCounts, StartError};
 pub use connections::ConnectionState;
 pub use control::{ControlError, PasswordChange, PolicyRequest, UserRequest, VhostRequest};
@@ -74,4 +78,5 @@ pub use inside::{
 pub use lockout::LockoutOptions;
 pub use login::LoginRefused;
 pub use options::Options;
+pub use permissions::Resource;
 pub use refusal::{Outcome, Refusal};

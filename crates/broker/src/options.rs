@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use model::config::{AuthMechanism, CertificateLogin, Config, DefaultUser, Login};
 
+use crate::backend::AuthStep;
 use crate::events::EventSink;
 use crate::lockout::LockoutOptions;
 
@@ -53,6 +54,8 @@ pub struct Options {
     pub product_version: String,
     /// The cluster's name.
     pub cluster_name: String,
+    /// Who knows users, in the order in which they are asked. Not empty.
+    pub auth_steps: Vec<AuthStep>,
     /// When logins are refused for their failures.
     pub lockout: LockoutOptions,
     /// Where events go besides the exchange for them.
@@ -87,6 +90,7 @@ impl Default for Options {
             product: "Warren".into(),
             product_version: env!("CARGO_PKG_VERSION").into(),
             cluster_name: "warren".into(),
+            auth_steps: vec![AuthStep::internal()],
             lockout: LockoutOptions::default(),
             event_sink: None,
             permits_global_qos: true,

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use amqp::content::{ContentError, ContentHeader, Properties};
+use amqp::frame::FrameKind;
 use amqp::method::basic;
 use amqp::table::{Table, Value};
 use model::user::Tags;
@@ -98,6 +99,14 @@ impl Assembly {
         Ok(())
     }
 
+    /// Forgets the last frame, which comes again.
+    pub(crate) fn undo(&mut self, kind: FrameKind, payload: &[u8]) {
+        match kind {
+            FrameKind::Body => self.body.truncate(self.body.len() - payload.len()),
+            _ => self.header = None,
+        }
+    }
+
     pub(crate) fn is_complete(&self) -> bool {
         self.header.is_some() && self.body.len() == self.body_len
     }
@@ -172,7 +181,6 @@ impl Session {
         if asked.wants_fast_reply && channel.reply_consumer.is_none() {
             return refusal::precondition_failed("fast reply consumer does not exist");
         }
-        self.counters.published.add(1);
         if asked.has_sender_selected || asked.wants_fast_reply {
             return self.publish_rewritten(channel, whole, &header, &asked);
         }
@@ -304,6 +312,7 @@ impl Session {
         targets: &Arc<Targets>,
         is_persistent: bool,
     ) {
+        self.counters.published.add(1);
         let confirm_seq = channel.confirms.as_mut().map_or(0, |confirms| confirms.take_seq());
         if targets.queues.is_empty() {
             if whole.mandatory {

@@ -5,10 +5,12 @@
 //! channel; what each of them does is in the file of its class.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant, SystemTime};
 
 use amqp::frame::{Frame, FrameKind, PROTOCOL_HEADER, decode_frame, put_method};
 use amqp::limits::FRAME_LEN_FUDGE;
@@ -16,6 +18,7 @@ use amqp::method::{DecodeError, Method, basic, channel, connection};
 use model::ids::JournalPosition;
 use routing::{CacheLimits, RouteCache};
 
+use crate::backend::Answer;
 use crate::batch::Batch;
 use crate::broker::Broker;
 use crate::channel::{Channel, UnackedDelivery};
@@ -24,11 +27,13 @@ use crate::clock::now_ms;
 use crate::connections::{ConnectionHandle, ConnectionState, Opened};
 use crate::events::Event;
 use crate::handshake::{Handshake, Login};
-use crate::identity::{Interface, Origin};
+use crate::identity::{Identity, Interface, Origin};
 use crate::inside::Inside;
 use crate::limits::{BATCH_COUNT, CLOSE_TIMEOUT, OUTPUT_LEN, PACE_LEN, PAUSES_MAX};
 use crate::links::Links;
+use crate::login::LoginRefused;
 use crate::outbox::{Outbox, Outgoing, Taken};
+use crate::permissions::Open;
 use crate::publish::{Assembly, Whole, check_body_len};
 use crate::queue_handle::{ConnectionId, QueueHandle, Targets};
 use crate::refusal::{self, Outcome, Refusal};
@@ -94,6 +99,12 @@ pub(crate) struct Session {
     pub(crate) awaited: Option<Awaited>,
     /// A basic.get whose message is being read from a segment; nothing is received until it is there.
     pub(crate) awaited_get: Option<AwaitedGet>,
+    /// Somebody who knows users has been asked; nothing is received until he has answered, and then the same frame again.
+    pub(crate) waiting: Option<Waiting>,
+    /// Whether others than the broker say what its user may do.
+    asks_others: bool,
+    /// The answer about who somebody is.
+    pub(crate) logged_in: Option<Result<Identity, LoginRefused>>,
     /// The store asked publishers to wait.
     pub(crate) is_congested: bool,
     /// Publishes are refused by silence: an alarm is on, and this connection publishes.
@@ -105,6 +116,23 @@ pub(crate) struct Session {
     has_left: bool,
     /// How long nothing is received, because the vhost's limit of rates asks for it.
     pub(crate) throttled_for: Duration,
+}
+
+/// Somebody who has been asked.
+pub(crate) enum Waiting {
+    /// Who somebody is.
+    Login(Answer<Result<Identity, LoginRefused>>),
+    /// What somebody may do.
+    Permission(Open),
+}
+
+impl fmt::Debug for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Waiting::Login(_) => "Login",
+            Waiting::Permission(_) => "Permission",
+        })
+    }
 }
 
 /// A reply that waits.
@@ -158,6 +186,9 @@ impl Session {
             woken_at: None,
             awaited: None,
             awaited_get: None,
+            waiting: None,
+            asks_others: false,
+            logged_in: None,
             is_congested: false,
             is_blocked: false,
             exclusive_queues: Vec::new(),
@@ -189,11 +220,12 @@ impl Session {
     }
 
     /// connection.open succeeded.
-    pub(crate) fn run_in(&mut self, inside: Inside) {
+    pub(crate) fn run(&mut self) {
         let login = self.login();
+        let vhost = self.vhost();
         let opened = Opened {
             identity: login.identity.clone(),
-            vhost: inside.vhost.name().clone(),
+            vhost: vhost.name().clone(),
             mechanism: login.mechanism.clone(),
             client_properties: login.client_properties.clone(),
             channel_max: login.channel_max,
@@ -202,8 +234,8 @@ impl Session {
         };
         // It was empty: a connection is opened once.
         let _ = self.handle.opened.set(opened);
-        inside.vhost.connection_count.fetch_add(1, Ordering::Relaxed);
-        self.inside = Some(Arc::new(inside));
+        vhost.connection_count.fetch_add(1, Ordering::Relaxed);
+        self.asks_others = !self.login().identity.is_stored();
         self.phase = Phase::Running;
     }
 
@@ -225,6 +257,7 @@ impl Session {
     /// Whether nothing is received, whatever the peer does: its silence proves nothing then.
     pub(crate) fn is_deaf(&self) -> bool {
         self.awaited.is_some()
+            || self.waiting.is_some()
             || self.awaited_get.is_some()
             || self.is_blocked
             || self.is_congested
@@ -242,8 +275,12 @@ impl Session {
         while self.wants_input() {
             match decode_frame(&bytes[at..], self.frame_len_max + FRAME_LEN_FUDGE) {
                 Ok(Some((frame, len))) => {
-                    at += len;
-                    at += self.frame(&frame, &bytes[at..]);
+                    let more_len = self.frame(&frame, &bytes[at + len..]);
+                    if self.waiting.is_some() {
+                        // It comes again when there is an answer.
+                        break;
+                    }
+                    at += len + more_len;
                     if self.batch.publishes.len() >= BATCH_COUNT {
                         self.apply_batch();
                     }
@@ -287,12 +324,23 @@ impl Session {
     /// Handles one frame. `rest` is what follows it; gives how much of that belonged to it, too.
     #[inline]
     fn frame(&mut self, frame: &Frame<'_>, rest: &[u8]) -> usize {
+        let len = self.handle_frame(frame, rest);
+        if self.asks_others && self.waiting.is_none() {
+            self.inside().permissions.forget_answers();
+        }
+        len
+    }
+
+    #[inline]
+    fn handle_frame(&mut self, frame: &Frame<'_>, rest: &[u8]) -> usize {
         if matches!(self.phase, Phase::Running) && frame.kind == FrameKind::Method && frame.channel != 0 {
             match self.try_whole_publish(frame, rest) {
                 Some(Ok(len)) => return len,
                 Some(Err((refusal, len))) => {
                     let site = Site { channel: frame.channel, class_id: 60, method_id: 40 };
-                    self.fail(&refusal, site);
+                    if !self.waits_for_answer() {
+                        self.fail(&refusal, site);
+                    }
                     return len;
                 }
                 None => {}
@@ -306,10 +354,40 @@ impl Session {
             }
             FrameKind::Heartbeat => (check_heartbeat(frame), Site::default()),
         };
-        if let Err(refusal) = result {
+        if let Err(refusal) = result
+            && !self.waits_for_answer()
+        {
             self.fail(&refusal, site);
         }
         0
+    }
+
+    /// Whether something was refused only because somebody else has to be asked first.
+    fn waits_for_answer(&mut self) -> bool {
+        let open = self.inside.as_ref().and_then(|inside| inside.permissions.take_open());
+        if let Some(open) = open {
+            self.waiting = Some(Waiting::Permission(open));
+        }
+        self.waiting.is_some()
+    }
+
+    /// Looks whether an answer has come that the connection waits for. True when it has; else `cx` is woken when it does.
+    pub(crate) fn poll_answer(&mut self, cx: &mut Context<'_>) -> bool {
+        match &mut self.waiting {
+            None => return false,
+            Some(Waiting::Login(answer)) => {
+                let Poll::Ready(result) = answer.as_mut().poll(cx) else { return false };
+                self.logged_in = Some(result);
+                self.waiting = None;
+            }
+            Some(Waiting::Permission(open)) => {
+                let Poll::Ready(is_allowed) = open.answer.as_mut().poll(cx) else { return false };
+                if let (Some(Waiting::Permission(open)), Some(inside)) = (self.waiting.take(), &self.inside) {
+                    inside.permissions.close(open, is_allowed);
+                }
+            }
+        }
+        true
     }
 
     /// A publish that lies in the buffer in full. `None` when it does not, or when anything about it is unusual.
@@ -574,7 +652,14 @@ impl Session {
             channel.assembly = Some(assembly);
             return Ok(());
         }
-        self.publish(channel, &assembly.whole())
+        let result = self.publish(channel, &assembly.whole());
+        if result.is_err() && self.waits_for_answer() {
+            // Its last frame comes again.
+            assembly.undo(frame.kind, frame.payload);
+            channel.assembly = Some(assembly);
+            return Ok(());
+        }
+        result
     }
 
     /// Writes down how things stand, for listings: the last thing of a turn.
@@ -600,6 +685,12 @@ impl Session {
     /// Whether nothing is received for the sake of the vhost's limit of rates.
     pub(crate) fn is_throttled(&self) -> bool {
         !self.throttled_for.is_zero()
+    }
+
+    /// How long the login still holds, if it does not hold for ever.
+    pub(crate) fn expires_in(&self) -> Option<Duration> {
+        let expires_at = self.login.as_ref()?.identity.expires_at?;
+        Some(expires_at.duration_since(SystemTime::now()).unwrap_or_default())
     }
 
     /// The time has passed that it was to wait for the vhost's limit of rates. Says whether that is all.
@@ -670,6 +761,7 @@ impl Session {
         self.awaited_get = None;
         self.is_blocked = false;
         self.is_congested = false;
+        self.waiting = None;
         self.throttled_for = Duration::ZERO;
         self.phase = Phase::Closing { until: Instant::now() + CLOSE_TIMEOUT };
     }
@@ -702,7 +794,8 @@ impl Session {
             self.delete_owned(&queue);
         }
         self.confirming.clear();
-        if let Some(inside) = &self.inside
+        if self.handle.opened.get().is_some()
+            && let Some(inside) = &self.inside
             && !std::mem::replace(&mut self.has_left, true)
         {
             inside.vhost.connection_count.fetch_sub(1, Ordering::Relaxed);

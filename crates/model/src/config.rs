@@ -10,22 +10,26 @@
 
 mod certificate_login;
 mod interpolation;
+mod listeners;
 mod management;
 mod reference;
 mod schema;
 mod settings;
 mod suggest;
 mod syntax;
+mod tls;
 mod value;
 mod values;
 
 pub use certificate_login::{AlternativeNameKind, CertificateLogin};
+pub use listeners::{Listener, ManagementListener, UnixListener};
 pub use management::{HTTP_BODY_LEN_MAX, ManagementHeaders, ManagementOptions};
 pub use reference::render_reference;
 pub use settings::{
-    AuditOptions, AuthMechanism, Config, ConfirmAfter, DefaultUser, DeprecatedFeatures, DiskFreeLimit, Listener,
-    Lockout, Log, LogFormatter, LogLevel, Login, MemoryWatermark, StoreOptions, TcpOptions,
+    AuditOptions, AuthMechanism, Config, ConfirmAfter, DefaultUser, DeprecatedFeatures, DiskFreeLimit, Lockout, Log,
+    LogFormatter, LogLevel, Login, MemoryWatermark, StoreOptions, TcpOptions,
 };
+pub use tls::{PeerVerification, SniIdentity, TlsIdentity, TlsOptions, TlsVersion};
 pub use value::ListenAddress;
 
 use std::fmt;
@@ -35,6 +39,9 @@ use values::Values;
 
 /// The largest `max_message_size`.
 pub const MAX_MESSAGE_SIZE_MAX: u64 = 512 << 20;
+
+/// The cipher suites that `ssl_options.ciphers` knows, by OpenSSL's names and IANA's.
+pub const CIPHER_SUITES: &[&str] = schema::CIPHERS;
 
 /// The environment variables that set keys.
 const ENVIRONMENT: &[(&str, &str)] = &[

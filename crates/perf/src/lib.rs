@@ -10,7 +10,6 @@
 //!  watch      the broker's and the generator's own CPU, memory, disk and network
 //!  results    what came of it: samples, summary, histograms; the JSON that is kept
 //!  histogram  latencies, counted
-//!  http       requests: InfluxDB, the management API, what users ask for
 //!  output     what is shown while it runs: console lines, CSV, Prometheus, InfluxDB
 //!  dashboard  the same for a terminal, in place
 //!  command    the commands: all of it together
@@ -27,7 +26,6 @@ pub mod dashboard;
 pub mod engine;
 mod format;
 pub mod histogram;
-pub mod http;
 mod nearest;
 pub mod output;
 pub mod perftest;

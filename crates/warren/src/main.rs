@@ -6,10 +6,12 @@ mod audit;
 mod banner;
 mod config_files;
 mod fsck;
+mod listeners;
 mod logging;
 mod machine;
 mod serve;
 mod signals;
+mod tls;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -37,6 +39,13 @@ enum Command {
     #[command(disable_help_flag = true)]
     Perf {
         /// `warren perf --help` and `warren perf help` say which.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
+    /// Operate a broker over its HTTP API: rabbitmqctl's and rabbitmqadmin's commands.
+    #[command(disable_help_flag = true)]
+    Ctl {
+        /// `warren ctl help` says which.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
@@ -77,6 +86,7 @@ fn main() -> ExitCode {
         Command::Serve(args) => serve::serve(&args),
         Command::Fsck(args) => fsck::fsck(&args),
         Command::Perf { words } => return ExitCode::from(perf::command::main(&words)),
+        Command::Ctl { words } => return ExitCode::from(ctl::main(&words)),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use model::definition::{Definition, UserPermission};
 use model::ids::JournalPosition;
+use model::name::VhostName;
 use model::user::TopicPermission;
 use store::RecordBatch;
 
@@ -12,8 +13,8 @@ use super::vhosts::no_vhost;
 use super::{ControlError, not_found};
 use crate::broker::Broker;
 use crate::events::Event;
-use crate::identity::{Actor, Identity, Rights};
-use crate::inside::Changed;
+use crate::identity::Actor;
+use crate::inside::{Changed, Inside};
 
 impl Broker {
     /// All permissions, by user and vhost.
@@ -28,13 +29,22 @@ impl Broker {
         self.users.topic_permissions()
     }
 
-    /// Whether somebody may be in a vhost.
-    #[must_use]
-    pub fn may_enter(&self, identity: &Identity, vhost: &str) -> bool {
-        match identity.rights {
-            Rights::All => true,
-            Rights::Stored => self.users.granted(identity.name(), vhost).permission.is_some(),
+    /// Somebody inside a vhost. None when there is no such vhost, or when it may not be there.
+    pub async fn enter(self: &Arc<Self>, actor: &Actor, vhost: &str) -> Option<Inside> {
+        let inside = Inside::new(self.clone(), self.vhosts.get(vhost)?, actor, None);
+        let may_stay = inside.settled(|inside| Ok(inside.may_stay())).await;
+        may_stay.is_ok_and(|may_stay| may_stay).then_some(inside)
+    }
+
+    /// The vhosts that somebody may be in, by name.
+    pub async fn vhosts_of(self: &Arc<Self>, actor: &Actor) -> Vec<VhostName> {
+        let mut names = Vec::new();
+        for name in self.vhost_names() {
+            if self.enter(actor, name.as_str()).await.is_some() {
+                names.push(name);
+            }
         }
+        names
     }
 
     /// Grants a user a permission in a vhost, in place of the one it has.

@@ -161,7 +161,7 @@ impl Inside {
     ///
     /// Whoever does not wait for the end (the future is dropped) has got nothing: all go back.
     pub async fn get(&self, request: &GetRequest<'_>) -> Outcome<(Vec<GotMessage>, Changed)> {
-        let queue = self.queue_for(Access::Read, request.queue)?;
+        let queue = self.settled(|inside| inside.queue_for(Access::Read, request.queue)).await?;
         let mut held = HeldBack { inside: self, queue: &queue, seqs: Vec::new() };
         let mut messages = Vec::new();
         let mut got_len = 0;

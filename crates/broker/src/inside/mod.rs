@@ -51,17 +51,27 @@ pub struct Inside {
 
 impl Inside {
     pub(crate) fn new(broker: Arc<Broker>, vhost: Arc<Vhost>, actor: &Actor, connection: Option<ConnectionId>) -> Self {
-        let permissions = Arc::new(Permissions::new(actor.identity.clone(), vhost.name().clone()));
+        let permissions = Arc::new(Permissions::new(actor.identity.clone(), vhost.name().clone(), actor.origin));
         Self { broker, vhost, permissions, origin: actor.origin, connection }
     }
 
-    /// The same, with the user as it is now.
-    pub(crate) fn renewed(&self) -> Self {
-        let identity = match self.broker.users.get(self.identity().name()) {
-            Some(user) => Arc::new(Identity { user, ..Identity::clone(self.identity()) }),
-            None => self.identity().clone(),
-        };
-        let permissions = Arc::new(Permissions::new(identity, self.vhost.name().clone()));
+    /// Does something, as often as somebody else has to be asked whether the user may do it. `act` is not to change anything
+    /// before its checks have been made.
+    pub async fn settled<T>(&self, act: impl Fn(&Self) -> Outcome<T>) -> Outcome<T> {
+        loop {
+            let result = act(self);
+            let Some(mut open) = self.permissions.take_open() else {
+                self.permissions.forget_answers();
+                return result;
+            };
+            let is_allowed = open.answer.as_mut().await;
+            self.permissions.close(open, is_allowed);
+        }
+    }
+
+    /// The same as somebody else, or as the same user with what it is now.
+    pub(crate) fn renewed(&self, identity: Arc<Identity>) -> Self {
+        let permissions = Arc::new(Permissions::new(identity, self.vhost.name().clone(), self.origin));
         Self { permissions, ..self.clone() }
     }
 
@@ -69,7 +79,7 @@ impl Inside {
         self.permissions.identity()
     }
 
-    /// Whether the user may still be here.
+    /// Whether the user may be here.
     pub(crate) fn may_stay(&self) -> bool {
         self.permissions.may_enter(&self.broker.users)
     }

@@ -77,7 +77,7 @@ fn connect(node: &Node) -> Client {
 fn guest(node: &Node) -> Inside {
     let identity = Identity::stored(node.broker.user("guest").unwrap());
     let actor = Actor { identity: Arc::new(identity), origin: Origin { peer: None, interface: Interface::Http } };
-    node.broker.enter(&actor, "/").unwrap()
+    block_on(node.broker.enter(&actor, "/")).unwrap()
 }
 
 fn channel_closed(code: u16, text: &str) -> Heard {

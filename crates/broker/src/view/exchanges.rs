@@ -7,7 +7,6 @@ use model::policy::{EffectivePolicy, Target};
 use routing::Destination;
 
 use crate::broker::Broker;
-use crate::identity::Actor;
 use crate::vhost::BindingsOf;
 
 /// An exchange.
@@ -102,13 +101,5 @@ impl Broker {
             arguments: binding.arguments.to_owned(),
             is_durable: binding.is_durable,
         })
-    }
-
-    /// Somebody inside a vhost. None when there is no such vhost, or when it may not be there.
-    #[must_use]
-    pub fn enter(self: &std::sync::Arc<Self>, actor: &Actor, vhost: &str) -> Option<crate::inside::Inside> {
-        let vhost = self.vhosts.get(vhost)?;
-        let inside = crate::inside::Inside::new(self.clone(), vhost, actor, None);
-        inside.may_stay().then_some(inside)
     }
 }

@@ -5,8 +5,10 @@ use std::fmt;
 use std::time::Duration;
 
 use super::certificate_login::{CertificateLogin, certificate_login};
+use super::listeners::{self, Listener, ManagementListener, UnixListener};
 use super::management::{self, ManagementOptions};
-use super::value::{self, ListenAddress, Size};
+use super::tls::{TlsOptions, tls_options};
+use super::value::{self, Size};
 use super::values::Values;
 use super::{ConfigError, Origin, Remark, Warning};
 use crate::name::{UserName, VhostName};
@@ -20,6 +22,18 @@ const JOURNAL_FILE_COUNT_MIN: u64 = 4;
 pub struct Config {
     /// Where to listen for AMQP without TLS; may be empty.
     pub listeners: Vec<Listener>,
+    /// Where to listen for AMQP with TLS; where there are any, there is `tls`.
+    pub tls_listeners: Vec<Listener>,
+    /// Where to listen for AMQP on Unix-domain sockets.
+    pub unix_listeners: Vec<UnixListener>,
+    /// Where to listen for the management API.
+    pub management_listeners: Vec<ManagementListener>,
+    /// TLS of AMQP, if there is a certificate.
+    pub tls: Option<TlsOptions>,
+    /// How long the handshake of TLS may take.
+    pub ssl_handshake_timeout: Duration,
+    /// Whether connections to ports begin with a header of the PROXY protocol.
+    pub proxy_protocol: bool,
     /// Options of client sockets.
     pub tcp_listen_options: TcpOptions,
     /// How long a connection may take to log in.
@@ -82,15 +96,6 @@ pub struct Config {
     pub worker_threads: Option<usize>,
 
     pub(super) values: Values,
-}
-
-/// One TCP listener.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listener {
-    /// Its name in the configuration.
-    pub name: String,
-    /// Where it listens.
-    pub address: ListenAddress,
 }
 
 /// Options of client sockets.
@@ -296,6 +301,7 @@ pub(super) fn build(mut values: Values) -> Result<(Config, Vec<Warning>), Config
     warnings.extend(initial_frame_max_above_frame_max(&values));
     warnings.extend(log_elsewhere_instead_of_none(&values));
     check_journal(&mut values);
+    listeners::check(&mut values);
     let values = values.accept()?;
     Ok((read(values), warnings))
 }
@@ -356,7 +362,13 @@ fn read(values: Values) -> Config {
     let text = |key| values.text(key).map(str::to_owned);
     let frame_len = |key| u32::try_from(values.required_size(key)).expect("the schema's range of frames fits 32 bits");
     Config {
-        listeners: listeners(&values),
+        listeners: listeners::listeners(&values, "tcp"),
+        tls_listeners: listeners::listeners(&values, "ssl"),
+        unix_listeners: listeners::unix_listeners(&values),
+        management_listeners: listeners::management_listeners(&values),
+        tls: tls_options(&values, "ssl_options"),
+        ssl_handshake_timeout: duration("ssl_handshake_timeout"),
+        proxy_protocol: values.bool("proxy_protocol"),
         tcp_listen_options: tcp_options(&values),
         handshake_timeout: duration("handshake_timeout"),
         heartbeat: values.integer("heartbeat"),
@@ -414,17 +426,6 @@ fn read(values: Values) -> Config {
         worker_threads: Some(values.integer("warren.worker_threads")).filter(|&count| count > 0),
         values,
     }
-}
-
-fn listeners(values: &Values) -> Vec<Listener> {
-    if values.text("listeners.tcp") == Some("none") {
-        return Vec::new();
-    }
-    let parse = |(name, address): (&str, &str)| {
-        let address = value::parse_listener(address).expect("a listener, as the schema says");
-        Listener { name: name.to_owned(), address }
-    };
-    values.family(&["listeners", "tcp"]).map(parse).collect()
 }
 
 fn tcp_options(values: &Values) -> TcpOptions {

@@ -14,7 +14,6 @@ use super::{Failure, complain, oauth2, put};
 use crate::agents::{Job, Order, Team};
 use crate::dashboard::{Dashboard, Outline, Overall};
 use crate::engine::{self, Interrupt, Settings, StampUnit};
-use crate::http::HttpUrl;
 use crate::output::{ANY_ADDRESS, Outputs, render_summary};
 use crate::perftest::{Options, without_secret_urls, without_secrets};
 use crate::plan::Plan;
@@ -22,6 +21,7 @@ use crate::report::verdict::verdicts;
 use crate::results::{Broker, Counts, Results, Run, SCHEMA, Sample};
 use crate::watch::{Management, Processes, machine};
 use crate::workload::PlannedRun;
+use http_client::HttpUrl;
 
 /// What a command is to do.
 pub(crate) struct Session {

@@ -19,10 +19,10 @@ use super::topology::Declarations;
 use super::values::NameTooLong;
 use crate::agents::Team;
 use crate::dashboard::Overall;
-use crate::http::HttpUrl;
 use crate::plan::{Plan, Random};
 use crate::results::{Broker, Counts, Run, Sample};
 use crate::watch::{Management, Processes};
+use http_client::HttpUrl;
 
 /// How long a connection to clean up over may take.
 const CLEANUP_PATIENCE: Duration = Duration::from_secs(10);

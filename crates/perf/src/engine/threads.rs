@@ -24,10 +24,10 @@ use super::target::Target;
 use super::topology::Declarations;
 use super::users::{Arrivals, Crowd};
 use super::worker::Worker;
-use crate::http::HttpUrl;
 use crate::plan::Plan;
 use crate::results::Usage;
 use crate::watch::Processes;
+use http_client::HttpUrl;
 
 /// How long threads may take once their tasks were to end.
 const ENDING_MAX: Duration = Duration::from_secs(20);

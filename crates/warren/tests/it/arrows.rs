@@ -17,8 +17,11 @@ const CRATES: &[&str] = &[
     "net",
     "broker",
     "client",
+    "http_client",
+    "auth",
     "management",
     "perf",
+    "ctl",
     "warren",
 ];
 

@@ -4,6 +4,7 @@
 
 mod arrows;
 mod command_line;
+mod ctl;
 mod harness;
 mod perf;
 mod perf_agents;

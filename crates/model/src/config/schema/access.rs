@@ -1,9 +1,8 @@
-//! Who may log in, how, and what the first start creates; TLS.
+//! Who may log in, how, and what the first start creates.
 
-use super::{Key, Section, Type, effective, no_effect, not_built, refused};
+use super::{Key, Section, Type, effective, not_built, refused};
 
 pub(super) const SECTION: Section = Section { title: "Users and access", keys: KEYS };
-pub(super) const TLS_SECTION: Section = Section { title: "TLS", keys: TLS_KEYS };
 
 const MECHANISMS: Type = Type::OneOf(&["PLAIN", "AMQPLAIN", "ANONYMOUS", "EXTERNAL"]);
 const NO_BACKENDS: &str = "only the internal user database is built yet";
@@ -75,34 +74,4 @@ const KEYS: &[Key] = &[
         "a new vhost gets no users of its own",
     ),
     not_built("default_limits.vhosts.$id.{pattern,max_connections,max_queues}", Type::Text, "vhosts have no limits"),
-];
-
-const NO_TLS: &str = "TLS is not built yet; remove the key, or put a TLS proxy in front";
-
-const TLS_KEYS: &[Key] = &[
-    refused("listeners.ssl", Type::OneOf(&["none"]), NO_TLS).unless(&["none"]),
-    refused("listeners.ssl.$name", Type::Listener, NO_TLS),
-    refused("ssl_options", Type::OneOf(&["none"]), NO_TLS).unless(&["none"]),
-    refused("ssl_options.**", Type::Text, NO_TLS),
-    effective(
-        "ssl_cert_login_from",
-        Type::OneOf(&["distinguished_name", "common_name", "subject_alternative_name", "subject_alt_name"]),
-        "distinguished_name",
-        "Which part of a client's certificate is the user's name in EXTERNAL.",
-    ),
-    effective(
-        "ssl_cert_login_san_type",
-        Type::OneOf(&["dns", "ip", "email", "uri", "other_name"]),
-        "dns",
-        "The kind of subject alternative name that is the user's name.",
-    ),
-    effective("ssl_cert_login_san_index", Type::Integer(0, 65_535), "0", "Its place among those of its kind, from 0."),
-    no_effect("ssl_handshake_timeout", Type::ANY_DURATION, "there is no TLS listener"),
-    no_effect("ssl_allow_poodle_attack", Type::Bool, "there is no TLS listener"),
-    no_effect(
-        "{amqp_client,amqp10_client}.ssl_options",
-        Type::OneOf(&["none"]),
-        "the broker opens no client connections",
-    ),
-    no_effect("{amqp_client,amqp10_client}.ssl_options.**", Type::Text, "the broker opens no client connections"),
 ];

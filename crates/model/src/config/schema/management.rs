@@ -5,18 +5,12 @@ use super::{Key, Section, Type, effective, no_effect, not_built, refused};
 
 pub(super) const SECTION: Section = Section { title: "Management", keys: KEYS };
 
-const NO_TLS: &str = "TLS is not built yet";
-
 const KEYS: &[Key] = &[
     refused(
         "management.load_definitions",
         Type::Text,
         "definitions are not imported yet, so vhosts, users and permissions would be missing",
     ),
-    refused("management.ssl.**", Type::Text, NO_TLS),
-    refused("management.listener.ssl", Type::Bool, NO_TLS).unless(&["false"]),
-    refused("management.listener.ssl_opts", Type::OneOf(&["none"]), NO_TLS).unless(&["none"]),
-    refused("management.listener.ssl_opts.**", Type::Text, NO_TLS),
     effective(
         "management.path_prefix",
         Type::Text,
@@ -112,8 +106,13 @@ const KEYS: &[Key] = &[
     not_built("management.http_log_dir", Type::Text, "requests are not logged one by one"),
     not_built("management.rates_mode", Type::Text, "there are no rates yet"),
     not_built("management.sample_retention_policies.**", Type::Text, "there is no history yet"),
-    not_built("management.{tcp,listener}.**", Type::Text, "the HTTP API has no listener of its own yet"),
-    not_built("management.**", Type::Secret, "nobody can log in by OAuth 2"),
+    not_built(
+        "management.{tcp,ssl}.{compress,shutdown_timeout}",
+        Type::Text,
+        "answers are not compressed, and a stop waits for five seconds",
+    ),
+    not_built("management.listener.server.{compress,shutdown_timeout}", Type::Text, "answers are not compressed"),
+    not_built("management.**", Type::Secret, "nobody can log in to a console by OAuth 2"),
     not_built("management_agent.**", Type::Text, "there is one node, which has no agents"),
     not_built("prometheus.**", Type::Text, "there are no metrics over HTTP"),
     no_effect("collect_statistics", Type::OneOf(&["none", "coarse", "fine"]), "counters are always kept"),

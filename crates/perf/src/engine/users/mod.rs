@@ -40,8 +40,8 @@ use super::incident::Incidents;
 use super::run::Settings;
 use super::target::Target;
 use super::worker::Local;
-use crate::http::HttpUrl;
 use crate::plan::{Plan, Step, Users};
+use http_client::HttpUrl;
 
 pub(crate) use arrivals::Arrivals;
 use arrivals::Timetable;

@@ -9,8 +9,8 @@ use super::super::message::{self, MessagesError};
 use super::super::values::{self, NameTooLong};
 use super::template::{Names, Slot, TemplateError, Text};
 use super::throttle::{Throttle, Throttles};
-use crate::http::{HttpUrl, HttpUrlError};
 use crate::plan::{self, Distribution, Script, Settle, Sizes, Step, StepExpectation, Template};
+use http_client::{HttpUrl, HttpUrlError};
 
 /// Why a script cannot be run by anybody.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

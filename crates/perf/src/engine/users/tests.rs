@@ -18,13 +18,13 @@ use super::super::{Interrupt, Observer, Recovery, Settings, StampUnit, Target, r
 use super::program::Program;
 use super::throttle::Throttles;
 use crate::dashboard::Overall;
-use crate::http::HttpUrl;
 use crate::plan::{
     ConsumedQueues, Consumers, Distribution, Plan, Processing, Properties, Queues, Script, Settle, Sizes, Step,
     StepExpectation, Template, Throttle, Users,
 };
 use crate::results::{Broker, Counts, Run, Sample};
 use crate::workload::{self, Overrides};
+use http_client::HttpUrl;
 
 /// A broker on a disk in memory, as long as this lives.
 struct Node {

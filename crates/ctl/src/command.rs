@@ -1,0 +1,161 @@
+//! What a command is: an entry in the table of all of them.
+
+use crate::given::Given;
+use crate::step::Started;
+
+/// Whose words a command is said in. They differ in what `-p`, `-s` and `-u` mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Grammar {
+    /// `add_user alice secret -p vhost`.
+    Ctl,
+    /// `declare user name=alice password=secret`, `users declare --name alice --password secret -V vhost`.
+    Admin,
+}
+
+/// Commands that belong together.
+#[derive(Debug)]
+pub(crate) struct Family {
+    pub(crate) title: &'static str,
+    pub(crate) grammar: Grammar,
+    pub(crate) commands: &'static [Command],
+}
+
+/// One command: its name, what it takes, and how it begins.
+#[derive(Debug)]
+pub(crate) struct Command {
+    /// One word, or two.
+    pub(crate) name: &'static str,
+    pub(crate) aliases: &'static [&'static str],
+    pub(crate) about: &'static str,
+    /// In Ctl's grammar they go by their places, in Admin's by their names.
+    pub(crate) arguments: &'static [Argument],
+    pub(crate) options: &'static [Opt],
+    /// What is said before anything is done, with `{name}` for what was given; nothing if empty.
+    pub(crate) banner: &'static str,
+    /// What is said instead if a flag is given.
+    pub(crate) banner_if: Option<(&'static str, &'static str)>,
+    /// Whether it may take long, and is waited for unless something else is said.
+    pub(crate) is_long: bool,
+    pub(crate) start: fn(&Given) -> Started,
+}
+
+impl Command {
+    /// A command without aliases, arguments, options and banner.
+    pub(crate) const fn new(name: &'static str, about: &'static str, start: fn(&Given) -> Started) -> Self {
+        Command {
+            name,
+            aliases: &[],
+            about,
+            arguments: &[],
+            options: &[],
+            banner: "",
+            banner_if: None,
+            is_long: false,
+            start,
+        }
+    }
+
+    pub(crate) const fn taking(self, arguments: &'static [Argument]) -> Self {
+        Command { arguments, ..self }
+    }
+
+    pub(crate) const fn with(self, options: &'static [Opt]) -> Self {
+        Command { options, ..self }
+    }
+
+    pub(crate) const fn saying(self, banner: &'static str) -> Self {
+        Command { banner, ..self }
+    }
+
+    pub(crate) const fn long(self) -> Self {
+        Command { is_long: true, ..self }
+    }
+
+    pub(crate) const fn saying_if(self, flag: &'static str, banner: &'static str) -> Self {
+        Command { banner_if: Some((flag, banner)), ..self }
+    }
+
+    pub(crate) const fn also(self, aliases: &'static [&'static str]) -> Self {
+        Command { aliases, ..self }
+    }
+
+    /// Its name and its other ones.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(self.name).chain(self.aliases.iter().copied())
+    }
+}
+
+/// Whether an argument has to be given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    Required,
+    Optional,
+    /// Any number of them, none included. The last one.
+    Repeated,
+}
+
+/// What a command is given without an option's name before it (Ctl), or as `name=value` and `--name value` (Admin).
+#[derive(Debug)]
+pub(crate) struct Argument {
+    pub(crate) name: &'static str,
+    /// A letter that goes for it, in Admin's grammar.
+    pub(crate) short: Option<char>,
+    pub(crate) aliases: &'static [&'static str],
+    pub(crate) need: Need,
+}
+
+impl Argument {
+    pub(crate) const fn short(self, short: char) -> Self {
+        Argument { short: Some(short), ..self }
+    }
+
+    pub(crate) const fn also(self, aliases: &'static [&'static str]) -> Self {
+        Argument { aliases, ..self }
+    }
+}
+
+/// An argument that has to be there.
+pub(crate) const fn required(name: &'static str) -> Argument {
+    Argument { name, short: None, aliases: &[], need: Need::Required }
+}
+
+/// An argument that may be there.
+pub(crate) const fn optional(name: &'static str) -> Argument {
+    Argument { name, short: None, aliases: &[], need: Need::Optional }
+}
+
+/// All further arguments.
+pub(crate) const fn repeated(name: &'static str) -> Argument {
+    Argument { name, short: None, aliases: &[], need: Need::Repeated }
+}
+
+/// An option: `--long`, `-s`, with a value or without.
+#[derive(Debug)]
+pub(crate) struct Opt {
+    pub(crate) long: &'static str,
+    pub(crate) short: Option<char>,
+    pub(crate) aliases: &'static [&'static str],
+    /// What its value is called; a flag has none.
+    pub(crate) value: Option<&'static str>,
+    pub(crate) about: &'static str,
+}
+
+impl Opt {
+    pub(crate) const fn short(self, short: char) -> Self {
+        Opt { short: Some(short), ..self }
+    }
+
+    pub(crate) const fn also(self, aliases: &'static [&'static str]) -> Self {
+        Opt { aliases, ..self }
+    }
+}
+
+/// An option with a value.
+pub(crate) const fn option(long: &'static str, value: &'static str, about: &'static str) -> Opt {
+    Opt { long, short: None, aliases: &[], value: Some(value), about }
+}
+
+/// An option without one.
+pub(crate) const fn flag(long: &'static str, about: &'static str) -> Opt {
+    Opt { long, short: None, aliases: &[], value: None, about }
+}

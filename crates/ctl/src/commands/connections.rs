@@ -1,0 +1,146 @@
+//! Connections: which there are, and closing them.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::command::{Command, flag, option, optional, repeated, required};
+use crate::failure::Failure;
+use crate::listing::{self, Listing, converted, renamed, same, untold};
+use crate::step::{Ask, Started, Step, done, path, say};
+
+pub(crate) const COMMANDS: &[Command] = &[
+    Command::new("list_connections", "lists connections of all virtual hosts", |given| {
+        CONNECTIONS.ask(given, "connections".to_owned())
+    })
+    .taking(&[repeated("column")])
+    .saying("Listing connections ..."),
+    Command::new(
+        "close_connection",
+        "closes a connection by its name, which list_connections shows as pid and as name",
+        |given| close(given.text("connection"), given.text("reason")),
+    )
+    .taking(&[required("connection"), required("reason")])
+    .saying("Closing connection {connection}, reason: {reason}..."),
+    Command::new("close_all_connections", "closes all connections of a virtual host, or with --global all", |given| {
+        let vhost = (!given.has("global")).then(|| given.vhost().to_owned());
+        let delay = Duration::from_millis(given.number("per-connection-delay")?.unwrap_or(0));
+        let limit = given.number("limit")?.filter(|limit| *limit > 0);
+        let reason = given.text("reason").to_owned();
+        Ask::get("connections".to_owned()).then(move |reply| {
+            let mut names =
+                names(&reply.list()?, |item| vhost.as_ref().is_none_or(|vhost| listing::text(item, "vhost") == vhost));
+            names.truncate(limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX)));
+            let text = format!("Closed {} connections", names.len());
+            close_each(names, reason, delay, text)
+        })
+    })
+    .taking(&[required("reason")])
+    .with(&[
+        flag("global", "of all virtual hosts"),
+        option("limit", "COUNT", "no more than so many"),
+        option("per-connection-delay", "MILLISECONDS", "how long to wait between two"),
+    ])
+    .saying("Closing connections, reason: {reason}..."),
+    Command::new("close_all_user_connections", "closes all connections of a user", |given| {
+        close_of_user(given.text("username"), given.text("reason"))
+    })
+    .taking(&[required("username"), required("reason")])
+    .saying("Closing connections of user {username}, reason: {reason}..."),
+];
+
+pub(crate) const ADMIN_COMMANDS: &[Command] = &[
+    Command::new("close connection", "closes a connection by its name", |given| {
+        let name = given.text("name").to_owned();
+        crate::step::then_say(close(&name, given.optional("reason").unwrap_or(BY_HAND)), "connection closed".to_owned())
+    })
+    .also(&["connections close"])
+    .taking(&[required("name"), optional("reason")]),
+    Command::new("close user_connections", "closes all connections of a user", |given| {
+        close_of_user(given.text("username"), given.optional("reason").unwrap_or(BY_HAND))
+    })
+    .taking(&[required("username").short('u'), optional("reason")]),
+];
+
+/// What a client is told when nobody has said why.
+const BY_HAND: &str = "Closed via warren ctl";
+
+const CONNECTIONS: Listing = Listing {
+    columns: &[
+        // Over HTTP a connection goes by its name, and so does who wants to close it.
+        renamed("pid", "name"),
+        same("name"),
+        same("port"),
+        same("host"),
+        same("peer_port"),
+        same("peer_host"),
+        same("ssl"),
+        same("ssl_protocol"),
+        same("ssl_key_exchange"),
+        same("ssl_cipher"),
+        same("ssl_hash"),
+        same("peer_cert_subject"),
+        same("peer_cert_issuer"),
+        same("peer_cert_validity"),
+        untold("peer_cert_serial_number"),
+        same("state"),
+        same("channels"),
+        converted("protocol", "protocol", protocol),
+        same("auth_mechanism"),
+        same("user"),
+        same("vhost"),
+        same("timeout"),
+        same("frame_max"),
+        same("channel_max"),
+        same("client_properties"),
+        same("recv_oct"),
+        same("recv_cnt"),
+        same("send_oct"),
+        same("send_cnt"),
+        same("send_pend"),
+        same("connected_at"),
+        same("container_id"),
+        same("node"),
+    ],
+    default: &["user", "peer_host", "peer_port", "state"],
+};
+
+/// `AMQP 0-9-1` is `{0,9,1}` to rabbitmqctl.
+fn protocol(value: Value) -> Value {
+    match value.as_str().and_then(|text| text.strip_prefix("AMQP ")) {
+        Some(version) => Value::String(format!("{{{}}}", version.replace('-', ","))),
+        None => value,
+    }
+}
+
+fn names(items: &[Value], is_meant: impl Fn(&Value) -> bool) -> Vec<String> {
+    items.iter().filter(|item| is_meant(item)).map(|item| listing::text(item, "name").to_owned()).collect()
+}
+
+fn close(name: &str, reason: &str) -> Started {
+    let missing = format!("there is no connection '{name}'");
+    Ask::delete(path(&["connections", name]))
+        .because(reason)
+        .then(move |reply| reply.unless(404, || Failure::unavailable(missing))?.done())
+}
+
+fn close_of_user(user: &str, reason: &str) -> Started {
+    Ask::delete(path(&["connections", "username", user])).because(reason).then(|reply| match reply.status {
+        404 => done(),
+        _ => reply.done(),
+    })
+}
+
+fn close_each(mut names: Vec<String>, reason: String, delay: Duration, text: String) -> Started {
+    let Some(name) = names.pop() else { return say(text) };
+    Ask::delete(path(&["connections", &name])).because(&reason).then(move |reply| {
+        // Who has gone meanwhile is closed.
+        if reply.status != 404 {
+            reply.accepted()?;
+        }
+        if delay.is_zero() || names.is_empty() {
+            return close_each(names, reason, delay, text);
+        }
+        Ok(Step::Pause(delay, Box::new(move |()| close_each(names, reason, delay, text))))
+    })
+}

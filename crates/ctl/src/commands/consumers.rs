@@ -1,0 +1,26 @@
+//! Consumers.
+
+use crate::command::{Command, repeated};
+use crate::listing::{Listing, renamed, same};
+use crate::step::path;
+
+pub(crate) const COMMANDS: &[Command] =
+    &[Command::new("list_consumers", "lists a virtual host's consumers", |given| {
+        CONSUMERS.ask(given, path(&["consumers", given.vhost()]))
+    })
+    .taking(&[repeated("column")])
+    .saying("Listing consumers in vhost {vhost} ...")];
+
+const CONSUMERS: Listing = Listing {
+    columns: &[
+        renamed("queue_name", "queue.name"),
+        renamed("channel_pid", "channel_details.name"),
+        same("consumer_tag"),
+        same("ack_required"),
+        same("prefetch_count"),
+        same("active"),
+        same("activity_status"),
+        same("arguments"),
+    ],
+    default: &["queue_name", "channel_pid", "consumer_tag", "ack_required", "prefetch_count", "active", "arguments"],
+};

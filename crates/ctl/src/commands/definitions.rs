@@ -1,0 +1,112 @@
+//! Definitions: everything but messages, as one document.
+
+mod transformations;
+
+use self::transformations::Transformation;
+use crate::command::{Command, flag, option, optional, required};
+use crate::failure::Failure;
+use crate::given::Given;
+use crate::output::Output;
+use crate::step::{Ask, Source, Started, Step, path, remark};
+
+pub(crate) const COMMANDS: &[Command] = &[
+    Command::new(
+        "export_definitions",
+        "writes users, virtual hosts, queues and so on to a file, or - for what goes out",
+        |given| {
+            refuse_erlang(given)?;
+            export(definitions(given.said_vhost()), given.text("file"), Vec::new())
+        },
+    )
+    .taking(&[required("file")])
+    .with(&[option("format", "FORMAT", "json, the only one")])
+    .long()
+    .saying("Exporting definitions in JSON to a file at \"{file}\" ..."),
+    Command::new("import_definitions", "takes definitions in from a file, or from what comes in", |given| {
+        refuse_erlang(given)?;
+        import(definitions(given.said_vhost()), given.optional("file").unwrap_or("-"))
+    })
+    .taking(&[optional("file")])
+    .with(&[
+        option("format", "FORMAT", "json, the only one"),
+        flag("skip-if-unchanged", "accepted: definitions that are there already change nothing"),
+    ])
+    .long()
+    .saying("Importing definitions in JSON from {file|what comes in} ..."),
+];
+
+pub(crate) const ADMIN_COMMANDS: &[Command] = &[
+    Command::new("export", "writes definitions to a file, with --vhost those of one virtual host", admin_export)
+        .also(&["definitions export", "export definitions", "definitions export_from_vhost"])
+        .taking(&[optional("file")])
+        .with(&[
+            flag("stdout", "to what goes out"),
+            option("transformations", "NAMES", "what to do to them first, with commas between").short('t'),
+        ])
+        .long(),
+    Command::new("import", "takes definitions in from a file, with --vhost into one virtual host", |given| {
+        let file = if given.has("stdin") { Some("-") } else { given.optional("file") };
+        match file {
+            Some(file) => import(definitions(given.said_vhost()), file),
+            None => Err(Failure::usage("import needs a file, or --stdin")),
+        }
+    })
+    .also(&["definitions import", "import definitions", "definitions import_into_vhost"])
+    .taking(&[optional("file")])
+    .with(&[flag("stdin", "from what comes in")])
+    .long(),
+];
+
+/// All, or one virtual host's.
+fn definitions(vhost: Option<&str>) -> String {
+    match vhost {
+        Some(vhost) => path(&["definitions", vhost]),
+        None => "definitions".to_owned(),
+    }
+}
+
+fn refuse_erlang(given: &Given) -> Result<(), Failure> {
+    match given.optional("format") {
+        None | Some("json") => Ok(()),
+        Some(other) => Err(Failure::usage(format!("definitions are JSON over HTTP, and not '{other}'"))),
+    }
+}
+
+fn admin_export(given: &Given) -> Started {
+    let file = if given.has("stdout") { "-" } else { given.optional("file").unwrap_or("-") };
+    let transformations = transformations::named(&given.all("transformations").join(","))?;
+    export(definitions(given.said_vhost()), file, transformations)
+}
+
+fn export(place: String, file: &str, transformations: Vec<Transformation>) -> Started {
+    let file = file.to_owned();
+    Ask::get(place).then(move |reply| {
+        // Whatever it is, it is to be JSON; and as long as nothing is done to it, it is written as the server has said it.
+        let mut definitions = reply.value()?;
+        let mut bytes = reply.body;
+        if !transformations.is_empty() {
+            transformations.iter().for_each(|transform| transform(&mut definitions));
+            bytes = definitions.to_string().into_bytes();
+        }
+        if file == "-" {
+            bytes.push(b'\n');
+            return Ok(Step::Done(Output::Bytes(bytes)));
+        }
+        let text = format!("Exported definitions to {file}");
+        Ok(Step::Done(Output::File { path: file.into(), bytes, text }))
+    })
+}
+
+fn import(place: String, file: &str) -> Started {
+    let source = Source::of(file);
+    let file = if file == "-" { "what came in".to_owned() } else { file.to_owned() };
+    source.then(move |bytes| {
+        if let Err(error) = serde_json::from_slice::<serde_json::Value>(&bytes) {
+            return Err(Failure::data(format!("there are no definitions in {file}, which is no JSON: {error}")));
+        }
+        Ask::post(place, &serde_json::Value::Null).with_body(bytes).then(|reply| {
+            reply.accepted()?;
+            remark("Successfully started definition import. This process is asynchronous and can take some time.")
+        })
+    })
+}

@@ -1,0 +1,153 @@
+//! rabbitmqadmin's `delete` and `purge`.
+
+use serde_json::Value;
+
+use crate::command::{Argument, Command, Opt, flag, required};
+use crate::commands::declare::{self, bindings};
+use crate::failure::Failure;
+use crate::given::Given;
+use crate::listing::text;
+use crate::step::{Ask, Started, path, remark};
+
+const NAME: &[Argument] = &[required("name")];
+const IDEMPOTENTLY: &[Opt] = &[flag("idempotently", "what is not there is deleted")];
+
+/// A command that deletes what is at a place.
+macro_rules! deleted {
+    ($name:literal, $also:expr, $about:literal, $arguments:expr, |$given:ident| $parts:expr) => {
+        Command::new($name, $about, |$given| delete($given, path($parts)))
+            .also($also)
+            .taking($arguments)
+            .with(IDEMPOTENTLY)
+    };
+}
+
+pub(crate) const COMMANDS: &[Command] = &[
+    Command::new("delete queue", "deletes a queue", |given| {
+        let conditions = [("if-empty", "if-empty=true"), ("if-unused", "if-unused=true")];
+        let query: Vec<&str> = conditions.iter().filter(|(name, _)| given.has(name)).map(|(_, query)| *query).collect();
+        let place = path(&["queues", given.vhost(), given.text("name")]);
+        delete(given, if query.is_empty() { place } else { format!("{place}?{}", query.join("&")) })
+    })
+    .also(&["queues delete", "delete stream", "streams delete"])
+    .taking(NAME)
+    .with(&[
+        flag("idempotently", "what is not there is deleted"),
+        flag("if-empty", "only if there are no messages in it"),
+        flag("if-unused", "only if it has no consumers"),
+    ]),
+    deleted!("delete exchange", &["exchanges delete"], "deletes an exchange", NAME, |given| &[
+        "exchanges",
+        given.vhost(),
+        given.text("name")
+    ]),
+    Command::new("delete binding", "deletes a binding", binding)
+        .also(&["bindings delete", "exchanges unbind"])
+        .taking(declare::BINDING)
+        .with(IDEMPOTENTLY),
+    deleted!("delete vhost", &["vhosts delete"], "deletes a virtual host and all that is in it", NAME, |given| &[
+        "vhosts",
+        given.text("name")
+    ]),
+    deleted!("delete user", &["users delete"], "deletes a user", NAME, |given| &["users", given.text("name")]),
+    deleted!(
+        "delete permission",
+        &["delete permissions", "permissions delete"],
+        "takes a user's permissions away",
+        &[required("user")],
+        |given| &["permissions", given.vhost(), given.text("user")]
+    ),
+    deleted!("delete policy", &["policies delete"], "takes a policy away", NAME, |given| &[
+        "policies",
+        given.vhost(),
+        given.text("name")
+    ]),
+    deleted!(
+        "delete operator_policy",
+        &["operator_policies delete"],
+        "takes an operator's policy away",
+        NAME,
+        |given| &["operator-policies", given.vhost(), given.text("name")]
+    ),
+    deleted!(
+        "delete parameter",
+        &["parameters clear", "parameters delete"],
+        "takes a parameter away",
+        &[required("component"), required("name")],
+        |given| &["parameters", given.text("component"), given.vhost(), given.text("name")]
+    ),
+    deleted!(
+        "delete global_parameter",
+        &["global_parameters clear", "global_parameters delete"],
+        "takes a global parameter away",
+        NAME,
+        |given| &["global-parameters", given.text("name")]
+    ),
+    deleted!("delete vhost_limit", &["vhost_limits delete"], "takes a virtual host's limit away", NAME, |given| &[
+        "vhost-limits",
+        given.vhost(),
+        given.text("name")
+    ]),
+    deleted!(
+        "delete user_limit",
+        &["user_limits delete"],
+        "takes a user's limit away",
+        &[required("user"), required("name")],
+        |given| &["user-limits", given.text("user"), given.text("name")]
+    ),
+    Command::new("purge queue", "throws away the messages of a queue that nobody holds", |given| {
+        let missing = super::queues::no_such_queue(given.vhost(), given.text("name"));
+        Ask::delete(path(&["queues", given.vhost(), given.text("name"), "contents"])).then(move |reply| {
+            reply.unless(404, || Failure::data(missing))?.accepted()?;
+            remark("queue purged")
+        })
+    })
+    .also(&["queues purge"])
+    .taking(NAME),
+];
+
+/// Deletes what is at a place. Its name, and what kind of thing it is, are in the command.
+fn delete(given: &Given, place: String) -> Started {
+    let kind = kind(given);
+    let is_idempotent = given.has("idempotently");
+    let name = given.optional("name").or(given.optional("user")).unwrap_or_default().to_owned();
+    Ask::delete(place).then(move |reply| {
+        if !(reply.status == 404 && is_idempotent) {
+            reply.unless(404, || Failure::data(format!("there is no {kind} '{name}'")))?.accepted()?;
+        }
+        remark(format!("{kind} deleted"))
+    })
+}
+
+fn kind(given: &Given) -> String {
+    given.command.name.split_once(' ').map_or(given.command.name, |(_, kind)| kind).replace('_', " ")
+}
+
+/// A binding is found by its key for a URL, which the server makes of routing key and arguments.
+fn binding(given: &Given) -> Started {
+    let parts = bindings(given)?;
+    let at = |more: &[&str]| path(&parts.iter().map(String::as_str).chain(more.iter().copied()).collect::<Vec<_>>());
+    if let Some(key) = given.optional("properties-key") {
+        return delete(given, at(&[key]));
+    }
+    let routing_key = given.optional("routing-key").unwrap_or_default().to_owned();
+    let arguments = given.json("arguments")?;
+    let is_idempotent = given.has("idempotently");
+    let place = at(&[]);
+    Ask::get(place.clone()).then(move |reply| {
+        let bindings = if reply.status == 404 { Vec::new() } else { reply.list()? };
+        let is_meant = |binding: &&Value| {
+            text(binding, "routing_key") == routing_key
+                && arguments.as_ref().is_none_or(|arguments| binding["arguments"] == *arguments)
+        };
+        let meant: Vec<&Value> = bindings.iter().filter(is_meant).collect();
+        match meant.as_slice() {
+            [] if is_idempotent => remark("binding deleted"),
+            [] => Err(Failure::data(format!("there is no such binding with the routing key '{routing_key}'"))),
+            [binding] => {
+                Ask::delete(format!("{place}/{}", path(&[text(binding, "properties_key")]))).say("binding deleted")
+            }
+            _ => Err(Failure::data("there are several such bindings, say which with arguments or properties_key")),
+        }
+    })
+}

@@ -1,0 +1,84 @@
+//! Feature flags, and features that are going away.
+
+use serde_json::{Value, json};
+
+use crate::command::{Command, flag, repeated, required};
+use crate::failure::{Failure, USAGE};
+use crate::listing::{Listing, renamed, same, text, untold};
+use crate::step::{Ask, Started, done, each, path};
+
+pub(crate) const COMMANDS: &[Command] = &[
+    Command::new("list_feature_flags", "lists feature flags and whether they are enabled", |given| {
+        FLAGS.ask(given, "feature-flags".to_owned())
+    })
+    .taking(&[repeated("column")])
+    .saying("Listing feature flags ..."),
+    Command::new("enable_feature_flag", "enables a feature flag, or all stable ones", |given| {
+        match given.text("name") {
+            "all" => enable_all(),
+            name => enable(name),
+        }
+    })
+    .taking(&[required("name")])
+    .with(&[flag("opt-in", "one that is experimental").also(&["experimental"])])
+    .saying("Enabling feature flag \"{name}\" ..."),
+    Command::new("list_deprecated_features", "lists what is going away", |given| {
+        let path = if given.has("used") { "deprecated-features/used" } else { "deprecated-features" };
+        DEPRECATED.ask(given, path.to_owned())
+    })
+    .taking(&[repeated("column")])
+    .with(&[flag("used", "only what is in use")])
+    .saying("Listing deprecated features ...")
+    .saying_if("used", "Listing deprecated features in use ..."),
+];
+
+pub(crate) const ADMIN_COMMANDS: &[Command] = &[
+    Command::new("feature_flags enable", "enables a feature flag", |given| enable(given.text("name")))
+        .taking(&[required("name")]),
+    Command::new("feature_flags enable_all", "enables all stable ones", |_| enable_all()),
+];
+
+const FLAGS: Listing = Listing {
+    columns: &[
+        same("name"),
+        same("state"),
+        same("stability"),
+        same("provided_by"),
+        same("desc"),
+        same("doc_url"),
+        same("require_level"),
+        same("experiment_level"),
+        untold("callbacks"),
+    ],
+    default: &["name", "state"],
+};
+const DEPRECATED: Listing = Listing {
+    columns: &[
+        same("name"),
+        same("deprecation_phase"),
+        same("state"),
+        same("provided_by"),
+        same("desc"),
+        renamed("doc_url", "doc_url"),
+    ],
+    default: &["name", "deprecation_phase", "state"],
+};
+
+fn enabling(name: &str) -> Ask {
+    Ask::put(path(&["feature-flags", name, "enable"]), &json!({}))
+}
+
+fn enable(name: &str) -> Started {
+    let unknown = format!("the server does not know the feature flag '{name}'");
+    enabling(name).then(move |reply| {
+        let is_unknown = reply.status == 404 || reply.reason().is_some_and(|reason| reason == "unsupported");
+        if is_unknown { Err(Failure::new(USAGE, unknown)) } else { reply.done() }
+    })
+}
+
+fn enable_all() -> Started {
+    Ask::get("feature-flags".to_owned()).then(|reply| {
+        let is_open = |flag: &&Value| text(flag, "state") == "disabled" && text(flag, "stability") == "stable";
+        each(reply.list()?.iter().filter(is_open).map(|flag| enabling(text(flag, "name"))).collect(), done)
+    })
+}

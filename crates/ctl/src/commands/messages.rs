@@ -1,0 +1,127 @@
+//! rabbitmqadmin's messages: one is published, some are looked at. For trying things out; a client is for more.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use crate::command::{Argument, Command, optional, required};
+use crate::failure::{Failure, SOFTWARE};
+use crate::given::Given;
+use crate::listing::{field, text};
+use crate::output::{Output, Table};
+use crate::step::{Ask, Source, Started, Step, path, say};
+
+pub(crate) const COMMANDS: &[Command] = &[
+    Command::new("publish", "publishes a message; without a payload it is read from what comes in", publish).taking(&[
+        optional("exchange"),
+        required("routing-key"),
+        optional("payload"),
+        optional("properties"),
+        optional("payload-encoding"),
+    ]),
+    Command::new("publish message", "publishes a message", publish).taking(&[
+        optional("exchange").short('e'),
+        optional("routing-key").short('k'),
+        optional("payload").short('m'),
+        optional("properties").short('p'),
+        optional("payload-encoding"),
+    ]),
+    Command::new("get", "takes messages from a queue; they go back unless ackmode says otherwise", |given| {
+        get(given, "ack_requeue_true")
+    })
+    .taking(GET),
+    Command::new("get messages", "takes messages from a queue, for good unless ack-mode says otherwise", |given| {
+        get(given, "ack_requeue_false")
+    })
+    .taking(GET),
+];
+
+const GET: &[Argument] = &[
+    required("queue").short('q'),
+    optional("count").short('c'),
+    optional("ackmode").short('a').also(&["ack-mode"]),
+    optional("payload-file"),
+    optional("encoding"),
+];
+
+/// The default exchange has no name, and none fits into a path.
+const DEFAULT_EXCHANGE: &str = "amq.default";
+
+fn publish(given: &Given) -> Started {
+    let exchange = given.optional("exchange").filter(|name| !name.is_empty()).unwrap_or(DEFAULT_EXCHANGE).to_owned();
+    let vhost = given.vhost().to_owned();
+    let place = path(&["exchanges", &vhost, &exchange, "publish"]);
+    let properties = given.json("properties")?.unwrap_or_else(|| json!({}));
+    let routing_key = given.optional("routing-key").unwrap_or_default().to_owned();
+    let encoding = given.optional("payload-encoding").unwrap_or("string").to_owned();
+    let publish = move |payload: String, encoding: &str| {
+        let body = json!({
+            "properties": properties, "routing_key": routing_key, "payload": payload, "payload_encoding": encoding
+        });
+        Ask::post(place, &body).then(move |reply| {
+            let missing = || Failure::data(format!("there is no exchange '{exchange}' in virtual host '{vhost}'"));
+            let is_routed = reply.unless(404, missing)?.value()?["routed"].as_bool().unwrap_or(false);
+            say(if is_routed { "Message published" } else { "Message published but NOT routed" })
+        })
+    };
+    match given.optional("payload") {
+        Some(payload) => publish(payload.to_owned(), &encoding),
+        // JSON has no bytes, so what is no text goes in base64.
+        None => Source::Stdin.then(move |bytes| match String::from_utf8(bytes) {
+            Ok(text) => publish(text, &encoding),
+            Err(error) => publish(STANDARD.encode(error.as_bytes()), "base64"),
+        }),
+    }
+}
+
+fn get(given: &Given, default_mode: &str) -> Started {
+    let (vhost, queue) = (given.vhost(), given.text("queue"));
+    let body = json!({
+        "count": given.number("count")?.unwrap_or(1),
+        "ackmode": given.optional("ackmode").unwrap_or(default_mode),
+        "encoding": given.optional("encoding").unwrap_or("auto"),
+    });
+    let missing = super::queues::no_such_queue(vhost, queue);
+    let file = given.optional("payload-file").map(str::to_owned);
+    if file.is_some() && given.number("count")?.unwrap_or(1) != 1 {
+        return Err(Failure::usage("payload_file is for one message, so count has to be 1"));
+    }
+    Ask::post(path(&["queues", vhost, queue, "get"]), &body).then(move |reply| {
+        let messages = reply.unless(404, || Failure::data(missing))?.list()?;
+        match (file, messages.first()) {
+            (Some(file), Some(message)) => to_file(file, message),
+            (Some(_), None) => say("Queue is empty"),
+            (None, _) => Ok(Step::Done(Output::Table(table(&messages)))),
+        }
+    })
+}
+
+fn to_file(file: String, message: &Value) -> Started {
+    let payload = text(message, "payload");
+    let bytes = match text(message, "payload_encoding") {
+        "base64" => STANDARD
+            .decode(payload)
+            .map_err(|error| Failure::new(SOFTWARE, format!("the server's payload is no base64: {error}")))?,
+        _ => payload.as_bytes().to_vec(),
+    };
+    let text = format!("Payload written to {file}");
+    Ok(Step::Done(Output::File { path: file.into(), bytes, text }))
+}
+
+fn table(messages: &[Value]) -> Table {
+    const COLUMNS: &[&str] = &[
+        "routing_key",
+        "exchange",
+        "message_count",
+        "payload",
+        "payload_bytes",
+        "payload_encoding",
+        "properties",
+        "redelivered",
+    ];
+    let cell = |message: &Value, column: &str| field(message, column).cloned().unwrap_or(Value::Null);
+    Table {
+        columns: COLUMNS.iter().map(|column| (*column).to_owned()).collect(),
+        rows: messages.iter().map(|message| COLUMNS.iter().map(|column| cell(message, column)).collect()).collect(),
+    }
+}

@@ -1,0 +1,77 @@
+//! All commands, by what they are about. Adding one is an entry in one of these tables.
+
+mod backup;
+mod bindings;
+mod channels;
+mod connections;
+mod consumers;
+mod declare;
+mod definitions;
+mod delete;
+mod elsewhere;
+mod exchanges;
+mod features;
+mod health;
+mod limits;
+mod list;
+mod local;
+mod members;
+mod messages;
+mod moving;
+mod parameters;
+mod permissions;
+mod policies;
+mod queues;
+mod show;
+mod status;
+mod users;
+mod vhosts;
+
+use crate::command::{Family, Grammar};
+
+/// Everything, in the order in which help has it.
+pub(crate) const FAMILIES: &[Family] = &[
+    ctl("Users", users::COMMANDS),
+    ctl("Permissions", permissions::COMMANDS),
+    ctl("Virtual hosts", vhosts::COMMANDS),
+    ctl("Limits", limits::COMMANDS),
+    ctl("Policies", policies::COMMANDS),
+    ctl("Classic queue mirroring, which is no more", policies::MIRRORING_COMMANDS),
+    ctl("Parameters", parameters::COMMANDS),
+    ctl("Queues", queues::COMMANDS),
+    ctl("Members of replicated queues", members::COMMANDS),
+    ctl("Exchanges", exchanges::COMMANDS),
+    ctl("Bindings", bindings::COMMANDS),
+    ctl("Connections", connections::COMMANDS),
+    ctl("Channels", channels::COMMANDS),
+    ctl("Consumers", consumers::COMMANDS),
+    ctl("Definitions", definitions::COMMANDS),
+    ctl("Node and cluster", status::COMMANDS),
+    ctl("Feature flags", features::COMMANDS),
+    ctl("Health checks", health::COMMANDS),
+    ctl("Warren's own", backup::COMMANDS),
+    ctl("This program", local::COMMANDS),
+    ctl("Not over HTTP", elsewhere::COMMANDS),
+    admin("rabbitmqadmin: list", list::COMMANDS),
+    admin("rabbitmqadmin: show", show::COMMANDS),
+    admin("rabbitmqadmin: declare", declare::COMMANDS),
+    admin("rabbitmqadmin: delete", delete::COMMANDS),
+    admin("rabbitmqadmin: policies", policies::DEFINITION_COMMANDS),
+    admin("rabbitmqadmin: shovels and federation", moving::COMMANDS),
+    admin("rabbitmqadmin: messages", messages::COMMANDS),
+    admin("rabbitmqadmin: definitions", definitions::ADMIN_COMMANDS),
+    admin("rabbitmqadmin: connections", connections::ADMIN_COMMANDS),
+    admin("rabbitmqadmin: feature flags", features::ADMIN_COMMANDS),
+    admin("rabbitmqadmin: health checks", health::ADMIN_COMMANDS),
+];
+
+const fn ctl(title: &'static str, commands: &'static [crate::command::Command]) -> Family {
+    Family { title, grammar: Grammar::Ctl, commands }
+}
+
+const fn admin(title: &'static str, commands: &'static [crate::command::Command]) -> Family {
+    Family { title, grammar: Grammar::Admin, commands }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,201 @@
+//! Shovels and federation: what moves messages between brokers. Runtime parameters, said by names.
+
+use serde_json::{Map, Value, json};
+
+use crate::command::{Argument, Command, flag, optional, required};
+use crate::failure::Failure;
+use crate::given::Given;
+use crate::output::Output;
+use crate::step::{Ask, Started, Step, path, remark};
+
+pub(crate) const COMMANDS: &[Command] = &[
+    Command::new("shovels list_all", "lists shovels and how they are", |_| all("shovels")).also(&["shovels list"]),
+    Command::new("shovels declare_amqp091", "declares a shovel between AMQP 0-9-1 queues and exchanges", shovel)
+        .taking(&[
+            required("name").short('n'),
+            required("source-uri"),
+            required("destination-uri"),
+            optional("source-queue"),
+            optional("source-exchange"),
+            optional("source-exchange-routing-key"),
+            optional("destination-queue"),
+            optional("destination-exchange"),
+            optional("destination-exchange-routing-key"),
+            optional("ack-mode"),
+            optional("reconnect-delay"),
+            optional("publish-properties"),
+        ])
+        .with(&[
+            flag("predeclared-source", "the shovel does not declare the source"),
+            flag("predeclared-destination", "nor the destination"),
+        ]),
+    Command::new("shovels declare_amqp10", "declares a shovel between AMQP 1.0 addresses", shovel_10).taking(&[
+        required("name").short('n'),
+        required("source-uri"),
+        required("destination-uri"),
+        required("source-address"),
+        required("destination-address"),
+        optional("ack-mode"),
+        optional("reconnect-delay"),
+    ]),
+    Command::new("shovels delete", "deletes a shovel", |given| delete(given, "shovel", "shovel deleted"))
+        .also(&["delete shovel"])
+        .taking(&[required("name")])
+        .with(&[flag("idempotently", "what is not there is deleted")]),
+    Command::new("federation list_all_upstreams", "lists federation upstreams", |_| {
+        all("parameters/federation-upstream")
+    }),
+    Command::new("federation list_all_links", "lists federation links and how they are", |_| all("federation-links")),
+    Command::new("federation declare_upstream", "declares an upstream for exchanges and queues", upstream)
+        .also(&["federation declare_upstream_for_queues", "federation declare_upstream_for_exchanges"])
+        .taking(&[
+            required("name"),
+            required("uri"),
+            optional("reconnect-delay"),
+            optional("trust-user-id"),
+            optional("prefetch-count"),
+            optional("ack-mode"),
+            optional("queue-name"),
+            optional("consumer-tag"),
+            optional("exchange-name"),
+            optional("queue-type"),
+            optional("max-hops"),
+            optional("bind-using-nowait"),
+            optional("resource-cleanup-mode"),
+            optional("ttl"),
+            optional("message-ttl"),
+        ]),
+    Command::new("federation delete_upstream", "deletes an upstream", |given| {
+        delete(given, "federation-upstream", "upstream deleted")
+    })
+    .taking(NAME)
+    .with(&[flag("idempotently", "what is not there is deleted")]),
+];
+
+const NAME: &[Argument] = &[required("name")];
+
+/// Only a server with the plugin knows these.
+fn all(place: &str) -> Started {
+    Ask::get(place.to_owned()).then(|reply| {
+        let missing =
+            || Failure::unavailable("the server has no shovels or no federation: a RabbitMQ needs the plugin for it");
+        let items = reply.unless(404, missing)?.list()?;
+        Ok(Step::Done(Output::Table(super::list::all_columns(&items, 2))))
+    })
+}
+
+/// A parameter's value, of what was given.
+struct Fields<'a> {
+    given: &'a Given,
+    fields: Map<String, Value>,
+}
+
+impl<'a> Fields<'a> {
+    fn of(given: &'a Given) -> Self {
+        Fields { given, fields: Map::new() }
+    }
+
+    fn put(&mut self, key: &str, value: Value) {
+        self.fields.insert(key.to_owned(), value);
+    }
+
+    fn text(&mut self, name: &str, key: &str) {
+        if let Some(text) = self.given.optional(name) {
+            self.put(key, json!(text));
+        }
+    }
+
+    fn number(&mut self, name: &str, key: &str) -> Result<(), Failure> {
+        if let Some(number) = self.given.number(name)? {
+            self.put(key, json!(number));
+        }
+        Ok(())
+    }
+
+    fn truth(&mut self, name: &str, key: &str) -> Result<(), Failure> {
+        if let Some(is_so) = self.given.truth(name)? {
+            self.put(key, json!(is_so));
+        }
+        Ok(())
+    }
+
+    fn declare(self, component: &str, done: &str) -> Started {
+        let (vhost, name) = (self.given.vhost(), self.given.text("name"));
+        let body = json!({"vhost": vhost, "component": component, "name": name, "value": self.fields});
+        Ask::put(path(&["parameters", component, vhost, name]), &body).say(done)
+    }
+}
+
+fn shovel(given: &Given) -> Started {
+    let mut fields = Fields::of(given);
+    for (side, short) in [("source", "src"), ("destination", "dest")] {
+        let (queue, exchange) = (format!("{side}-queue"), format!("{side}-exchange"));
+        if given.optional(&queue).is_some() == given.optional(&exchange).is_some() {
+            return Err(Failure::usage(format!("a shovel needs either --{queue} or --{exchange}")));
+        }
+        fields.put(&format!("{short}-protocol"), json!("amqp091"));
+        fields.text(&format!("{side}-uri"), &format!("{short}-uri"));
+        fields.text(&queue, &format!("{short}-queue"));
+        fields.text(&exchange, &format!("{short}-exchange"));
+        fields.text(&format!("{side}-exchange-routing-key"), &format!("{short}-exchange-key"));
+        if given.has(&format!("predeclared-{side}")) {
+            fields.put(&format!("{short}-predeclared"), json!(true));
+        }
+    }
+    if let Some(properties) = given.json("publish-properties")? {
+        fields.put("dest-publish-properties", properties);
+    }
+    fields.text("ack-mode", "ack-mode");
+    fields.number("reconnect-delay", "reconnect-delay")?;
+    fields.declare("shovel", "shovel declared")
+}
+
+fn shovel_10(given: &Given) -> Started {
+    let mut fields = Fields::of(given);
+    for (side, short) in [("source", "src"), ("destination", "dest")] {
+        fields.put(&format!("{short}-protocol"), json!("amqp10"));
+        fields.text(&format!("{side}-uri"), &format!("{short}-uri"));
+        fields.text(&format!("{side}-address"), &format!("{short}-address"));
+    }
+    fields.text("ack-mode", "ack-mode");
+    fields.number("reconnect-delay", "reconnect-delay")?;
+    fields.declare("shovel", "shovel declared")
+}
+
+fn upstream(given: &Given) -> Started {
+    let mut fields = Fields::of(given);
+    for (name, key) in [
+        ("uri", "uri"),
+        ("ack-mode", "ack-mode"),
+        ("queue-name", "queue"),
+        ("consumer-tag", "consumer-tag"),
+        ("exchange-name", "exchange"),
+        ("queue-type", "queue-type"),
+        ("resource-cleanup-mode", "resource-cleanup-mode"),
+    ] {
+        fields.text(name, key);
+    }
+    for (name, key) in [
+        ("reconnect-delay", "reconnect-delay"),
+        ("prefetch-count", "prefetch-count"),
+        ("max-hops", "max-hops"),
+        ("ttl", "expires"),
+        ("message-ttl", "message-ttl"),
+    ] {
+        fields.number(name, key)?;
+    }
+    fields.truth("trust-user-id", "trust-user-id")?;
+    fields.truth("bind-using-nowait", "bind-nowait")?;
+    fields.declare("federation-upstream", "upstream declared")
+}
+
+fn delete(given: &Given, component: &str, done: &str) -> Started {
+    let (is_idempotent, done) = (given.has("idempotently"), done.to_owned());
+    let missing = format!("{component} has no parameter '{}' in virtual host '{}'", given.text("name"), given.vhost());
+    Ask::delete(path(&["parameters", component, given.vhost(), given.text("name")])).then(move |reply| {
+        if !(reply.status == 404 && is_idempotent) {
+            reply.unless(404, || Failure::data(missing))?.accepted()?;
+        }
+        remark(done)
+    })
+}

@@ -1,0 +1,141 @@
+//! What users may do: in a virtual host, and with routing keys on a topic exchange.
+
+use serde_json::json;
+
+use crate::command::{Command, optional, required};
+use crate::commands::users;
+use crate::failure::Failure;
+use crate::given::Given;
+use crate::listing::{Listing, same};
+use crate::reply::Reply;
+use crate::step::{Ask, Started, done, each, path};
+
+pub(crate) const COMMANDS: &[Command] = &[
+    Command::new(
+        "set_permissions",
+        "says what a user may configure, write to and read from in a virtual host",
+        |given| known_user_and_vhost(given, permission(given, given.vhost())),
+    )
+    .taking(&[required("username"), required("configure"), required("write"), required("read")])
+    .saying("Setting permissions for user \"{username}\" in vhost \"{vhost}\" ..."),
+    Command::new("set_permissions_globally", "says so in all virtual hosts that there are", set_permissions_globally)
+        .taking(&[required("username"), required("configure"), required("write"), required("read")])
+        .saying("Setting permissions for user \"{username}\" in all virtual hosts ..."),
+    Command::new("clear_permissions", "takes a user's permissions in a virtual host away", |given| {
+        clear(given, path(&["permissions", given.vhost(), given.text("username")]))
+    })
+    .taking(&[required("username")])
+    .saying("Clearing permissions for user \"{username}\" in vhost \"{vhost}\" ..."),
+    Command::new("list_permissions", "lists who may do what in a virtual host", |given| {
+        OF_VHOST.ask(given, path(&["vhosts", given.vhost(), "permissions"]))
+    })
+    .saying("Listing permissions for vhost \"{vhost}\" ..."),
+    Command::new("list_user_permissions", "lists what a user may do where", |given| {
+        of_user(given, &OF_USER, "permissions")
+    })
+    .taking(&[required("username")])
+    .saying("Listing permissions for user \"{username}\" ..."),
+    Command::new("set_topic_permissions", "says which routing keys a user may use on a topic exchange", |given| {
+        let body = json!({
+            "exchange": given.text("exchange"), "write": given.text("write"), "read": given.text("read")
+        });
+        let ask = Ask::put(path(&["topic-permissions", given.vhost(), given.text("username")]), &body);
+        known_user_and_vhost(given, ask)
+    })
+    .taking(&[required("username"), required("exchange"), required("write"), required("read")])
+    .saying("Setting topic permissions on \"{exchange}\" for user \"{username}\" in vhost \"{vhost}\" ..."),
+    Command::new("clear_topic_permissions", "takes a user's topic permissions away, on one exchange or all", |given| {
+        let (vhost, user) = (given.vhost(), given.text("username"));
+        clear(
+            given,
+            match given.optional("exchange") {
+                Some(exchange) => path(&["topic-permissions", vhost, user, exchange]),
+                None => path(&["topic-permissions", vhost, user]),
+            },
+        )
+    })
+    .taking(&[required("username"), optional("exchange")])
+    .saying("Clearing topic permissions for user \"{username}\" in vhost \"{vhost}\" ..."),
+    Command::new("list_topic_permissions", "lists topic permissions in a virtual host", |given| {
+        TOPICS_OF_VHOST.ask(given, path(&["vhosts", given.vhost(), "topic-permissions"]))
+    })
+    .saying("Listing topic permissions for vhost \"{vhost}\" ..."),
+    Command::new("list_user_topic_permissions", "lists a user's topic permissions", |given| {
+        of_user(given, &TOPICS_OF_USER, "topic-permissions")
+    })
+    .taking(&[required("username")])
+    .saying("Listing topic permissions for user \"{username}\" ..."),
+];
+
+const OF_VHOST: Listing = Listing {
+    columns: &[same("user"), same("configure"), same("write"), same("read")],
+    default: &["user", "configure", "write", "read"],
+};
+const OF_USER: Listing = Listing {
+    columns: &[same("vhost"), same("configure"), same("write"), same("read")],
+    default: &["vhost", "configure", "write", "read"],
+};
+const TOPICS_OF_VHOST: Listing = Listing {
+    columns: &[same("user"), same("exchange"), same("write"), same("read")],
+    default: &["user", "exchange", "write", "read"],
+};
+const TOPICS_OF_USER: Listing = Listing {
+    columns: &[same("vhost"), same("exchange"), same("write"), same("read")],
+    default: &["vhost", "exchange", "write", "read"],
+};
+
+fn permission(given: &Given, vhost: &str) -> Ask {
+    let body = json!({
+        "configure": given.text("configure"), "write": given.text("write"), "read": given.text("read")
+    });
+    Ask::put(path(&["permissions", vhost, given.text("username")]), &body)
+}
+
+/// RabbitMQ says in one word that there is no such user or no such virtual host: which of both, another request tells.
+fn known_user_and_vhost(given: &Given, ask: Ask) -> Started {
+    let (user, vhost) = (given.text("username").to_owned(), given.vhost().to_owned());
+    ask.then(move |reply| {
+        let is_missing =
+            reply.status == 404 || reply.reason().is_some_and(|reason| reason == "vhost_or_user_not_found");
+        if !is_missing {
+            return reply.done();
+        }
+        Ask::get(path(&["users", &user])).then(move |found| {
+            let _ = found.unless(404, || Failure::no_such_user(&user))?;
+            Err(Failure::unavailable(format!("virtual host '{vhost}' does not exist")))
+        })
+    })
+}
+
+fn set_permissions_globally(given: &Given) -> Started {
+    let user = given.text("username").to_owned();
+    // The patterns are the same everywhere.
+    let body = permission(given, "").body.unwrap_or_default();
+    Ask::get(path(&["users", &user])).then(move |found| {
+        found.unless(404, || Failure::no_such_user(&user))?.accepted()?;
+        Ask::get("vhosts".to_owned()).then(move |reply| {
+            let set =
+                |vhost: String| Ask::put(path(&["permissions", &vhost, &user]), &json!(null)).with_body(body.clone());
+            each(users::names(&reply.list()?).into_iter().map(set).collect(), done)
+        })
+    })
+}
+
+/// As rabbitmqctl: what is not there is cleared, unless it is the user.
+fn clear(given: &Given, place: String) -> Started {
+    let user = given.text("username").to_owned();
+    Ask::delete(place).then(move |reply| match reply.status {
+        404 => Ask::get(path(&["users", &user]))
+            .then(move |found| found.unless(404, || Failure::no_such_user(&user)).and_then(Reply::done)),
+        _ => reply.done(),
+    })
+}
+
+fn of_user(given: &Given, listing: &'static Listing, what: &str) -> Started {
+    let user = given.text("username").to_owned();
+    let columns = listing.chosen(given)?;
+    Ask::get(path(&["users", &user, what])).then(move |reply| {
+        let items = reply.unless(404, || Failure::no_such_user(&user))?.list()?;
+        crate::listing::show(&columns, &items)
+    })
+}

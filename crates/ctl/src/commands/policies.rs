@@ -1,0 +1,120 @@
+//! Policies, and the operator's own that overrule them.
+
+mod definition;
+
+use serde_json::json;
+
+use crate::command::{Command, Opt, option, repeated, required};
+use crate::failure::Failure;
+use crate::given::Given;
+use crate::listing::{self, Listing, converted, json_text, same};
+use crate::output::Output;
+use crate::step::{Ask, Started, Step, path};
+
+pub(crate) use definition::{COMMANDS as DEFINITION_COMMANDS, MIRRORING_COMMANDS, is_mirroring_key};
+
+const OPTIONS: &[Opt] = &[
+    option("priority", "NUMBER", "of several that fit the one with the highest counts (default 0)"),
+    option("apply-to", "WHAT", "queues, classic_queues, quorum_queues, streams, exchanges or all (default)"),
+];
+
+pub(crate) const COMMANDS: &[Command] = &[
+    Command::new("set_policy", "sets arguments for all queues and exchanges whose names fit a pattern", |given| {
+        set(given, "policies")
+    })
+    .taking(&[required("name"), required("pattern"), required("definition")])
+    .with(OPTIONS)
+    .saying("Setting policy \"{name}\" for pattern \"{pattern}\" to \"{definition}\" with priority \"{priority|0}\" for vhost \"{vhost}\" ..."),
+    Command::new("clear_policy", "takes a policy away", |given| clear(given, "policies"))
+        .taking(&[required("name")])
+        .saying("Clearing policy \"{name}\" on vhost \"{vhost}\" ..."),
+    Command::new("list_policies", "lists a virtual host's policies", |given| list(given, "policies"))
+        .taking(&[repeated("column")])
+        .saying("Listing policies for vhost \"{vhost}\" ..."),
+    Command::new("set_operator_policy", "sets limits that users' policies and arguments cannot exceed", |given| {
+        set(given, "operator-policies")
+    })
+    .taking(&[required("name"), required("pattern"), required("definition")])
+    .with(OPTIONS)
+    .saying("Setting operator policy override \"{name}\" for pattern \"{pattern}\" to \"{definition}\" with priority \"{priority|0}\" for vhost \"{vhost}\" ..."),
+    Command::new("clear_operator_policy", "takes an operator's policy away", |given| clear(given, "operator-policies"))
+        .taking(&[required("name")])
+        .saying("Clearing operator policy \"{name}\" on vhost \"{vhost}\" ..."),
+    Command::new("list_operator_policies", "lists a virtual host's operator policies", |given| {
+        list(given, "operator-policies")
+    })
+    .taking(&[repeated("column")])
+    .saying("Listing operator policy overrides for vhost \"{vhost}\" ..."),
+    Command::new("list_policies_that_match", "shows which policy a queue or an exchange has", that_match)
+        .taking(&[required("name")])
+        .with(&[option("object-type", "TYPE", "queue (default) or exchange")])
+        .saying("Listing policies that match {object-type|queue} '{name}' in vhost '{vhost}' ..."),
+];
+
+const POLICIES: Listing = Listing {
+    columns: &[
+        same("vhost"),
+        same("name"),
+        same("pattern"),
+        same("apply-to"),
+        converted("definition", "definition", json_text),
+        same("priority"),
+    ],
+    default: &["vhost", "name", "pattern", "apply-to", "definition", "priority"],
+};
+
+/// Sets a policy; both grammars have the same arguments.
+pub(crate) fn set(given: &Given, kind: &str) -> Started {
+    let priority: i64 = match given.optional("priority") {
+        None => 0,
+        Some(text) => text
+            .parse()
+            .map_err(|_| Failure::data(format!("the priority has to be a whole number, and '{text}' is none")))?,
+    };
+    let body = json!({
+        "pattern": given.text("pattern"),
+        "definition": given.json("definition")?,
+        "priority": priority,
+        "apply-to": given.optional("apply-to").unwrap_or("all"),
+    });
+    let vhost = given.vhost().to_owned();
+    Ask::put(path(&[kind, &vhost, given.text("name")]), &body)
+        .then(move |reply| reply.unless(404, || Failure::no_such_vhost(&vhost))?.done())
+}
+
+fn clear(given: &Given, kind: &str) -> Started {
+    let (vhost, name) = (given.vhost().to_owned(), given.text("name").to_owned());
+    Ask::delete(path(&[kind, &vhost, &name])).then(move |reply| {
+        let missing = || Failure::unavailable(format!("there is no policy '{name}' in virtual host '{vhost}'"));
+        reply.unless(404, missing)?.done()
+    })
+}
+
+fn list(given: &Given, kind: &str) -> Started {
+    POLICIES.ask(given, path(&[kind, given.vhost()]))
+}
+
+/// The broker has worked out which one it is.
+fn that_match(given: &Given) -> Started {
+    let kind = match given.optional("object-type").unwrap_or("queue") {
+        "queue" => "queues",
+        "exchange" => "exchanges",
+        other => {
+            return Err(Failure::usage(format!(
+                "the object's type has to be queue or exchange, and '{other}' is neither"
+            )));
+        }
+    };
+    let (vhost, name) = (given.vhost().to_owned(), given.text("name").to_owned());
+    let columns = POLICIES.chosen(given)?;
+    // Statistics would tell a moment later.
+    Ask::get(format!("{}?disable_stats=true", path(&[kind, &vhost, &name]))).then(move |reply| {
+        let missing = || Failure::data(format!("there is no '{name}' among the {kind} of virtual host '{vhost}'"));
+        let found = reply.unless(404, missing)?.value()?;
+        let policy = listing::text(&found, "policy");
+        if policy.is_empty() {
+            return Ok(Step::Done(Output::Table(listing::table(&columns, &[]))));
+        }
+        Ask::get(path(&["policies", &vhost, policy])).then(move |reply| listing::show(&columns, &[reply.value()?]))
+    })
+}

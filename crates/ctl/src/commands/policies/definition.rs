@@ -1,0 +1,191 @@
+//! Changing what policies that are there say, and what of it RabbitMQ has done away with.
+
+use serde_json::{Map, Value, json};
+
+use crate::command::{Command, required};
+use crate::failure::Failure;
+use crate::given::Given;
+use crate::listing::{Listing, converted, json_text, same, show, text};
+use crate::step::{Ask, Started, done, each, path, remark, say};
+
+pub(crate) const COMMANDS: &[Command] = &[
+    Command::new("policies update_definition", "changes one key of a policy", |given| {
+        change_one(given, set_key(given))
+    })
+    .taking(&[required("name"), required("definition-key"), required("new-value")]),
+    Command::new(
+        "policies update_definitions_of_all_in",
+        "changes one key of all policies of a virtual host",
+        |given| change_all(given, set_key(given)),
+    )
+    .taking(&[required("definition-key"), required("new-value")]),
+    Command::new(
+        "policies delete_definition_key",
+        "takes one key out of a policy, unless it is the only one",
+        |given| change_one(given, delete_key(given)),
+    )
+    .taking(&[required("name"), required("definition-key")]),
+    Command::new(
+        "policies delete_definition_key_from_all_in",
+        "takes one key out of all policies of a virtual host, unless it is the only one",
+        |given| change_all(given, delete_key(given)),
+    )
+    .taking(&[required("definition-key")]),
+];
+
+/// Of classic queue mirroring, which RabbitMQ 4.0 has done away with.
+pub(crate) const MIRRORING_COMMANDS: &[Command] = &[
+    Command::new(
+        "remove_classic_queue_mirroring_from_policies",
+        "takes the keys that begin with ha- out of all policies",
+        |_| strip("policies", || strip("operator-policies", done)),
+    )
+    .saying("Will remove all classic queue mirroring keys from policies. The operation does not accept any arguments."),
+    Command::new(
+        "list_policies_with_classic_queue_mirroring",
+        "lists policies with keys that begin with ha-",
+        |given| mirroring(given, "policies"),
+    )
+    .saying("Listing policies with classic queue mirroring ..."),
+    Command::new("list_operator_policies_with_classic_queue_mirroring", "the same of the operator's", |given| {
+        mirroring(given, "operator-policies")
+    })
+    .saying("Listing operator policies with classic queue mirroring ..."),
+    Command::new(
+        "check_if_cluster_has_classic_queue_mirroring_policy",
+        "fails if a policy has keys that begin with ha-",
+        |_| {
+            Ask::get("policies".to_owned()).then(|reply| {
+                let mirroring = reply.list()?.iter().filter(|policy| is_mirroring(policy)).count();
+                match mirroring {
+                    0 => say("No policy has classic queue mirroring"),
+                    count => Err(Failure::unavailable(format!(
+                        "health check failed: {count} policies have classic queue mirroring, see list_policies_with_classic_queue_mirroring"
+                    ))),
+                }
+            })
+        },
+    ),
+];
+
+/// Keys of a policy's definition, and what becomes of them; nothing if they stay.
+type Change = Box<dyn Fn(&Map<String, Value>) -> Result<Option<Map<String, Value>>, Failure>>;
+
+fn set_key(given: &Given) -> Change {
+    let (key, text) = (given.text("definition-key").to_owned(), given.text("new-value"));
+    // What is no JSON is a text.
+    let value = serde_json::from_str(text).unwrap_or_else(|_| json!(text));
+    Box::new(move |definition| {
+        let mut definition = definition.clone();
+        let before = definition.insert(key.clone(), value.clone());
+        Ok((before.as_ref() != Some(&value)).then_some(definition))
+    })
+}
+
+fn delete_key(given: &Given) -> Change {
+    let key = given.text("definition-key").to_owned();
+    Box::new(move |definition| {
+        let mut definition = definition.clone();
+        if definition.remove(&key).is_none() {
+            return Ok(None);
+        }
+        if definition.is_empty() {
+            return Err(Failure::data(format!(
+                "'{key}' is the only key of the policy's definition: delete the policy instead"
+            )));
+        }
+        Ok(Some(definition))
+    })
+}
+
+/// The request that makes a policy that is there say something else.
+fn put(kind: &str, policy: &Value, definition: Map<String, Value>) -> Ask {
+    let body = json!({
+        "pattern": policy["pattern"], "priority": policy["priority"], "apply-to": policy["apply-to"],
+        "definition": definition,
+    });
+    Ask::put(path(&[kind, text(policy, "vhost"), text(policy, "name")]), &body)
+}
+
+fn definition(policy: &Value) -> Map<String, Value> {
+    policy["definition"].as_object().cloned().unwrap_or_default()
+}
+
+fn change_one(given: &Given, change: Change) -> Started {
+    let (vhost, name) = (given.vhost().to_owned(), given.text("name").to_owned());
+    Ask::get(path(&["policies", &vhost, &name])).then(move |reply| {
+        let missing = || Failure::data(format!("there is no policy '{name}' in virtual host '{vhost}'"));
+        let policy = reply.unless(404, missing)?.value()?;
+        match change(&definition(&policy))? {
+            Some(definition) => put("policies", &policy, definition).say("policy changed"),
+            None => remark("policy is as it should be"),
+        }
+    })
+}
+
+fn change_all(given: &Given, change: Change) -> Started {
+    let vhost = given.vhost().to_owned();
+    Ask::get(path(&["policies", &vhost])).then(move |reply| {
+        let mut asks = Vec::new();
+        for policy in reply.unless(404, || Failure::no_such_vhost(&vhost))?.list()? {
+            // Those that would have nothing left stay.
+            if let Ok(Some(definition)) = change(&definition(&policy)) {
+                asks.push(put("policies", &policy, definition));
+            }
+        }
+        let text = format!("{} policies changed", asks.len());
+        each(asks, || remark(text))
+    })
+}
+
+fn is_mirroring(policy: &Value) -> bool {
+    policy["definition"].as_object().is_some_and(|definition| definition.keys().any(|key| is_mirroring_key(key)))
+}
+
+/// Whether a key of a definition is about classic queue mirroring.
+pub(crate) fn is_mirroring_key(key: &str) -> bool {
+    matches!(
+        key,
+        "ha-mode"
+            | "ha-params"
+            | "ha-promote-on-shutdown"
+            | "ha-promote-on-failure"
+            | "ha-sync-mode"
+            | "ha-sync-batch-size"
+    )
+}
+
+fn strip(kind: &'static str, next: impl FnOnce() -> Started + 'static) -> Started {
+    Ask::get(kind.to_owned()).then(move |reply| {
+        let ask = |policy: &Value| {
+            let mut left = definition(policy);
+            left.retain(|key, _| !is_mirroring_key(key));
+            match left.is_empty() {
+                true => Ask::delete(path(&[kind, text(policy, "vhost"), text(policy, "name")])),
+                false => put(kind, policy, left),
+            }
+        };
+        each(reply.list()?.iter().filter(|policy| is_mirroring(policy)).map(ask).collect(), next)
+    })
+}
+
+const MIRRORING: Listing = Listing {
+    columns: &[
+        same("vhost"),
+        same("name"),
+        same("pattern"),
+        same("apply-to"),
+        converted("definition", "definition", json_text),
+        same("priority"),
+    ],
+    default: &["vhost", "name", "pattern", "apply-to", "definition", "priority"],
+};
+
+fn mirroring(given: &Given, kind: &str) -> Started {
+    let columns = MIRRORING.chosen(given)?;
+    Ask::get(kind.to_owned()).then(move |reply| {
+        let mut policies = reply.list()?;
+        policies.retain(is_mirroring);
+        show(&columns, &policies)
+    })
+}

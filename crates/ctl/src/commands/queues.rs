@@ -1,0 +1,207 @@
+//! Queues.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use crate::command::{Command, flag, repeated, required};
+use crate::failure::{DATA, Failure, USAGE};
+use crate::given::Given;
+use crate::listing::{self, Column, Listing, renamed, same, text, untold};
+use crate::step::{Ask, Started, path, remark};
+
+pub(crate) const COMMANDS: &[Command] = &[
+    Command::new("list_queues", "lists a virtual host's queues", list_queues)
+        .taking(&[repeated("column")])
+        .with(&[
+            flag("online", "only those whose node is there"),
+            flag("offline", "only those whose node is not"),
+            flag("local", "only those of the node that is asked"),
+        ])
+        .saying("Timeout: {timeout|60.0} seconds ...\nListing queues for vhost {vhost} ..."),
+    Command::new("delete_queue", "deletes a queue", delete_queue)
+        .taking(&[required("queue")])
+        .with(&[
+            flag("if-empty", "only if there are no messages in it").short('e'),
+            flag("if-unused", "only if it has no consumers").short('u'),
+            flag("force", "accepted: nothing protects a queue from this user but permissions"),
+        ])
+        .long()
+        .saying("Deleting queue '{queue}' on vhost '{vhost}' ..."),
+    Command::new("purge_queue", "throws away the messages of a queue that nobody holds", |given| {
+        let (vhost, queue) = (given.vhost(), given.text("queue"));
+        let missing = no_such_queue(vhost, queue);
+        Ask::delete(path(&["queues", vhost, queue, "contents"]))
+            .then(move |reply| reply.unless(404, || Failure::new(DATA, missing))?.done())
+    })
+    .taking(&[required("queue")])
+    .long()
+    .saying("Purging queue '{queue}' in vhost '{vhost}' ..."),
+    Command::new("rebalance", "spreads the leaders of replicated queues over the nodes", |_| {
+        Ask::post("rebalance/queues".to_owned(), &json!({})).done()
+    })
+    .taking(&[crate::command::optional("what")])
+    .saying("Rebalancing leaders ..."),
+];
+
+/// Fields that are known at once; others are in statistics, which RabbitMQ gathers every few seconds.
+const KNOWN_AT_ONCE: &[&str] = &[
+    "name",
+    "vhost",
+    "durable",
+    "auto_delete",
+    "exclusive",
+    "arguments",
+    "type",
+    "state",
+    "messages",
+    "messages_ready",
+    "messages_unacknowledged",
+    "policy",
+    "node",
+    "leader",
+    "members",
+    "online",
+];
+
+const QUEUES: Listing = Listing {
+    columns: &[
+        same("name"),
+        same("durable"),
+        same("auto_delete"),
+        same("arguments"),
+        same("policy"),
+        same("operator_policy"),
+        same("effective_policy_definition"),
+        untold("pid"),
+        renamed("owner_pid", "owner_pid_details.name"),
+        same("exclusive"),
+        untold("exclusive_consumer_pid"),
+        same("exclusive_consumer_tag"),
+        same("messages_ready"),
+        same("messages_unacknowledged"),
+        same("messages"),
+        same("messages_ready_ram"),
+        same("messages_unacknowledged_ram"),
+        same("messages_ram"),
+        same("messages_persistent"),
+        same("message_bytes"),
+        same("message_bytes_ready"),
+        same("message_bytes_unacknowledged"),
+        same("message_bytes_ram"),
+        same("message_bytes_persistent"),
+        same("head_message_timestamp"),
+        untold("disk_reads"),
+        untold("disk_writes"),
+        same("consumers"),
+        same("consumer_utilisation"),
+        same("consumer_capacity"),
+        same("memory"),
+        same("state"),
+        same("type"),
+        same("leader"),
+        same("members"),
+        same("online"),
+        same("vhost"),
+        same("node"),
+    ],
+    default: &["name", "messages"],
+};
+
+/// What tells which queues are meant, and that two lists speak of the same one.
+const NEEDED: &[Column] = &[same("name"), same("state"), same("node")];
+
+/// Asks for what is known at once.
+pub(crate) const AT_ONCE: &str = "?disable_stats=true&enable_queue_totals=true";
+
+/// Whether all of these fields of a queue are known at once.
+pub(crate) fn are_known_at_once<'a>(mut fields: impl Iterator<Item = &'a str>) -> bool {
+    fields.all(|field| KNOWN_AT_ONCE.contains(&field))
+}
+
+fn list_queues(given: &Given) -> Started {
+    let columns = QUEUES.chosen(given)?;
+    let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
+    let place = path(&["queues", given.vhost()]);
+    let at_once = format!("{place}{AT_ONCE}");
+    let with_statistics = listing::with_columns(place, &columns.iter().copied().chain(NEEDED).collect::<Vec<_>>());
+    let vhost = given.vhost().to_owned();
+    let filter = Filter::of(given);
+    let show = move |mut items: Vec<Value>| {
+        filter.then(move |is_meant| {
+            items.retain(is_meant);
+            listing::show(&columns, &items)
+        })
+    };
+    if are_known_at_once(names.iter().copied()) {
+        return Ask::get(at_once)
+            .then(move |reply| show(reply.unless(404, || Failure::no_such_vhost(&vhost))?.list()?));
+    }
+    let is_any_known_at_once = names.iter().any(|name| *name != "name" && KNOWN_AT_ONCE.contains(name));
+    Ask::get(with_statistics).then(move |reply| {
+        let mut items = reply.unless(404, || Failure::no_such_vhost(&vhost))?.list()?;
+        if !is_any_known_at_once {
+            return show(items);
+        }
+        // The rest comes from statistics, but counts are those of now.
+        Ask::get(at_once).then(move |reply| {
+            overlay(&mut items, reply.list()?);
+            show(items)
+        })
+    })
+}
+
+/// Puts what is known at once over what statistics say of the same queues.
+fn overlay(items: &mut [Value], known: Vec<Value>) {
+    let known: HashMap<String, Value> = known.into_iter().map(|item| (text(&item, "name").to_owned(), item)).collect();
+    for item in items {
+        let fields = known.get(text(item, "name")).and_then(Value::as_object);
+        if let (Some(item), Some(fields)) = (item.as_object_mut(), fields) {
+            item.extend(fields.clone());
+        }
+    }
+}
+
+/// Which queues are meant.
+#[derive(Clone, Copy)]
+struct Filter {
+    is_online: bool,
+    is_offline: bool,
+    is_local: bool,
+}
+
+impl Filter {
+    fn of(given: &Given) -> Self {
+        Filter { is_online: given.has("online"), is_offline: given.has("offline"), is_local: given.has("local") }
+    }
+
+    /// Goes on with a function that tells whether a queue is meant.
+    fn then(self, next: impl FnOnce(Box<dyn Fn(&Value) -> bool>) -> Started + 'static) -> Started {
+        let is_down = |item: &Value| matches!(text(item, "state"), "down" | "stopped" | "crashed");
+        let is_meant = move |item: &Value| !(self.is_online && is_down(item) || self.is_offline && !is_down(item));
+        if !self.is_local {
+            return next(Box::new(is_meant));
+        }
+        Ask::get("overview".to_owned()).then(move |reply| {
+            let node = text(&reply.value()?, "node").to_owned();
+            next(Box::new(move |item| text(item, "node") == node && is_meant(item)))
+        })
+    }
+}
+
+fn delete_queue(given: &Given) -> Started {
+    let (vhost, queue) = (given.vhost().to_owned(), given.text("queue").to_owned());
+    let place = path(&["queues", &vhost, &queue]);
+    let conditions = [("if-empty", "if-empty=true"), ("if-unused", "if-unused=true")];
+    let conditions: Vec<&str> =
+        conditions.iter().filter(|(flag, _)| given.has(flag)).map(|(_, query)| *query).collect();
+    let query = if conditions.is_empty() { String::new() } else { format!("?{}", conditions.join("&")) };
+    Ask::delete(format!("{place}{query}")).then(move |reply| {
+        reply.unless(404, || Failure::new(USAGE, no_such_queue(&vhost, &queue)))?.accepted()?;
+        remark("Queue was successfully deleted")
+    })
+}
+
+pub(crate) fn no_such_queue(vhost: &str, queue: &str) -> String {
+    format!("there is no queue '{queue}' in virtual host '{vhost}'")
+}

@@ -1,0 +1,241 @@
+//! What the node and its cluster are, and how they are.
+
+mod memory;
+mod report;
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use self::memory::Unit;
+use crate::command::{Command, Opt, flag, option, optional, required};
+use crate::failure::{CONFIG, Failure, TEMPORARY, USAGE};
+use crate::listing::{self, Listing, field, same, text};
+use crate::output::Output;
+use crate::reply::Reply;
+use crate::step::{Ask, Started, Step, path, say};
+
+const UNIT: Opt = option("unit", "UNIT", "bytes, mb, gb (default)");
+
+pub(crate) const COMMANDS: &[Command] = &[
+    Command::new("status", "shows what the node is and how it is", |given| {
+        let unit = Unit::of(given)?;
+        overview_and_nodes(move |overview, nodes| report::status(&overview, &nodes, unit))
+    })
+    .with(&[UNIT])
+    .saying("Status of the node ..."),
+    Command::new("cluster_status", "shows the cluster's nodes, alarms and listeners", |_| {
+        overview_and_nodes(|overview, nodes| report::cluster_status(&overview, &nodes))
+    })
+    .saying("Cluster status ..."),
+    Command::new("ping", "checks that the server answers", |_| of_overview(|_| "Ping succeeded".to_owned())),
+    Command::new("await_startup", "waits until the server answers", |given| {
+        let patience = given.shared_number("timeout")?.map_or(STARTUP_PATIENCE, Duration::from_secs);
+        await_startup(patience)
+    }),
+    Command::new("environment", "shows the configuration that is in effect", |_| {
+        Ask::get("config/effective".to_owned()).then(|reply| {
+            reply.accepted()?;
+            let text = String::from_utf8_lossy(&reply.body).trim_end().to_owned();
+            // RabbitMQ's is Erlang's terms, not JSON.
+            let value = serde_json::from_str(&text).unwrap_or_else(|_| json!(text));
+            Ok(Step::Done(Output::Document { text, value }))
+        })
+    })
+    .saying("Application environment of the node ..."),
+    Command::new("server_version", "shows which version the server is compatible with", |_| {
+        of_overview(|overview| text(overview, "rabbitmq_version").to_owned())
+    }),
+    Command::new("erlang_version", "shows which Erlang the server runs on, if any", |_| {
+        of_overview(|overview| format!("Erlang/OTP {}", text(overview, "erlang_version")))
+    }),
+    Command::new("set_cluster_name", "names the cluster", |given| {
+        Ask::put("cluster-name".to_owned(), &json!({"name": given.text("name")})).done()
+    })
+    .taking(&[required("name")])
+    .saying("Setting cluster name to {name} ..."),
+    Command::new("listeners", "lists what the node listens on", |_| {
+        Ask::get("overview".to_owned()).then(|reply| {
+            let listeners = listeners(&reply.value()?);
+            let text = listeners.iter().map(listener_line).collect::<Vec<_>>().join("\n");
+            Ok(Step::Done(Output::Document { text, value: json!({"listeners": listeners}) }))
+        })
+    })
+    .saying("Asking the node to report its protocol listeners ..."),
+    Command::new("alarms", "lists resource alarms in effect", |_| {
+        Ask::get("nodes".to_owned()).then(|reply| {
+            let alarms = alarms(&reply.list()?);
+            let text = match alarms.as_slice() {
+                [] => "No alarms are reported, local or clusterwide".to_owned(),
+                alarms => alarms.iter().map(alarm_line).collect::<Vec<_>>().join("\n"),
+            };
+            Ok(Step::Done(Output::Document { text, value: json!({"alarms": alarms}) }))
+        })
+    })
+    .saying("Asking the node to report any known resource alarms ..."),
+    Command::new("memory_breakdown", "shows what the node's memory is used for", |given| {
+        let unit = Unit::of(given)?;
+        of_node(given.optional("node-name"), move |node| {
+            Ask::get(path(&["nodes", node, "memory"])).then(move |reply| memory::memory_breakdown(&reply, unit))
+        })
+    })
+    .with(&[UNIT])
+    .taking(&[optional("node-name")])
+    .saying("Reporting memory breakdown ..."),
+    Command::new("list_node_auth_attempt_stats", "counts who tried to log in", |given| {
+        let columns = if given.has("by-source") { &ATTEMPTS_BY_SOURCE } else { &ATTEMPTS };
+        let (columns, source) = (columns.chosen(given)?, given.has("by-source"));
+        of_node(None, move |node| {
+            let mut parts = vec!["auth", "attempts", node];
+            parts.extend(source.then_some("source"));
+            Ask::get(path(&parts)).then(move |reply| listing::show(&columns, &reply.list()?))
+        })
+    })
+    .with(&[flag("by-source", "for each user and address")])
+    .saying("Listing authentication attempts ..."),
+    Command::new("quorum_status", "shows the members of a quorum queue", |given| {
+        let (vhost, queue) = (given.vhost(), given.text("queue"));
+        let missing = super::queues::no_such_queue(vhost, queue);
+        Ask::get(path(&["queues", "quorum", vhost, queue, "status"])).then(move |reply| {
+            let members = reply.unless(404, || Failure::data(missing))?.list()?;
+            Ok(Step::Done(Output::Table(super::list::all_columns(&members, 1))))
+        })
+    })
+    .taking(&[required("queue")])
+    .saying("Status of queue {queue} ..."),
+];
+
+const ATTEMPTS: Listing = Listing {
+    columns: &[same("protocol"), same("auth_attempts"), same("auth_attempts_failed"), same("auth_attempts_succeeded")],
+    default: &["protocol", "auth_attempts", "auth_attempts_failed", "auth_attempts_succeeded"],
+};
+const ATTEMPTS_BY_SOURCE: Listing = Listing {
+    columns: &[
+        same("remote_address"),
+        same("username"),
+        same("protocol"),
+        same("auth_attempts"),
+        same("auth_attempts_failed"),
+        same("auth_attempts_succeeded"),
+    ],
+    default: &[
+        "remote_address",
+        "username",
+        "protocol",
+        "auth_attempts",
+        "auth_attempts_failed",
+        "auth_attempts_succeeded",
+    ],
+};
+
+/// How long a node may take to start, if nothing else is said. As rabbitmqctl.
+const STARTUP_PATIENCE: Duration = Duration::from_secs(300);
+
+/// How long to wait before asking again.
+const STARTUP_PAUSE: Duration = Duration::from_millis(500);
+
+/// How long one attempt may take.
+const STARTUP_ATTEMPT: Duration = Duration::from_secs(10);
+
+fn await_startup(left: Duration) -> Started {
+    let next = move |answer: Result<Reply, Failure>, took: Duration| {
+        let left = left.saturating_sub(took + STARTUP_PAUSE);
+        match answer {
+            // Who refuses us is there.
+            Ok(reply) if reply.status < 500 => reply.done(),
+            Err(failure) if failure.status == CONFIG || failure.status == USAGE => Err(failure),
+            answer if left.is_zero() => {
+                let why = answer.map_or_else(|failure| failure.text, |reply| reply.refusal().text);
+                Err(Failure::new(TEMPORARY, format!("the server has not started in time: {why}")))
+            }
+            _ => Ok(Step::Pause(STARTUP_PAUSE, Box::new(move |()| await_startup(left)))),
+        }
+    };
+    Ok(Step::Try { ask: Ask::get("overview".to_owned()), patience: left.min(STARTUP_ATTEMPT), next: Box::new(next) })
+}
+
+fn overview_and_nodes(show: impl FnOnce(Value, Vec<Value>) -> Output + 'static) -> Started {
+    Ask::get("overview".to_owned()).then(|reply| {
+        let overview = reply.value()?;
+        Ask::get("nodes".to_owned()).then(move |reply| Ok(Step::Done(show(overview, reply.list()?))))
+    })
+}
+
+fn of_overview(line: impl FnOnce(&Value) -> String + 'static) -> Started {
+    Ask::get("overview".to_owned()).then(|reply| say(line(&reply.value()?)))
+}
+
+/// Goes on with the name of a node, which is the asked one's if none is said.
+pub(crate) fn of_node(name: Option<&str>, next: impl FnOnce(&str) -> Started + 'static) -> Started {
+    match name {
+        Some(name) => next(name),
+        None => Ask::get("overview".to_owned()).then(|reply| next(text(&reply.value()?, "node"))),
+    }
+}
+
+/// Of the node that was asked; as few fields as programs want.
+fn listeners(overview: &Value) -> Vec<Value> {
+    let node = text(overview, "node");
+    let listener = |listener: &Value| {
+        let protocol = text(listener, "protocol");
+        json!({
+            "node": listener["node"], "interface": listener["ip_address"], "port": listener["port"],
+            "protocol": protocol, "purpose": purpose(protocol),
+        })
+    };
+    let of_node = |listener: &&Value| text(listener, "node") == node;
+    overview["listeners"].as_array().into_iter().flatten().filter(of_node).map(listener).collect()
+}
+
+fn purpose(protocol: &str) -> &'static str {
+    match protocol {
+        "amqp" => "AMQP 0-9-1 and AMQP 1.0",
+        "amqp/ssl" => "AMQP 0-9-1 and AMQP 1.0 over TLS",
+        "clustering" => "inter-node and CLI tool communication",
+        "http" => "HTTP API",
+        "https" => "HTTP API over TLS (HTTPS)",
+        "http/prometheus" => "Prometheus exporter API over HTTP",
+        "https/prometheus" => "Prometheus exporter API over TLS (HTTPS)",
+        "mqtt" => "MQTT",
+        "mqtt/ssl" => "MQTT over TLS",
+        "stomp" => "STOMP",
+        "stomp/ssl" => "STOMP over TLS",
+        "stream" => "stream",
+        "stream/ssl" => "stream over TLS",
+        "http/web-mqtt" => "MQTT over WebSockets",
+        "https/web-mqtt" => "MQTT over WebSockets and TLS (HTTPS)",
+        "http/web-stomp" => "STOMP over WebSockets",
+        "https/web-stomp" => "STOMP over WebSockets and TLS (HTTPS)",
+        _ => "",
+    }
+}
+
+fn listener_line(listener: &Value) -> String {
+    format!(
+        "Interface: {}, port: {}, protocol: {}, purpose: {}",
+        text(listener, "interface"),
+        listener["port"],
+        text(listener, "protocol"),
+        text(listener, "purpose")
+    )
+}
+
+/// Which resources are short on which nodes.
+pub(crate) fn alarms(nodes: &[Value]) -> Vec<Value> {
+    let is_set = |node: &Value, alarm: &str| field(node, alarm) == Some(&json!(true));
+    let alarm = |node: &Value| {
+        [("mem_alarm", "memory"), ("disk_free_alarm", "disk")]
+            .into_iter()
+            .filter(|(name, _)| is_set(node, name))
+            .map(|(_, resource)| json!({"node": text(node, "name"), "resource": resource}))
+            .collect::<Vec<_>>()
+    };
+    nodes.iter().flat_map(alarm).collect()
+}
+
+pub(crate) fn alarm_line(alarm: &Value) -> String {
+    match text(alarm, "resource") {
+        "memory" => format!("Memory alarm on node {}", text(alarm, "node")),
+        _ => format!("Free disk space alarm on node {}", text(alarm, "node")),
+    }
+}

@@ -1,0 +1,57 @@
+//! What memory is used for.
+
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::given::Given;
+use crate::output::Output;
+use crate::reply::Reply;
+use crate::step::{Started, Step};
+
+/// What bytes are shown in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    Bytes,
+    Mega,
+    Giga,
+}
+
+impl Unit {
+    pub(super) fn of(given: &Given) -> Result<Self, Failure> {
+        match given.optional("unit").unwrap_or("gb") {
+            "bytes" => Ok(Unit::Bytes),
+            "mb" => Ok(Unit::Mega),
+            "gb" => Ok(Unit::Giga),
+            other => Err(Failure::usage(format!("the unit has to be bytes, mb or gb, and '{other}' is none of them"))),
+        }
+    }
+
+    pub(super) fn show(self, bytes: f64) -> String {
+        // Four places, and no zeros at the end but one.
+        let short = |value: f64| {
+            let text = format!("{value:.4}");
+            let text = text.trim_end_matches('0');
+            if text.ends_with('.') { format!("{text}0") } else { text.to_owned() }
+        };
+        match self {
+            Unit::Bytes => format!("{bytes:.0} bytes"),
+            Unit::Mega => format!("{} mb", short(bytes / 1e6)),
+            Unit::Giga => format!("{} gb", short(bytes / 1e9)),
+        }
+    }
+}
+
+pub(super) fn memory_breakdown(reply: &Reply, unit: Unit) -> Started {
+    let memory = reply.value()?;
+    let mut parts: Vec<(String, f64)> = Vec::new();
+    if let Some(fields) = memory["memory"].as_object() {
+        parts.extend(fields.iter().filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))));
+    }
+    let total: f64 = parts.iter().map(|(_, bytes)| bytes).sum();
+    parts.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    let share = |bytes: f64| if total > 0.0 { bytes / total * 100.0 } else { 0.0 };
+    let line = |(name, bytes): &(String, f64)| format!("{name}: {} ({:.2}%)", unit.show(*bytes), share(*bytes));
+    let text = parts.iter().map(line).collect::<Vec<_>>().join("\n");
+    let value = parts.iter().map(|(name, bytes)| (name.clone(), json!({"bytes": bytes, "percentage": share(*bytes)})));
+    Ok(Step::Done(Output::Document { text, value: Value::Object(value.collect()) }))
+}

@@ -1,0 +1,393 @@
+//! rabbitmqctl's commands: the requests that each makes.
+
+use super::{bare, check, check_one, drive, recorded};
+
+#[test]
+fn users() {
+    let add = |line: &[&str], body: &str| {
+        check(line, &[recorded("not_found"), bare(201)], &["GET users/bob", &format!("PUT users/bob {body}")]);
+    };
+    add(&["add_user", "bob", "p w"], r#"{"password":"p w","tags":""}"#);
+    add(&["add_user", "bob", "h", "--pre-hashed-password"], r#"{"password_hash":"h","tags":""}"#);
+    check(
+        &["add_user", "bob"],
+        &[recorded("not_found"), bare(201)],
+        &["read a password", "GET users/bob", r#"PUT users/bob {"password":"{\"a line\": 1}","tags":""}"#],
+    );
+    check_one(&["delete_user", "a/b c"], "DELETE users/a%2Fb%20c");
+    check(&["delete_user", "gone"], &[bare(404)], &["DELETE users/gone"]);
+    check(
+        &["change_password", "alice", "new"],
+        &[recorded("user"), bare(204)],
+        &["GET users/alice", r#"PUT users/alice {"password":"new","tags":"monitoring"}"#],
+    );
+    let hash = serde_json::from_slice::<serde_json::Value>(&recorded("user").body).unwrap()["password_hash"].clone();
+    let kept = format!(r#""hashing_algorithm":"rabbit_password_hashing_sha256","password_hash":{hash}"#);
+    check(
+        &["set_user_tags", "alice", "administrator", "x"],
+        &[recorded("user"), bare(204)],
+        &["GET users/alice", &format!(r#"PUT users/alice {{{kept},"tags":"administrator,x"}}"#)],
+    );
+    check(
+        &["set_user_tags", "alice"],
+        &[recorded("user"), bare(204)],
+        &["GET users/alice", &format!(r#"PUT users/alice {{{kept},"tags":""}}"#)],
+    );
+    check(
+        &["clear_password", "alice"],
+        &[recorded("user"), bare(204)],
+        &[
+            "GET users/alice",
+            r#"PUT users/alice {"hashing_algorithm":"rabbit_password_hashing_sha256","password_hash":"","tags":"monitoring"}"#,
+        ],
+    );
+    check_one(&["authenticate_user", "bob", "x"], "GET whoami as bob:x");
+}
+
+#[test]
+fn users_who_are_not_there_are_67_and_who_are_there_already_70() {
+    for line in [
+        &["change_password", "nobody", "x"][..],
+        &["clear_password", "nobody"],
+        &["set_user_tags", "nobody", "x"],
+        &["list_user_permissions", "nobody"],
+        &["list_user_topic_permissions", "nobody"],
+        &["set_permissions_globally", "nobody", "", "", ""],
+        &["set_user_limits", "nobody", "{}"],
+        &["list_user_limits", "--user", "nobody"],
+    ] {
+        let driven = drive(line, [recorded("not_found")]);
+        assert_eq!(driven.failure(), (67, "user \"nobody\" does not exist"), "{line:?}");
+    }
+    let driven = drive(&["add_user", "alice", "x"], [recorded("user")]);
+    assert_eq!(driven.failure(), (70, "user \"alice\" already exists"));
+    assert_eq!(drive(&["add_user", "", "x"], []).failure().0, 65);
+    let refused = drive(&["authenticate_user", "alice", "x"], [bare(401)]);
+    assert_eq!(refused.failure(), (65, "user \"alice\" is not accepted: no such user, or another password"));
+}
+
+#[test]
+fn a_user_without_a_tag_is_authenticated_all_the_same() {
+    let body = br#"{"error":"not_authorised","reason":"Not management user"}"#.to_vec();
+    let driven = drive(&["authenticate_user", "a", "x"], [crate::reply::Reply { status: 401, body }]);
+    assert_eq!(driven.text(), "Success\n");
+}
+
+#[test]
+fn permissions() {
+    let body = r#"{"configure":"^a","read":"","write":".*"}"#;
+    check_one(&["set_permissions", "-p", "a/b", "bob", "^a", ".*", ""], &format!("PUT permissions/a%2Fb/bob {body}"));
+    check_one(&["set_permissions", "bob", "^a", ".*", ""], &format!("PUT permissions/%2F/bob {body}"));
+    check(
+        &["set_permissions_globally", "alice", "^a", ".*", ""],
+        &[recorded("user"), recorded("vhosts"), bare(204), bare(204)],
+        &[
+            "GET users/alice",
+            "GET vhosts",
+            &format!("PUT permissions/%2F/alice {body}"),
+            &format!("PUT permissions/a%2Fb/alice {body}"),
+        ],
+    );
+    check_one(&["clear_permissions", "bob"], "DELETE permissions/%2F/bob");
+    let body = r#"{"exchange":"amq.topic","read":"^b","write":"^a"}"#;
+    check_one(
+        &["set_topic_permissions", "bob", "amq.topic", "^a", "^b"],
+        &format!("PUT topic-permissions/%2F/bob {body}"),
+    );
+    check_one(&["clear_topic_permissions", "bob"], "DELETE topic-permissions/%2F/bob");
+    check_one(&["clear_topic_permissions", "bob", "e"], "DELETE topic-permissions/%2F/bob/e");
+}
+
+#[test]
+fn permissions_name_what_is_missing() {
+    let line = &["set_permissions", "-p", "v", "bob", "", "", ""];
+    let no_user = drive(line, [recorded("no_vhost_or_user"), recorded("not_found")]);
+    assert_eq!(no_user.failure(), (67, "user \"bob\" does not exist"));
+    assert_eq!(no_user.did[1], "GET users/bob");
+    let no_vhost = drive(line, [recorded("no_vhost_or_user"), recorded("user")]);
+    assert_eq!(no_vhost.failure(), (69, "virtual host 'v' does not exist"));
+    let bad = drive(&["set_permissions", "alice", "*", "", ""], [recorded("bad_pattern")]);
+    let text = "the server refuses this: invalid_regexp * quantifier does not follow a repeatable item 1";
+    assert_eq!(bad.failure(), (69, text));
+}
+
+#[test]
+fn vhosts() {
+    check_one(&["add_vhost", "a/b"], "PUT vhosts/a%2Fb {}");
+    check_one(
+        &["add_vhost", "v", "--description", "d", "--tags", "a,b", "--default-queue-type", "quorum"],
+        r#"PUT vhosts/v {"default_queue_type":"quorum","description":"d","tags":"a,b"}"#,
+    );
+    assert_eq!(drive(&["add_vhost", "v", "--default-queue-type", "x"], []).failure().0, 65);
+    check_one(&["delete_vhost", "v"], "DELETE vhosts/v");
+    assert_eq!(drive(&["delete_vhost", "v"], [bare(404)]).failure(), (65, "virtual host 'v' does not exist"));
+    assert_eq!(drive(&["delete_vhost", "v"], [bare(412)]).failure().0, 65);
+    check_one(&["enable_vhost_deletion_protection", "v"], "POST vhosts/v/deletion/protection {}");
+    check_one(&["disable_vhost_protection_from_deletion", "v"], "DELETE vhosts/v/deletion/protection");
+    check(
+        &["restart_vhost", "-p", "v"],
+        &[recorded("overview"), bare(204)],
+        &["GET overview", "POST vhosts/v/start/rabbit%40here {}"],
+    );
+}
+
+/// A request that leaves something out takes it away.
+#[test]
+fn changing_one_thing_of_a_vhost_keeps_the_others() {
+    let changed = |line: &[&str], body: &str| {
+        check(line, &[recorded("vhost"), bare(204)], &["GET vhosts/a%2Fb", &format!("PUT vhosts/a%2Fb {body}")]);
+    };
+    let rest = r#""default_queue_type":"classic","description":"a slash in its name","protected_from_deletion":false"#;
+    changed(&["trace_on", "-p", "a/b"], &format!(r#"{{{rest},"tags":"x,y","tracing":true}}"#));
+    changed(&["trace_off", "-p", "a/b"], &format!(r#"{{{rest},"tags":"x,y","tracing":false}}"#));
+    changed(&["set_vhost_tags", "a/b", "p", "q"], &format!(r#"{{{rest},"tags":"p,q","tracing":false}}"#));
+    changed(
+        &["update_vhost_metadata", "a/b", "--description", "d", "--protected-from-deletion", "true"],
+        r#"{"default_queue_type":"classic","description":"d","protected_from_deletion":true,"tags":"x,y","tracing":false}"#,
+    );
+    assert_eq!(drive(&["update_vhost_metadata", "a/b"], []).failure().0, 64);
+}
+
+#[test]
+fn limits() {
+    check(
+        &["set_vhost_limits", "-p", "v", r#"{"max-connections": 64, "max-queues": -1}"#],
+        &[recorded("vhost"), bare(204), bare(204)],
+        &[
+            "GET vhosts/v",
+            r#"PUT vhost-limits/v/max-connections {"value":64}"#,
+            r#"PUT vhost-limits/v/max-queues {"value":-1}"#,
+        ],
+    );
+    check(
+        &["clear_vhost_limits", "-p", "a/b"],
+        &[recorded("vhost"), recorded("vhost_limits"), bare(204)],
+        &["GET vhosts/a%2Fb", "GET vhost-limits/a%2Fb", "DELETE vhost-limits/a%2Fb/max-connections"],
+    );
+    check(
+        &["set_user_limits", "alice", r#"{"max-channels": 5}"#],
+        &[recorded("user"), bare(204)],
+        &["GET users/alice", r#"PUT user-limits/alice/max-channels {"value":5}"#],
+    );
+    check(
+        &["clear_user_limits", "alice", "all"],
+        &[recorded("user"), recorded("user_limits"), bare(204)],
+        &["GET users/alice", "GET user-limits/alice", "DELETE user-limits/alice/max-channels"],
+    );
+    check(
+        &["clear_user_limits", "alice", "max-channels"],
+        &[recorded("user"), bare(204)],
+        &["GET users/alice", "DELETE user-limits/alice/max-channels"],
+    );
+    assert_eq!(drive(&["set_vhost_limits", "[]"], []).failure().0, 69);
+    assert_eq!(
+        drive(&["set_vhost_limits", "-p", "v", "{}"], [bare(404)]).failure(),
+        (65, "virtual host 'v' does not exist")
+    );
+}
+
+#[test]
+fn policies_and_parameters() {
+    let body = r#"{"apply-to":"queues","definition":{"max-length":10},"pattern":"^q","priority":3}"#;
+    let line = ["set_policy", "p 1", "^q", r#"{"max-length":10}"#, "--apply-to", "queues", "--priority", "3"];
+    check_one(&line, &format!("PUT policies/%2F/p%201 {body}"));
+    let body = r#"{"apply-to":"all","definition":{"max-length":10},"pattern":"^q","priority":0}"#;
+    check_one(
+        &["set_operator_policy", "-p", "v", "p", "^q", r#"{"max-length":10}"#],
+        &format!("PUT operator-policies/v/p {body}"),
+    );
+    check_one(&["clear_policy", "p"], "DELETE policies/%2F/p");
+    check_one(&["clear_operator_policy", "p"], "DELETE operator-policies/%2F/p");
+    assert_eq!(
+        drive(&["clear_policy", "p"], [bare(404)]).failure(),
+        (69, "there is no policy 'p' in virtual host '/'")
+    );
+    assert_eq!(drive(&["set_policy", "p", "q", "x{"], []).failure().0, 69);
+    assert_eq!(drive(&["set_policy", "p", "q", "{}", "--priority", "x"], []).failure().0, 65);
+    check(
+        &["list_policies_that_match", "q 1"],
+        &[recorded("queue"), recorded("policies")],
+        &["GET queues/%2F/q%201?disable_stats=true", "GET policies/%2F/short"],
+    );
+    check_one(
+        &["set_parameter", "-p", "v", "shovel", "s", r#"{"a":1}"#],
+        r#"PUT parameters/shovel/v/s {"component":"shovel","name":"s","value":{"a":1},"vhost":"v"}"#,
+    );
+    check_one(&["clear_parameter", "shovel", "s"], "DELETE parameters/shovel/%2F/s");
+    check_one(&["set_global_parameter", "g", "[1]"], r#"PUT global-parameters/g {"name":"g","value":[1]}"#);
+    check_one(&["clear_global_parameter", "g"], "DELETE global-parameters/g");
+}
+
+#[test]
+fn queues_and_connections() {
+    check_one(&["delete_queue", "a/b"], "DELETE queues/%2F/a%2Fb");
+    check_one(&["delete_queue", "-p", "v", "q", "--if-empty", "-u"], "DELETE queues/v/q?if-empty=true&if-unused=true");
+    check_one(&["purge_queue", "q"], "DELETE queues/%2F/q/contents");
+    assert_eq!(drive(&["delete_queue", "q"], [bare(404)]).failure(), (64, "there is no queue 'q' in virtual host '/'"));
+    assert_eq!(drive(&["purge_queue", "q"], [bare(404)]).failure().0, 65);
+    let in_use = drive(&["delete_queue", "q 1", "-u"], [recorded("in_use")]);
+    assert_eq!(in_use.failure(), (69, "the server refuses this: queue 'q 1' in vhost '/' in use"));
+    let name = "127.0.0.1:1 -> 127.0.0.1:2";
+    check_one(
+        &["close_connection", name, "go away"],
+        "DELETE connections/127.0.0.1%3A1%20-%3E%20127.0.0.1%3A2 because go away",
+    );
+    check_one(&["close_all_user_connections", "a b", "bye"], "DELETE connections/username/a%20b because bye");
+    let closed =
+        drive(&["close_all_connections", "bye", "--per-connection-delay", "7"], [recorded("connections"), bare(404)]);
+    assert_eq!(closed.did.len(), 2);
+    assert!(closed.did[1].starts_with("DELETE connections/127.0.0.1") && closed.did[1].ends_with(" because bye"));
+    assert_eq!(closed.text(), "Closed 1 connections\n");
+    let elsewhere = drive(&["close_all_connections", "-p", "v", "bye"], [recorded("connections")]);
+    assert_eq!(elsewhere.text(), "Closed 0 connections\n");
+}
+
+#[test]
+fn connections_are_closed_with_pauses() {
+    let body = br#"[{"name":"a","vhost":"x"},{"name":"b","vhost":"y"},{"name":"c","vhost":"/"}]"#.to_vec();
+    let line = ["close_all_connections", "--global", "--limit", "2", "--per-connection-delay", "7", "bye"];
+    check(
+        &line,
+        &[crate::reply::Reply { status: 200, body }, bare(204), bare(204)],
+        &["GET connections", "DELETE connections/b because bye", "pause 7 ms", "DELETE connections/a because bye"],
+    );
+}
+
+#[test]
+fn definitions() {
+    check(&["export_definitions", "-"], &[recorded("definitions")], &["GET definitions"]);
+    check(
+        &["import_definitions", "/tmp/d.json"],
+        &[bare(204)],
+        &["read /tmp/d.json", "POST definitions {\"a line\": 1}\n"],
+    );
+    check(
+        &["import_definitions", "-p", "v"],
+        &[bare(204)],
+        &["read what comes in", "POST definitions/v {\"a line\": 1}\n"],
+    );
+    assert_eq!(drive(&["export_definitions", "-", "--format", "erlang"], []).failure().0, 64);
+}
+
+#[test]
+fn the_rest() {
+    check_one(&["set_cluster_name", "here"], r#"PUT cluster-name {"name":"here"}"#);
+    check_one(&["enable_feature_flag", "khepri_db"], "PUT feature-flags/khepri_db/enable {}");
+    check(&["enable_feature_flag", "all"], &[recorded("feature_flags")], &["GET feature-flags"]);
+    check_one(&["rebalance", "all"], "POST rebalance/queues {}");
+    check(
+        &["memory_breakdown"],
+        &[recorded("overview"), recorded("memory")],
+        &["GET overview", "GET nodes/rabbit%40here/memory"],
+    );
+    let backup =
+        drive(&["backup", "/b"], [crate::reply::Reply { status: 200, body: br#"{"path":"/b/1","size":7}"#.to_vec() }]);
+    assert_eq!(backup.did, [r#"POST warren/backup {"path":"/b"}"#]);
+    assert_eq!(backup.text(), "Backup written to /b/1, 7 bytes\n");
+    for status in [404, 405] {
+        assert_eq!(drive(&["backup", "/b"], [bare(status)]).failure().0, 69);
+    }
+}
+
+#[test]
+fn health_checks() {
+    let check_health = |line: &[&str], path: &str| check_one(line, &format!("GET health/checks/{path}"));
+    check_health(&["check_alarms"], "alarms");
+    check_health(&["check_local_alarms"], "local-alarms");
+    check_health(&["check_running"], "is-in-service");
+    check_health(&["check_port_listener", "5672"], "port-listener/5672");
+    check_health(&["check_protocol_listener", "amqp/ssl"], "protocol-listener/amqp%2Fssl");
+    check_health(&["check_protocol_listener", "amqp091"], "protocol-listener/amqp");
+    check_health(&["check_virtual_hosts"], "virtual-hosts");
+    check_health(&["check_certificate_expiration", "--within", "2"], "certificate-expiration/2/weeks");
+    check_health(&["check_if_node_is_quorum_critical"], "node-is-quorum-critical");
+    check_health(&["has_reached_target_cluster_size"], "reached-target-cluster-size");
+    check_health(
+        &["check_for_quorum_queues_without_an_elected_leader", "--across-all-vhosts", "^q"],
+        "quorum-queues-without-elected-leaders/all-vhosts/pattern/%5Eq",
+    );
+    let failed = drive(&["check_port_listener", "1"], [recorded("no_listener")]);
+    let text = "health check failed: No active listener (missing: 1, ports: [31692,31672,41672,21672])";
+    assert_eq!(failed.failure(), (69, text));
+    assert_eq!(drive(&["check_port_listener", "x"], []).failure().0, 65);
+    assert_eq!(drive(&["check_alarms"], [bare(404)]).failure(), (69, "the server does not know this health check"));
+    assert_eq!(drive(&["check_certificate_expiration"], []).failure().0, 64);
+}
+
+#[test]
+fn a_node_in_maintenance_and_an_older_one_run() {
+    let body = br#"{"status":"failed","reason":"being drained"}"#.to_vec();
+    let drained = drive(&["check_running"], [crate::reply::Reply { status: 503, body }]);
+    assert_eq!(drained.text(), "The broker is fully booted and running\n");
+    check(&["check_running"], &[bare(404), recorded("overview")], &["GET health/checks/is-in-service", "GET overview"]);
+    assert_eq!(drive(&["check_running"], [bare(500)]).failure().0, 69);
+}
+
+#[test]
+fn all_ports_of_the_node_are_connected_to() {
+    let driven = drive(&["check_port_connectivity"], [recorded("overview")]);
+    assert_eq!(driven.did, ["GET overview", "connect [21672, 31672, 31692, 41672]"]);
+    assert_eq!(driven.text(), "Successfully connected to ports 21672, 31672, 31692, 41672\n");
+    let body = br#"{"node":"n","listeners":[{"node":"n","port":1},{"node":"m","port":2}]}"#.to_vec();
+    let failed = drive(&["check_port_connectivity"], [crate::reply::Reply { status: 200, body }]);
+    assert_eq!(failed.failure(), (69, "health check failed: cannot connect to 1 (refused)"));
+}
+
+#[test]
+fn a_start_is_waited_for_as_long_as_was_said() {
+    check(
+        &["await_startup"],
+        &[bare(503), recorded("overview")],
+        &["try GET overview", "pause 500 ms", "try GET overview"],
+    );
+    // Who refuses us is there.
+    assert_eq!(drive(&["await_startup"], [bare(401)]).failure().0, 77);
+    let late = drive(&["await_startup", "-t", "4"], []);
+    // An attempt takes a second here.
+    assert_eq!(late.did.iter().filter(|line| line.starts_with("try")).count(), 3);
+    assert_eq!(late.failure(), (75, "the server has not started in time: nobody is there"));
+}
+
+#[test]
+fn what_cannot_be_done_over_http_says_why() {
+    for line in [&["join_cluster", "rabbit@x"][..], &["eval", "1."], &["rotate_logs"], &["stop_app"]] {
+        let driven = drive(line, []);
+        let (status, text) = driven.failure();
+        assert_eq!(status, 69);
+        assert!(text.starts_with(&format!("{} cannot be done over HTTP: ", line[0])), "{text}");
+    }
+}
+
+#[test]
+fn members() {
+    check_one(&["add_member", "q", "n@h"], r#"POST queues/quorum/%2F/q/replicas/add {"node":"n@h"}"#);
+    check_one(&["delete_member", "-p", "v", "q", "n@h"], r#"DELETE queues/quorum/v/q/replicas/delete {"node":"n@h"}"#);
+    check_one(
+        &["grow", "n@h", "even", "--queue-pattern", "^q"],
+        r#"POST queues/quorum/replicas/on/n%40h/grow {"queue_pattern":"^q","strategy":"even","vhost_pattern":".*"}"#,
+    );
+    check_one(&["shrink", "n@h"], "DELETE queues/quorum/replicas/on/n%40h/shrink");
+}
+
+#[test]
+fn mirroring_is_taken_out_of_policies() {
+    let policies = |text: &str| crate::reply::Reply { status: 200, body: text.as_bytes().to_vec() };
+    let both = r#"[{"vhost":"/","name":"a","pattern":"^a","priority":1,"apply-to":"all","definition":{"ha-mode":"all","max-length":1}},
+        {"vhost":"v","name":"b","pattern":"^b","priority":0,"apply-to":"all","definition":{"ha-mode":"all"}},
+        {"vhost":"v","name":"c","pattern":"^c","priority":0,"apply-to":"all","definition":{"max-length":2}}]"#;
+    check(
+        &["remove_classic_queue_mirroring_from_policies"],
+        &[policies(both), bare(204), bare(204), policies("[]")],
+        &[
+            "GET policies",
+            r#"PUT policies/%2F/a {"apply-to":"all","definition":{"max-length":1},"pattern":"^a","priority":1}"#,
+            "DELETE policies/v/b",
+            "GET operator-policies",
+        ],
+    );
+    let listed = drive(&["list_policies_with_classic_queue_mirroring"], [policies(both)]).text();
+    assert_eq!(listed.lines().count(), 3, "{listed}");
+    let line = ["check_if_cluster_has_classic_queue_mirroring_policy"];
+    assert_eq!(drive(&line, [policies(both)]).failure().0, 69);
+    assert!(drive(&line, [policies("[]")]).result.is_ok());
+}

@@ -1,0 +1,161 @@
+//! Users: who there is, their passwords and tags.
+
+use serde_json::{Value, json};
+
+use crate::command::{Command, flag, option, optional, repeated, required};
+use crate::failure::{DATA, Failure, SOFTWARE, USAGE};
+use crate::given::Given;
+use crate::listing::{self, Listing, renamed, same};
+use crate::password;
+use crate::reply::Reply;
+use crate::step::{Ask, Source, Started, path, say};
+
+pub(crate) const COMMANDS: &[Command] = &[
+    Command::new("add_user", "creates a user; without a password it is read from what comes in", add_user)
+        .taking(&[required("username"), optional("password")])
+        .with(&[flag("pre-hashed-password", "what is given is a hash, as hash_password prints it")])
+        .saying("Adding user \"{username}\" ..."),
+    Command::new("delete_user", "deletes a user", |given| {
+        Ask::delete(path(&["users", given.text("username")])).then(|reply| match reply.status {
+            // As rabbitmqctl: who is not there is deleted.
+            404 => crate::step::done(),
+            _ => reply.done(),
+        })
+    })
+    .taking(&[required("username")])
+    .saying("Deleting user \"{username}\" ..."),
+    Command::new("change_password", "changes a user's password", change_password)
+        .taking(&[required("username"), optional("password")])
+        .saying("Changing password for user \"{username}\" ..."),
+    Command::new("clear_password", "takes a user's password away, so that nobody logs in with one", |given| {
+        change(given, |user| user["password_hash"] = json!(""))
+    })
+    .taking(&[required("username")])
+    .saying("Clearing password for user \"{username}\" ..."),
+    Command::new("authenticate_user", "tries a user's password", authenticate_user)
+        .taking(&[required("username"), optional("password")])
+        .saying("Authenticating user \"{username}\" ..."),
+    Command::new("set_user_tags", "sets a user's tags, replacing those it has", |given| {
+        let tags = given.all("tag").join(",");
+        change(given, move |user| user["tags"] = json!(tags))
+    })
+    .taking(&[required("username"), repeated("tag")])
+    .saying("Setting tags for user \"{username}\" to [{tag}] ..."),
+    Command::new("list_users", "lists users and their tags", |given| USERS.ask(given, "users".to_owned()))
+        .saying("Listing users ..."),
+    Command::new(
+        "hash_password",
+        "prints a salted hash, made here, for import_definitions and add_user",
+        hash_password,
+    )
+    .taking(&[optional("password")])
+    .with(&[option("hashing-algorithm", "NAME", "SHA256 (default) or SHA512")]),
+];
+
+const USERS: Listing = Listing { columns: &[renamed("user", "name"), same("tags")], default: &["user", "tags"] };
+
+fn add_user(given: &Given) -> Started {
+    let user = given.text("username").to_owned();
+    if user.is_empty() {
+        return Err(Failure::data("a user's name cannot be empty"));
+    }
+    let field = if given.has("pre-hashed-password") { "password_hash" } else { "password" };
+    with_password(given, move |password| {
+        let place = path(&["users", &user]);
+        Ask::get(place.clone()).then(move |reply| match reply.status {
+            404 => Ask::put(place, &json!({ field: password, "tags": "" })).say(
+                "Done. Don't forget to grant the user permissions to some virtual hosts! See 'warren ctl help set_permissions' to learn more.",
+            ),
+            _ => {
+                reply.accepted()?;
+                Err(Failure::new(SOFTWARE, format!("user \"{user}\" already exists")))
+            }
+        })
+    })
+}
+
+fn change_password(given: &Given) -> Started {
+    let user = given.text("username").to_owned();
+    with_password(given, move |password| {
+        change_user(&user, move |fields| {
+            fields["password"] = json!(password);
+            if let Some(fields) = fields.as_object_mut() {
+                fields.remove("password_hash");
+                fields.remove("hashing_algorithm");
+            }
+        })
+    })
+}
+
+/// Changes something of a user and leaves the rest.
+fn change(given: &Given, change: impl FnOnce(&mut Value) + 'static) -> Started {
+    change_user(given.text("username"), change)
+}
+
+fn change_user(user: &str, change: impl FnOnce(&mut Value) + 'static) -> Started {
+    let place = path(&["users", user]);
+    let user = user.to_owned();
+    Ask::get(place.clone()).then(move |reply| {
+        let found = reply.unless(404, || Failure::no_such_user(&user))?.value()?;
+        let tags: Vec<&str> = match &found["tags"] {
+            Value::Array(tags) => tags.iter().filter_map(Value::as_str).collect(),
+            tags => vec![tags.as_str().unwrap_or_default()],
+        };
+        let mut fields = json!({"password_hash": found["password_hash"], "tags": tags.join(",")});
+        if let Some(algorithm) = found["hashing_algorithm"].as_str() {
+            fields["hashing_algorithm"] = json!(algorithm);
+        }
+        change(&mut fields);
+        Ask::put(place, &fields).done()
+    })
+}
+
+fn authenticate_user(given: &Given) -> Started {
+    let user = given.text("username").to_owned();
+    with_password(given, move |password| {
+        Ask::get("whoami".to_owned()).by_user(&user, &password).then(move |reply| match reply.status {
+            // The password was right, and HTTP is not for everybody.
+            401 if is_known_but_not_for_http(&reply) => say("Success"),
+            401 => {
+                Err(Failure::new(DATA, format!("user \"{user}\" is not accepted: no such user, or another password")))
+            }
+            _ => {
+                reply.accepted()?;
+                say("Success")
+            }
+        })
+    })
+}
+
+fn is_known_but_not_for_http(reply: &Reply) -> bool {
+    reply.reason().is_some_and(|reason| reason == "Not management user")
+}
+
+fn hash_password(given: &Given) -> Started {
+    let algorithm = given.optional("hashing-algorithm").unwrap_or("SHA256").to_owned();
+    with_password(given, move |password| {
+        password::hashed(&password, &algorithm).map_or_else(
+            || Err(Failure::new(USAGE, format!("unknown hashing algorithm '{algorithm}': one of SHA256, SHA512"))),
+            say,
+        )
+    })
+}
+
+/// The password that was given, or the first line of what comes in.
+fn with_password(given: &Given, next: impl FnOnce(String) -> Started + 'static) -> Started {
+    if let Some(password) = given.optional("password") {
+        return next(password.to_owned());
+    }
+    Source::Secret.then(|bytes| {
+        let text = String::from_utf8_lossy(&bytes);
+        match text.lines().next().filter(|line| !line.is_empty()) {
+            Some(password) => next(password.to_owned()),
+            None => Err(Failure::data("no password was given, neither as an argument nor as a line that comes in")),
+        }
+    })
+}
+
+/// Everybody's names, for what is done to each.
+pub(crate) fn names(values: &[Value]) -> Vec<String> {
+    values.iter().map(|value| listing::text(value, "name").to_owned()).collect()
+}

@@ -1,0 +1,53 @@
+//! How a command ended that did not do what it was to: one sentence, and the exit status that rabbitmqctl has for it.
+
+/// The words make no sense.
+pub(crate) const USAGE: u8 = 64;
+/// What was given, or what it is about, is not as it should be: a virtual host that is not there, a file that is none.
+pub(crate) const DATA: u8 = 65;
+/// There is no such user.
+pub(crate) const NO_USER: u8 = 67;
+/// The server is not there, or refuses.
+pub(crate) const UNAVAILABLE: u8 = 69;
+/// What should not be is: a user that exists already, an answer that nobody can read.
+pub(crate) const SOFTWARE: u8 = 70;
+/// A file cannot be written.
+pub(crate) const CANNOT_CREATE: u8 = 73;
+/// No answer in time: another attempt may have one.
+pub(crate) const TEMPORARY: u8 = 75;
+/// The user may not do that, or is not who they say.
+pub(crate) const NO_PERMISSION: u8 = 77;
+/// A file of settings is not as it should be.
+pub(crate) const CONFIG: u8 = 78;
+
+/// Why a command failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) status: u8,
+    pub(crate) text: String,
+}
+
+impl Failure {
+    pub(crate) fn new(status: u8, text: impl Into<String>) -> Self {
+        Failure { status, text: text.into() }
+    }
+
+    pub(crate) fn usage(text: impl Into<String>) -> Self {
+        Failure::new(USAGE, text)
+    }
+
+    pub(crate) fn data(text: impl Into<String>) -> Self {
+        Failure::new(DATA, text)
+    }
+
+    pub(crate) fn unavailable(text: impl Into<String>) -> Self {
+        Failure::new(UNAVAILABLE, text)
+    }
+
+    pub(crate) fn no_such_user(user: &str) -> Self {
+        Failure::new(NO_USER, format!("user \"{user}\" does not exist"))
+    }
+
+    pub(crate) fn no_such_vhost(vhost: &str) -> Self {
+        Failure::data(format!("virtual host '{vhost}' does not exist"))
+    }
+}

@@ -1,0 +1,88 @@
+//! What people are told about commands: made of the table of commands.
+
+use std::fmt::Write as _;
+
+use crate::command::{Command, Family, Grammar, Need, Opt};
+use crate::commands::FAMILIES;
+use crate::options::{ADMIN_OPTIONS, CTL_OPTIONS};
+
+/// All commands by families.
+pub(crate) fn overview() -> String {
+    let mut out = String::from(
+        "warren ctl operates a broker over its HTTP API: a Warren's or a RabbitMQ's.\n\n\
+         It takes rabbitmqctl's and rabbitmq-diagnostics' commands, and those of both rabbitmqadmins:\n\n  \
+         warren ctl list_queues -p / name messages\n  \
+         warren ctl declare queue name=orders durable=true\n  \
+         warren ctl queues declare --name orders --type quorum\n\n\
+         Without options it asks the broker whose data directory is warren-data, and without one there\n\
+         http://guest:guest@127.0.0.1:15672; --url and the variable WARREN_CTL_URL say which else.\n",
+    );
+    for family in FAMILIES {
+        let _ = write!(out, "\n{}:\n\n", family.title);
+        out += &commands(family);
+    }
+    out += "\n'warren ctl help COMMAND' explains one.";
+    out
+}
+
+fn commands(family: &Family) -> String {
+    // What cannot be done is only named.
+    let width = family.commands.iter().map(|command| command.name.len()).max().unwrap_or(0);
+    family.commands.iter().map(|command| format!("  {:width$}  {}\n", command.name, command.about)).collect()
+}
+
+/// One command.
+pub(crate) fn of(grammar: Grammar, command: &Command) -> String {
+    let mut out = format!("warren ctl {}\n\n{}: {}\n", synopsis(grammar, command), command.name, command.about);
+    if !command.aliases.is_empty() {
+        let _ = write!(out, "\nThe same: {}\n", command.aliases.join(", "));
+    }
+    if !command.options.is_empty() {
+        out += "\nOptions:\n\n";
+        out += &options(command.options);
+    }
+    out += "\nOptions of every command:\n\n";
+    out += &options(match grammar {
+        Grammar::Ctl => CTL_OPTIONS,
+        Grammar::Admin => ADMIN_OPTIONS,
+    });
+    out.trim_end().to_owned()
+}
+
+fn options(options: &[Opt]) -> String {
+    let name = |option: &Opt| {
+        let short = option.short.map_or("    ".to_owned(), |short| format!("-{short}, "));
+        match option.value {
+            Some(value) => format!("{short}--{} {value}", option.long),
+            None => format!("{short}--{}", option.long),
+        }
+    };
+    let width = options.iter().map(|option| name(option).len()).max().unwrap_or(0);
+    options.iter().map(|option| format!("  {:width$}  {}\n", name(option), option.about)).collect()
+}
+
+/// A command with what it takes.
+pub(crate) fn synopsis(grammar: Grammar, command: &Command) -> String {
+    let mut out = command.name.to_owned();
+    for argument in command.arguments {
+        let name = match grammar {
+            Grammar::Admin if argument.need != Need::Repeated && argument.name != "file" => {
+                let name = argument.name.replace('-', "_");
+                format!("{name}=<{name}>")
+            }
+            _ => format!("<{}>", argument.name),
+        };
+        let _ = match argument.need {
+            Need::Required => write!(out, " {name}"),
+            Need::Optional => write!(out, " [{name}]"),
+            Need::Repeated => write!(out, " [{name}...]"),
+        };
+    }
+    for option in command.options {
+        let _ = match option.value {
+            Some(value) => write!(out, " [--{} {value}]", option.long),
+            None => write!(out, " [--{}]", option.long),
+        };
+    }
+    out
+}

@@ -1,0 +1,114 @@
+//! The operator's commands: `warren ctl`.
+//!
+//! ```text
+//!  commands       the table of all commands, a file for each family: what is asked, what is made of the answer
+//!  command        what an entry of that table is
+//!  options        options that every command takes
+//!  words          a command line's words → a command and what it was given
+//!  given          what it was given
+//!  step           what is to be done, one step after the other      ─┐ no I/O: a test drives a command
+//!  reply          an answer, and the sentence for when it is no      │ with answers that were recorded
+//!  listing        objects → columns                                 ─┘
+//!  output         tables, JSON, CSV
+//!  target         which server, and who asks
+//!  settings_file  rabbitmqadmin's file of servers
+//!  password       salted hashes
+//!  run            does the steps: HTTP, files, what comes in; `secret` reads passwords
+//!  help           what people are told, and `completion` shells: made of the table
+//! ```
+//!
+//! Everything goes over the HTTP API that RabbitMQ's management plugin has, so that it works with a RabbitMQ, too. What
+//! that API cannot do is known by its name, and refused with the reason. Knows nothing of Warren's broker.
+
+mod command;
+mod commands;
+mod completion;
+mod failure;
+mod given;
+mod help;
+mod listing;
+mod nearest;
+mod options;
+mod output;
+mod password;
+mod reply;
+mod run;
+mod secret;
+mod settings_file;
+mod step;
+mod target;
+mod words;
+
+use command::Grammar;
+use failure::{Failure, SOFTWARE};
+use given::Given;
+use output::{Format, Output, Style};
+
+/// Runs a command: its words, without `warren ctl`. Returns the exit status, which is rabbitmqctl's.
+#[must_use]
+pub fn main(words: &[String]) -> u8 {
+    let words: &[String] = match words.first().map(String::as_str) {
+        None | Some("--help" | "-h" | "-?") => &["help".to_owned()],
+        Some("--version") => &["version".to_owned()],
+        _ => words,
+    };
+    let result = words::parse(words).and_then(|mut said| {
+        said.given.complete(&|name| std::env::var(name).ok());
+        execute(&said.given, said.wants_help)
+    });
+    match result {
+        Ok(()) => 0,
+        Err(Failure { status, text }) => {
+            eprintln!("Error: {text}");
+            status
+        }
+    }
+}
+
+fn execute(given: &Given, wants_help: bool) -> Result<(), Failure> {
+    if wants_help {
+        return run::print(format!("{}\n", help::of(given.grammar, given.command)).as_bytes());
+    }
+    let style = style(given)?;
+    let started = (given.command.start)(given)?;
+    let is_quiet = given.has_shared("quiet") || given.has_shared("silent") || style.format.is_bare() || goes_out(given);
+    let banner = given.banner();
+    if !banner.is_empty() && !is_quiet {
+        run::print(format!("{banner}\n").as_bytes())?;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(SOFTWARE, format!("cannot start: {error}")))?;
+    let mut output = runtime.block_on(run::run(given, Ok(started)))?;
+    if let (Output::Table(table), Some(column)) = (&mut output, given.shared("sort")) {
+        table.sort(column, given.has_shared("sort-reverse"))?;
+    }
+    run::keep(&output)?;
+    let is_asked_for = !matches!(output, Output::Remark(_) | Output::File { .. });
+    if !is_asked_for && (given.has_shared("quiet") || given.has_shared("silent")) {
+        return Ok(());
+    }
+    run::print(&output::render(&output, style))
+}
+
+/// Whether the answer goes out as it is, so that nothing else may.
+fn goes_out(given: &Given) -> bool {
+    given.optional("file") == Some("-")
+}
+
+fn style(given: &Given) -> Result<Style, Failure> {
+    let (format, has_headers) = match given.grammar {
+        Grammar::Ctl => {
+            let format = output::ctl_format(given.shared("formatter").unwrap_or("table"))?;
+            (format, !(given.has_shared("silent") || given.has_shared("no-table-headers")))
+        }
+        Grammar::Admin => {
+            let is_for_people = !given.has_shared("non-interactive");
+            let style = given.shared("table-style").or((!is_for_people).then_some("borderless"));
+            let format = output::admin_format(given.shared("format"), style)?;
+            (format, is_for_people && format != Format::Tabs || format == Format::Tabs)
+        }
+    };
+    Ok(Style { format, has_headers, is_terminal: run::is_terminal() })
+}

@@ -1,0 +1,171 @@
+//! What a command does, as steps without I/O: what it asks, what it makes of the answer, what it shows in the end.
+//!
+//! A command is a chain of functions. Each is handed what the step before brought, and says what is to be done next;
+//! who runs them (`run`, or a test) does it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use http_client::Method;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::reply::Reply;
+
+/// What comes next, or why nothing does.
+pub(crate) type Started = Result<Step, Failure>;
+
+/// What follows a step, given what it brought.
+pub(crate) type Next<T> = Box<dyn FnOnce(T) -> Started>;
+
+/// What follows an attempt: with what came of it, and how long it took.
+pub(crate) type AfterTry = Box<dyn FnOnce(Result<Reply, Failure>, Duration) -> Started>;
+
+/// What is to be done.
+pub(crate) enum Step {
+    /// Ask the server.
+    Ask(Ask, Next<Reply>),
+    /// Ask the server whether it is there, and hear of it when it is not: no answer is none of the command's failures.
+    Try { ask: Ask, patience: Duration, next: AfterTry },
+    /// Read a file, or what comes in.
+    Read(Source, Next<Vec<u8>>),
+    /// Wait.
+    Pause(Duration, Next<()>),
+    /// Connect to these ports of the server's host, and hear which cannot be.
+    Connect(Vec<u16>, Next<Vec<(u16, String)>>),
+    /// Show something, and that was all.
+    Done(Output),
+}
+
+/// Where something is read from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    Stdin,
+    /// Its first line, which is not shown when it is typed.
+    Secret,
+    File(PathBuf),
+}
+
+impl Source {
+    /// A path, or `-` for what comes in.
+    pub(crate) fn of(path: &str) -> Self {
+        if path == "-" { Source::Stdin } else { Source::File(path.into()) }
+    }
+
+    pub(crate) fn then(self, next: impl FnOnce(Vec<u8>) -> Started + 'static) -> Started {
+        Ok(Step::Read(self, Box::new(next)))
+    }
+}
+
+/// A request to the management API.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Ask {
+    pub(crate) method: Method,
+    /// Below `/api`, escaped, with its query.
+    pub(crate) path: String,
+    /// JSON.
+    pub(crate) body: Option<Vec<u8>>,
+    /// Who asks, if not who asks everything else, and the password.
+    pub(crate) user: Option<(String, String)>,
+    /// Why it is asked, for the server's log.
+    pub(crate) reason: Option<String>,
+}
+
+impl Ask {
+    fn new(method: Method, path: String) -> Self {
+        Ask { method, path, body: None, user: None, reason: None }
+    }
+
+    pub(crate) fn get(path: String) -> Self {
+        Ask::new(Method::GET, path)
+    }
+
+    pub(crate) fn put(path: String, body: &Value) -> Self {
+        Ask { body: Some(body.to_string().into_bytes()), ..Ask::new(Method::PUT, path) }
+    }
+
+    pub(crate) fn post(path: String, body: &Value) -> Self {
+        Ask { body: Some(body.to_string().into_bytes()), ..Ask::new(Method::POST, path) }
+    }
+
+    pub(crate) fn delete(path: String) -> Self {
+        Ask::new(Method::DELETE, path)
+    }
+
+    pub(crate) fn with_body(self, body: Vec<u8>) -> Self {
+        Ask { body: Some(body), ..self }
+    }
+
+    pub(crate) fn by_user(self, user: &str, password: &str) -> Self {
+        Ask { user: Some((user.to_owned(), password.to_owned())), ..self }
+    }
+
+    pub(crate) fn because(self, reason: &str) -> Self {
+        Ask { reason: Some(reason.to_owned()), ..self }
+    }
+
+    pub(crate) fn then(self, next: impl FnOnce(Reply) -> Started + 'static) -> Started {
+        Ok(Step::Ask(self, Box::new(next)))
+    }
+
+    /// And if it is not refused, that was all.
+    pub(crate) fn done(self) -> Started {
+        self.then(Reply::done)
+    }
+
+    /// And if it is not refused, this is said.
+    pub(crate) fn say(self, text: impl Into<String>) -> Started {
+        then_say(self.done(), text.into())
+    }
+}
+
+/// That was all, and there is this to say.
+pub(crate) fn say(text: impl Into<String>) -> Started {
+    Ok(Step::Done(Output::Text(text.into())))
+}
+
+/// That was all.
+pub(crate) fn done() -> Started {
+    Ok(Step::Done(Output::Nothing))
+}
+
+/// That was all, and who wants to know is told this.
+pub(crate) fn remark(text: impl Into<String>) -> Started {
+    Ok(Step::Done(Output::Remark(text.into())))
+}
+
+/// Remarks something when everything else is done.
+pub(crate) fn then_say(started: Started, text: String) -> Started {
+    match started? {
+        Step::Done(Output::Nothing) => remark(text),
+        Step::Ask(ask, next) => Ok(Step::Ask(ask, Box::new(move |reply| then_say(next(reply), text)))),
+        other => Ok(other),
+    }
+}
+
+/// Asks all of these, one after the other, and goes on when none was refused.
+pub(crate) fn each(asks: Vec<Ask>, next: impl FnOnce() -> Started + 'static) -> Started {
+    let mut asks = asks.into_iter();
+    match asks.next() {
+        None => next(),
+        Some(first) => first.then(move |reply| {
+            reply.accepted()?;
+            each(asks.collect(), next)
+        }),
+    }
+}
+
+/// What a part of a path may have as it is.
+const UNESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// A path of parts, whatever is in them.
+pub(crate) fn path(parts: &[&str]) -> String {
+    parts.iter().map(|part| escaped(part)).collect::<Vec<_>>().join("/")
+}
+
+/// A part of a path, or of a query.
+pub(crate) fn escaped(part: &str) -> String {
+    utf8_percent_encode(part, UNESCAPED).to_string()
+}

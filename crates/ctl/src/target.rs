@@ -1,0 +1,186 @@
+//! Which server is asked, and by whom: from options, the environment, rabbitmqadmin's file of settings, or what is there.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use http_client::HttpUrl;
+use net::{ClientTls, ClientTlsOptions, Trust};
+
+use crate::command::Grammar;
+use crate::failure::{CONFIG, Failure};
+use crate::given::Given;
+use crate::settings_file::{self, Section};
+
+/// Names the server when no option does.
+pub(crate) const URL_VARIABLE: &str = "WARREN_CTL_URL";
+
+/// Where a broker that was started without options keeps its data.
+const DEFAULT_DATA_DIR: &str = "warren-data";
+
+/// A broker's own socket, in its data directory.
+const SOCKET_NAME: &str = "control.sock";
+
+const DEFAULT_HOST: &str = "127.0.0.1";
+const DEFAULT_PORT: u16 = 15672;
+const DEFAULT_TLS_PORT: u16 = 15671;
+const DEFAULT_USER: &str = "guest";
+
+/// How long an answer may take, if nothing else is said.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// As long as anybody waits.
+const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// What is around the program: handed in, so that tests have other surroundings.
+pub(crate) struct Surroundings<'a> {
+    pub(crate) variable: &'a dyn Fn(&str) -> Option<String>,
+    /// The text of a file; nothing if there is none.
+    pub(crate) read: &'a dyn Fn(&Path) -> std::io::Result<Option<String>>,
+    pub(crate) is_there: &'a dyn Fn(&Path) -> bool,
+}
+
+/// The server.
+#[derive(Debug)]
+pub(crate) struct Target {
+    /// What stands before `/api`.
+    pub(crate) url: HttpUrl,
+    pub(crate) timeout: Duration,
+}
+
+impl Target {
+    /// Decides for the server.
+    pub(crate) fn of(given: &Given, around: &Surroundings<'_>) -> Result<Self, Failure> {
+        let section = section(given, around)?;
+        let timeout = timeout(given)?;
+        let url = url(given, &section, around)?;
+        let url = match path_prefix(given, &section) {
+            Some(prefix) => url.with_path(&format!("/{}", prefix.trim_matches('/'))),
+            None => url,
+        };
+        let path = url.path().trim_end_matches('/');
+        let path = path.strip_suffix("/api").unwrap_or(path).to_owned();
+        let url = url.with_path(if path.is_empty() { "/" } else { &path });
+        let url = if url.is_tls() { url.trusting(tls(given, &section)?) } else { url };
+        Ok(Target { url, timeout })
+    }
+}
+
+/// An option, or what the file says.
+fn setting<'a>(given: &'a Given, section: &'a Section, option: &str, key: &str) -> Option<&'a str> {
+    given.shared(option).or_else(|| section.get(key))
+}
+
+fn url(given: &Given, section: &Section, around: &Surroundings<'_>) -> Result<HttpUrl, Failure> {
+    let user = setting(given, section, "username", "username");
+    let password = setting(given, section, "password", "password");
+    let as_user = |url: HttpUrl| match (user, password) {
+        (None, None) if url.has_user() => url,
+        (user, password) => {
+            let user = user.unwrap_or(DEFAULT_USER);
+            url.with_user(user, password.unwrap_or(DEFAULT_USER))
+        }
+    };
+    let parsed =
+        |what: &str, text: &str| HttpUrl::parse(text).map_err(|error| Failure::usage(format!("{what}: {error}")));
+    if let Some(text) = given.shared("url").or(given.shared("base-uri")) {
+        return Ok(as_user(parsed("--url", text)?));
+    }
+    if let Some(path) = given.shared("socket") {
+        return Ok(HttpUrl::on_socket(path));
+    }
+    if let Some(dir) = given.shared("data-dir") {
+        return Ok(HttpUrl::on_socket(Path::new(dir).join(SOCKET_NAME)));
+    }
+    let host = setting(given, section, "host", "hostname");
+    let port = setting(given, section, "port", "port");
+    let is_tls = given.has_shared("ssl") || section.is_true("ssl");
+    if host.is_none() && port.is_none() && !is_tls {
+        if let Some(text) = (around.variable)(URL_VARIABLE).filter(|text| !text.is_empty()) {
+            return Ok(as_user(parsed(URL_VARIABLE, &text)?));
+        }
+        let socket = PathBuf::from(DEFAULT_DATA_DIR).join(SOCKET_NAME);
+        // Who says who they are wants to log in.
+        if user.is_none() && password.is_none() && (around.is_there)(&socket) {
+            return Ok(HttpUrl::on_socket(socket));
+        }
+    }
+    let port = match port {
+        None if is_tls => DEFAULT_TLS_PORT,
+        None => DEFAULT_PORT,
+        Some(text) => {
+            text.parse().map_err(|_| Failure::usage(format!("a port is a number up to 65535, and '{text}' is none")))?
+        }
+    };
+    let host = host.unwrap_or(DEFAULT_HOST);
+    let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+    let scheme = if is_tls { "https" } else { "http" };
+    Ok(as_user(parsed("--host", &format!("{scheme}://{host}:{port}"))?))
+}
+
+fn path_prefix<'a>(given: &'a Given, section: &'a Section) -> Option<&'a str> {
+    setting(given, section, "path-prefix", "path_prefix").filter(|prefix| !prefix.is_empty())
+}
+
+fn tls(given: &Given, section: &Section) -> Result<ClientTls, Failure> {
+    let trust = match setting(given, section, "ssl-ca-cert-file", "ssl_ca_cert_file") {
+        _ if given.has_shared("ssl-insecure") || section.is_true("ssl_insecure") => Trust::Anybody,
+        Some(file) => Trust::File(file.into()),
+        None => Trust::System,
+    };
+    let certificate = setting(given, section, "ssl-cert-file", "ssl_cert_file");
+    let key = setting(given, section, "ssl-key-file", "ssl_key_file");
+    let identity = match (certificate, key) {
+        (Some(certificate), Some(key)) => Some((certificate.into(), key.into())),
+        (None, None) => None,
+        _ => return Err(Failure::usage("--ssl-cert-file and --ssl-key-file go together")),
+    };
+    ClientTls::new(&ClientTlsOptions { trust, identity, server_name: None })
+        .map_err(|error| Failure::new(CONFIG, error.to_string()))
+}
+
+fn timeout(given: &Given) -> Result<Duration, Failure> {
+    match given.shared("timeout") {
+        None if given.command.is_long => Ok(FOREVER),
+        None => Ok(DEFAULT_TIMEOUT),
+        Some("infinity") => Ok(FOREVER),
+        Some(text) => text
+            .parse()
+            .ok()
+            .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+            .map(|timeout| timeout.min(FOREVER))
+            .ok_or_else(|| {
+                Failure::usage(format!("the timeout has to be seconds or infinity, and '{text}' is neither"))
+            }),
+    }
+}
+
+/// What rabbitmqadmin's file says about the server that is meant.
+fn section(given: &Given, around: &Surroundings<'_>) -> Result<Section, Failure> {
+    if given.grammar != Grammar::Admin {
+        return Ok(Section::default());
+    }
+    let (file, is_asked_for) = match (given.shared("config"), (around.variable)("HOME")) {
+        (Some(file), _) => (PathBuf::from(file), true),
+        (None, Some(home)) => (Path::new(&home).join(".rabbitmqadmin.conf"), given.has_shared("node")),
+        (None, None) => return Ok(Section::default()),
+    };
+    let shown = file.display();
+    let text = (around.read)(&file).map_err(|error| Failure::new(CONFIG, format!("cannot read {shown}: {error}")))?;
+    let Some(text) = text else {
+        return match is_asked_for {
+            true => Err(Failure::new(CONFIG, format!("there is no file {shown} to find settings in"))),
+            false => Ok(Section::default()),
+        };
+    };
+    let sections =
+        settings_file::parse(&text).map_err(|problem| Failure::new(CONFIG, format!("{shown}: {problem}")))?;
+    let name = given.shared("node").unwrap_or("default");
+    match sections.into_iter().find(|(known, _)| known == name) {
+        Some((_, section)) => Ok(section),
+        None if given.has_shared("node") => Err(Failure::new(CONFIG, format!("{shown} has no section [{name}]"))),
+        None => Ok(Section::default()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

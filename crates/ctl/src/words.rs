@@ -1,0 +1,334 @@
+//! From a command line's words to a command and what it was given.
+//!
+//! The first word that is no option, or the first two, say which command; the command says in whose grammar the others
+//! are read. So options are accepted before the command and after it, as rabbitmqctl and rabbitmqadmin do.
+
+use crate::command::{Argument, Command, Grammar, Need, Opt};
+use crate::commands::FAMILIES;
+use crate::failure::Failure;
+use crate::given::{Given, Values};
+use crate::nearest::nearest;
+use crate::options::{ADMIN_OPTIONS, CTL_OPTIONS};
+
+/// What was said.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) given: Given,
+    /// The command is not to be done but explained.
+    pub(crate) wants_help: bool,
+}
+
+/// Reads the words after `warren ctl`; there has to be one.
+pub(crate) fn parse(words: &[String]) -> Result<Said, Failure> {
+    let place = find_command(words)?;
+    let options = match place.grammar {
+        Grammar::Ctl => CTL_OPTIONS,
+        Grammar::Admin => ADMIN_OPTIONS,
+    };
+    let mut reading = Reading {
+        command: place.command,
+        grammar: place.grammar,
+        options,
+        own: Values::new(),
+        shared: Values::new(),
+        bare: Vec::new(),
+    };
+    reading.read(&words[..place.at], false)?;
+    reading.read(&words[place.at + place.len..], true)?;
+    let wants_help = reading.shared.contains_key("help");
+    if !wants_help {
+        reading.place()?;
+    }
+    let given = Given { command: place.command, grammar: place.grammar, own: reading.own, shared: reading.shared };
+    Ok(Said { given, wants_help })
+}
+
+/// Every command with its grammar.
+pub(crate) fn commands() -> impl Iterator<Item = (Grammar, &'static Command)> {
+    FAMILIES.iter().flat_map(|family| family.commands.iter().map(|command| (family.grammar, command)))
+}
+
+/// The command of that name.
+pub(crate) fn command_named(name: &str) -> Option<(Grammar, &'static Command)> {
+    commands().find(|(_, command)| command.names().any(|known| known == name))
+}
+
+/// Where a command stands.
+struct Place {
+    grammar: Grammar,
+    command: &'static Command,
+    at: usize,
+    len: usize,
+}
+
+fn find_command(words: &[String]) -> Result<Place, Failure> {
+    let mut at = 0;
+    while let Some(word) = words.get(at) {
+        if !is_option(word) {
+            break;
+        }
+        // Both grammars agree on which options have values.
+        let options = || CTL_OPTIONS.iter().chain(ADMIN_OPTIONS);
+        at += match split_option(word) {
+            (Name::Long(name), None) if options().any(|option| is_long(option, &name) && option.value.is_some()) => 2,
+            (Name::Short(letter), None)
+                if options().any(|option| option.short == Some(letter) && option.value.is_some()) =>
+            {
+                2
+            }
+            _ => 1,
+        };
+    }
+    let Some(first) = words.get(at) else {
+        return Err(Failure::usage("no command was given, see warren ctl help"));
+    };
+    if let Some(second) = words.get(at + 1).filter(|second| !is_option(second)) {
+        let both = format!("{first} {second}");
+        if let Some((grammar, command)) = command_named(&both) {
+            return Ok(Place { grammar, command, at, len: 2 });
+        }
+    }
+    if let Some((grammar, command)) = command_named(first) {
+        return Ok(Place { grammar, command, at, len: 1 });
+    }
+    Err(unknown_command(first, words.get(at + 1)))
+}
+
+fn unknown_command(first: &str, second: Option<&String>) -> Failure {
+    let names: Vec<&str> = commands().flat_map(|(_, command)| command.names()).collect();
+    let begins_a_command = |name: &&str| name.split_once(' ').is_some_and(|(verb, _)| verb == first);
+    if names.iter().any(&begins_a_command) {
+        let objects = names.iter().filter(|name| begins_a_command(name)).filter_map(|name| name.split_once(' '));
+        let objects: Vec<&str> = objects.map(|(_, object)| object).collect();
+        return Failure::usage(match second {
+            None => format!("{first} what? One of {}", objects.join(", ")),
+            Some(second) => match nearest(second, objects.iter().copied()) {
+                Some(object) => format!("unknown command '{first} {second}', did you mean '{first} {object}'?"),
+                None => format!("unknown command '{first} {second}': one of {}", objects.join(", ")),
+            },
+        });
+    }
+    Failure::usage(match nearest(first, names) {
+        Some(name) => format!("unknown command '{first}', did you mean '{name}'?"),
+        None => format!("unknown command '{first}', see warren ctl help"),
+    })
+}
+
+/// Words being sorted into options and arguments.
+struct Reading {
+    command: &'static Command,
+    grammar: Grammar,
+    options: &'static [Opt],
+    own: Values,
+    shared: Values,
+    bare: Vec<String>,
+}
+
+impl Reading {
+    /// Reads words; those before the command can only be options of everybody.
+    fn read(&mut self, words: &[String], is_after_command: bool) -> Result<(), Failure> {
+        let mut words = words.iter();
+        let mut are_options_over = false;
+        while let Some(word) = words.next() {
+            if are_options_over || !is_option(word) {
+                self.bare.push(word.clone());
+                continue;
+            }
+            if word == "--" {
+                are_options_over = true;
+                continue;
+            }
+            let (name, mut value) = split_option(word);
+            let known = self.known(&name, is_after_command).ok_or_else(|| self.unknown(word, &name))?;
+            let has_value = known.has_value;
+            // `-pvhost` has its value with it; `-qs` is two flags.
+            if let (Name::Short(_), false, Some(others)) = (&name, has_value, &value) {
+                let others: Vec<String> = others.chars().map(|letter| format!("-{letter}")).collect();
+                self.put(&known, String::new());
+                self.read(&others, is_after_command)?;
+                continue;
+            }
+            if has_value && value.is_none() {
+                value = Some(
+                    words.next().ok_or_else(|| Failure::usage(format!("the option {word} needs a value")))?.clone(),
+                );
+            }
+            let value = match (has_value, value) {
+                (false, None) => String::new(),
+                // A flag of rabbitmqctl may be said with its truth.
+                (false, Some(value)) if value == "true" => String::new(),
+                (false, Some(value)) if value == "false" => continue,
+                (false, Some(_)) => return Err(Failure::usage(format!("the option {word} takes no value"))),
+                (true, value) => value.unwrap_or_default(),
+            };
+            self.put(&known, value);
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, known: &Known, value: String) {
+        let values = if known.is_own { &mut self.own } else { &mut self.shared };
+        values.entry(known.key).or_default().push(value);
+    }
+
+    fn known(&self, name: &Name, is_after_command: bool) -> Option<Known> {
+        let fits = |option: &&Opt| match name {
+            Name::Long(long) => is_long(option, long),
+            Name::Short(letter) => option.short == Some(*letter),
+        };
+        let own = self.command.options.iter().filter(|_| is_after_command).find(fits);
+        if let Some(option) = own {
+            return Some(Known { key: option.long, has_value: option.value.is_some(), is_own: true });
+        }
+        if self.grammar == Grammar::Admin && is_after_command {
+            let fits = |argument: &&Argument| match name {
+                Name::Long(long) => is_argument(argument, long),
+                Name::Short(letter) => argument.short == Some(*letter),
+            };
+            if let Some(argument) = self.command.arguments.iter().find(fits) {
+                return Some(Known { key: argument.name, has_value: true, is_own: true });
+            }
+        }
+        let option = self.options.iter().find(fits)?;
+        Some(Known { key: option.long, has_value: option.value.is_some(), is_own: false })
+    }
+
+    fn unknown(&self, word: &str, name: &Name) -> Failure {
+        let known = self.command.options.iter().chain(self.options).map(|option| option.long);
+        let arguments = self.command.arguments.iter().map(|argument| argument.name);
+        let known = known.chain(arguments.filter(|_| self.grammar == Grammar::Admin));
+        let near = match name {
+            Name::Long(long) => nearest(long, known),
+            Name::Short(_) => None,
+        };
+        Failure::usage(match near {
+            Some(near) => format!("{} has no option {word}, did you mean --{near}?", self.command.name),
+            None => format!("{} has no option {word}, see warren ctl help {}", self.command.name, self.command.name),
+        })
+    }
+
+    /// Gives bare words the names of the arguments that they are.
+    fn place(&mut self) -> Result<(), Failure> {
+        let bare = std::mem::take(&mut self.bare);
+        match self.grammar {
+            Grammar::Ctl => self.place_by_order(bare)?,
+            Grammar::Admin => self.place_by_name(bare)?,
+        }
+        let missing = |argument: &&Argument| argument.need == Need::Required && !self.own.contains_key(argument.name);
+        match self.command.arguments.iter().find(missing) {
+            None => Ok(()),
+            Some(argument) => Err(Failure::usage(format!(
+                "{} needs {}: warren ctl {}",
+                self.command.name,
+                argument.name,
+                crate::help::synopsis(self.grammar, self.command)
+            ))),
+        }
+    }
+
+    fn place_by_order(&mut self, bare: Vec<String>) -> Result<(), Failure> {
+        let mut arguments = self.command.arguments.iter().peekable();
+        for word in bare {
+            let Some(argument) = arguments.peek() else {
+                return Err(Failure::usage(format!(
+                    "{} takes no further argument, and '{word}' is one: warren ctl {}",
+                    self.command.name,
+                    crate::help::synopsis(self.grammar, self.command)
+                )));
+            };
+            self.own.entry(argument.name).or_default().push(word);
+            if argument.need != Need::Repeated {
+                arguments.next();
+            }
+        }
+        Ok(())
+    }
+
+    fn place_by_name(&mut self, bare: Vec<String>) -> Result<(), Failure> {
+        for word in bare {
+            let (known, value) = match self.named(&word) {
+                Some(named) => named,
+                None => (self.unnamed_argument().ok_or_else(|| self.unnamed(&word))?, word),
+            };
+            self.put(&known, value);
+        }
+        Ok(())
+    }
+
+    /// `name=value`, with the name of an argument, or of an option that every command takes: `vhost` is either.
+    fn named(&self, word: &str) -> Option<(Known, String)> {
+        let (name, value) = word.split_once('=')?;
+        let name = name.replace('_', "-");
+        let own =
+            self.command.arguments.iter().find(|argument| is_argument(argument, &name)).map(|argument| argument.name);
+        let shared = || self.options.iter().find(|option| option.long == name).map(|option| option.long);
+        let known = Known { key: own.or_else(shared)?, has_value: true, is_own: own.is_some() };
+        Some((known, value.to_owned()))
+    }
+
+    /// Columns, and files, are said without a name.
+    fn unnamed_argument(&self) -> Option<Known> {
+        let is_unnamed = |argument: &&Argument| argument.need == Need::Repeated || argument.name == "file";
+        let argument = self.command.arguments.iter().find(is_unnamed)?;
+        Some(Known { key: argument.name, has_value: true, is_own: true })
+    }
+
+    fn unnamed(&self, word: &str) -> Failure {
+        let names = || self.command.arguments.iter().map(|argument| argument.name);
+        let Some((name, _)) = word.split_once('=') else {
+            return Failure::usage(format!("'{word}' is not name=value, as {} takes it", self.command.name));
+        };
+        Failure::usage(match nearest(&name.replace('_', "-"), names()) {
+            Some(near) => format!("{} takes no '{name}', did you mean '{near}'?", self.command.name),
+            None => {
+                format!("{} takes no '{name}': one of {}", self.command.name, names().collect::<Vec<_>>().join(", "))
+            }
+        })
+    }
+}
+
+/// An option that there is.
+struct Known {
+    key: &'static str,
+    has_value: bool,
+    /// The command's own, and not everybody's.
+    is_own: bool,
+}
+
+enum Name {
+    Long(String),
+    Short(char),
+}
+
+/// A dash alone is a file.
+fn is_option(word: &str) -> bool {
+    word.starts_with('-') && word != "-"
+}
+
+/// An option's name, and its value if that is in the same word.
+fn split_option(word: &str) -> (Name, Option<String>) {
+    match word.strip_prefix("--") {
+        Some(long) => match long.split_once('=') {
+            Some((name, value)) => (Name::Long(name.replace('_', "-")), Some(value.to_owned())),
+            None => (Name::Long(long.replace('_', "-")), None),
+        },
+        None => {
+            let mut letters = word[1..].chars();
+            let letter = letters.next().unwrap_or_default();
+            let rest = letters.as_str();
+            let rest = rest.strip_prefix('=').unwrap_or(rest);
+            (Name::Short(letter), (!rest.is_empty()).then(|| rest.to_owned()))
+        }
+    }
+}
+
+fn is_argument(argument: &Argument, name: &str) -> bool {
+    argument.name == name || argument.aliases.contains(&name)
+}
+
+fn is_long(option: &Opt, name: &str) -> bool {
+    option.long == name || option.aliases.contains(&name)
+}
+
+#[cfg(test)]
+mod tests;

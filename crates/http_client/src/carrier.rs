@@ -1,0 +1,44 @@
+//! What carries a connection: TCP, TLS over it, or a Unix socket.
+
+use std::io;
+use std::sync::OnceLock;
+
+use net::{ClientTls, ClientTlsOptions, DialError, DialOptions, Trust};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::UnixStream;
+
+use crate::url::{HttpUrl, Place};
+
+/// Both directions of a connection.
+pub(crate) trait Carrier: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Carrier for T {}
+
+/// Connects to a URL's server.
+pub(crate) async fn connect(url: &HttpUrl) -> io::Result<Box<dyn Carrier>> {
+    let (host, port) = match &url.place {
+        Place::Socket(path) => return Ok(Box::new(UnixStream::connect(path).await?)),
+        Place::Host { host, port } => (host, *port),
+    };
+    let tls = match (url.is_tls, &url.tls) {
+        (false, _) => None,
+        (true, Some(tls)) => Some(tls.clone()),
+        (true, None) => Some(as_the_system()?),
+    };
+    let stream = net::dial(host, port, tls.as_ref(), &DialOptions::default()).await.map_err(|error| match error {
+        DialError::Unreachable { source, .. } | DialError::Unknown { source, .. } => source,
+        other => io::Error::other(other),
+    })?;
+    Ok(Box::new(stream))
+}
+
+/// Trusts whom the system trusts. Its authorities are read once: there are many.
+fn as_the_system() -> io::Result<ClientTls> {
+    static TLS: OnceLock<ClientTls> = OnceLock::new();
+    if let Some(tls) = TLS.get() {
+        return Ok(tls.clone());
+    }
+    let options = ClientTlsOptions { trust: Trust::System, identity: None, server_name: None };
+    let tls = ClientTls::new(&options).map_err(io::Error::other)?;
+    Ok(TLS.get_or_init(|| tls).clone())
+}

@@ -1,0 +1,177 @@
+//! Asks one server, one request after the other, over a connection that is kept.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::Method;
+use hyper::client::conn::http1::{Connection, SendRequest};
+use hyper::header::{AUTHORIZATION, HOST};
+use hyper_util::rt::TokioIo;
+
+use crate::ANSWER_LEN_MAX;
+use crate::carrier::{self, Carrier};
+use crate::error::HttpError;
+use crate::request::{Answer, Request};
+use crate::url::HttpUrl;
+
+/// Asks the server of one URL. It belongs to one task and has none of its own.
+pub struct Client {
+    url: HttpUrl,
+    timeout: Duration,
+    kept: Option<Kept>,
+}
+
+/// A connection that has carried an answer, and may carry more.
+struct Kept {
+    sender: SendRequest<Full<Bytes>>,
+    /// Nothing moves unless it is polled.
+    connection: Pin<Box<Driver>>,
+}
+
+type Driver = Connection<TokioIo<Box<dyn Carrier>>, Full<Bytes>>;
+
+impl Client {
+    /// A client that is not connected yet. A request and its answer, with the connection, may take `timeout` together.
+    #[must_use]
+    pub fn new(url: HttpUrl, timeout: Duration) -> Self {
+        Client { url, timeout, kept: None }
+    }
+
+    /// Whom it asks.
+    #[must_use]
+    pub fn url(&self) -> &HttpUrl {
+        &self.url
+    }
+
+    /// How long an answer may take.
+    #[must_use]
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// How long an answer may take from now on.
+    pub fn set_timeout(&mut self, timeout: Duration) {
+        self.timeout = timeout;
+    }
+
+    /// Asks, and waits for the whole answer.
+    ///
+    /// # Errors
+    ///
+    /// When there is no answer. An answer with a status of failure is one.
+    pub async fn ask(&mut self, request: &Request) -> Result<Answer, HttpError> {
+        let timeout = self.timeout;
+        // What is cut off in the middle is not kept: it was taken out for the exchange.
+        tokio::time::timeout(timeout, self.exchange(request)).await.unwrap_or(Err(HttpError::TimedOut(timeout)))
+    }
+
+    async fn exchange(&mut self, request: &Request) -> Result<Answer, HttpError> {
+        let mut kept = self.kept.take();
+        if let Some(connection) = &mut kept
+            && connection.is_over().await
+        {
+            kept = None;
+        }
+        if let Some(connection) = kept {
+            match self.exchange_over(connection, request).await {
+                // A server may close an idle connection in the moment in which it is used again.
+                Err(HttpError::Broken(..)) if request.is_repeatable() => {}
+                result => return result,
+            }
+        }
+        let stream = carrier::connect(&self.url).await?;
+        let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+            .await
+            .map_err(|error| HttpError::Broken("the connection failed", error))?;
+        self.exchange_over(Kept { sender, connection: Box::pin(connection) }, request).await
+    }
+
+    async fn exchange_over(&mut self, mut over: Kept, request: &Request) -> Result<Answer, HttpError> {
+        let request = self.encode(request)?;
+        let Kept { sender, connection } = &mut over;
+        let mut exchange = Box::pin(async {
+            let response =
+                sender.send_request(request).await.map_err(|error| HttpError::Broken("the request failed", error))?;
+            let (head, body) = response.into_parts();
+            let body = Limited::new(body, ANSWER_LEN_MAX).collect().await.map_err(|_| HttpError::Body)?.to_bytes();
+            Ok(Answer { status: head.status, headers: head.headers, body })
+        });
+        let answer = tokio::select! {
+            result = &mut exchange => result?,
+            // It has to be polled for the exchange to go on. When it ends, the answer is with the exchange, or there is
+            // none: many servers close TLS without a word, after a whole answer.
+            ended = connection => {
+                return exchange.await.map_err(|error| match (error, ended) {
+                    (HttpError::Broken(..), Err(ended)) => HttpError::Broken("the connection failed", ended),
+                    (error, _) => error,
+                });
+            }
+        };
+        drop(exchange);
+        self.kept = Some(over);
+        Ok(answer)
+    }
+
+    fn encode(&self, request: &Request) -> Result<hyper::Request<Full<Bytes>>, HttpError> {
+        let url = match &request.path {
+            Some(path) => &self.url.below(path),
+            None => &self.url,
+        };
+        let mut encoded = hyper::Request::builder()
+            .method(&request.method)
+            .uri(url.path())
+            .header(HOST, &url.authority)
+            .body(Full::new(request.body.clone()))?;
+        if let Some(authorization) = &url.authorization {
+            encoded.headers_mut().insert(AUTHORIZATION, authorization.clone());
+        }
+        encoded.headers_mut().extend(request.headers.clone());
+        Ok(encoded)
+    }
+}
+
+impl Kept {
+    /// Whether the server has closed it meanwhile, as far as that has arrived.
+    async fn is_over(&mut self) -> bool {
+        let Kept { sender, connection } = self;
+        tokio::select! {
+            biased;
+            _ = connection => true,
+            ready = sender.ready() => ready.is_err(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client").field("url", &self.url).field("timeout", &self.timeout).finish_non_exhaustive()
+    }
+}
+
+/// Asks for a URL once. Everything together, from the connection to the last byte, may take so long.
+///
+/// # Errors
+///
+/// When there is no answer. An answer with a status of failure is one.
+pub async fn get(url: &HttpUrl, timeout: Duration) -> Result<Answer, HttpError> {
+    Client::new(url.clone(), timeout).ask(&Request::new(Method::GET)).await
+}
+
+/// Posts a body to a URL once.
+///
+/// # Errors
+///
+/// As [`get`].
+pub async fn post(
+    url: &HttpUrl,
+    content_type: &'static str,
+    body: Bytes,
+    timeout: Duration,
+) -> Result<Answer, HttpError> {
+    Client::new(url.clone(), timeout).ask(&Request::new(Method::POST).with_body(content_type, body)).await
+}
+
+#[cfg(test)]
+mod tests;

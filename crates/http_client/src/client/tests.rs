@@ -1,0 +1,162 @@
+use hyper::StatusCode;
+use net::{ClientTls, ClientTlsOptions, Trust};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, UnixListener};
+
+use super::*;
+use crate::testing::TlsServer;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Reads one request with its body.
+async fn read(stream: &mut (impl tokio::io::AsyncRead + Unpin)) -> String {
+    let mut request = Vec::new();
+    loop {
+        let text = String::from_utf8_lossy(&request).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let len = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap_or("0");
+            if body.len() >= len.parse().unwrap() {
+                return text;
+            }
+        }
+        assert!(stream.read_buf(&mut request).await.unwrap() > 0, "the request broke off: {text}");
+    }
+}
+
+/// Gets a path from a server that gives this answer. Returns what it was asked, and what came of it.
+async fn ask(path: &str, answer: &'static [u8]) -> (String, Result<Answer, HttpError>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let url = HttpUrl::parse(&format!("http://me:p%40ss@127.0.0.1:{port}/base/")).unwrap();
+    let serving = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let request = read(&mut stream).await;
+        stream.write_all(answer).await.unwrap();
+        request
+    };
+    tokio::join!(serving, async { get(&url.below(path), PATIENCE).await })
+}
+
+#[tokio::test]
+async fn the_answer_has_status_headers_and_body() {
+    let (request, answer) = ask("/api/overview?x=1", b"HTTP/1.1 200 OK\r\nX-Y: z\r\nContent-Length: 2\r\n\r\n{}").await;
+    assert!(request.starts_with("GET /base/api/overview?x=1 HTTP/1.1\r\n"), "{request}");
+    assert!(request.contains("authorization: Basic bWU6cEBzcw==\r\n"), "{request}");
+    let answer = answer.unwrap();
+    assert_eq!((answer.status, &answer.body[..]), (StatusCode::OK, &b"{}"[..]));
+    assert_eq!(answer.headers["x-y"], "z");
+    let (_, answer) = ask("x", b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n").await;
+    assert_eq!(answer.unwrap().status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_is_none() {
+    let (_, answer) = ask("x", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}").await;
+    assert!(matches!(answer, Err(HttpError::Body | HttpError::Broken(..))), "{answer:?}");
+    let (_, answer) = ask("x", b"SSH-2.0\r\n\r\n").await;
+    assert!(matches!(answer, Err(HttpError::Broken(..))), "{answer:?}");
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_long_is_none() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = HttpUrl::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+    let serving = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        read(&mut stream).await;
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", ANSWER_LEN_MAX + 1);
+        stream.write_all(head.as_bytes()).await.unwrap();
+        // It goes when it has seen enough.
+        let part = vec![0; 1 << 20];
+        while stream.write_all(&part).await.is_ok() {}
+    };
+    let ((), answer) = tokio::join!(serving, async { get(&url, PATIENCE).await });
+    assert!(matches!(answer, Err(HttpError::Body)), "{answer:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_says_nothing_is_not_waited_for() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = HttpUrl::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+    let error = get(&url, PATIENCE).await.unwrap_err();
+    assert_eq!(error.to_string(), "no answer within 10 s");
+}
+
+#[tokio::test]
+async fn requests_follow_each_other_over_one_connection() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = HttpUrl::parse(&format!("http://{}/base", listener.local_addr().unwrap())).unwrap();
+    let serving = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut requests = Vec::new();
+        for _ in 0..3 {
+            requests.push(read(&mut stream).await);
+            stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await.unwrap();
+        }
+        requests
+    };
+    let asking = async {
+        let mut client = Client::new(url, PATIENCE);
+        client.ask(&Request::new(Method::PUT).below("api/vhosts/a").with_json("{}")).await.unwrap();
+        client.ask(&Request::new(Method::DELETE).below("/api/vhosts/a")).await.unwrap();
+        client.ask(&Request::new(Method::POST).with_body("text/plain", "x")).await.unwrap();
+    };
+    let (requests, ()) = tokio::join!(serving, asking);
+    assert!(requests[0].starts_with("PUT /base/api/vhosts/a HTTP/1.1\r\n"), "{}", requests[0]);
+    assert!(requests[0].contains("content-type: application/json\r\n"), "{}", requests[0]);
+    assert!(requests[0].ends_with("\r\n\r\n{}"), "{}", requests[0]);
+    assert!(requests[1].starts_with("DELETE /base/api/vhosts/a HTTP/1.1\r\n"), "{}", requests[1]);
+    assert!(requests[2].starts_with("POST /base HTTP/1.1\r\n"), "{}", requests[2]);
+}
+
+#[tokio::test]
+async fn a_connection_that_the_server_closed_is_opened_again() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = HttpUrl::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+    let mut client = Client::new(url, PATIENCE);
+    for method in [Method::GET, Method::POST, Method::GET] {
+        let serving = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            read(&mut stream).await;
+            // It does not say that it will close.
+            stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await.unwrap();
+        };
+        let request = Request::new(method);
+        let (answer, ()) = tokio::join!(client.ask(&request), serving);
+        assert_eq!(answer.unwrap().status, StatusCode::NO_CONTENT);
+    }
+}
+
+#[tokio::test]
+async fn a_unix_socket_is_asked_like_a_host() {
+    let path = std::env::temp_dir().join(format!("warren-http-{}.sock", std::process::id()));
+    let _ = std::fs::remove_file(&path);
+    let listener = UnixListener::bind(&path).unwrap();
+    let serving = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let request = read(&mut stream).await;
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}").await.unwrap();
+        request
+    };
+    let mut client = Client::new(HttpUrl::on_socket(&path), PATIENCE);
+    let request = Request::new(Method::GET).below("api/overview");
+    let (asked, answer) = tokio::join!(serving, client.ask(&request));
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(&answer.unwrap().body[..], b"{}");
+    assert!(asked.starts_with("GET /api/overview HTTP/1.1\r\nhost: localhost\r\n"), "{asked}");
+    assert!(!asked.contains("authorization"), "{asked}");
+    let error = Client::new(HttpUrl::on_socket(&path), PATIENCE).ask(&request).await.unwrap_err();
+    assert!(matches!(error, HttpError::Unreachable(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn https_needs_somebody_to_trust() {
+    let server = TlsServer::start("trust").await;
+    let url = HttpUrl::parse(&format!("https://localhost:{}", server.port)).unwrap();
+    let trusting = |trust| ClientTls::new(&ClientTlsOptions { trust, identity: None, server_name: None }).unwrap();
+    for trust in [Trust::File(server.ca.clone()), Trust::Anybody] {
+        assert_eq!(get(&url.clone().trusting(trusting(trust)), PATIENCE).await.unwrap().status, StatusCode::OK);
+    }
+    let error = get(&url, PATIENCE).await.unwrap_err().to_string();
+    assert!(error.contains("TLS") || error.contains("authorities"), "{error}");
+}

@@ -1,0 +1,30 @@
+//! Requests over HTTP/1.1: what our own programs ask of a management API, of InfluxDB, of a server for tokens.
+//!
+//! ```text
+//!  url       where a server is, and who asks: http[s]://user:password@host:port/path, or a Unix socket
+//!  request   what is asked, and what was answered
+//!  client    asks one server, one request after the other, over a connection that is kept
+//!  carrier   the connection: TCP, TLS, a Unix socket
+//!  error     why there is no answer
+//!  testing   a server that speaks TLS, for tests (feature `testing`)
+//! ```
+//!
+//! An answer is held in memory as a whole, and is bounded. Not here: redirects, cookies, proxies, several requests at once.
+
+mod carrier;
+mod client;
+mod error;
+mod request;
+#[cfg(feature = "testing")]
+pub mod testing;
+mod url;
+
+pub use client::{Client, get, post};
+pub use error::HttpError;
+pub use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+pub use hyper::{Method, StatusCode};
+pub use request::{Answer, Request};
+pub use url::{HttpUrl, HttpUrlError};
+
+/// An answer longer than this is an error: the management API's list of very many queues is shorter.
+pub const ANSWER_LEN_MAX: usize = 64 << 20;

@@ -1,0 +1,85 @@
+"""rabbitmqadmin's commands: those of the old one, and its successor's."""
+
+import json
+
+import pytest
+
+
+def test_a_message_goes_through(ok, vhost):
+    ok("-V", vhost, "declare", "exchange", "name=e", "type=topic")
+    ok("-V", vhost, "declare", "queue", "name=q 1", "durable=true", 'arguments={"x-max-length": 5}')
+    ok("-V", vhost, "declare", "binding", "source=e", "destination=q 1", "routing_key=a.*")
+    assert ok("-V", vhost, "publish", "exchange=e", "routing_key=a.b", "payload=hello").out == "Message published\n"
+    assert ok("-V", vhost, "publish", "exchange=e", "routing_key=b", "payload=lost").out == "Message published but NOT routed\n"
+    ok("-V", vhost, "publish", "routing_key=q 1", input="from what comes in")
+    [first, second] = json.loads(ok("-V", vhost, "-f", "raw_json", "get", "queue=q 1", "count=5", "ackmode=ack_requeue_false").out)
+    assert (first["payload"], first["exchange"], first["routing_key"]) == ("hello", "e", "a.b")
+    assert second["payload"] == "from what comes in"
+    ok("-V", vhost, "delete", "binding", "source=e", "destination_type=queue", "destination=q 1", "routing_key=a.*")
+    assert ok("-V", vhost, "publish", "exchange=e", "routing_key=a.b", "payload=x").out == "Message published but NOT routed\n"
+    ok("-V", vhost, "delete", "queue", "name=q 1")
+    ok("-V", vhost, "delete", "exchange", "name=e")
+
+
+def test_the_successors_words_do_the_same(ok, fails, api, vhost):
+    ok("--vhost", vhost, "queues", "declare", "--name", "q", "--type", "quorum")
+    assert api.get("queues", vhost, "q")["type"] == "quorum"
+    ok("--vhost", vhost, "streams", "declare", "--name", "s", "--expiration", "7D")
+    assert api.get("queues", vhost, "s")["arguments"]["x-max-age"] == "7D"
+    ok("--vhost", vhost, "exchanges", "declare", "--name", "e", "--type", "fanout", "--durable", "true")
+    ok("--vhost", vhost, "bindings", "declare", "--source", "e", "--destination-type", "queue", "--destination", "q", "--routing-key", "k")
+    ok("--vhost", vhost, "publish", "message", "--exchange", "e", "--routing-key", "k", "--payload", "hi")
+    messages = ok("--vhost", vhost, "get", "messages", "--queue", "q", "--ack-mode", "ack_requeue_false", "-f", "raw_json").out
+    assert [message["payload"] for message in json.loads(messages)] == ["hi"]
+    ok("--vhost", vhost, "bindings", "delete", "--source", "e", "--destination-type", "queue", "--destination", "q", "--routing-key", "k")
+    ok("--vhost", vhost, "queues", "purge", "--name", "q")
+    ok("--vhost", vhost, "queues", "delete", "--name", "q")
+    ok("--vhost", vhost, "queues", "delete", "--name", "q", "--idempotently")
+    fails(65, "there is no queue 'q'", "--vhost", vhost, "queues", "delete", "--name", "q")
+    ok("--vhost", vhost, "streams", "delete", "--name", "s")
+    assert [row["name"] for row in json.loads(ok("--vhost", vhost, "queues", "list", "--format", "json").out)] == []
+
+
+def test_users_and_permissions(ok, api, name, vhost):
+    bob = name("bob")
+    ok("declare", "user", f"name={bob}", "password=one", "tags=management")
+    try:
+        assert api.ask("GET", "whoami", login=(bob, "one"))[0] == 200
+        ok("users", "declare", "--name", bob, "--password", "two", "--tags", "monitoring")
+        assert api.get("users", bob)["tags"] == ["monitoring"]
+        ok("declare", "permission", f"vhost={vhost}", f"user={bob}", "configure=", "write=.*", "read=.*")
+        listed = json.loads(ok("list", "permissions", "-f", "raw_json").out)
+        assert {"user": bob, "vhost": vhost, "configure": "", "write": ".*", "read": ".*"} in listed
+        ok("delete", "permissions", "--vhost", vhost, "--user", bob)
+    finally:
+        ok("delete", "user", f"name={bob}")
+    assert not api.exists("users", bob)
+
+
+def test_policies_limits_and_vhosts(ok, api, name):
+    made = name("v")
+    ok("vhosts", "declare", "--name", made, "--description", "d")
+    assert api.get("vhosts", made)["description"] == "d"
+    ok("declare", "policy", f"vhost={made}", "name=p", "pattern=^q", 'definition={"max-length":1}', "apply-to=queues")
+    [policy] = json.loads(ok("-V", made, "list", "policies", "-f", "raw_json").out)
+    assert (policy["name"], policy["definition"], policy["apply-to"]) == ("p", {"max-length": 1}, "queues")
+    ok("delete", "policy", f"vhost={made}", "name=p")
+    ok("declare", "vhost_limit", f"vhost={made}", "name=max-queues", "value=3")
+    assert {"vhost": made, "value": {"max-queues": 3}} in json.loads(ok("list", "vhost_limits", "-f", "raw_json").out)
+    ok("delete", "vhost_limit", f"vhost={made}", "name=max-queues")
+    ok("delete", "vhost", f"name={made}")
+
+
+@pytest.mark.parametrize("what", ["users", "vhosts", "connections", "exchanges", "bindings", "permissions", "queues", "nodes", "policies", "parameters", "channels", "consumers"])
+def test_everything_is_listed(what, ok):
+    assert ok("list", what).out
+    assert isinstance(json.loads(ok("list", what, "-f", "raw_json").out), list)
+
+
+def test_the_overview_and_exports(ok, tmp_path):
+    [overview] = json.loads(ok("show", "overview", "rabbitmq_version", "object_totals.exchanges", "-f", "raw_json").out)
+    assert overview["rabbitmq_version"] and overview["object_totals.exchanges"] >= 7
+    for words in [("export", str(tmp_path / "a")), ("definitions", "export", "--file", str(tmp_path / "b"))]:
+        ok(*words)
+    assert json.loads((tmp_path / "a").read_text())["users"] == json.loads((tmp_path / "b").read_text())["users"]
+    ok("import", str(tmp_path / "a"))

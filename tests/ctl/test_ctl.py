@@ -1,0 +1,304 @@
+"""rabbitmqctl's commands."""
+
+import json
+
+import pika
+import pytest
+
+
+def test_users_come_change_and_go(ok, fails, api, name):
+    bob = name("bob ü/%")
+    ok("add_user", bob, "one")
+    try:
+        assert api.get("users", bob)["tags"] == []
+        fails(70, "already exists", "add_user", bob, "other")
+        ok("authenticate_user", bob, "one")
+        fails(65, "is not accepted", "authenticate_user", bob, "two")
+        ok("set_user_tags", bob, "monitoring", "management")
+        assert api.get("users", bob)["tags"] == ["monitoring", "management"]
+        # The password is still the same.
+        assert api.ask("GET", "whoami", login=(bob, "one"))[0] == 200
+        ok("change_password", bob, input="two\n")
+        assert api.ask("GET", "whoami", login=(bob, "two"))[0] == 200
+        assert api.get("users", bob)["tags"] == ["monitoring", "management"]
+        ok("clear_password", bob)
+        assert api.ask("GET", "whoami", login=(bob, "two"))[0] == 401
+        assert [bob, "[monitoring, management]"] in ok("list_users").rows
+    finally:
+        ok("delete_user", bob)
+    assert not api.exists("users", bob)
+    ok("delete_user", bob)
+    fails(67, "does not exist", "set_user_tags", bob, "x")
+
+
+def test_a_hash_made_here_is_one_that_the_broker_takes(ok, api, name):
+    bob = name("hashed")
+    hashed = ok("hash_password", "secret").out.strip()
+    ok("add_user", bob, hashed, "--pre-hashed-password")
+    try:
+        ok("set_user_tags", bob, "management")
+        assert api.ask("GET", "whoami", login=(bob, "secret"))[0] == 200
+    finally:
+        ok("delete_user", bob)
+
+
+def test_permissions(ok, fails, api, user, vhost):
+    ok("set_permissions", "-p", vhost, user, "^a", ".*", "")
+    assert api.get("permissions", vhost, user) == {"user": user, "vhost": vhost, "configure": "^a", "write": ".*", "read": ""}
+    assert [user, "^a", ".*", ""] in ok("list_permissions", "-p", vhost).rows
+    assert ok("-s", "list_user_permissions", user).rows == [[vhost, "^a", ".*", ""]]
+    ok("clear_permissions", "-p", vhost, user)
+    assert ok("-s", "list_user_permissions", user).rows == []
+    ok("set_permissions_globally", user, ".*", ".*", ".*")
+    assert {row[0] for row in ok("-s", "list_user_permissions", user).rows} >= {"/", vhost}
+    ok("set_topic_permissions", "-p", vhost, user, "amq.topic", "^w", "^r")
+    assert ok("-s", "list_topic_permissions", "-p", vhost).rows == [[user, "amq.topic", "^w", "^r"]]
+    assert ok("-s", "list_user_topic_permissions", user).rows == [[vhost, "amq.topic", "^w", "^r"]]
+    ok("clear_topic_permissions", "-p", vhost, user)
+    assert ok("-s", "list_topic_permissions", "-p", vhost).rows == []
+    fails(67, "does not exist", "set_permissions", "-p", vhost, "nobody", "", "", "")
+    fails(69, "does not exist", "set_permissions", "-p", "no such", user, "", "", "")
+    fails(69, "*", "set_permissions", "-p", vhost, user, "*", "", "")
+    fails(65, "does not exist", "list_permissions", "-p", "no such")
+
+
+def test_vhosts_keep_what_is_not_changed(ok, fails, api, name):
+    made = name("v/h")
+    ok("add_vhost", made, "--description", "one", "--tags", "a,b", "--default-queue-type", "classic")
+    ok("add_vhost", made)
+    ok("update_vhost_metadata", made, "--description", "two", "--tags", "a,b")
+    ok("trace_on", "-p", made)
+    assert api.get("vhosts", made)["tracing"] is True
+    ok("set_vhost_tags", made, "c")
+    ok("enable_vhost_deletion_protection", made)
+    fails(65, "protected", "delete_vhost", made)
+    ok("trace_off", "-p", made)
+    found = api.get("vhosts", made)
+    assert (found["description"], found["tags"], found["tracing"], found["protected_from_deletion"]) == ("two", ["c"], False, True)
+    assert [made, "two", "[c]"] in ok("list_vhosts", "name", "description", "tags").rows
+    ok("disable_vhost_deletion_protection", made)
+    ok("delete_vhost", made)
+    assert not api.exists("vhosts", made)
+    fails(65, "does not exist", "delete_vhost", made)
+
+
+def test_limits(ok, fails, api, user, vhost):
+    ok("set_vhost_limits", "-p", vhost, '{"max-connections": 64, "max-queues": 10}')
+    assert json.loads(ok("list_vhost_limits", "-p", vhost).out) == {"max-connections": 64, "max-queues": 10}
+    assert [vhost, '{"max-connections":64,"max-queues":10}'] in ok("list_vhost_limits", "--global").rows
+    ok("clear_vhost_limits", "-p", vhost)
+    assert json.loads(ok("list_vhost_limits", "-p", vhost).out) == {}
+    ok("set_user_limits", user, '{"max-channels": 5, "max-connections": 3}')
+    ok("clear_user_limits", user, "max-channels")
+    assert json.loads(ok("list_user_limits", "--user", user).out) == {"max-connections": 3}
+    ok("clear_user_limits", user, "all")
+    assert json.loads(ok("list_user_limits", "--user", user).out) == {}
+    fails(69, "max-nonsense", "set_vhost_limits", "-p", vhost, '{"max-nonsense": 1}')
+    fails(69, "JSON", "set_vhost_limits", "-p", vhost, "x{")
+    fails(67, "does not exist", "set_user_limits", "nobody", "{}")
+
+
+def test_policies(ok, fails, api, vhost):
+    ok("set_policy", "-p", vhost, "p 1", "^q", '{"max-length": 10}', "--apply-to", "queues", "--priority", "3")
+    assert ok("-s", "list_policies", "-p", vhost).rows == [[vhost, "p 1", "^q", "queues", '{"max-length":10}', "3"]]
+    api.ask("PUT", "queues", vhost, "q", body={})
+    assert [row[1] for row in ok("-s", "list_policies_that_match", "-p", vhost, "q").rows] == ["p 1"]
+    ok("clear_policy", "-p", vhost, "p 1")
+    fails(69, "there is no policy 'p 1'", "clear_policy", "-p", vhost, "p 1")
+    ok("set_operator_policy", "-p", vhost, "o", "^q", '{"max-length": 5}')
+    assert ok("-s", "list_operator_policies", "-p", vhost).rows[0][1:5] == ["o", "^q", "all", '{"max-length":5}']
+    ok("clear_operator_policy", "-p", vhost, "o")
+    fails(69, "max-lengthx", "set_policy", "-p", vhost, "p", "^q", '{"max-lengthx": 10}')
+
+
+def test_global_parameters(ok, fails, name):
+    key = name("parameter")
+    ok("set_global_parameter", key, '{"a":1}')
+    assert [key, '{"a":1}'] in ok("list_global_parameters").rows
+    ok("clear_global_parameter", key)
+    fails(69, "there is no global parameter", "clear_global_parameter", key)
+
+
+def test_definitions_go_out_and_come_in(ok, api, name, tmp_path):
+    made, file = name("exported"), tmp_path / "definitions.json"
+    ok("add_vhost", made)
+    ok("export_definitions", str(file))
+    definitions = json.loads(file.read_text())
+    assert made in [vhost["name"] for vhost in definitions["vhosts"]]
+    assert json.loads(ok("export_definitions", "-").out)["vhosts"] == definitions["vhosts"]
+    ok("delete_vhost", made)
+    ok("import_definitions", input=file.read_text())
+    assert api.exists("vhosts", made)
+    ok("delete_vhost", made)
+
+
+def test_queues_are_listed_as_they_are_now(ok, api, wire, vhost):
+    for queue, arguments in [("a b", {"x-max-length": 10}), ("c", {})]:
+        assert api.ask("PUT", "queues", vhost, queue, body={"arguments": arguments})[0] == 201
+    for _ in range(3):
+        body = {"properties": {}, "routing_key": "a b", "payload": "x", "payload_encoding": "string"}
+        assert api.ask("POST", "exchanges", vhost, "amq.default", "publish", body=body) == (200, {"routed": True})
+    assert sorted(ok("-s", "list_queues", "-p", vhost).rows) == [["a b", "3"], ["c", "0"]]
+    listed = json.loads(ok("list_queues", "-p", vhost, "name", "arguments", "--formatter", "json").out)
+    assert {row["name"]: row["arguments"].get("x-max-length") for row in listed} == {"a b": 10, "c": None}
+    ok("purge_queue", "-p", vhost, "a b")
+    assert ["a b", "0"] in ok("list_queues", "-p", vhost, "name", "messages_ready").rows
+    ok("delete_queue", "-p", vhost, "a b", "--if-empty", "--if-unused")
+    assert ok("-s", "list_queues", "-p", vhost, "name").rows == [["c"]]
+
+
+def test_missing_queues_have_rabbitmqctls_status(fails, vhost):
+    fails(64, "there is no queue", "delete_queue", "-p", vhost, "none")
+    fails(65, "there is no queue", "purge_queue", "-p", vhost, "none")
+    fails(65, "does not exist", "list_queues", "-p", "no such")
+
+
+def test_a_queue_with_messages_is_not_deleted_if_empty(fails, ok, api, name):
+    # Not in a virtual host with a name beyond ASCII: RabbitMQ 4.3 answers with 500 there.
+    queue = name()
+    api.ask("PUT", "queues", "/", queue, body={})
+    body = {"properties": {}, "routing_key": queue, "payload": "x", "payload_encoding": "string"}
+    api.ask("POST", "exchanges", "/", "amq.default", "publish", body=body)
+    fails(69, "not empty", "delete_queue", queue, "-e")
+    ok("delete_queue", queue)
+
+
+def test_exchanges_and_bindings(ok, api, vhost):
+    api.ask("PUT", "exchanges", vhost, "e", body={"type": "topic"})
+    api.ask("PUT", "queues", vhost, "q", body={})
+    api.ask("POST", "bindings", vhost, "e", "e", "q", "q", body={"routing_key": "a.*", "arguments": {"x": 1}})
+    assert ["e", "topic"] in ok("list_exchanges", "-p", vhost).rows
+    assert ["e", "exchange", "q", "queue", "a.*", '[{"x",1}]'] in ok("list_bindings", "-p", vhost).rows
+
+
+def test_connections_are_listed_and_closed(broker, ok, fails, api, name):
+    user, tag = name("connected"), "the tag"
+    ok("add_user", user, "secret")
+    ok("set_permissions", user, ".*", ".*", ".*")
+    connection = pika.BlockingConnection(
+        pika.ConnectionParameters(broker.host, broker.port, credentials=pika.PlainCredentials(user, "secret"))
+    )
+    channel = connection.channel()
+    queue = channel.queue_declare("", exclusive=True).method.queue
+    channel.basic_consume(queue, lambda *_: None, consumer_tag=tag)
+
+    def mine(*words):
+        # Statistics of a new connection come a moment later.
+        for _ in range(200):
+            rows = [row for row in ok(*words).rows if user in row or tag in row]
+            if rows:
+                return rows
+            connection.process_data_events(0.1)
+        raise AssertionError(f"{words} does not show it")
+
+    [[pid, _, protocol]] = mine("list_connections", "pid", "user", "protocol")
+    assert protocol == "{0,9,1}" and " -> " in pid
+    assert mine("list_channels", "user", "consumer_count")[0][0] == user
+    assert mine("list_consumers", "queue_name", "consumer_tag", "ack_required") == [[queue, tag, "true"]]
+    fails(69, "there is no connection", "close_connection", "nobody", "bye")
+    ok("close_connection", pid, "go away")
+    with pytest.raises(pika.exceptions.ConnectionClosedByBroker) as closed:
+        while True:
+            connection.process_data_events(0.1)
+    assert "go away" in closed.value.reply_text
+    ok("close_all_user_connections", user, "bye")
+    ok("delete_user", user)
+
+
+def test_status(ok, broker):
+    status = json.loads(ok("status", "--formatter", "json").out)
+    assert status["rabbitmq_version"] == ok("server_version").out.strip()
+    assert any(listener["port"] == broker.port for listener in status["listeners"])
+    assert "Running Nodes" in ok("cluster_status").out
+    assert len(json.loads(ok("cluster_status", "--formatter", "json").out)["running_nodes"]) == 1
+    assert f"port: {broker.port}, protocol: amqp" in ok("listeners").out
+    assert ok("ping").out == "Ping succeeded\n"
+    assert ok("environment").out.strip()
+    assert ok("await_startup").out == ""
+
+
+def test_health_checks(ok, fails, broker):
+    for words in [
+        ("check_running",),
+        ("check_alarms",),
+        ("check_local_alarms",),
+        ("check_port_connectivity",),
+        ("check_port_listener", str(broker.port)),
+        ("check_protocol_listener", "amqp"),
+        ("check_virtual_hosts",),
+        ("check_certificate_expiration", "--within", "1", "--unit", "weeks"),
+        ("check_if_node_is_quorum_critical",),
+        ("node_health_check",),
+    ]:
+        assert ok(*words).out.count("\n") == 1, words
+    fails(69, "No active listener", "check_port_listener", "1")
+    fails(69, "No active listener", "check_protocol_listener", "nonsense")
+
+
+def test_who_may_not_is_77_and_nobody_there_69(fails, broker, user):
+    there = broker.management_url.partition("@")[2]
+    fails(77, "does not accept", "list_users", url=f"http://guest:wrong@{there}")
+    fails(69, "cannot reach", "list_users", url="http://guest:guest@127.0.0.1:1")
+    # This one may log in, and do little.
+    fails(77, "may not", "list_users", "--username", user, "--password", "secret")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("-q", "list_users"),
+        ("-q", "list_vhosts", "name", "tags", "tracing"),
+        ("-q", "list_exchanges", "name", "type", "durable", "auto_delete", "internal", "arguments"),
+        ("-q", "list_permissions"),
+        ("-s", "list_permissions"),
+        ("-q", "list_queues", "name", "messages", "arguments", "durable", "auto_delete", "type", "state"),
+        ("list_queues", "--no-table-headers"),
+        ("-q", "list_bindings"),
+        ("-q", "list_policies"),
+        ("-q", "list_policies", "--formatter", "json"),
+        ("-q", "list_feature_flags"),
+        ("-q", "list_queues", "--formatter", "csv"),
+    ],
+)
+def test_scripts_read_what_rabbitmqctl_would_say(words, ok, ctl, api, rabbitmqctl):
+    api.ask("PUT", "queues", "/", "compared", body={"arguments": {"x-max-length": 10, "x-overflow": "reject-publish"}})
+    api.ask("POST", "bindings", "/", "e", "amq.topic", "q", "compared", body={"routing_key": "a.*", "arguments": {"s": "t", "x": 1}})
+    api.ask("PUT", "policies", "/", "compared", body={"pattern": "^c", "definition": {"max-length": 3}, "apply-to": "queues"})
+    try:
+        theirs, ours = rabbitmqctl(*words), ctl(*words).out
+        if "json" in words:
+            assert json.loads(ours) == json.loads(theirs)
+        else:
+            # They do not sort, and neither do we.
+            assert sorted(ours.splitlines()) == sorted(theirs.splitlines())
+    finally:
+        api.ask("DELETE", "queues", "/", "compared")
+        api.ask("DELETE", "policies", "/", "compared")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("delete_queue", "no such"),
+        ("purge_queue", "no such"),
+        ("set_user_tags", "nobody", "x"),
+        ("clear_policy", "none"),
+        ("delete_vhost", "none"),
+        ("list_permissions", "-p", "none"),
+        ("set_permissions", "-p", "none", "guest", "", "", ""),
+        ("set_permissions", "nobody", "", "", ""),
+        ("set_policy", "p", "^q", "x{"),
+        ("authenticate_user", "guest", "wrong"),
+        ("add_user", "guest", "x"),
+        ("add_user",),
+        ("frobnicate",),
+        ("list_queues", "nmae"),
+        ("list_queues", "--timeout", "0"),
+        ("enable_feature_flag", "nonsense"),
+    ],
+)
+def test_failures_have_rabbitmqctls_status(words, ctl, broker, rabbitmqctl):
+    import subprocess
+
+    theirs = subprocess.run([str(broker.script), "ctl", str(broker.port), *words], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    assert ctl(*words).status == theirs.returncode

@@ -3,6 +3,7 @@
 //! Exit status: 0 done, 1 failed, 2 bad usage.
 
 mod audit;
+mod backends;
 mod banner;
 mod config_files;
 mod fsck;

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""Records from a real RabbitMQ what the tests of the management API compare with, into tests/api/golden.
+
+    tests/api/record.py                    everything, from a RabbitMQ 4 that bench/peers/rabbitmq starts
+    tests/api/record.py shapes             only the shapes; also: access, methods
+    tests/api/record.py --render           no broker: writes the table of known differences into docs/compatibility.md
+
+Commit what changed after reading the difference: it is the contract.
+"""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+API = Path(__file__).resolve().parent
+sys.path[:0] = [str(API), str(API.parent)]
+
+import known  # noqa: E402
+import survey  # noqa: E402
+from blackbox import broker as brokers  # noqa: E402
+from state import State  # noqa: E402
+
+# RabbitMQ emits statistics every five seconds: what has not changed for so long has settled.
+SETTLED_AFTER_S = 15
+SETTLE_TIMEOUT_S = 120
+
+
+def record_shapes(broker: brokers.Broker) -> None:
+    """One file a route, when two surveys far enough apart agree."""
+    with State(broker) as state:
+        deadline = time.monotonic() + SETTLE_TIMEOUT_S
+        before = None
+        while True:
+            found = {name: shape if isinstance(shape, str) else shape.render() for name, shape in survey.survey(state).items()}
+            if found == before:
+                break
+            if time.monotonic() > deadline:
+                sys.exit(f"the statistics do not settle within {SETTLE_TIMEOUT_S} s")
+            before = found
+            time.sleep(SETTLED_AFTER_S)
+    survey.GOLDEN.mkdir(parents=True, exist_ok=True)
+    for path in survey.GOLDEN.glob("*.txt"):
+        path.unlink()
+    for name, text in found.items():
+        if "→" in text:
+            print(f"no document: {name}: {text}")
+        else:
+            (survey.GOLDEN / f"{name}.txt").write_text(text)
+    print(f"{len(found)} shapes")
+
+
+RECORDERS = {"shapes": record_shapes}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    brokers.end_on_sigterm()
+    parser.add_argument("what", nargs="*", choices=[*RECORDERS, []], help="what to record (default: everything)")
+    parser.add_argument("--render", action="store_true", help="only write docs/compatibility.md anew")
+    arguments = parser.parse_args()
+    if arguments.render:
+        known.render_into_documentation()
+        return 0
+    broker = brokers.Peer("4", management=True)
+    try:
+        broker.start()
+        broker.identify()
+        for what in arguments.what or RECORDERS:
+            RECORDERS[what](broker)
+    finally:
+        broker.remove()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

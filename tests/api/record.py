@@ -16,6 +16,7 @@ from pathlib import Path
 API = Path(__file__).resolve().parent
 sys.path[:0] = [str(API), str(API.parent)]
 
+import access  # noqa: E402
 import known  # noqa: E402
 import survey  # noqa: E402
 from blackbox import broker as brokers  # noqa: E402
@@ -50,7 +51,26 @@ def record_shapes(broker: brokers.Broker) -> None:
     print(f"{len(found)} shapes")
 
 
-RECORDERS = {"shapes": record_shapes}
+def record_access(broker: brokers.Broker) -> None:
+    """One line a request, one column a user."""
+    legend = ", ".join(f"401{letter}: {reason}" for reason, letter in access.REASONS.items())
+    lines = [f"# as: {' '.join(access.COLUMNS)}; - without permission for the vhost, + with all", f"# {legend}"]
+    with access.World(broker) as world:
+        for method, path, body, needed in access.ROWS:
+            lines.append(f"{method} {path}  →  {world.outcomes(method, path, body, needed)}")
+    (access.GOLDEN / "access.txt").write_text("\n".join(lines) + "\n")
+
+
+def record_methods(broker: brokers.Broker) -> None:
+    """One line an AMQP method and permission."""
+    lines = ["# method  →  permission  →  what it leads to"]
+    for method, arguments in access.METHODS:
+        for name, permission in access.PERMISSIONS.items():
+            lines.append(f"{access.describe(method, arguments)}  →  {name}  →  {access.method_outcome(broker, permission, method, arguments)}")
+    (access.GOLDEN / "methods.txt").write_text("\n".join(lines) + "\n")
+
+
+RECORDERS = {"shapes": record_shapes, "access": record_access, "methods": record_methods}
 
 
 def main() -> int:

@@ -34,8 +34,8 @@ class State:
         self._make_clients()
         self.names = {
             "node": segment(self.api.get("/overview").expect(200).json["node"]), "port": str(self.broker.port), "shop": SHOP, "odd": segment(ODD), "alice": ALICE,
-            "connection": segment(_connection_name(self.wires[0])), "publisher": segment(f"{_connection_name(self.wires[0])} (1)"),
-            "consumer": segment(f"{_connection_name(self.wires[0])} (2)"), "transactional": segment(f"{_connection_name(self.wires[1])} (1)"),
+            "connection": segment(self.wires[0].name), "publisher": segment(f"{self.wires[0].name} (1)"),
+            "consumer": segment(f"{self.wires[0].name} (2)"), "transactional": segment(f"{self.wires[1].name} (1)"),
             "key": segment(self._key_of_binding_with_arguments()),
         }  # fmt: skip
         return self
@@ -153,8 +153,3 @@ class State:
 
     def __exit__(self, *_: object) -> None:
         self.remove()
-
-
-def _connection_name(wire: Wire) -> str:
-    here, there = wire.socket.getsockname(), wire.socket.getpeername()
-    return f"{here[0]}:{here[1]} -> {there[0]}:{there[1]}"

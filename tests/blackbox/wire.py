@@ -55,6 +55,12 @@ class Wire:
         self.tune: Method | None = None
         self.server_properties: dict = {}
 
+    @property
+    def name(self) -> str:
+        """What the broker calls this connection in its listings."""
+        here, there = self.socket.getsockname(), self.socket.getpeername()
+        return f"{here[0]}:{here[1]} -> {there[0]}:{there[1]}"
+
     # -- opening and closing
 
     @classmethod

@@ -2,7 +2,7 @@
 """Records from a real RabbitMQ what the tests of the management API compare with, into tests/api/golden.
 
     tests/api/record.py                    everything, from a RabbitMQ 4 that bench/peers/rabbitmq starts
-    tests/api/record.py shapes             only the shapes; also: access, methods
+    tests/api/record.py shapes             only the shapes; also: access, methods, bad_bodies
     tests/api/record.py --render           no broker: writes the table of known differences into docs/compatibility.md
 
 Commit what changed after reading the difference: it is the contract.
@@ -17,6 +17,7 @@ API = Path(__file__).resolve().parent
 sys.path[:0] = [str(API), str(API.parent)]
 
 import access  # noqa: E402
+import bad_bodies  # noqa: E402
 import known  # noqa: E402
 import survey  # noqa: E402
 from blackbox import broker as brokers  # noqa: E402
@@ -70,7 +71,13 @@ def record_methods(broker: brokers.Broker) -> None:
     (access.GOLDEN / "methods.txt").write_text("\n".join(lines) + "\n")
 
 
-RECORDERS = {"shapes": record_shapes, "access": record_access, "methods": record_methods}
+def record_bad_bodies(broker: brokers.Broker) -> None:
+    """One line a case: its status."""
+    lines = [f"{case.name}  →  {answer.status}" for case, answer in bad_bodies.send_all(broker, bad_bodies.cases())]
+    bad_bodies.TABLE.write_text("\n".join(["# request and what is wrong with its body  →  RabbitMQ's status", *lines]) + "\n")
+
+
+RECORDERS = {"shapes": record_shapes, "access": record_access, "methods": record_methods, "bad_bodies": record_bad_bodies}
 
 
 def main() -> int:

@@ -21,6 +21,12 @@ GROWTH_MAX = 256 * MIB
 LONGEST_WAIT_S = 5.0
 
 
+@pytest.fixture(scope="module")
+def broker(fresh_broker):
+    """One of its own: RabbitMQ keeps some of the nonsense that it is sent here, and cannot be rid of it."""
+    return fresh_broker
+
+
 @pytest.fixture(scope="module", autouse=True)
 def bystander(broker):
     """A publisher with confirms who must not notice anything of all this."""

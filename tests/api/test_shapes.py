@@ -16,12 +16,12 @@ TABLE = known.read()
 
 
 @pytest.fixture(scope="module")
-def surveyed(broker, request):
+def surveyed(fresh_broker):
     """What the broker answers; from a RabbitMQ, once its statistics have come."""
-    if isinstance(broker, brokers.Running) and not broker.is_warren:
-        pytest.skip("a RabbitMQ with things of its own does not have the golden shapes")
-    with State(broker) as state:
-        yield until_settled(broker, lambda: survey.survey(state), lambda found: all(not differences(name, found[name]) for name in GOLDEN))
+    if isinstance(fresh_broker, brokers.Running):
+        pytest.skip("a broker with things of its own does not have the golden shapes")
+    with State(fresh_broker) as state:
+        yield until_settled(fresh_broker, lambda: survey.survey(state), lambda found: all(not differences(name, found[name]) for name in GOLDEN))
 
 
 def differences(name: str, found: Shape | str) -> list[str]:
@@ -41,8 +41,8 @@ def test_every_route_asked_has_a_golden_shape():
     assert {survey.golden_name(path) for path in (*survey.PLAIN, *survey.POSTED)} == set(GOLDEN)
 
 
-def test_every_known_difference_is_still_there(surveyed, broker):
-    if not broker.is_warren:
+def test_every_known_difference_is_still_there(surveyed, fresh_broker):
+    if not fresh_broker.is_warren:
         pytest.skip("the table is about Warren")
     for entry in TABLE:
         if entry.kind in ("later", "status"):

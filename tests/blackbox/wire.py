@@ -57,6 +57,12 @@ class Wire:
         if preface:
             self.send(preface)
 
+    @property
+    def name(self) -> str:
+        """What the broker calls this connection in its listings."""
+        here, there = self.socket.getsockname(), self.socket.getpeername()
+        return f"{here[0]}:{here[1]} -> {there[0]}:{there[1]}"
+
     # -- opening and closing
 
     @classmethod

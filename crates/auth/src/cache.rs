@@ -2,9 +2,8 @@
 //! remembered: a no may be a mistake that is being mended.
 
 use std::collections::HashMap;
-use std::collections::hash_map::DefaultHasher;
-use std::hash::{Hash as _, Hasher as _};
-use std::sync::Arc;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use broker::{Answer, Backend, BackendUser, Decision, LoginAnswer, LoginAttempt, Origin, Question};
@@ -62,11 +61,8 @@ impl Cache {
 
 /// Of a secret, with a key that only this process knows.
 fn hash(secret: &[u8]) -> u64 {
-    use std::hash::BuildHasher as _;
-    static KEY: std::sync::OnceLock<std::hash::RandomState> = std::sync::OnceLock::new();
-    let mut hasher: DefaultHasher = KEY.get_or_init(std::hash::RandomState::new).build_hasher();
-    secret.hash(&mut hasher);
-    hasher.finish()
+    static KEY: OnceLock<RandomState> = OnceLock::new();
+    KEY.get_or_init(RandomState::new).hash_one(secret)
 }
 
 fn make_room<K, V>(map: &mut HashMap<K, V>) {

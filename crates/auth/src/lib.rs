@@ -10,3 +10,6 @@ mod oauth2;
 pub use cache::Cache;
 pub use http::{HttpBackend, HttpMethod, HttpOptions};
 pub use oauth2::{KeySource, OAuth2, OAuth2Options, Scope, ScopeError};
+
+/// Keys and signatures of tokens, as the library for them has them.
+pub use jsonwebtoken::{Algorithm, DecodingKey};

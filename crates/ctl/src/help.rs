@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use crate::command::{Command, Family, Grammar, Need, Opt};
 use crate::commands::FAMILIES;
 use crate::options::{ADMIN_OPTIONS, CTL_OPTIONS};
+use crate::words;
 
 /// All commands by families.
 pub(crate) fn overview() -> String {
@@ -29,6 +30,18 @@ fn commands(family: &Family) -> String {
     // What cannot be done is only named.
     let width = family.commands.iter().map(|command| command.name.len()).max().unwrap_or(0);
     family.commands.iter().map(|command| format!("  {:width$}  {}\n", command.name, command.about)).collect()
+}
+
+/// The commands that begin with a verb, or with a group's name; nothing if none does.
+pub(crate) fn of_verb(verb: &str) -> Option<String> {
+    let begins = |name: &str| name.split_once(' ').is_some_and(|(first, _)| first == verb);
+    let named = |(_, command): (Grammar, &'static Command)| {
+        command.names().find(|name| begins(name)).map(|name| (name, command.about))
+    };
+    let commands: Vec<(&str, &str)> = words::commands().filter_map(named).collect();
+    let width = commands.iter().map(|(name, _)| name.len()).max()?;
+    let lines = commands.iter().map(|(name, about)| format!("  {name:width$}  {about}\n"));
+    Some(format!("{}\n'warren ctl help {verb} WHAT' explains one.", lines.collect::<String>()))
 }
 
 /// One command.

@@ -189,7 +189,9 @@ impl Reading {
                 return Some(Known { key: argument.name, has_value: true, is_own: true });
             }
         }
-        let option = self.options.iter().find(fits)?;
+        // As rabbitmqadmin has it.
+        let is_help = |option: &&Opt| option.long == "help" && matches!(name, Name::Short('h'));
+        let option = self.options.iter().find(fits).or_else(|| self.options.iter().find(is_help))?;
         Some(Known { key: option.long, has_value: option.value.is_some(), is_own: false })
     }
 

@@ -2,9 +2,9 @@
 
 use broker::{Broker, Identity};
 use hyper::StatusCode;
-use model::name::VhostName;
 use model::user::Tags;
 
+use crate::presence::Presence;
 use crate::problem::Problem;
 use crate::route::{Operation, Role, Verb};
 use crate::router::Arguments;
@@ -13,10 +13,10 @@ use crate::router::Arguments;
 pub(crate) fn check(
     broker: &Broker,
     operation: &Operation,
-    identity: &Identity,
+    presence: &Presence,
     arguments: &Arguments,
 ) -> Result<(), Problem> {
-    check_role(operation.role, identity)?;
+    check_role(operation.role, &presence.actor.identity)?;
     if !is_in_vhost(operation.role) {
         return Ok(());
     }
@@ -28,7 +28,7 @@ pub(crate) fn check(
             Verb::Put | Verb::Post => Problem::new(StatusCode::NOT_FOUND, "not_found", "vhost_not_found"),
         });
     }
-    if !sees_vhost(broker, identity, vhost) {
+    if presence.enter(vhost).is_none() {
         return Err(if is_list {
             Problem::not_found()
         } else {
@@ -41,18 +41,6 @@ pub(crate) fn check(
 /// Whether there is such a vhost.
 pub(crate) fn has_vhost(broker: &Broker, vhost: &str) -> bool {
     broker.vhost_names().iter().any(|name| name.as_str() == vhost)
-}
-
-/// The vhosts that somebody's listings include, by name.
-pub(crate) fn seen_vhosts(broker: &Broker, identity: &Identity) -> Vec<VhostName> {
-    let mut names = broker.vhost_names();
-    names.retain(|name| sees_vhost(broker, identity, name.as_str()));
-    names
-}
-
-/// Whether somebody's listings include a vhost.
-pub(crate) fn sees_vhost(broker: &Broker, identity: &Identity, vhost: &str) -> bool {
-    broker.may_enter(identity, vhost)
 }
 
 /// Whether somebody may see what others do.

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::json::parse_object;
 use crate::listing::Query;
+use crate::presence::Presence;
 use crate::problem::Problem;
 use crate::router::Arguments;
 use crate::service::Service;
@@ -16,8 +17,8 @@ use crate::service::Service;
 /// A request that may be answered.
 pub(crate) struct Call {
     pub(crate) service: Arc<Service>,
-    /// Who asks; the broker itself for what needs no login.
-    pub(crate) actor: Actor,
+    /// Who asks, the broker itself for what needs no login; and where it may be.
+    pub(crate) presence: Presence,
     pub(crate) arguments: Arguments,
     pub(crate) query: Query,
     pub(crate) headers: HeaderMap,
@@ -31,8 +32,18 @@ impl Call {
         &self.service.broker
     }
 
+    /// Who asks.
+    pub(crate) fn actor(&self) -> &Actor {
+        &self.presence.actor
+    }
+
     pub(crate) fn identity(&self) -> &Identity {
-        &self.actor.identity
+        &self.presence.actor.identity
+    }
+
+    /// Whether a listing is to have what is in a vhost.
+    pub(crate) fn sees_vhost(&self, vhost: &str) -> bool {
+        self.presence.enter(vhost).is_some()
     }
 
     /// An argument of the path, which the route's pattern has.

@@ -29,6 +29,7 @@ mod multipart;
 mod openapi;
 mod options;
 mod path;
+mod presence;
 mod problem;
 mod route;
 mod router;
@@ -40,6 +41,6 @@ mod tests;
 
 pub use answer::AnswerBody;
 pub use openapi::description as openapi_description;
-pub use options::{Cors, Headers, ListenerInfo, Options};
-pub use server::{Entrance, Server};
+pub use options::{ConnectionLimits, Cors, Headers, ListenerInfo, Options};
+pub use server::{AmqpSink, Entrance, Server};
 pub use service::Service;

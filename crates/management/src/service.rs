@@ -27,6 +27,7 @@ use crate::login::Credentials;
 use crate::media;
 use crate::options::{ListenerInfo, Options};
 use crate::path;
+use crate::presence::Presence;
 use crate::problem::Problem;
 use crate::route::{Handler, Operation, Role, Verb};
 use crate::router::{self, Found};
@@ -119,6 +120,11 @@ impl Service {
         response
     }
 
+    /// Whether this is where connections become WebSockets.
+    pub(crate) fn is_websocket(&self, path: &str) -> bool {
+        path.strip_prefix(&*self.options.path_prefix) == Some("/ws")
+    }
+
     fn find(&self, path: &str) -> Result<Found, Problem> {
         let rest = path.strip_prefix(&*self.options.path_prefix).ok_or_else(Problem::not_found)?;
         if !rest.is_empty() && !rest.starts_with('/') {
@@ -143,7 +149,8 @@ impl Service {
         }
         let operation = operation(&parts.method, &found)?;
         let (actor, is_logged_in) = self.actor(operation.role, parts, origin).await?;
-        access::check(&self.broker, operation, &actor.identity, &found.arguments)?;
+        let presence = Presence::new(self.broker.clone(), actor);
+        presence.settled(|| access::check(&self.broker, operation, &presence, &found.arguments)).await?;
         if !media::accepts(&parts.headers, "application/json") && !accepts_other(operation, parts) {
             return Err(Problem::bare(StatusCode::NOT_ACCEPTABLE));
         }
@@ -153,7 +160,7 @@ impl Service {
         let (body, _room) = self.room.read(body, self.options.body_len_max).await?;
         let call = Call {
             service: self.clone(),
-            actor,
+            presence,
             arguments: found.arguments,
             query: Query::parse(parts.uri.query().unwrap_or_default()),
             headers: parts.headers.clone(),
@@ -161,7 +168,7 @@ impl Service {
             body,
         };
         let answer = match operation.handler {
-            Handler::Now(handler) => catch_unwind(AssertUnwindSafe(|| handler(&call))),
+            Handler::Now(handler) => call.presence.settled(|| catch_unwind(AssertUnwindSafe(|| handler(&call)))).await,
             Handler::Later(handler) => CatchPanic(handler(call)).await,
         };
         let answer = answer.unwrap_or_else(|_| {

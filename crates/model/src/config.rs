@@ -8,6 +8,7 @@
 //! defaults < configuration file < conf.d/*.conf by name < RABBITMQ_DEFAULT_USER, _PASS, _VHOST < --set KEY=VALUE
 //! ```
 
+mod backends;
 mod certificate_login;
 mod interpolation;
 mod listeners;
@@ -21,6 +22,7 @@ mod tls;
 mod value;
 mod values;
 
+pub use backends::{BackendKind, BackendStep, Backends, CacheOptions, HttpBackendOptions, OAuth2BackendOptions};
 pub use certificate_login::{AlternativeNameKind, CertificateLogin};
 pub use listeners::{Listener, ManagementListener, UnixListener};
 pub use management::{HTTP_BODY_LEN_MAX, ManagementHeaders, ManagementOptions};

@@ -3,12 +3,14 @@
 //! Exit status: 0 done, 1 failed, 2 bad usage.
 
 mod audit;
+mod backends;
 mod banner;
 mod config_files;
 mod fsck;
 mod listeners;
 mod logging;
 mod machine;
+mod management;
 mod serve;
 mod signals;
 mod tls;

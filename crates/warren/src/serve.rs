@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use broker::{Broker, EventSink, LockoutOptions};
+use broker::{AuthStep, Broker, EventSink, LockoutOptions};
 use model::config::{Config, ConfirmAfter, DiskFreeLimit, MemoryWatermark};
 use store::Store;
 use store::file::RealDisk;
@@ -14,9 +14,10 @@ use tokio::sync::watch;
 use crate::audit::AuditLog;
 use crate::banner::Banner;
 use crate::listeners::Listeners;
+use crate::management::ManagementListeners;
 use crate::signals::Signals;
 use crate::tls::TlsFiles;
-use crate::{ServeArgs, config_files, logging, machine};
+use crate::{ServeArgs, backends, config_files, logging, machine};
 
 /// The RabbitMQ version whose behaviour we follow.
 pub(crate) const COMPATIBLE_VERSION: &str = "4.3.0";
@@ -50,6 +51,7 @@ async fn run(config: &Config, data_dir: &Path, connection_max: usize, started_at
     // Ports first: a second broker on them should fail before it touches any data.
     let mut tls_files = TlsFiles::default();
     let listeners = Listeners::open(config, &mut tls_files)?;
+    let management = ManagementListeners::open(config, &mut tls_files)?;
     let (store, recovered) = Store::open(store_options(config, data_dir)?, Arc::new(RealDisk))
         .with_context(|| format!("cannot open the data directory {}", data_dir.display()))?;
     let (audit_log, audit_writer) = match &config.audit {
@@ -59,9 +61,12 @@ async fn run(config: &Config, data_dir: &Path, connection_max: usize, started_at
         }
         None => (None, None),
     };
-    let broker = Broker::start(broker_options(config, audit_log), store, recovered)?;
+    let auth_steps = backends::auth_steps(&config.backends).context("cannot set up who knows users")?;
+    let broker = Broker::start(broker_options(config, audit_log, auth_steps), store, recovered)?;
 
-    let addresses = listeners.addresses();
+    let mut addresses = listeners.addresses();
+    let management = management.serve(config, data_dir, &broker, &addresses)?;
+    addresses.extend(management.listening());
     let (stop, stopping) = watch::channel(false);
     let accepting = tokio::spawn(listeners.run(broker.clone(), connection_max, stopping));
     let watching = tokio::spawn(tls_files.clone().watch());
@@ -87,6 +92,7 @@ async fn run(config: &Config, data_dir: &Path, connection_max: usize, started_at
     };
     let _ = stop.send(true);
     let _ = accepting.await;
+    management.stop().await;
     watching.abort();
     // Watermarks that it is about to close are closed before the last ones are.
     house.abort();
@@ -141,7 +147,11 @@ fn store_options(config: &Config, data_dir: &Path) -> Result<store::Options> {
     Ok(options)
 }
 
-fn broker_options(config: &Config, event_sink: Option<Arc<dyn EventSink>>) -> broker::Options {
+fn broker_options(
+    config: &Config,
+    event_sink: Option<Arc<dyn EventSink>>,
+    auth_steps: Vec<AuthStep>,
+) -> broker::Options {
     let memory_len = config.total_memory_available_override_value.unwrap_or_else(machine::memory_len);
     let part = |factor: f64| (memory_len as f64 * factor) as u64;
     broker::Options {
@@ -171,7 +181,7 @@ fn broker_options(config: &Config, event_sink: Option<Arc<dyn EventSink>>) -> br
         product: config.product_name.clone(),
         product_version: config.product_version.clone().unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned()),
         cluster_name: config.cluster_name.clone().unwrap_or_else(machine::node_name),
-        auth_steps: vec![broker::AuthStep::internal()],
+        auth_steps,
         lockout: LockoutOptions {
             user_failure_max: config.lockout.user_failures,
             address_failure_max: config.lockout.address_failures,

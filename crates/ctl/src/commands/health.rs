@@ -97,6 +97,18 @@ pub(crate) const COMMANDS: &[Command] = &[
     )
     .taking(&[optional("pattern")])
     .with(&[flag("across-all-vhosts", "in all virtual hosts")]),
+    Command::new("is_booting", "tells whether the broker is still starting", |_| {
+        ask(&["ready-to-serve-clients"]).then(|reply| match reply.status {
+            503 => say("The broker is booting, or in maintenance"),
+            _ => {
+                judged(&reply)?;
+                say("The broker is fully booted (check with is_running)")
+            }
+        })
+    }),
+    Command::new("check_if_node_is_mirror_sync_critical", "does nothing: classic queue mirroring is no more", |_| {
+        say("This command is DEPRECATED and is a no-op: classic queue mirroring is no more.")
+    }),
     Command::new("node_health_check", "does nothing, as rabbitmqctl's: use the other checks", |_| {
         say(
             "This command is DEPRECATED and is a no-op. Use check_running, check_alarms, check_port_connectivity or check_virtual_hosts instead.",

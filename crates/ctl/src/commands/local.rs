@@ -15,7 +15,10 @@ pub(crate) const COMMANDS: &[Command] = &[
         };
         match words::command_named(&name).or_else(|| words::command_named(first)) {
             Some((grammar, command)) => say(help::of(grammar, command)),
-            None => Err(Failure::usage(format!("there is no command '{name}' to explain, see warren ctl help"))),
+            None => help::of_verb(first).map_or_else(
+                || Err(Failure::usage(format!("there is no command '{name}' to explain, see warren ctl help"))),
+                say,
+            ),
         }
     })
     .taking(&[crate::command::repeated("command")]),

@@ -93,6 +93,10 @@ pub(crate) const COMMANDS: &[Command] = &[
     })
     .with(&[flag("by-source", "for each user and address")])
     .saying("Listing authentication attempts ..."),
+    Command::new("reset_node_auth_attempt_metrics", "counts login attempts from zero again", |_| {
+        of_node(None, |node| Ask::delete(path(&["auth", "attempts", node])).done())
+    })
+    .saying("Resetting auth attempt metrics ..."),
     Command::new("quorum_status", "shows the members of a quorum queue", |given| {
         let (vhost, queue) = (given.vhost(), given.text("queue"));
         let missing = super::queues::no_such_queue(vhost, queue);

@@ -97,6 +97,7 @@ fn errors_name_what_may_have_been_meant() {
 fn help_needs_no_arguments() {
     assert!(parsed(&["add_user", "--help"]).unwrap().wants_help);
     assert!(parsed(&["declare", "queue", "-?"]).unwrap().wants_help);
+    assert!(parsed(&["declare", "queue", "-h"]).unwrap().wants_help);
 }
 
 #[test]

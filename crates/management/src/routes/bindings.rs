@@ -13,7 +13,6 @@ use sha2::{Digest as _, Sha256};
 
 use super::exchanges::{arguments, enter, name_of_path, too_long};
 use super::refusals;
-use crate::access::seen_vhosts;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::Fields;
@@ -148,7 +147,7 @@ fn answer(call: &Call, views: Vec<BindingView>) -> Answer {
 }
 
 fn all(call: &Call) -> Result<Answer, Problem> {
-    let vhosts = seen_vhosts(call.broker(), call.identity());
+    let vhosts = call.presence.vhosts();
     let views = vhosts.iter().flat_map(|vhost| call.broker().binding_views(vhost.as_str(), BindingFilter::All));
     Ok(answer(call, views.collect()))
 }

@@ -215,7 +215,7 @@ const REASON_LEN_MAX: usize = 200;
 fn close(call: &Call) -> Result<Answer, Problem> {
     let view = find(call)?;
     check_may_close(call, view.opened().map(|opened| opened.user))?;
-    call.broker().close_connection(&call.actor, &view.name(), &reason(&call.headers))?;
+    call.broker().close_connection(call.actor(), &view.name(), &reason(&call.headers))?;
     Ok(Answer::no_content())
 }
 
@@ -246,7 +246,7 @@ fn of_user(call: &Call) -> Result<Answer, Problem> {
 fn close_of_user(call: &Call) -> Result<Answer, Problem> {
     let user = check_is_own(call)?;
     check_may_close(call, Some(user))?;
-    call.broker().close_connections_of(&call.actor, user, &reason(&call.headers));
+    call.broker().close_connections_of(call.actor(), user, &reason(&call.headers));
     Ok(Answer::no_content())
 }
 

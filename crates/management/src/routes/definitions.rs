@@ -98,7 +98,7 @@ fn imported(call: &Call, scope: Scope<'_>) -> Result<Answer, Problem> {
             return Err(Problem::bad_request(text));
         }
     };
-    let imported = import(call.broker(), &call.actor, &definitions, scope)?;
+    let imported = import(call.broker(), call.actor(), &definitions, scope)?;
     for warning in &imported.warnings {
         tracing::warn!("{warning}");
     }
@@ -116,7 +116,7 @@ fn imported(call: &Call, scope: Scope<'_>) -> Result<Answer, Problem> {
 }
 
 fn prune_all(call: &Call, definitions: &Definitions, scope: Scope<'_>, is_dry_run: bool) -> Result<Pruned, Problem> {
-    Ok(prune(call.broker(), &call.actor, definitions, scope, is_dry_run)?)
+    Ok(prune(call.broker(), call.actor(), definitions, scope, is_dry_run)?)
 }
 
 fn told(pruned: &Pruned, is_dry_run: bool) -> Answer {

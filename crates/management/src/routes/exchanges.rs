@@ -9,7 +9,6 @@ use model::name::{DEFAULT_EXCHANGE_ALIAS, ExchangeName};
 use serde_json::Value;
 
 use super::refusals;
-use crate::access::seen_vhosts;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::Fields;
@@ -69,7 +68,7 @@ static TABLE: Table<ExchangeView, Service> = Table {
 };
 
 fn all(call: &Call) -> Result<Answer, Problem> {
-    let vhosts = seen_vhosts(call.broker(), call.identity());
+    let vhosts = call.presence.vhosts();
     let views = vhosts.iter().flat_map(|vhost| call.broker().exchange_views(vhost.as_str())).collect();
     paged_list(views, &TABLE, &call.service, &call.query)
 }
@@ -91,8 +90,7 @@ pub(super) fn too_long(kind: &str, name: &str) -> Problem {
 
 /// The vhost of the path, with the rights of whoever asks.
 pub(super) fn enter(call: &Call) -> Result<Inside, Problem> {
-    let inside = call.broker().enter(&call.actor, call.vhost());
-    inside.ok_or_else(|| Problem::new(StatusCode::NOT_FOUND, "not_found", "Not Found"))
+    call.presence.enter(call.vhost()).ok_or_else(|| Problem::new(StatusCode::NOT_FOUND, "not_found", "Not Found"))
 }
 
 /// The exchange of the path.

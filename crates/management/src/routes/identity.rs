@@ -126,7 +126,7 @@ fn put_cluster_name(call: &Call) -> Result<Answer, Problem> {
     let body = call.object()?;
     let name = Fields(&body).required("name")?;
     let Value::String(_) = name else { return Err(wrong_type("name", "a string", name)) };
-    Ok(Answer::done(&call.broker().put_global_parameter(&call.actor, "cluster_name", name.clone())?))
+    Ok(Answer::done(&call.broker().put_global_parameter(call.actor(), "cluster_name", name.clone())?))
 }
 
 async fn login(call: Call) -> Result<Answer, Problem> {
@@ -135,7 +135,7 @@ async fn login(call: Call) -> Result<Answer, Problem> {
     let (Some(name), Some(password)) = (form.get("username"), form.get("password")) else {
         return Err(Problem::not_authenticated());
     };
-    let actor = call.service.log_in(name, password.as_bytes(), call.actor.origin).await?;
+    let actor = call.service.log_in(name, password.as_bytes(), call.actor().origin).await?;
     check_management(&actor.identity)?;
     let token = base64::engine::general_purpose::STANDARD.encode(format!("{name}:{password}"));
     let mut out = Vec::new();

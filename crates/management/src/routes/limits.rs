@@ -8,7 +8,6 @@ use model::vhost::VhostLimits;
 use serde_json::Value;
 
 use super::{users, vhosts};
-use crate::access::sees_vhost;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::Fields;
@@ -84,9 +83,7 @@ static USERS: Table<Arc<User>, Service> = Table {
 
 fn of_vhosts(call: &Call) -> Result<Answer, Problem> {
     let mut views = call.broker().vhost_views();
-    views.retain(|view| {
-        has_any(&view.facts.limits) && sees_vhost(call.broker(), call.identity(), view.facts.name.as_str())
-    });
+    views.retain(|view| has_any(&view.facts.limits) && call.sees_vhost(view.facts.name.as_str()));
     Ok(list(views, &VHOSTS, &call.service, &call.query))
 }
 
@@ -123,7 +120,7 @@ fn put_of_vhost(call: &Call) -> Result<Answer, Problem> {
     let of_limits = |text: String| Problem::bad_request(format!("Validation failed\n\n{text}\n"));
     let value = value(call).map_err(|error| error.told(name, "limits", of_limits))?;
     limits.set(name, value).map_err(|error| Wrong::Limit(error).told(name, "limits", of_limits))?;
-    Ok(Answer::done(&call.broker().set_vhost_limits(&call.actor, call.vhost(), |own| *own = limits)?))
+    Ok(Answer::done(&call.broker().set_vhost_limits(call.actor(), call.vhost(), |own| *own = limits)?))
 }
 
 fn delete_of_vhost(call: &Call) -> Result<Answer, Problem> {
@@ -131,7 +128,7 @@ fn delete_of_vhost(call: &Call) -> Result<Answer, Problem> {
     if !limits.clear(call.argument("name")) {
         return Ok(Answer::no_content());
     }
-    Ok(Answer::done(&call.broker().set_vhost_limits(&call.actor, call.vhost(), |own| *own = limits)?))
+    Ok(Answer::done(&call.broker().set_vhost_limits(call.actor(), call.vhost(), |own| *own = limits)?))
 }
 
 fn put_of_user(call: &Call) -> Result<Answer, Problem> {
@@ -143,7 +140,7 @@ fn put_of_user(call: &Call) -> Result<Answer, Problem> {
     };
     let mut limits = found.limits;
     limits.set(name, value).map_err(|error| Wrong::Limit(error).told(name, "user-limits", Problem::bad_request))?;
-    Ok(Answer::done(&call.broker().set_user_limits(&call.actor, user, |own| *own = limits)?))
+    Ok(Answer::done(&call.broker().set_user_limits(call.actor(), user, |own| *own = limits)?))
 }
 
 fn delete_of_user(call: &Call) -> Result<Answer, Problem> {
@@ -152,7 +149,7 @@ fn delete_of_user(call: &Call) -> Result<Answer, Problem> {
     if !limits.clear(call.argument("name")) {
         return Ok(Answer::no_content());
     }
-    Ok(Answer::done(&call.broker().set_user_limits(&call.actor, user, |own| *own = limits)?))
+    Ok(Answer::done(&call.broker().set_user_limits(call.actor(), user, |own| *own = limits)?))
 }
 
 /// Why a limit is none.

@@ -1,6 +1,6 @@
 //! The overview: what runs here, and how many there are of everything.
 
-use crate::access::{is_monitor, seen_vhosts};
+use crate::access::is_monitor;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::{Cell, Writer};
@@ -83,7 +83,7 @@ fn overview(call: &Call) -> Result<Answer, Problem> {
     let (service, options, broker) = (&*call.service, &call.service.options, call.broker());
     let has_stats = call.has_stats();
     let is_monitor = is_monitor(call.identity());
-    let seen = seen_vhosts(broker, call.identity());
+    let seen = call.presence.vhosts();
     let totals = broker.totals(|vhost| seen.iter().any(|seen| seen.as_str() == vhost));
     let wanted = call.query.get("columns").map_or(Selection::All, Selection::parse);
     let mut out = Vec::new();

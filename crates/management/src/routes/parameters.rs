@@ -10,7 +10,6 @@ use model::vhost::VhostLimits;
 use serde_json::{Map, Value, json};
 
 use super::vhosts;
-use crate::access::sees_vhost;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::Fields;
@@ -127,7 +126,7 @@ fn parameters(call: &Call, component: Option<&str>, vhost: Option<&str>) -> Vec<
     }
     found.retain(|parameter| match vhost {
         Some(vhost) => parameter.vhost == vhost,
-        None => sees_vhost(broker, call.identity(), &parameter.vhost),
+        None => call.sees_vhost(&parameter.vhost),
     });
     found
 }
@@ -181,7 +180,7 @@ fn put_limits(call: &Call, value: &Value) -> Result<Answer, Problem> {
         limits.set(name, number).map_err(|error| invalid(&error.to_string()))?;
     }
     let is_new = vhosts::find(call)?.facts.limits == VhostLimits::default();
-    let changed = call.broker().set_vhost_limits(&call.actor, call.vhost(), |own| *own = limits)?;
+    let changed = call.broker().set_vhost_limits(call.actor(), call.vhost(), |own| *own = limits)?;
     Ok(Answer::changed(&broker::Changed { is_new, ..changed }))
 }
 
@@ -189,7 +188,7 @@ fn delete(call: &Call) -> Result<Answer, Problem> {
     let parameter = find(call)?;
     let broker = call.broker();
     let changed = match parameter.component {
-        VHOST_LIMITS => broker.set_vhost_limits(&call.actor, &parameter.vhost, |own| *own = VhostLimits::default())?,
+        VHOST_LIMITS => broker.set_vhost_limits(call.actor(), &parameter.vhost, |own| *own = VhostLimits::default())?,
         _ => return Err(Problem::bad_request("policies may not be cleared using this method")),
     };
     Ok(Answer::done(&changed))
@@ -212,10 +211,10 @@ fn one_global(call: &Call) -> Result<Answer, Problem> {
 fn put_global(call: &Call) -> Result<Answer, Problem> {
     let body = call.object()?;
     let value = Fields(&body).required("value")?.clone();
-    Ok(Answer::changed(&call.broker().put_global_parameter(&call.actor, call.argument("name"), value)?))
+    Ok(Answer::changed(&call.broker().put_global_parameter(call.actor(), call.argument("name"), value)?))
 }
 
 fn delete_global(call: &Call) -> Result<Answer, Problem> {
     let parameter = find_global(call)?;
-    Ok(Answer::done(&call.broker().delete_global_parameter(&call.actor, &parameter.name)?))
+    Ok(Answer::done(&call.broker().delete_global_parameter(call.actor(), &parameter.name)?))
 }

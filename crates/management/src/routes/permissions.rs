@@ -94,7 +94,7 @@ fn put(call: &Call) -> Result<Answer, Problem> {
     let body = call.object()?;
     let permission = permission(Fields(&body))?;
     let given = UserPermission { vhost, user, permission };
-    Ok(Answer::changed(&call.broker().put_permission(&call.actor, given)?))
+    Ok(Answer::changed(&call.broker().put_permission(call.actor(), given)?))
 }
 
 /// The user and the vhost of the path, both of which must be there.
@@ -117,6 +117,6 @@ pub(crate) fn permission(fields: Fields<'_>) -> Result<Permission, Problem> {
 
 fn delete(call: &Call) -> Result<Answer, Problem> {
     let given = find(call)?;
-    let changed = call.broker().delete_permission(&call.actor, given.user.as_str(), given.vhost.as_str())?;
+    let changed = call.broker().delete_permission(call.actor(), given.user.as_str(), given.vhost.as_str())?;
     Ok(Answer::done(&changed))
 }

@@ -10,7 +10,6 @@ use model::policy::{ApplyTo, Policy, PolicyKind};
 use serde_json::Value;
 
 use super::vhosts;
-use crate::access::sees_vhost;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::{Fields, wrong_type};
@@ -103,7 +102,7 @@ fn listed(call: &Call, kind: PolicyKind, vhost: Option<&str>) -> Answer {
     let mut policies = call.broker().policies(kind);
     policies.retain(|policy| match vhost {
         Some(vhost) => policy.vhost.as_str() == vhost,
-        None => sees_vhost(call.broker(), call.identity(), policy.vhost.as_str()),
+        None => call.sees_vhost(policy.vhost.as_str()),
     });
     list(policies, &TABLE, &call.service, &call.query)
 }
@@ -143,7 +142,7 @@ fn put_kind(call: &Call, kind: PolicyKind) -> Result<Answer, Problem> {
     let vhost = vhosts::find(call)?.facts.name.clone();
     let body = call.object()?;
     let request = request(vhost, call.argument("name"), kind, Fields(&body))?;
-    let (changed, warnings) = call.broker().put_policy(&call.actor, request).map_err(|error| match error {
+    let (changed, warnings) = call.broker().put_policy(call.actor(), request).map_err(|error| match error {
         ControlError::Invalid(text) => invalid(&text),
         other => other.into(),
     })?;
@@ -209,5 +208,5 @@ fn delete_operator(call: &Call) -> Result<Answer, Problem> {
 
 fn delete_kind(call: &Call, kind: PolicyKind) -> Result<Answer, Problem> {
     let policy = find(call, kind)?;
-    Ok(Answer::done(&call.broker().delete_policy(&call.actor, kind, policy.vhost.as_str(), &policy.name)?))
+    Ok(Answer::done(&call.broker().delete_policy(call.actor(), kind, policy.vhost.as_str(), &policy.name)?))
 }

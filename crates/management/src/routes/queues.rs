@@ -11,7 +11,6 @@ use serde_json::{Map, Value};
 
 use super::exchanges::{arguments, enter, too_long};
 use super::{consumers, refusals};
-use crate::access::seen_vhosts;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::{Cell, Fields};
@@ -274,7 +273,7 @@ fn answer(call: &Call, views: impl Iterator<Item = QueueView>, most: Level) -> R
 
 /// The queues of all vhosts that somebody sees.
 fn seen(call: &Call) -> impl Iterator<Item = QueueView> {
-    let vhosts = seen_vhosts(call.broker(), call.identity());
+    let vhosts = call.presence.vhosts();
     vhosts.into_iter().flat_map(|vhost| call.broker().queue_views(vhost.as_str()))
 }
 

@@ -127,7 +127,7 @@ fn put(call: &Call) -> Result<Answer, Problem> {
     let (write, read) = (fields.required_text("write")?, fields.required_text("read")?);
     let given = TopicPermission::parse(vhost, user, exchange, write, read)
         .map_err(|error| Problem::bad_request(error.to_string()))?;
-    Ok(Answer::changed(&call.broker().put_topic_permission(&call.actor, given)?))
+    Ok(Answer::changed(&call.broker().put_topic_permission(call.actor(), given)?))
 }
 
 fn delete(call: &Call) -> Result<Answer, Problem> {
@@ -135,7 +135,7 @@ fn delete(call: &Call) -> Result<Answer, Problem> {
     vhosts::find(call)?;
     let exchange = call.arguments.get("exchange");
     let broker = call.broker();
-    match broker.delete_topic_permissions(&call.actor, call.argument("user"), call.vhost(), exchange) {
+    match broker.delete_topic_permissions(call.actor(), call.argument("user"), call.vhost(), exchange) {
         Ok(changed) => Ok(Answer::done(&changed)),
         // There was none: it is so already.
         Err(ControlError::NotFound(_)) => Ok(Answer::no_content()),

@@ -106,7 +106,7 @@ fn put(call: &Call) -> Result<Answer, Problem> {
     if let Some(user) = call.broker().user(call.argument("user")) {
         check_unprotected(&user)?;
     }
-    Ok(Answer::changed(&call.broker().put_user(&call.actor, change)?))
+    Ok(Answer::changed(&call.broker().put_user(call.actor(), change)?))
 }
 
 /// The role of users that only an operator on the host itself may change.
@@ -174,7 +174,7 @@ fn tags_of(value: &Value) -> Result<Tags, Problem> {
 fn delete(call: &Call) -> Result<Answer, Problem> {
     let user = find(call)?;
     check_unprotected(&user)?;
-    Ok(Answer::done(&call.broker().delete_user(&call.actor, user.name.as_str())?))
+    Ok(Answer::done(&call.broker().delete_user(call.actor(), user.name.as_str())?))
 }
 
 fn delete_many(call: &Call) -> Result<Answer, Problem> {
@@ -192,7 +192,7 @@ fn delete_many(call: &Call) -> Result<Answer, Problem> {
         if call.broker().user(name).is_none_or(|user| check_unprotected(&user).is_err()) {
             continue;
         }
-        if let Ok(changed) = call.broker().delete_user(&call.actor, name) {
+        if let Ok(changed) = call.broker().delete_user(call.actor(), name) {
             answer = answer.after(&changed);
         }
     }

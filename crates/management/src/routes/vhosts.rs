@@ -7,7 +7,7 @@ use model::arguments::QueueType;
 use model::name::VhostName;
 use serde_json::Value;
 
-use crate::access::{has_vhost, sees_vhost};
+use crate::access::has_vhost;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::{Fields, wrong_type};
@@ -91,7 +91,7 @@ pub(super) fn find(call: &Call) -> Result<VhostView, Problem> {
 
 fn all(call: &Call) -> Result<Answer, Problem> {
     let mut views = call.broker().vhost_views();
-    views.retain(|view| sees_vhost(call.broker(), call.identity(), view.facts.name.as_str()));
+    views.retain(|view| call.sees_vhost(view.facts.name.as_str()));
     paged_list(views, &TABLE, &call.service, &call.query)
 }
 
@@ -102,7 +102,7 @@ fn one(call: &Call) -> Result<Answer, Problem> {
 fn put(call: &Call) -> Result<Answer, Problem> {
     let body = call.object()?;
     let request = request(call.vhost(), Fields(&body))?;
-    Ok(Answer::changed(&call.broker().put_vhost(&call.actor, request)?))
+    Ok(Answer::changed(&call.broker().put_vhost(call.actor(), request)?))
 }
 
 /// A vhost as JSON describes it.
@@ -155,7 +155,7 @@ fn delete(call: &Call) -> Result<Answer, Problem> {
         let reason = format!("Refusing to delete virtual host '{name}' because it is protected from deletion");
         return Err(Problem::precondition_failed(reason));
     }
-    Ok(Answer::done(&call.broker().delete_vhost(&call.actor, view.facts.name.as_str())?))
+    Ok(Answer::done(&call.broker().delete_vhost(call.actor(), view.facts.name.as_str())?))
 }
 
 fn protect(call: &Call) -> Result<Answer, Problem> {
@@ -164,12 +164,12 @@ fn protect(call: &Call) -> Result<Answer, Problem> {
         let reason = format!("Cannot enable deletion protection of virtual host '{name}' because it does not exist");
         return Err(Problem::new(StatusCode::NOT_FOUND, "not_found", reason));
     }
-    Ok(Answer::done(&call.broker().protect_vhost(&call.actor, name, true)?))
+    Ok(Answer::done(&call.broker().protect_vhost(call.actor(), name, true)?))
 }
 
 fn unprotect(call: &Call) -> Result<Answer, Problem> {
     find(call)?;
-    Ok(Answer::done(&call.broker().protect_vhost(&call.actor, call.vhost(), false)?))
+    Ok(Answer::done(&call.broker().protect_vhost(call.actor(), call.vhost(), false)?))
 }
 
 fn start(call: &Call) -> Result<Answer, Problem> {

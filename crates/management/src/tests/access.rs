@@ -2,6 +2,7 @@
 
 use super::house::in_house;
 use crate::access;
+use crate::presence::Presence;
 use crate::route::Role;
 use crate::router;
 use crate::routes;
@@ -49,8 +50,9 @@ fn every_operation_is_for_whom_the_table_says() {
                         let segments: Vec<String> = path.split('/').skip(1).map(str::to_owned).collect();
                         let segments = if path == "/" { Vec::new() } else { segments };
                         let arguments = router::find(&segments).expect(&what).arguments;
-                        let identity = &actor.unwrap().identity;
-                        let checked = access::check(&house.service.broker, operation, identity, &arguments);
+                        let broker = &house.service.broker;
+                        let presence = Presence::new(broker.clone(), actor.unwrap());
+                        let checked = access::check(broker, operation, &presence, &arguments);
                         assert_eq!(checked, Ok(()), "{what}");
                         continue;
                     };

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use super::backends::{self, Backends};
 use super::certificate_login::{CertificateLogin, certificate_login};
 use super::listeners::{self, Listener, ManagementListener, UnixListener};
 use super::management::{self, ManagementOptions};
@@ -82,6 +83,8 @@ pub struct Config {
     /// What RabbitMQ phases out.
     pub deprecated_features: DeprecatedFeatures,
 
+    /// Who knows users.
+    pub backends: Backends,
     /// The HTTP API.
     pub management: ManagementOptions,
     /// Where and how messages are stored.
@@ -301,6 +304,7 @@ pub(super) fn build(mut values: Values) -> Result<(Config, Vec<Warning>), Config
     warnings.extend(initial_frame_max_above_frame_max(&values));
     warnings.extend(log_elsewhere_instead_of_none(&values));
     check_journal(&mut values);
+    backends::check(&mut values);
     listeners::check(&mut values);
     let values = values.accept()?;
     Ok((read(values), warnings))
@@ -388,6 +392,7 @@ fn read(values: Values) -> Config {
             address_failures: Some(values.integer("warren.lockout.address_failures")).filter(|&count| count > 0),
             duration: duration("warren.lockout.duration"),
         },
+        backends: backends::read(&values),
         default_user: default_user(&values),
         loopback_users: loopback_users(&values),
         auth_mechanisms: auth_mechanisms(&values),

@@ -352,7 +352,9 @@ fn what_would_be_less_safe_than_written_stops_the_start() {
     );
     check_error(
         "auth_backends.1 = ldap",
-        "rabbitmq.conf:1: 'auth_backends.1' cannot be honoured: only the internal user database is built yet",
+        "rabbitmq.conf:1: 'auth_backends.1' must be one of internal, http, oauth2, cache, oauth, uaa, \
+         rabbit_auth_backend_internal, rabbit_auth_backend_http, rabbit_auth_backend_oauth2, rabbit_auth_backend_cache, \
+         not 'ldap'",
     );
     check_error(
         "load_definitions = /etc/rabbitmq/definitions.json",

@@ -270,6 +270,8 @@ fn help_needs_no_server() {
     }
     let help = text(&warren(&["ctl", "help", "declare", "queue"]).stdout);
     assert!(help.starts_with("warren ctl declare queue name=<name> [type=<type>]"), "{help}");
+    let help = text(&warren(&["ctl", "help", "queues"]).stdout);
+    assert!(help.contains("  queues declare ") && help.contains("  queues purge "), "{help}");
     check_output(&warren(&["ctl", "help", "nonsense"]), 64, "there is no command 'nonsense' to explain");
     assert_eq!(text(&warren(&["ctl", "version"]).stdout), format!("{}\n", env!("CARGO_PKG_VERSION")));
 }

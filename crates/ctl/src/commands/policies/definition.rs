@@ -2,10 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
+use super::POLICIES;
 use crate::command::{Command, required};
 use crate::failure::Failure;
 use crate::given::Given;
-use crate::listing::{Listing, converted, json_text, same, show, text};
+use crate::listing::{show, text};
 use crate::step::{Ask, Started, done, each, path, remark, say};
 
 pub(crate) const COMMANDS: &[Command] = &[
@@ -169,20 +170,8 @@ fn strip(kind: &'static str, next: impl FnOnce() -> Started + 'static) -> Starte
     })
 }
 
-const MIRRORING: Listing = Listing {
-    columns: &[
-        same("vhost"),
-        same("name"),
-        same("pattern"),
-        same("apply-to"),
-        converted("definition", "definition", json_text),
-        same("priority"),
-    ],
-    default: &["vhost", "name", "pattern", "apply-to", "definition", "priority"],
-};
-
 fn mirroring(given: &Given, kind: &str) -> Started {
-    let columns = MIRRORING.chosen(given)?;
+    let columns = POLICIES.chosen(given)?;
     Ask::get(kind.to_owned()).then(move |reply| {
         let mut policies = reply.list()?;
         policies.retain(is_mirroring);

@@ -269,8 +269,22 @@ fn definitions() {
     assert_eq!(drive(&["export_definitions", "-", "--format", "erlang"], []).failure().0, 64);
 }
 
+/// All of RabbitMQ 4.3's rabbitmqctl, rabbitmq-diagnostics, rabbitmq-queues, rabbitmq-upgrade and rabbitmq-streams.
+#[test]
+fn every_command_of_rabbitmqs_tools_is_known() {
+    let names = include_str!("../../../tests/data/commands.txt");
+    let unknown: Vec<&str> = names.lines().filter(|name| crate::words::command_named(name).is_none()).collect();
+    assert_eq!(unknown, [""; 0]);
+    assert!(names.lines().count() > 150);
+}
+
 #[test]
 fn the_rest() {
+    check(
+        &["reset_node_auth_attempt_metrics"],
+        &[recorded("overview"), bare(204)],
+        &["GET overview", "DELETE auth/attempts/rabbit%40here"],
+    );
     check_one(&["set_cluster_name", "here"], r#"PUT cluster-name {"name":"here"}"#);
     check_one(&["enable_feature_flag", "khepri_db"], "PUT feature-flags/khepri_db/enable {}");
     check(&["enable_feature_flag", "all"], &[recorded("feature_flags")], &["GET feature-flags"]);

@@ -11,6 +11,7 @@ const KEYS: &[Key] = &[
         Type::Text,
         "definitions are not imported yet, so vhosts, users and permissions would be missing",
     ),
+    effective("warren.management.enabled", Type::Bool, "true", "Whether the HTTP API is served."),
     effective(
         "management.path_prefix",
         Type::Text,
@@ -106,12 +107,18 @@ const KEYS: &[Key] = &[
     not_built("management.http_log_dir", Type::Text, "requests are not logged one by one"),
     not_built("management.rates_mode", Type::Text, "there are no rates yet"),
     not_built("management.sample_retention_policies.**", Type::Text, "there is no history yet"),
-    not_built(
-        "management.{tcp,ssl}.{compress,shutdown_timeout}",
-        Type::Text,
-        "answers are not compressed, and a stop waits for five seconds",
+    not_built("management.{tcp,ssl}.compress", Type::Text, "answers are not compressed"),
+    not_built("management.listener.server.compress", Type::Text, "answers are not compressed"),
+    no_effect(
+        "management.{tcp,ssl}.shutdown_timeout",
+        Type::ANY_DURATION,
+        "a stop waits for requests for five seconds",
     ),
-    not_built("management.listener.server.{compress,shutdown_timeout}", Type::Text, "answers are not compressed"),
+    no_effect(
+        "management.listener.server.shutdown_timeout",
+        Type::ANY_DURATION,
+        "a stop waits for requests for five seconds",
+    ),
     not_built("management.**", Type::Secret, "nobody can log in to a console by OAuth 2"),
     not_built("management_agent.**", Type::Text, "there is one node, which has no agents"),
     not_built("prometheus.**", Type::Text, "there are no metrics over HTTP"),

@@ -12,6 +12,7 @@ mod backends;
 mod certificate_login;
 mod interpolation;
 mod listeners;
+mod management;
 mod reference;
 mod schema;
 mod settings;
@@ -24,6 +25,7 @@ mod values;
 pub use backends::{BackendKind, BackendStep, Backends, CacheOptions, HttpBackendOptions, OAuth2BackendOptions};
 pub use certificate_login::{AlternativeNameKind, CertificateLogin};
 pub use listeners::{Listener, ManagementListener, UnixListener};
+pub use management::{HTTP_BODY_LEN_MAX, ManagementHeaders, ManagementOptions};
 pub use reference::render_reference;
 pub use settings::{
     AuditOptions, AuthMechanism, Config, ConfirmAfter, DefaultUser, DeprecatedFeatures, DiskFreeLimit, Lockout, Log,

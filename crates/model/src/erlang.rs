@@ -30,7 +30,7 @@ pub(crate) fn atom(text: &str) -> String {
 }
 
 /// A JSON value as a term.
-pub(crate) fn term(value: &Json) -> String {
+pub fn term(value: &Json) -> String {
     let mut out = String::new();
     put_json(&mut out, value);
     out

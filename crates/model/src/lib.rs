@@ -9,7 +9,7 @@
 pub mod arguments;
 pub mod config;
 pub mod definition;
-mod erlang;
+pub mod erlang;
 pub mod ids;
 pub mod json;
 pub mod name;

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use model::definition::{Definition, UserPermission};
 use model::ids::JournalPosition;
-use model::name::VhostName;
 use model::user::TopicPermission;
 use store::RecordBatch;
 
@@ -29,22 +28,17 @@ impl Broker {
         self.users.topic_permissions()
     }
 
-    /// Somebody inside a vhost. None when there is no such vhost, or when it may not be there.
-    pub async fn enter(self: &Arc<Self>, actor: &Actor, vhost: &str) -> Option<Inside> {
-        let inside = Inside::new(self.clone(), self.vhosts.get(vhost)?, actor, None);
-        let may_stay = inside.settled(|inside| Ok(inside.may_stay())).await;
-        may_stay.is_ok_and(|may_stay| may_stay).then_some(inside)
+    /// Somebody in a vhost, whether or not it may be there ([`Inside::may_stay`]). None when there is no such vhost.
+    #[must_use]
+    pub fn approach(self: &Arc<Self>, actor: &Actor, vhost: &str) -> Option<Inside> {
+        Some(Inside::new(self.clone(), self.vhosts.get(vhost)?, actor, None))
     }
 
-    /// The vhosts that somebody may be in, by name.
-    pub async fn vhosts_of(self: &Arc<Self>, actor: &Actor) -> Vec<VhostName> {
-        let mut names = Vec::new();
-        for name in self.vhost_names() {
-            if self.enter(actor, name.as_str()).await.is_some() {
-                names.push(name);
-            }
-        }
-        names
+    /// Somebody inside a vhost. None when there is no such vhost, or when it may not be there.
+    pub async fn enter(self: &Arc<Self>, actor: &Actor, vhost: &str) -> Option<Inside> {
+        let inside = self.approach(actor, vhost)?;
+        let may_stay = inside.settled(|inside| Ok(inside.may_stay())).await;
+        may_stay.is_ok_and(|may_stay| may_stay).then_some(inside)
     }
 
     /// Grants a user a permission in a vhost, in place of the one it has.

@@ -60,13 +60,22 @@ impl Inside {
     pub async fn settled<T>(&self, act: impl Fn(&Self) -> Outcome<T>) -> Outcome<T> {
         loop {
             let result = act(self);
-            let Some(mut open) = self.permissions.take_open() else {
-                self.permissions.forget_answers();
+            if !self.has_heard().await {
                 return result;
-            };
-            let is_allowed = open.answer.as_mut().await;
-            self.permissions.close(open, is_allowed);
+            }
         }
+    }
+
+    /// Waits for the answer that the last check needs, if it needs one: then the same is to be done again. False when what was done
+    /// is done, or refused.
+    pub async fn has_heard(&self) -> bool {
+        let Some(mut open) = self.permissions.take_open() else {
+            self.permissions.forget_answers();
+            return false;
+        };
+        let is_allowed = open.answer.as_mut().await;
+        self.permissions.close(open, is_allowed);
+        true
     }
 
     /// The same as somebody else, or as the same user with what it is now.
@@ -80,7 +89,8 @@ impl Inside {
     }
 
     /// Whether the user may be here.
-    pub(crate) fn may_stay(&self) -> bool {
+    #[must_use]
+    pub fn may_stay(&self) -> bool {
         self.permissions.may_enter(&self.broker.users)
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::backends::{self, Backends};
 use super::certificate_login::{CertificateLogin, certificate_login};
 use super::listeners::{self, Listener, ManagementListener, UnixListener};
+use super::management::{self, ManagementOptions};
 use super::tls::{TlsOptions, tls_options};
 use super::value::{self, Size};
 use super::values::Values;
@@ -84,6 +85,8 @@ pub struct Config {
 
     /// Who knows users.
     pub backends: Backends,
+    /// The HTTP API.
+    pub management: ManagementOptions,
     /// Where and how messages are stored.
     pub store: StoreOptions,
     /// Who did what is written there; None: nowhere.
@@ -413,6 +416,7 @@ fn read(values: Values) -> Config {
                 .map(|(name, is)| (name.to_owned(), is == "true"))
                 .collect(),
         ),
+        management: management::read(&values),
         store: StoreOptions {
             data_dir: values.required("warren.data_dir").to_owned(),
             confirm_after: match values.required("warren.confirm_after") {

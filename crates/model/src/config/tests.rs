@@ -378,8 +378,8 @@ fn what_happens_anyway_is_accepted_in_silence() {
 fn what_does_nothing_is_warned_of() {
     check_warning("delegate_count = 16", "rabbitmq.conf:1: 'delegate_count' has no effect: there is one node");
     check_warning(
-        "management.tcp.compress = true",
-        "rabbitmq.conf:1: 'management.tcp.compress' is not built yet and has no effect: there is no management API",
+        "management.rates_mode = basic",
+        "rabbitmq.conf:1: 'management.rates_mode' is not built yet and has no effect: there are no rates yet",
     );
     check_warning(
         "consumer_timeout = 3600000",

@@ -37,6 +37,8 @@ pub(super) enum Type {
     UserName,
     /// A vhost's name.
     VhostName,
+    /// What an HTTP header may say: printable ASCII.
+    Header,
     /// Any text.
     Text,
     /// Any text, never shown again.
@@ -67,6 +69,7 @@ impl Type {
             Type::Pattern => Pattern::parse(text).is_ok(),
             Type::UserName => UserName::parse(text.as_bytes()).is_ok(),
             Type::VhostName => VhostName::parse(text.as_bytes()).is_ok(),
+            Type::Header => text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()),
             Type::Text | Type::Secret => true,
         }
     }
@@ -98,6 +101,7 @@ impl fmt::Display for Type {
             Type::Pattern => f.write_str("a regular expression without look-around"),
             Type::UserName => f.write_str("a user's name of 1 to 255 bytes"),
             Type::VhostName => f.write_str("a vhost's name of 1 to 255 bytes"),
+            Type::Header => f.write_str("printable ASCII"),
             Type::Text | Type::Secret => f.write_str("text"),
         }
     }

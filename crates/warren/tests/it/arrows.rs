@@ -19,6 +19,7 @@ const CRATES: &[&str] = &[
     "client",
     "http_client",
     "auth",
+    "management",
     "perf",
     "ctl",
     "warren",

@@ -35,7 +35,7 @@ const KEYS: &[Key] = &[
         "",
         "The name that clients and tools are told; unset: `rabbit@` and the host's name.",
     ),
-    not_built("{cluster_tags,node_tags}.$tag", Type::Text, "there is no management API to show it"),
+    not_built("{cluster_tags,node_tags}.$tag", Type::Text, "nothing shows it yet"),
     not_built("motd_file", Type::Text, "there is no message of the day"),
     not_built(
         "log.{connection,channel,mirroring,queue,federation,upgrade,user,ra}.level",

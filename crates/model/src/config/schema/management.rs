@@ -1,10 +1,9 @@
 //! The management plugin's keys.
 
-use super::{Key, Section, Type, no_effect, not_built, refused};
+use super::super::management::HTTP_BODY_LEN_MAX;
+use super::{Key, Section, Type, effective, no_effect, not_built, refused};
 
 pub(super) const SECTION: Section = Section { title: "Management", keys: KEYS };
-
-const NO_MANAGEMENT: &str = "there is no management API";
 
 const KEYS: &[Key] = &[
     refused(
@@ -12,8 +11,104 @@ const KEYS: &[Key] = &[
         Type::Text,
         "definitions are not imported yet, so vhosts, users and permissions would be missing",
     ),
-    not_built("management.**", Type::Secret, NO_MANAGEMENT),
-    not_built("management_agent.**", Type::Text, NO_MANAGEMENT),
+    effective(
+        "management.path_prefix",
+        Type::Text,
+        "",
+        "What comes before every path of the HTTP API, such as `/rabbit`.",
+    ),
+    effective(
+        "management.http.max_body_size",
+        Type::Size(1, HTTP_BODY_LEN_MAX),
+        "10000000",
+        "Largest body of an HTTP request, in bytes: that of an upload of definitions, for one.",
+    ),
+    effective(
+        "management.http.hide_allow_header",
+        Type::Bool,
+        "false",
+        "Whether answers leave out the header `allow`.",
+    ),
+    effective(
+        "management.cors.allow_origins",
+        Type::OneOf(&["none"]),
+        "",
+        "`none`: no page of another origin may ask.",
+    ),
+    effective(
+        "management.cors.allow_origins.$name",
+        Type::Text,
+        "",
+        "Another origin whose pages may use the API, such as `https://example.org`, or `*` for every one.",
+    ),
+    effective(
+        "management.cors.max_age",
+        Type::Integer(0, 31_536_000),
+        "1800",
+        "Seconds for which a browser may remember that an origin may ask.",
+    ),
+    effective(
+        "management.csp.policy",
+        Type::Header,
+        "script-src 'self'; object-src 'self'",
+        "The header `content-security-policy` of answers.",
+    ),
+    effective("management.hsts.policy", Type::Header, "", "Their header `strict-transport-security`."),
+    effective("management.headers.content_type_options", Type::Header, "", "Their header `x-content-type-options`."),
+    effective("management.headers.xss_protection", Type::Header, "", "Their header `x-xss-protection`."),
+    effective("management.headers.frame_options", Type::Header, "", "Their header `x-frame-options`."),
+    effective("management.headers.referrer_policy", Type::Header, "", "Their header `referrer-policy`."),
+    effective(
+        "management.definitions.require_json_extension",
+        Type::Bool,
+        "false",
+        "Whether a file of definitions that a form uploads must be named `*.json`.",
+    ),
+    effective(
+        "management.disable_basic_auth",
+        Type::Bool,
+        "false",
+        "Whether names and passwords are refused over HTTP.",
+    ),
+    effective(
+        "management.disable_stats",
+        Type::Bool,
+        "false",
+        "Whether listings leave out statistics, whatever a request says.",
+    ),
+    effective(
+        "management.enable_queue_totals",
+        Type::Bool,
+        "false",
+        "Whether listings without statistics still have the counts of each queue's messages.",
+    ),
+    effective(
+        "management.restrictions.operator_policy_changes.disabled",
+        Type::Bool,
+        "false",
+        "Whether operator policies cannot be changed over HTTP.",
+    ),
+    effective(
+        "management.require_auth_for_api_reference",
+        Type::Bool,
+        "false",
+        "Whether the description of the API can be read only by who logs in.",
+    ),
+    no_effect(
+        "management.restrictions.quorum_queue_replica_operations.disabled",
+        Type::Bool,
+        "one node has no replicas to add or to delete",
+    ),
+    no_effect("management.db_cache_multiplier", Type::COUNT, "listings are made from counters, so nothing is cached"),
+    no_effect("management.delegate_count", Type::COUNT, "one thread answers all requests"),
+    no_effect("management.login_session_timeout", Type::COUNT, "there is no console yet that somebody could log in to"),
+    no_effect("management.credential_encryption_secret", Type::Secret, "no credentials are kept in a browser"),
+    not_built("management.http_log_dir", Type::Text, "requests are not logged one by one"),
+    not_built("management.rates_mode", Type::Text, "there are no rates yet"),
+    not_built("management.sample_retention_policies.**", Type::Text, "there is no history yet"),
+    not_built("management.tcp.compress", Type::Bool, "answers are not compressed"),
+    not_built("management.**", Type::Secret, "nobody can log in by OAuth 2"),
+    not_built("management_agent.**", Type::Text, "there is one node, which has no agents"),
     not_built("prometheus.**", Type::Text, "there are no metrics over HTTP"),
     no_effect("collect_statistics", Type::OneOf(&["none", "coarse", "fine"]), "counters are always kept"),
     no_effect("collect_statistics_interval", Type::ANY_DURATION, "counters are always current"),

@@ -1,0 +1,84 @@
+//! Who may do what: the one place that decides, from the table of routes.
+
+use broker::{Broker, Identity};
+use hyper::StatusCode;
+use model::user::Tags;
+
+use crate::presence::Presence;
+use crate::problem::Problem;
+use crate::route::{Operation, Role, Verb};
+use crate::router::Arguments;
+
+/// Whether somebody may call an operation with these arguments.
+pub(crate) fn check(
+    broker: &Broker,
+    operation: &Operation,
+    presence: &Presence,
+    arguments: &Arguments,
+) -> Result<(), Problem> {
+    check_role(operation.role, &presence.actor.identity)?;
+    if !is_in_vhost(operation.role) {
+        return Ok(());
+    }
+    let Some(vhost) = arguments.get("vhost") else { return Ok(()) };
+    let is_list = operation.method == Verb::Get && arguments.len() == 1;
+    if !has_vhost(broker, vhost) {
+        return Err(match operation.method {
+            Verb::Get | Verb::Delete => Problem::not_found(),
+            Verb::Put | Verb::Post => Problem::new(StatusCode::NOT_FOUND, "not_found", "vhost_not_found"),
+        });
+    }
+    if presence.enter(vhost).is_none() {
+        return Err(if is_list {
+            Problem::not_found()
+        } else {
+            Problem::new(StatusCode::NOT_FOUND, "not_found", "Not Found")
+        });
+    }
+    Ok(())
+}
+
+/// Whether there is such a vhost.
+pub(crate) fn has_vhost(broker: &Broker, vhost: &str) -> bool {
+    broker.vhost_names().iter().any(|name| name.as_str() == vhost)
+}
+
+/// Whether somebody may see what others do.
+pub(crate) fn is_monitor(identity: &Identity) -> bool {
+    has_any(identity, &[Tags::ADMINISTRATOR, Tags::MONITORING])
+}
+
+/// Whether somebody may do everything.
+pub(crate) fn is_administrator(identity: &Identity) -> bool {
+    has_any(identity, &[Tags::ADMINISTRATOR])
+}
+
+/// Whether somebody may use the API at all.
+pub(crate) fn check_management(identity: &Identity) -> Result<(), Problem> {
+    let tags = [Tags::ADMINISTRATOR, Tags::MONITORING, Tags::POLICYMAKER, Tags::MANAGEMENT];
+    if has_any(identity, &tags) { Ok(()) } else { Err(Problem::not_authorised("Not management user")) }
+}
+
+fn check_role(role: Role, identity: &Identity) -> Result<(), Problem> {
+    if role == Role::Anybody {
+        return Ok(());
+    }
+    check_management(identity)?;
+    let (tags, refusal): (&[&str], _) = match role {
+        Role::Anybody | Role::Management | Role::InVhost => return Ok(()),
+        Role::Policymaker | Role::PolicymakerInVhost => {
+            (&[Tags::ADMINISTRATOR, Tags::POLICYMAKER], "User not authorised to access object")
+        }
+        Role::Monitoring => (&[Tags::ADMINISTRATOR, Tags::MONITORING], "Not monitor user"),
+        Role::Administrator | Role::AdministratorInVhost => (&[Tags::ADMINISTRATOR], "Not administrator user"),
+    };
+    if has_any(identity, tags) { Ok(()) } else { Err(Problem::not_authorised(refusal)) }
+}
+
+fn is_in_vhost(role: Role) -> bool {
+    matches!(role, Role::InVhost | Role::PolicymakerInVhost | Role::AdministratorInVhost)
+}
+
+fn has_any(identity: &Identity, tags: &[&str]) -> bool {
+    tags.iter().any(|tag| identity.user.tags.has(tag))
+}

@@ -1,0 +1,172 @@
+//! What a handler answers, and how it travels.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use broker::Changed;
+use bytes::Bytes;
+use hyper::StatusCode;
+use hyper::body::{Body, Frame, SizeHint};
+use hyper::header::{HeaderName, HeaderValue};
+use model::ids::JournalPosition;
+
+use crate::limits::PIECE_LEN;
+
+/// Makes a long answer piece by piece.
+pub(crate) trait Pieces: Send {
+    /// Appends the next piece, of about [`PIECE_LEN`] bytes. False: that was the last one.
+    fn write_next(&mut self, out: &mut Vec<u8>) -> bool;
+}
+
+/// An answer to a request.
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) content: Content,
+    /// Headers of its own; those that all answers have are added later.
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+    /// What must last before this may be said.
+    pub(crate) position: Option<JournalPosition>,
+}
+
+/// The body of an answer.
+pub(crate) enum Content {
+    /// Nothing.
+    Empty,
+    /// JSON.
+    Json(Vec<u8>),
+    /// JSON of any length.
+    Pieces(Box<dyn Pieces>),
+    /// Something else, and what.
+    Other(&'static str, Bytes),
+}
+
+impl Answer {
+    fn of(status: StatusCode, content: Content) -> Answer {
+        Answer { status, content, headers: Vec::new(), position: None }
+    }
+
+    pub(crate) fn json(json: Vec<u8>) -> Answer {
+        Answer::of(StatusCode::OK, Content::Json(json))
+    }
+
+    pub(crate) fn pieces(pieces: Box<dyn Pieces>) -> Answer {
+        Answer::of(StatusCode::OK, Content::Pieces(pieces))
+    }
+
+    pub(crate) fn other(content_type: &'static str, body: impl Into<Bytes>) -> Answer {
+        Answer::of(StatusCode::OK, Content::Other(content_type, body.into()))
+    }
+
+    /// What was asked for is there now, and was not before.
+    pub(crate) fn created() -> Answer {
+        Answer::of(StatusCode::CREATED, Content::Empty)
+    }
+
+    /// Done; there is nothing to say about it.
+    pub(crate) fn no_content() -> Answer {
+        Answer::of(StatusCode::NO_CONTENT, Content::Empty)
+    }
+
+    /// Look there instead.
+    pub(crate) fn moved(location: HeaderValue) -> Answer {
+        Answer::of(StatusCode::MOVED_PERMANENTLY, Content::Empty).with(hyper::header::LOCATION, location)
+    }
+
+    pub(crate) fn empty(status: StatusCode) -> Answer {
+        Answer::of(status, Content::Empty)
+    }
+
+    /// 201 for what is new, 204 for what has changed; when that lasts.
+    pub(crate) fn changed(changed: &Changed) -> Answer {
+        if changed.is_new { Answer::created() } else { Answer::no_content() }.after(changed)
+    }
+
+    /// 204 when the change lasts.
+    pub(crate) fn done(changed: &Changed) -> Answer {
+        Answer::no_content().after(changed)
+    }
+
+    /// Said when the change lasts.
+    pub(crate) fn after(self, changed: &Changed) -> Answer {
+        Answer { position: changed.position.max(self.position), ..self }
+    }
+
+    pub(crate) fn with_content(self, content: Content) -> Answer {
+        Answer { content, ..self }
+    }
+
+    pub(crate) fn with_status(self, status: StatusCode) -> Answer {
+        Answer { status, ..self }
+    }
+
+    pub(crate) fn with(mut self, name: HeaderName, value: HeaderValue) -> Answer {
+        self.headers.push((name, value));
+        self
+    }
+}
+
+/// The body of a response. A long one is made while it is sent.
+pub struct AnswerBody(State);
+
+enum State {
+    Whole(Bytes),
+    Pieces { first: Bytes, rest: Box<dyn Pieces> },
+    End,
+}
+
+impl AnswerBody {
+    pub(crate) fn whole(bytes: Bytes) -> AnswerBody {
+        AnswerBody(if bytes.is_empty() { State::End } else { State::Whole(bytes) })
+    }
+
+    /// Makes the first piece at once: what fits into one has a known length then.
+    pub(crate) fn of(mut pieces: Box<dyn Pieces>) -> AnswerBody {
+        match next_piece(&mut *pieces) {
+            (bytes, false) => AnswerBody::whole(bytes),
+            (first, true) => AnswerBody(State::Pieces { first, rest: pieces }),
+        }
+    }
+
+    /// Its length, if it is known.
+    pub(crate) fn len(&self) -> Option<usize> {
+        match &self.0 {
+            State::Whole(bytes) => Some(bytes.len()),
+            State::Pieces { .. } => None,
+            State::End => Some(0),
+        }
+    }
+}
+
+fn next_piece(pieces: &mut dyn Pieces) -> (Bytes, bool) {
+    // A little more than a piece: the last object begins before its end.
+    let mut out = Vec::with_capacity(PIECE_LEN + PIECE_LEN / 8);
+    let has_more = pieces.write_next(&mut out);
+    (Bytes::from(out), has_more)
+}
+
+impl Body for AnswerBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let bytes = match std::mem::replace(&mut self.0, State::End) {
+            State::Whole(bytes) => bytes,
+            State::Pieces { first, mut rest } => {
+                let (next, has_more) = next_piece(&mut *rest);
+                self.0 = if has_more { State::Pieces { first: next, rest } } else { AnswerBody::whole(next).0 };
+                first
+            }
+            State::End => return Poll::Ready(None),
+        };
+        Poll::Ready(Some(Ok(Frame::data(bytes))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self.0, State::End)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.len().map_or_else(SizeHint::default, |len| SizeHint::with_exact(len as u64))
+    }
+}

@@ -1,0 +1,68 @@
+//! A request as its handler sees it: who, what, with which arguments.
+
+use std::sync::Arc;
+
+use broker::{Actor, Broker, Identity};
+use bytes::Bytes;
+use hyper::header::HeaderMap;
+use serde_json::{Map, Value};
+
+use crate::json::parse_object;
+use crate::listing::Query;
+use crate::presence::Presence;
+use crate::problem::Problem;
+use crate::router::Arguments;
+use crate::service::Service;
+
+/// A request that may be answered.
+pub(crate) struct Call {
+    pub(crate) service: Arc<Service>,
+    /// Who asks, the broker itself for what needs no login; and where it may be.
+    pub(crate) presence: Presence,
+    pub(crate) arguments: Arguments,
+    pub(crate) query: Query,
+    pub(crate) headers: HeaderMap,
+    /// Whether somebody has logged in; what needs a login is asked only then.
+    pub(crate) is_logged_in: bool,
+    pub(crate) body: Bytes,
+}
+
+impl Call {
+    pub(crate) fn broker(&self) -> &Arc<Broker> {
+        &self.service.broker
+    }
+
+    /// Who asks.
+    pub(crate) fn actor(&self) -> &Actor {
+        &self.presence.actor
+    }
+
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.presence.actor.identity
+    }
+
+    /// Whether a listing is to have what is in a vhost.
+    pub(crate) fn sees_vhost(&self, vhost: &str) -> bool {
+        self.presence.enter(vhost).is_some()
+    }
+
+    /// An argument of the path, which the route's pattern has.
+    pub(crate) fn argument(&self, name: &str) -> &str {
+        self.arguments.get(name).unwrap_or_default()
+    }
+
+    /// The vhost of the path.
+    pub(crate) fn vhost(&self) -> &str {
+        self.argument("vhost")
+    }
+
+    /// Whether statistics are wanted, and shown at all.
+    pub(crate) fn has_stats(&self) -> bool {
+        !self.service.options.disables_stats && !self.query.is_true("disable_stats")
+    }
+
+    /// The body, which must be an object or nothing.
+    pub(crate) fn object(&self) -> Result<Map<String, Value>, Problem> {
+        parse_object(&self.body)
+    }
+}

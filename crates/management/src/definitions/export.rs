@@ -1,0 +1,361 @@
+//! Exporting: one document of everything, or of one vhost, made piece by piece.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use broker::Broker;
+use broker::view::{BindingEndView, BindingFilter, ExchangeView, QueueView};
+use model::json::from_table;
+use model::name::RESERVED_PREFIX;
+use model::parameter::{GlobalParameter, VHOST_LIMITS, VHOST_LIMITS_NAME};
+use model::policy::{Policy, PolicyKind};
+use model::user::{HashingAlgorithm, PasswordHash, User};
+use model::vhost::Vhost;
+use serde_json::{Map, Value, json};
+
+use super::Scope;
+use crate::answer::Pieces;
+use crate::json::{Writer, write_text};
+use crate::limits::PIECE_LEN;
+use crate::options::Options;
+use crate::routes::bodies::shown_arguments;
+
+/// Entries of one kind, one after the other.
+type Entries = Box<dyn Iterator<Item = Value> + Send>;
+
+/// A document that is being written.
+pub(crate) struct Export {
+    /// What still comes before the next entry.
+    before: Vec<u8>,
+    sections: std::vec::IntoIter<(&'static str, Entries)>,
+    current: Option<Entries>,
+    is_first: bool,
+    is_ended: bool,
+}
+
+/// The whole document at once.
+#[must_use]
+pub fn export(broker: &Arc<Broker>, options: &Options, scope: Scope<'_>) -> Vec<u8> {
+    let mut export = Export::new(broker, options, scope);
+    let mut whole = Vec::new();
+    loop {
+        let mut piece = Vec::new();
+        let has_more = export.write_next(&mut piece);
+        whole.append(&mut piece);
+        if !has_more {
+            return whole;
+        }
+    }
+}
+
+impl Export {
+    pub(crate) fn new(broker: &Arc<Broker>, options: &Options, scope: Scope<'_>) -> Export {
+        let mut head = Map::new();
+        for key in ["rabbit_version", "rabbitmq_version"] {
+            head.insert(key.to_owned(), (&*options.compatible_version).into());
+        }
+        head.insert("product_name".to_owned(), (&*options.product_name).into());
+        head.insert("product_version".to_owned(), (&*options.product_version).into());
+        let sections = match scope {
+            Scope::Broker => {
+                let name = broker.cluster_name();
+                head.insert("rabbitmq_definition_format".to_owned(), "cluster".into());
+                head.insert("explanation".to_owned(), format!("Definitions of cluster '{name}'").into());
+                head.insert("original_cluster_name".to_owned(), name.into());
+                sections_of_broker(broker)
+            }
+            Scope::Vhost(name) => {
+                head.insert("rabbitmq_definition_format".to_owned(), "single_virtual_host".into());
+                head.insert("explanation".to_owned(), format!("Definitions of virtual host '{name}'").into());
+                head.insert("original_vhost_name".to_owned(), name.into());
+                if let Some(view) = broker.vhost_view(name) {
+                    head.insert("description".to_owned(), (&*view.facts.metadata.description).into());
+                    head.insert("metadata".to_owned(), metadata(&view.facts));
+                    head.insert("limits".to_owned(), limits(&view.facts).into());
+                }
+                sections_of_vhost(broker, name)
+            }
+        };
+        let mut before = Value::Object(head).to_string().into_bytes();
+        // The sections follow as further members.
+        before.pop();
+        Export { before, sections: sections.into_iter(), current: None, is_first: true, is_ended: false }
+    }
+}
+
+impl Pieces for Export {
+    fn write_next(&mut self, out: &mut Vec<u8>) -> bool {
+        out.append(&mut self.before);
+        while out.len() < PIECE_LEN {
+            if let Some(entry) = self.current.as_mut().and_then(Iterator::next) {
+                if !std::mem::replace(&mut self.is_first, false) {
+                    out.push(b',');
+                }
+                Writer::new(out).value(&entry);
+                continue;
+            }
+            if self.current.take().is_some() {
+                out.push(b']');
+            }
+            let Some((name, entries)) = self.sections.next() else {
+                if !std::mem::replace(&mut self.is_ended, true) {
+                    out.push(b'}');
+                }
+                return false;
+            };
+            out.push(b',');
+            write_text(out, name);
+            out.extend_from_slice(b":[");
+            self.current = Some(entries);
+            self.is_first = true;
+        }
+        true
+    }
+}
+
+fn boxed(entries: impl Iterator<Item = Value> + Send + 'static) -> Entries {
+    Box::new(entries)
+}
+
+fn sections_of_broker(broker: &Arc<Broker>) -> Vec<(&'static str, Entries)> {
+    let vhosts = broker.vhost_views();
+    let names: Vec<String> = vhosts.iter().map(|view| view.facts.name.to_string()).collect();
+    let (of_queues, of_exchanges, of_bindings) = (broker.clone(), broker.clone(), broker.clone());
+    let parameters: Vec<Value> = broker
+        .policies(PolicyKind::Operator)
+        .iter()
+        .map(|policy| in_vhost(operator_policy(policy), policy.vhost.as_str()))
+        .chain(
+            vhosts.iter().filter_map(|view| Some(in_vhost(limits_parameter(&view.facts)?, view.facts.name.as_str()))),
+        )
+        .collect();
+    let (queue_vhosts, exchange_vhosts) = (names.clone(), names.clone());
+    vec![
+        ("users", boxed(broker.users().into_iter().map(|user| of_user(&user)))),
+        ("vhosts", boxed(vhosts.into_iter().map(|view| vhost(&view.facts)))),
+        (
+            "permissions",
+            boxed(broker.permissions().into_iter().map(|given| {
+                json!({
+                    "user": given.user.as_str(),
+                    "vhost": given.vhost.as_str(),
+                    "configure": given.permission.configure.as_str(),
+                    "write": given.permission.write.as_str(),
+                    "read": given.permission.read.as_str(),
+                })
+            })),
+        ),
+        (
+            "topic_permissions",
+            boxed(broker.topic_permissions().into_iter().map(|given| {
+                json!({
+                    "user": given.user.as_str(),
+                    "vhost": given.vhost.as_str(),
+                    "exchange": given.exchange.as_str(),
+                    "write": given.write(),
+                    "read": given.read(),
+                })
+            })),
+        ),
+        ("parameters", boxed(parameters.into_iter())),
+        (
+            "global_parameters",
+            boxed(
+                broker
+                    .global_parameters()
+                    .into_iter()
+                    .filter(is_exported)
+                    .map(|parameter| json!({"name": parameter.name, "value": parameter.value})),
+            ),
+        ),
+        (
+            "policies",
+            boxed(
+                broker
+                    .policies(PolicyKind::User)
+                    .into_iter()
+                    .map(|policy| in_vhost(of_policy(&policy), policy.vhost.as_str())),
+            ),
+        ),
+        (
+            "queues",
+            boxed(
+                queue_vhosts
+                    .into_iter()
+                    .flat_map(move |name| queues(&of_queues, &name).map(move |queue| in_vhost(queue, &name))),
+            ),
+        ),
+        (
+            "exchanges",
+            boxed(
+                exchange_vhosts.into_iter().flat_map(move |name| {
+                    exchanges(&of_exchanges, &name).map(move |exchange| in_vhost(exchange, &name))
+                }),
+            ),
+        ),
+        (
+            "bindings",
+            boxed(
+                names
+                    .into_iter()
+                    .flat_map(move |name| bindings(&of_bindings, &name).map(move |binding| in_vhost(binding, &name))),
+            ),
+        ),
+    ]
+}
+
+fn sections_of_vhost(broker: &Arc<Broker>, name: &str) -> Vec<(&'static str, Entries)> {
+    let of_vhost = |kind| {
+        let mut policies = broker.policies(kind);
+        policies.retain(|policy| policy.vhost.as_str() == name);
+        policies
+    };
+    let limits = broker.vhost_view(name).and_then(|view| limits_parameter(&view.facts));
+    let parameters: Vec<Value> =
+        of_vhost(PolicyKind::Operator).iter().map(|policy| operator_policy(policy)).chain(limits).collect();
+    vec![
+        ("parameters", boxed(parameters.into_iter())),
+        ("policies", boxed(of_vhost(PolicyKind::User).into_iter().map(|policy| of_policy(&policy)))),
+        ("queues", boxed(queues(broker, name))),
+        ("exchanges", boxed(exchanges(broker, name))),
+        ("bindings", boxed(bindings(broker, name))),
+    ]
+}
+
+/// An entry of the whole broker names its vhost.
+fn in_vhost(mut entry: Value, vhost: &str) -> Value {
+    if let Some(members) = entry.as_object_mut() {
+        members.insert("vhost".to_owned(), vhost.into());
+    }
+    entry
+}
+
+/// What tells this cluster from others stays here.
+fn is_exported(parameter: &GlobalParameter) -> bool {
+    !matches!(&*parameter.name, GlobalParameter::CLUSTER_NAME | GlobalParameter::CLUSTER_ID)
+}
+
+fn of_user(user: &User) -> Value {
+    let hash = |hash: &Option<PasswordHash>| hash.as_ref().map(ToString::to_string).unwrap_or_default();
+    let algorithm = user.password_hash.as_ref().map_or(HashingAlgorithm::default(), PasswordHash::algorithm);
+    let limits: Map<String, Value> = user.limits.iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
+    let mut entry = json!({
+        "name": user.name.as_str(),
+        "password_hash": hash(&user.password_hash),
+        "hashing_algorithm": algorithm.name(),
+        "tags": user.tags.iter().collect::<Vec<_>>(),
+        "limits": limits,
+    });
+    if user.second_password_hash.is_some() {
+        entry["second_password_hash"] = hash(&user.second_password_hash).into();
+    }
+    entry
+}
+
+fn metadata(vhost: &Vhost) -> Value {
+    let mut metadata = json!({"description": vhost.metadata.description, "tags": vhost.metadata.tags});
+    if let Some(queue_type) = &vhost.metadata.default_queue_type {
+        metadata["default_queue_type"] = (&**queue_type).into();
+    }
+    if vhost.is_protected {
+        metadata["protected_from_deletion"] = true.into();
+    }
+    metadata
+}
+
+fn limits(vhost: &Vhost) -> Map<String, Value> {
+    vhost.limits.iter().map(|(name, value)| (name.to_owned(), value.into())).collect()
+}
+
+fn vhost(vhost: &Vhost) -> Value {
+    json!({"name": vhost.name.as_str(), "metadata": metadata(vhost), "limits": limits(vhost)})
+}
+
+fn limits_parameter(vhost: &Vhost) -> Option<Value> {
+    let limits = limits(vhost);
+    let is_set = !limits.is_empty();
+    is_set.then(|| json!({"component": VHOST_LIMITS, "name": VHOST_LIMITS_NAME, "value": limits}))
+}
+
+fn of_policy(policy: &Policy) -> Value {
+    json!({
+        "name": policy.name,
+        "pattern": policy.pattern.as_str(),
+        "apply-to": policy.apply_to.name(),
+        "definition": policy.definition.settings(),
+        "priority": policy.priority,
+    })
+}
+
+fn operator_policy(policy: &Policy) -> Value {
+    let mut value = of_policy(policy);
+    let name = value.as_object_mut().and_then(|members| members.remove("name"));
+    json!({"component": "operator_policy", "name": name, "value": value})
+}
+
+/// Exclusive queues belong to connections, and are not for others.
+pub(super) fn is_defined_queue(view: &QueueView) -> bool {
+    !view.definition().is_exclusive
+}
+
+/// Exchanges that somebody has declared: not those that every vhost has, nor internal ones.
+pub(super) fn is_defined_exchange(view: &ExchangeView) -> bool {
+    let name = view.definition.name.as_str();
+    !name.is_empty() && !name.starts_with(RESERVED_PREFIX) && !view.definition.is_internal
+}
+
+fn queues(broker: &Broker, vhost: &str) -> impl Iterator<Item = Value> + Send + 'static + use<> {
+    broker.queue_views(vhost).into_iter().filter(is_defined_queue).map(|view| {
+        let definition = view.definition();
+        json!({
+            "name": definition.name.as_str(),
+            "type": definition.arguments.queue_type().name(),
+            "durable": definition.is_durable,
+            "auto_delete": definition.is_auto_delete,
+            "arguments": shown_arguments(&view),
+        })
+    })
+}
+
+fn exchanges(broker: &Broker, vhost: &str) -> impl Iterator<Item = Value> + Send + 'static + use<> {
+    broker.exchange_views(vhost).into_iter().filter(is_defined_exchange).map(|view| {
+        let definition = &view.definition;
+        json!({
+            "name": definition.name.as_str(),
+            "type": definition.exchange_type.name(),
+            "durable": definition.is_durable,
+            "auto_delete": definition.is_auto_delete,
+            "internal": definition.is_internal,
+            "arguments": from_table(definition.arguments.table()),
+        })
+    })
+}
+
+/// Bindings that somebody has made, between ends that are exported, too, or that are in every vhost.
+fn bindings(broker: &Broker, vhost: &str) -> impl Iterator<Item = Value> + Send + 'static + use<> {
+    let exclusive: HashSet<String> = broker
+        .queue_views(vhost)
+        .iter()
+        .filter(|view| !is_defined_queue(view))
+        .map(|view| view.definition().name.to_string())
+        .collect();
+    let views = broker.binding_views(vhost, BindingFilter::All).into_iter();
+    views
+        .filter(move |view| match &view.destination {
+            BindingEndView::Queue(name) => !view.source.is_empty() && !exclusive.contains(name),
+            BindingEndView::Exchange(_) => !view.source.is_empty(),
+        })
+        .map(|view| {
+            let (kind, name) = match &view.destination {
+                BindingEndView::Queue(name) => ("queue", name),
+                BindingEndView::Exchange(name) => ("exchange", name),
+            };
+            json!({
+                "source": view.source,
+                "destination": name,
+                "destination_type": kind,
+                "routing_key": String::from_utf8_lossy(&view.routing_key),
+                "arguments": from_table(view.arguments.as_table()),
+            })
+        })
+}

@@ -1,0 +1,40 @@
+//! Definitions: what operators and clients have declared, as one JSON document in RabbitMQ's format.
+//!
+//! A document is of the whole broker, or of one vhost and then names no vhost. Importing one makes what is missing and
+//! changes what RabbitMQ changes; it deletes nothing unless it is asked to ([`prune`]). A document is read and checked
+//! as a whole before anything is changed; the one wait for durability is the caller's, at the end.
+
+mod export;
+mod import;
+mod parse;
+mod prune;
+
+pub(crate) use export::Export;
+pub use export::export;
+pub use import::{Imported, import};
+pub use parse::{Definitions, parse};
+pub use prune::{Pruned, prune};
+
+/// Why definitions cannot be imported. What came before the reason has been imported.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct DefinitionsError(pub String);
+
+impl From<crate::problem::Problem> for DefinitionsError {
+    fn from(problem: crate::problem::Problem) -> Self {
+        DefinitionsError(match problem.body.map(|body| body.reason) {
+            Some(serde_json::Value::String(text)) => text,
+            Some(other) => other.to_string(),
+            None => "the definitions make no sense".to_owned(),
+        })
+    }
+}
+
+/// Which definitions are meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope<'a> {
+    /// All.
+    Broker,
+    /// Those of one vhost.
+    Vhost(&'a str),
+}

@@ -1,0 +1,7 @@
+//! JSON, in both directions: answers are written straight into a buffer, bodies are read strictly.
+
+mod read;
+mod write;
+
+pub(crate) use read::{Fields, integer_of, parse_object, wrong_type};
+pub(crate) use write::{Cell, Object, Writer, write_text};

@@ -1,0 +1,46 @@
+//! RabbitMQ's management HTTP API.
+//!
+//! ```text
+//!  stream ─► server (a thread of its own) ─► service ─┬─ router, routes    which operation a request means
+//!                                                     ├─ login, access     who asks, and whether it may
+//!                                                     ├─ call ─► handler   what is asked of the broker
+//!                                                     └─ answer            JSON, made while it is sent
+//! ```
+//!
+//! One table of routes says of every operation its path, its method, who may call it, what answers and what the
+//! description of the API (`docs/openapi.json`) says of it. Listings are tables of columns, of which only those are computed
+//! that a request wants.
+//!
+//! Deliberately absent: listeners (the binary opens them), rates and history of statistics, and the console.
+
+mod access;
+mod answer;
+mod body;
+mod call;
+pub mod definitions;
+mod headers;
+mod json;
+pub mod limits;
+mod listing;
+mod login;
+mod machine;
+mod media;
+mod multipart;
+mod openapi;
+mod options;
+mod path;
+mod presence;
+mod problem;
+mod route;
+mod router;
+mod routes;
+mod server;
+mod service;
+#[cfg(test)]
+mod tests;
+
+pub use answer::AnswerBody;
+pub use openapi::description as openapi_description;
+pub use options::{Cors, Headers, ListenerInfo, Options};
+pub use server::{Entrance, Server};
+pub use service::Service;

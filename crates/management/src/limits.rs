@@ -1,0 +1,36 @@
+//! Every number that bounds what a request may cost.
+
+use std::time::Duration;
+
+/// Open connections when the configuration sets no other bound.
+pub const CONNECTIONS_MAX: usize = 1024;
+/// Bytes of a request's line and headers.
+pub const HEAD_LEN_MAX: usize = 64 << 10;
+/// Headers of a request.
+pub const HEADER_COUNT_MAX: usize = 100;
+/// How long a request's line and headers may take to arrive, and how long a connection may be idle between requests.
+pub const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a request's body may take to arrive.
+pub const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a client may take to read what one write has offered it.
+pub const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Requests that one connection may send.
+pub const KEEP_ALIVE_MAX: u32 = 1000;
+/// Bytes of all request bodies that are being read or worked on at a time; further ones wait for room.
+pub const BODIES_LEN_MAX: usize = 64 << 20;
+/// Bytes of a piece of a long answer. A piece is made when the one before it has been taken by the socket.
+pub const PIECE_LEN: usize = 32 << 10;
+/// Path segments of a request.
+pub(crate) const SEGMENT_COUNT_MAX: usize = 16;
+/// Parameters of a query; what follows is ignored.
+pub(crate) const QUERY_PARAMETER_COUNT_MAX: usize = 100;
+/// Objects on a page, where the request says nothing.
+pub(crate) const PAGE_SIZE_DEFAULT: usize = 100;
+/// Objects on a page.
+pub(crate) const PAGE_SIZE_MAX: usize = 500;
+/// Characters of a pattern that filters names.
+pub(crate) const PATTERN_LEN_MAX: usize = 1024;
+/// Bytes that a compiled pattern that filters names may take.
+pub(crate) const PATTERN_COMPILED_LEN_MAX: usize = 1 << 20;
+/// How long a stop waits for requests that are being answered.
+pub const STOP_PATIENCE: Duration = Duration::from_secs(5);

@@ -1,0 +1,142 @@
+//! What the API is told at its start. Where the values come from is the binary's business; the defaults are RabbitMQ's.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use hyper::header::HeaderValue;
+
+/// Options of the HTTP API.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// What comes before every path, such as `/rabbit`; empty for nothing.
+    pub path_prefix: String,
+    /// Longest body of a request, in bytes.
+    pub body_len_max: usize,
+    /// Open connections at a time.
+    pub connections_max: usize,
+    /// Headers of answers.
+    pub headers: Headers,
+    /// Which other origins may ask.
+    pub cors: Cors,
+    /// Whether names and passwords are refused.
+    pub refuses_basic: bool,
+    /// Whether listings leave out statistics whatever a request says.
+    pub disables_stats: bool,
+    /// Whether listings without statistics still have the three totals of queues.
+    pub enables_queue_totals: bool,
+    /// Whether operator policies can be changed.
+    pub operator_policies_change: bool,
+    /// Whether an uploaded file of definitions must be named `*.json`.
+    pub requires_json_extension: bool,
+    /// Whether the description of the API needs a login.
+    pub reference_needs_login: bool,
+    /// The node's name.
+    pub node: String,
+    /// Where the broker keeps its data.
+    pub data_dir: PathBuf,
+    /// How many files the process may have open.
+    pub file_limit: Option<u64>,
+    /// The configuration that is in force, without secrets.
+    pub configuration: Vec<(String, String)>,
+    /// The version of RabbitMQ that this is compatible with.
+    pub compatible_version: String,
+    /// The product's name.
+    pub product_name: String,
+    /// The product's version.
+    pub product_version: String,
+}
+
+/// Headers that a browser heeds. None: not sent.
+#[derive(Debug, Clone)]
+pub struct Headers {
+    /// `content-security-policy`.
+    pub content_security_policy: Option<HeaderValue>,
+    /// `strict-transport-security`.
+    pub strict_transport_security: Option<HeaderValue>,
+    /// `x-content-type-options`.
+    pub content_type_options: Option<HeaderValue>,
+    /// `x-xss-protection`.
+    pub xss_protection: Option<HeaderValue>,
+    /// `x-frame-options`.
+    pub frame_options: Option<HeaderValue>,
+    /// `referrer-policy`.
+    pub referrer_policy: Option<HeaderValue>,
+    /// Whether answers leave out `allow`.
+    pub hides_allow: bool,
+}
+
+impl Default for Headers {
+    fn default() -> Self {
+        Self {
+            content_security_policy: Some(HeaderValue::from_static("script-src 'self'; object-src 'self'")),
+            strict_transport_security: None,
+            content_type_options: None,
+            xss_protection: None,
+            frame_options: None,
+            referrer_policy: None,
+            hides_allow: false,
+        }
+    }
+}
+
+/// Which other origins may ask.
+#[derive(Debug, Clone)]
+pub struct Cors {
+    /// Origins such as `https://example.org`, or `*` for every one; none by default.
+    pub origins: Vec<String>,
+    /// How long a browser may remember the answer, in seconds.
+    pub max_age_s: Option<u64>,
+}
+
+impl Default for Cors {
+    fn default() -> Self {
+        Self { origins: Vec::new(), max_age_s: Some(1800) }
+    }
+}
+
+impl Cors {
+    pub(crate) fn allows(&self, origin: &HeaderValue) -> bool {
+        self.origins.iter().any(|own| own == "*" || own.as_bytes() == origin.as_bytes())
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            path_prefix: String::new(),
+            body_len_max: 10_000_000,
+            connections_max: crate::limits::CONNECTIONS_MAX,
+            headers: Headers::default(),
+            cors: Cors::default(),
+            refuses_basic: false,
+            disables_stats: false,
+            enables_queue_totals: false,
+            operator_policies_change: true,
+            requires_json_extension: false,
+            reference_needs_login: false,
+            node: "rabbit@localhost".to_owned(),
+            data_dir: PathBuf::from("."),
+            file_limit: None,
+            configuration: Vec::new(),
+            compatible_version: "4.3.0".to_owned(),
+            product_name: "Warren".to_owned(),
+            product_version: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
+}
+
+/// A listener of the node, whoever opened it.
+#[derive(Debug, Clone)]
+pub struct ListenerInfo {
+    /// What is spoken there: `amqp`, `amqp/ssl`, `http`, `https`.
+    pub protocol: String,
+    /// Where.
+    pub ip: IpAddr,
+    /// The port.
+    pub port: u16,
+    /// Whether it has TLS.
+    pub is_tls: bool,
+    /// When its certificate ends.
+    pub certificate_ends_at: Option<SystemTime>,
+}

@@ -1,0 +1,58 @@
+//! Where somebody may be, for one request. Others may have to be asked about that, over a network: whatever needs their
+//! answer is done again when it is there.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use broker::{Actor, Broker, Inside};
+use model::name::VhostName;
+use parking_lot::Mutex;
+
+/// Somebody, and the vhosts that it has been in since the request came.
+pub(crate) struct Presence {
+    broker: Arc<Broker>,
+    pub(crate) actor: Actor,
+    known: Mutex<BTreeMap<String, Inside>>,
+}
+
+impl Presence {
+    pub(crate) fn new(broker: Arc<Broker>, actor: Actor) -> Self {
+        Self { broker, actor, known: Mutex::default() }
+    }
+
+    /// Somebody inside a vhost. None when there is no such vhost, or when it may not be there.
+    pub(crate) fn enter(&self, vhost: &str) -> Option<Inside> {
+        let known = self.known.lock().get(vhost).cloned();
+        let inside = match known {
+            Some(inside) => inside,
+            None => {
+                let inside = self.broker.approach(&self.actor, vhost)?;
+                self.known.lock().insert(vhost.to_owned(), inside.clone());
+                inside
+            }
+        };
+        inside.may_stay().then_some(inside)
+    }
+
+    /// The vhosts that it may be in, by name.
+    pub(crate) fn vhosts(&self) -> Vec<VhostName> {
+        let mut names = self.broker.vhost_names();
+        names.retain(|name| self.enter(name.as_str()).is_some());
+        names
+    }
+
+    /// Does something as often as others have to be asked for it.
+    pub(crate) async fn settled<T>(&self, mut act: impl FnMut() -> T) -> T {
+        loop {
+            let result = act();
+            let known: Vec<Inside> = self.known.lock().values().cloned().collect();
+            let mut is_asked = false;
+            for inside in known {
+                is_asked |= inside.has_heard().await;
+            }
+            if !is_asked {
+                return result;
+            }
+        }
+    }
+}

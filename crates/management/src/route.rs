@@ -1,0 +1,225 @@
+//! What a route is: a path, and for each method who may call it, what answers, and what the description of the API says.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use hyper::Method;
+
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::problem::Problem;
+
+/// A path and what can be done there.
+pub(crate) struct Route {
+    /// The path below the prefix, with `{name}` for a segment that is an argument.
+    pub(crate) path: &'static str,
+    /// One for each method.
+    pub(crate) operations: &'static [Operation],
+}
+
+/// What one method does.
+pub(crate) struct Operation {
+    pub(crate) method: Verb,
+    /// Who may.
+    pub(crate) role: Role,
+    pub(crate) handler: Handler,
+    /// One sentence.
+    pub(crate) summary: &'static str,
+    /// Query parameters that it understands.
+    pub(crate) query: &'static [Parameters],
+    /// The members of the JSON object that it takes; empty where it takes no body.
+    pub(crate) body: &'static [Field],
+    pub(crate) answer: Shape,
+}
+
+/// A route.
+pub(crate) const fn at(path: &'static str, operations: &'static [Operation]) -> Route {
+    Route { path, operations }
+}
+
+/// What answers at once.
+pub(crate) type Now = fn(&Call) -> Result<Answer, Problem>;
+
+impl Operation {
+    /// Asks for something.
+    pub(crate) const fn get(role: Role, handler: Now, summary: &'static str, answer: Shape) -> Operation {
+        Self::of(Verb::Get, role, handler, summary, answer)
+    }
+
+    /// Makes something, or changes it.
+    pub(crate) const fn put(role: Role, handler: Now, summary: &'static str, body: &'static [Field]) -> Operation {
+        Operation { body, ..Self::of(Verb::Put, role, handler, summary, Shape::Done) }
+    }
+
+    /// Does something.
+    pub(crate) const fn post(role: Role, handler: Now, summary: &'static str, body: &'static [Field]) -> Operation {
+        Operation { body, ..Self::of(Verb::Post, role, handler, summary, Shape::NoContent) }
+    }
+
+    /// Removes something.
+    pub(crate) const fn delete(role: Role, handler: Now, summary: &'static str) -> Operation {
+        Self::of(Verb::Delete, role, handler, summary, Shape::NoContent)
+    }
+
+    const fn of(method: Verb, role: Role, handler: Now, summary: &'static str, answer: Shape) -> Operation {
+        Operation { method, role, handler: Handler::Now(handler), summary, query: &[], body: &[], answer }
+    }
+
+    /// With these query parameters.
+    pub(crate) const fn query(self, query: &'static [Parameters]) -> Operation {
+        Operation { query, ..self }
+    }
+
+    /// With another answer than this method usually has.
+    pub(crate) const fn answers(self, answer: Shape) -> Operation {
+        Operation { answer, ..self }
+    }
+
+    /// Answered by what has to wait for something.
+    pub(crate) const fn later(self, handler: fn(Call) -> Later) -> Operation {
+        Operation { handler: Handler::Later(handler), ..self }
+    }
+}
+
+/// What listings understand that have no pages.
+pub(crate) const LIST: &[Parameters] = &[Parameters::Columns, Parameters::Sort];
+/// What listings understand that have pages.
+pub(crate) const PAGED: &[Parameters] = &[Parameters::Columns, Parameters::Sort, Parameters::Page];
+/// What listings of things with statistics understand.
+pub(crate) const COUNTED: &[Parameters] = &[Parameters::Columns, Parameters::Sort, Parameters::Page, Parameters::Stats];
+/// What single objects understand.
+pub(crate) const SINGLE: &[Parameters] = &[Parameters::Columns];
+
+/// A method that routes have. `HEAD` and `OPTIONS` follow from these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Verb {
+    Get,
+    Post,
+    Put,
+    Delete,
+}
+
+impl Verb {
+    /// The verb of a request's method; `HEAD` asks for what `GET` answers.
+    pub(crate) fn of(method: &Method) -> Option<Verb> {
+        match *method {
+            Method::GET | Method::HEAD => Some(Verb::Get),
+            Method::POST => Some(Verb::Post),
+            Method::PUT => Some(Verb::Put),
+            Method::DELETE => Some(Verb::Delete),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Verb::Get => "GET",
+            Verb::Post => "POST",
+            Verb::Put => "PUT",
+            Verb::Delete => "DELETE",
+        }
+    }
+}
+
+/// Who may call an operation. Each includes those after it, as RabbitMQ's tags do; monitoring and policymaker are apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Everybody, without logging in.
+    Anybody,
+    /// Who may use the API at all.
+    Management,
+    /// Who may use the API and enter the vhost of the path.
+    InVhost,
+    /// Who may make policies.
+    Policymaker,
+    /// Who may make policies and enter the vhost of the path.
+    PolicymakerInVhost,
+    /// Who may see everything.
+    Monitoring,
+    /// Who may do everything.
+    Administrator,
+    /// Who may do everything and enter the vhost of the path.
+    AdministratorInVhost,
+}
+
+/// What answers.
+pub(crate) enum Handler {
+    /// At once.
+    Now(fn(&Call) -> Result<Answer, Problem>),
+    /// When something else has happened.
+    Later(fn(Call) -> Later),
+}
+
+/// An answer to come.
+pub(crate) type Later = Pin<Box<dyn Future<Output = Result<Answer, Problem>> + Send>>;
+
+/// Query parameters that belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Parameters {
+    /// `columns`.
+    Columns,
+    /// `sort` and `sort_reverse`.
+    Sort,
+    /// `page`, `page_size`, `name` and `use_regex`.
+    Page,
+    /// `disable_stats` and `enable_queue_totals`.
+    Stats,
+    /// Any other: its name and what it does.
+    Other(&'static str, &'static str),
+}
+
+/// A member of a JSON object.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Field {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) is_required: bool,
+    pub(crate) text: &'static str,
+}
+
+impl Field {
+    pub(crate) const fn required(name: &'static str, kind: Kind, text: &'static str) -> Field {
+        Field { name, kind, is_required: true, text }
+    }
+
+    pub(crate) const fn optional(name: &'static str, kind: Kind, text: &'static str) -> Field {
+        Field { name, kind, is_required: false, text }
+    }
+}
+
+/// The type of a JSON value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Text,
+    Integer,
+    Boolean,
+    Object,
+    List,
+    Any,
+}
+
+/// What a successful answer is.
+pub(crate) enum Shape {
+    /// Nothing: 201 when something is new, else 204.
+    Done,
+    /// Nothing: 204.
+    NoContent,
+    /// One object of a kind.
+    One(&'static dyn Described),
+    /// A list of objects of a kind; a page of it if one is asked for.
+    Many(&'static dyn Described),
+    /// An object with these members.
+    Object(&'static [Field]),
+    /// A list of whatever.
+    List,
+    /// A text that is no JSON.
+    Page(&'static str),
+}
+
+/// A kind of object whose members are known.
+pub(crate) trait Described: Sync {
+    /// What one is called.
+    fn title(&self) -> &'static str;
+    /// The members.
+    fn members(&self) -> Vec<(&'static str, Kind)>;
+}

@@ -1,0 +1,123 @@
+//! From a path to its route.
+
+use std::sync::LazyLock;
+
+use crate::route::{Route, Verb};
+use crate::routes;
+
+/// Arguments that a path gives to its route, by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Arguments(Vec<(&'static str, String)>);
+
+impl Arguments {
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(own, _)| *own == name).map(|(_, value)| &**value)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+struct Entry {
+    segments: Vec<Segment>,
+    route: &'static Route,
+    allow: String,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Segment {
+    Word(&'static str),
+    Argument(&'static str),
+}
+
+/// A route that has been found.
+pub(crate) struct Found {
+    pub(crate) route: &'static Route,
+    pub(crate) arguments: Arguments,
+    /// What the header `allow` says.
+    pub(crate) allow: &'static str,
+}
+
+/// All routes; where two match a path, the first one has a word where the other one has an argument.
+static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+    let mut entries: Vec<Entry> =
+        routes::all().map(|route| Entry { segments: segments_of(route.path), route, allow: allow_of(route) }).collect();
+    let is_argument = |segment: &Segment| matches!(segment, Segment::Argument(_));
+    entries.sort_by_key(|entry| entry.segments.iter().map(is_argument).collect::<Vec<_>>());
+    entries
+});
+
+/// The route of a path.
+pub(crate) fn find(path: &[String]) -> Option<Found> {
+    ENTRIES.iter().filter(|entry| entry.segments.len() == path.len()).find_map(|entry| {
+        let is_match = entry.segments.iter().zip(path).all(|(wanted, given)| match wanted {
+            Segment::Word(word) => given == word,
+            Segment::Argument(_) => !given.is_empty(),
+        });
+        is_match.then(|| {
+            let arguments = entry.segments.iter().zip(path).filter_map(|(segment, given)| match segment {
+                Segment::Argument(name) => Some((*name, given.clone())),
+                Segment::Word(_) => None,
+            });
+            Found { route: entry.route, arguments: Arguments(arguments.collect()), allow: &entry.allow }
+        })
+    })
+}
+
+fn segments_of(path: &'static str) -> Vec<Segment> {
+    let segment = |text: &'static str| match text.strip_prefix('{').and_then(|text| text.strip_suffix('}')) {
+        Some(name) => Segment::Argument(name),
+        None => Segment::Word(text),
+    };
+    path.split('/').filter(|text| !text.is_empty()).map(segment).collect()
+}
+
+fn allow_of(route: &Route) -> String {
+    let mut verbs: Vec<Verb> = route.operations.iter().map(|operation| operation.method).collect();
+    verbs.sort_unstable();
+    let head = verbs.contains(&Verb::Get).then_some("HEAD");
+    let names: Vec<&str> = head.into_iter().chain(verbs.iter().map(|verb| verb.name())).chain(["OPTIONS"]).collect();
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(path: &str) -> Option<(&'static str, Arguments)> {
+        let path: Vec<String> = path.split('/').skip(1).map(str::to_owned).collect();
+        find(&path).map(|found| (found.route.path, found.arguments))
+    }
+
+    #[test]
+    fn words_go_before_arguments() {
+        assert_eq!(found("/api/queues/detailed").unwrap().0, "/api/queues/detailed");
+        let (path, arguments) = found("/api/queues/shop").unwrap();
+        assert_eq!((path, arguments.get("vhost")), ("/api/queues/{vhost}", Some("shop")));
+        assert_eq!(found("/api/users/bulk-delete").unwrap().0, "/api/users/bulk-delete");
+    }
+
+    #[test]
+    fn an_argument_is_never_empty() {
+        assert!(found("/api/queues/").is_none());
+        assert!(found("/api//queues").is_none());
+    }
+
+    #[test]
+    fn no_path_and_no_method_is_there_twice() {
+        let mut seen = std::collections::BTreeSet::new();
+        for route in routes::all() {
+            let shape: Vec<String> = segments_of(route.path)
+                .iter()
+                .map(|segment| match segment {
+                    Segment::Word(word) => (*word).to_owned(),
+                    Segment::Argument(_) => "{}".to_owned(),
+                })
+                .collect();
+            for operation in route.operations {
+                assert!(seen.insert((shape.clone(), operation.method)), "{} {}", operation.method.name(), route.path);
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Channels, as they are listed.
+
+use broker::view::ChannelView;
+
+use super::{connections, consumers};
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::json::{Cell, Object};
+use crate::listing::{Table, column, list, paged_list, single};
+use crate::problem::Problem;
+use crate::route::Kind::{Boolean, Integer, List, Object as ObjectKind, Text};
+use crate::route::Role::{InVhost, Management};
+use crate::route::{COUNTED, LIST, Operation, Route, SINGLE, Shape, at};
+use crate::service::Service;
+
+pub(super) static ROUTES: &[Route] = &[
+    at(
+        "/api/channels",
+        &[Operation::get(Management, all, "Lists channels: who may not monitor sees its own.", Shape::Many(&TABLE))
+            .query(COUNTED)],
+    ),
+    at(
+        "/api/channels/{channel}",
+        &[Operation::get(Management, one, "Tells of a channel.", Shape::One(&TABLE)).query(SINGLE)],
+    ),
+    at(
+        "/api/vhosts/{vhost}/channels",
+        &[Operation::get(InVhost, of_vhost, "Lists the channels in a vhost.", Shape::Many(&TABLE)).query(COUNTED)],
+    ),
+    at(
+        "/api/connections/{connection}/channels",
+        &[Operation::get(Management, of_connection, "Lists the channels of a connection.", Shape::Many(&TABLE))
+            .query(LIST)],
+    ),
+];
+
+/// A channel, and how much of it is told.
+struct Row {
+    view: ChannelView,
+    has_counts: bool,
+    is_single: bool,
+}
+
+impl Row {
+    fn count(&self, cell: Cell<'_>, count: u64) {
+        if self.has_counts {
+            cell.int(count);
+        }
+    }
+}
+
+static TABLE: Table<Row, Service> = Table {
+    title: "Channel",
+    columns: &[
+        column("acks_uncommitted", Integer, |row: &Row, _, cell| row.count(cell, row.view.uncommitted_ack_count)),
+        column("confirm", Boolean, |row, _, cell| {
+            if row.has_counts {
+                cell.bool(row.view.is_confirming);
+            }
+        }),
+        column("connection_details", ObjectKind, |row, _, cell| {
+            cell.object(|members| {
+                members.cell("name").text(&row.view.connection.name());
+                write_peer(&row.view.connection, members);
+            });
+        }),
+        column("consumer_count", Integer, |row, _, cell| row.count(cell, row.view.consumer_count)),
+        column("consumer_details", List, |row, service, cell| {
+            if row.is_single {
+                let mut of_channel = service.broker.consumers_of(&row.view.connection);
+                of_channel.retain(|consumer| consumer.channel() == row.view.number);
+                cell.list(&of_channel, |consumer, writer| consumers::TABLE.write(consumer, service, writer));
+            }
+        }),
+        column("global_prefetch_count", Integer, |row, _, cell| row.count(cell, row.view.global_prefetch_count)),
+        column("messages_unacknowledged", Integer, |row, _, cell| row.count(cell, row.view.unacked_count)),
+        column("messages_uncommitted", Integer, |row, _, cell| row.count(cell, row.view.uncommitted_count)),
+        column("messages_unconfirmed", Integer, |row, _, cell| row.count(cell, row.view.unconfirmed_count)),
+        column("name", Text, |row, _, cell| cell.text(&row.view.name())),
+        column("node", Text, |_, service, cell| cell.text(service.node())),
+        column("number", Integer, |row, _, cell| cell.int(row.view.number.into())),
+        column("prefetch_count", Integer, |row, _, cell| row.count(cell, row.view.prefetch_count)),
+        column("state", Text, |row, _, cell| {
+            if row.has_counts {
+                cell.text("running");
+            }
+        }),
+        column("transactional", Boolean, |row, _, cell| {
+            if row.has_counts {
+                cell.bool(row.view.is_transactional);
+            }
+        }),
+        column("user", Text, |row, _, cell| cell.text_if(row.user())),
+        column("user_who_performed_action", Text, |row, _, cell| cell.text_if(row.user())),
+        column("vhost", Text, |row, _, cell| cell.text_if(row.vhost())),
+    ],
+    order: |a, b| {
+        let key = |row: &Row| (row.vhost().map(str::to_owned), row.view.connection.name(), row.view.number);
+        key(a).cmp(&key(b))
+    },
+    name: |row| row.view.name().into(),
+};
+
+impl Row {
+    fn user(&self) -> Option<&str> {
+        self.view.connection.opened().map(|opened| opened.user)
+    }
+
+    fn vhost(&self) -> Option<&str> {
+        self.view.connection.opened().map(|opened| opened.vhost)
+    }
+}
+
+/// Where a connection comes from.
+pub(super) fn write_peer(connection: &broker::view::ConnectionView, members: &mut Object<'_>) {
+    members.cell("peer_host").text(&connection.peer().ip().to_string());
+    members.cell("peer_port").int(connection.peer().port().into());
+}
+
+fn rows(call: &Call, views: impl IntoIterator<Item = ChannelView>) -> Vec<Row> {
+    let has_counts = call.has_stats();
+    views.into_iter().map(|view| Row { view, has_counts, is_single: false }).collect()
+}
+
+fn all(call: &Call) -> Result<Answer, Problem> {
+    let connections = connections::seen(call);
+    let views = connections.iter().flat_map(|connection| call.broker().channels_of(connection));
+    paged_list(rows(call, views), &TABLE, &call.service, &call.query)
+}
+
+fn of_vhost(call: &Call) -> Result<Answer, Problem> {
+    let mut connections = connections::seen(call);
+    connections.retain(|connection| connections::is_in(connection, call.vhost()));
+    let views = connections.iter().flat_map(|connection| call.broker().channels_of(connection));
+    paged_list(rows(call, views), &TABLE, &call.service, &call.query)
+}
+
+fn of_connection(call: &Call) -> Result<Answer, Problem> {
+    let connection = connections::find(call)?;
+    Ok(list(rows(call, call.broker().channels_of(&connection)), &TABLE, &call.service, &call.query))
+}
+
+fn one(call: &Call) -> Result<Answer, Problem> {
+    let name = call.argument("channel");
+    let mut views = call.broker().channel_views().into_iter();
+    let view = views.find(|view| view.name() == name).ok_or_else(Problem::not_found)?;
+    if !connections::sees(call, &view.connection) {
+        return Err(Problem::not_authorised("User not authorised to access object"));
+    }
+    let row = Row { view, has_counts: call.has_stats(), is_single: true };
+    Ok(single(&row, &TABLE, &*call.service, &call.query))
+}

@@ -1,0 +1,78 @@
+//! Consumers, as they are listed.
+
+use broker::view::ConsumerView;
+use model::json;
+use serde_json::Value;
+
+use super::channels::write_peer;
+use super::connections;
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::listing::{Table, column, list};
+use crate::problem::Problem;
+use crate::route::Kind::{Boolean, Integer, Object, Text};
+use crate::route::Role::{InVhost, Management};
+use crate::route::{LIST, Operation, Route, Shape, at};
+use crate::service::Service;
+
+pub(super) static ROUTES: &[Route] = &[
+    at(
+        "/api/consumers",
+        &[Operation::get(Management, all, "Lists consumers: who may not monitor sees its own.", Shape::Many(&TABLE))
+            .query(LIST)],
+    ),
+    at(
+        "/api/consumers/{vhost}",
+        &[Operation::get(InVhost, of_vhost, "Lists the consumers in a vhost.", Shape::Many(&TABLE)).query(LIST)],
+    ),
+];
+
+pub(super) static TABLE: Table<ConsumerView, Service> = Table {
+    title: "Consumer",
+    columns: &[
+        column("ack_required", Boolean, |consumer: &ConsumerView, _, cell| cell.bool(consumer.is_ack_required())),
+        column("active", Boolean, |_, _, cell| cell.bool(true)),
+        column("activity_status", Text, |_, _, cell| cell.text("up")),
+        column("arguments", Object, |consumer, _, cell| {
+            cell.value(&Value::Object(json::from_table(consumer.arguments())));
+        }),
+        column("channel_details", Object, |consumer, service, cell| {
+            cell.object(|members| {
+                let (connection, number) = (&consumer.connection, consumer.channel());
+                let name = connection.name();
+                members.cell("name").text(&format!("{name} ({number})"));
+                members.cell("connection_name").text(&name);
+                members.cell("node").text(service.node());
+                members.cell("number").int(number.into());
+                write_peer(connection, members);
+                members.cell("user").text_if(connection.opened().map(|opened| opened.user));
+            });
+        }),
+        column("consumer_tag", Text, |consumer, _, cell| cell.text(&consumer.tag())),
+        column("exclusive", Boolean, |consumer, _, cell| cell.bool(consumer.is_exclusive())),
+        column("prefetch_count", Integer, |consumer, _, cell| cell.int(consumer.prefetch_count().into())),
+        column("queue", Object, |consumer, _, cell| {
+            let (vhost, name) = consumer.queue();
+            cell.object(|members| {
+                members.cell("name").text(name);
+                members.cell("vhost").text(vhost);
+            });
+        }),
+    ],
+    order: |a, b| a.queue().cmp(&b.queue()).then_with(|| a.tag().cmp(&b.tag())),
+    name: |consumer| consumer.tag().into(),
+};
+
+fn seen(call: &Call) -> Vec<ConsumerView> {
+    connections::seen(call).iter().flat_map(|connection| call.broker().consumers_of(connection)).collect()
+}
+
+fn all(call: &Call) -> Result<Answer, Problem> {
+    Ok(list(seen(call), &TABLE, &call.service, &call.query))
+}
+
+fn of_vhost(call: &Call) -> Result<Answer, Problem> {
+    let mut consumers = seen(call);
+    consumers.retain(|consumer| consumer.queue().0 == call.vhost());
+    Ok(list(consumers, &TABLE, &call.service, &call.query))
+}

@@ -1,0 +1,146 @@
+//! Definitions: exported, imported, and what they do not have deleted.
+
+use hyper::header::{CONTENT_DISPOSITION, HeaderValue};
+
+use super::vhosts;
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::definitions::{Definitions, DefinitionsError, Export, Pruned, Scope, import, parse, prune};
+use crate::json::Writer;
+use crate::media;
+use crate::multipart;
+use crate::problem::Problem;
+use crate::route::Kind::List;
+use crate::route::Role::{Administrator, AdministratorInVhost};
+use crate::route::{Field, Operation, Parameters, Route, Shape, at};
+
+pub(super) static ROUTES: &[Route] = &[
+    at("/api/definitions", ALL),
+    at("/api/all-configuration", ALL),
+    at(
+        "/api/definitions/{vhost}",
+        &[
+            Operation::get(Administrator, export_vhost, "Exports the definitions of a vhost.", Shape::Object(DOCUMENT))
+                .query(DOWNLOAD),
+            Operation::post(AdministratorInVhost, import_vhost, "Imports definitions into a vhost.", DOCUMENT)
+                .query(PRUNE),
+        ],
+    ),
+];
+
+const ALL: &[Operation] = &[
+    Operation::get(Administrator, export_all, "Exports all definitions.", Shape::Object(DOCUMENT)).query(DOWNLOAD),
+    Operation::post(Administrator, import_all, "Imports definitions.", DOCUMENT).query(PRUNE),
+];
+
+const DOWNLOAD: &[Parameters] = &[Parameters::Other("download", "The name of the file that a browser saves.")];
+const PRUNE: &[Parameters] = &[Parameters::Other(
+    "prune",
+    "`true`: delete what the document does not have, of kinds that it mentions. `dry-run`: only tell what that would be.",
+)];
+const DOCUMENT: &[Field] = &[
+    Field::optional("users", List, "Users."),
+    Field::optional("vhosts", List, "Vhosts."),
+    Field::optional("permissions", List, "Permissions."),
+    Field::optional("topic_permissions", List, "Topic permissions."),
+    Field::optional("parameters", List, "Limits of vhosts and policies of operators."),
+    Field::optional("global_parameters", List, "Global parameters."),
+    Field::optional("policies", List, "Policies."),
+    Field::optional("queues", List, "Queues."),
+    Field::optional("exchanges", List, "Exchanges."),
+    Field::optional("bindings", List, "Bindings."),
+];
+
+fn export_all(call: &Call) -> Result<Answer, Problem> {
+    exported(call, Scope::Broker)
+}
+
+fn export_vhost(call: &Call) -> Result<Answer, Problem> {
+    if vhosts::find(call).is_err() {
+        return Err(Problem::bad_request("vhost_not_found"));
+    }
+    exported(call, Scope::Vhost(call.vhost()))
+}
+
+fn exported(call: &Call, scope: Scope<'_>) -> Result<Answer, Problem> {
+    let answer = Answer::pieces(Box::new(Export::new(call.broker(), &call.service.options, scope)));
+    let Some(name) = call.query.get("download") else { return Ok(answer) };
+    // A file's name: nothing that could end the header or leave the folder of downloads.
+    let name: String = name.chars().filter(|char| char.is_ascii_alphanumeric() || "._- @".contains(*char)).collect();
+    match HeaderValue::from_str(&format!("attachment; filename={name}")) {
+        Ok(value) => Ok(answer.with(CONTENT_DISPOSITION, value)),
+        Err(_) => Ok(answer),
+    }
+}
+
+fn import_all(call: &Call) -> Result<Answer, Problem> {
+    imported(call, Scope::Broker)
+}
+
+fn import_vhost(call: &Call) -> Result<Answer, Problem> {
+    imported(call, Scope::Vhost(call.vhost()))
+}
+
+impl From<DefinitionsError> for Problem {
+    fn from(DefinitionsError(reason): DefinitionsError) -> Problem {
+        Problem::bad_request(reason)
+    }
+}
+
+fn imported(call: &Call, scope: Scope<'_>) -> Result<Answer, Problem> {
+    let definitions = parse(document(call)?, scope)?;
+    let pruned = match call.query.get("prune") {
+        Some("dry-run") => return Ok(told(&prune_all(call, &definitions, scope, true)?, true)),
+        Some("true") => true,
+        None | Some("false") => false,
+        Some(other) => {
+            let text = format!("'prune' must be 'true', 'false' or 'dry-run', not '{other}'");
+            return Err(Problem::bad_request(text));
+        }
+    };
+    let imported = import(call.broker(), call.actor(), &definitions, scope)?;
+    for warning in &imported.warnings {
+        tracing::warn!("{warning}");
+    }
+    let mut answer = match pruned {
+        true => {
+            let pruned = prune_all(call, &definitions, scope, false)?;
+            let mut answer = told(&pruned, false);
+            answer.position = pruned.position;
+            answer
+        }
+        false => Answer::no_content(),
+    };
+    answer.position = answer.position.max(imported.position);
+    Ok(answer)
+}
+
+fn prune_all(call: &Call, definitions: &Definitions, scope: Scope<'_>, is_dry_run: bool) -> Result<Pruned, Problem> {
+    Ok(prune(call.broker(), call.actor(), definitions, scope, is_dry_run)?)
+}
+
+fn told(pruned: &Pruned, is_dry_run: bool) -> Answer {
+    let mut out = Vec::new();
+    Writer::new(&mut out).object(|members| {
+        members.cell("dry_run").bool(is_dry_run);
+        members.cell("deleted").object(|deleted| {
+            for (kind, names) in &pruned.deleted {
+                deleted.cell(kind).texts(names.iter().map(String::as_str));
+            }
+        });
+    });
+    Answer::json(out)
+}
+
+/// The document: the body, or the file in it if it is a form.
+fn document(call: &Call) -> Result<&[u8], Problem> {
+    let Some(boundary) = media::multipart_boundary(&call.headers) else { return Ok(&call.body) };
+    let malformed = || Problem::bad_request("failed_to_parse_json");
+    let parts = multipart::parts(&call.body, &boundary).ok_or_else(malformed)?;
+    let file = parts.iter().find(|part| part.name == "file").ok_or_else(malformed)?;
+    let is_json = |name: &str| name.to_ascii_lowercase().ends_with(".json");
+    if call.service.options.requires_json_extension && !file.file_name.is_some_and(is_json) {
+        return Err(Problem::bad_request("unsupported_file_extension"));
+    }
+    Ok(file.content)
+}

@@ -1,0 +1,155 @@
+//! Exchanges.
+
+use amqp::table::TableBuf;
+use broker::view::ExchangeView;
+use broker::{ExchangeRequest, Inside};
+use hyper::StatusCode;
+use model::json;
+use model::name::{DEFAULT_EXCHANGE_ALIAS, ExchangeName};
+use serde_json::Value;
+
+use super::refusals;
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::json::Fields;
+use crate::listing::{Table, column, paged_list, single};
+use crate::problem::Problem;
+use crate::route::Kind::{Boolean, Object, Text};
+use crate::route::Role::{InVhost, Management};
+use crate::route::{COUNTED, Field, Operation, Parameters, Route, SINGLE, Shape, at};
+use crate::service::Service;
+
+pub(super) static ROUTES: &[Route] = &[
+    at("/api/exchanges", &[Operation::get(Management, all, "Lists exchanges.", Shape::Many(&TABLE)).query(COUNTED)]),
+    at(
+        "/api/exchanges/{vhost}",
+        &[Operation::get(InVhost, of_vhost, "Lists the exchanges of a vhost.", Shape::Many(&TABLE)).query(COUNTED)],
+    ),
+    at(
+        "/api/exchanges/{vhost}/{exchange}",
+        &[
+            Operation::get(InVhost, one, "Tells of an exchange.", Shape::One(&TABLE)).query(SINGLE),
+            Operation::put(InVhost, put, "Declares an exchange.", EXCHANGE),
+            Operation::delete(InVhost, delete, "Deletes an exchange.")
+                .query(&[Parameters::Other("if-unused", "`true`: only if nothing is bound to it.")]),
+        ],
+    ),
+];
+
+const EXCHANGE: &[Field] = &[
+    Field::optional("type", Text, "`direct` (unless said), `fanout`, `topic` or `headers`."),
+    Field::optional("durable", Boolean, "Whether it outlives a restart."),
+    Field::optional("auto_delete", Boolean, "Whether it goes with the last binding from it."),
+    Field::optional("internal", Boolean, "Whether only other exchanges may publish to it."),
+    Field::optional("arguments", Object, "Arguments."),
+];
+
+static TABLE: Table<ExchangeView, Service> = Table {
+    title: "Exchange",
+    columns: &[
+        column("arguments", Object, |view: &ExchangeView, _, cell| {
+            cell.value(&Value::Object(json::from_table(view.definition.arguments.table())));
+        }),
+        column("auto_delete", Boolean, |view, _, cell| cell.bool(view.definition.is_auto_delete)),
+        column("durable", Boolean, |view, _, cell| cell.bool(view.definition.is_durable)),
+        column("internal", Boolean, |view, _, cell| cell.bool(view.definition.is_internal)),
+        column("name", Text, |view, _, cell| cell.text(view.definition.name.as_str())),
+        column("policy", Text, |view, _, cell| {
+            cell.text_if(view.policy.user.as_ref().map(|policy| &*policy.name));
+        }),
+        column("type", Text, |view, _, cell| cell.text(view.definition.exchange_type.name())),
+        column("vhost", Text, |view, _, cell| cell.text(view.definition.vhost.as_str())),
+    ],
+    order: |a, b| {
+        let key = |view: &ExchangeView| (view.definition.vhost.clone(), view.definition.name.clone());
+        key(a).cmp(&key(b))
+    },
+    name: |view| view.definition.name.as_str().into(),
+};
+
+fn all(call: &Call) -> Result<Answer, Problem> {
+    let vhosts = call.presence.vhosts();
+    let views = vhosts.iter().flat_map(|vhost| call.broker().exchange_views(vhost.as_str())).collect();
+    paged_list(views, &TABLE, &call.service, &call.query)
+}
+
+fn of_vhost(call: &Call) -> Result<Answer, Problem> {
+    paged_list(call.broker().exchange_views(call.vhost()), &TABLE, &call.service, &call.query)
+}
+
+/// The name of an exchange as paths have it: the default exchange has another one there.
+pub(super) fn name_of_path(text: &str) -> Result<ExchangeName, Problem> {
+    let text = if text == DEFAULT_EXCHANGE_ALIAS { "" } else { text };
+    ExchangeName::parse(text.as_bytes()).map_err(|_| too_long("exchange", text))
+}
+
+/// A name that is too long, which is all that can be wrong with one.
+pub(super) fn too_long(kind: &str, name: &str) -> Problem {
+    Problem::bad_request(format!("{kind} should be less than 255 bytes, actually was {}\n", name.len()))
+}
+
+/// The vhost of the path, with the rights of whoever asks.
+pub(super) fn enter(call: &Call) -> Result<Inside, Problem> {
+    call.presence.enter(call.vhost()).ok_or_else(|| Problem::new(StatusCode::NOT_FOUND, "not_found", "Not Found"))
+}
+
+/// The exchange of the path.
+pub(super) fn find(call: &Call) -> Result<ExchangeView, Problem> {
+    let name = name_of_path(call.argument("exchange"))?;
+    call.broker().exchange_view(call.vhost(), name.as_str()).ok_or_else(Problem::not_found)
+}
+
+fn one(call: &Call) -> Result<Answer, Problem> {
+    Ok(single(&find(call)?, &TABLE, &*call.service, &call.query))
+}
+
+fn put(call: &Call) -> Result<Answer, Problem> {
+    let body = call.object()?;
+    let fields = Fields(&body);
+    let name = name_of_path(call.argument("exchange"))?;
+    let arguments = arguments(fields)?;
+    let request = ExchangeRequest {
+        name: &name,
+        kind: fields.text("type")?.unwrap_or("direct").as_bytes(),
+        is_durable: fields.bool("durable", false)?,
+        is_auto_delete: fields.bool("auto_delete", false)?,
+        is_internal: fields.bool("internal", false)?,
+        arguments: arguments.as_table(),
+    };
+    Ok(Answer::changed(&enter(call)?.declare_exchange(&request).map_err(|refusal| refusals::of_change(&refusal))?))
+}
+
+/// The member `arguments` as a field table.
+pub(crate) fn arguments(fields: Fields<'_>) -> Result<TableBuf, Problem> {
+    match fields.object("arguments")? {
+        None => Ok(TableBuf::new()),
+        Some(members) => table(members),
+    }
+}
+
+/// An object as a field table. RabbitMQ has no JSON `null` in one.
+pub(super) fn table(members: &serde_json::Map<String, Value>) -> Result<TableBuf, Problem> {
+    if members.values().any(has_null) {
+        return Err(Problem::bad_request("null_not_allowed"));
+    }
+    json::to_table(members).map_err(|error| Problem::bad_request(error.to_string()))
+}
+
+fn has_null(value: &Value) -> bool {
+    // As deep as the parser lets JSON be.
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.iter().any(has_null),
+        Value::Object(members) => members.values().any(has_null),
+        _ => false,
+    }
+}
+
+fn delete(call: &Call) -> Result<Answer, Problem> {
+    let view = find(call)?;
+    let if_unused = call.query.is_true("if-unused");
+    let deleted = enter(call)?
+        .delete_exchange(&view.definition.name, if_unused)
+        .map_err(|refusal| refusals::of_change(&refusal))?;
+    Ok(Answer::done(&deleted))
+}

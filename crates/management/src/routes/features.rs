@@ -1,0 +1,144 @@
+//! Feature flags, which RabbitMQ has to tell versions apart, and features that it phases out.
+
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::listing::{Table, column, list};
+use crate::problem::Problem;
+use crate::route::Kind::{List, Text};
+use crate::route::Role::{Administrator, Management};
+use crate::route::{LIST, Operation, Route, Shape, at};
+use crate::service::Service;
+
+pub(super) static ROUTES: &[Route] = &[
+    at(
+        "/api/feature-flags",
+        &[Operation::get(
+            Management,
+            flags,
+            "Lists the feature flags of the RabbitMQ that this is compatible with.",
+            Shape::Many(&FLAG),
+        )
+        .query(LIST)],
+    ),
+    at(
+        "/api/feature-flags/{name}/enable",
+        &[Operation::put(Administrator, enable, "Enables a feature flag; all are.", &[]).answers(Shape::NoContent)],
+    ),
+    at(
+        "/api/deprecated-features",
+        &[Operation::get(Management, deprecated, "Lists features that RabbitMQ phases out.", Shape::Many(&DEPRECATED))
+            .query(LIST)],
+    ),
+    at(
+        "/api/deprecated-features/used",
+        &[Operation::get(Management, used, "Lists those of them that are in use.", Shape::Many(&DEPRECATED))
+            .query(LIST)],
+    ),
+];
+
+/// Flags of features that are here. Those of clusters, streams and quorum queues come with these.
+const FLAGS: [&str; 18] = [
+    "classic_queue_type_delivery_support",
+    "detailed_queues_endpoint",
+    "direct_exchange_routing_v2",
+    "drop_unroutable_metric",
+    "empty_basic_get_metric",
+    "feature_flags_v2",
+    "implicit_default_bindings",
+    "listener_records_in_ets",
+    "maintenance_mode_status",
+    "message_containers",
+    "message_containers_deaths_v2",
+    "rabbitmq_4.0.0",
+    "rabbitmq_4.1.0",
+    "rabbitmq_4.2.0",
+    "rabbitmq_4.3.0",
+    "tracking_records_in_ets",
+    "user_limits",
+    "virtual_host_metadata",
+];
+
+/// Features that RabbitMQ phases out, and how far it has got.
+const DEPRECATED_FEATURES: [(&str, &str); 8] = [
+    ("amqp_address_v1", "denied_by_default"),
+    ("amqp_filter_set_bug", "denied_by_default"),
+    ("classic_queue_mirroring", "removed"),
+    ("global_qos", "denied_by_default"),
+    ("management_metrics_collection", "permitted_by_default"),
+    ("queue_master_locator", "denied_by_default"),
+    ("ram_node_type", "removed"),
+    ("transient_nonexcl_queues", "permitted_by_default"),
+];
+
+static FLAG: Table<&'static str, Service> = Table {
+    title: "FeatureFlag",
+    columns: &[
+        column("name", Text, |name: &&str, _, cell| cell.text(name)),
+        column("desc", Text, |_, _, cell| cell.text("")),
+        column("doc_url", Text, |_, _, cell| cell.text("")),
+        column("state", Text, |_, _, cell| cell.text("enabled")),
+        column("stability", Text, |_, _, cell| cell.text("required")),
+        column("require_level", Text, |_, _, cell| cell.text("hard")),
+        column("experiment_level", Text, |_, _, cell| cell.text("supported")),
+        column("callbacks", List, |_, _, cell| cell.texts([])),
+        column("provided_by", Text, |_, _, cell| cell.text("rabbit")),
+    ],
+    order: |a, b| a.cmp(b),
+    name: |name| (*name).into(),
+};
+
+static DEPRECATED: Table<(&'static str, &'static str), Service> = Table {
+    title: "DeprecatedFeature",
+    columns: &[
+        column("name", Text, |feature: &(&str, &str), _, cell| cell.text(feature.0)),
+        column("state", Text, |feature, service, cell| {
+            cell.text(if is_permitted(feature.0, service) { "permitted" } else { "denied" });
+        }),
+        column("desc", Text, |_, _, cell| cell.text("")),
+        column("deprecation_phase", Text, |feature, _, cell| cell.text(feature.1)),
+        column("doc_url", Text, |_, _, cell| cell.text("")),
+        column("provided_by", Text, |_, _, cell| cell.text("rabbit")),
+    ],
+    order: |a, b| a.cmp(b),
+    name: |feature| feature.0.into(),
+};
+
+/// What older clients send is permitted unless the configuration forbids it; the rest is not here at all.
+fn is_permitted(feature: &str, service: &Service) -> bool {
+    let options = service.broker.options();
+    match feature {
+        "global_qos" => options.permits_global_qos,
+        "transient_nonexcl_queues" => options.permits_transient_nonexclusive_queues,
+        "management_metrics_collection" => !service.options.disables_stats,
+        _ => false,
+    }
+}
+
+fn flags(call: &Call) -> Result<Answer, Problem> {
+    Ok(list(FLAGS.to_vec(), &FLAG, &call.service, &call.query))
+}
+
+fn enable(call: &Call) -> Result<Answer, Problem> {
+    if FLAGS.contains(&call.argument("name")) {
+        return Ok(Answer::no_content());
+    }
+    Err(Problem::bad_request("unsupported"))
+}
+
+fn deprecated(call: &Call) -> Result<Answer, Problem> {
+    Ok(list(DEPRECATED_FEATURES.to_vec(), &DEPRECATED, &call.service, &call.query))
+}
+
+/// Transient queues that are not exclusive are the only ones that leave a trace.
+fn used(call: &Call) -> Result<Answer, Problem> {
+    let broker = call.broker();
+    let is_used = broker.vhost_names().iter().any(|vhost| {
+        broker.queue_views(vhost.as_str()).iter().any(|queue| {
+            let definition = queue.definition();
+            !definition.is_durable && !definition.is_exclusive
+        })
+    });
+    let mut features = DEPRECATED_FEATURES.to_vec();
+    features.retain(|(name, _)| *name == "transient_nonexcl_queues" && is_used);
+    Ok(list(features, &DEPRECATED, &call.service, &call.query))
+}

@@ -1,0 +1,207 @@
+//! Health checks: 200 when all is well, 503 when it is not, with a reason.
+
+use std::time::{Duration, SystemTime};
+
+use hyper::StatusCode;
+use serde_json::{Map, Value, json};
+
+use super::identity::uncached;
+use super::nodes::check_node;
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::problem::Problem;
+use crate::route::Kind::Text;
+use crate::route::Role::{InVhost, Management};
+use crate::route::{Field, Now, Operation, Route, Shape, at};
+
+macro_rules! checks {
+    ($($path:literal => $role:ident, $handler:expr, $summary:literal;)*) => {
+        &[$(at($path, &[Operation::get($role, $handler as Now, $summary, STATUS)]),)*]
+    };
+}
+
+const STATUS: Shape = Shape::Object(&[
+    Field::required("status", Text, "`ok` or `failed`."),
+    Field::optional("reason", Text, "What is wrong."),
+]);
+
+pub(super) static ROUTES: &[Route] = checks! {
+    "/api/health/checks/alarms" => Management, alarms, "No alarm is on.";
+    "/api/health/checks/local-alarms" => Management, alarms, "No alarm of this node is on.";
+    "/api/health/checks/certificate-expiration/{within}/{unit}" => Management, certificates,
+        "No certificate of a listener expires so soon.";
+    "/api/health/checks/port-listener/{port}" => Management, port, "Something listens on a port.";
+    "/api/health/checks/protocol-listener/{protocols}" => Management, protocols, "Something listens for each protocol.";
+    "/api/health/checks/virtual-hosts" => Management, ok, "All vhosts run.";
+    "/api/health/checks/node-is-quorum-critical" => Management, quorum_critical,
+        "No queue would lose its majority without this node.";
+    "/api/health/checks/below-node-connection-limit" => Management, connection_limit,
+        "Fewer connections are open than may be.";
+    "/api/health/checks/is-in-service" => Management, uncached_ok, "The node takes connections.";
+    "/api/health/checks/ready-to-serve-clients" => Management, ready, "The node can serve clients.";
+    "/api/health/checks/reached-target-cluster-size" => Management, uncached_ok, "All nodes are there.";
+    "/api/health/checks/metadata-store/initialized" => Management, ok, "Definitions have been loaded.";
+    "/api/health/checks/metadata-store/initialized/with-data" => Management, has_data, "There are definitions.";
+    "/api/health/checks/quorum-queues-without-elected-leaders/all-vhosts" => Management, ok,
+        "All quorum queues have a leader.";
+    "/api/health/checks/quorum-queues-without-elected-leaders/all-vhosts/pattern/{pattern}" => Management, ok,
+        "All quorum queues that match have a leader.";
+    "/api/health/checks/quorum-queues-without-elected-leaders/vhost/{vhost}" => Management, ok,
+        "All quorum queues of a vhost have a leader.";
+    "/api/health/checks/quorum-queues-without-elected-leaders/vhost/{vhost}/pattern/{pattern}" => Management, ok,
+        "All quorum queues of a vhost that match have a leader.";
+    "/api/healthchecks/node" => Management, alarms, "No alarm is on; an older check.";
+    "/api/healthchecks/node/{node}" => Management, of_node, "No alarm of a node is on; an older check.";
+    "/api/aliveness-test/{vhost}" => InVhost, ok, "Answers; an older check.";
+};
+
+fn answer(status: StatusCode, body: &Value) -> Answer {
+    Answer::json(body.to_string().into_bytes()).with_status(status)
+}
+
+fn ok(_: &Call) -> Result<Answer, Problem> {
+    Ok(passed(Map::new()))
+}
+
+fn uncached_ok(call: &Call) -> Result<Answer, Problem> {
+    ok(call).map(uncached)
+}
+
+fn passed(mut body: Map<String, Value>) -> Answer {
+    body.insert("status".to_owned(), "ok".into());
+    answer(StatusCode::OK, &Value::Object(body))
+}
+
+fn failed(reason: &str, mut body: Map<String, Value>) -> Answer {
+    body.insert("status".to_owned(), "failed".into());
+    body.insert("reason".to_owned(), reason.into());
+    answer(StatusCode::SERVICE_UNAVAILABLE, &Value::Object(body))
+}
+
+fn members(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    }
+}
+
+fn alarms(call: &Call) -> Result<Answer, Problem> {
+    let alarms = call.broker().alarms();
+    let on = [("memory", alarms.is_memory_low), ("disk", alarms.is_disk_low)];
+    let on: Vec<Value> = on
+        .into_iter()
+        .filter(|(_, is_on)| *is_on)
+        .map(|(resource, _)| json!({"node": call.service.node(), "resource": resource}))
+        .collect();
+    Ok(match on.is_empty() {
+        true => passed(Map::new()),
+        false => failed("There are alarms in effect in the cluster", members(json!({"alarms": on}))),
+    })
+}
+
+fn of_node(call: &Call) -> Result<Answer, Problem> {
+    check_node(call)?;
+    alarms(call)
+}
+
+/// Seconds of a unit of time.
+fn unit_s(unit: &str) -> Option<u64> {
+    const DAY: u64 = 24 * 60 * 60;
+    match unit {
+        "day" | "days" => Some(DAY),
+        "week" | "weeks" => Some(7 * DAY),
+        "month" | "months" => Some(30 * DAY),
+        "year" | "years" => Some(365 * DAY),
+        _ => None,
+    }
+}
+
+fn certificates(call: &Call) -> Result<Answer, Problem> {
+    let Some(unit_s) = unit_s(call.argument("unit")) else {
+        let reason = "Time unit not recognised. Supported units: days, weeks, months, years.";
+        return Err(Problem::bad_request(reason));
+    };
+    let count: u64 = call.argument("within").parse().map_err(|_| Problem::bad_request("Invalid expiration value."))?;
+    let within = Duration::from_secs(count.saturating_mul(unit_s));
+    let until = SystemTime::now().checked_add(within);
+    let listeners = call.service.listeners();
+    let expiring: Vec<Value> = listeners
+        .iter()
+        .filter(|listener| listener.certificate_ends_at.is_some_and(|end| until.is_none_or(|until| end <= until)))
+        .map(|listener| {
+            json!({
+                "node": call.service.node(),
+                "protocol": listener.protocol,
+                "interface": listener.ip.to_string(),
+                "port": listener.port,
+            })
+        })
+        .collect();
+    Ok(match expiring.is_empty() {
+        true => passed(Map::new()),
+        false => failed("Certificates expiring", members(json!({"expired": expiring}))),
+    })
+}
+
+fn port(call: &Call) -> Result<Answer, Problem> {
+    let port: u64 = call.argument("port").parse().map_err(|_| Problem::bad_request("Invalid port"))?;
+    let ports: Vec<u64> = call.service.listeners().iter().map(|listener| listener.port.into()).collect();
+    Ok(match ports.contains(&port) {
+        true => passed(members(json!({"port": port}))),
+        false => failed("No active listener", members(json!({"ports": ports, "missing": port}))),
+    })
+}
+
+fn protocols(call: &Call) -> Result<Answer, Problem> {
+    let listeners = call.service.listeners();
+    let mut active: Vec<&str> = listeners.iter().map(|listener| &*listener.protocol).collect();
+    active.sort_unstable();
+    active.dedup();
+    let is_active = |wanted: &str| active.contains(&canonical(wanted));
+    let missing: Vec<&str> =
+        call.argument("protocols").split(',').map(str::trim).filter(|wanted| !is_active(wanted)).collect();
+    Ok(match missing.is_empty() {
+        true => passed(members(json!({"protocols": active}))),
+        false => failed("No active listener", members(json!({"protocols": active, "missing": missing}))),
+    })
+}
+
+/// Other names of protocols that RabbitMQ knows.
+fn canonical(protocol: &str) -> &str {
+    match protocol {
+        "amqp091" | "amqp0.9.1" | "amqp0-9-1" | "amqp10" | "amqp1.0" => "amqp",
+        "amqps" | "amqp091/ssl" => "amqp/ssl",
+        "management" => "http",
+        other => other,
+    }
+}
+
+fn quorum_critical(_: &Call) -> Result<Answer, Problem> {
+    Ok(passed(members(json!({"reason": "single node cluster"}))))
+}
+
+fn connection_limit(call: &Call) -> Result<Answer, Problem> {
+    let broker = call.broker();
+    let (count, max) = (broker.connection_count(), broker.options().connection_max);
+    Ok(uncached(match max {
+        Some(max) if count >= max => {
+            failed("node connection limit is reached", members(json!({"connections": count, "limit": max})))
+        }
+        _ => passed(Map::new()),
+    }))
+}
+
+fn ready(call: &Call) -> Result<Answer, Problem> {
+    let is_listening = call.service.listeners().iter().any(|listener| listener.protocol.starts_with("amqp"));
+    if !is_listening {
+        return Ok(uncached(failed("no protocol listeners", Map::new())));
+    }
+    connection_limit(call)
+}
+
+fn has_data(call: &Call) -> Result<Answer, Problem> {
+    Ok(match call.broker().vhost_names().is_empty() {
+        false => passed(Map::new()),
+        true => failed("Metadata store has not yet been initialized: it has no data", Map::new()),
+    })
+}

@@ -1,0 +1,195 @@
+//! Who asks, who tried to log in, and how this broker calls itself.
+
+use broker::Identity;
+use hyper::header::{EXPIRES, HeaderValue, PRAGMA};
+use serde_json::Value;
+
+use super::nodes::check_node;
+use crate::access::check_management;
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::json::{Fields, Object, Writer, wrong_type};
+use crate::listing::Query;
+use crate::problem::Problem;
+use crate::route::Kind::{Boolean, List, Object as ObjectKind, Text};
+use crate::route::Role::{Administrator, Anybody, Management, Monitoring};
+use crate::route::{Field, Later, Operation, Route, Shape, at};
+
+pub(super) static ROUTES: &[Route] = &[
+    at("/api/whoami", &[Operation::get(Management, whoami, "Tells who asks.", Shape::Object(USER))]),
+    at(
+        "/api/version",
+        &[Operation::get(
+            Management,
+            version,
+            "Tells the version of RabbitMQ that this is compatible with.",
+            Shape::Object(&[]),
+        )],
+    ),
+    at(
+        "/api/cluster-name",
+        &[
+            Operation::get(Management, cluster_name, "Tells the cluster's name.", Shape::Object(NAME)),
+            Operation::put(Administrator, put_cluster_name, "Names the cluster.", NAME).answers(Shape::NoContent),
+        ],
+    ),
+    at(
+        "/api/login",
+        &[
+            Operation::post(
+                Anybody,
+                |_| Err(Problem::not_found()),
+                "Checks a name and a password, sent as a form.",
+                &[],
+            )
+            .later(|call| Box::pin(login(call)) as Later)
+            .answers(Shape::Object(LOGIN)),
+            Operation::delete(
+                Anybody,
+                |_| Ok(Answer::no_content()),
+                "Ends a session; here every request logs in anew.",
+            ),
+        ],
+    ),
+    at(
+        "/api/auth/hash_password/{password}",
+        &[Operation::get(
+            Administrator,
+            hash_password,
+            "Hashes a password with a new salt, as users and definitions have it.",
+            Shape::Object(&[Field::required("ok", Text, "The base64 of salt and hash.")]),
+        )],
+    ),
+    at(
+        "/api/auth/attempts/{node}",
+        &[
+            Operation::get(Monitoring, attempts, "Tells how often somebody tried to log in.", Shape::List),
+            Operation::delete(Administrator, no_attempts, "Counts from zero again; here, counts stay."),
+        ],
+    ),
+    at(
+        "/api/auth/attempts/{node}/source",
+        &[
+            Operation::get(Monitoring, attempts_by_source, "Logins by source, which are not counted.", Shape::List),
+            Operation::delete(Administrator, no_attempts, "Counts from zero again; here, counts stay."),
+        ],
+    ),
+    at(
+        "/api/config/effective",
+        &[Operation::get(Administrator, configuration, "Shows the configuration that is in force.", Shape::Page(TEXT))],
+    ),
+    at("/api/extensions", &[Operation::get(Management, extensions, "Lists extensions of the console.", Shape::List)]),
+];
+
+const USER: &[Field] = &[
+    Field::required("name", Text, "Its name."),
+    Field::required("tags", List, "Its roles."),
+    Field::required("is_internal_user", Boolean, "Whether this broker itself knows it."),
+];
+const NAME: &[Field] = &[Field::required("name", Text, "The name.")];
+const LOGIN: &[Field] = &[
+    Field::required("user", ObjectKind, "Who that is."),
+    Field::required("token", ObjectKind, "What `authorization` says from now on."),
+];
+const TEXT: &str = "text/plain";
+
+fn write_user(identity: &Identity, members: &mut Object<'_>) {
+    members.cell("name").text(identity.name());
+    members.cell("tags").texts(identity.user.tags.iter());
+    members.cell("is_internal_user").bool(true);
+}
+
+fn whoami(call: &Call) -> Result<Answer, Problem> {
+    let mut out = Vec::new();
+    Writer::new(&mut out).object(|members| write_user(call.identity(), members));
+    Ok(Answer::json(out))
+}
+
+fn version(call: &Call) -> Result<Answer, Problem> {
+    let mut out = Vec::new();
+    Writer::new(&mut out).text(&call.service.options.compatible_version);
+    Ok(uncached(Answer::json(out)))
+}
+
+/// An answer that old caches do not keep either.
+pub(super) fn uncached(answer: Answer) -> Answer {
+    answer.with(EXPIRES, HeaderValue::from_static("0")).with(PRAGMA, HeaderValue::from_static("no-cache"))
+}
+
+fn cluster_name(call: &Call) -> Result<Answer, Problem> {
+    let mut out = Vec::new();
+    Writer::new(&mut out).object(|members| members.cell("name").text(&call.broker().cluster_name()));
+    Ok(Answer::json(out))
+}
+
+fn put_cluster_name(call: &Call) -> Result<Answer, Problem> {
+    let body = call.object()?;
+    let name = Fields(&body).required("name")?;
+    let Value::String(_) = name else { return Err(wrong_type("name", "a string", name)) };
+    Ok(Answer::done(&call.broker().put_global_parameter(call.actor(), "cluster_name", name.clone())?))
+}
+
+async fn login(call: Call) -> Result<Answer, Problem> {
+    use base64::Engine as _;
+    let form = Query::parse(std::str::from_utf8(&call.body).unwrap_or_default());
+    let (Some(name), Some(password)) = (form.get("username"), form.get("password")) else {
+        return Err(Problem::not_authenticated());
+    };
+    let actor = call.service.log_in(name, password.as_bytes(), call.actor().origin).await?;
+    check_management(&actor.identity)?;
+    let token = base64::engine::general_purpose::STANDARD.encode(format!("{name}:{password}"));
+    let mut out = Vec::new();
+    Writer::new(&mut out).object(|members| {
+        members.cell("user").object(|user| write_user(&actor.identity, user));
+        members.cell("token").object(|members| {
+            members.cell("type").text("basic");
+            members.cell("value").text(&token);
+        });
+    });
+    Ok(Answer::json(out))
+}
+
+fn hash_password(call: &Call) -> Result<Answer, Problem> {
+    let hash = call.broker().hash_password(call.argument("password"));
+    let mut out = Vec::new();
+    Writer::new(&mut out).object(|members| members.cell("ok").text(&hash.to_string()));
+    Ok(Answer::json(out))
+}
+
+fn attempts(call: &Call) -> Result<Answer, Problem> {
+    check_node(call)?;
+    let all = call.broker().auth_attempts();
+    let counters = &call.service.counters;
+    let (of_http, failed_of_http) = (counters.logins.get(), counters.logins_failed.get());
+    let of_amqp = (all.succeeded + all.failed).saturating_sub(of_http);
+    let rows = [("http", of_http, failed_of_http), ("amqp091", of_amqp, all.failed.saturating_sub(failed_of_http))];
+    let mut out = Vec::new();
+    Writer::new(&mut out).list(rows, |(protocol, count, failed), writer| {
+        writer.object(|members| {
+            members.cell("protocol").text(protocol);
+            members.cell("auth_attempts").int(count);
+            members.cell("auth_attempts_failed").int(failed);
+            members.cell("auth_attempts_succeeded").int(count.saturating_sub(failed));
+        });
+    });
+    Ok(Answer::json(out))
+}
+
+fn attempts_by_source(call: &Call) -> Result<Answer, Problem> {
+    check_node(call)?;
+    Ok(Answer::json(b"[]".to_vec()))
+}
+
+fn no_attempts(call: &Call) -> Result<Answer, Problem> {
+    check_node(call)?;
+    Ok(Answer::no_content())
+}
+
+fn configuration(call: &Call) -> Result<Answer, Problem> {
+    let lines = call.service.options.configuration.iter().map(|(key, value)| format!("{key} = {value}\n"));
+    Ok(Answer::other(TEXT, lines.collect::<String>()))
+}
+
+fn extensions(_: &Call) -> Result<Answer, Problem> {
+    Ok(Answer::json(b"[]".to_vec()))
+}

@@ -1,0 +1,56 @@
+//! The table of routes, a file for each family.
+
+mod bindings;
+pub(crate) mod bodies;
+mod channels;
+mod connections;
+mod consumers;
+mod definitions;
+mod exchanges;
+mod features;
+mod health;
+mod identity;
+mod limits;
+mod nodes;
+mod overview;
+mod parameters;
+mod permissions;
+mod policies;
+mod publish;
+mod queues;
+mod refusals;
+mod root;
+mod topic_permissions;
+mod users;
+mod vhosts;
+
+use crate::route::Route;
+
+/// Every route there is.
+pub(crate) fn all() -> impl Iterator<Item = &'static Route> {
+    [
+        root::ROUTES,
+        identity::ROUTES,
+        overview::ROUTES,
+        nodes::ROUTES,
+        health::ROUTES,
+        features::ROUTES,
+        definitions::ROUTES,
+        vhosts::ROUTES,
+        limits::ROUTES,
+        users::ROUTES,
+        permissions::ROUTES,
+        topic_permissions::ROUTES,
+        policies::ROUTES,
+        parameters::ROUTES,
+        exchanges::ROUTES,
+        queues::ROUTES,
+        bindings::ROUTES,
+        publish::ROUTES,
+        connections::ROUTES,
+        channels::ROUTES,
+        consumers::ROUTES,
+    ]
+    .into_iter()
+    .flatten()
+}

@@ -1,0 +1,244 @@
+//! The node: there is one.
+
+use broker::view::NodeView;
+
+use super::overview::{write_contexts, write_exchange_types};
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::json::Writer;
+use crate::listing::{Table, column, list, single};
+use crate::machine;
+use crate::problem::Problem;
+use crate::route::Kind::{Boolean, Integer, List, Object, Text};
+use crate::route::Role::{Administrator, Monitoring};
+use crate::route::{Field, LIST, Operation, Parameters, Route, Shape, at};
+use crate::service::Service;
+
+pub(super) static ROUTES: &[Route] = &[
+    at("/api/nodes", &[Operation::get(Monitoring, all, "Lists nodes.", Shape::Many(&TABLE)).query(LIST)]),
+    at(
+        "/api/nodes/{node}",
+        &[Operation::get(Monitoring, one, "Tells of a node.", Shape::One(&TABLE))
+            .query(&[Parameters::Columns, Parameters::Other("memory", "`true`: with what its memory is used for.")])],
+    ),
+    at(
+        "/api/nodes/{node}/memory",
+        &[Operation::get(Monitoring, memory, "Tells what a node's memory is used for, in bytes.", MEMORY)],
+    ),
+    at(
+        "/api/nodes/{node}/memory/relative",
+        &[Operation::get(Monitoring, memory_relative, "Tells what a node's memory is used for, in percent.", MEMORY)],
+    ),
+    at("/api/reset", &[Operation::delete(Administrator, reset_all, "Forgets statistics.")]),
+    at("/api/reset/{node}", &[Operation::delete(Administrator, reset, "Forgets a node's statistics.")]),
+    at(
+        "/api/rebalance/queues",
+        &[Operation::post(
+            Administrator,
+            |_| Ok(Answer::no_content()),
+            "Spreads queues over nodes: there is one.",
+            &[],
+        )],
+    ),
+];
+
+const MEMORY: Shape = Shape::Object(&[Field::required("memory", Object, "Parts, and their total.")]);
+
+/// A node, and how much of it is told.
+struct Row {
+    view: Option<NodeView>,
+    has_memory: bool,
+}
+
+static TABLE: Table<Row, Service> = Table {
+    title: "Node",
+    columns: &[
+        column("auth_mechanisms", List, |row: &Row, service, cell| {
+            if row.view.is_some() {
+                let mechanisms = &service.broker.options().mechanisms;
+                cell.list(mechanisms, |mechanism, writer| {
+                    writer.object(|members| {
+                        members.cell("name").text(mechanism.name());
+                        members.cell("description").text(mechanism.name());
+                        members.cell("enabled").bool(true);
+                    });
+                });
+            }
+        }),
+        column("being_drained", Boolean, |_, _, cell| cell.bool(false)),
+        column("contexts", List, |row, service, cell| {
+            if row.view.is_some() {
+                write_contexts(service, cell);
+            }
+        }),
+        column("db_dir", Text, |row, service, cell| {
+            if row.view.is_some() {
+                cell.text(&service.options.data_dir.to_string_lossy());
+            }
+        }),
+        column("disk_free", Integer, |row, _, cell| {
+            if let Some(view) = &row.view {
+                cell.int(view.disk_free_len);
+            }
+        }),
+        column("disk_free_alarm", Boolean, |row, _, cell| {
+            if let Some(view) = &row.view {
+                cell.bool(view.alarms.is_disk_low);
+            }
+        }),
+        column("disk_free_limit", Integer, |row, _, cell| {
+            if let Some(view) = &row.view {
+                cell.int(view.disk_free_limit_len);
+            }
+        }),
+        column("enabled_plugins", List, |row, _, cell| {
+            if row.view.is_some() {
+                cell.texts(["rabbitmq_management"]);
+            }
+        }),
+        column("exchange_types", List, |row, _, cell| {
+            if row.view.is_some() {
+                write_exchange_types(cell);
+            }
+        }),
+        column("fd_total", Integer, |row, service, cell| {
+            if row.view.is_some() {
+                cell.int(service.options.file_limit.unwrap_or(0));
+            }
+        }),
+        column("fd_used", Integer, |row, _, cell| {
+            if let (Some(_), Some(count)) = (&row.view, machine::open_file_count()) {
+                cell.int(count);
+            }
+        }),
+        column("mem_alarm", Boolean, |row, _, cell| {
+            if let Some(view) = &row.view {
+                cell.bool(view.alarms.is_memory_low);
+            }
+        }),
+        column("mem_calculation_strategy", Text, |row, _, cell| {
+            if row.view.is_some() {
+                cell.text("rss");
+            }
+        }),
+        column("mem_limit", Integer, |row, _, cell| {
+            if let Some(view) = &row.view {
+                cell.int(view.memory_limit_len);
+            }
+        }),
+        column("mem_used", Integer, |row, _, cell| {
+            if let Some(view) = &row.view {
+                cell.int(view.memory_used_len);
+            }
+        }),
+        column("memory", Object, |row, _, cell| {
+            if let Some(view) = row.view.as_ref().filter(|_| row.has_memory)
+                && let Some(writer) = cell.writer()
+            {
+                write_memory(view.memory_used_len, writer);
+            }
+        }),
+        column("name", Text, |_, service, cell| cell.text(service.node())),
+        column("net_ticktime", Integer, |row, _, cell| {
+            if row.view.is_some() {
+                cell.int(60);
+            }
+        }),
+        column("os_pid", Text, |row, _, cell| {
+            if row.view.is_some() {
+                cell.text(&std::process::id().to_string());
+            }
+        }),
+        column("partitions", List, |row, _, cell| {
+            if row.view.is_some() {
+                cell.texts([]);
+            }
+        }),
+        column("processors", Integer, |row, _, cell| {
+            if row.view.is_some() {
+                cell.int(std::thread::available_parallelism().map_or(1, |count| count.get() as u64));
+            }
+        }),
+        column("rates_mode", Text, |row, _, cell| {
+            if row.view.is_some() {
+                cell.text("none");
+            }
+        }),
+        column("running", Boolean, |_, _, cell| cell.bool(true)),
+        column("sockets_used", Integer, |row, _, cell| {
+            if let Some(view) = &row.view {
+                cell.int(view.connection_count as u64);
+            }
+        }),
+        column("type", Text, |_, _, cell| cell.text("disc")),
+        column("uptime", Integer, |row, service, cell| {
+            if row.view.is_some() {
+                cell.int(service.uptime_ms());
+            }
+        }),
+    ],
+    order: |_, _| std::cmp::Ordering::Equal,
+    name: |_| "".into(),
+};
+
+fn row(call: &Call) -> Row {
+    let view = call.has_stats().then(|| call.broker().node_view(&call.service.options.data_dir));
+    Row { view, has_memory: call.query.is_true("memory") }
+}
+
+fn all(call: &Call) -> Result<Answer, Problem> {
+    Ok(list(vec![row(call)], &TABLE, &call.service, &call.query))
+}
+
+/// Whether the path names this node.
+pub(super) fn check_node(call: &Call) -> Result<(), Problem> {
+    if call.argument("node") == call.service.node() { Ok(()) } else { Err(Problem::not_found()) }
+}
+
+fn one(call: &Call) -> Result<Answer, Problem> {
+    check_node(call)?;
+    Ok(single(&row(call), &TABLE, &*call.service, &call.query))
+}
+
+/// Memory is not told apart by what it is used for.
+fn write_memory(used_len: u64, writer: Writer<'_>) {
+    writer.object(|memory| {
+        memory.cell("other_proc").int(used_len);
+        memory.cell("strategy").text("rss");
+        memory.cell("total").object(|total| total.cell("rss").int(used_len));
+    });
+}
+
+fn memory(call: &Call) -> Result<Answer, Problem> {
+    check_node(call)?;
+    let view = call.broker().node_view(&call.service.options.data_dir);
+    let mut out = Vec::new();
+    Writer::new(&mut out).object(|members| {
+        if let Some(writer) = members.cell("memory").writer() {
+            write_memory(view.memory_used_len, writer);
+        }
+    });
+    Ok(Answer::json(out))
+}
+
+fn memory_relative(call: &Call) -> Result<Answer, Problem> {
+    check_node(call)?;
+    let mut out = Vec::new();
+    Writer::new(&mut out).object(|members| {
+        members.cell("memory").object(|memory| {
+            memory.cell("total").int(100);
+            memory.cell("other_proc").int(100);
+        });
+    });
+    Ok(Answer::json(out))
+}
+
+/// There is no history yet that could be forgotten.
+fn reset_all(_: &Call) -> Result<Answer, Problem> {
+    Ok(Answer::no_content())
+}
+
+fn reset(call: &Call) -> Result<Answer, Problem> {
+    check_node(call)?;
+    Ok(Answer::no_content())
+}

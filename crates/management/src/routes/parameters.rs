@@ -1,0 +1,220 @@
+//! Runtime parameters: those of vhosts by component, and global ones.
+//!
+//! Policies and limits of vhosts are parameters, too, as RabbitMQ shows them; policies can only be set as policies.
+
+use broker::view::VhostView;
+use model::erlang;
+use model::parameter::{GlobalParameter, VHOST_LIMITS, VHOST_LIMITS_NAME};
+use model::policy::{Policy, PolicyKind};
+use model::vhost::VhostLimits;
+use serde_json::{Map, Value, json};
+
+use super::vhosts;
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::json::Fields;
+use crate::listing::{Table, column, list, single};
+use crate::problem::Problem;
+use crate::route::Kind::{Any, Text};
+use crate::route::Role::{Administrator, Policymaker, PolicymakerInVhost};
+use crate::route::{Field, LIST, Operation, Route, SINGLE, Shape, at};
+use crate::service::Service;
+
+pub(super) static ROUTES: &[Route] = &[
+    at(
+        "/api/parameters",
+        &[Operation::get(Policymaker, all, "Lists the parameters of vhosts; policies of users apart.", PARAMETERS)
+            .query(LIST)],
+    ),
+    at(
+        "/api/parameters/{component}",
+        &[Operation::get(Policymaker, of_component, "Lists the parameters of a component.", PARAMETERS).query(LIST)],
+    ),
+    at(
+        "/api/parameters/{component}/{vhost}",
+        &[Operation::get(PolicymakerInVhost, of_vhost, "Lists the parameters of a component in a vhost.", PARAMETERS)
+            .query(LIST)],
+    ),
+    at(
+        "/api/parameters/{component}/{vhost}/{name}",
+        &[
+            Operation::get(PolicymakerInVhost, one, "Tells of a parameter.", Shape::One(&TABLE)).query(SINGLE),
+            Operation::put(PolicymakerInVhost, put, "Sets a parameter.", VALUE),
+            Operation::delete(PolicymakerInVhost, delete, "Removes a parameter."),
+        ],
+    ),
+    at(
+        "/api/global-parameters",
+        &[Operation::get(Policymaker, all_global, "Lists global parameters.", Shape::Many(&GLOBAL)).query(LIST)],
+    ),
+    at(
+        "/api/global-parameters/{name}",
+        &[
+            Operation::get(Policymaker, one_global, "Tells of a global parameter.", Shape::One(&GLOBAL)).query(SINGLE),
+            Operation::put(Administrator, put_global, "Sets a global parameter.", VALUE),
+            Operation::delete(Administrator, delete_global, "Removes a global parameter."),
+        ],
+    ),
+];
+
+const PARAMETERS: Shape = Shape::Many(&TABLE);
+const VALUE: &[Field] = &[Field::required("value", Any, "Its value.")];
+
+/// What policies are as parameters.
+const POLICY: &str = "policy";
+const OPERATOR_POLICY: &str = "operator_policy";
+
+/// A parameter of a vhost.
+struct Parameter {
+    component: &'static str,
+    vhost: String,
+    name: String,
+    value: Value,
+}
+
+static TABLE: Table<Parameter, Service> = Table {
+    title: "Parameter",
+    columns: &[
+        column("value", Any, |parameter: &Parameter, _, cell| cell.value(&parameter.value)),
+        column("vhost", Text, |parameter, _, cell| cell.text(&parameter.vhost)),
+        column("component", Text, |parameter, _, cell| cell.text(parameter.component)),
+        column("name", Text, |parameter, _, cell| cell.text(&parameter.name)),
+    ],
+    order: |a, b| (a.component, &a.vhost, &a.name).cmp(&(b.component, &b.vhost, &b.name)),
+    name: |parameter| (*parameter.name).into(),
+};
+
+static GLOBAL: Table<GlobalParameter, Service> = Table {
+    title: "GlobalParameter",
+    columns: &[
+        column("name", Text, |parameter, _, cell| cell.text(&parameter.name)),
+        column("value", Any, |parameter, _, cell| cell.value(&parameter.value)),
+    ],
+    order: |a, b| a.name.cmp(&b.name),
+    name: |parameter| (*parameter.name).into(),
+};
+
+fn of_policy(policy: &Policy, component: &'static str) -> Parameter {
+    let value = json!({
+        "pattern": policy.pattern.as_str(),
+        "definition": policy.definition.settings(),
+        "priority": policy.priority,
+        "apply-to": policy.apply_to.name(),
+    });
+    Parameter { component, vhost: policy.vhost.to_string(), name: policy.name.to_string(), value }
+}
+
+fn of_limits(view: &VhostView) -> Option<Parameter> {
+    let value: Map<String, Value> =
+        view.facts.limits.iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
+    let (vhost, name) = (view.facts.name.to_string(), VHOST_LIMITS_NAME.to_owned());
+    (!value.is_empty()).then(|| Parameter { component: VHOST_LIMITS, vhost, name, value: value.into() })
+}
+
+/// All parameters of one component, or of all but the policies of users.
+fn parameters(call: &Call, component: Option<&str>, vhost: Option<&str>) -> Vec<Parameter> {
+    let broker = call.broker();
+    let mut found = Vec::new();
+    if component == Some(POLICY) {
+        found.extend(broker.policies(PolicyKind::User).iter().map(|policy| of_policy(policy, POLICY)));
+    }
+    if component.is_none_or(|component| component == OPERATOR_POLICY) {
+        found.extend(broker.policies(PolicyKind::Operator).iter().map(|policy| of_policy(policy, OPERATOR_POLICY)));
+    }
+    if component.is_none_or(|component| component == VHOST_LIMITS) {
+        found.extend(broker.vhost_views().iter().filter_map(of_limits));
+    }
+    found.retain(|parameter| match vhost {
+        Some(vhost) => parameter.vhost == vhost,
+        None => call.sees_vhost(&parameter.vhost),
+    });
+    found
+}
+
+fn all(call: &Call) -> Result<Answer, Problem> {
+    Ok(list(parameters(call, None, None), &TABLE, &call.service, &call.query))
+}
+
+fn of_component(call: &Call) -> Result<Answer, Problem> {
+    Ok(list(parameters(call, Some(call.argument("component")), None), &TABLE, &call.service, &call.query))
+}
+
+fn of_vhost(call: &Call) -> Result<Answer, Problem> {
+    let found = parameters(call, Some(call.argument("component")), Some(call.vhost()));
+    Ok(list(found, &TABLE, &call.service, &call.query))
+}
+
+fn find(call: &Call) -> Result<Parameter, Problem> {
+    let name = call.argument("name");
+    let mut found = parameters(call, Some(call.argument("component")), Some(call.vhost())).into_iter();
+    found.find(|parameter| parameter.name == name).ok_or_else(Problem::not_found)
+}
+
+fn one(call: &Call) -> Result<Answer, Problem> {
+    Ok(single(&find(call)?, &TABLE, &*call.service, &call.query))
+}
+
+fn invalid(text: &str) -> Problem {
+    Problem::bad_request(format!("Validation failed\n\n{text}\n"))
+}
+
+fn put(call: &Call) -> Result<Answer, Problem> {
+    let body = call.object()?;
+    let value = Fields(&body).required("value")?;
+    match call.argument("component") {
+        VHOST_LIMITS => put_limits(call, value),
+        POLICY | OPERATOR_POLICY => Err(Problem::bad_request("policies may not be set using this method")),
+        component => Err(invalid(&format!("component {component} not found"))),
+    }
+}
+
+fn put_limits(call: &Call, value: &Value) -> Result<Answer, Problem> {
+    let Value::Object(values) = value else {
+        return Err(invalid(&format!("limits should be an object, actually was {}", erlang::term(value))));
+    };
+    let mut limits = VhostLimits::default();
+    for (name, value) in values {
+        let Some(number) = value.as_i64() else {
+            return Err(invalid(&format!("{name} should be a number, actually was {}", erlang::term(value))));
+        };
+        limits.set(name, number).map_err(|error| invalid(&error.to_string()))?;
+    }
+    let is_new = vhosts::find(call)?.facts.limits == VhostLimits::default();
+    let changed = call.broker().set_vhost_limits(call.actor(), call.vhost(), |own| *own = limits)?;
+    Ok(Answer::changed(&broker::Changed { is_new, ..changed }))
+}
+
+fn delete(call: &Call) -> Result<Answer, Problem> {
+    let parameter = find(call)?;
+    let broker = call.broker();
+    let changed = match parameter.component {
+        VHOST_LIMITS => broker.set_vhost_limits(call.actor(), &parameter.vhost, |own| *own = VhostLimits::default())?,
+        _ => return Err(Problem::bad_request("policies may not be cleared using this method")),
+    };
+    Ok(Answer::done(&changed))
+}
+
+fn all_global(call: &Call) -> Result<Answer, Problem> {
+    Ok(list(call.broker().global_parameters(), &GLOBAL, &call.service, &call.query))
+}
+
+fn find_global(call: &Call) -> Result<GlobalParameter, Problem> {
+    let name = call.argument("name");
+    let mut found = call.broker().global_parameters().into_iter();
+    found.find(|parameter| &*parameter.name == name).ok_or_else(Problem::not_found)
+}
+
+fn one_global(call: &Call) -> Result<Answer, Problem> {
+    Ok(single(&find_global(call)?, &GLOBAL, &*call.service, &call.query))
+}
+
+fn put_global(call: &Call) -> Result<Answer, Problem> {
+    let body = call.object()?;
+    let value = Fields(&body).required("value")?.clone();
+    Ok(Answer::changed(&call.broker().put_global_parameter(call.actor(), call.argument("name"), value)?))
+}
+
+fn delete_global(call: &Call) -> Result<Answer, Problem> {
+    let parameter = find_global(call)?;
+    Ok(Answer::done(&call.broker().delete_global_parameter(call.actor(), &parameter.name)?))
+}

@@ -1,0 +1,212 @@
+//! Policies of users and of operators.
+
+use std::sync::Arc;
+
+use broker::{ControlError, PolicyRequest};
+use hyper::StatusCode;
+use model::erlang;
+use model::name::VhostName;
+use model::policy::{ApplyTo, Policy, PolicyKind};
+use serde_json::Value;
+
+use super::vhosts;
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::json::{Fields, wrong_type};
+use crate::listing::{Table, column, list, single};
+use crate::problem::Problem;
+use crate::route::Kind::{Integer, Object, Text};
+use crate::route::Role::{AdministratorInVhost, InVhost, Management, PolicymakerInVhost};
+use crate::route::{Field, LIST, Operation, Route, SINGLE, Shape, at};
+use crate::service::Service;
+
+pub(super) static ROUTES: &[Route] = &[
+    at("/api/policies", &[Operation::get(Management, all, "Lists policies.", Shape::Many(&TABLE)).query(LIST)]),
+    at(
+        "/api/policies/{vhost}",
+        &[Operation::get(InVhost, of_vhost, "Lists the policies of a vhost.", Shape::Many(&TABLE)).query(LIST)],
+    ),
+    at(
+        "/api/policies/{vhost}/{name}",
+        &[
+            Operation::get(InVhost, one, "Tells of a policy.", Shape::One(&TABLE)).query(SINGLE),
+            Operation::put(PolicymakerInVhost, put, "Makes a policy, or changes one.", POLICY),
+            Operation::delete(PolicymakerInVhost, delete, "Deletes a policy."),
+        ],
+    ),
+    at(
+        "/api/operator-policies",
+        &[Operation::get(Management, all_operator, "Lists operator policies.", Shape::Many(&TABLE)).query(LIST)],
+    ),
+    at(
+        "/api/operator-policies/{vhost}",
+        &[Operation::get(InVhost, of_vhost_operator, "Lists the operator policies of a vhost.", Shape::Many(&TABLE))
+            .query(LIST)],
+    ),
+    at(
+        "/api/operator-policies/{vhost}/{name}",
+        &[
+            Operation::get(InVhost, one_operator, "Tells of an operator policy.", Shape::One(&TABLE)).query(SINGLE),
+            Operation::put(AdministratorInVhost, put_operator, "Makes an operator policy, or changes one.", POLICY),
+            Operation::delete(AdministratorInVhost, delete_operator, "Deletes an operator policy."),
+        ],
+    ),
+];
+
+const POLICY: &[Field] = &[
+    Field::required("pattern", Text, "A pattern of names of queues and exchanges."),
+    Field::required("definition", Object, "What it sets: keys and values."),
+    Field::optional("priority", Integer, "The highest one counts where several match; 0 unless said."),
+    Field::optional(
+        "apply-to",
+        Text,
+        "`all` (unless said), `queues`, `classic_queues`, `quorum_queues`, `streams` or `exchanges`.",
+    ),
+];
+
+static TABLE: Table<Arc<Policy>, Service> = Table {
+    title: "Policy",
+    columns: &[
+        column("vhost", Text, |policy, _, cell| cell.text(policy.vhost.as_str())),
+        column("name", Text, |policy, _, cell| cell.text(&policy.name)),
+        column("pattern", Text, |policy, _, cell| cell.text(policy.pattern.as_str())),
+        column("apply-to", Text, |policy, _, cell| cell.text(policy.apply_to.name())),
+        column("definition", Object, |policy, _, cell| {
+            cell.object(|settings| {
+                policy.definition.settings().iter().for_each(|(name, value)| settings.cell(name).value(value));
+            });
+        }),
+        column("priority", Integer, |policy, _, cell| cell.signed(policy.priority)),
+    ],
+    order: |a, b| (&a.vhost, &a.name).cmp(&(&b.vhost, &b.name)),
+    name: |policy| (*policy.name).into(),
+};
+
+fn all(call: &Call) -> Result<Answer, Problem> {
+    Ok(listed(call, PolicyKind::User, None))
+}
+
+fn all_operator(call: &Call) -> Result<Answer, Problem> {
+    Ok(listed(call, PolicyKind::Operator, None))
+}
+
+fn of_vhost(call: &Call) -> Result<Answer, Problem> {
+    Ok(listed(call, PolicyKind::User, Some(call.vhost())))
+}
+
+fn of_vhost_operator(call: &Call) -> Result<Answer, Problem> {
+    Ok(listed(call, PolicyKind::Operator, Some(call.vhost())))
+}
+
+fn listed(call: &Call, kind: PolicyKind, vhost: Option<&str>) -> Answer {
+    let mut policies = call.broker().policies(kind);
+    policies.retain(|policy| match vhost {
+        Some(vhost) => policy.vhost.as_str() == vhost,
+        None => call.sees_vhost(policy.vhost.as_str()),
+    });
+    list(policies, &TABLE, &call.service, &call.query)
+}
+
+fn find(call: &Call, kind: PolicyKind) -> Result<Arc<Policy>, Problem> {
+    let (vhost, name) = (call.vhost(), call.argument("name"));
+    let mut policies = call.broker().policies(kind).into_iter();
+    policies.find(|policy| policy.vhost.as_str() == vhost && &*policy.name == name).ok_or_else(Problem::not_found)
+}
+
+fn one(call: &Call) -> Result<Answer, Problem> {
+    Ok(single(&find(call, PolicyKind::User)?, &TABLE, &*call.service, &call.query))
+}
+
+fn one_operator(call: &Call) -> Result<Answer, Problem> {
+    Ok(single(&find(call, PolicyKind::Operator)?, &TABLE, &*call.service, &call.query))
+}
+
+fn put(call: &Call) -> Result<Answer, Problem> {
+    put_kind(call, PolicyKind::User)
+}
+
+fn put_operator(call: &Call) -> Result<Answer, Problem> {
+    check_operator_changes(call)?;
+    put_kind(call, PolicyKind::Operator)
+}
+
+/// Operators may have ruled out that their policies are changed over HTTP.
+fn check_operator_changes(call: &Call) -> Result<(), Problem> {
+    if call.service.options.operator_policies_change {
+        return Ok(());
+    }
+    Err(Problem::bare(StatusCode::METHOD_NOT_ALLOWED))
+}
+
+fn put_kind(call: &Call, kind: PolicyKind) -> Result<Answer, Problem> {
+    let vhost = vhosts::find(call)?.facts.name.clone();
+    let body = call.object()?;
+    let request = request(vhost, call.argument("name"), kind, Fields(&body))?;
+    let (changed, warnings) = call.broker().put_policy(call.actor(), request).map_err(|error| match error {
+        ControlError::Invalid(text) => invalid(&text),
+        other => other.into(),
+    })?;
+    for warning in warnings {
+        tracing::warn!(policy = call.argument("name"), vhost = call.vhost(), "{warning}");
+    }
+    Ok(Answer::changed(&changed))
+}
+
+fn invalid(text: &str) -> Problem {
+    Problem::bad_request(format!("Validation failed\n\n{text}\n"))
+}
+
+/// A policy as JSON describes it.
+pub(crate) fn request(
+    vhost: VhostName,
+    name: &str,
+    kind: PolicyKind,
+    fields: Fields<'_>,
+) -> Result<PolicyRequest, Problem> {
+    fields.require(&["pattern", "definition"])?;
+    let pattern = match fields.required("pattern")? {
+        Value::String(text) => text,
+        other => return Err(invalid(&format!("pattern should be a binary but was {}", erlang::term(other)))),
+    };
+    Policy::parse_pattern(pattern)
+        .map_err(|error| invalid(&format!("pattern should be regular expression but is invalid: {error}")))?;
+    let definition = match fields.required("definition")? {
+        Value::Object(settings) => settings,
+        other => return Err(wrong_type("definition", "an object", other)),
+    };
+    if definition.is_empty() {
+        return Err(invalid("no policy provided"));
+    }
+    let priority = match fields.get("priority") {
+        None => 0,
+        Some(Value::Number(number)) => number.as_i64().or(number.as_f64().map(|number| number as i64)).unwrap_or(0),
+        Some(other) => {
+            return Err(invalid(&format!("priority should be a number, actually was {}", erlang::term(other))));
+        }
+    };
+    let apply_to = match fields.text("apply-to")? {
+        None => ApplyTo::All,
+        Some(name) => ApplyTo::parse(name).ok_or_else(|| {
+            invalid(&format!(
+                "apply-to '{name}' unrecognised; should be one of: 'queues', 'classic_queues',  'quorum_queues', \
+                 'streams', 'exchanges', or 'all'"
+            ))
+        })?,
+    };
+    let (name, pattern, definition) = (name.to_owned(), pattern.clone(), definition.clone());
+    Ok(PolicyRequest { vhost, name, kind, pattern, apply_to, priority, definition })
+}
+
+fn delete(call: &Call) -> Result<Answer, Problem> {
+    delete_kind(call, PolicyKind::User)
+}
+
+fn delete_operator(call: &Call) -> Result<Answer, Problem> {
+    check_operator_changes(call)?;
+    delete_kind(call, PolicyKind::Operator)
+}
+
+fn delete_kind(call: &Call, kind: PolicyKind) -> Result<Answer, Problem> {
+    let policy = find(call, kind)?;
+    Ok(Answer::done(&call.broker().delete_policy(call.actor(), kind, policy.vhost.as_str(), &policy.name)?))
+}

@@ -1,0 +1,272 @@
+//! Publishing one message, and getting some: for trying things out, not for traffic.
+
+use amqp::content::Properties;
+use amqp::table::TableBuf;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use broker::{AckMode, GetRequest, GotMessage, PublishRequest};
+use hyper::StatusCode;
+use model::json;
+use serde_json::{Map, Value, json as value};
+
+use super::exchanges::{enter, name_of_path, table};
+use super::{queues, refusals};
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::json::{Fields, Object, Writer, integer_of, wrong_type};
+use crate::problem::Problem;
+use crate::route::Kind::{self, Any, Boolean, Integer, Text};
+use crate::route::Role::InVhost;
+use crate::route::{Field, Later, Operation, Route, Shape, at};
+
+pub(super) static ROUTES: &[Route] = &[
+    at(
+        "/api/exchanges/{vhost}/{exchange}/publish",
+        &[Operation::post(InVhost, publish, "Publishes a message, and waits until it lasts.", MESSAGE)
+            .answers(Shape::Object(&[Field::required("routed", Boolean, "Whether a queue took it.")]))],
+    ),
+    at(
+        "/api/queues/{vhost}/{queue}/get",
+        &[Operation::post(InVhost, |_| Err(Problem::not_found()), "Gets messages from a queue.", GET)
+            .later(|call| Box::pin(get(call)) as Later)
+            .answers(Shape::List)],
+    ),
+];
+
+const MESSAGE: &[Field] = &[
+    Field::required("routing_key", Text, "The routing key."),
+    Field::required("properties", Kind::Object, "Properties by AMQP's names, such as `delivery_mode` and `headers`."),
+    Field::required("payload", Text, "The body."),
+    Field::required("payload_encoding", Text, "How the body is written: `string` (UTF-8) or `base64`."),
+];
+
+const GET: &[Field] = &[
+    Field::required(
+        "ackmode",
+        Text,
+        "What becomes of them: `ack_requeue_true`, `ack_requeue_false`, `reject_requeue_true` or `reject_requeue_false`.",
+    ),
+    Field::required("count", Any, "How many at most."),
+    Field::required("encoding", Text, "`auto`: as text where it is text, else base64. `base64`: always base64."),
+    Field::optional("truncate", Integer, "How many bytes of each body at most."),
+];
+
+/// Properties that are texts.
+const TEXTS: [&str; 9] = [
+    "content_type",
+    "content_encoding",
+    "correlation_id",
+    "reply_to",
+    "expiration",
+    "message_id",
+    "type",
+    "user_id",
+    "app_id",
+];
+
+fn publish(call: &Call) -> Result<Answer, Problem> {
+    let body = call.object()?;
+    let fields = Fields(&body);
+    fields.require(&["routing_key", "properties", "payload", "payload_encoding"])?;
+    let exchange = name_of_path(call.argument("exchange"))?;
+    if call.broker().exchange_view(call.vhost(), exchange.as_str()).is_none() {
+        return Err(Problem::new(StatusCode::NOT_FOUND, "not_found", "exchange_not_found"));
+    }
+    let payload = payload(fields)?;
+    let parsed = ParsedProperties::parse(properties_object(fields.required("properties")?)?)?;
+    let request = PublishRequest {
+        exchange: &exchange,
+        routing_key: fields.required_text("routing_key")?.as_bytes(),
+        properties: parsed.borrow(),
+        body: &payload,
+    };
+    let (is_routed, position) = enter(call)?.publish(&request).map_err(|refusal| refusals::of_message(&refusal))?;
+    let mut out = Vec::new();
+    Writer::new(&mut out).object(|object| object.cell("routed").bool(is_routed));
+    let mut answer = Answer::json(out);
+    answer.position = position;
+    Ok(answer)
+}
+
+fn payload(fields: Fields<'_>) -> Result<Vec<u8>, Problem> {
+    let Some(payload) = fields.required("payload")?.as_str() else {
+        return Err(Problem::bad_request("payload_not_string"));
+    };
+    match fields.required_text("payload_encoding")? {
+        "string" => Ok(payload.as_bytes().to_vec()),
+        "base64" => STANDARD.decode(payload).map_err(|_| Problem::bad_request(value!(["not_base64", payload]))),
+        other => Err(Problem::bad_request(value!(["unsupported_encoding", other]))),
+    }
+}
+
+/// RabbitMQ's empty list is an empty object.
+fn properties_object(properties: &Value) -> Result<Option<&Map<String, Value>>, Problem> {
+    match properties {
+        Value::Object(members) => Ok(Some(members)),
+        Value::Array(items) if items.is_empty() => Ok(None),
+        other => Err(wrong_type("properties", "an object", other)),
+    }
+}
+
+/// Properties that own what [`Properties`] borrows.
+#[derive(Debug, Default)]
+struct ParsedProperties {
+    texts: [Option<String>; TEXTS.len()],
+    cluster_id: Option<String>,
+    headers: Option<TableBuf>,
+    delivery_mode: Option<u8>,
+    priority: Option<u8>,
+    timestamp: Option<u64>,
+}
+
+impl ParsedProperties {
+    fn parse(members: Option<&Map<String, Value>>) -> Result<ParsedProperties, Problem> {
+        let mut parsed = ParsedProperties::default();
+        let Some(members) = members else { return Ok(parsed) };
+        for (at, name) in TEXTS.into_iter().enumerate() {
+            parsed.texts[at] = text(members, name)?;
+        }
+        parsed.cluster_id = text(members, "cluster_id")?;
+        parsed.headers = match members.get("headers") {
+            None => None,
+            Some(Value::Object(headers)) => Some(table(headers)?),
+            Some(other) => return Err(wrong_type("headers", "an object", other)),
+        };
+        parsed.delivery_mode = number(members, "delivery_mode")?;
+        parsed.priority = number(members, "priority")?;
+        parsed.timestamp = number(members, "timestamp")?;
+        Ok(parsed)
+    }
+
+    fn borrow(&self) -> Properties<'_> {
+        let [content_type, content_encoding, correlation_id, reply_to, expiration, message_id, kind, user_id, app_id] =
+            self.texts.each_ref().map(|text| text.as_ref().map(String::as_bytes));
+        Properties {
+            content_type,
+            content_encoding,
+            headers: self.headers.as_ref().map(TableBuf::as_table),
+            delivery_mode: self.delivery_mode,
+            priority: self.priority,
+            correlation_id,
+            reply_to,
+            expiration,
+            message_id,
+            timestamp: self.timestamp,
+            kind,
+            user_id,
+            app_id,
+            cluster_id: self.cluster_id.as_ref().map(String::as_bytes),
+        }
+    }
+}
+
+fn text(members: &Map<String, Value>, name: &str) -> Result<Option<String>, Problem> {
+    match members.get(name) {
+        None => Ok(None),
+        // AMQP has one byte for the length.
+        Some(Value::String(text)) if text.len() <= 255 => Ok(Some(text.clone())),
+        Some(Value::String(text)) => {
+            Err(Problem::bad_request(format!("'{name}' has at most 255 bytes, not {}", text.len())))
+        }
+        Some(_) => Err(Problem::bad_request(value!(["not_string", name]))),
+    }
+}
+
+fn number<T: TryFrom<u64>>(members: &Map<String, Value>, name: &str) -> Result<Option<T>, Problem> {
+    let Some(given) = members.get(name) else { return Ok(None) };
+    let number = given.as_u64().and_then(|number| T::try_from(number).ok());
+    number.map(Some).ok_or_else(|| Problem::bad_request(value!(["not_int", name])))
+}
+
+async fn get(call: Call) -> Result<Answer, Problem> {
+    let queue = queues::name_of_path(&call)?;
+    if call.broker().queue_view(call.vhost(), queue.as_str()).is_none() {
+        return Err(Problem::new(StatusCode::NOT_FOUND, "not_found", "queue_not_found"));
+    }
+    let body = call.object()?;
+    let fields = Fields(&body);
+    fields.require(&["ackmode", "count", "encoding"])?;
+    let ack_mode = fields.required_text("ackmode")?;
+    let ack_mode = AckMode::parse(ack_mode).ok_or_else(|| {
+        Problem::bad_request(format!(
+            "Invalid ackmode value: {ack_mode}. Valid values are: ack_requeue_true, ack_requeue_false, \
+             reject_requeue_true, reject_requeue_false"
+        ))
+    })?;
+    let is_auto = match fields.required_text("encoding")? {
+        "auto" => true,
+        "base64" => false,
+        _ => return Err(Problem::bad_request("Unsupported encoding. Please use auto or base64.")),
+    };
+    let count = integer_of("count", fields.required("count")?)?;
+    let body_len_max = match fields.integer("truncate")? {
+        None => None,
+        Some(len) => Some(u64::try_from(len).map_err(|_| Problem::bad_request("'truncate' must not be negative"))?),
+    };
+    // RabbitMQ takes a negative number for all.
+    let count = u64::try_from(count).unwrap_or(u64::MAX);
+    let request = GetRequest { queue: &queue, count, ack_mode, body_len_max };
+    let got = enter(&call)?.get(&request).await;
+    let (messages, changed) = got.map_err(|refusal| refusals::of_message(&refusal))?;
+    let mut out = Vec::new();
+    Writer::new(&mut out).list(&messages, |message, writer| write_message(message, is_auto, writer));
+    Ok(Answer::json(out).after(&changed))
+}
+
+fn write_message(message: &GotMessage, is_auto: bool, writer: Writer<'_>) {
+    writer.object(|object| {
+        object.cell("payload_bytes").int(message.body_len);
+        object.cell("redelivered").bool(message.is_redelivered);
+        object.cell("exchange").text(&String::from_utf8_lossy(&message.exchange));
+        object.cell("routing_key").text(&String::from_utf8_lossy(&message.routing_key));
+        object.cell("message_count").int(message.remaining_count);
+        match Properties::decode(&message.properties) {
+            Ok(properties) if properties != Properties::default() => {
+                object.cell("properties").object(|members| write_properties(&properties, members));
+            }
+            // As RabbitMQ writes none.
+            _ => object.cell("properties").texts([]),
+        }
+        match std::str::from_utf8(&message.body) {
+            Ok(text) if is_auto => {
+                object.cell("payload").text(text);
+                object.cell("payload_encoding").text("string");
+            }
+            _ => {
+                object.cell("payload").text(&STANDARD.encode(&message.body));
+                object.cell("payload_encoding").text("base64");
+            }
+        }
+    });
+}
+
+fn write_properties(properties: &Properties<'_>, members: &mut Object<'_>) {
+    let mut text = |name: &str, value: Option<&[u8]>| {
+        if let Some(value) = value {
+            members.cell(name).text(&String::from_utf8_lossy(value));
+        }
+    };
+    text("cluster_id", properties.cluster_id);
+    text("app_id", properties.app_id);
+    text("user_id", properties.user_id);
+    text("type", properties.kind);
+    text("message_id", properties.message_id);
+    text("expiration", properties.expiration);
+    text("reply_to", properties.reply_to);
+    text("correlation_id", properties.correlation_id);
+    text("content_encoding", properties.content_encoding);
+    text("content_type", properties.content_type);
+    let numbers = [
+        ("timestamp", properties.timestamp),
+        ("priority", properties.priority.map(u64::from)),
+        ("delivery_mode", properties.delivery_mode.map(u64::from)),
+    ];
+    for (name, value) in numbers {
+        if let Some(value) = value {
+            members.cell(name).int(value);
+        }
+    }
+    if let Some(headers) = properties.headers {
+        members.cell("headers").value(&Value::Object(json::from_table(headers)));
+    }
+}

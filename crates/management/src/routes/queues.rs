@@ -1,0 +1,364 @@
+//! Queues: listed, declared, deleted, purged.
+
+use std::collections::HashSet;
+
+use broker::QueueRequest;
+use broker::view::{ConnectionView, ConsumerView, QueueView};
+use hyper::StatusCode;
+use model::json;
+use model::name::QueueName;
+use serde_json::{Map, Value};
+
+use super::exchanges::{arguments, enter, too_long};
+use super::{consumers, refusals};
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::json::{Cell, Fields};
+use crate::listing::{Table, column, paged_list, single};
+use crate::problem::Problem;
+use crate::route::Kind::{Any, Boolean, Integer, List, Object, Text};
+use crate::route::Role::{Administrator, InVhost, Management};
+use crate::route::{COUNTED, Field, Operation, Parameters, Route, Shape, at};
+use crate::service::Service;
+
+pub(super) static ROUTES: &[Route] = &[
+    at("/api/queues", &[Operation::get(Management, all, "Lists queues.", Shape::Many(&TABLE)).query(COUNTED)]),
+    at(
+        "/api/queues/detailed",
+        &[Operation::get(Management, all_detailed, "Lists queues with all there is to tell.", Shape::Many(&TABLE))
+            .query(COUNTED)],
+    ),
+    at(
+        "/api/queues/{vhost}",
+        &[Operation::get(InVhost, of_vhost, "Lists the queues of a vhost.", Shape::Many(&TABLE)).query(COUNTED)],
+    ),
+    at(
+        "/api/queues/{vhost}/{queue}",
+        &[
+            Operation::get(InVhost, one, "Tells of a queue.", Shape::One(&TABLE))
+                .query(&[Parameters::Columns, Parameters::Stats]),
+            Operation::put(InVhost, put, "Declares a queue.", QUEUE),
+            Operation::delete(InVhost, delete, "Deletes a queue.").query(&[
+                Parameters::Other("if-empty", "`true`: only if no message is ready in it."),
+                Parameters::Other("if-unused", "`true`: only if it has no consumer."),
+            ]),
+        ],
+    ),
+    at(
+        "/api/queues/{vhost}/{queue}/contents",
+        &[Operation::delete(InVhost, purge, "Removes all messages that are ready.")],
+    ),
+    at(
+        "/api/queues/{vhost}/{queue}/actions",
+        &[Operation::post(InVhost, act, "Nothing any more: RabbitMQ has no actions left either.", ACTION)],
+    ),
+    at(
+        "/api/users/{user}/queues",
+        &[Operation::get(
+            Administrator,
+            of_user,
+            "Lists the queues that a user's connections consume from or own.",
+            Shape::Many(&TABLE),
+        )
+        .query(COUNTED)],
+    ),
+];
+
+const QUEUE: &[Field] = &[
+    Field::optional("durable", Boolean, "Whether it outlives a restart."),
+    Field::optional("auto_delete", Boolean, "Whether it goes with its last consumer."),
+    Field::optional("arguments", Object, "Arguments, such as `x-queue-type`."),
+    Field::optional("node", Text, "Where it shall be: this node."),
+];
+
+const ACTION: &[Field] = &[Field::required("action", Text, "What to do.")];
+
+/// A queue, and how much of it is told.
+struct Row {
+    view: QueueView,
+    level: Level,
+}
+
+/// How much is told of a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    /// What it is, and the three totals of its messages.
+    Totals,
+    /// What it is.
+    Facts,
+    /// Counts too, without what there is none of.
+    Counts,
+    /// All, with `null` for what there is none of.
+    Detailed,
+    /// That of a single queue: its consumers, too.
+    Single,
+}
+
+impl Row {
+    fn name(&self) -> &str {
+        self.view.definition().name.as_str()
+    }
+
+    fn vhost(&self) -> &str {
+        self.view.definition().vhost.as_str()
+    }
+
+    /// Looked up for who asks for it in a listing; a queue without consumers has none.
+    fn exclusive_consumer_tag(&self, service: &Service) -> Option<String> {
+        if self.view.consumer_count() != 1 {
+            return None;
+        }
+        consumers_of(&self.view, service).into_iter().find(ConsumerView::is_exclusive).map(|consumer| consumer.tag())
+    }
+
+    fn has_counts(&self) -> bool {
+        self.level >= Level::Counts
+    }
+
+    fn has_totals(&self) -> bool {
+        self.level != Level::Facts
+    }
+
+    /// A text, or `null` or nothing for none.
+    fn text(&self, cell: Cell<'_>, text: Option<&str>) {
+        match text {
+            None if matches!(self.level, Level::Totals | Level::Counts) => {}
+            text => cell.text_or_null(text),
+        }
+    }
+}
+
+static TABLE: Table<Row, Service> = Table {
+    title: "Queue",
+    columns: &[
+        column("arguments", Object, |row: &Row, _, cell| {
+            cell.value(&Value::Object(shown_arguments(&row.view)));
+        }),
+        column("auto_delete", Boolean, |row, _, cell| cell.bool(row.view.definition().is_auto_delete)),
+        column("consumer_details", List, |row, service, cell| {
+            if row.level == Level::Single {
+                cell.list(&consumers_of(&row.view, service), |view, writer| {
+                    consumers::TABLE.write(view, service, writer)
+                });
+            }
+        }),
+        column("consumers", Integer, |row, _, cell| {
+            if row.has_counts() {
+                cell.int(row.view.consumer_count());
+            }
+        }),
+        column("durable", Boolean, |row, _, cell| cell.bool(row.view.definition().is_durable)),
+        column("effective_policy_definition", Object, |row, _, cell| {
+            if row.level != Level::Totals {
+                cell.value(&Value::Object(row.view.policy().definition().unwrap_or_default()));
+            }
+        }),
+        column("exclusive", Boolean, |row, _, cell| cell.bool(row.view.definition().is_exclusive)),
+        column("exclusive_consumer_tag", Text, |row, service, cell| {
+            if row.has_counts() {
+                row.text(cell, row.exclusive_consumer_tag(service).as_deref());
+            }
+        }),
+        column("internal", Boolean, |row, _, cell| {
+            if row.level != Level::Totals {
+                cell.bool(false);
+            }
+        }),
+        column("internal_owner", Any, |row, _, cell| {
+            if row.level != Level::Totals {
+                cell.bool(false);
+            }
+        }),
+        column("message_bytes", Integer, |row, _, cell| {
+            if row.has_counts() {
+                cell.int(row.view.ready_bytes() + row.view.unacked_bytes());
+            }
+        }),
+        column("message_bytes_ready", Integer, |row, _, cell| {
+            if row.has_counts() {
+                cell.int(row.view.ready_bytes());
+            }
+        }),
+        column("message_bytes_unacknowledged", Integer, |row, _, cell| {
+            if row.has_counts() {
+                cell.int(row.view.unacked_bytes());
+            }
+        }),
+        column("messages", Integer, |row, _, cell| {
+            if row.has_totals() {
+                cell.int(row.view.ready_count() + row.view.unacked_count());
+            }
+        }),
+        column("messages_ready", Integer, |row, _, cell| {
+            if row.has_totals() {
+                cell.int(row.view.ready_count());
+            }
+        }),
+        column("messages_unacknowledged", Integer, |row, _, cell| {
+            if row.has_totals() {
+                cell.int(row.view.unacked_count());
+            }
+        }),
+        column("name", Text, |row, _, cell| cell.text(row.name())),
+        column("node", Text, |_, service, cell| cell.text(service.node())),
+        column("operator_policy", Text, |row, _, cell| {
+            if row.level != Level::Totals {
+                row.text(cell, row.view.policy().operator.as_ref().map(|policy| &*policy.name));
+            }
+        }),
+        column("owner_pid_details", Object, |row, service, cell| {
+            if row.level != Level::Single {
+                return;
+            }
+            if let Some(owner) = service.broker.owner_of(&row.view) {
+                cell.object(|members| {
+                    members.cell("name").text(&owner.name);
+                    members.cell("peer_host").text(&owner.peer.ip().to_string());
+                    members.cell("peer_port").int(owner.peer.port().into());
+                });
+            }
+        }),
+        column("policy", Text, |row, _, cell| {
+            row.text(cell, row.view.policy().user.as_ref().map(|policy| &*policy.name));
+        }),
+        column("single_active_consumer_tag", Text, |row, _, cell| {
+            if row.level >= Level::Detailed {
+                cell.null();
+            }
+        }),
+        column("state", Text, |_, _, cell| cell.text("running")),
+        column("storage_version", Integer, |row, _, cell| {
+            if row.has_counts() {
+                cell.int(2);
+            }
+        }),
+        column("type", Text, |row, _, cell| cell.text(row.view.definition().arguments.queue_type().name())),
+        column("vhost", Text, |row, _, cell| cell.text(row.vhost())),
+    ],
+    order: |a, b| (a.vhost(), a.name()).cmp(&(b.vhost(), b.name())),
+    name: |row| row.name().into(),
+};
+
+/// How much a request wants to be told, where it could be told `most`.
+fn level(call: &Call, most: Level) -> Level {
+    let options = &call.service.options;
+    let is_on = |name, option| option || call.query.is_true(name);
+    match (is_on("disable_stats", options.disables_stats), is_on("enable_queue_totals", options.enables_queue_totals)) {
+        (true, true) => Level::Totals,
+        (true, false) => Level::Facts,
+        // Whoever names columns can name all of them.
+        (false, _) if call.query.get("columns").is_some() => most.max(Level::Detailed),
+        (false, _) => most,
+    }
+}
+
+/// A queue's arguments; its type is always among them, as RabbitMQ has it.
+pub(crate) fn shown_arguments(queue: &QueueView) -> Map<String, Value> {
+    let arguments = &queue.definition().arguments;
+    let mut shown = json::from_table(arguments.table());
+    shown.entry("x-queue-type").or_insert_with(|| arguments.queue_type().name().into());
+    shown
+}
+
+fn consumers_of(queue: &QueueView, service: &Service) -> Vec<ConsumerView> {
+    let mut consumers = service.broker.consumer_views();
+    consumers.retain(|consumer| consumer.is_of(queue));
+    consumers
+}
+
+fn answer(call: &Call, views: impl Iterator<Item = QueueView>, most: Level) -> Result<Answer, Problem> {
+    let level = level(call, most);
+    paged_list(views.map(|view| Row { view, level }).collect(), &TABLE, &call.service, &call.query)
+}
+
+/// The queues of all vhosts that somebody sees.
+fn seen(call: &Call) -> impl Iterator<Item = QueueView> {
+    let vhosts = call.presence.vhosts();
+    vhosts.into_iter().flat_map(|vhost| call.broker().queue_views(vhost.as_str()))
+}
+
+fn all(call: &Call) -> Result<Answer, Problem> {
+    answer(call, seen(call), Level::Counts)
+}
+
+fn all_detailed(call: &Call) -> Result<Answer, Problem> {
+    answer(call, seen(call), Level::Detailed)
+}
+
+fn of_vhost(call: &Call) -> Result<Answer, Problem> {
+    answer(call, call.broker().queue_views(call.vhost()).into_iter(), Level::Counts)
+}
+
+/// RabbitMQ lists the queues that the user's connections consume from or own.
+fn of_user(call: &Call) -> Result<Answer, Problem> {
+    let (broker, user) = (call.broker(), call.argument("user"));
+    let is_of_user = |connection: &ConnectionView| connection.opened().is_some_and(|opened| opened.user == user);
+    let connections = broker.connection_views();
+    let consumed: Vec<ConsumerView> =
+        connections.iter().filter(|connection| is_of_user(connection)).flat_map(|c| broker.consumers_of(c)).collect();
+    let owners: HashSet<String> = connections.iter().filter(|c| is_of_user(c)).map(ConnectionView::name).collect();
+    let mut views: Vec<QueueView> = seen(call).collect();
+    views.retain(|view| {
+        let is_consumed = view.consumer_count() > 0 && consumed.iter().any(|consumer| consumer.is_of(view));
+        is_consumed || broker.owner_of(view).is_some_and(|owner| owners.contains(&owner.name))
+    });
+    answer(call, views.into_iter(), Level::Counts)
+}
+
+/// The queue of the path.
+fn find(call: &Call) -> Result<QueueView, Problem> {
+    call.broker().queue_view(call.vhost(), call.argument("queue")).ok_or_else(Problem::not_found)
+}
+
+fn one(call: &Call) -> Result<Answer, Problem> {
+    let row = Row { view: find(call)?, level: level(call, Level::Single) };
+    Ok(single(&row, &TABLE, &*call.service, &call.query))
+}
+
+/// The name of the path.
+pub(super) fn name_of_path(call: &Call) -> Result<QueueName, Problem> {
+    let name = call.argument("queue");
+    QueueName::parse(name.as_bytes()).map_err(|_| too_long("queue", name))
+}
+
+fn put(call: &Call) -> Result<Answer, Problem> {
+    let body = call.object()?;
+    let fields = Fields(&body);
+    if let Some(node) = fields.text("node")?.filter(|node| *node != call.service.node()) {
+        return Err(Problem::bad_request(format!("Node {node} is not a cluster member")));
+    }
+    let name = name_of_path(call)?;
+    let arguments = arguments(fields)?;
+    let request = QueueRequest {
+        name: &name,
+        is_durable: fields.bool("durable", false)?,
+        is_auto_delete: fields.bool("auto_delete", false)?,
+        // Nobody could ever use a queue that belongs to a request.
+        is_exclusive: false,
+        arguments: arguments.as_table(),
+    };
+    Ok(Answer::changed(&enter(call)?.declare_queue(&request).map_err(|refusal| refusals::of_change(&refusal))?))
+}
+
+fn delete(call: &Call) -> Result<Answer, Problem> {
+    find(call)?;
+    let (if_unused, if_empty) = (call.query.is_true("if-unused"), call.query.is_true("if-empty"));
+    let deleted = enter(call)?.delete_queue(&name_of_path(call)?, if_unused, if_empty);
+    Ok(Answer::done(&deleted.map_err(|refusal| refusals::of_change(&refusal))?))
+}
+
+fn purge(call: &Call) -> Result<Answer, Problem> {
+    find(call)?;
+    let (_, purged) =
+        enter(call)?.purge_queue(&name_of_path(call)?).map_err(|refusal| refusals::of_change(&refusal))?;
+    Ok(Answer::done(&purged))
+}
+
+fn act(call: &Call) -> Result<Answer, Problem> {
+    if find(call).is_err() {
+        return Err(Problem::new(StatusCode::NOT_FOUND, "not_found", "queue_not_found"));
+    }
+    let body = call.object()?;
+    let action = Fields(&body).required("action")?;
+    Err(Problem::bad_request(serde_json::json!(["unknown", action])))
+}

@@ -1,0 +1,89 @@
+//! What a browser finds: a page that says what this is, and the description of the API.
+
+use hyper::StatusCode;
+use hyper::header::HeaderValue;
+
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::openapi;
+use crate::problem::Problem;
+use crate::route::Role::Anybody;
+use crate::route::{Operation, Route, Shape, at};
+
+pub(super) static ROUTES: &[Route] = &[
+    at("/", &[Operation::get(Anybody, page, "Says what this is.", Shape::Page(HTML))]),
+    at("/index.html", &[Operation::get(Anybody, page, "Says what this is.", Shape::Page(HTML))]),
+    at("/api", &[Operation::get(Anybody, to_reference, "Leads to the description of the API.", Shape::Page(HTML))]),
+    at("/api/index.html", &[Operation::get(Anybody, reference, "Lists what the API can do.", Shape::Page(HTML))]),
+    at(
+        "/api/openapi.json",
+        &[Operation::get(Anybody, open_api, "Describes the API by OpenAPI 3.1.", Shape::Object(&[]))],
+    ),
+    at("/mgmt", &[Operation::get(Anybody, to_page, "Leads to the page.", Shape::Page(HTML))]),
+    at(
+        "/doc/stats.html",
+        &[Operation::get(Anybody, to_reference, "Leads to the description of the API.", Shape::Page(HTML))],
+    ),
+];
+
+const HTML: &str = "text/html";
+
+fn moved(call: &Call, path: &str) -> Result<Answer, Problem> {
+    let location = HeaderValue::from_str(&format!("{}{path}", call.service.options.path_prefix));
+    location.map(Answer::moved).map_err(|_| Problem::bare(StatusCode::NOT_FOUND))
+}
+
+fn to_reference(call: &Call) -> Result<Answer, Problem> {
+    moved(call, "/api/index.html")
+}
+
+fn to_page(call: &Call) -> Result<Answer, Problem> {
+    moved(call, "/")
+}
+
+fn page(call: &Call) -> Result<Answer, Problem> {
+    let options = &call.service.options;
+    let prefix = escaped(&options.path_prefix);
+    let (name, version) = (escaped(&options.product_name), escaped(&options.product_version));
+    let page = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>{name}</title>\n<h1>{name} {version}</h1>\n\
+         <p>This is the management API of a message broker, compatible with that of RabbitMQ {}.</p>\n\
+         <p><a href=\"{prefix}/api/index.html\">What it can do</a>, and the same <a \
+         href=\"{prefix}/api/openapi.json\">for programs</a> (OpenAPI 3.1).</p>\n</html>\n",
+        escaped(&options.compatible_version)
+    );
+    Ok(Answer::other(HTML, page))
+}
+
+/// The description is open to all unless the configuration says otherwise.
+fn check_may_read(call: &Call) -> Result<(), Problem> {
+    if call.service.options.reference_needs_login && !call.is_logged_in {
+        return Err(Problem::login_required());
+    }
+    Ok(())
+}
+
+fn reference(call: &Call) -> Result<Answer, Problem> {
+    check_may_read(call)?;
+    let mut page =
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>HTTP API</title>\n<h1>HTTP API</h1>\n\
+                    <table>\n"
+            .to_owned();
+    for route in super::all() {
+        for operation in route.operations {
+            let (method, path, summary) = (operation.method.name(), escaped(route.path), escaped(operation.summary));
+            page.push_str(&format!("<tr><td>{method}</td><td><code>{path}</code></td><td>{summary}</td></tr>\n"));
+        }
+    }
+    page.push_str("</table>\n</html>\n");
+    Ok(Answer::other(HTML, page))
+}
+
+fn open_api(call: &Call) -> Result<Answer, Problem> {
+    check_may_read(call)?;
+    Ok(Answer::json(openapi::description().to_string().into_bytes()))
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}

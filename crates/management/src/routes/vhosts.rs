@@ -1,0 +1,182 @@
+//! Vhosts.
+
+use broker::VhostRequest;
+use broker::view::VhostView;
+use hyper::StatusCode;
+use model::arguments::QueueType;
+use model::name::VhostName;
+use serde_json::Value;
+
+use crate::access::has_vhost;
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::json::{Fields, wrong_type};
+use crate::listing::{Table, column, paged_list, single};
+use crate::problem::Problem;
+use crate::route::Kind::{Any, Boolean, Integer, List, Object, Text};
+use crate::route::Role::{Administrator, Management};
+use crate::route::{Field, Operation, PAGED, Route, SINGLE, Shape, at};
+use crate::service::Service;
+
+pub(super) static ROUTES: &[Route] = &[
+    at("/api/vhosts", &[Operation::get(Management, all, "Lists vhosts.", Shape::Many(&TABLE)).query(PAGED)]),
+    at(
+        "/api/vhosts/{vhost}",
+        &[
+            Operation::get(Administrator, one, "Tells of a vhost.", Shape::One(&TABLE)).query(SINGLE),
+            Operation::put(Administrator, put, "Makes a vhost, or changes what is said about it.", VHOST),
+            Operation::delete(Administrator, delete, "Deletes a vhost and all that is in it."),
+        ],
+    ),
+    at(
+        "/api/vhosts/{vhost}/deletion/protection",
+        &[
+            Operation::post(Administrator, protect, "Protects a vhost from being deleted.", &[]),
+            Operation::delete(Administrator, unprotect, "Lets a vhost be deleted again."),
+        ],
+    ),
+    at(
+        "/api/vhosts/{vhost}/start/{node}",
+        &[Operation::post(Administrator, start, "Starts a vhost; here all always run.", &[])],
+    ),
+];
+
+const VHOST: &[Field] = &[
+    Field::optional("description", Text, "What it is for."),
+    Field::optional("tags", Any, "Labels: a list of texts, or one text with commas between them."),
+    Field::optional("default_queue_type", Text, "The type of queues that are declared without one."),
+    Field::optional("protected_from_deletion", Boolean, "Whether it must not be deleted."),
+    Field::optional("tracing", Boolean, "Whether its messages are traced."),
+];
+
+static TABLE: Table<VhostView, Service> = Table {
+    title: "Vhost",
+    columns: &[
+        column("cluster_state", Object, |_, service, cell| {
+            cell.object(|nodes| nodes.cell(service.node()).text("running"));
+        }),
+        column("default_queue_type", Text, |view, service, cell| cell.text(default_queue_type(view, service))),
+        column("description", Text, |view, _, cell| cell.text(&view.facts.metadata.description)),
+        column("messages", Integer, |view, _, cell| cell.int(view.ready_count + view.unacked_count)),
+        column("messages_ready", Integer, |view, _, cell| cell.int(view.ready_count)),
+        column("messages_unacknowledged", Integer, |view, _, cell| cell.int(view.unacked_count)),
+        column("metadata", Object, |view, service, cell| {
+            cell.object(|metadata| {
+                metadata.cell("description").text(&view.facts.metadata.description);
+                metadata.cell("tags").texts(view.facts.metadata.tags.iter().map(String::as_str));
+                metadata.cell("default_queue_type").text(default_queue_type(view, service));
+                if view.facts.is_protected {
+                    metadata.cell("protected_from_deletion").bool(true);
+                }
+            });
+        }),
+        column("name", Text, |view, _, cell| cell.text(view.facts.name.as_str())),
+        column("protected_from_deletion", Boolean, |view, _, cell| cell.bool(view.facts.is_protected)),
+        column("tags", List, |view, _, cell| cell.texts(view.facts.metadata.tags.iter().map(String::as_str))),
+        column("tracing", Boolean, |_, _, cell| cell.bool(false)),
+    ],
+    order: |a, b| a.facts.name.cmp(&b.facts.name),
+    name: |view| view.facts.name.as_str().into(),
+};
+
+/// The node's own, where the vhost has none.
+fn default_queue_type<'a>(view: &'a VhostView, _: &'a Service) -> &'a str {
+    view.facts.metadata.default_queue_type.as_deref().unwrap_or("classic")
+}
+
+/// The vhost of the path.
+pub(super) fn find(call: &Call) -> Result<VhostView, Problem> {
+    call.broker().vhost_view(call.vhost()).ok_or_else(Problem::not_found)
+}
+
+fn all(call: &Call) -> Result<Answer, Problem> {
+    let mut views = call.broker().vhost_views();
+    views.retain(|view| call.sees_vhost(view.facts.name.as_str()));
+    paged_list(views, &TABLE, &call.service, &call.query)
+}
+
+fn one(call: &Call) -> Result<Answer, Problem> {
+    Ok(single(&find(call)?, &TABLE, &*call.service, &call.query))
+}
+
+fn put(call: &Call) -> Result<Answer, Problem> {
+    let body = call.object()?;
+    let request = request(call.vhost(), Fields(&body))?;
+    Ok(Answer::changed(&call.broker().put_vhost(call.actor(), request)?))
+}
+
+/// A vhost as JSON describes it.
+pub(crate) fn request(name: &str, fields: Fields<'_>) -> Result<VhostRequest, Problem> {
+    let name = VhostName::parse(name.as_bytes()).map_err(|error| Problem::bad_request(error.to_string()))?;
+    let default_queue_type = match fields.get("default_queue_type") {
+        None => None,
+        Some(Value::String(text)) if text.is_empty() || QueueType::parse(text.as_bytes()).is_some() => {
+            Some(text.clone())
+        }
+        Some(Value::String(text)) => {
+            return Err(Problem::bad_request(format!("{text} is not a valid queue type")));
+        }
+        Some(other) => {
+            return Err(Problem::bad_request(format!("{other} is not a valid default_queue_type value")));
+        }
+    };
+    if fields.bool("tracing", false)? {
+        return Err(Problem::bad_request("messages cannot be traced yet: 'tracing' cannot be true"));
+    }
+    let is_protected = match fields.get("protected_from_deletion") {
+        None => None,
+        Some(_) => Some(fields.bool("protected_from_deletion", false)?),
+    };
+    Ok(VhostRequest {
+        description: fields.text("description")?.map(str::to_owned),
+        tags: fields.get("tags").map(tags_of).transpose()?,
+        default_queue_type,
+        is_protected,
+        ..VhostRequest::named(name)
+    })
+}
+
+/// Labels as a list of texts, or as one text with commas.
+fn tags_of(value: &Value) -> Result<Vec<String>, Problem> {
+    let wrong = || wrong_type("tags", "a string or a list of strings", value);
+    match value {
+        Value::String(text) => {
+            Ok(text.split(',').map(str::trim).filter(|tag| !tag.is_empty()).map(str::to_owned).collect())
+        }
+        Value::Array(items) => items.iter().map(|item| item.as_str().map(str::to_owned).ok_or_else(wrong)).collect(),
+        _ => Err(wrong()),
+    }
+}
+
+fn delete(call: &Call) -> Result<Answer, Problem> {
+    let view = find(call)?;
+    if view.facts.is_protected {
+        let name = call.vhost();
+        let reason = format!("Refusing to delete virtual host '{name}' because it is protected from deletion");
+        return Err(Problem::precondition_failed(reason));
+    }
+    Ok(Answer::done(&call.broker().delete_vhost(call.actor(), view.facts.name.as_str())?))
+}
+
+fn protect(call: &Call) -> Result<Answer, Problem> {
+    let name = call.vhost();
+    if !has_vhost(call.broker(), name) {
+        let reason = format!("Cannot enable deletion protection of virtual host '{name}' because it does not exist");
+        return Err(Problem::new(StatusCode::NOT_FOUND, "not_found", reason));
+    }
+    Ok(Answer::done(&call.broker().protect_vhost(call.actor(), name, true)?))
+}
+
+fn unprotect(call: &Call) -> Result<Answer, Problem> {
+    find(call)?;
+    Ok(Answer::done(&call.broker().protect_vhost(call.actor(), call.vhost(), false)?))
+}
+
+fn start(call: &Call) -> Result<Answer, Problem> {
+    let node = call.argument("node");
+    if node != call.service.node() {
+        return Err(Problem::bad_request(format!("Unknown node: {node}")));
+    }
+    find(call)?;
+    Ok(Answer::no_content())
+}

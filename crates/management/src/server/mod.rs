@@ -1,0 +1,137 @@
+//! The thread that answers: a runtime of its own, so that no request can hold up messages.
+//!
+//! Listeners are somebody else's: they hand over streams, whatever carries them. They should be opened inside
+//! [`Server::runtime`], so that the sockets are watched by the thread that serves them.
+
+mod connection;
+mod patience;
+
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use broker::Origin;
+use net::Stream;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use crate::service::Service;
+
+/// The running HTTP API.
+pub struct Server {
+    service: Arc<Service>,
+    runtime: Handle,
+    /// True: connections end after the request that they are at.
+    stop: watch::Sender<Stage>,
+    open: Arc<AtomicUsize>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// How far a stop has got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Stage {
+    Running,
+    /// Requests that are being answered may end.
+    Stopping,
+    /// The thread ends.
+    Ended,
+}
+
+impl Server {
+    /// Starts the thread.
+    pub fn start(service: Arc<Service>) -> io::Result<Server> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let handle = runtime.handle().clone();
+        let (stop, mut stage) = watch::channel(Stage::Running);
+        let thread = std::thread::Builder::new().name("management".to_owned()).spawn(move || {
+            runtime.block_on(async {
+                // An error means that the server has been dropped.
+                let _ = stage.wait_for(|stage| *stage == Stage::Ended).await;
+            });
+            // Whatever still runs is dropped, and so are its sockets.
+            runtime.shutdown_background();
+        })?;
+        Ok(Server { service, runtime: handle, stop, open: Arc::default(), thread: Some(thread) })
+    }
+
+    /// The runtime of the thread: for listeners, and for tasks that accept.
+    #[must_use]
+    pub fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
+    /// What answers requests.
+    #[must_use]
+    pub fn service(&self) -> &Arc<Service> {
+        &self.service
+    }
+
+    /// How connections are handed over.
+    #[must_use]
+    pub fn entrance(&self) -> Entrance {
+        Entrance {
+            service: self.service.clone(),
+            runtime: self.runtime.clone(),
+            stop: self.stop.subscribe(),
+            open: self.open.clone(),
+        }
+    }
+
+    /// Stops: connections end after the request that they are at, or after `patience`.
+    pub async fn stop(mut self, patience: Duration) {
+        self.stop.send_replace(Stage::Stopping);
+        let until = tokio::time::Instant::now() + patience;
+        while self.open.load(Ordering::Acquire) > 0 && tokio::time::Instant::now() < until {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        self.stop.send_replace(Stage::Ended);
+        if let Some(thread) = self.thread.take() {
+            // It only leaves its loop; the wait is too short to be worth a thread.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Where connections come in. Cheap to clone.
+#[derive(Clone)]
+pub struct Entrance {
+    service: Arc<Service>,
+    runtime: Handle,
+    stop: watch::Receiver<Stage>,
+    open: Arc<AtomicUsize>,
+}
+
+impl Entrance {
+    /// Serves a connection on the server's thread. One beyond the limit is closed at once: false.
+    pub fn admit(&self, stream: Stream, origin: Origin) -> bool {
+        let place = Place::take(&self.open, self.service.options.connections_max);
+        let Some(place) = place else { return false };
+        let serving = connection::serve(self.service.clone(), stream, origin, self.stop.clone());
+        self.runtime.spawn(hold(place, serving));
+        true
+    }
+}
+
+/// One of the connections that may be open; given back when dropped, also by a panic.
+struct Place(Arc<AtomicUsize>);
+
+impl Place {
+    fn take(open: &Arc<AtomicUsize>, max: usize) -> Option<Place> {
+        let place = Place(open.clone());
+        (open.fetch_add(1, Ordering::AcqRel) < max).then_some(place)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+async fn hold(place: Place, serving: impl Future<Output = ()>) {
+    serving.await;
+    drop(place);
+}

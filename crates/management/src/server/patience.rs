@@ -1,0 +1,65 @@
+//! A stream whose other side has to take what it is sent.
+//!
+//! Who reads nothing for [`WRITE_TIMEOUT`] while an answer waits loses the connection; so nobody holds one for long by
+//! asking for a long list and not reading it.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use hyper_util::rt::TokioIo;
+use net::Stream;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep};
+
+use crate::limits::WRITE_TIMEOUT;
+
+/// The stream as hyper wants it.
+pub(super) fn of(stream: Stream) -> TokioIo<Patience> {
+    TokioIo::new(Patience { stream, waiting: None })
+}
+
+pub(super) struct Patience {
+    stream: Stream,
+    /// Since when a write has waited.
+    waiting: Option<Pin<Box<Sleep>>>,
+}
+
+impl Patience {
+    fn bound<T>(&mut self, result: Poll<io::Result<T>>, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
+        if result.is_ready() {
+            self.waiting = None;
+            return result;
+        }
+        let waiting =
+            self.waiting.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(Instant::now() + WRITE_TIMEOUT)));
+        match waiting.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl AsyncRead for Patience {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        self.stream.poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Patience {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let result = self.stream.poll_write(cx, bytes);
+        self.bound(result, cx)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let result = self.stream.poll_flush(cx);
+        self.bound(result, cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let result = self.stream.poll_shutdown(cx);
+        self.bound(result, cx)
+    }
+}

@@ -1,0 +1,286 @@
+//! From a request to its answer: route, login, rights, body, handler, headers. The order is RabbitMQ's, so that of several
+//! things that are wrong the same one is reported.
+
+use std::fmt;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use broker::{Actor, Broker, Origin};
+use bytes::Bytes;
+use hyper::body::Body;
+use hyper::header::{self, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
+use parking_lot::RwLock;
+use telemetry::Counter;
+
+use crate::access;
+use crate::answer::{Answer, AnswerBody, Content};
+use crate::body::Room;
+use crate::call::Call;
+use crate::headers;
+use crate::listing::Query;
+use crate::login::Credentials;
+use crate::media;
+use crate::options::{ListenerInfo, Options};
+use crate::path;
+use crate::presence::Presence;
+use crate::problem::Problem;
+use crate::route::{Handler, Operation, Role, Verb};
+use crate::router::{self, Found};
+
+/// What answers requests.
+pub struct Service {
+    pub(crate) broker: Arc<Broker>,
+    pub(crate) options: Options,
+    pub(crate) counters: Counters,
+    room: Room,
+    listeners: RwLock<Vec<ListenerInfo>>,
+    started_at: Instant,
+}
+
+/// What has happened here.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    /// Logins that were tried, and those that failed.
+    pub(crate) logins: Counter,
+    pub(crate) logins_failed: Counter,
+    /// Handlers that have panicked.
+    pub(crate) panics: Counter,
+}
+
+impl fmt::Debug for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Service").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+/// The name of the realm that a browser shows.
+const REALM: HeaderValue = HeaderValue::from_static("Basic realm=\"RabbitMQ Management\"");
+
+impl Service {
+    /// A service over a broker.
+    #[must_use]
+    pub fn new(broker: Arc<Broker>, options: Options) -> Arc<Service> {
+        let (counters, room) = (Counters::default(), Room::new());
+        Arc::new(Service { broker, options, counters, room, listeners: RwLock::default(), started_at: Instant::now() })
+    }
+
+    /// Tells which listeners the node has.
+    pub fn set_listeners(&self, listeners: Vec<ListenerInfo>) {
+        *self.listeners.write() = listeners;
+    }
+
+    pub(crate) fn listeners(&self) -> Vec<ListenerInfo> {
+        self.listeners.read().clone()
+    }
+
+    /// The node's name.
+    pub(crate) fn node(&self) -> &str {
+        &self.options.node
+    }
+
+    /// How long the node has run.
+    pub(crate) fn uptime_ms(&self) -> u64 {
+        u64::try_from(self.started_at.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Answers a request. Nothing that it contains makes this fail.
+    pub async fn respond<B: Body<Data = Bytes>>(
+        self: &Arc<Self>,
+        request: Request<B>,
+        origin: Origin,
+    ) -> Response<AnswerBody> {
+        let (parts, body) = request.into_parts();
+        let (found, problem) = match self.find(parts.uri.path()) {
+            Ok(found) => (Some(found), None),
+            Err(problem) => (None, Some(problem)),
+        };
+        // Paths that lead nowhere are answered as files that are not there: these can be got.
+        let allow = match (&found, &problem) {
+            (Some(found), _) => Some(found.allow),
+            (None, Some(problem)) if problem.status == StatusCode::NOT_FOUND => Some("HEAD, GET, OPTIONS"),
+            _ => None,
+        };
+        let is_preflight = parts.method == Method::OPTIONS;
+        let result = match (found, problem) {
+            (Some(found), _) => self.answer(&parts, body, found, origin).await,
+            (None, problem) => Err(problem.unwrap_or_else(Problem::not_found)),
+        };
+        let mut response = match result {
+            Ok(answer) => answer_response(answer),
+            Err(problem) => problem_response(&problem),
+        };
+        headers::add_common(response.headers_mut(), &self.options.headers, allow);
+        let preflight_allow = allow.filter(|_| is_preflight);
+        headers::add_cors(response.headers_mut(), &self.options.cors, &parts.headers, preflight_allow);
+        response
+    }
+
+    fn find(&self, path: &str) -> Result<Found, Problem> {
+        let rest = path.strip_prefix(&*self.options.path_prefix).ok_or_else(Problem::not_found)?;
+        if !rest.is_empty() && !rest.starts_with('/') {
+            return Err(Problem::not_found());
+        }
+        let segments = path::segments(rest).map_err(|error| match error {
+            path::PathError::Malformed | path::PathError::Unnameable => Problem::bare(StatusCode::BAD_REQUEST),
+            path::PathError::Dots => Problem::not_found(),
+        })?;
+        router::find(&segments).ok_or_else(Problem::not_found)
+    }
+
+    async fn answer<B: Body<Data = Bytes>>(
+        self: &Arc<Self>,
+        parts: &hyper::http::request::Parts,
+        body: B,
+        found: Found,
+        origin: Origin,
+    ) -> Result<Answer, Problem> {
+        if parts.method == Method::OPTIONS {
+            return Ok(Answer::empty(StatusCode::OK));
+        }
+        let operation = operation(&parts.method, &found)?;
+        let (actor, is_logged_in) = self.actor(operation.role, parts, origin).await?;
+        let presence = Presence::new(self.broker.clone(), actor);
+        presence.settled(|| access::check(&self.broker, operation, &presence, &found.arguments)).await?;
+        if !media::accepts(&parts.headers, "application/json") && !accepts_other(operation, parts) {
+            return Err(Problem::bare(StatusCode::NOT_ACCEPTABLE));
+        }
+        if matches!(operation.method, Verb::Put | Verb::Post) && !media::has_valid_content_type(&parts.headers) {
+            return Err(Problem::bare(StatusCode::UNSUPPORTED_MEDIA_TYPE));
+        }
+        let (body, _room) = self.room.read(body, self.options.body_len_max).await?;
+        let call = Call {
+            service: self.clone(),
+            presence,
+            arguments: found.arguments,
+            query: Query::parse(parts.uri.query().unwrap_or_default()),
+            headers: parts.headers.clone(),
+            is_logged_in,
+            body,
+        };
+        let answer = match operation.handler {
+            Handler::Now(handler) => call.presence.settled(|| catch_unwind(AssertUnwindSafe(|| handler(&call)))).await,
+            Handler::Later(handler) => CatchPanic(handler(call)).await,
+        };
+        let answer = answer.unwrap_or_else(|_| {
+            // The panic's own text is in the log already.
+            self.counters.panics.add(1);
+            tracing::error!(method = operation.method.name(), path = found.route.path, "a request's handler panicked");
+            Err(Problem::bare(StatusCode::INTERNAL_SERVER_ERROR))
+        })?;
+        // Who is told that something is so finds it so after a crash.
+        self.broker.until_durable(answer.position).await;
+        Ok(answer)
+    }
+
+    /// Who asks, and whether it has logged in: what is open to everybody may look different then.
+    async fn actor(
+        &self,
+        role: Role,
+        parts: &hyper::http::request::Parts,
+        origin: Origin,
+    ) -> Result<(Actor, bool), Problem> {
+        if role == Role::Anybody {
+            let is_logged_in = self.options.reference_needs_login && self.logged_in(parts, origin).await.is_ok();
+            return Ok((Actor { origin, ..Actor::broker() }, is_logged_in));
+        }
+        Ok((self.logged_in(parts, origin).await?, true))
+    }
+
+    async fn logged_in(&self, parts: &hyper::http::request::Parts, origin: Origin) -> Result<Actor, Problem> {
+        if origin.interface == broker::Interface::ControlSocket {
+            return Ok(Actor { identity: Arc::new(broker::Identity::local_operator()), origin });
+        }
+        match Credentials::of(&parts.headers) {
+            Credentials::None => Err(Problem::login_required()),
+            Credentials::Malformed => Err(Problem::bare(StatusCode::BAD_REQUEST)),
+            Credentials::Basic { name, password } if !self.options.refuses_basic => {
+                self.log_in(&name, &password, origin).await
+            }
+            Credentials::Basic { .. } | Credentials::Other => Err(Problem::not_authenticated()),
+        }
+    }
+
+    /// Logs somebody in, for one request.
+    pub(crate) async fn log_in(&self, name: &str, password: &[u8], origin: Origin) -> Result<Actor, Problem> {
+        self.counters.logins.add(1);
+        match self.broker.log_in(name, password, &origin).await {
+            Ok(identity) => Ok(Actor { identity: Arc::new(identity), origin }),
+            Err(refused) => {
+                self.counters.logins_failed.add(1);
+                tracing::warn!(user = name, peer = ?origin.peer, reason = %refused, "HTTP login was refused");
+                Err(Problem::not_authenticated())
+            }
+        }
+    }
+}
+
+fn operation(method: &Method, found: &Found) -> Result<&'static Operation, Problem> {
+    match Verb::of(method) {
+        Some(verb) => {
+            let operation = found.route.operations.iter().find(|operation| operation.method == verb);
+            operation.ok_or_else(|| Problem::bare(StatusCode::METHOD_NOT_ALLOWED))
+        }
+        None if *method == Method::PATCH => Err(Problem::bare(StatusCode::METHOD_NOT_ALLOWED)),
+        None => Err(Problem::bare(StatusCode::NOT_IMPLEMENTED)),
+    }
+}
+
+fn accepts_other(operation: &Operation, parts: &hyper::http::request::Parts) -> bool {
+    match operation.answer {
+        crate::route::Shape::Page(content_type) => media::accepts(&parts.headers, content_type),
+        _ => false,
+    }
+}
+
+fn answer_response(answer: Answer) -> Response<AnswerBody> {
+    let is_bodiless = matches!(answer.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+    let (content_type, body) = match answer.content {
+        Content::Empty => (None, AnswerBody::whole(Bytes::new())),
+        Content::Json(json) => (Some("application/json"), AnswerBody::whole(json.into())),
+        Content::Pieces(pieces) => (Some("application/json"), AnswerBody::of(pieces)),
+        Content::Other(content_type, bytes) => (Some(content_type), AnswerBody::whole(bytes)),
+    };
+    let len = body.len().filter(|_| !is_bodiless);
+    let mut response = Response::new(body);
+    *response.status_mut() = answer.status;
+    let headers = response.headers_mut();
+    headers.extend(answer.headers);
+    if let Some(content_type) = content_type {
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    }
+    if let Some(len) = len {
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(len));
+    }
+    response
+}
+
+fn problem_response(problem: &Problem) -> Response<AnswerBody> {
+    let body = problem.render();
+    let has_body = !body.is_empty();
+    let content = if has_body { Content::Json(body) } else { Content::Empty };
+    let mut response = answer_response(Answer::empty(problem.status).with_content(content));
+    if problem.asks_for_login {
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, REALM);
+    }
+    response
+}
+
+/// A future whose panic is an error.
+struct CatchPanic<F>(F);
+
+impl<F: Future + Unpin> Future for CatchPanic<F> {
+    type Output = std::thread::Result<F::Output>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match catch_unwind(AssertUnwindSafe(|| Pin::new(&mut self.0).poll(cx))) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
+            Err(panic) => Poll::Ready(Err(panic)),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Lists: pages, columns, order.
+
+use serde_json::{Value, json};
+
+use super::house::{House, in_house};
+
+/// Queues in `shop`, the second of which has arguments.
+async fn declare(house: &House, names: &[&str]) {
+    for name in names {
+        house.check(&format!("PUT /api/queues/shop/{name}"), r#"{"durable":true}"#, 201, "").await;
+    }
+}
+
+fn names(list: &Value) -> Vec<&str> {
+    list.as_array().unwrap().iter().map(|item| item["name"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn lists_are_sorted_by_vhost_and_name_unless_asked_otherwise() {
+    in_house(async |house| {
+        declare(house, &["b", "c", "a"]).await;
+        house.check("PUT /api/queues/%2F/z", "", 201, "").await;
+        assert_eq!(names(&house.get("/api/queues").await.json()), ["z", "a", "b", "c"]);
+        assert_eq!(names(&house.get("/api/queues?sort=name&sort_reverse=true").await.json()), ["z", "c", "b", "a"]);
+        assert_eq!(names(&house.get("/api/queues?sort=vhost,name").await.json()), ["z", "a", "b", "c"]);
+        assert_eq!(names(&house.get("/api/queues?sort=nosuch").await.json()), ["z", "a", "b", "c"]);
+    });
+}
+
+#[test]
+fn columns_are_those_that_are_asked_for() {
+    in_house(async |house| {
+        declare(house, &["a"]).await;
+        house.check("GET /api/queues?columns=name,messages", "", 200, r#"[{"messages":0,"name":"a"}]"#).await;
+        house.check("GET /api/queues?columns=", "", 200, "[[]]").await;
+        house.check("GET /api/queues?columns=nosuch", "", 200, "[[]]").await;
+        house.check("GET /api/queues/shop/a?columns=name", "", 200, r#"{"name":"a"}"#).await;
+    });
+}
+
+#[test]
+fn pages_tell_how_many_there_are() {
+    in_house(async |house| {
+        declare(house, &["a1", "a2", "b1", "b2", "b3"]).await;
+        let page = house.get("/api/queues?page=2&page_size=2&columns=name").await.json();
+        let expected = json!({
+            "filtered_count": 5, "item_count": 2, "items": [{"name": "b1"}, {"name": "b2"}],
+            "page": 2, "page_count": 3, "page_size": 2, "total_count": 5,
+        });
+        assert_eq!(page, expected);
+        let page = house.get("/api/queues?page=1&name=B&columns=name").await.json();
+        let expected = json!({
+            "filtered_count": 3, "item_count": 3, "items": [{"name": "b1"}, {"name": "b2"}, {"name": "b3"}],
+            "page": 1, "page_count": 1, "page_size": 100, "total_count": 5,
+        });
+        assert_eq!(page, expected);
+        let page = house.get("/api/queues?page=1&name=%5Ea.%24&use_regex=true&columns=name").await.json();
+        assert_eq!(page["filtered_count"], 2);
+        let page = house.get("/api/queues?page=1&name=zzz").await.json();
+        assert_eq!((&page["page_count"], &page["items"]), (&json!(0), &json!([])));
+        house
+            .check_refused(
+                "GET /api/queues?page=9&page_size=2",
+                "",
+                400,
+                "page_out_of_range",
+                "Page out of range, page: 9 page size: 2, len: 5",
+            )
+            .await;
+    });
+}
+
+#[test]
+fn statistics_can_be_left_out() {
+    in_house(async |house| {
+        declare(house, &["a"]).await;
+        let queue = house.get("/api/queues?disable_stats=true").await.json()[0].clone();
+        assert!(queue.get("messages").is_none() && queue.get("consumers").is_none(), "{queue}");
+        assert_eq!(queue["policy"], Value::Null);
+        assert!(queue.as_object().unwrap().contains_key("operator_policy"));
+        let queue = house.get("/api/queues?disable_stats=true&enable_queue_totals=true").await.json()[0].clone();
+        assert_eq!((&queue["messages"], &queue["messages_ready"]), (&json!(0), &json!(0)));
+        assert!(queue.get("message_bytes").is_none());
+        let queue = house.get("/api/queues").await.json()[0].clone();
+        assert!(queue.get("policy").is_none() && queue["message_bytes"] == 0, "{queue}");
+    });
+}
+
+#[test]
+fn a_long_list_comes_in_pieces_and_whole() {
+    in_house(async |house| {
+        let names: Vec<String> = (0..500).map(|number| format!("queue-{number:04}")).collect();
+        declare(house, &names.iter().map(String::as_str).collect::<Vec<_>>()).await;
+        let reply = house.get("/api/queues").await;
+        assert_eq!(reply.header("content-length"), None);
+        let list = reply.json();
+        assert_eq!(super::listings::names(&list), names);
+    });
+}

@@ -1,0 +1,8 @@
+//! The whole service, without sockets, over a broker on a disk in memory.
+
+mod access;
+mod definitions;
+mod house;
+mod listings;
+mod objects;
+mod requests;

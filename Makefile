@@ -40,9 +40,10 @@ test-web:
 test-rust:
 	$(CARGO) test --workspace --locked
 
-# Real clients, five rounds of kill -9, bad input, a long backlog. Languages whose toolchain is missing are skipped, said aloud.
+# Real clients, over TLS and proxies too, five rounds of kill -9, bad input, a long backlog. Languages whose toolchain is missing are skipped, said aloud.
 test-clients: build
 	$(PYTHON) tests/clients/run.py
+	$(PYTHON) tests/tls/run.py
 	$(PYTHON) tests/crash/run.py --rounds 5
 	$(PYTHON) tests/crash/fsync_order.py
 	$(PYTHON) tests/abuse/run.py
@@ -71,6 +72,7 @@ FUZZ_SECONDS ?= 60
 fuzz:
 	cd crates/amqp/fuzz && for target in frame method table header; do \
 		$(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) || exit 1; done
+	cd crates/net/fuzz && $(CARGO) +nightly fuzz run proxy_header -- -max_total_time=$(FUZZ_SECONDS)
 
 # Side by side with a real RabbitMQ: hours; root, debootstrap, Java and Maven. See bench/README.md.
 bench: bench-build

@@ -65,7 +65,7 @@ def own_broker(pytestconfig, request):
 
     def start(settings=None, **how):
         if pytestconfig.option.peer:
-            how = {}
+            how = {"management": how.get("management", False)}
         broker = brokers.from_options(pytestconfig.option, settings, **how)
         started.append(broker)
         broker.start()

@@ -4,6 +4,7 @@
 //! Threads and blocking sockets on purpose: the client has to be cheap and must not share code with the broker.
 
 mod arguments;
+mod binds;
 mod blast;
 mod flat;
 mod histogram;
@@ -26,6 +27,7 @@ const USAGE: &str = "\
 usage: bench blast   --port PORT --pid PID [options]     as fast as it goes
        bench latency --port PORT --pid PID --rate N      at a fixed rate
        bench flat    --port PORT --pid PID               fill a queue, then drain it
+       bench binds   --port PORT --pid PID               declare and bind many queues, waiting for each answer
        bench declare --port PORT --pid PID               declare the queue afresh, for somebody else's generator
        bench count   --port PORT --pid PID               how many messages of the queue are ready
        bench sink    --port PORT                         a broker that discards, and sends at will: for load generators
@@ -38,6 +40,7 @@ latency: --size 1024  --publishers 1  --consumers 1  --persistent  --warm-up-s 2
          --prefetch N (0 = auto-ack)
 flat:    --size 1024  --count 10000000  --step 1000000  --window 1000  --queue-type TYPE  --prefetch 2000 (0 = auto-ack)
          --fill-only (leave the messages there)
+binds:   --count 100000  --publishes 500000  --keep (leave the queues there)
 sink:    --size 1024 (of what consumers are sent)
 loopback: --write-len 65536 (bytes a write)  --warm-up-s 1  --measure-s 3
 all:     --host 127.0.0.1  --queue bench
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
     let outcome = match command.as_str() {
         "blast" => blast::Blast::parse(&arguments).map(|blast| blast.run()),
         "latency" => latency::Latency::parse(&arguments).map(|latency| latency.run()),
+        "binds" => binds::Binds::parse(&arguments).map(|binds| binds.run()),
         "flat" => flat::Flat::parse(&arguments).map(|flat| flat.run()),
         "declare" => arguments.broker().map(|broker| declare(&broker)),
         "count" => arguments.broker().map(|broker| count(&broker)),

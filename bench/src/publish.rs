@@ -14,9 +14,15 @@ pub(crate) struct Publish {
 impl Publish {
     /// To the default exchange. The body has to fit into one frame.
     pub(crate) fn encode(queue: &str, body_len: usize, is_persistent: bool) -> Publish {
+        Publish::encode_for("", queue, body_len, is_persistent)
+    }
+
+    /// To any exchange, under any key.
+    pub(crate) fn encode_for(exchange: &str, routing_key: &str, body_len: usize, is_persistent: bool) -> Publish {
         assert!(body_len + FRAME_OVERHEAD <= FRAME_LEN_MAX as usize, "the body is larger than a frame");
         let mut bytes = Vec::new();
-        Payload::method(60, 40).u16(0).short("").short(queue).u8(0).put(FRAME_METHOD, CHANNEL, &mut bytes);
+        let method = Payload::method(60, 40).u16(0).short(exchange).short(routing_key).u8(0);
+        method.put(FRAME_METHOD, CHANNEL, &mut bytes);
         const DELIVERY_MODE: u16 = 1 << 12;
         let header = Payload::method(60, 0).u64(body_len as u64);
         let header = if is_persistent { header.u16(DELIVERY_MODE).u8(2) } else { header.u16(0) };

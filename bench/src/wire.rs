@@ -248,7 +248,7 @@ impl Connection {
         self.stream.write_all(&out)
     }
 
-    fn call(&mut self, channel: u16, payload: &Payload, answer: (u16, u16)) -> io::Result<Vec<u8>> {
+    pub(crate) fn call(&mut self, channel: u16, payload: &Payload, answer: (u16, u16)) -> io::Result<Vec<u8>> {
         self.send(channel, payload)?;
         self.expect(answer)
     }

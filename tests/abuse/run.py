@@ -21,8 +21,7 @@ def main() -> int:
     brokers.add_options(parser)
     parser.add_argument("--long", action="store_true", help="the full numbers: 10,000 silent connections")
     arguments, rest = parser.parse_known_args()
-    options = [f"--broker-command={arguments.broker_command}"] + [f"--{name}={value}" for name in ("url", "peer") if (value := getattr(arguments, name))]
-    return environment.pytest([ABUSE], options + (["--long"] if arguments.long else []) + (rest[1:] if rest[:1] == ["--"] else rest))
+    return environment.pytest([ABUSE], brokers.own_options(arguments) + (["--long"] if arguments.long else []) + (rest[1:] if rest[:1] == ["--"] else rest))
 
 
 if __name__ == "__main__":

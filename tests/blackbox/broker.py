@@ -20,6 +20,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from . import codec
+from .management import Management
 from .wire import Wire
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,6 +29,7 @@ _LIBC = ctypes.CDLL(None)
 _PR_SET_PDEATHSIG = 1
 READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 60.0
+LOG_TIMEOUT_S = 10.0
 
 
 class NotReady(RuntimeError):
@@ -39,8 +41,11 @@ class Broker:
 
     host = "127.0.0.1"
     port: int
+    management_port: int | None = None
     pid: int | None = None
     user, password, virtual_host = "guest", "guest", "/"
+    preface = b""
+    """What every connection begins with: a header of the PROXY protocol, where one is wanted."""
 
     @property
     def address(self) -> tuple[str, int]:
@@ -50,13 +55,19 @@ class Broker:
     def url(self) -> str:
         return f"amqp://{self.user}:{self.password}@{self.host}:{self.port}/"
 
+    @property
+    def management(self) -> Management:
+        """Its HTTP API, as the broker's first user; only of a broker that was started with `management`."""
+        assert self.management_port is not None, "this broker was started without its management API"
+        return Management((self.host, self.management_port), self.user, self.password)
+
     def wire(self, **how) -> Wire:
         """A raw connection, logged in, with its channel 1 open."""
-        return Wire.open(self.address, **{"user": self.user, "password": self.password, "virtual_host": self.virtual_host, **how})
+        return Wire.open(self.address, **{"preface": self.preface, "user": self.user, "password": self.password, "virtual_host": self.virtual_host, **how})
 
     def identify(self) -> None:
         """Asks the broker what it is."""
-        with Wire(self.address) as wire:
+        with Wire(self.address, preface=self.preface) as wire:
             wire.login(user=self.user, password=self.password)
             properties = wire.server_properties
         self.is_warren = "Warren" in (properties.get("product_name"), properties.get("product"))
@@ -75,7 +86,7 @@ class Broker:
         deadline = time.monotonic() + READY_TIMEOUT_S
         while True:
             try:
-                with Wire(self.address, timeout=5) as wire:
+                with Wire(self.address, timeout=5, preface=self.preface) as wire:
                     wire.send(codec.PROTOCOL_HEADER)
                     wire.expect("connection.start")
                     return
@@ -84,11 +95,31 @@ class Broker:
                     raise NotReady(f"the broker on port {self.port} did not start:\n{self.log_tail()}") from None
                 time.sleep(0.005)
 
+    def wait_management_ready(self) -> None:
+        """Until its HTTP API answers who we are."""
+        deadline = time.monotonic() + READY_TIMEOUT_S
+        while True:
+            try:
+                if self.management.get("/whoami").status == 200:
+                    return
+            except OSError:
+                pass
+            if self.has_ended() or time.monotonic() > deadline:
+                raise NotReady(f"the management API on port {self.management_port} does not answer:\n{self.log_tail()}")
+            time.sleep(0.005)
+
     def has_ended(self) -> bool:
         return False
 
     def log(self) -> str:
         return ""
+
+    def await_log(self, text: str, count: int = 1) -> None:
+        """Until its log has that text so many times: a line may come a moment after what it is about."""
+        deadline = time.monotonic() + LOG_TIMEOUT_S
+        while self.log().count(text) < count:
+            assert time.monotonic() < deadline, f"the log has no {text!r}:\n{self.log_tail()}"
+            time.sleep(0.005)
 
     def log_tail(self) -> str:
         return "\n".join(self.log().splitlines()[-30:])
@@ -97,9 +128,10 @@ class Broker:
 class Running(Broker):
     """A broker that somebody else started."""
 
-    def __init__(self, url: str):
+    def __init__(self, url: str, management_port: int | None = None):
         parts = urlsplit(url)
         self.host, self.port = parts.hostname or "127.0.0.1", parts.port or 5672
+        self.management_port = management_port or self.port + 10000
         self.user, self.password = unquote(parts.username or "guest"), unquote(parts.password or "guest")
 
     def stop(self) -> None:
@@ -111,10 +143,14 @@ class Running(Broker):
 class Warren(Broker):
     """A process of our own. In the command `{data_dir}`, `{port}` and `{set}` (one --set for each setting) are filled in."""
 
-    def __init__(self, command: str = DEFAULT_COMMAND, settings: dict[str, str] | None = None, files_max: int | None = None, wrapper: list[str] | None = None):
-        self.command, self.files_max, self.wrapper = command, files_max, wrapper or []
+    def __init__(self, command: str = DEFAULT_COMMAND, settings: dict[str, str] | None = None, files_max: int | None = None, wrapper: list[str] | None = None, preface: bytes = b"", management: bool = False):
+        self.command, self.files_max, self.wrapper, self.preface = command, files_max, wrapper or [], preface
         self.port = free_port()
-        self.settings = {"listeners.tcp.default": f"{self.host}:{self.port}", **(settings or {})}
+        self.settings = {"listeners.tcp.default": f"{self.host}:{self.port}"}
+        if management:
+            self.management_port = free_port()
+            self.settings |= {"management.tcp.ip": self.host, "management.tcp.port": str(self.management_port)}
+        self.settings |= settings or {}
         self.user, self.password = self.settings.get("default_user", "guest"), self.settings.get("default_pass", "guest")
         self.directory = Path(tempfile.mkdtemp(prefix="warren-test-"))
         self.data_dir = self.directory / "data"
@@ -135,6 +171,8 @@ class Warren(Broker):
         self.pid = self.process.pid
         if wait:
             self.wait_ready()
+            if self.management_port is not None:
+                self.wait_management_ready()
         return self
 
     def _before_exec(self) -> None:
@@ -190,25 +228,28 @@ class Peer(Broker):
 
     script = ROOT / "bench" / "peers" / "rabbitmq"
 
-    def __init__(self, version: str, settings: dict[str, str] | None = None, is_managed: bool = False):
+    def __init__(self, version: str, settings: dict[str, str] | None = None, management: bool = False):
         self.major = version
-        # Whether it has the management API, on `management_port`.
-        self.is_managed = is_managed
         self.port = _peer_port()
+        if management:
+            self.management_port = self.port + 10000
         self.settings = {key: value for key, value in (settings or {}).items() if not key.startswith("warren.")}
         self.user, self.password = self.settings.get("default_user", "guest"), self.settings.get("default_pass", "guest")
         self.is_fresh = True
 
-    @property
-    def management_port(self) -> int:
-        return self.port + 10000
-
     def start(self, wait: bool = True) -> "Peer":
         options = [option for key, value in self.settings.items() for option in ("--set", f"{key} = {value}")]
-        self._call("start", self.major, str(self.port), *(["--fresh"] if self.is_fresh else []), *(["--plugins"] if self.is_managed else []), *options)
+        plugins = ["--plugins"] if self.management_port is not None else []
+        self._call("start", self.major, str(self.port), *plugins, *(["--fresh"] if self.is_fresh else []), *options)
         self.is_fresh = False
         self.pid = int(self._call("pid", str(self.port)))
+        if self.management_port is not None:
+            self.wait_management_ready()
         return self
+
+    def ctl(self, *arguments: str) -> str:
+        """What rabbitmqctl says."""
+        return self._call("ctl", str(self.port), *arguments)
 
     def _call(self, *arguments: str) -> str:
         done = subprocess.run([str(self.script), *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
@@ -285,13 +326,20 @@ def add_options(parser) -> None:
     add = getattr(parser, "addoption", None) or parser.add_argument
     add("--broker-command", default=DEFAULT_COMMAND, metavar="COMMAND", help="starts the broker under test; {data_dir}, {port} and {set} are filled in (default: target/release/warren serve …)")
     add("--url", default=None, metavar="URL", help="test a broker that runs already, e.g. amqp://guest:guest@127.0.0.1:5672/")
+    add("--management-port", default=None, type=int, metavar="PORT", help="where the broker of --url serves its HTTP API (default: its AMQP port + 10000)")
     add("--peer", default=None, choices=["3", "4"], help="test a real RabbitMQ of that major version instead, started by bench/peers/rabbitmq")
 
 
-def from_options(options, settings: dict[str, str] | None = None, **how) -> Broker:
-    """A broker of the kind that the options ask for, not started yet."""
+def own_options(options) -> list[str]:
+    """The same options again, for a pytest that a runner starts."""
+    named = [f"--{name}={value}" for name in ("url", "management-port", "peer") if (value := getattr(options, name.replace("-", "_")))]
+    return [f"--broker-command={options.broker_command}", *named]
+
+
+def from_options(options, settings: dict[str, str] | None = None, management: bool = False, **how) -> Broker:
+    """A broker of the kind that the options ask for, not started yet; with `management`, one that serves its HTTP API too."""
     if options.url:
-        return Running(options.url)
+        return Running(options.url, options.management_port)
     if options.peer:
-        return Peer(options.peer, settings)
-    return Warren(options.broker_command, settings, **how)
+        return Peer(options.peer, settings, management)
+    return Warren(options.broker_command, settings, management=management, **how)

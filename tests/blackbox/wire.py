@@ -47,20 +47,28 @@ class Message(NamedTuple):
 class Wire:
     """One TCP connection to a broker."""
 
-    def __init__(self, address: tuple[str, int], timeout: float = 10.0):
+    def __init__(self, address: tuple[str, int], timeout: float = 10.0, preface: bytes = b""):
         self.socket = socket.create_connection(address, timeout=timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.received = bytearray()
         self.frame_max = 131072
         self.tune: Method | None = None
         self.server_properties: dict = {}
+        if preface:
+            self.send(preface)
+
+    @property
+    def name(self) -> str:
+        """What the broker calls this connection in its listings."""
+        here, there = self.socket.getsockname(), self.socket.getpeername()
+        return f"{here[0]}:{here[1]} -> {there[0]}:{there[1]}"
 
     # -- opening and closing
 
     @classmethod
-    def open(cls, address, *, timeout: float = 10.0, channels: int = 1, **how: Any) -> "Wire":
+    def open(cls, address, *, timeout: float = 10.0, channels: int = 1, preface: bytes = b"", **how: Any) -> "Wire":
         """A connection ready for use with channels 1 to `channels` open."""
-        wire = cls(address, timeout)
+        wire = cls(address, timeout, preface)
         try:
             wire.handshake(**how)
             for channel in range(1, channels + 1):

@@ -156,8 +156,7 @@ def main() -> int:
     status = 0
     if "python" in wanted:
         print("python (pika, aio-pika)", flush=True)
-        own = [f"--broker-command={arguments.broker_command}"] + [f"--{name}={value}" for name in ("url", "peer") if (value := getattr(arguments, name))]
-        status = environment.pytest([CLIENTS / "python"], own + rest)
+        status = environment.pytest([CLIENTS / "python"], brokers.own_options(arguments) + rest)
     if others:
         print(f"other languages: {tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped", flush=True)
     return 1 if status or tally.failed else 0

@@ -78,7 +78,7 @@ def broker(pytestconfig):
         broker = brokers.Running(options.url)
         broker.management_url = options.management_url or f"http://{broker.user}:{broker.password}@{broker.host}:15672"
     elif options.peer:
-        broker = brokers.Peer(options.peer, is_managed=True)
+        broker = brokers.Peer(options.peer, management=True)
         broker.management_url = f"http://guest:guest@127.0.0.1:{broker.management_port}"
     else:
         port = brokers.free_port()

@@ -34,6 +34,14 @@ impl Alarms {
         format!("low on {}", low.join(" & "))
     }
 
+    /// Which are on.
+    pub(crate) fn view(&self) -> crate::view::Alarms {
+        crate::view::Alarms {
+            is_memory_low: self.memory.load(Ordering::Relaxed),
+            is_disk_low: self.disk.load(Ordering::Relaxed),
+        }
+    }
+
     /// Looks at memory and disk. True when an alarm has begun or ended.
     pub(crate) fn look(&self, options: &Options, data_dir: &Path, is_reserve_in_use: bool) -> bool {
         if self.memory.load(Ordering::Relaxed) {
@@ -59,14 +67,14 @@ impl Alarms {
 }
 
 /// Resident memory of this process, in bytes.
-fn resident_len() -> Option<u64> {
+pub(crate) fn resident_len() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
     Some(pages * rustix::param::page_size() as u64)
 }
 
 /// Free disk for an ordinary user at `path`, in bytes.
-fn free_len(path: &Path) -> Option<u64> {
+pub(crate) fn free_len(path: &Path) -> Option<u64> {
     let stat = rustix::fs::statvfs(path).ok()?;
     Some(stat.f_bavail * stat.f_frsize)
 }

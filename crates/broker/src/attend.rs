@@ -4,11 +4,13 @@
 //! durable it looks again and asks for the next.
 
 use std::task::Waker;
+use std::time::Instant;
 
 use amqp::frame::put_method;
 use amqp::method::basic;
 use model::ids::JournalPosition;
 
+use crate::batch::Batch;
 use crate::session::{Awaited, Session};
 
 impl Session {
@@ -19,6 +21,9 @@ impl Session {
         }
         let mut batch = std::mem::take(&mut self.batch);
         let has_published = !batch.publishes.is_empty();
+        if has_published {
+            self.charge(&batch);
+        }
         let broker = self.broker.clone();
         batch.apply(&broker, |publish, position| {
             if publish.confirm_seq != 0
@@ -34,6 +39,15 @@ impl Session {
         // Acks are what makes room again: who only acknowledges is listened to all the time.
         if has_published {
             self.slow_down();
+        }
+    }
+
+    /// Counts what is published towards the vhost's limit of rates.
+    fn charge(&mut self, batch: &Batch) {
+        let throttle = &self.vhost().throttle;
+        if throttle.is_on() {
+            let bytes = batch.publishes.iter().map(|publish| u64::from(publish.body_len)).sum();
+            self.throttled_for = throttle.charge(batch.publishes.len() as u64, bytes, Instant::now());
         }
     }
 

@@ -142,6 +142,7 @@ impl Batch {
                     let cell = locked.get(queue).expect("a touched queue is there while its shard is locked");
                     cell.is_touched = false;
                     work.dispatch(cell, broker);
+                    cell.report();
                     is_outrun |= cell.queue.is_outrun();
                 }
                 work.commit(broker)
@@ -182,6 +183,7 @@ pub(crate) fn with_queue<T>(
     WORK.with_borrow_mut(|Scratch { work, .. }| {
         let result = broker.shards.with_queue(queue, |cell| {
             let result = act(cell, work);
+            cell.report();
             (result, work.commit(broker))
         });
         work.finish(broker);

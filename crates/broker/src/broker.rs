@@ -1,5 +1,6 @@
 //! The broker as a whole: what all connections share, how it starts and how it stops.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use amqp::table::TableBuf;
 use model::definition::Definition;
 use model::ids::JournalPosition;
 use net::Stream;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use routing::HashSeed;
 use store::{RecordBatch, Recovered, Store};
 use telemetry::Counter;
@@ -19,10 +20,13 @@ use telemetry::Counter;
 use crate::alarms::Alarms;
 use crate::batch;
 use crate::chunks::Chunks;
+use crate::clock::now_ms;
 use crate::connection;
 use crate::connections::Connections;
 use crate::handshake::server_properties;
 use crate::limits::{ALARM_INTERVAL, WATERMARK_INTERVAL};
+use crate::lockout::Lockout;
+use crate::login::AuthAttempts;
 use crate::options::Options;
 use crate::outbox::News;
 use crate::queue_handle::QueueHandle;
@@ -48,7 +52,12 @@ pub struct Broker {
     pub(crate) chunks: Chunks,
     pub(crate) alarms: Alarms,
     pub(crate) queue_ids: QueueIds,
-    pub(crate) server_properties: TableBuf,
+    pub(crate) server_properties: RwLock<TableBuf>,
+    pub(crate) global_parameters: Mutex<BTreeMap<Box<str>, serde_json::Value>>,
+    pub(crate) lockout: Lockout,
+    pub(crate) auth_attempts: AuthAttempts,
+    /// In milliseconds since 1970.
+    pub(crate) started_at_ms: u64,
     pub(crate) hash_seed: HashSeed,
     /// Connections that pause for consumers.
     pub(crate) pausing: AtomicU32,
@@ -71,6 +80,18 @@ pub(crate) struct NodeCounters {
     pub(crate) connections_opened: Counter,
     /// Connections turned away because files had run out.
     pub(crate) connections_refused: Counter,
+    /// Connections that have ended.
+    pub(crate) connections_closed: Counter,
+    /// Channels opened.
+    pub(crate) channels_opened: Counter,
+    /// Channels closed.
+    pub(crate) channels_closed: Counter,
+    /// Declarations of queues, of those that were there, too.
+    pub(crate) queues_declared: Counter,
+    /// Queues made.
+    pub(crate) queues_created: Counter,
+    /// Queues deleted.
+    pub(crate) queues_deleted: Counter,
 }
 
 /// Why a broker cannot start on what its store holds.
@@ -108,7 +129,11 @@ impl Broker {
         let mut seed = [0; 8];
         getrandom::fill(&mut seed).map_err(StartError::Random)?;
         let broker = Arc::new(Self {
-            server_properties: server_properties(&options),
+            server_properties: RwLock::new(server_properties(&options, &options.cluster_name)),
+            global_parameters: Mutex::default(),
+            lockout: Lockout::new(options.lockout),
+            auth_attempts: AuthAttempts::default(),
+            started_at_ms: now_ms(),
             options,
             shards: Shards::new(),
             vhosts: Vhosts::default(),
@@ -131,7 +156,8 @@ impl Broker {
     /// Serves one accepted connection until it ends.
     pub async fn serve(self: Arc<Self>, stream: Stream) {
         self.counters.connections_opened.add(1);
-        connection::serve(self, stream).await;
+        connection::serve(self.clone(), stream).await;
+        self.counters.connections_closed.add(1);
     }
 
     /// Counts a connection that could not be accepted.
@@ -196,14 +222,28 @@ impl Broker {
         (!records.is_empty()).then(|| self.store.append(records))
     }
 
-    pub(crate) fn put(&self, key: &[u8], value: &[u8]) {
+    pub(crate) fn put(&self, key: &[u8], value: &[u8]) -> JournalPosition {
         let mut records = RecordBatch::new();
         records.put(key, value);
-        self.store.append(&mut records);
+        self.store.append(&mut records)
     }
 
-    pub(crate) fn put_definition(&self, definition: &Definition) {
-        self.put(&definition.key(), &definition.encode());
+    pub(crate) fn put_definition(&self, definition: &Definition) -> JournalPosition {
+        self.put(&definition.key(), &definition.encode())
+    }
+
+    /// Waits until the journal is durable up to `position`, if there is one, or never will be.
+    pub async fn until_durable(&self, position: Option<JournalPosition>) {
+        let Some(position) = position else { return };
+        poll_fn(|cx| {
+            if position <= self.store.durable() || self.store.failure().is_some() {
+                return Poll::Ready(());
+            }
+            self.store.when_durable(position, cx.waker().clone());
+            // It may have become so between the two.
+            if position <= self.store.durable() { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
     }
 
     /// Deletes an auto-delete queue if its last consumer has gone. Says whether it did.

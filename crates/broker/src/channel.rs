@@ -3,10 +3,12 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use model::ids::{JournalPosition, QueueSeq};
 use routing::Epoch;
 
+use crate::connections::ChannelHandle;
 use crate::gate::ChannelLimit;
 use crate::publish::Assembly;
 use crate::queue_handle::Targets;
@@ -33,6 +35,10 @@ pub(crate) struct Channel {
     /// The queue that an empty name means.
     pub(crate) last_queue: Option<Arc<str>>,
     pub(crate) reply_consumer: Option<ReplyConsumer>,
+    /// What listings know of it.
+    pub(crate) handle: Arc<ChannelHandle>,
+    /// Whether that has to be written down again.
+    pub(crate) is_changed: bool,
 }
 
 impl Channel {
@@ -51,7 +57,26 @@ impl Channel {
             consumers: HashMap::new(),
             last_queue: None,
             reply_consumer: None,
+            handle: ChannelHandle::new(number),
+            is_changed: false,
         }
+    }
+
+    /// Writes down how things stand, for listings.
+    pub(crate) fn report(&mut self) {
+        self.is_changed = false;
+        let handle = &self.handle;
+        let set = |gauge: &telemetry::Gauge, count: usize| gauge.set(count as i64);
+        set(&handle.unacked_count, self.unacked.len());
+        set(&handle.unconfirmed_count, self.confirms.as_ref().map_or(0, Confirms::unconfirmed_count));
+        let (publishes, acks) = self.tx.as_ref().map_or((0, 0), |tx| tx.counts());
+        set(&handle.uncommitted_count, publishes);
+        set(&handle.uncommitted_ack_count, acks);
+        set(&handle.consumer_count, self.consumers.len() + usize::from(self.reply_consumer.is_some()));
+        set(&handle.prefetch_count, usize::from(self.prefetch));
+        set(&handle.global_prefetch_count, self.limit.limit() as usize);
+        handle.is_confirming.store(self.confirms.is_some(), Ordering::Relaxed);
+        handle.is_transactional.store(self.tx.is_some(), Ordering::Relaxed);
     }
 
     /// The tag of the next delivery.
@@ -104,6 +129,11 @@ impl Unacked {
     pub(crate) fn push(&mut self, delivery: UnackedDelivery) {
         debug_assert!(self.deliveries.back().is_none_or(|last| last.tag < delivery.tag));
         self.deliveries.push_back(delivery);
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.deliveries.len() - self.dead_count
     }
 
     /// Takes the delivery with this tag.
@@ -188,6 +218,11 @@ impl Confirms {
             None => self.ready.push(seq),
             Some(position) => self.waiting.push_back((seq, position)),
         }
+    }
+
+    /// How many publishes have not been confirmed.
+    pub(crate) fn unconfirmed_count(&self) -> usize {
+        self.waiting.len() + self.ready.len()
     }
 
     /// Where the oldest waiting publish is durable.

@@ -6,12 +6,20 @@ use crate::channel::Channel;
 #[derive(Debug, Default)]
 pub(crate) struct Channels {
     slots: Vec<Option<Box<Channel>>>,
+    /// Those that somebody may have changed since the last [`Channels::report`].
+    changed: Vec<u16>,
 }
 
 impl Channels {
     #[inline]
     pub(crate) fn get_mut(&mut self, number: u16) -> Option<&mut Channel> {
-        self.slots.get_mut(usize::from(number))?.as_deref_mut()
+        let channel = self.slots.get_mut(usize::from(number))?.as_deref_mut()?;
+        note(&mut self.changed, channel);
+        Some(channel)
+    }
+
+    pub(crate) fn is_open(&self, number: u16) -> bool {
+        self.slots.get(usize::from(number)).is_some_and(|slot| slot.is_some())
     }
 
     /// Takes a channel out, to work on it beside the rest of the session; [`Channels::put`] brings it back.
@@ -21,13 +29,23 @@ impl Channels {
     }
 
     #[inline]
-    pub(crate) fn put(&mut self, channel: Box<Channel>) {
+    pub(crate) fn put(&mut self, mut channel: Box<Channel>) {
+        note(&mut self.changed, &mut channel);
         let index = usize::from(channel.number);
         if index >= self.slots.len() {
             self.slots.resize_with(index + 1, || None);
         }
         let previous = self.slots[index].replace(channel);
         assert!(previous.is_none(), "a channel is opened once");
+    }
+
+    /// Writes down how things stand on the channels that may have changed, for listings.
+    pub(crate) fn report(&mut self) {
+        for number in std::mem::take(&mut self.changed) {
+            if let Some(channel) = self.slots.get_mut(usize::from(number)).and_then(|slot| slot.as_deref_mut()) {
+                channel.report();
+            }
+        }
     }
 
     /// How many are open, without those that wait for close-ok.
@@ -37,5 +55,12 @@ impl Channels {
 
     pub(crate) fn take_all(&mut self) -> impl Iterator<Item = Box<Channel>> + use<> {
         std::mem::take(&mut self.slots).into_iter().flatten()
+    }
+}
+
+#[inline]
+fn note(changed: &mut Vec<u16>, channel: &mut Channel) {
+    if !std::mem::replace(&mut channel.is_changed, true) {
+        changed.push(channel.number);
     }
 }

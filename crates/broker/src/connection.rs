@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use amqp::frame::put_heartbeat;
 use net::Stream;
@@ -19,7 +19,9 @@ use tokio::io::ReadBuf;
 use tokio::time::{Sleep, sleep_until};
 
 use crate::broker::Broker;
-use crate::limits::{OUTPUT_LEN, PACE, PACE_MAX, READ_LEN};
+use crate::clock::now_ms;
+use crate::connections::ConnectionHandle;
+use crate::limits::{CLOSE_TIMEOUT, OUTPUT_LEN, PACE, PACE_MAX, READ_LEN};
 use crate::session::{Phase, Session};
 
 /// Turns before other tasks of the thread are let in.
@@ -31,10 +33,12 @@ thread_local! {
 
 /// Serves a connection until it ends.
 pub(crate) async fn serve(broker: Arc<Broker>, stream: Stream) {
-    let peer = stream.peer_addr().unwrap_or_else(|_| SocketAddr::from(([0, 0, 0, 0], 0)));
+    let unknown = SocketAddr::from(([0, 0, 0, 0], 0));
+    let (peer, local) = (stream.peer_addr().unwrap_or(unknown), stream.local_addr().unwrap_or(unknown));
     let id = broker.connections.next_id();
-    let session = Session::new(broker.clone(), id, peer);
-    broker.connections.add(id, session.outbox.clone());
+    let handle = ConnectionHandle::new(id, peer, local, stream.tls_info(), now_ms());
+    broker.connections.add(handle.clone());
+    let session = Session::new(broker.clone(), handle);
     let mut connection = Box::pin(Connection::new(stream, session));
     poll_fn(|cx| connection.as_mut().get_mut().poll(cx)).await;
     connection.session.end();
@@ -47,6 +51,8 @@ struct Connection {
     /// Received and not yet taken: a frame in part, or whole ones that the session does not want now.
     rest: Vec<u8>,
     written: usize,
+    /// All that was written has left the stream, which may hold some of it back.
+    is_flushed: bool,
     /// The timer is that of an open connection.
     is_beating: bool,
     /// The peer has said all it will.
@@ -54,6 +60,8 @@ struct Connection {
     timer: Pin<Box<Sleep>>,
     /// Until then nothing is read: consumers come first.
     pause: Option<Pause>,
+    /// Until then nothing is read: the vhost's limit of rates asks for it.
+    throttle: Option<Pin<Box<Sleep>>>,
     opened_at: Instant,
     last_received: Instant,
     last_sent: Instant,
@@ -92,10 +100,12 @@ impl Connection {
             session,
             rest: Vec::new(),
             written: 0,
+            is_flushed: true,
             is_beating: false,
             is_at_end: false,
             timer: Box::pin(sleep_until(handshake_until.into())),
             pause: None,
+            throttle: None,
             opened_at: now,
             last_received: now,
             last_sent: now,
@@ -107,19 +117,21 @@ impl Connection {
             match self.turn(cx) {
                 Ok(true) => {}
                 Ok(false) => {
+                    self.session.report();
                     self.session.shrink();
                     return Poll::Pending;
                 }
                 Err(Over) => return Poll::Ready(()),
             }
         }
+        self.session.report();
         cx.waker().wake_by_ref();
         Poll::Pending
     }
 
     /// One round of everything. True when something was done.
     fn turn(&mut self, cx: &mut Context<'_>) -> Result<bool, Over> {
-        let has_ticked = self.watch_clock(cx)?;
+        let has_ticked = self.watch_clock(cx)? | self.session.poll_answer(cx);
         let has_read = self.read(cx)?;
         let has_attended = self.session.attend(cx.waker());
         let has_written = self.write(cx)?;
@@ -127,6 +139,7 @@ impl Connection {
     }
 
     fn read(&mut self, cx: &mut Context<'_>) -> Result<bool, Over> {
+        self.wait_for_throttle(cx);
         if self.is_pausing(cx) || !self.session.wants_input() {
             return Ok(false);
         }
@@ -155,6 +168,7 @@ impl Connection {
                 Poll::Ready(Ok(())) => {}
             }
             let len = read.filled().len();
+            self.session.handle.traffic.received(len);
             if len == 0 {
                 self.is_at_end = true;
                 return Ok(true);
@@ -175,11 +189,25 @@ impl Connection {
         })
     }
 
+    /// Lets the session go on receiving once the time has passed that it is to wait for its vhost's limit of rates.
+    fn wait_for_throttle(&mut self, cx: &mut Context<'_>) {
+        while self.session.is_throttled() {
+            let wait = self.session.throttled_for;
+            let sleep = self.throttle.get_or_insert_with(|| Box::pin(tokio::time::sleep(wait)));
+            if sleep.as_mut().poll(cx).is_pending() {
+                return;
+            }
+            self.throttle = None;
+            self.session.end_throttling();
+        }
+    }
+
     /// Whether it is consumers' turn. Begins a pause if one is due; `cx` is woken at its end.
     fn is_pausing(&mut self, cx: &mut Context<'_>) -> bool {
         let pauses = self.session.take_pause();
         if pauses > 0 {
             self.session.broker.counters.flow_entered.add(1);
+            self.session.note_flow();
             self.pause = Some(Pause::new(pauses, &self.session.broker));
         }
         let Some(pause) = &mut self.pause else { return false };
@@ -197,6 +225,7 @@ impl Connection {
                 Poll::Pending => break,
                 Poll::Ready(Ok(0) | Err(_)) => return Err(Over),
                 Poll::Ready(Ok(len)) => {
+                    self.session.handle.traffic.sent(len);
                     self.written += len;
                     has_written = true;
                 }
@@ -204,11 +233,21 @@ impl Connection {
         }
         if has_written {
             self.last_sent = Instant::now();
+            self.is_flushed = false;
+        }
+        if !self.is_flushed {
+            match self.stream.poll_flush(cx) {
+                Poll::Pending => {}
+                Poll::Ready(Err(_)) => return Err(Over),
+                Poll::Ready(Ok(())) => self.is_flushed = true,
+            }
         }
         if self.written == self.session.out.len() {
             self.session.out.clear();
             self.written = 0;
-            if let Phase::Closed = self.session.phase {
+            if let Phase::Closed = self.session.phase
+                && self.is_flushed
+            {
                 let _ = self.stream.poll_shutdown(cx);
                 return Err(Over);
             }
@@ -235,7 +274,7 @@ impl Connection {
             Phase::Handshake(_) => {
                 let until = self.opened_at + self.session.broker.options.handshake_timeout;
                 if now >= until {
-                    tracing::warn!(peer = %self.session.peer, "connection took too long to open and was closed");
+                    tracing::warn!(peer = %self.session.peer(), "connection took too long to open and was closed");
                     return Err(Over);
                 }
                 until
@@ -255,6 +294,16 @@ impl Connection {
     /// Sends a heartbeat if nothing was sent for half an interval, and ends the connection if nothing came for two
     /// (AMQP 0-9-1, 4.2.7). Gives when to look again.
     fn beat(&mut self, now: Instant) -> Result<Instant, Over> {
+        let expires_in = self.session.expires_in();
+        if expires_in.is_some_and(|left| left.is_zero()) {
+            self.session.close_by_server("credential expired");
+            return Ok(now + CLOSE_TIMEOUT);
+        }
+        let next = self.next_beat(now)?;
+        Ok(expires_in.map_or(next, |left| next.min(now + left)))
+    }
+
+    fn next_beat(&mut self, now: Instant) -> Result<Instant, Over> {
         let interval = Duration::from_secs(self.session.login().heartbeat_s.into());
         if interval.is_zero() {
             return Ok(now + Duration::from_secs(3600));
@@ -266,7 +315,7 @@ impl Connection {
             self.last_received = self.last_received.max(self.last_sent);
         }
         if now - self.last_received >= 2 * interval {
-            tracing::warn!(peer = %self.session.peer, interval_s = interval.as_secs(), "no heartbeat came, connection was closed");
+            tracing::warn!(peer = %self.session.peer(), interval_s = interval.as_secs(), "no heartbeat came, connection was closed");
             return Err(Over);
         }
         if now - self.last_sent >= interval / 2 && self.session.out.is_empty() {
@@ -274,8 +323,4 @@ impl Connection {
         }
         Ok(now + interval / 4)
     }
-}
-
-fn now_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }

@@ -1,19 +1,223 @@
-//! The connections that are open now, for whoever has to reach them all.
+//! The connections that are open now: for whoever has to reach them, and for whoever lists them.
+//!
+//! A connection's task writes down how things stand at the end of each of its turns; whoever lists reads that and asks
+//! no task anything.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
+use amqp::table::TableBuf;
+use model::name::VhostName;
+use net::TlsInfo;
 use parking_lot::Mutex;
+use telemetry::{Counter, Gauge};
 
+use crate::identity::Identity;
 use crate::outbox::{News, Outbox};
-use crate::queue_handle::ConnectionId;
+use crate::queue_handle::{ConnectionId, QueueHandle};
 
 /// All of them.
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
     next_id: AtomicU64,
-    open: Mutex<HashMap<ConnectionId, Arc<Outbox>>>,
+    open: Mutex<HashMap<ConnectionId, Arc<ConnectionHandle>>>,
+}
+
+/// What everybody may know of a connection, and how to reach it.
+#[derive(Debug)]
+pub(crate) struct ConnectionHandle {
+    pub(crate) id: ConnectionId,
+    pub(crate) outbox: Arc<Outbox>,
+    pub(crate) peer: SocketAddr,
+    pub(crate) local: SocketAddr,
+    /// What TLS agreed on, and whose certificate the client showed.
+    pub(crate) tls: Option<Box<TlsInfo>>,
+    pub(crate) connected_at_ms: u64,
+    /// Set when the connection is open.
+    pub(crate) opened: OnceLock<Opened>,
+    state: AtomicU8,
+    /// When it last had to wait, in milliseconds since 1970: RabbitMQ shows `flow` for a second after that.
+    pub(crate) flow_at_ms: AtomicU64,
+    pub(crate) traffic: Traffic,
+    pub(crate) channels: Mutex<BTreeMap<u16, Arc<ChannelHandle>>>,
+    /// By the connection's own number of the consumer.
+    pub(crate) consumers: Mutex<BTreeMap<u32, Arc<ConsumerHandle>>>,
+}
+
+/// What is known of a connection once it is open.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) identity: Arc<Identity>,
+    pub(crate) vhost: VhostName,
+    pub(crate) mechanism: Box<str>,
+    pub(crate) client_properties: TableBuf,
+    pub(crate) channel_max: u16,
+    pub(crate) frame_max: u32,
+    pub(crate) heartbeat_s: u16,
+}
+
+/// How far a connection has come, by RabbitMQ's names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[repr(u8)]
+pub enum ConnectionState {
+    /// Nobody has logged in.
+    #[default]
+    Starting = 0,
+    /// Somebody has, and what both sides can do is being agreed.
+    Tuning = 1,
+    /// A vhost is to be named.
+    Opening = 2,
+    /// It is open.
+    Running = 3,
+    /// It had to wait for the broker within the last second.
+    Flow = 4,
+    /// An alarm is on; it would be stopped if it published.
+    Blocking = 5,
+    /// It published, and is stopped.
+    Blocked = 6,
+    /// It is being closed.
+    Closing = 7,
+}
+
+impl ConnectionState {
+    const ALL: [ConnectionState; 8] = [
+        ConnectionState::Starting,
+        ConnectionState::Tuning,
+        ConnectionState::Opening,
+        ConnectionState::Running,
+        ConnectionState::Flow,
+        ConnectionState::Blocking,
+        ConnectionState::Blocked,
+        ConnectionState::Closing,
+    ];
+
+    /// RabbitMQ's name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            ConnectionState::Starting => "starting",
+            ConnectionState::Tuning => "tuning",
+            ConnectionState::Opening => "opening",
+            ConnectionState::Running => "running",
+            ConnectionState::Flow => "flow",
+            ConnectionState::Blocking => "blocking",
+            ConnectionState::Blocked => "blocked",
+            ConnectionState::Closing => "closing",
+        }
+    }
+}
+
+/// Bytes and reads and writes of a socket.
+#[derive(Debug, Default)]
+pub(crate) struct Traffic {
+    pub(crate) received_len: Counter,
+    pub(crate) received_count: Counter,
+    pub(crate) sent_len: Counter,
+    pub(crate) sent_count: Counter,
+}
+
+impl Traffic {
+    #[inline]
+    pub(crate) fn received(&self, len: usize) {
+        self.received_len.add(len as u64);
+        self.received_count.add(1);
+    }
+
+    #[inline]
+    pub(crate) fn sent(&self, len: usize) {
+        self.sent_len.add(len as u64);
+        self.sent_count.add(1);
+    }
+}
+
+/// How things stand on a channel.
+#[derive(Debug)]
+pub(crate) struct ChannelHandle {
+    pub(crate) number: u16,
+    pub(crate) unacked_count: Gauge,
+    pub(crate) unconfirmed_count: Gauge,
+    pub(crate) uncommitted_count: Gauge,
+    pub(crate) uncommitted_ack_count: Gauge,
+    pub(crate) consumer_count: Gauge,
+    pub(crate) prefetch_count: Gauge,
+    pub(crate) global_prefetch_count: Gauge,
+    pub(crate) is_confirming: AtomicBool,
+    pub(crate) is_transactional: AtomicBool,
+}
+
+/// A consumer as it was asked for.
+#[derive(Debug)]
+pub(crate) struct ConsumerHandle {
+    pub(crate) tag: Box<[u8]>,
+    pub(crate) channel: u16,
+    pub(crate) queue: Arc<QueueHandle>,
+    pub(crate) no_ack: bool,
+    pub(crate) is_exclusive: bool,
+    pub(crate) prefetch: u16,
+    pub(crate) arguments: TableBuf,
+}
+
+impl ChannelHandle {
+    pub(crate) fn new(number: u16) -> Arc<Self> {
+        Arc::new(Self {
+            number,
+            unacked_count: Gauge::new(),
+            unconfirmed_count: Gauge::new(),
+            uncommitted_count: Gauge::new(),
+            uncommitted_ack_count: Gauge::new(),
+            consumer_count: Gauge::new(),
+            prefetch_count: Gauge::new(),
+            global_prefetch_count: Gauge::new(),
+            is_confirming: AtomicBool::new(false),
+            is_transactional: AtomicBool::new(false),
+        })
+    }
+}
+
+impl ConnectionHandle {
+    pub(crate) fn new(
+        id: ConnectionId,
+        peer: SocketAddr,
+        local: SocketAddr,
+        tls: Option<TlsInfo>,
+        connected_at_ms: u64,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            id,
+            outbox: Outbox::new(),
+            peer,
+            local,
+            tls: tls.map(Box::new),
+            connected_at_ms,
+            opened: OnceLock::new(),
+            state: AtomicU8::new(ConnectionState::Starting as u8),
+            flow_at_ms: AtomicU64::new(0),
+            traffic: Traffic::default(),
+            channels: Mutex::default(),
+            consumers: Mutex::default(),
+        })
+    }
+
+    /// RabbitMQ's name of a connection.
+    pub(crate) fn name(&self) -> String {
+        format!("{} -> {}", self.peer, self.local)
+    }
+
+    pub(crate) fn state(&self) -> ConnectionState {
+        let state = self.state.load(Ordering::Relaxed);
+        ConnectionState::ALL.into_iter().find(|known| *known as u8 == state).unwrap_or_default()
+    }
+
+    pub(crate) fn set_state(&self, state: ConnectionState) {
+        self.state.store(state as u8, Ordering::Relaxed);
+    }
+
+    /// Whether the connection is open as this user.
+    pub(crate) fn is_of(&self, user: &str) -> bool {
+        self.opened.get().is_some_and(|opened| opened.identity.name() == user)
+    }
 }
 
 impl Connections {
@@ -21,8 +225,8 @@ impl Connections {
         ConnectionId(self.next_id.fetch_add(1, Ordering::Relaxed))
     }
 
-    pub(crate) fn add(&self, id: ConnectionId, outbox: Arc<Outbox>) {
-        self.open.lock().insert(id, outbox);
+    pub(crate) fn add(&self, connection: Arc<ConnectionHandle>) {
+        self.open.lock().insert(connection.id, connection);
     }
 
     pub(crate) fn remove(&self, id: ConnectionId) {
@@ -37,17 +241,30 @@ impl Connections {
         self.open.lock().len()
     }
 
+    pub(crate) fn get(&self, id: ConnectionId) -> Option<Arc<ConnectionHandle>> {
+        self.open.lock().get(&id).cloned()
+    }
+
+    /// All of them, in the order in which they came.
+    pub(crate) fn all(&self) -> Vec<Arc<ConnectionHandle>> {
+        let mut all: Vec<_> = self.open.lock().values().cloned().collect();
+        all.sort_unstable_by_key(|connection| connection.id);
+        all
+    }
+
     /// Tells every connection.
     pub(crate) fn tell_all(&self, news: impl Fn() -> News) {
-        self.all().into_iter().for_each(|outbox| outbox.tell(news()));
+        self.tell(|_| true, news);
+    }
+
+    /// Tells the connections that `is_meant` says.
+    pub(crate) fn tell(&self, is_meant: impl Fn(&ConnectionHandle) -> bool, news: impl Fn() -> News) {
+        let meant = self.all().into_iter().filter(|connection| is_meant(connection));
+        meant.for_each(|connection| connection.outbox.tell(news()));
     }
 
     /// Lets every connection look again at what it waits for and what waits for it.
     pub(crate) fn nudge_all(&self) {
-        self.all().into_iter().for_each(|outbox| outbox.nudge());
-    }
-
-    fn all(&self) -> Vec<Arc<Outbox>> {
-        self.open.lock().values().cloned().collect()
+        self.all().into_iter().for_each(|connection| connection.outbox.nudge());
     }
 }

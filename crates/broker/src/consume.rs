@@ -11,11 +11,14 @@ use queue::{ConsumeError, Consumer, Get};
 
 use crate::batch;
 use crate::channel::{Channel, UnackedDelivery};
+use crate::connections::ConsumerHandle;
+use crate::events::Event;
 use crate::gate::{ConsumerGate, window_cost};
 use crate::links::Link;
 use crate::message::Parts;
 use crate::outbox::Outgoing;
 use crate::queue_handle::QueueHandle;
+use crate::queue_methods::expand_name;
 use crate::refusal::{self, Outcome};
 use crate::reply_to;
 use crate::session::{AwaitedGet, Session};
@@ -41,7 +44,8 @@ impl Session {
         {
             return refusal::not_allowed(format!("reached maximum ({count_max}) of consumers per channel"));
         }
-        let queue = self.queue_for(Access::Read, channel, consume.queue)?;
+        let name = expand_name(channel, consume.queue)?;
+        let queue = self.inside().queue_for(Access::Read, &name)?;
         let arguments = match model::arguments::ConsumerArguments::parse(
             consume.arguments,
             queue.definition.arguments.queue_type(),
@@ -93,6 +97,17 @@ impl Session {
             }
         };
         self.links.get_mut(number).expect("inserted above").consumer = Some(id);
+        let handle = Arc::new(ConsumerHandle {
+            tag: tag.clone(),
+            channel: channel.number,
+            queue: queue.clone(),
+            no_ack: consume.no_ack,
+            is_exclusive: consume.exclusive,
+            prefetch: if consume.no_ack { 0 } else { channel.prefetch },
+            arguments: consume.arguments.to_owned(),
+        });
+        self.broker.emit(Event::consumer_created(&self.handle, &handle));
+        self.handle.consumers.lock().insert(number, handle);
         if !consume.no_wait {
             put_method(&mut self.out, channel.number, &basic::ConsumeOk { consumer_tag: &tag });
         }
@@ -157,6 +172,7 @@ impl Session {
         let (queue, consumer) = (link.queue.clone(), link.consumer);
         let broker = self.broker.clone();
         let Some(consumer) = consumer else { return };
+        self.consumer_ended(number);
         let is_abandoned = batch::with_queue(&broker, &queue, |cell, work| {
             cell.queue.cancel(consumer);
             // An exclusive consumer or the one with the highest priority may have been in the way of others.
@@ -167,6 +183,31 @@ impl Session {
         self.links.tidy(number);
         if let Some((true, _)) = is_abandoned
             && self.broker.delete_abandoned(&queue)
+        {
+            self.exclusive_queues.retain(|mine| mine.id() != queue.id());
+        }
+    }
+
+    /// A consumer is listed no longer.
+    fn consumer_ended(&self, number: u32) {
+        let ended = self.handle.consumers.lock().remove(&number);
+        if let Some(consumer) = ended {
+            self.broker.emit(Event::consumer_deleted(&self.handle, &consumer));
+        }
+    }
+
+    /// The user may not read the consumer's queue any more: it is cancelled as if the queue were gone.
+    pub(crate) fn consumer_revoked(&mut self, number: u32, queue: &Arc<QueueHandle>) {
+        let Some(consumer) = self.links.get_mut(number).and_then(|link| link.consumer) else { return };
+        let broker = self.broker.clone();
+        let is_abandoned = batch::with_queue(&broker, queue, |cell, work| {
+            cell.queue.cancel(consumer);
+            work.dispatch(cell, &broker);
+            cell.queue.is_abandoned()
+        });
+        self.consumer_cancelled(number, queue.id());
+        if let Some((true, _)) = is_abandoned
+            && self.broker.delete_abandoned(queue)
         {
             self.exclusive_queues.retain(|mine| mine.id() != queue.id());
         }
@@ -207,6 +248,7 @@ impl Session {
         }
         link.is_live = false;
         let (channel_number, tag) = (link.channel, link.tag.clone());
+        self.consumer_ended(number);
         let Some(mut channel) = self.channels.take(channel_number) else { return };
         // Nothing of it may be left on its way when its number is given to another.
         self.take_back(&mut channel, number, true);
@@ -220,7 +262,8 @@ impl Session {
 
     /// basic.get.
     pub(crate) fn get(&mut self, channel: &mut Channel, get: &basic::Get<'_>) -> Outcome<()> {
-        let queue = self.queue_for(Access::Read, channel, get.queue)?;
+        let name = expand_name(channel, get.queue)?;
+        let queue = self.inside().queue_for(Access::Read, &name)?;
         self.get_from(channel, queue, get.no_ack)
     }
 
@@ -342,6 +385,10 @@ impl Session {
             unacked.extend(tx.into_settled());
         }
         self.requeue(&channel, &mut unacked);
+        if self.handle.channels.lock().remove(&channel.number).is_some() {
+            self.broker.counters.channels_closed.add(1);
+            self.broker.emit(Event::channel_closed(&self.handle, channel.number));
+        }
     }
 }
 

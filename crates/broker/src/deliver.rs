@@ -90,6 +90,7 @@ impl Session {
             News::ConsumerCancelled { consumer, queue } => self.consumer_cancelled(consumer, queue),
             News::Reply { channel, address, content } => self.deliver_reply(channel, &address, &content),
             News::AlarmsChanged => self.alarms_changed(),
+            News::AccessChanged => self.access_changed(),
             News::Close { reason } => self.close_by_server(&reason),
         }
     }

@@ -1,6 +1,7 @@
 //! From the protocol header to connection.open-ok (AMQP 0-9-1, 2.2.4): who it is, and what both sides can do.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use amqp::frame::put_method;
@@ -8,12 +9,18 @@ use amqp::method::{Method, connection};
 use amqp::reply::ReplyCode;
 use amqp::table::{Table, TableBuf, Value};
 use model::config::AuthMechanism;
-use model::user::User;
 
+use crate::backend::LoginAttempt;
+use crate::certificate_login;
+use crate::connections::ConnectionState;
+use crate::events::Event;
+use crate::identity::{Actor, Identity};
+use crate::inside::Inside;
 use crate::limits::REFUSED_LOGIN_DELAY;
-use crate::permissions::Permissions;
+use crate::login::LoginRefused;
 use crate::refusal::{self, Outcome, Refusal};
-use crate::session::{Phase, Session, Site};
+use crate::session::{Phase, Session, Site, Waiting};
+use crate::vhost::Vhost;
 
 /// What is expected next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,8 +34,9 @@ pub(crate) enum Handshake {
 /// Who logged in, and what was agreed.
 #[derive(Debug)]
 pub(crate) struct Login {
-    pub(crate) user: Arc<User>,
-    pub(crate) permissions: Permissions,
+    pub(crate) identity: Arc<Identity>,
+    pub(crate) mechanism: Box<str>,
+    pub(crate) client_properties: TableBuf,
     pub(crate) capabilities: ClientCapabilities,
     pub(crate) channel_max: u16,
     /// 0: none.
@@ -72,7 +80,7 @@ const CAPABILITIES: [&str; 9] = [
 ];
 
 /// `server-properties` of connection.start.
-pub(crate) fn server_properties(options: &crate::options::Options) -> TableBuf {
+pub(crate) fn server_properties(options: &crate::options::Options, cluster_name: &str) -> TableBuf {
     let mut capabilities = TableBuf::new();
     for name in CAPABILITIES {
         capabilities = capabilities.with(name, Value::Bool(true));
@@ -80,7 +88,7 @@ pub(crate) fn server_properties(options: &crate::options::Options) -> TableBuf {
     let text = |text: &'static str| Value::LongStr(text.as_bytes());
     TableBuf::new()
         .with("capabilities", Value::Table(capabilities.as_table()))
-        .with("cluster_name", Value::LongStr(options.cluster_name.as_bytes()))
+        .with("cluster_name", Value::LongStr(cluster_name.as_bytes()))
         .with("copyright", text("Licensed under the Apache License, Version 2.0"))
         .with("information", text("Warren, compatible with RabbitMQ"))
         .with("platform", text("Rust"))
@@ -104,21 +112,23 @@ impl Session {
     }
 
     pub(crate) fn user_name(&self) -> &str {
-        self.login().user.name.as_str()
+        self.login().identity.name()
     }
 
-    pub(crate) fn user_has_tag(&self, tag: &str) -> bool {
-        self.login().user.tags.has(tag)
+    /// What is offered. EXTERNAL needs TLS, as in RabbitMQ: without a certificate it fails, but the log says why.
+    fn mechanisms(&self) -> impl Iterator<Item = AuthMechanism> {
+        let is_offered = |mechanism: &AuthMechanism| *mechanism != AuthMechanism::External || self.handle.tls.is_some();
+        self.broker.options.mechanisms.iter().copied().filter(is_offered)
     }
 
     /// connection.start.
     pub(crate) fn start(&mut self) {
-        let names: Vec<&str> = self.broker.options.mechanisms.iter().map(|mechanism| mechanism.name()).collect();
-        let mechanisms = names.join(" ");
+        let mechanisms = self.mechanisms().map(AuthMechanism::name).collect::<Vec<_>>().join(" ");
+        let server_properties = self.broker.server_properties.read().clone();
         let method = connection::Start {
             version_major: 0,
             version_minor: 9,
-            server_properties: self.broker.server_properties.as_table(),
+            server_properties: server_properties.as_table(),
             mechanisms: mechanisms.as_bytes(),
             locales: b"en_US",
         };
@@ -146,10 +156,18 @@ impl Session {
         let capabilities = ClientCapabilities::of(&start_ok.client_properties);
         let name = String::from_utf8_lossy(start_ok.mechanism).into_owned();
         match self.authenticate(&name, start_ok.response) {
-            Ok(user) => {
-                let permissions = Permissions::default();
-                let login = Login { user, permissions, capabilities, channel_max: 0, heartbeat_s: 0 };
-                self.login = Some(Box::new(login));
+            // The same comes again when it is known.
+            Ok(None) => Ok(()),
+            Ok(Some(identity)) => {
+                self.login = Some(Box::new(Login {
+                    identity,
+                    mechanism: name.into(),
+                    client_properties: start_ok.client_properties.to_owned(),
+                    capabilities,
+                    channel_max: 0,
+                    heartbeat_s: 0,
+                }));
+                self.handle.set_state(ConnectionState::Tuning);
                 let options = &self.broker.options;
                 let method = connection::Tune {
                     channel_max: options.channel_max,
@@ -162,7 +180,7 @@ impl Session {
             }
             Err(LoginError::Protocol(refusal)) => Err(refusal),
             Err(LoginError::Refused(reason)) => {
-                tracing::warn!(peer = %self.peer, mechanism = %name, %reason, "login was refused");
+                tracing::warn!(peer = %self.peer(), mechanism = %name, %reason, "login was refused");
                 self.refuse_login(&name, capabilities);
                 Ok(())
             }
@@ -180,34 +198,49 @@ impl Session {
         self.fail_connection(&Refusal { code: ReplyCode::AccessRefused, text }, Site::default());
     }
 
-    fn authenticate(&self, mechanism: &str, response: &[u8]) -> Result<Arc<User>, LoginError> {
-        let offered = self.broker.options.mechanisms.iter().find(|offered| offered.name() == mechanism);
+    /// Who it is. None: somebody else has to be asked first.
+    fn authenticate(&mut self, mechanism: &str, response: &[u8]) -> Result<Option<Arc<Identity>>, LoginError> {
+        if let Some(result) = self.logged_in.take() {
+            return identified(result).map(Some);
+        }
+        let attempt = self.attempt(mechanism, response)?;
+        if self.broker.logs_in_at_once() {
+            return identified(self.broker.log_in_at_once(&attempt)).map(Some);
+        }
+        let broker = self.broker.clone();
+        self.waiting = Some(Waiting::Login(Box::pin(async move { broker.log_in_by_chain(attempt).await })));
+        Ok(None)
+    }
+
+    fn attempt(&self, mechanism: &str, response: &[u8]) -> Result<LoginAttempt, LoginError> {
+        let offered = self.mechanisms().find(|offered| offered.name() == mechanism);
+        let with_password = |(name, password)| (name, Some(password));
         let credentials = match offered {
-            Some(AuthMechanism::Plain) => plain(response),
-            Some(AuthMechanism::Amqplain) => amqplain(response),
+            Some(AuthMechanism::Plain) => plain(response).map(with_password),
+            Some(AuthMechanism::Amqplain) => amqplain(response).map(with_password),
             Some(AuthMechanism::Anonymous) => {
                 let login = self.broker.options.anonymous_login.as_ref();
-                login.map(|login| (login.name.to_string(), login.password.clone().into_bytes()))
+                login.map(|login| (login.name.to_string(), Some(login.password.clone().into_bytes())))
             }
+            // TLS has verified the certificate: that is the proof.
+            Some(AuthMechanism::External) => Some((self.certified_name()?, None)),
             None => {
                 let text = format!("unknown authentication mechanism '{mechanism}'");
                 return Err(LoginError::Protocol(Box::new(Refusal { code: ReplyCode::CommandInvalid, text })));
             }
         };
-        let Some((name, password)) = credentials else {
-            return Err(LoginError::Refused("the response could not be read".to_owned()));
-        };
-        let Some(user) = self.broker.users.get(&name) else {
-            return Err(LoginError::Refused(format!("no user '{name}'")));
-        };
-        if !user.verify(&password) {
-            return Err(LoginError::Refused(format!("wrong password for user '{name}'")));
-        }
-        let is_local = self.peer.ip().to_canonical().is_loopback();
-        if !is_local && self.broker.options.loopback_users.contains(&name) {
-            return Err(LoginError::Refused(format!("user '{name}' can only connect via localhost")));
-        }
-        Ok(user)
+        let unreadable = || LoginError::Refused("the response could not be read".to_owned());
+        let (name, password) = credentials.ok_or_else(unreadable)?;
+        Ok(LoginAttempt { name, password, origin: self.origin() })
+    }
+
+    /// Who the client is, as its certificate says.
+    fn certified_name(&self) -> Result<String, LoginError> {
+        let refused = |reason: &str| LoginError::Refused(reason.to_owned());
+        let peer = self.handle.tls.as_ref().and_then(|tls| tls.peer.as_ref());
+        let certificate = peer.ok_or_else(|| refused("no peer certificate"))?;
+        let from = self.broker.options.certificate_login;
+        certificate_login::user_name(certificate, from).ok_or_else(|| refused("no name found"))
     }
 
     fn tune_ok(&mut self, tune_ok: connection::TuneOk) -> Outcome<()> {
@@ -222,6 +255,7 @@ impl Session {
             login.heartbeat_s = tune_ok.heartbeat;
         }
         self.phase = Phase::Handshake(Handshake::Open);
+        self.handle.set_state(ConnectionState::Opening);
         Ok(())
     }
 
@@ -238,35 +272,108 @@ impl Session {
         let Some(vhost) = self.broker.vhosts.get(&name) else {
             return refusal::not_allowed(format!("vhost {name} not found"));
         };
-        let Some(permission) = self.broker.users.permission(&user, &name) else {
+        let actor = Actor { identity: self.login().identity.clone(), origin: self.origin() };
+        // It may have come this far before, and waited for an answer.
+        let entered = self.inside.take().filter(|inside| Arc::ptr_eq(&inside.vhost, &vhost));
+        let enter = || Arc::new(Inside::new(self.broker.clone(), vhost.clone(), &actor, Some(self.id)));
+        let inside = entered.unwrap_or_else(enter);
+        let may_stay = inside.may_stay();
+        self.inside = Some(inside);
+        if !may_stay {
             return refusal::not_allowed(format!("access to vhost '{name}' refused for user '{user}'"));
-        };
-        if let Some(login) = &mut self.login {
-            login.permissions = Permissions::new(permission);
         }
+        self.check_connection_limits(&vhost, &user)?;
+        self.run();
         put_method(&mut self.out, 0, &connection::OpenOk { known_hosts: b"" });
-        tracing::info!(peer = %self.peer, %user, vhost = %name, "connection was opened");
-        self.run_in(vhost);
+        tracing::info!(peer = %self.peer(), %user, vhost = %name, "connection was opened");
+        self.broker.emit(Event::connection_created(&self.handle));
         Ok(())
     }
 
-    /// connection.update-secret: the user and its permissions are looked up again. The secret itself means something to
-    /// back ends with tokens; the internal one does not look at it, in RabbitMQ and here.
-    pub(crate) fn update_secret(&mut self, _update: &connection::UpdateSecret<'_>) -> Outcome<()> {
-        self.apply_batch();
-        let (name, vhost) = (self.user_name().to_owned(), self.vhost().name().to_string());
-        let user = self.broker.users.get(&name);
-        let permission = self.broker.users.permission(&name, &vhost);
-        let (Some(user), Some(permission)) = (user, permission) else {
-            return refusal::not_allowed(format!("New secret was refused by one of the backends for user '{name}'"));
-        };
-        if let Some(login) = &mut self.login {
-            login.user = user;
-            login.permissions = Permissions::new(permission);
+    fn check_connection_limits(&self, vhost: &Vhost, user: &str) -> Outcome<()> {
+        let name = vhost.name();
+        if let Some(connection_max) = vhost.facts().limits.connection_max
+            && vhost.connection_count.load(Ordering::Relaxed) as u64 >= connection_max
+        {
+            return refusal::not_allowed(format!(
+                "access to vhost '{name}' refused for user '{user}': connection limit ({connection_max}) is reached"
+            ));
         }
+        let limit = self.broker.users.get(user).and_then(|user| user.limits.connection_max);
+        if let Some(connection_max) = limit
+            && self.broker.connections.all().iter().filter(|connection| connection.is_of(user)).count()
+                >= connection_max as usize
+        {
+            return refusal::not_allowed(format!(
+                "connection refused for user '{user}': user connection limit ({connection_max}) is reached"
+            ));
+        }
+        Ok(())
+    }
+
+    /// connection.update-secret: the same user logs in again. The broker's own users keep what they have: as in RabbitMQ the
+    /// secret is not looked at then.
+    pub(crate) fn update_secret(&mut self, update: &connection::UpdateSecret<'_>) -> Outcome<()> {
+        self.apply_batch();
+        let identity = self.login().identity.clone();
+        if !identity.is_stored() {
+            let Some(result) = self.logged_in.take() else {
+                let (name, password) = (identity.name().to_owned(), Some(update.new_secret.to_vec()));
+                let attempt = LoginAttempt { name, password, origin: self.origin() };
+                let broker = self.broker.clone();
+                self.waiting = Some(Waiting::Login(Box::pin(async move { broker.log_in_by_chain(attempt).await })));
+                return Ok(());
+            };
+            match result {
+                Ok(renewed) if renewed.name() == identity.name() => {
+                    let renewed = Arc::new(renewed);
+                    self.inside = Some(Arc::new(self.inside().renewed(renewed.clone())));
+                    if let Some(login) = &mut self.login {
+                        login.identity = renewed;
+                    }
+                }
+                _ => return secret_refused(identity.name()),
+            }
+        } else if self.broker.users.get(identity.name()).is_none() || !self.inside().may_stay() {
+            return secret_refused(identity.name());
+        }
+        self.access_changed();
         put_method(&mut self.out, 0, &connection::UpdateSecretOk);
         Ok(())
     }
+
+    /// What the user may do may have changed: its tags are looked up again, and consumers end that it may not have.
+    pub(crate) fn access_changed(&mut self) {
+        if !matches!(self.phase, Phase::Running) {
+            return;
+        }
+        let identity = self.inside().identity().clone();
+        if identity.is_stored()
+            && let Some(user) = self.broker.users.get(identity.name())
+        {
+            self.inside = Some(Arc::new(self.inside().renewed(Arc::new(Identity { user, ..(*identity).clone() }))));
+        }
+        let Some(inside) = self.inside.clone() else { return };
+        let users = &self.broker.users;
+        let lost: Vec<_> = self
+            .links
+            .iter_mut()
+            .filter(|(_, link)| link.consumer.is_some() && link.is_live)
+            .filter(|(_, link)| !inside.permissions.may_go_on_reading(users, link.queue.name()))
+            .map(|(number, link)| (number, link.queue.clone()))
+            .collect();
+        for (number, queue) in lost {
+            self.consumer_revoked(number, &queue);
+        }
+    }
+}
+
+fn secret_refused<T>(user: &str) -> Outcome<T> {
+    refusal::not_allowed(format!("New secret was refused by one of the backends for user '{user}'"))
+}
+
+fn identified(result: Result<Identity, LoginRefused>) -> Result<Arc<Identity>, LoginError> {
+    result.map(Arc::new).map_err(|refused| LoginError::Refused(refused.to_string()))
 }
 
 /// RFC 4616: authorization identity, user, password, separated by zeros.

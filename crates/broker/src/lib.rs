@@ -6,6 +6,8 @@
 //!    session ─ frames and methods, no I/O              shard ─ queues under locks
 //!      handshake, exchange_methods, queue_methods,       dispatch ─ a locked section's work: deliveries, records
 //!      publish, consume, settle, tx, reply_to, attend    residents ─ the store's questions about queues
+//!    inside ─ what somebody may do in a vhost             control ─ what operators change
+//!    identity, login, permissions, lockout ─ who it is     view ─ what is shown to them
 //!    batch ─ one read's publishes and settlements      recovery ─ from the store to vhosts and queues
 //!    outbox ─ what others have for a connection        alarms ─ memory and disk
 //! ```
@@ -14,21 +16,30 @@
 
 mod alarms;
 mod attend;
+mod backend;
 mod batch;
 mod broker;
+mod certificate_login;
 mod channel;
 mod channels;
 mod chunks;
+mod clock;
 mod connection;
 mod connections;
 mod consume;
+mod control;
 mod deliver;
 mod dispatch;
+mod events;
 mod exchange_methods;
 mod gate;
 mod handshake;
+mod identity;
+mod inside;
 mod limits;
 mod links;
+mod lockout;
+mod login;
 mod message;
 mod options;
 mod outbox;
@@ -46,9 +57,26 @@ mod settle;
 mod shard;
 #[cfg(test)]
 mod tests;
+mod throttle;
 mod tx;
 mod users;
 mod vhost;
+pub mod view;
 
+pub use backend::{
+    Answer, AuthStep, Authority, Backend, BackendUser, Decision, Grants, LoginAnswer, LoginAttempt, Question,
+};
 pub use broker::{Broker, QueueCounts, StartError};
+pub use connections::ConnectionState;
+pub use control::{ControlError, PasswordChange, PolicyRequest, UserRequest, VhostRequest};
+pub use events::{Event, EventSink};
+pub use identity::{Actor, Identity, Interface, Origin};
+pub use inside::{
+    AckMode, BindingEnd, BindingRequest, Changed, ExchangeRequest, GetRequest, GotMessage, Inside, PublishRequest,
+    QueueRequest,
+};
+pub use lockout::LockoutOptions;
+pub use login::LoginRefused;
 pub use options::Options;
+pub use permissions::Resource;
+pub use refusal::{Outcome, Refusal};

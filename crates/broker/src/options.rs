@@ -1,9 +1,14 @@
 //! What the broker is told at its start. Where the values come from (files, environment, command line) is the binary's
 //! business; the defaults are RabbitMQ's.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use model::config::{AuthMechanism, Config, DefaultUser, Login};
+use model::config::{AuthMechanism, CertificateLogin, Config, DefaultUser, Login};
+
+use crate::backend::AuthStep;
+use crate::events::EventSink;
+use crate::lockout::LockoutOptions;
 
 /// Options of a broker.
 #[derive(Debug, Clone)]
@@ -26,6 +31,8 @@ pub struct Options {
     pub message_len_max: u64,
     /// How clients may log in.
     pub mechanisms: Vec<AuthMechanism>,
+    /// Which part of its certificate is the name of a client that logs in with `EXTERNAL`.
+    pub certificate_login: CertificateLogin,
     /// Who a client is that logs in with `ANONYMOUS`.
     pub anonymous_login: Option<Login>,
     /// Users that may log in over loopback only.
@@ -47,6 +54,12 @@ pub struct Options {
     pub product_version: String,
     /// The cluster's name.
     pub cluster_name: String,
+    /// Who knows users, in the order in which they are asked. Not empty.
+    pub auth_steps: Vec<AuthStep>,
+    /// When logins are refused for their failures.
+    pub lockout: LockoutOptions,
+    /// Where events go besides the exchange for them.
+    pub event_sink: Option<Arc<dyn EventSink>>,
     /// Whether `basic.qos` with `global` is allowed.
     pub permits_global_qos: bool,
     /// Whether queues may be declared that are neither durable nor exclusive.
@@ -66,6 +79,7 @@ impl Default for Options {
             consumer_max_per_channel: None,
             message_len_max: 16 << 20,
             mechanisms: defaults.auth_mechanisms,
+            certificate_login: defaults.ssl_cert_login_from,
             anonymous_login: defaults.anonymous_login,
             loopback_users: vec!["guest".into()],
             default_user: defaults.default_user,
@@ -76,6 +90,9 @@ impl Default for Options {
             product: "Warren".into(),
             product_version: env!("CARGO_PKG_VERSION").into(),
             cluster_name: "warren".into(),
+            auth_steps: vec![AuthStep::internal()],
+            lockout: LockoutOptions::default(),
+            event_sink: None,
             permits_global_qos: true,
             permits_transient_nonexclusive_queues: true,
         }

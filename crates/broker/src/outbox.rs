@@ -34,6 +34,8 @@ pub(crate) enum News {
     Reply { channel: u16, address: Arc<str>, content: Content },
     /// A memory or disk alarm began, changed or ended; the connection reads the alarms' state itself.
     AlarmsChanged,
+    /// What the connection's user may do may have changed.
+    AccessChanged,
     /// The server ends the connection.
     Close { reason: String },
 }

@@ -1,80 +1,273 @@
-//! What the user of a connection may do, remembered for the names it asked about last.
+//! What somebody may do in a vhost, remembered for the names that were asked about last.
+//!
+//! An answer is remembered only as long as no user and no permission changes: what is revoked is revoked at once. Where
+//! somebody else has to be asked, the check is left open: see [`Permissions::take_open`].
 
-use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use model::user::{Access, Permission};
+use model::name::{DEFAULT_EXCHANGE_ALIAS, VhostName};
+use model::user::{Access, TopicAccess, TopicVariables};
+use parking_lot::Mutex;
 
+use crate::backend::{Answer, Decision, Question};
+use crate::identity::{Authorizer, Identity, Origin, Rights};
 use crate::refusal::{self, Outcome};
-use crate::session::Session;
+use crate::users::{Granted, Users};
 
 /// As many as RabbitMQ remembers per channel.
 const REMEMBERED_COUNT: usize = 12;
 
-/// A user's permissions in a vhost.
-#[derive(Debug, Default)]
+/// Somebody's permissions in a vhost.
+#[derive(Debug)]
 pub(crate) struct Permissions {
-    permission: Option<Arc<Permission>>,
-    /// Names that were allowed, newest first.
-    allowed: RefCell<VecDeque<(Access, Box<str>)>>,
+    identity: Arc<Identity>,
+    vhost: VhostName,
+    origin: Origin,
+    known: Mutex<Known>,
 }
 
-/// What kind of thing a permission is asked for: the word in the text of a refusal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Resource {
+#[derive(Debug, Default)]
+struct Known {
+    /// [`Users::version`] when the rest was true; 0 before anything was asked.
+    version: u64,
+    granted: Granted,
+    /// What was allowed, newest first.
+    allowed: VecDeque<Question>,
+    /// What others answered, by who was asked, until what it was asked for is done.
+    answers: Vec<(usize, Question, bool)>,
+    open: Option<Open>,
+}
+
+/// A question that somebody else has to answer before the check can be made.
+pub(crate) struct Open {
+    authorizer: usize,
+    question: Question,
+    pub(crate) answer: Answer<bool>,
+}
+
+impl std::fmt::Debug for Open {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Open").field("question", &self.question).finish_non_exhaustive()
+    }
+}
+
+/// What kind of thing a permission is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Resource {
+    /// An exchange.
     Exchange,
+    /// A queue.
     Queue,
 }
 
-impl Permissions {
-    pub(crate) fn new(permission: Arc<Permission>) -> Self {
-        Self { permission: Some(permission), allowed: RefCell::default() }
-    }
-
-    fn allows(&self, access: Access, name: &str) -> bool {
-        let mut allowed = self.allowed.borrow_mut();
-        if allowed.iter().any(|(known, known_name)| *known == access && **known_name == *name) {
-            return true;
+impl Resource {
+    /// The word in the text of a refusal.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Resource::Exchange => "exchange",
+            Resource::Queue => "queue",
         }
-        let is_allowed = self.permission.as_ref().is_some_and(|permission| permission.allows(access, name));
-        if is_allowed {
-            allowed.truncate(REMEMBERED_COUNT - 1);
-            allowed.push_front((access, name.into()));
-        }
-        is_allowed
     }
 }
 
-impl Session {
-    /// Refuses with 403 what the user may not do.
-    pub(crate) fn check_access(&self, access: Access, resource: Resource, name: &str) -> Outcome<()> {
+impl Permissions {
+    pub(crate) fn new(identity: Arc<Identity>, vhost: VhostName, origin: Origin) -> Self {
+        Self { identity, vhost, origin, known: Mutex::default() }
+    }
+
+    pub(crate) fn identity(&self) -> &Arc<Identity> {
+        &self.identity
+    }
+
+    /// The question that the last check was left open for, if it was: its refusal means nothing then. Whoever takes it waits for
+    /// the answer, gives it to [`Permissions::close`], and checks again.
+    pub(crate) fn take_open(&self) -> Option<Open> {
+        self.known.lock().open.take()
+    }
+
+    /// An answer has come.
+    pub(crate) fn close(&self, open: Open, is_allowed: bool) {
+        self.known.lock().answers.push((open.authorizer, open.question, is_allowed));
+    }
+
+    /// What was asked for is done, or refused: the next time others are asked again.
+    pub(crate) fn forget_answers(&self) {
+        if let Rights::Others(_) = self.identity.rights {
+            let mut known = self.known.lock();
+            known.answers.clear();
+            known.open = None;
+        }
+    }
+
+    /// Runs `ask` on what is true now.
+    fn ask<T>(&self, users: &Users, ask: impl FnOnce(&mut Known) -> T) -> T {
+        let mut known = self.known.lock();
+        // Read before the permissions are: a change in between makes them be read again.
+        let version = users.version() + 1;
+        if known.version != version {
+            let granted = users.granted(self.identity.name(), self.vhost.as_str());
+            let answers = std::mem::take(&mut known.answers);
+            *known = Known { version, granted, answers, ..Known::default() };
+        }
+        ask(&mut known)
+    }
+
+    /// Whether somebody may do something. False, too, when somebody else has to be asked first.
+    fn allows(&self, users: &Users, question: &Question) -> bool {
+        match &self.identity.rights {
+            Rights::All => true,
+            Rights::Stored => self.ask(users, |known| {
+                if known.allowed.contains(question) {
+                    return true;
+                }
+                let is_allowed = self.is_granted(&known.granted, question);
+                if is_allowed {
+                    known.remember(question);
+                }
+                is_allowed
+            }),
+            Rights::Others(authorizers) => self.ask(users, |known| {
+                if known.allowed.contains(question) {
+                    return true;
+                }
+                let mut all = authorizers.iter().enumerate();
+                let is_allowed = all.all(|(number, authorizer)| self.agrees(known, number, authorizer, question));
+                if is_allowed {
+                    known.remember(question);
+                }
+                is_allowed
+            }),
+        }
+    }
+
+    fn agrees(&self, known: &mut Known, number: usize, authorizer: &Authorizer, question: &Question) -> bool {
+        let (backend, user) = match authorizer {
+            Authorizer::Stored => return self.is_granted(&known.granted, question),
+            Authorizer::Backend(backend, user) => (backend, user),
+        };
+        let is_it = |(of, asked, _): &(usize, Question, bool)| *of == number && asked == question;
+        if let Some((_, _, is_allowed)) = known.answers.iter().find(|answer| is_it(answer)) {
+            return *is_allowed;
+        }
+        match backend.decide(user, &self.origin, question) {
+            Decision::Allowed => true,
+            Decision::Refused => false,
+            Decision::Ask(answer) => {
+                known.open = Some(Open { authorizer: number, question: question.clone(), answer });
+                false
+            }
+        }
+    }
+
+    /// What the permissions that the broker keeps say.
+    fn is_granted(&self, granted: &Granted, question: &Question) -> bool {
+        match question {
+            Question::Vhost { .. } => granted.permission.is_some(),
+            Question::Resource { name, access, .. } => {
+                granted.permission.as_ref().is_some_and(|permission| permission.allows(*access, name))
+            }
+            Question::Topic { exchange, routing_key, access, .. } => {
+                let vhost = self.vhost.as_str();
+                let variables = TopicVariables { username: self.identity.name(), vhost, client_id: None };
+                // Without a rule it may.
+                let mut rules = granted.topics.iter().filter(|rule| rule.exchange.as_str() == *exchange);
+                rules.all(|rule| rule.pattern(*access, variables).is_some_and(|pattern| pattern.is_match(routing_key)))
+            }
+        }
+    }
+
+    /// Whether it may be in the vhost at all.
+    pub(crate) fn may_enter(&self, users: &Users) -> bool {
+        self.allows(users, &Question::Vhost { vhost: self.vhost.to_string() })
+    }
+
+    fn question(&self, access: Access, resource: Resource, name: &str) -> Question {
         // The default exchange goes by another name here.
-        let asked = if name.is_empty() { model::name::DEFAULT_EXCHANGE_ALIAS } else { name };
-        if self.login().permissions.allows(access, asked) {
+        let name = if name.is_empty() { DEFAULT_EXCHANGE_ALIAS } else { name }.to_owned();
+        Question::Resource { vhost: self.vhost.to_string(), resource, name, access }
+    }
+
+    /// Whether it may still read a queue that it reads. Nobody is asked anew: what a back end allowed holds for the consumer.
+    pub(crate) fn may_go_on_reading(&self, users: &Users, queue: &str) -> bool {
+        !self.identity.is_stored() || self.allows(users, &self.question(Access::Read, Resource::Queue, queue))
+    }
+
+    /// Whether there are rules about routing keys on this exchange.
+    pub(crate) fn has_topic_rules(&self, users: &Users, exchange: &str) -> bool {
+        let is_about = |known: &mut Known| known.granted.topics.iter().any(|rule| rule.exchange.as_str() == exchange);
+        match &self.identity.rights {
+            Rights::All => false,
+            Rights::Stored => self.ask(users, is_about),
+            Rights::Others(_) => true,
+        }
+    }
+
+    /// Refuses with 403 what it may not do.
+    pub(crate) fn check(&self, users: &Users, access: Access, resource: Resource, name: &str) -> Outcome<()> {
+        let question = self.question(access, resource, name);
+        if self.allows(users, &question) {
             return Ok(());
         }
+        let Question::Resource { name, .. } = question else { return Ok(()) };
         let word = match access {
             Access::Configure => "configure",
             Access::Write => "write",
             Access::Read => "read",
         };
-        let kind = match resource {
-            Resource::Exchange => "exchange",
-            Resource::Queue => "queue",
-        };
         refusal::access_refused(format!(
-            "{word} access to {kind} '{asked}' in vhost '{}' refused for user '{}'",
-            self.vhost().name(),
-            self.user_name()
+            "{word} access to {} '{name}' in vhost '{}' refused for user '{}'",
+            resource.name(),
+            self.vhost,
+            self.identity.name()
         ))
     }
 
     /// Passive declares need any one permission (since RabbitMQ 4.3.1).
-    pub(crate) fn check_any_access(&self, resource: Resource, name: &str) -> Outcome<()> {
-        [Access::Configure, Access::Write]
-            .into_iter()
-            .find_map(|access| self.check_access(access, resource, name).ok())
-            .map_or_else(|| self.check_access(Access::Read, resource, name), Ok)
+    pub(crate) fn check_any(&self, users: &Users, resource: Resource, name: &str) -> Outcome<()> {
+        let refused = self.check(users, Access::Configure, resource, name);
+        for access in [Access::Write, Access::Read] {
+            let is_open = self.known.lock().open.is_some();
+            if refused.is_ok() || is_open {
+                break;
+            }
+            if self.check(users, access, resource, name).is_ok() {
+                return Ok(());
+            }
+        }
+        refused
+    }
+
+    /// Refuses with 403 a routing key that it may not use.
+    pub(crate) fn check_topic(
+        &self,
+        users: &Users,
+        access: TopicAccess,
+        exchange: &str,
+        routing_key: &[u8],
+    ) -> Outcome<()> {
+        let key = String::from_utf8_lossy(routing_key).into_owned();
+        let (vhost, exchange) = (self.vhost.to_string(), exchange.to_owned());
+        let question = Question::Topic { vhost, exchange: exchange.clone(), routing_key: key.clone(), access };
+        if self.allows(users, &question) {
+            return Ok(());
+        }
+        let word = match access {
+            TopicAccess::Write => "write",
+            TopicAccess::Read => "read",
+        };
+        let user = self.identity.name();
+        refusal::access_refused(format!(
+            "{word} access to topic '{key}' in exchange '{exchange}' in vhost '{}' refused for user '{user}'",
+            self.vhost
+        ))
+    }
+}
+
+impl Known {
+    fn remember(&mut self, question: &Question) {
+        self.allowed.truncate(REMEMBERED_COUNT - 1);
+        self.allowed.push_front(question.clone());
     }
 }

@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use amqp::content::{ContentError, ContentHeader};
+use amqp::content::{ContentError, ContentHeader, Properties};
+use amqp::frame::FrameKind;
 use amqp::method::basic;
 use amqp::table::{Table, Value};
 use model::user::Tags;
@@ -13,6 +14,7 @@ use store::Kind;
 
 use crate::batch::Publish;
 use crate::channel::{Channel, LastRoute};
+use crate::identity::Identity;
 use crate::limits::{CACHED_TARGET_COUNT, MESSAGE_LEN_MAX};
 use crate::message::Parts;
 use crate::queue_handle::Targets;
@@ -97,6 +99,14 @@ impl Assembly {
         Ok(())
     }
 
+    /// Forgets the last frame, which comes again.
+    pub(crate) fn undo(&mut self, kind: FrameKind, payload: &[u8]) {
+        match kind {
+            FrameKind::Body => self.body.truncate(self.body.len() - payload.len()),
+            _ => self.header = None,
+        }
+    }
+
     pub(crate) fn is_complete(&self) -> bool {
         self.header.is_some() && self.body.len() == self.body_len
     }
@@ -124,11 +134,40 @@ pub(crate) fn check_body_len(body_len: u64, message_len_max: u64) -> Outcome<()>
 }
 
 /// What a publish asks that not every publish does; found by one look at the properties.
-struct Asked<'a> {
-    headers: Option<Table<'a>>,
-    is_persistent: bool,
-    has_sender_selected: bool,
-    wants_fast_reply: bool,
+pub(crate) struct Asked<'a> {
+    pub(crate) headers: Option<Table<'a>>,
+    pub(crate) is_persistent: bool,
+    pub(crate) has_sender_selected: bool,
+    pub(crate) wants_fast_reply: bool,
+}
+
+impl<'a> Asked<'a> {
+    /// Refuses what somebody may not ask.
+    pub(crate) fn of(properties: &Properties<'a>, identity: &Identity) -> Outcome<Self> {
+        if let Some(user_id) = properties.user_id
+            && user_id != identity.name().as_bytes()
+            && !identity.user.tags.has(Tags::IMPERSONATOR)
+        {
+            return refusal::precondition_failed(format!(
+                "user_id property set to '{}' but authenticated user was '{}'",
+                String::from_utf8_lossy(user_id),
+                identity.name()
+            ));
+        }
+        if let Some(expiration) = properties.expiration {
+            check_expiration(&String::from_utf8_lossy(expiration))?;
+            return refusal::not_implemented("the property 'expiration' (message TTL) is not implemented");
+        }
+        let headers = properties.headers.filter(|headers| !headers.is_empty());
+        let has_sender_selected =
+            headers.is_some_and(|headers| headers.get("CC").is_some() || headers.get("BCC").is_some());
+        Ok(Asked {
+            headers,
+            is_persistent: properties.delivery_mode == Some(PERSISTENT),
+            has_sender_selected,
+            wants_fast_reply: properties.reply_to == Some(reply_to::QUEUE.as_bytes()),
+        })
+    }
 }
 
 impl Session {
@@ -138,8 +177,10 @@ impl Session {
             Ok(header) => header,
             Err(error) => return refusal::syntax_error(error.to_string()),
         };
-        let asked = self.check_properties(channel, &header)?;
-        self.counters.published.add(1);
+        let asked = self.inside().check_properties(&header.properties)?;
+        if asked.wants_fast_reply && channel.reply_consumer.is_none() {
+            return refusal::precondition_failed("fast reply consumer does not exist");
+        }
         if asked.has_sender_selected || asked.wants_fast_reply {
             return self.publish_rewritten(channel, whole, &header, &asked);
         }
@@ -148,37 +189,6 @@ impl Session {
         }
         let targets = self.route(channel, whole, asked.headers)?;
         self.store_publish(channel, whole, &targets, asked.is_persistent)
-    }
-
-    fn check_properties<'a>(&self, channel: &Channel, header: &ContentHeader<'a>) -> Outcome<Asked<'a>> {
-        let properties = &header.properties;
-        if let Some(user_id) = properties.user_id
-            && user_id != self.user_name().as_bytes()
-            && !self.user_has_tag(Tags::IMPERSONATOR)
-        {
-            return refusal::precondition_failed(format!(
-                "user_id property set to '{}' but authenticated user was '{}'",
-                String::from_utf8_lossy(user_id),
-                self.user_name()
-            ));
-        }
-        if let Some(expiration) = properties.expiration {
-            check_expiration(&String::from_utf8_lossy(expiration))?;
-            return refusal::not_implemented("the property 'expiration' (message TTL) is not implemented");
-        }
-        let wants_fast_reply = properties.reply_to == Some(reply_to::QUEUE.as_bytes());
-        if wants_fast_reply && channel.reply_consumer.is_none() {
-            return refusal::precondition_failed("fast reply consumer does not exist");
-        }
-        let headers = properties.headers.filter(|headers| !headers.is_empty());
-        let has_sender_selected =
-            headers.is_some_and(|headers| headers.get("CC").is_some() || headers.get("BCC").is_some());
-        Ok(Asked {
-            headers,
-            is_persistent: properties.delivery_mode == Some(PERSISTENT),
-            has_sender_selected,
-            wants_fast_reply,
-        })
     }
 
     /// The queues of a message with one routing key, from the nearest memory that has them.
@@ -211,7 +221,8 @@ impl Session {
         routing_keys: &[&[u8]],
         headers: Option<Table<'_>>,
     ) -> Outcome<Arc<Targets>> {
-        self.check_publish(exchange)?;
+        // As in RabbitMQ the rules about routing keys are for the message's own, not for those in its headers.
+        self.inside().check_publish(exchange, routing_keys[0])?;
         let vhost = self.vhost().clone();
         let routed = vhost.route(exchange, routing_keys, headers)?;
         let targets = Arc::new(routed.targets);
@@ -234,8 +245,7 @@ impl Session {
         let mut routing_keys = vec![whole.routing_key];
         let mut headers = asked.headers.map(|headers| headers.to_owned());
         if let Some(table) = asked.headers {
-            collect_keys(&table, "CC", &mut routing_keys)?;
-            collect_keys(&table, "BCC", &mut routing_keys)?;
+            sender_selected_keys(&table, &mut routing_keys)?;
             if let Some(headers) = &mut headers {
                 headers.remove(b"BCC");
             }
@@ -258,7 +268,7 @@ impl Session {
 
     /// A reply to a direct reply-to consumer: it goes to that consumer's connection, past all queues.
     fn publish_reply(&mut self, channel: &mut Channel, whole: &Whole<'_>) -> Outcome<()> {
-        self.check_publish(whole.exchange)?;
+        self.inside().check_publish(whole.exchange, whole.routing_key)?;
         match &mut channel.tx {
             Some(tx) => tx.publish(&whole.parts(self.now_ms), whole.mandatory, None, false),
             None => self.send_reply(channel, whole),
@@ -302,6 +312,7 @@ impl Session {
         targets: &Arc<Targets>,
         is_persistent: bool,
     ) {
+        self.counters.published.add(1);
         let confirm_seq = channel.confirms.as_mut().map_or(0, |confirms| confirms.take_seq());
         if targets.queues.is_empty() {
             if whole.mandatory {
@@ -376,7 +387,12 @@ fn check_expiration(text: &str) -> Outcome<()> {
 /// RabbitMQ's longest timer.
 const EXPIRATION_MS_MAX: i128 = u32::MAX as i128;
 
-/// Adds the routing keys of a CC or BCC header (RabbitMQ's sender-selected distribution).
+/// Adds the routing keys of the CC and BCC headers (RabbitMQ's sender-selected distribution).
+pub(crate) fn sender_selected_keys<'a>(headers: &Table<'a>, keys: &mut Vec<&'a [u8]>) -> Outcome<()> {
+    collect_keys(headers, "CC", keys)?;
+    collect_keys(headers, "BCC", keys)
+}
+
 fn collect_keys<'a>(headers: &Table<'a>, name: &str, keys: &mut Vec<&'a [u8]>) -> Outcome<()> {
     match headers.get(name) {
         None => Ok(()),

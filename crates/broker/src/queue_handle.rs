@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use model::definition;
 use model::ids::QueueId;
-use telemetry::Counter;
+use model::policy::EffectivePolicy;
+use parking_lot::Mutex;
+use telemetry::{Counter, Gauge};
 
 use crate::shard::Shards;
 
@@ -20,6 +22,19 @@ pub(crate) struct QueueHandle {
     /// The only connection that may use it, for an exclusive queue.
     pub(crate) owner: Option<ConnectionId>,
     pub(crate) counters: QueueCounters,
+    pub(crate) gauges: QueueGauges,
+    /// The policies that hold for it.
+    pub(crate) policy: Mutex<EffectivePolicy>,
+}
+
+/// How things stand on a queue, as of the end of the last locked section that touched it.
+#[derive(Debug, Default)]
+pub(crate) struct QueueGauges {
+    pub(crate) ready_count: Gauge,
+    pub(crate) unacked_count: Gauge,
+    pub(crate) ready_bytes: Gauge,
+    pub(crate) unacked_bytes: Gauge,
+    pub(crate) consumer_count: Gauge,
 }
 
 /// What has happened on a queue, as RabbitMQ's `message_stats` count it.
@@ -36,6 +51,11 @@ pub(crate) struct QueueCounters {
 }
 
 impl QueueHandle {
+    pub(crate) fn new(definition: definition::Queue, slot: u32, owner: Option<ConnectionId>) -> Self {
+        let (counters, gauges) = (QueueCounters::default(), QueueGauges::default());
+        Self { definition, slot, owner, counters, gauges, policy: Mutex::default() }
+    }
+
     #[inline]
     pub(crate) fn id(&self) -> QueueId {
         self.definition.id

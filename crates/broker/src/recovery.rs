@@ -2,14 +2,20 @@
 
 use std::sync::Arc;
 
-use model::definition::{Definition, Destination as DefinedDestination, UserPermission};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use model::arguments::{ExchangeArguments, ExchangeType};
+use model::definition::{self, Definition, Destination as DefinedDestination, UserPermission};
 use model::ids::{Place, QueueId};
+use model::name::ExchangeName;
+use model::parameter::GlobalParameter;
 use model::user::{PasswordHash, User};
 use queue::{Queue, Restored, Settings};
 use routing::{BindingSpec, Destination};
 use store::{Recovered, RecoveredQueue};
 
 use crate::broker::{Broker, StartError};
+use crate::events;
 use crate::message::Held;
 use crate::queue_ids;
 use crate::shard::Watermark;
@@ -32,7 +38,35 @@ pub(crate) fn restore(broker: &Arc<Broker>, mut recovered: Recovered) -> Result<
     if broker.vhosts.is_empty() {
         create_defaults(broker);
     }
+    declare_event_exchange(broker);
+    name_cluster(broker);
     Ok(())
+}
+
+/// A cluster has an id that never changes, as RabbitMQ's have.
+fn name_cluster(broker: &Arc<Broker>) {
+    if broker.global_parameter(GlobalParameter::CLUSTER_ID).is_some() {
+        return;
+    }
+    let id = format!("rabbitmq-cluster-id-{}", URL_SAFE_NO_PAD.encode(broker.random()));
+    let parameter = GlobalParameter { name: GlobalParameter::CLUSTER_ID.into(), value: id.into() };
+    broker.put_definition(&Definition::GlobalParameter(parameter.clone()));
+    define(broker, Definition::GlobalParameter(parameter), &mut |_| None);
+}
+
+/// Events are published on an exchange in the default vhost, as by RabbitMQ's plugin.
+fn declare_event_exchange(broker: &Arc<Broker>) {
+    let Some(vhost) = broker.vhosts.get(broker.options.default_user.vhost.as_str()) else { return };
+    let exchange = definition::Exchange {
+        vhost: vhost.name().clone(),
+        name: ExchangeName::parse(events::EXCHANGE.as_bytes()).expect("a name of ours"),
+        exchange_type: ExchangeType::Topic,
+        is_durable: true,
+        is_auto_delete: false,
+        is_internal: true,
+        arguments: ExchangeArguments::default(),
+    };
+    vhost.declare_exchange(broker, &exchange);
 }
 
 /// Keys sort so that whatever a definition needs comes before it.
@@ -42,9 +76,20 @@ fn define(
     recovered_queue: &mut dyn FnMut(QueueId) -> Option<RecoveredQueue>,
 ) {
     match definition {
-        Definition::Vhost(vhost) => broker.vhosts.put(Vhost::new(vhost.name, broker.hash_seed)),
-        Definition::User(user) => broker.users.put(user),
-        Definition::Permission(permission) => broker.users.permit(permission),
+        Definition::Vhost(vhost) => broker.vhosts.put(Vhost::new(vhost, broker.hash_seed)),
+        Definition::User(user) => drop(broker.users.put(user, |_| ())),
+        Definition::Permission(permission) => drop(broker.users.permit(permission, |_| ())),
+        Definition::TopicPermission(permission) => drop(broker.users.permit_topic(permission, |_| ())),
+        Definition::Policy(policy) => {
+            if let Some(vhost) = broker.vhosts.get(policy.vhost.as_str()) {
+                vhost.change_policies(|policies| policies.push(Arc::new(policy)));
+            }
+        }
+        Definition::GlobalParameter(parameter) => {
+            let GlobalParameter { name, value } = parameter;
+            broker.global_parameters.lock().insert(name.clone(), value);
+            broker.parameter_changed(&name);
+        }
         Definition::Exchange(exchange) => {
             if let Some(vhost) = broker.vhosts.get(exchange.vhost.as_str()) {
                 vhost.restore_exchange(&exchange);
@@ -99,11 +144,8 @@ fn restored(settings: Settings, recovered: RecoveredQueue) -> (Queue<Held, crate
 fn create_defaults(broker: &Arc<Broker>) {
     let wanted = &broker.options.default_user;
     let [a, b, c, d, ..] = broker.random();
-    let user = User {
-        name: wanted.name.clone(),
-        password_hash: Some(PasswordHash::new(wanted.password.as_bytes(), [a, b, c, d])),
-        tags: wanted.tags.clone(),
-    };
+    let hash = PasswordHash::new(wanted.password.as_bytes(), [a, b, c, d]);
+    let user = User::new(wanted.name.clone(), Some(hash), wanted.tags.clone());
     let permission = UserPermission {
         vhost: wanted.vhost.clone(),
         user: wanted.name.clone(),

@@ -5,13 +5,15 @@ use amqp::reply::ReplyCode;
 /// Why a method was refused. Whether the channel or the connection ends for it follows from the code
 /// (AMQP 0-9-1, 1.2 and 2.2.4), unless the refusal says that the connection must.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
-    pub(crate) code: ReplyCode,
+pub struct Refusal {
+    /// AMQP's code.
+    pub code: ReplyCode,
     /// The explanation, without the code's name in front (see [`ReplyCode::text`]).
-    pub(crate) text: String,
+    pub text: String,
 }
 
-pub(crate) type Outcome<T> = Result<T, Box<Refusal>>;
+/// What was asked for, or why not.
+pub type Outcome<T> = Result<T, Box<Refusal>>;
 
 impl Refusal {
     fn of<T>(code: ReplyCode, text: impl Into<String>) -> Outcome<T> {

@@ -5,9 +5,12 @@
 //! channel; what each of them does is in the file of its class.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant, SystemTime};
 
 use amqp::frame::{Frame, FrameKind, PROTOCOL_HEADER, decode_frame, put_method};
 use amqp::limits::FRAME_LEN_FUDGE;
@@ -15,14 +18,22 @@ use amqp::method::{DecodeError, Method, basic, channel, connection};
 use model::ids::JournalPosition;
 use routing::{CacheLimits, RouteCache};
 
+use crate::backend::Answer;
 use crate::batch::Batch;
 use crate::broker::Broker;
 use crate::channel::{Channel, UnackedDelivery};
 use crate::channels::Channels;
+use crate::clock::now_ms;
+use crate::connections::{ConnectionHandle, ConnectionState, Opened};
+use crate::events::Event;
 use crate::handshake::{Handshake, Login};
+use crate::identity::{Identity, Interface, Origin};
+use crate::inside::Inside;
 use crate::limits::{BATCH_COUNT, CLOSE_TIMEOUT, OUTPUT_LEN, PACE_LEN, PAUSES_MAX};
 use crate::links::Links;
+use crate::login::LoginRefused;
 use crate::outbox::{Outbox, Outgoing, Taken};
+use crate::permissions::Open;
 use crate::publish::{Assembly, Whole, check_body_len};
 use crate::queue_handle::{ConnectionId, QueueHandle, Targets};
 use crate::refusal::{self, Outcome, Refusal};
@@ -58,13 +69,13 @@ pub(crate) struct ConnectionCounters {
 pub(crate) struct Session {
     pub(crate) broker: Arc<Broker>,
     pub(crate) id: ConnectionId,
-    pub(crate) peer: SocketAddr,
+    pub(crate) handle: Arc<ConnectionHandle>,
     pub(crate) outbox: Arc<Outbox>,
     /// Bytes to send.
     pub(crate) out: Vec<u8>,
     pub(crate) phase: Phase,
     pub(crate) login: Option<Box<Login>>,
-    vhost: Option<Arc<Vhost>>,
+    pub(crate) inside: Option<Arc<Inside>>,
     pub(crate) frame_len_max: u32,
     pub(crate) channels: Channels,
     pub(crate) links: Links,
@@ -88,6 +99,12 @@ pub(crate) struct Session {
     pub(crate) awaited: Option<Awaited>,
     /// A basic.get whose message is being read from a segment; nothing is received until it is there.
     pub(crate) awaited_get: Option<AwaitedGet>,
+    /// Somebody who knows users has been asked; nothing is received until he has answered, and then the same frame again.
+    pub(crate) waiting: Option<Waiting>,
+    /// Whether others than the broker say what its user may do.
+    asks_others: bool,
+    /// The answer about who somebody is.
+    pub(crate) logged_in: Option<Result<Identity, LoginRefused>>,
     /// The store asked publishers to wait.
     pub(crate) is_congested: bool,
     /// Publishes are refused by silence: an alarm is on, and this connection publishes.
@@ -95,6 +112,27 @@ pub(crate) struct Session {
     pub(crate) exclusive_queues: Vec<Arc<QueueHandle>>,
     /// The link that is the first to be resumed when there is room.
     pub(crate) resume_from: usize,
+    /// It is not counted among its vhost's connections any more.
+    has_left: bool,
+    /// How long nothing is received, because the vhost's limit of rates asks for it.
+    pub(crate) throttled_for: Duration,
+}
+
+/// Somebody who has been asked.
+pub(crate) enum Waiting {
+    /// Who somebody is.
+    Login(Answer<Result<Identity, LoginRefused>>),
+    /// What somebody may do.
+    Permission(Open),
+}
+
+impl fmt::Debug for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Waiting::Login(_) => "Login",
+            Waiting::Permission(_) => "Permission",
+        })
+    }
 }
 
 /// A reply that waits.
@@ -123,16 +161,16 @@ pub(crate) struct Site {
 }
 
 impl Session {
-    pub(crate) fn new(broker: Arc<Broker>, id: ConnectionId, peer: SocketAddr) -> Self {
+    pub(crate) fn new(broker: Arc<Broker>, handle: Arc<ConnectionHandle>) -> Self {
         let frame_len_max = broker.options.initial_frame_len_max;
         Self {
-            id,
-            peer,
-            outbox: Outbox::new(),
+            id: handle.id,
+            outbox: handle.outbox.clone(),
+            handle,
             out: Vec::new(),
             phase: Phase::Handshake(Handshake::Header),
             login: None,
-            vhost: None,
+            inside: None,
             frame_len_max,
             channels: Channels::default(),
             links: Links::default(),
@@ -148,10 +186,15 @@ impl Session {
             woken_at: None,
             awaited: None,
             awaited_get: None,
+            waiting: None,
+            asks_others: false,
+            logged_in: None,
             is_congested: false,
             is_blocked: false,
             exclusive_queues: Vec::new(),
             resume_from: 0,
+            has_left: false,
+            throttled_for: Duration::ZERO,
             broker,
         }
     }
@@ -159,12 +202,40 @@ impl Session {
     /// The vhost of an open connection.
     #[inline]
     pub(crate) fn vhost(&self) -> &Arc<Vhost> {
-        self.vhost.as_ref().expect("methods of channels come after connection.open")
+        &self.inside().vhost
+    }
+
+    /// The user in its vhost.
+    #[inline]
+    pub(crate) fn inside(&self) -> &Inside {
+        self.inside.as_deref().expect("methods of channels come after connection.open")
+    }
+
+    pub(crate) fn peer(&self) -> SocketAddr {
+        self.handle.peer
+    }
+
+    pub(crate) fn origin(&self) -> Origin {
+        Origin { peer: Some(self.handle.peer), interface: Interface::Amqp }
     }
 
     /// connection.open succeeded.
-    pub(crate) fn run_in(&mut self, vhost: Arc<Vhost>) {
-        self.vhost = Some(vhost);
+    pub(crate) fn run(&mut self) {
+        let login = self.login();
+        let vhost = self.vhost();
+        let opened = Opened {
+            identity: login.identity.clone(),
+            vhost: vhost.name().clone(),
+            mechanism: login.mechanism.clone(),
+            client_properties: login.client_properties.clone(),
+            channel_max: login.channel_max,
+            frame_max: self.frame_len_max,
+            heartbeat_s: login.heartbeat_s,
+        };
+        // It was empty: a connection is opened once.
+        let _ = self.handle.opened.set(opened);
+        vhost.connection_count.fetch_add(1, Ordering::Relaxed);
+        self.asks_others = !self.login().identity.is_stored();
         self.phase = Phase::Running;
     }
 
@@ -185,7 +256,12 @@ impl Session {
 
     /// Whether nothing is received, whatever the peer does: its silence proves nothing then.
     pub(crate) fn is_deaf(&self) -> bool {
-        self.awaited.is_some() || self.awaited_get.is_some() || self.is_blocked || self.is_congested
+        self.awaited.is_some()
+            || self.waiting.is_some()
+            || self.awaited_get.is_some()
+            || self.is_blocked
+            || self.is_congested
+            || self.is_throttled()
     }
 
     /// Takes whole frames from the front of `bytes`, as many as it may, and tells how many bytes that were.
@@ -199,8 +275,12 @@ impl Session {
         while self.wants_input() {
             match decode_frame(&bytes[at..], self.frame_len_max + FRAME_LEN_FUDGE) {
                 Ok(Some((frame, len))) => {
-                    at += len;
-                    at += self.frame(&frame, &bytes[at..]);
+                    let more_len = self.frame(&frame, &bytes[at + len..]);
+                    if self.waiting.is_some() {
+                        // It comes again when there is an answer.
+                        break;
+                    }
+                    at += len + more_len;
                     if self.batch.publishes.len() >= BATCH_COUNT {
                         self.apply_batch();
                     }
@@ -244,12 +324,23 @@ impl Session {
     /// Handles one frame. `rest` is what follows it; gives how much of that belonged to it, too.
     #[inline]
     fn frame(&mut self, frame: &Frame<'_>, rest: &[u8]) -> usize {
+        let len = self.handle_frame(frame, rest);
+        if self.asks_others && self.waiting.is_none() {
+            self.inside().permissions.forget_answers();
+        }
+        len
+    }
+
+    #[inline]
+    fn handle_frame(&mut self, frame: &Frame<'_>, rest: &[u8]) -> usize {
         if matches!(self.phase, Phase::Running) && frame.kind == FrameKind::Method && frame.channel != 0 {
             match self.try_whole_publish(frame, rest) {
                 Some(Ok(len)) => return len,
                 Some(Err((refusal, len))) => {
                     let site = Site { channel: frame.channel, class_id: 60, method_id: 40 };
-                    self.fail(&refusal, site);
+                    if !self.waits_for_answer() {
+                        self.fail(&refusal, site);
+                    }
                     return len;
                 }
                 None => {}
@@ -263,10 +354,40 @@ impl Session {
             }
             FrameKind::Heartbeat => (check_heartbeat(frame), Site::default()),
         };
-        if let Err(refusal) = result {
+        if let Err(refusal) = result
+            && !self.waits_for_answer()
+        {
             self.fail(&refusal, site);
         }
         0
+    }
+
+    /// Whether something was refused only because somebody else has to be asked first.
+    fn waits_for_answer(&mut self) -> bool {
+        let open = self.inside.as_ref().and_then(|inside| inside.permissions.take_open());
+        if let Some(open) = open {
+            self.waiting = Some(Waiting::Permission(open));
+        }
+        self.waiting.is_some()
+    }
+
+    /// Looks whether an answer has come that the connection waits for. True when it has; else `cx` is woken when it does.
+    pub(crate) fn poll_answer(&mut self, cx: &mut Context<'_>) -> bool {
+        match &mut self.waiting {
+            None => return false,
+            Some(Waiting::Login(answer)) => {
+                let Poll::Ready(result) = answer.as_mut().poll(cx) else { return false };
+                self.logged_in = Some(result);
+                self.waiting = None;
+            }
+            Some(Waiting::Permission(open)) => {
+                let Poll::Ready(is_allowed) = open.answer.as_mut().poll(cx) else { return false };
+                if let (Some(Waiting::Permission(open)), Some(inside)) = (self.waiting.take(), &self.inside) {
+                    inside.permissions.close(open, is_allowed);
+                }
+            }
+        }
+        true
     }
 
     /// A publish that lies in the buffer in full. `None` when it does not, or when anything about it is unusual.
@@ -452,7 +573,7 @@ impl Session {
     }
 
     fn open_channel(&mut self, number: u16) -> Outcome<()> {
-        if self.channels.get_mut(number).is_some() {
+        if self.channels.is_open(number) {
             return refusal::channel_error("second 'channel.open' seen");
         }
         // As in RabbitMQ the number of channels counts, not the channel's own.
@@ -462,9 +583,29 @@ impl Session {
                 "number of channels opened ({channel_max}) has reached the negotiated channel_max ({channel_max})"
             ));
         }
-        self.channels.put(Box::new(Channel::new(number)));
+        self.check_channel_limit()?;
+        let channel = Box::new(Channel::new(number));
+        self.handle.channels.lock().insert(number, channel.handle.clone());
+        self.channels.put(channel);
         put_method(&mut self.out, number, &channel::OpenOk { channel_id: b"" });
+        self.broker.counters.channels_opened.add(1);
+        self.broker.emit(Event::channel_created(&self.handle, number));
         Ok(())
+    }
+
+    /// The user's channels over all its connections.
+    fn check_channel_limit(&self) -> Outcome<()> {
+        let user = self.user_name();
+        let limit = self.broker.users.get(user).and_then(|user| user.limits.channel_max);
+        let Some(channel_max) = limit else { return Ok(()) };
+        let all = self.broker.connections.all();
+        let count: usize = all.iter().filter(|other| other.is_of(user)).map(|other| other.channels.lock().len()).sum();
+        if count < channel_max as usize {
+            return Ok(());
+        }
+        refusal::not_allowed(format!(
+            "number of channels opened for user '{user}' has reached the maximum allowed user limit of {channel_max}"
+        ))
     }
 
     fn begin_publish(&mut self, channel: &mut Channel, publish: &basic::Publish<'_>) -> Outcome<()> {
@@ -511,7 +652,54 @@ impl Session {
             channel.assembly = Some(assembly);
             return Ok(());
         }
-        self.publish(channel, &assembly.whole())
+        let result = self.publish(channel, &assembly.whole());
+        if result.is_err() && self.waits_for_answer() {
+            // Its last frame comes again.
+            assembly.undo(frame.kind, frame.payload);
+            channel.assembly = Some(assembly);
+            return Ok(());
+        }
+        result
+    }
+
+    /// Writes down how things stand, for listings: the last thing of a turn.
+    pub(crate) fn report(&mut self) {
+        self.channels.report();
+        let state = match &self.phase {
+            Phase::Handshake(_) => return,
+            Phase::Closing { .. } | Phase::Refused { .. } | Phase::Closed => ConnectionState::Closing,
+            Phase::Running if self.is_blocked => ConnectionState::Blocked,
+            Phase::Running => ConnectionState::Running,
+        };
+        self.handle.set_state(state);
+        if self.is_congested || self.is_throttled() {
+            self.note_flow();
+        }
+    }
+
+    /// The connection has to wait: it is shown in flow for a while.
+    pub(crate) fn note_flow(&self) {
+        self.handle.flow_at_ms.store(now_ms(), Ordering::Relaxed);
+    }
+
+    /// Whether nothing is received for the sake of the vhost's limit of rates.
+    pub(crate) fn is_throttled(&self) -> bool {
+        !self.throttled_for.is_zero()
+    }
+
+    /// How long the login still holds, if it does not hold for ever.
+    pub(crate) fn expires_in(&self) -> Option<Duration> {
+        let expires_at = self.login.as_ref()?.identity.expires_at?;
+        Some(expires_at.duration_since(SystemTime::now()).unwrap_or_default())
+    }
+
+    /// The time has passed that it was to wait for the vhost's limit of rates. Says whether that is all.
+    pub(crate) fn end_throttling(&mut self) -> bool {
+        self.throttled_for = match &self.inside {
+            Some(inside) => inside.vhost.throttle.charge(0, 0, Instant::now()),
+            None => Duration::ZERO,
+        };
+        !self.is_throttled()
     }
 
     /// Gives memory back that the connection does not need while nothing happens.
@@ -538,7 +726,7 @@ impl Session {
     fn fail_channel(&mut self, refusal: &Refusal, site: Site) {
         self.apply_batch();
         self.write_confirms();
-        tracing::warn!(peer = %self.peer, channel = site.channel, code = refusal.code.code(), text = %refusal.text, "channel was closed by an error");
+        tracing::warn!(peer = %self.peer(), channel = site.channel, code = refusal.code.code(), text = %refusal.text, "channel was closed by an error");
         let Some(channel) = self.channels.take(site.channel) else { return };
         self.release_channel(channel);
         let mut closing = Channel::new(site.channel);
@@ -559,7 +747,7 @@ impl Session {
         }
         self.apply_batch();
         self.write_confirms();
-        tracing::warn!(peer = %self.peer, code = refusal.code.code(), text = %refusal.text, "connection was closed by an error");
+        tracing::warn!(peer = %self.peer(), code = refusal.code.code(), text = %refusal.text, "connection was closed by an error");
         self.release_everything();
         let method = connection::Close {
             reply_code: refusal.code.code(),
@@ -573,6 +761,8 @@ impl Session {
         self.awaited_get = None;
         self.is_blocked = false;
         self.is_congested = false;
+        self.waiting = None;
+        self.throttled_for = Duration::ZERO;
         self.phase = Phase::Closing { until: Instant::now() + CLOSE_TIMEOUT };
     }
 
@@ -604,6 +794,13 @@ impl Session {
             self.delete_owned(&queue);
         }
         self.confirming.clear();
+        if self.handle.opened.get().is_some()
+            && let Some(inside) = &self.inside
+            && !std::mem::replace(&mut self.has_left, true)
+        {
+            inside.vhost.connection_count.fetch_sub(1, Ordering::Relaxed);
+            self.broker.emit(Event::connection_closed(&self.handle));
+        }
     }
 }
 

@@ -51,6 +51,17 @@ impl Cell {
         Self { handle, queue, watermark, delivered_then: QueueSeq(0), load_waiters: Vec::new(), is_touched: false }
     }
 
+    /// Writes down how things stand, for listings.
+    #[inline]
+    pub(crate) fn report(&self) {
+        let gauges = &self.handle.gauges;
+        gauges.ready_count.set(self.queue.ready_count().cast_signed());
+        gauges.unacked_count.set(self.queue.unacked_count().cast_signed());
+        gauges.ready_bytes.set(self.queue.ready_bytes().cast_signed());
+        gauges.unacked_bytes.set(self.queue.unacked_bytes().cast_signed());
+        gauges.consumer_count.set(self.queue.consumer_count().into());
+    }
+
     /// Marks the queue as touched by a batch. True the first time.
     #[inline]
     pub(crate) fn touch(&mut self) -> bool {

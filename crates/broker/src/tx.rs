@@ -33,6 +33,11 @@ struct Pending {
 }
 
 impl Transaction {
+    /// How many publishes, and how many settlements.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        (self.publishes.len(), self.settled.len())
+    }
+
     /// `targets` is `None` for a direct reply.
     pub(crate) fn publish(
         &mut self,

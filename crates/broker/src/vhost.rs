@@ -5,33 +5,46 @@
 //! Lock order: topology, then shards, then the journal.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use amqp::table::Table;
 use model::arguments::{ExchangeArguments, ExchangeType};
 use model::definition::{self, Definition};
 use model::ids::{JournalPosition, QueueId, QueueSeq};
 use model::name::{ExchangeName, QueueName, VhostName};
+use model::policy::{EffectivePolicy, Policy, Target};
 use parking_lot::RwLock;
-use routing::{BindError, BindingSpec, DeleteError, Destination, Epoch, Exchanges, HashSeed, Removed, Routable};
+use routing::{
+    BindError, BindingRef, BindingSpec, DeleteError, Destination, Epoch, Exchanges, HashSeed, Removed, Routable,
+};
 use rustc_hash::FxBuildHasher;
 use store::RecordBatch;
 
 use crate::broker::Broker;
+use crate::inside::Changed;
 use crate::outbox::News;
 use crate::queue_handle::{ConnectionId, QueueHandle, Targets};
 use crate::refusal::{self, Outcome};
 use crate::shard::{Cell, Shards, Watermark};
+use crate::throttle::Throttle;
 
 /// A vhost.
 #[derive(Debug)]
 pub(crate) struct Vhost {
     name: VhostName,
+    /// What an operator says about it.
+    facts: RwLock<Arc<model::vhost::Vhost>>,
     /// The topology's epoch, to be read without its lock.
     epoch: AtomicU64,
     topology: RwLock<Topology>,
+    /// Of both kinds, by name.
+    policies: RwLock<Arc<[Arc<Policy>]>>,
+    /// How fast may be published.
+    pub(crate) throttle: Throttle,
+    /// Connections that are open in it.
+    pub(crate) connection_count: AtomicUsize,
 }
 
 #[derive(Debug)]
@@ -47,6 +60,8 @@ thread_local! {
 /// Where a message goes.
 pub(crate) struct Routed {
     pub(crate) targets: Targets,
+    /// Whether the exchange is one that clients may not publish to.
+    is_internal: bool,
     /// Set when exchange and routing key alone led here: until when that holds.
     pub(crate) cacheable_at: Option<Epoch>,
 }
@@ -63,6 +78,23 @@ pub(crate) enum Deletion {
     NotEmpty,
 }
 
+/// What a queue's declaration came to.
+pub(crate) enum Declared {
+    New(Arc<QueueHandle>, Option<JournalPosition>),
+    /// Another has been quicker.
+    Existing(Arc<QueueHandle>),
+    /// The vhost has as many queues as it may.
+    LimitReached {
+        queue_max: u64,
+    },
+}
+
+/// What unbinding came to.
+pub(crate) struct Unbound {
+    pub(crate) is_removed: bool,
+    pub(crate) position: Option<JournalPosition>,
+}
+
 /// What has to hold for a queue to be deleted.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct DeleteConditions {
@@ -73,11 +105,79 @@ pub(crate) struct DeleteConditions {
 }
 
 impl Vhost {
-    pub(crate) fn new(name: VhostName, seed: HashSeed) -> Self {
+    pub(crate) fn new(facts: model::vhost::Vhost, seed: HashSeed) -> Self {
         let exchanges = Exchanges::new(seed);
         let epoch = AtomicU64::new(exchanges.epoch().0);
         let topology = RwLock::new(Topology { exchanges, queues: HashMap::default() });
-        Self { name, epoch, topology }
+        let throttle = Throttle::default();
+        throttle.set(&facts.limits);
+        Self {
+            name: facts.name.clone(),
+            facts: RwLock::new(Arc::new(facts)),
+            epoch,
+            topology,
+            policies: RwLock::new(Arc::from([])),
+            throttle,
+            connection_count: AtomicUsize::new(0),
+        }
+    }
+
+    /// What an operator says about it.
+    pub(crate) fn facts(&self) -> Arc<model::vhost::Vhost> {
+        self.facts.read().clone()
+    }
+
+    /// Changes what an operator says about it; `change` says whether there is anything to change, and `record` is told
+    /// before anybody sees it.
+    pub(crate) fn change_facts<T>(
+        &self,
+        change: impl FnOnce(&mut model::vhost::Vhost) -> T,
+        record: impl FnOnce(&model::vhost::Vhost) -> JournalPosition,
+    ) -> (T, JournalPosition) {
+        let mut facts = self.facts.write();
+        let mut changed = model::vhost::Vhost::clone(&facts);
+        let result = change(&mut changed);
+        let position = record(&changed);
+        self.throttle.set(&changed.limits);
+        *facts = Arc::new(changed);
+        (result, position)
+    }
+
+    /// All policies, of both kinds, by name.
+    pub(crate) fn policies(&self) -> Arc<[Arc<Policy>]> {
+        self.policies.read().clone()
+    }
+
+    /// Changes the policies, and applies them at once. `record` is told before anybody sees it.
+    pub(crate) fn change_policies<T>(&self, change: impl FnOnce(&mut Vec<Arc<Policy>>) -> T) -> T {
+        let mut policies = self.policies.write();
+        let mut changed = policies.to_vec();
+        let result = change(&mut changed);
+        changed.sort_by(|a, b| (&a.name, a.kind).cmp(&(&b.name, b.kind)));
+        *policies = changed.into();
+        drop(policies);
+        self.apply_policies();
+        result
+    }
+
+    /// Gives every queue and every exchange the policies that hold for it now.
+    pub(crate) fn apply_policies(&self) {
+        self.change(|topology| {
+            // Read under the lock: a queue that is declared meanwhile has these or newer ones.
+            let policies = self.policies();
+            for queue in topology.queues.values() {
+                *queue.policy.lock() = effective_for(&policies, &queue.definition);
+            }
+            let names: Vec<Box<[u8]>> = topology.exchanges.exchanges().map(|exchange| exchange.name.clone()).collect();
+            for name in names {
+                apply_to_exchange(topology, &policies, &name);
+            }
+        });
+    }
+
+    /// Every route is looked up anew: something that is asked once a route has changed.
+    pub(crate) fn forget_routes(&self) {
+        self.change(|topology| topology.exchanges.advance_epoch());
     }
 
     pub(crate) fn name(&self) -> &VhostName {
@@ -99,22 +199,33 @@ impl Vhost {
 
     /// Finds a message's queues. Refuses an exchange that is not there, or that clients may not publish to.
     pub(crate) fn route(&self, exchange: &[u8], routing_keys: &[&[u8]], headers: Option<Table<'_>>) -> Outcome<Routed> {
+        let routed = self.route_from(exchange, routing_keys, headers)?;
+        if routed.is_internal {
+            return refusal::access_refused(format!(
+                "cannot publish to internal exchange '{}' in vhost '{}'",
+                String::from_utf8_lossy(exchange),
+                self.name
+            ));
+        }
+        Ok(routed)
+    }
+
+    /// Finds a message's queues, from an internal exchange, too.
+    pub(crate) fn route_from(
+        &self,
+        exchange: &[u8],
+        routing_keys: &[&[u8]],
+        headers: Option<Table<'_>>,
+    ) -> Outcome<Routed> {
         let topology = self.topology.read();
         SCRATCH.with_borrow_mut(|scratch| {
             let message = Routable { routing_key: routing_keys[0], more_keys: &routing_keys[1..], headers };
             let Ok(routed) = topology.exchanges.route(exchange, &message, scratch) else {
                 return self.no_exchange(exchange);
             };
-            if routed.is_internal {
-                return refusal::access_refused(format!(
-                    "cannot publish to internal exchange '{}' in vhost '{}'",
-                    String::from_utf8_lossy(exchange),
-                    self.name
-                ));
-            }
             let queues = routed.queues.iter().filter_map(|id| topology.queues.get(id).cloned());
             let cacheable_at = routed.is_cacheable.then(|| topology.exchanges.epoch());
-            Ok(Routed { targets: Targets::new(queues), cacheable_at })
+            Ok(Routed { targets: Targets::new(queues), is_internal: routed.is_internal, cacheable_at })
         })
     }
 
@@ -140,6 +251,48 @@ impl Vhost {
         self.definition_of(topology.exchanges.exchange(name.as_bytes())?)
     }
 
+    /// Whether there is a topic exchange of this name.
+    pub(crate) fn is_topic(&self, name: &str) -> bool {
+        let topology = self.topology.read();
+        let exchange = topology.exchanges.exchange(name.as_bytes());
+        exchange.is_some_and(|exchange| exchange.kind == routing::ExchangeType::Topic)
+    }
+
+    /// All exchanges, by name.
+    pub(crate) fn exchanges(&self) -> Vec<definition::Exchange> {
+        let topology = self.topology.read();
+        let mut all: Vec<_> =
+            topology.exchanges.exchanges().filter_map(|exchange| self.definition_of(exchange)).collect();
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        all
+    }
+
+    /// All queues, in no particular order.
+    pub(crate) fn queues(&self) -> Vec<Arc<QueueHandle>> {
+        self.topology.read().queues.values().cloned().collect()
+    }
+
+    pub(crate) fn exchange_count(&self) -> usize {
+        self.topology.read().exchanges.exchange_count()
+    }
+
+    /// Shows bindings: all, those from an exchange, or those to a queue or an exchange. The implicit ones, too.
+    pub(crate) fn with_bindings<T>(&self, of: BindingsOf<'_>, show: impl FnMut(BindingRef<'_>) -> T) -> Vec<T> {
+        let topology = self.topology.read();
+        let exchanges = &topology.exchanges;
+        match of {
+            BindingsOf::All => exchanges.bindings().map(show).collect(),
+            BindingsOf::Source(name) => exchanges.bindings_from(name.as_bytes()).map(show).collect(),
+            BindingsOf::Exchange(name) => {
+                exchanges.bindings_to(Destination::Exchange(name.as_bytes())).map(show).collect()
+            }
+            BindingsOf::Queue(name) => match exchanges.queue(name.as_bytes()) {
+                Some(id) => exchanges.bindings_to(Destination::Queue(id)).map(show).collect(),
+                None => Vec::new(),
+            },
+        }
+    }
+
     fn definition_of(&self, exchange: &routing::Exchange) -> Option<definition::Exchange> {
         Some(definition::Exchange {
             vhost: self.name.clone(),
@@ -152,14 +305,16 @@ impl Vhost {
         })
     }
 
-    /// Declares an exchange that is not there. False when another has been quicker.
-    pub(crate) fn declare_exchange(&self, broker: &Broker, exchange: &definition::Exchange) -> bool {
+    /// Declares an exchange that is not there. Not new when another has been quicker.
+    pub(crate) fn declare_exchange(&self, broker: &Broker, exchange: &definition::Exchange) -> Changed {
         self.change(|topology| {
             let is_new = declare(topology, exchange);
-            if is_new && exchange.is_durable {
-                broker.put_definition(&Definition::Exchange(exchange.clone()));
+            if is_new {
+                apply_to_exchange(topology, &self.policies(), exchange.name.as_bytes());
             }
-            is_new
+            let is_kept = is_new && exchange.is_durable;
+            let position = is_kept.then(|| broker.put_definition(&Definition::Exchange(exchange.clone())));
+            Changed { is_new, position }
         })
     }
 
@@ -176,6 +331,29 @@ impl Vhost {
             self.forget(&removed, &mut records);
             Ok(broker.append(&mut records))
         })
+    }
+
+    /// Records that all its durable exchanges are gone, with their bindings: the vhost is.
+    pub(crate) fn forget_all(&self, records: &mut RecordBatch) {
+        let topology = self.topology.read();
+        for binding in topology.exchanges.bindings().filter(|binding| binding.is_durable && !binding.source.is_empty())
+        {
+            // Those to queues went with their queues.
+            let (Destination::Exchange(name), Ok(source)) = (binding.destination, ExchangeName::parse(binding.source))
+            else {
+                continue;
+            };
+            let Ok(name) = ExchangeName::parse(name) else { continue };
+            let destination = definition::Destination::Exchange(name);
+            let (key, arguments) = (binding.routing_key, binding.arguments);
+            let binding = definition::Binding::new(self.name.clone(), source, destination, key, arguments);
+            records.delete(&Definition::Binding(binding).key());
+        }
+        for exchange in topology.exchanges.exchanges().filter(|exchange| exchange.is_durable) {
+            if let Some(exchange) = self.definition_of(exchange) {
+                records.delete(&Definition::Exchange(exchange).key());
+            }
+        }
     }
 
     /// Records that what was removed is gone, as far as it was durable.
@@ -209,16 +387,19 @@ impl Vhost {
         broker: &Broker,
         spec: &BindingSpec<'_>,
         destination: definition::Destination,
-    ) -> Result<(), BindError> {
+    ) -> Result<Changed, BindError> {
         self.change(|topology| {
             let is_new = topology.exchanges.bind(spec)?;
-            if is_new && self.is_durable(topology, spec) {
-                let Ok(source) = ExchangeName::parse(spec.source) else { return Ok(()) };
+            let mut position = None;
+            if is_new
+                && self.is_durable(topology, spec)
+                && let Ok(source) = ExchangeName::parse(spec.source)
+            {
                 let binding =
                     definition::Binding::new(self.name.clone(), source, destination, spec.routing_key, spec.arguments);
-                broker.put_definition(&Definition::Binding(binding));
+                position = Some(broker.put_definition(&Definition::Binding(binding)));
             }
-            Ok(())
+            Ok(Changed { is_new, position })
         })
     }
 
@@ -233,12 +414,13 @@ impl Vhost {
     }
 
     /// Unbinds. What is not bound is left as it is.
-    pub(crate) fn unbind(&self, broker: &Broker, spec: &BindingSpec<'_>) -> Result<Option<JournalPosition>, BindError> {
+    pub(crate) fn unbind(&self, broker: &Broker, spec: &BindingSpec<'_>) -> Result<Unbound, BindError> {
         self.change(|topology| {
             let removed = topology.exchanges.unbind(spec)?;
             let mut records = RecordBatch::new();
             self.forget(&removed, &mut records);
-            Ok(broker.append(&mut records))
+            let is_removed = !removed.bindings.is_empty();
+            Ok(Unbound { is_removed, position: broker.append(&mut records) })
         })
     }
 
@@ -249,24 +431,31 @@ impl Vhost {
         owner: Option<ConnectionId>,
         make: impl FnOnce(QueueId) -> definition::Queue,
         name: &QueueName,
-    ) -> Result<Arc<QueueHandle>, Arc<QueueHandle>> {
+    ) -> Declared {
         self.change(|topology| {
             if let Some(id) = topology.exchanges.queue(name.as_bytes()) {
-                return Err(topology.queues[&id].clone());
+                return Declared::Existing(topology.queues[&id].clone());
+            }
+            if let Some(queue_max) = self.facts().limits.queue_max.filter(|&max| topology.queues.len() as u64 >= max) {
+                return Declared::LimitReached { queue_max };
             }
             let definition = make(broker.queue_ids.take(broker));
             let id = definition.id;
             let is_journalled = definition.is_durable && owner.is_none();
+            let mut position = None;
             if is_journalled {
                 let mut records = RecordBatch::new();
                 let stored = Definition::Queue(definition.clone());
                 records.put(&stored.key(), &stored.encode());
                 records.watermark(id, Some(QueueSeq(0)));
-                broker.append(&mut records);
+                position = broker.append(&mut records);
             }
             let settings = queue::Settings { auto_delete: definition.is_auto_delete };
             let watermark = if is_journalled { Watermark::Closed(QueueSeq(0)) } else { Watermark::None };
-            Ok(self.insert(broker, topology, definition, owner, queue::Queue::new(settings), watermark))
+            let queue = self.insert(broker, topology, definition, owner, queue::Queue::new(settings), watermark);
+            *queue.policy.lock() = effective_for(&self.policies(), &queue.definition);
+            broker.counters.queues_created.add(1);
+            Declared::New(queue, position)
         })
     }
 
@@ -306,9 +495,10 @@ impl Vhost {
         let id = definition.id;
         let handle = broker.shards.with(Shards::number_of(id), |shard| {
             let cell = shard.insert(|slot| {
-                let handle = Arc::new(QueueHandle { definition, slot, owner, counters: Default::default() });
+                let handle = Arc::new(QueueHandle::new(definition, slot, owner));
                 Cell::new(handle, queue, watermark)
             });
+            cell.report();
             cell.handle.clone()
         });
         topology.exchanges.queue_added(handle.definition.name.as_bytes(), id, handle.is_journalled());
@@ -353,6 +543,7 @@ impl Vhost {
             });
             match taken {
                 Ok((position, cell)) => {
+                    broker.counters.queues_deleted.add(1);
                     (Deletion::Deleted { ready_count: cell.queue.ready_count(), position }, Some(cell))
                 }
                 Err(deletion) => (deletion, None),
@@ -369,6 +560,26 @@ impl Vhost {
         }
         deletion
     }
+}
+
+/// Which bindings are to be shown.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum BindingsOf<'a> {
+    All,
+    Source(&'a ExchangeName),
+    Exchange(&'a ExchangeName),
+    Queue(&'a QueueName),
+}
+
+fn effective_for(policies: &[Arc<Policy>], queue: &definition::Queue) -> EffectivePolicy {
+    EffectivePolicy::of(policies, Target::Queue(queue.arguments.queue_type()), queue.name.as_str())
+}
+
+fn apply_to_exchange(topology: &mut Topology, policies: &[Arc<Policy>], name: &[u8]) {
+    let Ok(text) = std::str::from_utf8(name) else { return };
+    let alternate = EffectivePolicy::of(policies, Target::Exchange, text).get("alternate-exchange");
+    let alternate = alternate.as_ref().and_then(|alternate| alternate.as_str());
+    topology.exchanges.set_policy_alternate(name, alternate.map(str::as_bytes));
 }
 
 /// Declares an exchange. False when there is one of this name.
@@ -389,15 +600,36 @@ fn declare(topology: &mut Topology, exchange: &definition::Exchange) -> bool {
 
 /// All vhosts.
 #[derive(Debug, Default)]
-pub(crate) struct Vhosts(RwLock<HashMap<String, Arc<Vhost>>>);
+pub(crate) struct Vhosts(RwLock<BTreeMap<VhostName, Arc<Vhost>>>);
 
 impl Vhosts {
     pub(crate) fn get(&self, name: &str) -> Option<Arc<Vhost>> {
         self.0.read().get(name).cloned()
     }
 
+    /// All of them, by name.
+    pub(crate) fn all(&self) -> Vec<Arc<Vhost>> {
+        self.0.read().values().cloned().collect()
+    }
+
     pub(crate) fn put(&self, vhost: Vhost) {
-        self.0.write().insert(vhost.name.to_string(), Arc::new(vhost));
+        self.0.write().insert(vhost.name.clone(), Arc::new(vhost));
+    }
+
+    /// Puts a vhost in if there is none of its name; `record` is told before anybody sees it.
+    pub(crate) fn add<T>(&self, vhost: Vhost, record: impl FnOnce() -> T) -> Option<T> {
+        let mut vhosts = self.0.write();
+        if vhosts.contains_key(&vhost.name) {
+            return None;
+        }
+        let recorded = record();
+        vhosts.insert(vhost.name.clone(), Arc::new(vhost));
+        Some(recorded)
+    }
+
+    /// Takes a vhost out. None when it is gone already.
+    pub(crate) fn remove(&self, name: &str) -> Option<Arc<Vhost>> {
+        self.0.write().remove(name)
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -4,8 +4,8 @@ use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use http::header::{HeaderName, HeaderValue};
-use http::{Client, HttpError, HttpUrl, Request};
+use http_client::header::{HeaderName, HeaderValue};
+use http_client::{Client, HttpError, HttpUrl, Request};
 use net::DialOptions;
 
 use crate::failure::{CANNOT_CREATE, DATA, Failure, TEMPORARY, UNAVAILABLE};
@@ -188,7 +188,7 @@ pub(crate) fn is_terminal() -> bool {
 
 #[cfg(test)]
 mod tests {
-    use http::testing::TlsServer;
+    use http_client::testing::TlsServer;
 
     use super::*;
     use crate::words;

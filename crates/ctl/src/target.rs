@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use http::HttpUrl;
+use http_client::HttpUrl;
 use net::{ClientTls, ClientTlsOptions, Trust};
 
 use crate::command::Grammar;

@@ -6,7 +6,6 @@
 
 mod consumer;
 mod equivalence;
-mod erlang;
 mod exchange;
 mod queue;
 

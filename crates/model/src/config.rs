@@ -8,20 +8,28 @@
 //! defaults < configuration file < conf.d/*.conf by name < RABBITMQ_DEFAULT_USER, _PASS, _VHOST < --set KEY=VALUE
 //! ```
 
+mod backends;
+mod certificate_login;
 mod interpolation;
+mod listeners;
 mod reference;
 mod schema;
 mod settings;
 mod suggest;
 mod syntax;
+mod tls;
 mod value;
 mod values;
 
+pub use backends::{BackendKind, BackendStep, Backends, CacheOptions, HttpBackendOptions, OAuth2BackendOptions};
+pub use certificate_login::{AlternativeNameKind, CertificateLogin};
+pub use listeners::{Listener, ManagementListener, UnixListener};
 pub use reference::render_reference;
 pub use settings::{
-    AuthMechanism, Config, ConfirmAfter, DefaultUser, DeprecatedFeatures, DiskFreeLimit, Listener, Log, LogFormatter,
-    LogLevel, Login, MemoryWatermark, StoreOptions, TcpOptions,
+    AuditOptions, AuthMechanism, Config, ConfirmAfter, DefaultUser, DeprecatedFeatures, DiskFreeLimit, Lockout, Log,
+    LogFormatter, LogLevel, Login, MemoryWatermark, StoreOptions, TcpOptions,
 };
+pub use tls::{PeerVerification, SniIdentity, TlsIdentity, TlsOptions, TlsVersion};
 pub use value::ListenAddress;
 
 use std::fmt;
@@ -31,6 +39,9 @@ use values::Values;
 
 /// The largest `max_message_size`.
 pub const MAX_MESSAGE_SIZE_MAX: u64 = 512 << 20;
+
+/// The cipher suites that `ssl_options.ciphers` knows, by OpenSSL's names and IANA's.
+pub const CIPHER_SUITES: &[&str] = schema::CIPHERS;
 
 /// The environment variables that set keys.
 const ENVIRONMENT: &[(&str, &str)] = &[

@@ -7,11 +7,13 @@
 //! ```
 //!
 //! Keys sort by kind, then by vhost, so that a prefix of a key finds all of one kind or of one vhost, and reading them in
-//! order meets vhosts before users, exchanges and queues before bindings. `docs/formats/definitions.md` has every byte.
+//! order meets vhosts before users, exchanges and queues before bindings, and all of them before policies. `docs/formats/definitions.md` has every byte.
 
 mod binding;
 mod codec;
 mod exchange;
+mod parameter;
+mod policy;
 mod queue;
 mod user;
 mod vhost;
@@ -22,12 +24,11 @@ pub use queue::Queue;
 pub use user::UserPermission;
 
 use crate::name::VhostName;
-use crate::user::User;
+use crate::parameter::GlobalParameter;
+use crate::policy::Policy;
+use crate::user::{TopicPermission, User};
 use crate::vhost::Vhost;
 use codec::{Reader, Writer};
-
-/// The version that this program writes into values.
-const VALUE_VERSION: u8 = 1;
 
 /// What a definition defines; the first byte of its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -45,10 +46,35 @@ pub enum Kind {
     Queue = 5,
     /// A binding.
     Binding = 6,
+    /// Which routing keys a user may use on a topic exchange.
+    TopicPermission = 7,
+    /// A user's or an operator's policy.
+    Policy = 8,
+    /// A parameter of the whole cluster.
+    GlobalParameter = 9,
 }
 
 impl Kind {
-    const ALL: [Kind; 6] = [Kind::Vhost, Kind::User, Kind::Permission, Kind::Exchange, Kind::Queue, Kind::Binding];
+    const ALL: [Kind; 9] = [
+        Kind::Vhost,
+        Kind::User,
+        Kind::Permission,
+        Kind::Exchange,
+        Kind::Queue,
+        Kind::Binding,
+        Kind::TopicPermission,
+        Kind::Policy,
+        Kind::GlobalParameter,
+    ];
+
+    /// The version that this program writes into values. It reads older ones, too.
+    fn version(self) -> u8 {
+        match self {
+            // Limits and a second password came with 2.
+            Kind::Vhost | Kind::User => 2,
+            _ => 1,
+        }
+    }
 }
 
 /// Anything that is defined.
@@ -66,6 +92,12 @@ pub enum Definition {
     Queue(Queue),
     /// A binding.
     Binding(Binding),
+    /// Which routing keys a user may use on a topic exchange.
+    TopicPermission(TopicPermission),
+    /// A user's or an operator's policy.
+    Policy(Policy),
+    /// A parameter of the whole cluster.
+    GlobalParameter(GlobalParameter),
 }
 
 /// Why a stored key and value are no definition.
@@ -103,6 +135,9 @@ impl Definition {
             Definition::Exchange(_) => Kind::Exchange,
             Definition::Queue(_) => Kind::Queue,
             Definition::Binding(_) => Kind::Binding,
+            Definition::TopicPermission(_) => Kind::TopicPermission,
+            Definition::Policy(_) => Kind::Policy,
+            Definition::GlobalParameter(_) => Kind::GlobalParameter,
         }
     }
 
@@ -116,6 +151,9 @@ impl Definition {
             Definition::Exchange(exchange) => exchange.key(),
             Definition::Queue(queue) => queue.key(),
             Definition::Binding(binding) => binding.key(),
+            Definition::TopicPermission(permission) => permission.key(),
+            Definition::Policy(policy) => policy.key(),
+            Definition::GlobalParameter(parameter) => parameter.key(),
         }
     }
 
@@ -123,7 +161,7 @@ impl Definition {
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut value = Writer::default();
-        value.u8(VALUE_VERSION);
+        value.u8(self.kind().version());
         match self {
             Definition::Vhost(vhost) => vhost.put_value(&mut value),
             Definition::User(user) => user.put_value(&mut value),
@@ -131,6 +169,9 @@ impl Definition {
             Definition::Exchange(exchange) => exchange.put_value(&mut value),
             Definition::Queue(queue) => queue.put_value(&mut value),
             Definition::Binding(binding) => binding.put_value(&mut value),
+            Definition::TopicPermission(permission) => permission.put_value(&mut value),
+            Definition::Policy(policy) => policy.put_value(&mut value),
+            Definition::GlobalParameter(parameter) => parameter.put_value(&mut value),
         }
         value.finish()
     }
@@ -140,11 +181,11 @@ impl Definition {
         let (kind, names) = kind_of(key)?;
         let corrupt = |what| DecodeError::Corrupt { kind, what };
         let (&version, fields) = value.split_first().ok_or(corrupt("the value is empty"))?;
-        if version != VALUE_VERSION {
+        if version == 0 || version > kind.version() {
             return Err(DecodeError::UnknownVersion { kind, version });
         }
         let (mut names, mut fields) = (Reader::new(names), Reader::new(fields));
-        let definition = Definition::read(kind, &mut names, &mut fields).map_err(corrupt)?;
+        let definition = Definition::read(kind, version, &mut names, &mut fields).map_err(corrupt)?;
         if !fields.is_empty() {
             return Err(corrupt("the value is too long"));
         }
@@ -154,14 +195,22 @@ impl Definition {
         Ok(definition)
     }
 
-    fn read(kind: Kind, names: &mut Reader<'_>, fields: &mut Reader<'_>) -> Result<Definition, &'static str> {
+    fn read(
+        kind: Kind,
+        version: u8,
+        names: &mut Reader<'_>,
+        fields: &mut Reader<'_>,
+    ) -> Result<Definition, &'static str> {
         Ok(match kind {
-            Kind::Vhost => Definition::Vhost(Vhost::read(names, fields)?),
-            Kind::User => Definition::User(User::read(names, fields)?),
+            Kind::Vhost => Definition::Vhost(Vhost::read(version, names, fields)?),
+            Kind::User => Definition::User(User::read(version, names, fields)?),
             Kind::Permission => Definition::Permission(UserPermission::read(names, fields)?),
             Kind::Exchange => Definition::Exchange(Exchange::read(names, fields)?),
             Kind::Queue => Definition::Queue(Queue::read(names, fields)?),
             Kind::Binding => Definition::Binding(Binding::read(names, fields)?),
+            Kind::TopicPermission => Definition::TopicPermission(TopicPermission::read_from(names, fields)?),
+            Kind::Policy => Definition::Policy(Policy::read(names, fields)?),
+            Kind::GlobalParameter => Definition::GlobalParameter(GlobalParameter::read(names, fields)?),
         })
     }
 }
@@ -175,10 +224,10 @@ pub fn prefix(kind: Kind) -> Vec<u8> {
 /// What all keys of one kind in one vhost begin with.
 ///
 /// # Panics
-/// If asked for users, which are in no vhost.
+/// If asked for users or global parameters, which are in no vhost.
 #[must_use]
 pub fn prefix_in_vhost(kind: Kind, vhost: &VhostName) -> Vec<u8> {
-    assert!(kind != Kind::User, "a user is in no vhost");
+    assert!(!matches!(kind, Kind::User | Kind::GlobalParameter), "{kind:?} is in no vhost");
     let mut key = Writer::key(kind);
     key.name(vhost.as_str());
     key.finish()

@@ -9,9 +9,13 @@
 pub mod arguments;
 pub mod config;
 pub mod definition;
+mod erlang;
 pub mod ids;
+pub mod json;
 pub mod name;
+pub mod parameter;
 pub mod pattern;
+pub mod policy;
 pub mod resource;
 pub mod user;
 pub mod vhost;

@@ -52,6 +52,11 @@ impl Pattern {
         Pattern { text: Box::from(".*"), matcher: Matcher::All }
     }
 
+    /// The pattern that matches everything, written in another way.
+    pub(crate) fn all_by(text: &str) -> Pattern {
+        Pattern { text: Box::from(text), matcher: Matcher::All }
+    }
+
     /// Whether the pattern matches anywhere in the name.
     #[must_use]
     pub fn is_match(&self, name: &str) -> bool {

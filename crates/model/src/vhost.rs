@@ -1,6 +1,7 @@
-//! Virtual hosts: a name and what an operator says about it.
+//! Virtual hosts: a name, what an operator says about it, and how much it may have.
 
 use crate::name::VhostName;
+use crate::user::LimitError;
 
 /// A vhost as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,6 +10,10 @@ pub struct Vhost {
     pub name: VhostName,
     /// What an operator wrote about it.
     pub metadata: VhostMetadata,
+    /// Whether it must not be deleted.
+    pub is_protected: bool,
+    /// How much it may have at once.
+    pub limits: VhostLimits,
 }
 
 /// An operator's words about a vhost, and the type of queues declared without one.
@@ -23,9 +28,82 @@ pub struct VhostMetadata {
 }
 
 impl Vhost {
-    /// A vhost without metadata.
+    /// A vhost without metadata and limits.
     #[must_use]
     pub fn new(name: VhostName) -> Vhost {
-        Vhost { name, metadata: VhostMetadata::default() }
+        let (metadata, limits) = (VhostMetadata::default(), VhostLimits::default());
+        Vhost { name, metadata, is_protected: false, limits }
+    }
+}
+
+/// A vhost's limits. None: no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct VhostLimits {
+    /// Most connections.
+    pub connection_max: Option<u64>,
+    /// Most queues.
+    pub queue_max: Option<u64>,
+    /// Most messages that are published in a second; who publishes more is slowed down.
+    pub publish_rate_max_per_s: Option<u64>,
+    /// Most bytes of bodies that are published in a second; who publishes more is slowed down.
+    pub publish_bytes_max_per_s: Option<u64>,
+}
+
+/// What each limit is called, and where it is kept.
+type LimitRow = (&'static str, fn(&mut VhostLimits) -> &mut Option<u64>);
+
+const LIMITS: [LimitRow; 4] = [
+    ("max-connections", |limits| &mut limits.connection_max),
+    ("max-queues", |limits| &mut limits.queue_max),
+    ("max-publish-rate", |limits| &mut limits.publish_rate_max_per_s),
+    ("max-publish-bytes-rate", |limits| &mut limits.publish_bytes_max_per_s),
+];
+
+impl VhostLimits {
+    /// Names of all limits; the first two are RabbitMQ's.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        LIMITS.iter().map(|(name, _)| *name)
+    }
+
+    /// Sets the limit of this name; a negative number removes it.
+    pub fn set(&mut self, name: &str, value: i64) -> Result<(), LimitError> {
+        let slot = slot_of(name).ok_or_else(|| LimitError::Unknown(name.to_owned(), value))?;
+        *slot(self) = u64::try_from(value).ok();
+        Ok(())
+    }
+
+    /// Removes the limit of this name. False when there is none of this name.
+    pub fn clear(&mut self, name: &str) -> bool {
+        slot_of(name).map(|slot| *slot(self) = None).is_some()
+    }
+
+    /// The limits that are set, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let mut limits = *self;
+        LIMITS.iter().filter_map(move |(name, slot)| Some((*name, (*slot(&mut limits))?)))
+    }
+}
+
+fn slot_of(name: &str) -> Option<fn(&mut VhostLimits) -> &mut Option<u64>> {
+    LIMITS.iter().find(|(known, _)| *known == name).map(|(_, slot)| *slot)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_set_and_cleared_by_name() {
+        let mut limits = VhostLimits::default();
+        for (number, name) in (0..).zip(VhostLimits::names()) {
+            limits.set(name, number).unwrap();
+        }
+        let expected =
+            [("max-connections", 0), ("max-queues", 1), ("max-publish-rate", 2), ("max-publish-bytes-rate", 3)];
+        assert_eq!(limits.iter().collect::<Vec<_>>(), expected);
+        limits.set("max-queues", -1).unwrap();
+        assert_eq!(limits.queue_max, None);
+        assert!(limits.clear("max-connections") && !limits.clear("max-channels"));
+        assert!(limits.set("max-channels", 1).is_err());
     }
 }

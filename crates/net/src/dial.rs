@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::net::{TcpSocket, TcpStream};
 
-use crate::stream::Stream;
+use crate::stream::{Stream, TlsStream};
 use crate::tls::{ClientTls, ServerName};
 
 /// Options of an outgoing connection.
@@ -88,7 +88,7 @@ pub async fn dial(host: &str, port: u16, tls: Option<&ClientTls>, options: &Dial
         match tls {
             None => Ok(Stream::Tcp(tcp)),
             Some(tls) => match tls.connect(&ServerName::of(host), tcp).await {
-                Ok(stream) => Ok(Stream::Tls(Box::new(stream.into()))),
+                Ok(stream) => Ok(Stream::Tls(Box::new(TlsStream { tls: stream.into(), endpoints: None }))),
                 Err(source) => Err(DialError::Tls { host: host.to_owned(), port, source }),
             },
         }

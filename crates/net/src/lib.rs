@@ -1,16 +1,25 @@
-//! Sockets: listeners, outgoing connections, TLS, streams, and the process's limit of open files.
+//! Sockets: listeners, outgoing connections, TLS, proxies' headers, WebSockets, streams, and the process's limit of open files.
 //!
 //! Knows nothing of AMQP. What travels over a stream is somebody else's business; how a connection comes to be (address,
 //! options, what happens when files run out) is decided here, once, for every protocol.
 
+mod admission;
 mod dial;
 mod listener;
 mod open_files;
+pub mod proxy_protocol;
 mod stream;
 mod tls;
+mod unix;
+pub mod websocket;
 
+pub use admission::{Admission, AdmitError};
 pub use dial::{DialError, DialOptions, dial};
-pub use listener::{BindError, Listener, SocketOptions};
+pub use listener::{BindError, Listener, ListenerAddress, SocketOptions};
 pub use open_files::{OpenFiles, raise_open_files_limit};
-pub use stream::Stream;
-pub use tls::{ClientTls, ClientTlsOptions, TlsSetupError, Trust};
+pub use stream::{ProxiedStream, Stream, TlsStream};
+pub use tls::{
+    AlternativeName, ClientTls, ClientTlsOptions, ClientVerification, Identity, PeerCertificate, Reload, ServerTls,
+    ServerTlsOptions, SniIdentity, TlsInfo, TlsSetupError, TlsVersion, Trust, known_cipher_suites, parse_cipher_suite,
+};
+pub use unix::PeerCredentials;

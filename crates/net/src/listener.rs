@@ -1,7 +1,9 @@
-//! A listening TCP socket.
+//! A listening socket, TCP or Unix-domain.
 
+use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
@@ -9,6 +11,7 @@ use tokio::net::TcpListener;
 
 use crate::open_files::{SpareFile, is_exhaustion};
 use crate::stream::Stream;
+use crate::unix::UnixSocket;
 
 /// Options of a listening socket and of what it accepts (`tcp_listen_options.*`).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,15 +61,56 @@ pub enum BindError {
         /// The system's answer.
         source: io::Error,
     },
+    /// Another process has the Unix-domain socket.
+    #[error("cannot listen on {}: another process listens on this socket already", path.display())]
+    UnixTaken {
+        /// The path that was asked for.
+        path: PathBuf,
+    },
+    /// The system refuses the Unix-domain socket for another reason.
+    #[error("cannot listen on {}: {source}", path.display())]
+    UnixRefused {
+        /// The path that was asked for.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
 }
 
-/// A listening TCP socket.
+/// Where a listener listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ListenerAddress {
+    /// On an address and a port.
+    Tcp(SocketAddr),
+    /// At a path.
+    Unix(PathBuf),
+}
+
+impl fmt::Display for ListenerAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Unix(path) => path.display().fmt(f),
+        }
+    }
+}
+
+/// A listening socket.
 #[derive(Debug)]
 pub struct Listener {
-    socket: TcpListener,
+    socket: ListeningSocket,
     options: SocketOptions,
     spare: SpareFile,
 }
+
+#[derive(Debug)]
+enum ListeningSocket {
+    Tcp(TcpListener),
+    Unix(UnixSocket),
+}
+
+/// What stands for the address of whoever comes through a Unix-domain socket: this host, and no port.
+pub(crate) const UNIX_PEER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// How long accepting pauses when nothing can be accepted, not even to be refused.
 const EXHAUSTION_PAUSE: Duration = Duration::from_millis(100);
@@ -78,12 +122,30 @@ impl Listener {
             io::ErrorKind::AddrInUse => BindError::Taken { address },
             _ => BindError::Refused { address, source },
         })?;
-        Ok(Self { socket, options, spare: SpareFile::hold() })
+        Ok(Self { socket: ListeningSocket::Tcp(socket), options, spare: SpareFile::hold() })
     }
 
-    /// The address it listens on: the real port where port 0 was asked for.
+    /// Opens a Unix-domain listener that only its owner can connect to. A socket that a dead process left at `path` is replaced. Must be
+    /// called inside a tokio runtime.
+    pub fn bind_unix(path: &Path, backlog: u32) -> Result<Self, BindError> {
+        let socket = ListeningSocket::Unix(UnixSocket::bind(path, backlog)?);
+        Ok(Self { socket, options: SocketOptions { backlog, ..SocketOptions::default() }, spare: SpareFile::hold() })
+    }
+
+    /// The address it listens on: the real port where port 0 was asked for. A Unix-domain listener has none.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.socket.local_addr()
+        match &self.socket {
+            ListeningSocket::Tcp(socket) => socket.local_addr(),
+            ListeningSocket::Unix(_) => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    /// Where it listens, whatever it is.
+    pub fn address(&self) -> io::Result<ListenerAddress> {
+        match &self.socket {
+            ListeningSocket::Tcp(socket) => Ok(ListenerAddress::Tcp(socket.local_addr()?)),
+            ListeningSocket::Unix(socket) => Ok(ListenerAddress::Unix(socket.path.clone())),
+        }
     }
 
     /// The next connection.
@@ -92,11 +154,8 @@ impl Listener {
     /// once, `on_refusal` is told, and accepting goes on.
     pub async fn accept(&mut self, mut on_refusal: impl FnMut(&io::Error)) -> (Stream, SocketAddr) {
         loop {
-            match self.socket.accept().await {
-                Ok((tcp, peer)) => {
-                    self.configure(&tcp);
-                    return (Stream::Tcp(tcp), peer);
-                }
+            match self.accept_one().await {
+                Ok(accepted) => return accepted,
                 Err(error) if is_exhaustion(&error) => {
                     on_refusal(&error);
                     if !self.turn_away() {
@@ -109,9 +168,23 @@ impl Listener {
         }
     }
 
+    async fn accept_one(&self) -> io::Result<(Stream, SocketAddr)> {
+        match &self.socket {
+            ListeningSocket::Tcp(socket) => {
+                let (tcp, peer) = socket.accept().await?;
+                self.configure(&tcp);
+                Ok((Stream::Tcp(tcp), peer))
+            }
+            ListeningSocket::Unix(socket) => Ok((Stream::Unix(socket.listener.accept().await?.0), UNIX_PEER)),
+        }
+    }
+
     /// Accepts one waiting connection on the spare descriptor and closes it. False when even that failed.
     fn turn_away(&mut self) -> bool {
-        let socket = SockRef::from(&self.socket);
+        let socket = match &self.socket {
+            ListeningSocket::Tcp(socket) => SockRef::from(socket),
+            ListeningSocket::Unix(socket) => SockRef::from(&socket.listener),
+        };
         self.spare.lend(|| socket.accept().is_ok())
     }
 

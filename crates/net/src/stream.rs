@@ -1,4 +1,4 @@
-//! A connection's two directions, whatever carries them.
+//! A connection's two directions, whatever carries them, and who is at both ends.
 
 use std::io;
 use std::net::SocketAddr;
@@ -6,34 +6,94 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
-use tokio_rustls::TlsStream;
+use tokio::net::{TcpStream, UnixStream};
+
+use crate::listener::UNIX_PEER;
+use crate::proxy_protocol::Endpoints;
+use crate::tls::TlsInfo;
+use crate::unix::PeerCredentials;
+use crate::websocket::WebSocketStream;
 
 /// A connection, accepted or dialled. Other carriers become further variants, and their users do not change.
 #[derive(Debug)]
 pub enum Stream {
     /// Plain TCP.
     Tcp(TcpStream),
+    /// Plain TCP through a proxy that told whose connection it is.
+    Proxied(Box<ProxiedStream>),
     /// TLS over TCP.
-    Tls(Box<TlsStream<TcpStream>>),
+    Tls(Box<TlsStream>),
+    /// A Unix-domain socket.
+    Unix(UnixStream),
+    /// A WebSocket over whatever an HTTP server has upgraded.
+    WebSocket(Box<WebSocketStream>),
+}
+
+/// TCP through a proxy.
+#[derive(Debug)]
+pub struct ProxiedStream {
+    pub(crate) tcp: TcpStream,
+    pub(crate) endpoints: Endpoints,
+}
+
+/// TLS over TCP.
+#[derive(Debug)]
+pub struct TlsStream {
+    pub(crate) tls: tokio_rustls::TlsStream<TcpStream>,
+    /// As a proxy told them.
+    pub(crate) endpoints: Option<Endpoints>,
 }
 
 impl Stream {
-    /// The other side's address as the socket gives it.
+    /// The other side's address: the client's, not the proxy's, if there is a proxy that told it. Over a Unix-domain socket, which has
+    /// none, it is this host's, with port 0.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
-        self.tcp().peer_addr()
+        match self {
+            Self::Tcp(tcp) => tcp.peer_addr(),
+            Self::Proxied(proxied) => Ok(proxied.endpoints.peer),
+            Self::Tls(tls) => tls.endpoints.map_or_else(|| tls.tcp().peer_addr(), |ends| Ok(ends.peer)),
+            Self::Unix(_) => Ok(UNIX_PEER),
+            Self::WebSocket(socket) => Ok(socket.peer_addr()),
+        }
     }
 
-    /// This side's address.
+    /// This side's address: where the client connected to, if there is a proxy that told it.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.tcp().local_addr()
+        match self {
+            Self::Tcp(tcp) => tcp.local_addr(),
+            Self::Proxied(proxied) => Ok(proxied.endpoints.local),
+            Self::Tls(tls) => tls.endpoints.map_or_else(|| tls.tcp().local_addr(), |ends| Ok(ends.local)),
+            Self::Unix(_) => Ok(UNIX_PEER),
+            Self::WebSocket(socket) => Ok(socket.local_addr()),
+        }
+    }
+
+    /// What TLS agreed on, and whose certificate was shown; `None` without TLS. Reads the certificate, so ask once.
+    #[must_use]
+    pub fn tls_info(&self) -> Option<TlsInfo> {
+        match self {
+            Self::Tcp(_) | Self::Proxied(_) | Self::Unix(_) => None,
+            Self::Tls(tls) => TlsInfo::of(tls.tls.get_ref().1),
+            Self::WebSocket(socket) => socket.tls_info(),
+        }
+    }
+
+    /// Who is on the other side of a Unix-domain socket; `None` of anything else.
+    #[must_use]
+    pub fn peer_credentials(&self) -> Option<PeerCredentials> {
+        let Self::Unix(unix) = self else { return None };
+        let credentials = unix.peer_cred().ok()?;
+        Some(PeerCredentials { uid: credentials.uid(), gid: credentials.gid(), pid: credentials.pid() })
     }
 
     /// Reads what has arrived, as [`AsyncRead::poll_read`].
     pub fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Tcp(tcp) => Pin::new(tcp).poll_read(cx, buffer),
-            Self::Tls(tls) => Pin::new(tls).poll_read(cx, buffer),
+            Self::Proxied(proxied) => Pin::new(&mut proxied.tcp).poll_read(cx, buffer),
+            Self::Tls(tls) => Pin::new(&mut tls.tls).poll_read(cx, buffer),
+            Self::Unix(unix) => Pin::new(unix).poll_read(cx, buffer),
+            Self::WebSocket(socket) => socket.poll_read(cx, buffer),
         }
     }
 
@@ -41,7 +101,10 @@ impl Stream {
     pub fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self {
             Self::Tcp(tcp) => Pin::new(tcp).poll_write(cx, bytes),
-            Self::Tls(tls) => Pin::new(tls).poll_write(cx, bytes),
+            Self::Proxied(proxied) => Pin::new(&mut proxied.tcp).poll_write(cx, bytes),
+            Self::Tls(tls) => Pin::new(&mut tls.tls).poll_write(cx, bytes),
+            Self::Unix(unix) => Pin::new(unix).poll_write(cx, bytes),
+            Self::WebSocket(socket) => socket.poll_write(cx, bytes),
         }
     }
 
@@ -49,23 +112,26 @@ impl Stream {
     pub fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Tcp(tcp) => Pin::new(tcp).poll_shutdown(cx),
-            Self::Tls(tls) => Pin::new(tls).poll_shutdown(cx),
+            Self::Proxied(proxied) => Pin::new(&mut proxied.tcp).poll_shutdown(cx),
+            Self::Tls(tls) => Pin::new(&mut tls.tls).poll_shutdown(cx),
+            Self::Unix(unix) => Pin::new(unix).poll_shutdown(cx),
+            Self::WebSocket(socket) => socket.poll_shutdown(cx),
         }
     }
 
-    /// Pushes out what a carrier still holds after [`poll_write`](Self::poll_write) took it: TLS does.
+    /// Pushes out what a carrier still holds after [`poll_write`](Self::poll_write) took it: TLS and WebSocket do.
     pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
-            Self::Tcp(_) => Poll::Ready(Ok(())),
-            Self::Tls(tls) => Pin::new(tls).poll_flush(cx),
+            Self::Tcp(_) | Self::Proxied(_) | Self::Unix(_) => Poll::Ready(Ok(())),
+            Self::Tls(tls) => Pin::new(&mut tls.tls).poll_flush(cx),
+            Self::WebSocket(socket) => socket.poll_flush(cx),
         }
     }
+}
 
+impl TlsStream {
     fn tcp(&self) -> &TcpStream {
-        match self {
-            Self::Tcp(tcp) => tcp,
-            Self::Tls(tls) => tls.get_ref().0,
-        }
+        self.tls.get_ref().0
     }
 }
 

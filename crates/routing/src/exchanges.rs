@@ -290,7 +290,8 @@ impl Exchanges {
         }
     }
 
-    fn advance_epoch(&mut self) {
+    /// Makes every remembered route be looked up again.
+    pub fn advance_epoch(&mut self) {
         self.epoch.0 += 1;
     }
 }

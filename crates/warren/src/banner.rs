@@ -1,14 +1,15 @@
 //! What a person sees when the broker is up.
 
 use std::io::{self, Write};
-use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
+
+use crate::listeners::Listening;
 
 /// What the banner tells.
 pub(crate) struct Banner<'a> {
     pub(crate) data_dir: &'a Path,
-    pub(crate) listeners: &'a [SocketAddr],
+    pub(crate) listeners: &'a [Listening],
     pub(crate) ready_after: Duration,
 }
 
@@ -23,7 +24,7 @@ impl Banner<'_> {
         writeln!(out, "Warren {version} (compatible with RabbitMQ {})", crate::serve::COMPATIBLE_VERSION)?;
         writeln!(out, "  data       {}", self.data_dir.display())?;
         for listener in self.listeners {
-            writeln!(out, "  listening  {listener} (AMQP 0-9-1)")?;
+            writeln!(out, "  listening  {listener}")?;
         }
         writeln!(out, "  ready in {} ms", self.ready_after.as_millis())?;
         out.flush()

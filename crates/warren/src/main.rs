@@ -2,13 +2,17 @@
 //!
 //! Exit status: 0 done, 1 failed, 2 bad usage.
 
+mod audit;
+mod backends;
 mod banner;
 mod config_files;
 mod fsck;
+mod listeners;
 mod logging;
 mod machine;
 mod serve;
 mod signals;
+mod tls;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,21 +1,22 @@
 //! `warren serve`: from a configuration to a running broker, and back down.
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use broker::Broker;
+use broker::{AuthStep, Broker, EventSink, LockoutOptions};
 use model::config::{Config, ConfirmAfter, DiskFreeLimit, MemoryWatermark};
-use net::{Listener, SocketOptions};
 use store::Store;
 use store::file::RealDisk;
 use tokio::sync::watch;
 
+use crate::audit::AuditLog;
 use crate::banner::Banner;
+use crate::listeners::Listeners;
 use crate::signals::Signals;
-use crate::{ServeArgs, config_files, logging, machine};
+use crate::tls::TlsFiles;
+use crate::{ServeArgs, backends, config_files, logging, machine};
 
 /// The RabbitMQ version whose behaviour we follow.
 pub(crate) const COMPATIBLE_VERSION: &str = "4.3.0";
@@ -47,29 +48,36 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<()> {
 
 async fn run(config: &Config, data_dir: &Path, connection_max: usize, started_at: Instant) -> Result<()> {
     // Ports first: a second broker on them should fail before it touches any data.
-    let listeners = listen(config)?;
+    let mut tls_files = TlsFiles::default();
+    let listeners = Listeners::open(config, &mut tls_files)?;
     let (store, recovered) = Store::open(store_options(config, data_dir)?, Arc::new(RealDisk))
         .with_context(|| format!("cannot open the data directory {}", data_dir.display()))?;
-    let broker = Broker::start(broker_options(config), store, recovered)?;
+    let (audit_log, audit_writer) = match &config.audit {
+        Some(options) => {
+            let (log, writer) = AuditLog::open(options)?;
+            (Some(log as Arc<dyn EventSink>), Some(writer))
+        }
+        None => (None, None),
+    };
+    let auth_steps = backends::auth_steps(&config.backends).context("cannot set up who knows users")?;
+    let broker = Broker::start(broker_options(config, audit_log, auth_steps), store, recovered)?;
 
-    let addresses: Vec<SocketAddr> = listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
+    let addresses = listeners.addresses();
     let (stop, stopping) = watch::channel(false);
-    let mut tasks = tokio::task::JoinSet::new();
-    for listener in listeners {
-        tasks.spawn(accept(broker.clone(), listener, connection_max, stopping.clone()));
-    }
+    let accepting = tokio::spawn(listeners.run(broker.clone(), connection_max, stopping));
+    let watching = tokio::spawn(tls_files.clone().watch());
     let house = tokio::spawn(broker.clone().keep_house(data_dir.to_owned()));
     // Whoever reads that the broker is ready may tell it to stop.
     let mut signals = Signals::listen()?;
     let ready_after = started_at.elapsed();
     Banner { data_dir, listeners: &addresses, ready_after }.print();
-    for address in &addresses {
-        tracing::info!(%address, "listening");
+    for listening in &addresses {
+        tracing::info!(address = %listening.address, tls = listening.is_tls, "listening");
     }
     tracing::info!(ready_after_ms = ready_after.as_millis() as u64, "started");
 
     let failed = tokio::select! {
-        signal = signals.next() => {
+        signal = signals.next(|| tls_files.reload()) => {
             tracing::info!(signal, "stopping");
             None
         }
@@ -79,7 +87,8 @@ async fn run(config: &Config, data_dir: &Path, connection_max: usize, started_at
         }
     };
     let _ = stop.send(true);
-    while tasks.join_next().await.is_some() {}
+    let _ = accepting.await;
+    watching.abort();
     // Watermarks that it is about to close are closed before the last ones are.
     house.abort();
     let _ = house.await;
@@ -87,36 +96,12 @@ async fn run(config: &Config, data_dir: &Path, connection_max: usize, started_at
     if let Some(failed) = failed {
         return Err(failed).context("the data directory cannot be written any more; what was confirmed is safe");
     }
+    if let Some(writer) = audit_writer {
+        writer.close();
+    }
     closed.context("cannot close the store")?;
     tracing::info!("stopped");
     Ok(())
-}
-
-fn listen(config: &Config) -> Result<Vec<Listener>> {
-    let tcp = &config.tcp_listen_options;
-    let options = SocketOptions {
-        backlog: tcp.backlog,
-        nodelay: tcp.nodelay,
-        keepalive: tcp.keepalive,
-        send_buffer_len: tcp.sndbuf,
-        receive_buffer_len: tcp.recbuf,
-        linger: tcp.linger,
-    };
-    let bind = |listener: &model::config::Listener| {
-        let port = listener.address.port;
-        let result = match listener.address.ip {
-            Some(ip) => Listener::bind(SocketAddr::new(ip, port), options.clone()),
-            // Every address: both families where the machine has both.
-            None => match Listener::bind(SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), port), options.clone()) {
-                Err(net::BindError::Refused { .. }) => {
-                    Listener::bind(SocketAddr::from(([0, 0, 0, 0], port)), options.clone())
-                }
-                other => other,
-            },
-        };
-        result.with_context(|| format!("cannot open the listener listeners.tcp.{}", listener.name))
-    };
-    config.listeners.iter().map(bind).collect()
 }
 
 /// How many connections the limit of open files has room for, when the store is to have its own whatever clients do.
@@ -130,49 +115,11 @@ fn connection_max(file_limit: Option<u64>) -> usize {
 const STORE_FILES_MIN: u64 = 48;
 const STORE_FILES_MAX: u64 = 512;
 
-async fn accept(
-    broker: Arc<Broker>,
-    mut listener: Listener,
-    connection_max: usize,
-    mut stopping: watch::Receiver<bool>,
-) {
-    let mut refusals = Refusals::default();
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept(|_| refusals.add(&broker)) => accepted,
-            _ = stopping.changed() => return,
-        };
-        let (stream, _) = accepted;
-        if broker.connection_count() >= connection_max {
-            refusals.add(&broker);
-            continue;
-        }
-        tokio::spawn(broker.clone().serve(stream));
-    }
-}
-
-/// Connections that were closed as soon as they came because files have run out.
-#[derive(Default)]
-struct Refusals {
-    last_complaint: Option<Instant>,
-}
-
-impl Refusals {
-    /// Counts one. One line a second in the log is enough to know; the counter has the rest.
-    fn add(&mut self, broker: &Broker) {
-        broker.count_refused_connection();
-        if self.last_complaint.is_none_or(|at| at.elapsed() >= Duration::from_secs(1)) {
-            self.last_complaint = Some(Instant::now());
-            tracing::error!("a connection was refused because the limit of open files is reached");
-        }
-    }
-}
-
 /// Stops the broker. A second signal cuts the wait for clients short.
 async fn stop_broker(broker: &Broker, patience: Duration, signals: &mut Signals) -> Result<(), store::CloseError> {
     tokio::select! {
         closed = broker.stop(patience) => closed,
-        signal = signals.next() => {
+        signal = signals.next(|| ()) => {
             tracing::info!(signal, "stopping without waiting for clients any longer");
             // It was waiting: all that comes after that, it does in one go.
             broker.stop(Duration::ZERO).await
@@ -195,7 +142,11 @@ fn store_options(config: &Config, data_dir: &Path) -> Result<store::Options> {
     Ok(options)
 }
 
-fn broker_options(config: &Config) -> broker::Options {
+fn broker_options(
+    config: &Config,
+    event_sink: Option<Arc<dyn EventSink>>,
+    auth_steps: Vec<AuthStep>,
+) -> broker::Options {
     let memory_len = config.total_memory_available_override_value.unwrap_or_else(machine::memory_len);
     let part = |factor: f64| (memory_len as f64 * factor) as u64;
     broker::Options {
@@ -208,6 +159,7 @@ fn broker_options(config: &Config) -> broker::Options {
         consumer_max_per_channel: config.consumer_max_per_channel.map(|max| max as usize),
         message_len_max: config.max_message_size,
         mechanisms: config.auth_mechanisms.clone(),
+        certificate_login: config.ssl_cert_login_from,
         anonymous_login: config.anonymous_login.clone(),
         loopback_users: config.loopback_users.clone(),
         default_user: config.default_user.clone(),
@@ -224,6 +176,13 @@ fn broker_options(config: &Config) -> broker::Options {
         product: config.product_name.clone(),
         product_version: config.product_version.clone().unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned()),
         cluster_name: config.cluster_name.clone().unwrap_or_else(machine::node_name),
+        auth_steps,
+        lockout: LockoutOptions {
+            user_failure_max: config.lockout.user_failures,
+            address_failure_max: config.lockout.address_failures,
+            duration: config.lockout.duration,
+        },
+        event_sink,
         permits_global_qos: config.deprecated_features.permits("global_qos"),
         permits_transient_nonexclusive_queues: config.deprecated_features.permits("transient_nonexcl_queues"),
     }

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// SIGTERM and SIGINT, which end the broker in good order, and SIGHUP, which does nothing yet.
+/// SIGTERM and SIGINT, which end the broker in good order, and SIGHUP, which has files read again.
 pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
@@ -20,14 +20,16 @@ impl Signals {
         })
     }
 
-    /// Waits for the next one that ends the broker, and says its name.
-    pub(crate) async fn next(&mut self) -> &'static str {
+    /// Waits for the next one that ends the broker, and says its name. `reload` is what SIGHUP does meanwhile.
+    pub(crate) async fn next(&mut self, reload: impl Fn()) -> &'static str {
         loop {
             tokio::select! {
                 _ = self.terminate.recv() => return "SIGTERM",
                 _ = self.interrupt.recv() => return "SIGINT",
-                // Nothing is reloadable yet.
-                _ = self.hang_up.recv() => tracing::info!("nothing to reload on SIGHUP"),
+                _ = self.hang_up.recv() => {
+                    tracing::info!("reloading on SIGHUP");
+                    reload();
+                }
             }
         }
     }

@@ -2,14 +2,25 @@
 'use strict'
 
 const assert = require('node:assert/strict')
+const fs = require('node:fs')
 const path = require('node:path')
 const amqp = require('amqplib')
 // The package keeps its methods to itself, and no call of its own provokes a 540.
 const { BasicQos, BasicQosOk } = require(path.join(path.dirname(require.resolve('amqplib')), 'lib', 'defs.js'))
 
 const [address] = process.argv.slice(2)
+const { WARREN_TLS_CA, WARREN_TLS_CERT, WARREN_TLS_KEY, WARREN_TLS_EXTERNAL } = process.env
 const PATIENCE_MS = 30_000
 let serial = 0
+
+/** As the environment says: whom to trust, which certificate to show. */
+function dial(url) {
+  const options = {}
+  if (WARREN_TLS_CA) options.ca = [fs.readFileSync(WARREN_TLS_CA)]
+  if (WARREN_TLS_CERT) Object.assign(options, { cert: fs.readFileSync(WARREN_TLS_CERT), key: fs.readFileSync(WARREN_TLS_KEY) })
+  if (WARREN_TLS_EXTERNAL) options.credentials = amqp.credentials.external()
+  return amqp.connect(url, options)
+}
 
 /** What one scenario opened, and closes. */
 class Session {
@@ -18,7 +29,7 @@ class Session {
   exchanges = []
 
   async connect(url = address) {
-    const connection = await amqp.connect(url)
+    const connection = await dial(url)
     connection.on('error', () => {})
     this.connections.push(connection)
     return connection
@@ -261,13 +272,13 @@ const scenarios = {
   async error_403_login() {
     const wrong = new URL(address)
     wrong.password = 'wrong'
-    await assert.rejects(amqp.connect(wrong.href), /403 \(ACCESS[-_]REFUSED\)|ACCESS_REFUSED/)
+    await assert.rejects(dial(wrong.href), /403 \(ACCESS[-_]REFUSED\)|ACCESS_REFUSED/)
   },
 
   async error_530_vhost() {
     const elsewhere = new URL(address)
     elsewhere.pathname = '/no-such-vhost'
-    await assert.rejects(amqp.connect(elsewhere.href), /ConnectionClose/)
+    await assert.rejects(dial(elsewhere.href), /ConnectionClose/)
   },
 
   async error_530_connection(s) {
@@ -282,6 +293,8 @@ const scenarios = {
 
 async function main() {
   let failed = 0
+  // Where the certificate says who it is, there is no password to be wrong.
+  if (WARREN_TLS_EXTERNAL) delete scenarios.error_403_login
   for (const [name, run] of Object.entries(scenarios)) {
     const s = new Session()
     try {

@@ -93,17 +93,18 @@ impl Client {
 
     /// Up to connection.open.
     pub(super) fn try_log_in(&mut self, user: &str, password: &str, client_properties: Table<'_>) -> Vec<Heard> {
+        self.try_log_in_by(b"PLAIN", format!("\0{user}\0{password}").as_bytes(), client_properties)
+    }
+
+    /// Up to connection.open, by any mechanism.
+    pub(super) fn try_log_in_by(
+        &mut self,
+        mechanism: &[u8],
+        response: &[u8],
+        client_properties: Table<'_>,
+    ) -> Vec<Heard> {
         self.send_bytes(&PROTOCOL_HEADER);
-        let response = format!("\0{user}\0{password}");
-        self.send(
-            0,
-            &connection::StartOk {
-                client_properties,
-                mechanism: b"PLAIN",
-                response: response.as_bytes(),
-                locale: b"en_US",
-            },
-        );
+        self.send(0, &connection::StartOk { client_properties, mechanism, response, locale: b"en_US" });
         let mut heard = self.hear();
         if heard.last() == Some(&Heard::Other("connection.tune")) {
             self.send(0, &connection::TuneOk { channel_max: 2047, frame_max: 131_072, heartbeat: 0 });

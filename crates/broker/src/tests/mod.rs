@@ -2,9 +2,13 @@
 //!
 //! `node` starts and kills brokers, `client` speaks to one. `tests/clients` has the same from outside, with real clients.
 
+mod backends;
+mod carriers;
 mod client;
 mod confirms;
 mod consumers;
+mod control;
+mod external;
 mod kept;
 mod logins;
 mod memory;

@@ -4,11 +4,13 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use net::TlsInfo;
 use store::file::SimDisk;
 use store::{Recovered, Residents, Store};
 
 use super::client::Client;
 use crate::broker::Broker;
+use crate::connections::ConnectionHandle;
 use crate::options::Options;
 use crate::residents::BrokerResidents;
 use crate::session::Session;
@@ -31,6 +33,13 @@ impl Node {
         Self::over(disk, store, recovered, Options::default())
     }
 
+    /// A broker on an empty disk.
+    pub(super) fn with(options: Options) -> Self {
+        let disk = SimDisk::new(1);
+        let (store, recovered) = open(&disk, 1).expect("the store opens");
+        Self::over(disk, store, recovered, options)
+    }
+
     pub(super) fn over(disk: SimDisk, store: Arc<Store>, recovered: Recovered, options: Options) -> Self {
         let broker = Broker::assemble(options, store, recovered).expect("the broker starts");
         let residents = BrokerResidents(Arc::downgrade(&broker));
@@ -39,11 +48,16 @@ impl Node {
 
     /// A client that has not said anything yet.
     pub(super) fn accept(&self, peer: &str) -> Client {
+        self.accept_over(peer, None)
+    }
+
+    /// A client that has not said anything yet, with what TLS knows of it.
+    pub(super) fn accept_over(&self, peer: &str, tls: Option<TlsInfo>) -> Client {
         let peer: SocketAddr = peer.parse().expect("an address");
         let id = self.broker.connections.next_id();
-        let session = Session::new(self.broker.clone(), id, peer);
-        self.broker.connections.add(id, session.outbox.clone());
-        Client::new(session)
+        let handle = ConnectionHandle::new(id, peer, SocketAddr::from(([127, 0, 0, 1], 5672)), tls, 1);
+        self.broker.connections.add(handle.clone());
+        Client::new(Session::new(self.broker.clone(), handle))
     }
 
     /// A client with an open connection and channel 1.

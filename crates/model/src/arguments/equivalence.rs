@@ -5,8 +5,8 @@
 
 use amqp::table::{Table, Value};
 
-use super::erlang;
 use super::queue::QUEUE_TYPE;
+use crate::erlang;
 use crate::resource::{PreconditionFailed, Resource};
 
 /// Compares the values of these names in two tables.

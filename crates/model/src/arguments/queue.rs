@@ -5,8 +5,9 @@ use amqp::table::{Table, TableBuf, Value};
 use super::equivalence::check_arguments;
 use super::{
     Argument, Checked, check, check_bool, check_integer, check_non_negative, check_one, check_positive, check_text,
-    erlang, integer, invalid_type, text,
+    integer, invalid_type, text,
 };
+use crate::erlang;
 use crate::name::ExchangeName;
 use crate::resource::{PreconditionFailed, Resource};
 

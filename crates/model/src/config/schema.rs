@@ -8,10 +8,12 @@ mod cluster;
 mod connections;
 mod logging;
 mod management;
+mod management_listeners;
 mod plugins;
 mod queues;
 mod resources;
 mod runtime;
+mod tls;
 mod warren;
 
 use std::cmp::Reverse;
@@ -61,16 +63,22 @@ pub(super) struct Section {
 pub(super) const SECTIONS: &[Section] = &[
     connections::SECTION,
     access::SECTION,
-    access::TLS_SECTION,
+    tls::SECTION,
     resources::SECTION,
     queues::SECTION,
     logging::SECTION,
     warren::SECTION,
     management::SECTION,
+    management_listeners::SECTION,
+    tls::MANAGEMENT_SECTION,
+    tls::MANAGEMENT_LISTENER_SECTION,
     cluster::SECTION,
     plugins::SECTION,
     runtime::SECTION,
 ];
+
+/// The cipher suites of TLS that there are, by all their names.
+pub(super) const CIPHERS: &[&str] = tls::CIPHERS;
 
 /// All keys.
 pub(super) fn keys() -> impl Iterator<Item = &'static Key> {
@@ -223,8 +231,8 @@ mod tests {
     #[test]
     fn the_most_exact_row_counts() {
         let state = |key: &str| find(&KeyPath::parse(key).unwrap()).unwrap().state;
-        assert_eq!(state("management.tcp.port"), State::NotBuilt);
-        assert_eq!(state("management.ssl.port"), State::Refused);
+        assert_eq!(state("management.tcp.port"), State::Effective);
+        assert_eq!(state("management.tcp.compress"), State::NotBuilt);
         assert_eq!(state("log.default.level"), State::Effective);
         assert_eq!(state("log.queue.level"), State::NotBuilt);
     }

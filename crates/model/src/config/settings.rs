@@ -4,7 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use super::value::{self, ListenAddress, Size};
+use super::backends::{self, Backends};
+use super::certificate_login::{CertificateLogin, certificate_login};
+use super::listeners::{self, Listener, ManagementListener, UnixListener};
+use super::tls::{TlsOptions, tls_options};
+use super::value::{self, Size};
 use super::values::Values;
 use super::{ConfigError, Origin, Remark, Warning};
 use crate::name::{UserName, VhostName};
@@ -18,6 +22,18 @@ const JOURNAL_FILE_COUNT_MIN: u64 = 4;
 pub struct Config {
     /// Where to listen for AMQP without TLS; may be empty.
     pub listeners: Vec<Listener>,
+    /// Where to listen for AMQP with TLS; where there are any, there is `tls`.
+    pub tls_listeners: Vec<Listener>,
+    /// Where to listen for AMQP on Unix-domain sockets.
+    pub unix_listeners: Vec<UnixListener>,
+    /// Where to listen for the management API.
+    pub management_listeners: Vec<ManagementListener>,
+    /// TLS of AMQP, if there is a certificate.
+    pub tls: Option<TlsOptions>,
+    /// How long the handshake of TLS may take.
+    pub ssl_handshake_timeout: Duration,
+    /// Whether connections to ports begin with a header of the PROXY protocol.
+    pub proxy_protocol: bool,
     /// Options of client sockets.
     pub tcp_listen_options: TcpOptions,
     /// How long a connection may take to log in.
@@ -43,6 +59,8 @@ pub struct Config {
     pub loopback_users: Vec<String>,
     /// SASL mechanisms that are offered, in this order.
     pub auth_mechanisms: Vec<AuthMechanism>,
+    /// Which part of a client's certificate is the user's name in EXTERNAL.
+    pub ssl_cert_login_from: CertificateLogin,
     /// Who logs in by ANONYMOUS.
     pub anonymous_login: Option<Login>,
 
@@ -64,23 +82,20 @@ pub struct Config {
     /// What RabbitMQ phases out.
     pub deprecated_features: DeprecatedFeatures,
 
+    /// Who knows users.
+    pub backends: Backends,
     /// Where and how messages are stored.
     pub store: StoreOptions,
+    /// Who did what is written there; None: nowhere.
+    pub audit: Option<AuditOptions>,
+    /// When logins are refused for their failures.
+    pub lockout: Lockout,
     /// How long a stop waits for clients to go.
     pub shutdown_timeout: Duration,
     /// Threads for connections; None: one for each processor.
     pub worker_threads: Option<usize>,
 
     pub(super) values: Values,
-}
-
-/// One TCP listener.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listener {
-    /// Its name in the configuration.
-    pub name: String,
-    /// Where it listens.
-    pub address: ListenAddress,
 }
 
 /// Options of client sockets.
@@ -133,13 +148,19 @@ pub enum AuthMechanism {
     Amqplain,
     /// As a configured user.
     Anonymous,
+    /// As the certificate says that the client showed to TLS.
+    External,
 }
 
 impl AuthMechanism {
+    /// All mechanisms.
+    pub const ALL: [AuthMechanism; 4] =
+        [AuthMechanism::Plain, AuthMechanism::Amqplain, AuthMechanism::Anonymous, AuthMechanism::External];
+
     /// The mechanism of this name, in capital letters.
     #[must_use]
     pub fn parse(name: &str) -> Option<AuthMechanism> {
-        [AuthMechanism::Plain, AuthMechanism::Amqplain, AuthMechanism::Anonymous].into_iter().find(|m| m.name() == name)
+        AuthMechanism::ALL.into_iter().find(|mechanism| mechanism.name() == name)
     }
 
     /// The name that clients see.
@@ -149,6 +170,7 @@ impl AuthMechanism {
             AuthMechanism::Plain => "PLAIN",
             AuthMechanism::Amqplain => "AMQPLAIN",
             AuthMechanism::Anonymous => "ANONYMOUS",
+            AuthMechanism::External => "EXTERNAL",
         }
     }
 }
@@ -240,6 +262,28 @@ pub struct StoreOptions {
     pub chunk_bound: u64,
 }
 
+/// The audit log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditOptions {
+    /// Its file.
+    pub file: String,
+    /// The file is put aside before it grows longer than so many bytes.
+    pub rotation_size: u64,
+    /// So many files that were put aside are kept.
+    pub rotation_count: u64,
+}
+
+/// When logins are refused for their failures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lockout {
+    /// So many failures in a row lock a user out; None: never.
+    pub user_failures: Option<u32>,
+    /// So many failures in a row lock an address out; None: never.
+    pub address_failures: Option<u32>,
+    /// How long.
+    pub duration: Duration,
+}
+
 /// When a persistent message is confirmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ConfirmAfter {
@@ -257,6 +301,8 @@ pub(super) fn build(mut values: Values) -> Result<(Config, Vec<Warning>), Config
     warnings.extend(initial_frame_max_above_frame_max(&values));
     warnings.extend(log_elsewhere_instead_of_none(&values));
     check_journal(&mut values);
+    backends::check(&mut values);
+    listeners::check(&mut values);
     let values = values.accept()?;
     Ok((read(values), warnings))
 }
@@ -317,7 +363,13 @@ fn read(values: Values) -> Config {
     let text = |key| values.text(key).map(str::to_owned);
     let frame_len = |key| u32::try_from(values.required_size(key)).expect("the schema's range of frames fits 32 bits");
     Config {
-        listeners: listeners(&values),
+        listeners: listeners::listeners(&values, "tcp"),
+        tls_listeners: listeners::listeners(&values, "ssl"),
+        unix_listeners: listeners::unix_listeners(&values),
+        management_listeners: listeners::management_listeners(&values),
+        tls: tls_options(&values, "ssl_options"),
+        ssl_handshake_timeout: duration("ssl_handshake_timeout"),
+        proxy_protocol: values.bool("proxy_protocol"),
         tcp_listen_options: tcp_options(&values),
         handshake_timeout: duration("handshake_timeout"),
         heartbeat: values.integer("heartbeat"),
@@ -327,9 +379,21 @@ fn read(values: Values) -> Config {
         connection_max: values.unbounded("connection_max"),
         consumer_max_per_channel: values.unbounded("consumer_max_per_channel"),
         max_message_size: values.required_size("max_message_size"),
+        audit: text("warren.audit.file").filter(|file| file != "none").map(|file| AuditOptions {
+            file,
+            rotation_size: values.required_size("warren.audit.rotation_size"),
+            rotation_count: values.integer("warren.audit.rotation_count"),
+        }),
+        lockout: Lockout {
+            user_failures: Some(values.integer("warren.lockout.user_failures")).filter(|&count| count > 0),
+            address_failures: Some(values.integer("warren.lockout.address_failures")).filter(|&count| count > 0),
+            duration: duration("warren.lockout.duration"),
+        },
+        backends: backends::read(&values),
         default_user: default_user(&values),
         loopback_users: loopback_users(&values),
         auth_mechanisms: auth_mechanisms(&values),
+        ssl_cert_login_from: certificate_login(&values),
         anonymous_login: anonymous_login(&values),
         vm_memory_high_watermark: match values.size("vm_memory_high_watermark.absolute") {
             Some(bytes) => MemoryWatermark::Absolute(bytes),
@@ -363,17 +427,6 @@ fn read(values: Values) -> Config {
         worker_threads: Some(values.integer("warren.worker_threads")).filter(|&count| count > 0),
         values,
     }
-}
-
-fn listeners(values: &Values) -> Vec<Listener> {
-    if values.text("listeners.tcp") == Some("none") {
-        return Vec::new();
-    }
-    let parse = |(name, address): (&str, &str)| {
-        let address = value::parse_listener(address).expect("a listener, as the schema says");
-        Listener { name: name.to_owned(), address }
-    };
-    values.family(&["listeners", "tcp"]).map(parse).collect()
 }
 
 fn tcp_options(values: &Values) -> TcpOptions {

@@ -25,6 +25,11 @@ impl KeyPath {
         rest.is_empty().then_some(key)
     }
 
+    /// The key of these words.
+    pub(super) fn of(segments: &[&str]) -> KeyPath {
+        KeyPath(segments.iter().map(|segment| (*segment).to_owned()).collect())
+    }
+
     pub(super) fn segments(&self) -> &[String] {
         &self.0
     }

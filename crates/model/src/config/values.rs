@@ -168,6 +168,19 @@ impl Values {
         })
     }
 
+    /// All keys below a prefix, at any depth: the rest of their names, their texts and where these come from.
+    pub(super) fn below<'a>(&'a self, prefix: &[&str]) -> impl Iterator<Item = (&'a [String], &'a str, &'a Origin)> {
+        self.by_key.iter().filter_map(move |(key, assigned)| {
+            let (parents, rest) = key.segments().split_at_checked(prefix.len())?;
+            (parents == prefix && !rest.is_empty()).then_some((rest, &*assigned.text, &assigned.origin))
+        })
+    }
+
+    /// Whether any key below a prefix was assigned, and does not only have its default.
+    pub(super) fn is_set_below(&self, prefix: &[&str]) -> bool {
+        self.below(prefix).any(|(.., origin)| *origin != Origin::Default)
+    }
+
     /// Whether there is any key below a prefix, at any depth.
     pub(super) fn has_any_below(&self, prefix: &[&str]) -> bool {
         self.by_key

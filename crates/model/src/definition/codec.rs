@@ -21,6 +21,18 @@ impl Writer {
         self.0.extend(value.to_le_bytes());
     }
 
+    pub(super) fn i64(&mut self, value: i64) {
+        self.0.extend(value.to_le_bytes());
+    }
+
+    /// A limit, or none.
+    pub(super) fn limit(&mut self, limit: Option<u64>) {
+        self.u8(u8::from(limit.is_some()));
+        if let Some(limit) = limit {
+            self.u64(limit);
+        }
+    }
+
     /// At most 255 bytes, which every checked name has.
     pub(super) fn name(&mut self, name: &str) {
         self.short(name.as_bytes());
@@ -37,6 +49,10 @@ impl Writer {
 
     pub(super) fn table(&mut self, table: Table<'_>) {
         self.long(table.as_bytes());
+    }
+
+    pub(super) fn json(&mut self, value: &serde_json::Value) {
+        self.text(&value.to_string());
     }
 
     fn long(&mut self, bytes: &[u8]) {
@@ -83,6 +99,17 @@ impl<'a> Reader<'a> {
         Ok(u64::from_le_bytes(*bytes))
     }
 
+    pub(super) fn i64(&mut self) -> Read<i64> {
+        self.u64().map(u64::cast_signed)
+    }
+
+    pub(super) fn limit(&mut self) -> Read<Option<u64>> {
+        match self.flags(1)? {
+            0 => Ok(None),
+            _ => self.u64().map(Some),
+        }
+    }
+
     /// Bits of which only those of the mask may be set.
     pub(super) fn flags(&mut self, mask: u8) -> Read<u8> {
         let flags = self.u8()?;
@@ -100,6 +127,10 @@ impl<'a> Reader<'a> {
 
     pub(super) fn table(&mut self) -> Read<TableBuf> {
         Table::decode(self.long()?).map(TableBuf::from).map_err(|_| "the arguments are no table")
+    }
+
+    pub(super) fn json(&mut self) -> Read<serde_json::Value> {
+        serde_json::from_str(self.text()?).map_err(|_| "a value is not JSON")
     }
 
     pub(super) fn long(&mut self) -> Read<&'a [u8]> {

@@ -7,8 +7,9 @@ use super::*;
 use crate::arguments::{ExchangeArguments, ExchangeType, QueueArguments};
 use crate::ids::QueueId;
 use crate::name::{ExchangeName, QueueName, UserName};
-use crate::user::{PasswordHash, Permission, Tags};
-use crate::vhost::VhostMetadata;
+use crate::policy::{ApplyTo, PolicyDefinition, PolicyKind};
+use crate::user::{PasswordHash, Permission, Tags, UserLimits};
+use crate::vhost::{VhostLimits, VhostMetadata};
 
 fn vhost(name: &str) -> VhostName {
     VhostName::parse(name.as_bytes()).unwrap()
@@ -170,18 +171,34 @@ fn pattern() -> impl Strategy<Value = String> {
 prop_compose! {
     fn any_vhost()(
         own in name(), description in "\\PC{0,20}", tags in proptest::collection::vec(name(), 0..3),
-        default_queue_type in proptest::option::of("[a-z]{1,8}"),
+        default_queue_type in proptest::option::of("[a-z]{1,8}"), is_protected in any::<bool>(),
+        limits in any::<[Option<u64>; 4]>(),
     ) -> Definition {
-        Definition::Vhost(Vhost { name: vhost(&own), metadata: VhostMetadata { description, tags, default_queue_type } })
+        let [connection_max, queue_max, publish_rate_max_per_s, publish_bytes_max_per_s] = limits;
+        Definition::Vhost(Vhost {
+            name: vhost(&own),
+            metadata: VhostMetadata { description, tags, default_queue_type },
+            is_protected,
+            limits: VhostLimits { connection_max, queue_max, publish_rate_max_per_s, publish_bytes_max_per_s },
+        })
     }
 }
 
 prop_compose! {
     fn any_user()(
-        own in name(), hash in proptest::option::of((any::<[u8; 4]>(), "\\PC{1,8}")), tags in "[a-z,]{0,12}",
+        own in name(), hashes in any::<[Option<([u8; 4], [u8; 8])>; 2]>(), tags in "[a-z,]{0,12}",
+        limits in any::<[Option<u32>; 2]>(),
     ) -> Definition {
-        let password_hash = hash.map(|(salt, password)| PasswordHash::new(password.as_bytes(), salt));
-        Definition::User(User { name: UserName::parse(own.as_bytes()).unwrap(), password_hash, tags: Tags::parse(&tags) })
+        let hashes = hashes.map(|hash| hash.map(|(salt, password)| PasswordHash::new(&password, salt)));
+        let [password_hash, second_password_hash] = hashes;
+        let [connection_max, channel_max] = limits;
+        Definition::User(User {
+            name: UserName::parse(own.as_bytes()).unwrap(),
+            password_hash,
+            second_password_hash,
+            tags: Tags::parse(&tags),
+            limits: UserLimits { connection_max, channel_max },
+        })
     }
 }
 
@@ -243,8 +260,67 @@ prop_compose! {
     }
 }
 
+prop_compose! {
+    fn any_topic_permission()(
+        of in name(), user in name(), on in name(), write in pattern(), read in pattern(),
+    ) -> Definition {
+        let user = UserName::parse(user.as_bytes()).unwrap();
+        let permission = TopicPermission::parse(vhost(&of), user, exchange(&on), &write, &read);
+        Definition::TopicPermission(permission.unwrap())
+    }
+}
+
+prop_compose! {
+    fn any_policy()(
+        of in name(), own in name(), is_operators in any::<bool>(), pattern in pattern(), apply_to in 0..6_u8,
+        priority in any::<i64>(), number in any::<i64>(), text in "\\PC{0,6}",
+    ) -> Definition {
+        let serde_json::Value::Object(settings) = serde_json::json!({"max-length": number, "overflow": text}) else {
+            unreachable!("it is an object")
+        };
+        Definition::Policy(Policy {
+            vhost: vhost(&of),
+            name: Policy::parse_name(&own).unwrap(),
+            kind: if is_operators { PolicyKind::Operator } else { PolicyKind::User },
+            pattern: Policy::parse_pattern(&pattern).unwrap(),
+            apply_to: ApplyTo::from_byte(apply_to).unwrap(),
+            priority,
+            definition: PolicyDefinition::from_stored(settings),
+        })
+    }
+}
+
+prop_compose! {
+    fn any_global_parameter()(own in name(), value in "\\PC{0,6}") -> Definition {
+        Definition::GlobalParameter(GlobalParameter { name: own.into(), value: serde_json::json!({ "v": [value] }) })
+    }
+}
+
 fn definition() -> impl Strategy<Value = Definition> {
-    prop_oneof![any_vhost(), any_user(), any_permission(), any_exchange(), any_queue(), any_binding()]
+    prop_oneof![
+        any_vhost(),
+        any_user(),
+        any_permission(),
+        any_exchange(),
+        any_queue(),
+        any_binding(),
+        any_topic_permission(),
+        any_policy(),
+        any_global_parameter(),
+    ]
+}
+
+#[test]
+fn values_of_the_first_version_are_read() {
+    let ann =
+        User::new(UserName::parse(b"ann").unwrap(), Some(PasswordHash::new(b"pw", [1, 2, 3, 4])), Tags::parse("a"));
+    let hash = ann.password_hash.as_ref().unwrap().as_bytes();
+    let value = [&[1, 36], hash, &[1, 0, 0, 0, 1, 0, 0, 0, b'a']].concat();
+    let definition = Definition::User(ann);
+    assert_eq!(Definition::decode(&definition.key(), &value), Ok(definition));
+    let definition = Definition::Vhost(Vhost::new(vhost("/")));
+    let value = [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    assert_eq!(Definition::decode(&definition.key(), &value), Ok(definition));
 }
 
 proptest! {

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use super::Failure;
 use crate::perftest::Oauth2Settings;
-use http::HttpUrl;
+use http_client::HttpUrl;
 
 /// How long the server may take.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -74,7 +74,7 @@ fn form(settings: &Oauth2Settings) -> String {
 
 async fn fetch(url: &HttpUrl, form: &str) -> Result<Token, String> {
     let body = Bytes::copy_from_slice(form.as_bytes());
-    let answer = http::post(url, "application/x-www-form-urlencoded", body, PATIENCE).await;
+    let answer = http_client::post(url, "application/x-www-form-urlencoded", body, PATIENCE).await;
     let answer = answer.map_err(|error| format!("{url} gives no token: {error}"))?;
     if !answer.status.is_success() {
         return Err(format!("{url} gives no token: {}", answer.status));

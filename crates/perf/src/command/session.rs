@@ -21,7 +21,7 @@ use crate::report::verdict::verdicts;
 use crate::results::{Broker, Counts, Results, Run, SCHEMA, Sample};
 use crate::watch::{Management, Processes, machine};
 use crate::workload::PlannedRun;
-use http::HttpUrl;
+use http_client::HttpUrl;
 
 /// What a command is to do.
 pub(crate) struct Session {

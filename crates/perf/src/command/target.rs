@@ -10,7 +10,7 @@ use net::{ClientTls, ClientTlsOptions, DialOptions, Trust};
 use super::Failure;
 use crate::engine::{self, Recovery, Target};
 use crate::perftest::{Allocation, ConnectionSettings, TlsSettings};
-use http::HttpUrl;
+use http_client::HttpUrl;
 
 /// Makes the target. `is_spread`: connect from many local addresses.
 pub(crate) fn target(settings: &ConnectionSettings, is_spread: bool) -> Result<Target, Failure> {
@@ -98,15 +98,15 @@ fn tls_options(settings: &TlsSettings) -> ClientTlsOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::HttpError;
-    use http::testing::TlsServer;
+    use http_client::HttpError;
+    use http_client::testing::TlsServer;
 
     const PATIENCE: Duration = Duration::from_secs(10);
 
     async fn ask(server: &TlsServer, settings: TlsSettings) -> Result<u16, HttpError> {
         let https = Https::new(&settings);
         let url = https.url("--management-url", &format!("https://localhost:{}", server.port)).unwrap();
-        http::get(&url.below("/api/overview"), PATIENCE).await.map(|answer| answer.status.as_u16())
+        http_client::get(&url.below("/api/overview"), PATIENCE).await.map(|answer| answer.status.as_u16())
     }
 
     #[tokio::test]

@@ -8,7 +8,7 @@ use super::incident::{Incident, Incidents, Role, tell};
 use super::pacer::Timer;
 use super::worker::Local;
 use crate::plan::Probe;
-use http::HttpUrl;
+use http_client::HttpUrl;
 
 /// An answer that takes longer is none.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -34,7 +34,7 @@ impl ProbeTask {
             for number in 0_u64.. {
                 let due = start + number * ns(self.probe.every);
                 timer.until(due).await;
-                let problem = match http::get(&self.url, PATIENCE).await {
+                let problem = match http_client::get(&self.url, PATIENCE).await {
                     Ok(answer) if answer.status.is_success() => {
                         local.recorder.borrow_mut().answered(&name, now_ns() - due);
                         continue;

@@ -22,7 +22,7 @@ use crate::dashboard::Overall;
 use crate::plan::{Plan, Random};
 use crate::results::{Broker, Counts, Run, Sample};
 use crate::watch::{Management, Processes};
-use http::HttpUrl;
+use http_client::HttpUrl;
 
 /// How long a connection to clean up over may take.
 const CLEANUP_PATIENCE: Duration = Duration::from_secs(10);

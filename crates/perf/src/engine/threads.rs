@@ -27,7 +27,7 @@ use super::worker::Worker;
 use crate::plan::Plan;
 use crate::results::Usage;
 use crate::watch::Processes;
-use http::HttpUrl;
+use http_client::HttpUrl;
 
 /// How long threads may take once their tasks were to end.
 const ENDING_MAX: Duration = Duration::from_secs(20);

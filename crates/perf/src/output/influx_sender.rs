@@ -12,7 +12,7 @@ use super::Output;
 use super::influx::Lines;
 use crate::plan::Plan;
 use crate::results::{Counts, Sample};
-use http::HttpUrl;
+use http_client::HttpUrl;
 
 /// Samples that wait to be posted; more are lost.
 const WAITING_COUNT_MAX: usize = 600;
@@ -123,7 +123,7 @@ async fn post_all(target: HttpUrl, mut receiver: mpsc::Receiver<String>, warning
 }
 
 async fn post(target: &HttpUrl, body: Bytes) -> Result<(), String> {
-    let answer = http::post(target, "text/plain; charset=utf-8", body, POST_TIMEOUT).await;
+    let answer = http_client::post(target, "text/plain; charset=utf-8", body, POST_TIMEOUT).await;
     let answer = answer.map_err(|error| error.to_string())?;
     if answer.status.is_success() {
         return Ok(());
@@ -141,7 +141,7 @@ mod tests {
 
     use super::*;
     use crate::output::testing::sample;
-    use http::testing::TlsServer;
+    use http_client::testing::TlsServer;
 
     /// Answers each connection's request with this, and returns what was asked.
     async fn answer(listener: &TcpListener, answer: &str) -> String {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::task::JoinHandle;
 
 use crate::results::{BrokerUsage, Usage};
-use http::HttpUrl;
+use http_client::HttpUrl;
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -78,7 +78,7 @@ fn usage(overview: &Value, nodes: &Value) -> BrokerUsage {
 }
 
 async fn fetch(url: &HttpUrl, path: &str) -> Result<Value, String> {
-    let answer = http::get(&url.below(path), PATIENCE).await.map_err(|error| error.to_string())?;
+    let answer = http_client::get(&url.below(path), PATIENCE).await.map_err(|error| error.to_string())?;
     if !answer.status.is_success() {
         return Err(format!("{path} is answered with {}", answer.status));
     }

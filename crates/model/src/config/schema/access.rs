@@ -1,36 +1,25 @@
-//! Who may log in, how, and what the first start creates; TLS.
+//! Who may log in, how, and what the first start creates.
 
-use super::{Key, Section, Type, effective, no_effect, not_built, refused};
+use super::{Key, Section, Type, alias, effective, no_effect, not_built, refused};
 
 pub(super) const SECTION: Section = Section { title: "Users and access", keys: KEYS };
-pub(super) const TLS_SECTION: Section = Section { title: "TLS", keys: TLS_KEYS };
 
-const MECHANISMS: Type = Type::OneOf(&["PLAIN", "AMQPLAIN", "ANONYMOUS"]);
-const NO_BACKENDS: &str = "only the internal user database is built yet";
+const MECHANISMS: Type = Type::OneOf(&["PLAIN", "AMQPLAIN", "ANONYMOUS", "EXTERNAL"]);
+const NO_LDAP: &str = "this back end is not built";
 const BACKEND: Type = Type::OneOf(&[
     "internal",
-    "internal_loopback",
-    "ldap",
     "http",
-    "oauth",
     "oauth2",
     "cache",
-    "amqp",
-    "dummy",
-    "ip_range",
+    "oauth",
     "uaa",
     "rabbit_auth_backend_internal",
-    "rabbit_auth_backend_internal_loopback",
-    "rabbit_auth_backend_ldap",
     "rabbit_auth_backend_http",
     "rabbit_auth_backend_oauth2",
     "rabbit_auth_backend_cache",
-    "rabbit_auth_backend_amqp",
-    "rabbit_auth_backend_dummy",
-    "rabbit_auth_backend_ip_range",
-    "rabbit_auth_backend_uaa",
 ]);
-const INTERNAL: &[&str] = &["internal", "rabbit_auth_backend_internal"];
+const METHODS: Type = Type::OneOf(&["get", "post"]);
+const VERIFY: Type = Type::OneOf(&["verify_peer", "verify_none"]);
 const ACCEPT_ALL: &[&str] = &["rabbit_credential_validator_accept_everything"];
 const NO_VALIDATOR: &str = "passwords are not checked for strength yet";
 
@@ -55,15 +44,103 @@ const KEYS: &[Key] = &[
         "auth_mechanisms.$name",
         MECHANISMS,
         "",
-        "SASL mechanisms that are offered, in the order of the names, which are compared as text: `10` comes before `2`.",
+        "SASL mechanisms that are offered, in the order of the names, which are compared as text: `10` comes before `2`. \
+         EXTERNAL is offered over TLS only.",
     )
     .family(&[("auth_mechanisms.1", "PLAIN"), ("auth_mechanisms.2", "AMQPLAIN"), ("auth_mechanisms.3", "ANONYMOUS")]),
     effective("anonymous_login_user", Type::UserName, "guest", "Who logs in by ANONYMOUS; `none` for nobody."),
     effective("anonymous_login_pass", Type::Secret, "guest", "With which password."),
-    refused("auth_backends.$num", BACKEND, NO_BACKENDS).unless(INTERNAL),
-    refused("auth_backends.$num.{authn,authz}", BACKEND, NO_BACKENDS).unless(INTERNAL),
-    refused("auth_ldap.**", Type::Text, NO_BACKENDS),
-    refused("{auth_http,auth_oauth2,auth_cache,auth_amqp}.**", Type::Text, NO_BACKENDS),
+    effective(
+        "auth_backends.$num",
+        BACKEND,
+        "",
+        "Who knows users, in the order of the numbers: the first that lets somebody in counts. `internal` is the broker itself.",
+    )
+    .family(&[("auth_backends.1", "internal")]),
+    effective(
+        "auth_backends.$num.{authn,authz}",
+        BACKEND,
+        "",
+        "The same for one half: who says who somebody is, and who says what it may do.",
+    ),
+    effective("auth_http.http_method", METHODS, "get", "How the HTTP service is asked."),
+    effective(
+        "auth_http.user_path",
+        Type::Text,
+        "http://localhost:8000/auth/user",
+        "Where it says who somebody is: `allow` and tags, or `deny`.",
+    ),
+    effective(
+        "auth_http.vhost_path",
+        Type::Text,
+        "http://localhost:8000/auth/vhost",
+        "Where it says who may be in a vhost.",
+    ),
+    effective(
+        "auth_http.resource_path",
+        Type::Text,
+        "http://localhost:8000/auth/resource",
+        "Where it says who may do what with an exchange or a queue.",
+    ),
+    effective(
+        "auth_http.topic_path",
+        Type::Text,
+        "http://localhost:8000/auth/topic",
+        "Where it says who may use which routing key.",
+    ),
+    effective("auth_http.request_timeout", Type::DurationMs(1, 600_000), "15000", "How long its answer may take."),
+    effective(
+        "auth_http.ssl_options.cacertfile",
+        Type::Text,
+        "",
+        "File of the authorities that its certificate is to be from; unset: the system's.",
+    ),
+    effective("auth_http.ssl_options.verify", VERIFY, "verify_peer", "Whether its certificate is looked at."),
+    no_effect("auth_http.{connection_timeout,authorization_failure_disclosure}", Type::Text, "request_timeout is for all of it; clients never learn why"),
+    effective(
+        "auth_cache.cached_backend",
+        BACKEND,
+        "internal",
+        "Whose answers the back end `cache` remembers: `http` or `oauth2`.",
+    ),
+    effective("auth_cache.cache_ttl", Type::DurationMs(1, 86_400_000), "15000", "For how long."),
+    no_effect("auth_cache.**", Type::Text, "there is one kind of cache"),
+    effective("auth_oauth2.resource_server_id", Type::Text, "", "What tokens have to be for, and what scopes begin with."),
+    effective("auth_oauth2.scope_prefix", Type::Text, "", "What scopes begin with, where that is not the resource server's id and a dot."),
+    effective("auth_oauth2.verify_aud", Type::Bool, "true", "Whether tokens have to be for this resource server."),
+    effective("auth_oauth2.issuer", Type::Text, "", "Who has to have issued tokens."),
+    effective("auth_oauth2.jwks_uri", Type::Text, "", "Where the issuer publishes its keys."),
+    alias("auth_oauth2.jwks_url", "auth_oauth2.jwks_uri", Type::Text),
+    effective(
+        "auth_oauth2.signing_keys.$id",
+        Type::Text,
+        "",
+        "PEM files of public keys that tokens may be signed with, by the keys' ids.",
+    ),
+    effective("auth_oauth2.default_key", Type::Text, "", "The id of the key where a token names none."),
+    effective(
+        "auth_oauth2.algorithms.$n",
+        Type::OneOf(&["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]),
+        "",
+        "Signatures that are accepted; unset: all of these.",
+    ),
+    effective(
+        "auth_oauth2.preferred_username_claims.$n",
+        Type::Text,
+        "",
+        "Claims that may have the user's name, before `sub` and `client_id`.",
+    ),
+    effective("auth_oauth2.additional_scopes_key", Type::Text, "", "Claims that have scopes besides `scope`."),
+    effective("auth_oauth2.scope_aliases.$name", Type::Text, "", "The scopes that a scope of this name stands for."),
+    effective(
+        "auth_oauth2.https.cacertfile",
+        Type::Text,
+        "",
+        "File of the authorities that the issuer's certificate is to be from; unset: the system's.",
+    ),
+    effective("auth_oauth2.https.peer_verification", VERIFY, "verify_peer", "Whether the issuer's certificate is looked at."),
+    refused("auth_oauth2.**", Type::Text, "this part of the OAuth 2 back end is not built"),
+    refused("{auth_ldap,auth_amqp}.**", Type::Text, NO_LDAP),
     refused("credential_validator.validation_backend", Type::Text, NO_VALIDATOR).unless(ACCEPT_ALL),
     refused("credential_validator.{min_length,regexp}", Type::Text, NO_VALIDATOR),
     refused("password_hashing_module", Type::Text, "passwords are hashed with SHA-256 only")
@@ -74,23 +151,4 @@ const KEYS: &[Key] = &[
         "a new vhost gets no users of its own",
     ),
     not_built("default_limits.vhosts.$id.{pattern,max_connections,max_queues}", Type::Text, "vhosts have no limits"),
-];
-
-const NO_TLS: &str = "TLS is not built yet; remove the key, or put a TLS proxy in front";
-
-const TLS_KEYS: &[Key] = &[
-    refused("listeners.ssl", Type::OneOf(&["none"]), NO_TLS).unless(&["none"]),
-    refused("listeners.ssl.$name", Type::Listener, NO_TLS),
-    refused("ssl_options", Type::OneOf(&["none"]), NO_TLS).unless(&["none"]),
-    refused("ssl_options.**", Type::Text, NO_TLS),
-    refused("ssl_cert_login_from", Type::Text, NO_TLS),
-    refused("{ssl_cert_login_san_type,ssl_cert_login_san_index}", Type::Text, NO_TLS),
-    no_effect("ssl_handshake_timeout", Type::ANY_DURATION, "there is no TLS listener"),
-    no_effect("ssl_allow_poodle_attack", Type::Bool, "there is no TLS listener"),
-    no_effect(
-        "{amqp_client,amqp10_client}.ssl_options",
-        Type::OneOf(&["none"]),
-        "the broker opens no client connections",
-    ),
-    no_effect("{amqp_client,amqp10_client}.ssl_options.**", Type::Text, "the broker opens no client connections"),
 ];

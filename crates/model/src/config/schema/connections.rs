@@ -1,6 +1,6 @@
 //! Listeners, sockets, negotiation.
 
-use super::{Key, MAX_MESSAGE_SIZE_MAX, Section, Type, alias, effective, no_effect, not_built, refused};
+use super::{Key, MAX_MESSAGE_SIZE_MAX, Section, Type, alias, effective, no_effect, not_built};
 
 pub(super) const SECTION: Section = Section { title: "Listeners and connections", keys: KEYS };
 
@@ -21,6 +21,25 @@ const KEYS: &[Key] = &[
         "A port, or an address and a port, to listen on; the name is free.",
     )
     .family(&[("listeners.tcp.default", "5672")]),
+    effective(
+        "warren.listeners.unix.$name",
+        Type::Text,
+        "",
+        "A path, to listen there as a Unix-domain socket that only the broker's own user may connect to; the name is free.",
+    ),
+    effective(
+        "warren.listeners.{tcp,ssl,unix}.$name.connection_max",
+        Type::Unbounded(0),
+        "",
+        "The most connections that the listener of this kind and name has at a time; no limit if unset.",
+    ),
+    effective(
+        "proxy_protocol",
+        Type::Bool,
+        "false",
+        "Whether connections to ports, with and without TLS, begin with a header of the PROXY protocol, version 1 or 2. Those \
+         that do not are closed.",
+    ),
     effective(
         "handshake_timeout",
         Type::DurationMs(1, 86_400_000),
@@ -107,10 +126,4 @@ const KEYS: &[Key] = &[
     not_built("channel_max_per_node", Type::Unbounded(1), "channels are limited for each connection only")
         .unless(&["infinity"]),
     not_built("ranch_connection_max", Type::Unbounded(0), "use connection_max").unless(&["infinity"]),
-    refused(
-        "proxy_protocol",
-        Type::Bool,
-        "the PROXY protocol is not built yet, so clients behind a proxy could not connect",
-    )
-    .unless(&["false"]),
 ];

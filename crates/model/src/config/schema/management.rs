@@ -5,7 +5,6 @@ use super::{Key, Section, Type, no_effect, not_built, refused};
 pub(super) const SECTION: Section = Section { title: "Management", keys: KEYS };
 
 const NO_MANAGEMENT: &str = "there is no management API";
-const NO_TLS: &str = "TLS is not built yet";
 
 const KEYS: &[Key] = &[
     refused(
@@ -13,10 +12,6 @@ const KEYS: &[Key] = &[
         Type::Text,
         "definitions are not imported yet, so vhosts, users and permissions would be missing",
     ),
-    refused("management.ssl.**", Type::Text, NO_TLS),
-    refused("management.listener.ssl", Type::Bool, NO_TLS).unless(&["false"]),
-    refused("management.listener.ssl_opts", Type::OneOf(&["none"]), NO_TLS).unless(&["none"]),
-    refused("management.listener.ssl_opts.**", Type::Text, NO_TLS),
     not_built("management.**", Type::Secret, NO_MANAGEMENT),
     not_built("management_agent.**", Type::Text, NO_MANAGEMENT),
     not_built("prometheus.**", Type::Text, "there are no metrics over HTTP"),

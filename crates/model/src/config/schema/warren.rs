@@ -31,6 +31,32 @@ const KEYS: &[Key] = &[
         "The most memory for messages; beyond it they are read from disk.",
     ),
     effective(
+        "warren.audit.file",
+        Type::Text,
+        "none",
+        "The file of the audit log: who did what, from where and when, a JSON object a line. `none`: there is none.",
+    ),
+    effective(
+        "warren.audit.rotation_size",
+        Type::Size(4096, 1 << 40),
+        "10MiB",
+        "The audit log is put aside, as `FILE.1`, before it grows longer than this.",
+    ),
+    effective("warren.audit.rotation_count", Type::Integer(0, 1000), "5", "So many of them are kept."),
+    effective(
+        "warren.lockout.user_failures",
+        Type::Integer(0, 1_000_000),
+        "20",
+        "After so many failed logins in a row a user is locked out for a while, except where it has logged in before. 0: never.",
+    ),
+    effective(
+        "warren.lockout.address_failures",
+        Type::Integer(0, 1_000_000),
+        "100",
+        "After so many failed logins in a row an address is locked out for a while. 0: never.",
+    ),
+    effective("warren.lockout.duration", Type::DurationMs(1, 86_400_000), "60000", "How long."),
+    effective(
         "warren.shutdown_timeout",
         Type::DurationMs(0, 3_600_000),
         "8000",

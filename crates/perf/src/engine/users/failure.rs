@@ -8,7 +8,7 @@ use std::time::Duration;
 use client::{Closed, OpenError};
 
 use super::template::UnknownVariable;
-use http::{HttpError, HttpUrlError};
+use http_client::{HttpError, HttpUrlError};
 
 /// Why a step failed.
 #[derive(Debug, thiserror::Error)]

@@ -41,7 +41,7 @@ use super::run::Settings;
 use super::target::Target;
 use super::worker::Local;
 use crate::plan::{Plan, Step, Users};
-use http::HttpUrl;
+use http_client::HttpUrl;
 
 pub(crate) use arrivals::Arrivals;
 use arrivals::Timetable;

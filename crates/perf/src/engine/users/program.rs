@@ -10,7 +10,7 @@ use super::super::values::{self, NameTooLong};
 use super::template::{Names, Slot, TemplateError, Text};
 use super::throttle::{Throttle, Throttles};
 use crate::plan::{self, Distribution, Script, Settle, Sizes, Step, StepExpectation, Template};
-use http::{HttpUrl, HttpUrlError};
+use http_client::{HttpUrl, HttpUrlError};
 
 /// Why a script cannot be run by anybody.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -24,7 +24,7 @@ use crate::plan::{
 };
 use crate::results::{Broker, Counts, Run, Sample};
 use crate::workload::{self, Overrides};
-use http::HttpUrl;
+use http_client::HttpUrl;
 
 /// A broker on a disk in memory, as long as this lives.
 struct Node {

@@ -25,7 +25,7 @@ use super::link::{Answer, Link};
 use super::program::{Action, DeclareQueue, HttpGet, Publish};
 use super::template::{Filling, Text, Variables};
 use crate::plan::Random;
-use http::HttpUrl;
+use http_client::HttpUrl;
 
 /// How long a user whose script failed waits before starting again.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -330,7 +330,7 @@ impl User {
             },
         };
         let asked_at = now_ns();
-        let mut asking = pin!(http::get(&url, HTTP_TIMEOUT));
+        let mut asking = pin!(http_client::get(&url, HTTP_TIMEOUT));
         let answer = wait_for(link, station, |cx| asking.as_mut().poll(cx)).await?;
         let mut recorder = station.local.recorder.borrow_mut();
         let shown = || client::without_passwords(&asked);

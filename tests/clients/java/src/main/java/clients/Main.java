@@ -9,6 +9,7 @@ import com.rabbitmq.client.Connection;
 import com.rabbitmq.client.ConnectionFactory;
 import com.rabbitmq.client.ConsumerCancelledException;
 import com.rabbitmq.client.DefaultConsumer;
+import com.rabbitmq.client.DefaultSaslConfig;
 import com.rabbitmq.client.Delivery;
 import com.rabbitmq.client.Envelope;
 import com.rabbitmq.client.GetResponse;
@@ -18,6 +19,11 @@ import com.rabbitmq.client.RpcClientParams;
 import com.rabbitmq.client.RpcServer;
 import com.rabbitmq.client.ShutdownSignalException;
 import java.io.IOException;
+import java.io.InputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.KeyStore;
+import java.security.cert.CertificateFactory;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
@@ -31,10 +37,15 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import javax.net.ssl.KeyManagerFactory;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.TrustManagerFactory;
 
 /** The scenarios of tests/clients with amqp-client: one line each, "ok NAME" or "not ok NAME: why". */
 public final class Main {
     private static final long PATIENCE_S = 30;
+    /** Whether the client's certificate says who it is. */
+    private static final boolean IS_EXTERNAL = System.getenv("WARREN_TLS_EXTERNAL") != null;
     private static int serial = 0;
 
     private interface Scenario {
@@ -68,6 +79,9 @@ public final class Main {
         scenarios.put("error_530_vhost", Main::error530Vhost);
         scenarios.put("error_530_connection", Main::error530);
         scenarios.put("error_540_connection", Main::error540);
+        if (IS_EXTERNAL) {
+            scenarios.remove("error_403_login"); // there is no password to be wrong
+        }
         boolean isGood = true;
         for (Map.Entry<String, Scenario> each : scenarios.entrySet()) {
             try (Session session = new Session(arguments[0])) {
@@ -98,7 +112,38 @@ public final class Main {
             // "amqp://host/" names the vhost "" by the letter of the URI specification.
             factory.setVirtualHost("/");
             factory.setAutomaticRecoveryEnabled(false);
+            if (System.getenv("WARREN_TLS_CA") != null) {
+                factory.useSslProtocol(tls());
+                factory.enableHostnameVerification();
+            }
+            if (IS_EXTERNAL) {
+                factory.setSaslConfig(DefaultSaslConfig.EXTERNAL);
+            }
             return factory;
+        }
+
+        /** As the environment says: whom to trust, which certificate to show. */
+        private static SSLContext tls() throws Exception {
+            KeyStore trusted = KeyStore.getInstance(KeyStore.getDefaultType());
+            trusted.load(null);
+            try (InputStream authority = Files.newInputStream(Path.of(System.getenv("WARREN_TLS_CA")))) {
+                trusted.setCertificateEntry("ca", CertificateFactory.getInstance("X.509").generateCertificate(authority));
+            }
+            TrustManagerFactory trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+            trust.init(trusted);
+            KeyManagerFactory keys = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
+            KeyStore own = KeyStore.getInstance("PKCS12");
+            char[] password = "warren".toCharArray();
+            own.load(null);
+            if (System.getenv("WARREN_TLS_P12") != null) {
+                try (InputStream identity = Files.newInputStream(Path.of(System.getenv("WARREN_TLS_P12")))) {
+                    own.load(identity, password);
+                }
+            }
+            keys.init(own, password);
+            SSLContext context = SSLContext.getInstance("TLS");
+            context.init(keys.getKeyManagers(), trust.getTrustManagers(), null);
+            return context;
         }
 
         Connection connect() throws Exception {

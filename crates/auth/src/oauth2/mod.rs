@@ -1,0 +1,214 @@
+//! OAuth 2: a JSON Web Token in the place of the password says who somebody is, until when, and by its scopes what it may
+//! do (RabbitMQ's `rabbitmq_auth_backend_oauth2`).
+
+mod claims;
+mod keys;
+mod scope;
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+use broker::{Answer, Backend, BackendUser, Decision, Grants, LoginAnswer, LoginAttempt, Origin, Question};
+use jsonwebtoken::{Algorithm, Validation};
+use model::user::Tags;
+
+use claims::Claims;
+pub use keys::KeySource;
+use keys::Keys;
+pub use scope::{Scope, ScopeError};
+
+/// What tokens must be like, and what is read from them.
+#[derive(Debug, Clone)]
+pub struct OAuth2Options {
+    /// What tokens have to be for (`aud`), and what scopes begin with.
+    pub resource_server_id: String,
+    /// What scopes begin with, where that is something else.
+    pub scope_prefix: Option<String>,
+    /// Whether `aud` has to have the resource server's id.
+    pub verifies_audience: bool,
+    /// Who has to have issued tokens (`iss`), if that is to be looked at.
+    pub issuer: Option<String>,
+    /// Claims that may have the user's name, before `sub` and `client_id`.
+    pub preferred_username_claims: Vec<String>,
+    /// Claims that have scopes besides `scope`, as dotted paths.
+    pub additional_scopes_keys: Vec<String>,
+    /// What scopes of other names stand for.
+    pub scope_aliases: BTreeMap<String, Vec<String>>,
+    /// Signatures that are accepted; empty: all that keys cannot be shared for.
+    pub algorithms: Vec<Algorithm>,
+    /// The key's id where a token names none.
+    pub default_key: Option<String>,
+    /// Where keys come from.
+    pub keys: KeySource,
+}
+
+/// The back end.
+#[derive(Debug, Clone)]
+pub struct OAuth2(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    options: OAuth2Options,
+    keys: Keys,
+}
+
+/// What a token lets somebody do.
+#[derive(Debug)]
+struct Granted(Vec<Scope>);
+
+impl Grants for Granted {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// Why a token is not accepted. The texts are for the log.
+#[derive(Debug)]
+enum TokenError {
+    /// It says nothing that can be believed.
+    Refused(String),
+    /// Nobody can tell now.
+    Failed(String),
+}
+
+impl fmt::Display for TokenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TokenError::Refused(reason) | TokenError::Failed(reason) => f.write_str(reason),
+        }
+    }
+}
+
+/// All signatures whose keys need not be kept secret here.
+const ASYMMETRIC: [Algorithm; 9] = [
+    Algorithm::RS256,
+    Algorithm::RS384,
+    Algorithm::RS512,
+    Algorithm::PS256,
+    Algorithm::PS384,
+    Algorithm::PS512,
+    Algorithm::ES256,
+    Algorithm::ES384,
+    Algorithm::EdDSA,
+];
+
+/// How far clocks may be apart.
+const LEEWAY: Duration = Duration::from_secs(0);
+
+impl OAuth2 {
+    /// A back end that takes tokens like these.
+    #[must_use]
+    pub fn new(options: OAuth2Options) -> Self {
+        let keys = Keys::new(options.keys.clone());
+        Self(Arc::new(Shared { options, keys }))
+    }
+}
+
+impl Shared {
+    async fn verify(&self, token: &str) -> Result<Claims, TokenError> {
+        let refuse =
+            |error: jsonwebtoken::errors::Error| TokenError::Refused(format!("the token is not valid: {error}"));
+        let header = jsonwebtoken::decode_header(token).map_err(refuse)?;
+        let algorithms = match &self.options.algorithms[..] {
+            [] => &ASYMMETRIC[..],
+            some => some,
+        };
+        if !algorithms.contains(&header.alg) {
+            return Err(TokenError::Refused(format!("the token's algorithm {:?} is not accepted", header.alg)));
+        }
+        let key_id = header.kid.as_deref().or(self.options.default_key.as_deref());
+        let key = self.keys.find(key_id).await?;
+        let mut validation = Validation::new(header.alg);
+        validation.leeway = LEEWAY.as_secs();
+        validation.validate_nbf = true;
+        validation.validate_aud = self.options.verifies_audience;
+        if self.options.verifies_audience {
+            validation.set_audience(&[&self.options.resource_server_id]);
+            validation.required_spec_claims.insert("aud".to_owned());
+        }
+        if let Some(issuer) = &self.options.issuer {
+            validation.set_issuer(&[issuer]);
+            validation.required_spec_claims.insert("iss".to_owned());
+        }
+        let decoded = jsonwebtoken::decode::<serde_json::Map<String, serde_json::Value>>(token, &key, &validation);
+        decoded.map(|decoded| Claims(decoded.claims)).map_err(refuse)
+    }
+
+    async fn log_in(&self, password: Option<Vec<u8>>) -> Result<BackendUser, TokenError> {
+        let refused = |reason: &str| TokenError::Refused(reason.to_owned());
+        let token = password.and_then(|bytes| String::from_utf8(bytes).ok());
+        let token = token.filter(|token| !token.is_empty()).ok_or_else(|| refused("there is no token"))?;
+        let claims = self.verify(&token).await?;
+        let name = claims.username(&self.options.preferred_username_claims);
+        let name = name.ok_or_else(|| refused("the token names no user"))?;
+        let (scopes, tags) = self.understand(&claims);
+        let expires_at = claims.expires_at_s().map(|seconds| UNIX_EPOCH + Duration::from_secs(seconds));
+        Ok(BackendUser { name, tags, grants: Arc::new(Granted(scopes)), expires_at })
+    }
+
+    /// Permissions and roles. Scopes for others, and what cannot be understood, are passed over.
+    fn understand(&self, claims: &Claims) -> (Vec<Scope>, Tags) {
+        let prefix = match &self.options.scope_prefix {
+            Some(prefix) => prefix.clone(),
+            None => format!("{}.", self.options.resource_server_id),
+        };
+        let given = claims.scopes(&self.options.additional_scopes_keys);
+        let resolved = given.into_iter().flat_map(|scope| match self.options.scope_aliases.get(&scope) {
+            Some(aliases) => aliases.clone(),
+            None => vec![scope],
+        });
+        let (mut scopes, mut tags) = (Vec::new(), Vec::new());
+        for scope in resolved {
+            let Some(own) = scope.strip_prefix(&prefix) else { continue };
+            if let Some(tag) = own.strip_prefix("tag:") {
+                tags.push(tag.to_owned());
+            } else {
+                match Scope::parse(own) {
+                    Ok(scope) => scopes.push(scope),
+                    Err(error) => tracing::debug!(scope, %error, "a scope was passed over"),
+                }
+            }
+        }
+        (scopes, tags.iter().map(String::as_str).collect())
+    }
+}
+
+impl Backend for OAuth2 {
+    fn name(&self) -> &str {
+        "oauth2"
+    }
+
+    fn log_in(&self, attempt: LoginAttempt) -> Answer<LoginAnswer> {
+        let shared = self.0.clone();
+        Box::pin(async move {
+            match shared.log_in(attempt.password).await {
+                Ok(user) => LoginAnswer::Accepted(user),
+                Err(TokenError::Refused(reason)) => LoginAnswer::Refused(reason),
+                Err(TokenError::Failed(reason)) => LoginAnswer::Failed(reason),
+            }
+        })
+    }
+
+    fn recognize(&self, attempt: LoginAttempt) -> Answer<LoginAnswer> {
+        // Without a token nothing is known of anybody.
+        self.log_in(attempt)
+    }
+
+    fn decide(&self, user: &BackendUser, _: &Origin, question: &Question) -> Decision {
+        let Some(Granted(scopes)) = user.grants.as_any().downcast_ref::<Granted>() else { return Decision::Refused };
+        let is_allowed = scopes.iter().any(|scope| match question {
+            Question::Vhost { vhost } => scope.covers_vhost(vhost),
+            Question::Resource { vhost, name, access, .. } => scope.covers(*access, vhost, name),
+            Question::Topic { vhost, exchange, routing_key, access } => {
+                scope.covers_key(*access, vhost, exchange, routing_key)
+            }
+        });
+        if is_allowed { Decision::Allowed } else { Decision::Refused }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,172 @@
+//! Others who know users: what RabbitMQ calls authentication and authorisation back ends, in a chain.
+//!
+//! A back end may have to ask over a network. Whoever needs its answer at once gets none, waits, and does the same again
+//! with the answer at hand (see [`crate::session`] and [`crate::Inside::settled`]).
+
+use std::any::Any;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use model::user::{Access, Tags, TopicAccess};
+
+use crate::identity::Origin;
+use crate::permissions::Resource;
+
+/// An answer that may take its time.
+pub type Answer<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// Somebody other than the broker who knows users.
+pub trait Backend: fmt::Debug + Send + Sync {
+    /// What the log calls it.
+    fn name(&self) -> &str;
+
+    /// Who somebody is.
+    fn log_in(&self, attempt: LoginAttempt) -> Answer<LoginAnswer>;
+
+    /// Whether somebody whom another back end has logged in is known here, and may be asked about.
+    fn recognize(&self, attempt: LoginAttempt) -> Answer<LoginAnswer>;
+
+    /// Whether somebody may do something.
+    fn decide(&self, user: &BackendUser, origin: &Origin, question: &Question) -> Decision;
+}
+
+/// Somebody wants to log in.
+#[derive(Clone)]
+pub struct LoginAttempt {
+    /// The name given.
+    pub name: String,
+    /// The password or token given; None where a certificate is the proof.
+    pub password: Option<Vec<u8>>,
+    /// From where.
+    pub origin: Origin,
+}
+
+impl fmt::Debug for LoginAttempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not the password: this may go to a log.
+        f.debug_struct("LoginAttempt").field("name", &self.name).field("origin", &self.origin).finish_non_exhaustive()
+    }
+}
+
+/// What a back end says to that.
+#[derive(Debug, Clone)]
+pub enum LoginAnswer {
+    /// Welcome.
+    Accepted(BackendUser),
+    /// No; why is for the log.
+    Refused(String),
+    /// It could not be found out; why is for the log. Counts as no.
+    Failed(String),
+}
+
+/// Somebody whom a back end knows.
+#[derive(Debug, Clone)]
+pub struct BackendUser {
+    /// Its name, which may be another than the one given.
+    pub name: String,
+    /// Its roles.
+    pub tags: Tags,
+    /// What the back end wants to remember of it.
+    pub grants: Arc<dyn Grants>,
+    /// Until when that holds; None: until the connection ends.
+    pub expires_at: Option<SystemTime>,
+}
+
+/// What a back end remembers of a user.
+pub trait Grants: Any + fmt::Debug + Send + Sync {
+    /// To find out what it is.
+    fn as_any(&self) -> &dyn Any;
+}
+
+impl Grants for () {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// What somebody wants to do.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Question {
+    /// To be in a vhost.
+    Vhost {
+        /// Which.
+        vhost: String,
+    },
+    /// To do something with an exchange or a queue.
+    Resource {
+        /// In which vhost.
+        vhost: String,
+        /// With what kind of thing.
+        resource: Resource,
+        /// Which; the default exchange is `amq.default`.
+        name: String,
+        /// What.
+        access: Access,
+    },
+    /// To use a routing key of a topic exchange.
+    Topic {
+        /// In which vhost.
+        vhost: String,
+        /// Of which exchange.
+        exchange: String,
+        /// Which.
+        routing_key: String,
+        /// What for.
+        access: TopicAccess,
+    },
+}
+
+/// What a back end says to that.
+pub enum Decision {
+    /// Yes.
+    Allowed,
+    /// No.
+    Refused,
+    /// It has to ask. What cannot be found out is a no, and the back end's to log.
+    Ask(Answer<bool>),
+}
+
+impl fmt::Debug for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Decision::Allowed => "Allowed",
+            Decision::Refused => "Refused",
+            Decision::Ask(_) => "Ask",
+        })
+    }
+}
+
+/// Who is asked.
+#[derive(Debug, Clone)]
+pub enum Authority {
+    /// The broker's own users.
+    Internal,
+    /// Somebody else.
+    Backend(Arc<dyn Backend>),
+}
+
+/// One step of the chain: who says who somebody is, and who says what it may do. The first step that welcomes somebody
+/// counts.
+#[derive(Debug, Clone)]
+pub struct AuthStep {
+    /// Who says who somebody is.
+    pub authentication: Authority,
+    /// Who says what it may do; all of them have to agree. Not empty.
+    pub authorization: Vec<Authority>,
+}
+
+impl AuthStep {
+    /// The broker's own users.
+    #[must_use]
+    pub fn internal() -> Self {
+        AuthStep { authentication: Authority::Internal, authorization: vec![Authority::Internal] }
+    }
+
+    /// Whether anybody but the broker is asked.
+    pub(crate) fn is_internal(&self) -> bool {
+        let is_internal = |authority: &Authority| matches!(authority, Authority::Internal);
+        is_internal(&self.authentication) && self.authorization.iter().all(is_internal)
+    }
+}

@@ -1,0 +1,32 @@
+//! Connections, closed by an operator.
+
+use super::{ControlError, not_found};
+use crate::broker::Broker;
+use crate::events::Event;
+use crate::identity::Actor;
+use crate::outbox::News;
+
+impl Broker {
+    /// Closes the connection of this name.
+    pub fn close_connection(&self, actor: &Actor, name: &str, reason: &str) -> Result<(), ControlError> {
+        let found = self.connections.all().into_iter().find(|connection| connection.name() == name);
+        let Some(connection) = found else { return not_found(format!("no connection '{name}'")) };
+        connection.outbox.tell(News::Close { reason: reason.to_owned() });
+        let event = Event::new("connection.close.requested").with_text("name", name).with_text("reason", reason);
+        self.emit_by(actor, event);
+        Ok(())
+    }
+
+    /// Closes all connections of a user. Says how many there were.
+    pub fn close_connections_of(&self, actor: &Actor, user: &str, reason: &str) -> usize {
+        let all = self.connections.all();
+        let meant: Vec<_> = all.iter().filter(|connection| connection.is_of(user)).collect();
+        for connection in &meant {
+            connection.outbox.tell(News::Close { reason: reason.to_owned() });
+            let name = connection.name();
+            let event = Event::new("connection.close.requested").with_text("name", &name).with_text("reason", reason);
+            self.emit_by(actor, event);
+        }
+        meant.len()
+    }
+}

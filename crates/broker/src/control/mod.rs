@@ -1,0 +1,38 @@
+//! What operators change: users, vhosts, permissions, policies, parameters. Each change is journalled before anybody sees
+//! it, told to whom it concerns, and emitted as an event.
+//!
+//! Who may do it is for the caller to decide (the HTTP API by tags); what users may do inside a vhost is in
+//! [`crate::inside`].
+
+mod connections;
+mod parameters;
+mod permissions;
+mod policies;
+mod users;
+mod vhosts;
+
+pub use policies::PolicyRequest;
+pub use users::{PasswordChange, UserRequest};
+pub use vhosts::VhostRequest;
+
+/// Why a change was not made, by what the caller answers. The texts are RabbitMQ's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ControlError {
+    /// There is no such thing.
+    #[error("{0}")]
+    NotFound(String),
+    /// The request makes no sense.
+    #[error("{0}")]
+    Invalid(String),
+    /// It is protected.
+    #[error("{0}")]
+    Protected(String),
+}
+
+pub(crate) fn not_found<T>(text: impl Into<String>) -> Result<T, ControlError> {
+    Err(ControlError::NotFound(text.into()))
+}
+
+pub(crate) fn invalid<T>(text: impl Into<String>) -> Result<T, ControlError> {
+    Err(ControlError::Invalid(text.into()))
+}

@@ -1,0 +1,75 @@
+//! Global parameters, the cluster's name among them.
+
+use model::definition::Definition;
+use model::parameter::GlobalParameter;
+use serde_json::Value;
+
+use super::{ControlError, invalid, not_found};
+use crate::broker::Broker;
+use crate::events::Event;
+use crate::handshake::server_properties;
+use crate::identity::Actor;
+use crate::inside::Changed;
+
+/// The longest name of a parameter, in bytes.
+const NAME_LEN_MAX: usize = 255;
+
+impl Broker {
+    /// All global parameters, by name.
+    #[must_use]
+    pub fn global_parameters(&self) -> Vec<GlobalParameter> {
+        let parameters = self.global_parameters.lock();
+        parameters.iter().map(|(name, value)| GlobalParameter { name: name.clone(), value: value.clone() }).collect()
+    }
+
+    /// The value of a global parameter.
+    #[must_use]
+    pub fn global_parameter(&self, name: &str) -> Option<Value> {
+        self.global_parameters.lock().get(name).cloned()
+    }
+
+    /// The cluster's name: the one that was set, or the configured one.
+    #[must_use]
+    pub fn cluster_name(&self) -> String {
+        let set = self.global_parameter(GlobalParameter::CLUSTER_NAME);
+        set.as_ref().and_then(Value::as_str).unwrap_or(&self.options.cluster_name).to_owned()
+    }
+
+    /// Sets a global parameter.
+    pub fn put_global_parameter(&self, actor: &Actor, name: &str, value: Value) -> Result<Changed, ControlError> {
+        if name.is_empty() || name.len() > NAME_LEN_MAX {
+            return invalid(format!("a parameter's name has 1 to {NAME_LEN_MAX} bytes, not {}", name.len()));
+        }
+        let parameter = GlobalParameter { name: name.into(), value: value.clone() };
+        let (is_new, position) = {
+            let mut parameters = self.global_parameters.lock();
+            let position = self.put_definition(&Definition::GlobalParameter(parameter));
+            (parameters.insert(name.into(), value.clone()).is_none(), position)
+        };
+        self.parameter_changed(name);
+        let event = Event::new("parameter.set").with_text("name", name).with_text("value", &value.to_string());
+        self.emit_by(actor, event);
+        Ok(Changed { is_new, position: Some(position) })
+    }
+
+    /// Deletes a global parameter.
+    pub fn delete_global_parameter(&self, actor: &Actor, name: &str) -> Result<Changed, ControlError> {
+        let position = {
+            let mut parameters = self.global_parameters.lock();
+            let Some(value) = parameters.remove(name) else {
+                return not_found(format!("no global parameter '{name}'"));
+            };
+            self.delete(&Definition::GlobalParameter(GlobalParameter { name: name.into(), value }))
+        };
+        self.parameter_changed(name);
+        self.emit_by(actor, Event::new("parameter.cleared").with_text("name", name));
+        Ok(Changed { is_new: false, position: Some(position) })
+    }
+
+    pub(crate) fn parameter_changed(&self, name: &str) {
+        if name == GlobalParameter::CLUSTER_NAME {
+            let properties = server_properties(&self.options, &self.cluster_name());
+            *self.server_properties.write() = properties;
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Vhosts: made, changed, deleted.
+
+use model::arguments::QueueType;
+use model::definition::Definition;
+use model::name::VhostName;
+use model::vhost::{Vhost as Facts, VhostLimits};
+use store::RecordBatch;
+
+use super::{ControlError, invalid, not_found};
+use crate::broker::Broker;
+use crate::events::Event;
+use crate::identity::Actor;
+use crate::inside::Changed;
+use crate::outbox::News;
+use crate::vhost::{DeleteConditions, Deletion, Vhost};
+
+/// A vhost that an operator wants to be so. What is None stays as it is.
+#[derive(Debug, Clone)]
+pub struct VhostRequest {
+    /// Its name.
+    pub name: VhostName,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Its labels.
+    pub tags: Option<Vec<String>>,
+    /// The type of queues that are declared without one; the empty one for none.
+    pub default_queue_type: Option<String>,
+    /// Whether it must not be deleted.
+    pub is_protected: Option<bool>,
+}
+
+impl VhostRequest {
+    /// A vhost of this name, as it is or without metadata.
+    #[must_use]
+    pub fn named(name: VhostName) -> Self {
+        VhostRequest { name, description: None, tags: None, default_queue_type: None, is_protected: None }
+    }
+
+    fn apply(self, facts: &mut Facts) {
+        let metadata = &mut facts.metadata;
+        metadata.description = self.description.unwrap_or_else(|| std::mem::take(&mut metadata.description));
+        metadata.tags = self.tags.unwrap_or_else(|| std::mem::take(&mut metadata.tags));
+        if let Some(queue_type) = self.default_queue_type {
+            metadata.default_queue_type = Some(queue_type).filter(|name| !name.is_empty());
+        }
+        facts.is_protected = self.is_protected.unwrap_or(facts.is_protected);
+    }
+}
+
+impl Broker {
+    /// Makes a vhost, or changes what is said about it.
+    pub fn put_vhost(&self, actor: &Actor, request: VhostRequest) -> Result<Changed, ControlError> {
+        if let Some(name) = request.default_queue_type.as_deref().filter(|name| !name.is_empty()) {
+            check_queue_type(name)?;
+        }
+        let name = request.name.clone();
+        let changed = match self.vhosts.get(name.as_str()) {
+            Some(vhost) => self.change_vhost(&vhost, |facts| request.apply(facts)),
+            None => {
+                let mut facts = Facts::new(name.clone());
+                request.apply(&mut facts);
+                let definition = Definition::Vhost(facts.clone());
+                let vhost = Vhost::new(facts, self.hash_seed);
+                let added = self.vhosts.add(vhost, || self.put_definition(&definition));
+                Changed { is_new: added.is_some(), position: added }
+            }
+        };
+        if let Some(vhost) = self.vhosts.get(name.as_str()).filter(|_| changed.is_new) {
+            let facts = vhost.facts();
+            let event = Event::new("vhost.created")
+                .with_text("name", name.as_str())
+                .with_text("description", &facts.metadata.description)
+                .with_list("tags", facts.metadata.tags.iter().map(String::as_str));
+            self.emit_by(actor, event);
+        }
+        Ok(changed)
+    }
+
+    fn change_vhost(&self, vhost: &Vhost, change: impl FnOnce(&mut Facts)) -> Changed {
+        let record = |facts: &Facts| self.put_definition(&Definition::Vhost(facts.clone()));
+        let ((), position) = vhost.change_facts(change, record);
+        Changed { is_new: false, position: Some(position) }
+    }
+
+    /// Protects a vhost from being deleted, or no longer.
+    pub fn protect_vhost(&self, actor: &Actor, name: &str, is_protected: bool) -> Result<Changed, ControlError> {
+        let Some(vhost) = self.vhosts.get(name) else { return no_vhost(name) };
+        let changed = self.change_vhost(&vhost, |facts| facts.is_protected = is_protected);
+        let event = Event::new("vhost.protection.set").with_text("name", name);
+        self.emit_by(actor, event.with_bool("protected_from_deletion", is_protected));
+        Ok(changed)
+    }
+
+    /// Sets how much a vhost may have at once.
+    pub fn set_vhost_limits(
+        &self,
+        actor: &Actor,
+        name: &str,
+        change: impl FnOnce(&mut VhostLimits),
+    ) -> Result<Changed, ControlError> {
+        let Some(vhost) = self.vhosts.get(name) else { return no_vhost(name) };
+        let changed = self.change_vhost(&vhost, |facts| change(&mut facts.limits));
+        let limits = vhost.facts().limits;
+        let event = match limits == VhostLimits::default() {
+            true => Event::new("vhost.limits.cleared"),
+            false => limits.iter().fold(Event::new("vhost.limits.set"), |event, (name, limit)| {
+                event.with_number(name, limit.cast_signed())
+            }),
+        };
+        self.emit_by(actor, event.with_text("name", name));
+        Ok(changed)
+    }
+
+    /// Deletes a vhost with everything in it, and closes its connections.
+    pub fn delete_vhost(&self, actor: &Actor, name: &str) -> Result<Changed, ControlError> {
+        let Some(vhost) = self.vhosts.get(name) else { return no_vhost(name) };
+        if vhost.facts().is_protected {
+            return Err(ControlError::Protected(format!(
+                "Cannot delete virtual host '{name}': it is protected from deletion"
+            )));
+        }
+        // Nobody can come in any more, and no queue of it can be declared by who does not hold it already.
+        let Some(vhost) = self.vhosts.remove(name) else { return no_vhost(name) };
+        let reason = format!("vhost '{name}' is deleted");
+        let is_in_it = |connection: &crate::connections::ConnectionHandle| {
+            connection.opened.get().is_some_and(|opened| opened.vhost.as_str() == name)
+        };
+        for queue in vhost.queues() {
+            let deletion = vhost.delete_queue(self, &queue, DeleteConditions::default());
+            if matches!(deletion, Deletion::Deleted { .. }) {
+                self.emit_by(actor, Event::queue_deleted(&queue));
+            }
+        }
+        self.connections.tell(is_in_it, || News::Close { reason: reason.clone() });
+        let mut records = RecordBatch::new();
+        vhost.forget_all(&mut records);
+        for policy in &*vhost.policies() {
+            records.delete(&Definition::Policy((**policy).clone()).key());
+        }
+        self.append(&mut records);
+        self.users.forget_vhost(
+            vhost.name(),
+            |permission| {
+                self.delete(&Definition::Permission(permission.clone()));
+            },
+            |topic| {
+                self.delete(&Definition::TopicPermission(topic.clone()));
+            },
+        );
+        // Last: after a crash the vhost is still there, with what is left in it, and can be deleted again.
+        let position = self.delete(&Definition::Vhost(Facts::clone(&vhost.facts())));
+        self.emit_by(actor, Event::new("vhost.deleted").with_text("name", name));
+        Ok(Changed { is_new: false, position: Some(position) })
+    }
+}
+
+fn check_queue_type(name: &str) -> Result<(), ControlError> {
+    match QueueType::parse(name.as_bytes()) {
+        Some(QueueType::Classic) => Ok(()),
+        Some(other) => invalid(format!("the queue type '{}' is not implemented", other.name())),
+        None => invalid(format!("Unsupported default queue type: {name}")),
+    }
+}
+
+pub(crate) fn no_vhost<T>(name: &str) -> Result<T, ControlError> {
+    not_found(format!("vhost '{name}' not found"))
+}

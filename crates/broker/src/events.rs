@@ -1,0 +1,287 @@
+//! What happens on the broker that operators may want to know: for the audit log, and as messages on the exchange
+//! `amq.rabbitmq.event`, with the routing keys and headers that RabbitMQ's plugin of that name gives them.
+//!
+//! Never emitted under a lock: a message of an event takes the locks of its queues.
+
+use std::fmt;
+use std::sync::Arc;
+
+use amqp::content::{ContentHeader, Properties};
+use amqp::table::{ArrayBuf, Table, TableBuf, Value};
+use model::definition;
+use model::name::{ExchangeName, VhostName};
+use store::Kind;
+
+use crate::batch::{Batch, Publish};
+use crate::broker::Broker;
+use crate::clock::now_ms;
+use crate::connections::{ConnectionHandle, ConsumerHandle};
+use crate::identity::{Actor, Interface, Origin};
+use crate::inside::{BindingEnd, BindingRequest};
+use crate::message::Parts;
+use crate::queue_handle::QueueHandle;
+
+/// The exchange on which events are published, in the default vhost.
+pub(crate) const EXCHANGE: &str = "amq.rabbitmq.event";
+
+/// Something that happened.
+#[derive(Debug, Clone)]
+pub struct Event {
+    /// What: the routing key, such as `queue.created`.
+    pub name: &'static str,
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// About what: the headers.
+    pub fields: TableBuf,
+    /// Who did it.
+    pub user: Option<Box<str>>,
+    /// From where.
+    pub origin: Option<Origin>,
+}
+
+/// Where events go besides the exchange.
+pub trait EventSink: Send + Sync + fmt::Debug {
+    /// Takes an event. Must not wait.
+    fn take(&self, event: &Event);
+}
+
+fn text(text: &str) -> Value<'_> {
+    Value::LongStr(text.as_bytes())
+}
+
+impl Event {
+    pub(crate) fn new(name: &'static str) -> Self {
+        Self { name, at_ms: now_ms(), fields: TableBuf::new(), user: None, origin: None }
+    }
+
+    pub(crate) fn with(mut self, name: &str, value: Value<'_>) -> Self {
+        self.fields = self.fields.with(name, value);
+        self
+    }
+
+    pub(crate) fn with_text(self, name: &str, value: &str) -> Self {
+        self.with(name, text(value))
+    }
+
+    pub(crate) fn with_bool(self, name: &str, value: bool) -> Self {
+        self.with(name, Value::Bool(value))
+    }
+
+    pub(crate) fn with_number(self, name: &str, value: i64) -> Self {
+        self.with(name, Value::I64(value))
+    }
+
+    pub(crate) fn with_table(self, name: &str, value: Table<'_>) -> Self {
+        self.with(name, Value::Table(value))
+    }
+
+    pub(crate) fn with_list<'a>(self, name: &str, texts: impl Iterator<Item = &'a str>) -> Self {
+        let list = texts.fold(ArrayBuf::new(), |list, item| list.with(text(item)));
+        self.with(name, Value::Array(list.as_array()))
+    }
+
+    /// From where it was done.
+    pub(crate) fn from(mut self, origin: Origin) -> Self {
+        self.origin = Some(origin);
+        self
+    }
+
+    /// Who did it, and from where.
+    pub(crate) fn by(mut self, user: &str, origin: Origin) -> Self {
+        self.user = Some(user.into());
+        self.origin = Some(origin);
+        self.with_text("user_who_performed_action", user)
+    }
+
+    fn of_queue(name: &'static str, queue: &QueueHandle) -> Self {
+        Event::new(name).with_text("name", queue.name()).with_text("vhost", queue.definition.vhost.as_str())
+    }
+
+    pub(crate) fn queue_created(queue: &QueueHandle) -> Self {
+        let definition = &queue.definition;
+        Event::of_queue("queue.created", queue)
+            .with_bool("durable", definition.is_durable)
+            .with_bool("auto_delete", definition.is_auto_delete)
+            .with_bool("exclusive", definition.is_exclusive)
+            .with_text("type", definition.arguments.queue_type().name())
+            .with_table("arguments", definition.arguments.table())
+    }
+
+    pub(crate) fn queue_deleted(queue: &QueueHandle) -> Self {
+        Event::of_queue("queue.deleted", queue).with_text("type", queue.definition.arguments.queue_type().name())
+    }
+
+    /// RabbitMQ has no such event.
+    pub(crate) fn queue_purged(queue: &QueueHandle, count: u64) -> Self {
+        Event::of_queue("queue.purged", queue).with_number("messages", count.cast_signed())
+    }
+
+    pub(crate) fn exchange_created(exchange: &definition::Exchange) -> Self {
+        Event::new("exchange.created")
+            .with_text("name", exchange.name.as_str())
+            .with_text("vhost", exchange.vhost.as_str())
+            .with_text("type", exchange.exchange_type.name())
+            .with_bool("durable", exchange.is_durable)
+            .with_bool("auto_delete", exchange.is_auto_delete)
+            .with_bool("internal", exchange.is_internal)
+            .with_table("arguments", exchange.arguments.table())
+    }
+
+    pub(crate) fn exchange_deleted(vhost: &VhostName, name: &ExchangeName) -> Self {
+        Event::new("exchange.deleted").with_text("name", name.as_str()).with_text("vhost", vhost.as_str())
+    }
+
+    fn of_binding(name: &'static str, vhost: &VhostName, binding: &BindingRequest<'_>) -> Self {
+        let (kind, destination) = match binding.destination {
+            BindingEnd::Queue(name) => ("queue", name.as_str()),
+            BindingEnd::Exchange(name) => ("exchange", name.as_str()),
+        };
+        Event::new(name)
+            .with_text("source_name", binding.source.as_str())
+            .with_text("source_kind", "exchange")
+            .with_text("destination_name", destination)
+            .with_text("destination_kind", kind)
+            .with("routing_key", Value::LongStr(binding.routing_key))
+            .with_table("arguments", binding.arguments)
+            .with_text("vhost", vhost.as_str())
+    }
+
+    pub(crate) fn binding_created(vhost: &VhostName, binding: &BindingRequest<'_>) -> Self {
+        Event::of_binding("binding.created", vhost, binding)
+    }
+
+    pub(crate) fn binding_deleted(vhost: &VhostName, binding: &BindingRequest<'_>) -> Self {
+        Event::of_binding("binding.deleted", vhost, binding)
+    }
+}
+
+/// Events of connections, channels and consumers.
+impl Event {
+    fn of_connection(name: &'static str, connection: &ConnectionHandle) -> Self {
+        let (peer, local) = (connection.peer, connection.local);
+        let event = Event::new(name)
+            .with_text("name", &connection.name())
+            .with_text("peer_host", &peer.ip().to_string())
+            .with_number("peer_port", peer.port().into())
+            .with_text("host", &local.ip().to_string())
+            .with_number("port", local.port().into())
+            .with_number("connected_at", connection.connected_at_ms.cast_signed());
+        let Some(opened) = connection.opened.get() else { return event };
+        let origin = Origin { peer: Some(peer), interface: Interface::Amqp };
+        event
+            .with_text("protocol", "AMQP 0-9-1")
+            .with_text("auth_mechanism", &opened.mechanism)
+            .with_text("user", opened.identity.name())
+            .with_text("vhost", opened.vhost.as_str())
+            .with_table("client_properties", opened.client_properties.as_table())
+            .by(opened.identity.name(), origin)
+    }
+
+    pub(crate) fn connection_created(connection: &ConnectionHandle) -> Self {
+        Event::of_connection("connection.created", connection)
+    }
+
+    pub(crate) fn connection_closed(connection: &ConnectionHandle) -> Self {
+        Event::of_connection("connection.closed", connection)
+    }
+
+    fn of_channel(name: &'static str, connection: &ConnectionHandle, number: u16) -> Self {
+        let connection_name = connection.name();
+        let event = Event::new(name)
+            .with_text("name", &format!("{connection_name} ({number})"))
+            .with_text("connection", &connection_name)
+            .with_number("number", number.into());
+        let Some(opened) = connection.opened.get() else { return event };
+        let origin = Origin { peer: Some(connection.peer), interface: Interface::Amqp };
+        let event = event.with_text("user", opened.identity.name()).with_text("vhost", opened.vhost.as_str());
+        event.by(opened.identity.name(), origin)
+    }
+
+    pub(crate) fn channel_created(connection: &ConnectionHandle, number: u16) -> Self {
+        Event::of_channel("channel.created", connection, number)
+    }
+
+    pub(crate) fn channel_closed(connection: &ConnectionHandle, number: u16) -> Self {
+        Event::of_channel("channel.closed", connection, number)
+    }
+
+    fn of_consumer(name: &'static str, connection: &ConnectionHandle, consumer: &ConsumerHandle) -> Self {
+        let event = Event::new(name)
+            .with("consumer_tag", Value::LongStr(&consumer.tag))
+            .with_text("channel", &format!("{} ({})", connection.name(), consumer.channel))
+            .with_text("queue", consumer.queue.name())
+            .with_text("vhost", consumer.queue.definition.vhost.as_str());
+        let Some(opened) = connection.opened.get() else { return event };
+        event.by(opened.identity.name(), Origin { peer: Some(connection.peer), interface: Interface::Amqp })
+    }
+
+    pub(crate) fn consumer_created(connection: &ConnectionHandle, consumer: &ConsumerHandle) -> Self {
+        Event::of_consumer("consumer.created", connection, consumer)
+            .with_bool("exclusive", consumer.is_exclusive)
+            .with_bool("ack_required", !consumer.no_ack)
+            .with_number("prefetch_count", consumer.prefetch.into())
+            .with_table("arguments", consumer.arguments.as_table())
+    }
+
+    pub(crate) fn consumer_deleted(connection: &ConnectionHandle, consumer: &ConsumerHandle) -> Self {
+        Event::of_consumer("consumer.deleted", connection, consumer)
+    }
+}
+
+impl Broker {
+    /// Tells everybody who wants to know what somebody did.
+    pub(crate) fn emit_by(&self, actor: &Actor, event: Event) {
+        self.emit(event.by(actor.identity.name(), actor.origin));
+    }
+
+    /// Tells everybody who wants to know.
+    pub(crate) fn emit(&self, event: Event) {
+        self.publish_event(&event);
+        if let Some(sink) = &self.options.event_sink {
+            sink.take(&event);
+        }
+    }
+
+    /// Publishes an event if any queue wants it.
+    fn publish_event(&self, event: &Event) {
+        let Some(vhost) = self.vhosts.get(self.options.default_user.vhost.as_str()) else { return };
+        let headers = event.fields.as_table();
+        let Ok(routed) = vhost.route_from(EXCHANGE.as_bytes(), &[event.name.as_bytes()], Some(headers)) else { return };
+        if routed.targets.queues.is_empty() {
+            return;
+        }
+        let mut headers = event.fields.clone();
+        headers = headers.with("timestamp_in_ms", Value::I64(event.at_ms.cast_signed()));
+        let properties = Properties {
+            headers: Some(headers.as_table()),
+            delivery_mode: Some(PERSISTENT),
+            timestamp: Some(event.at_ms / 1000),
+            ..Properties::default()
+        };
+        let mut header = Vec::new();
+        ContentHeader { class_id: CLASS_BASIC, body_len: 0, properties }.encode(&mut header);
+        let parts = Parts {
+            published_at_ms: event.at_ms,
+            exchange: EXCHANGE.as_bytes(),
+            routing_key: event.name.as_bytes(),
+            header: &header,
+            body: b"",
+        };
+        let kind = if routed.targets.is_journalled { Kind::Journalled } else { Kind::Transient };
+        let content = self.chunks.write(kind, parts.len(), |out| parts.write(out));
+        let targets = Arc::new(routed.targets);
+        let mut batch = Batch::default();
+        batch.publish(&targets, |targets| Publish {
+            content,
+            body_len: 0,
+            is_persistent: true,
+            targets,
+            channel: 0,
+            confirm_seq: 0,
+        });
+        batch.apply(self, |_, _| ());
+    }
+}
+
+const CLASS_BASIC: u16 = 60;
+const PERSISTENT: u8 = 2;

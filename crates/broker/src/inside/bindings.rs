@@ -1,0 +1,151 @@
+//! Bindings: made and removed.
+
+use amqp::table::{Table, Value};
+use model::arguments::ExchangeType;
+use model::definition;
+use model::name::{ExchangeName, QueueName};
+use model::user::{Access, TopicAccess};
+use routing::{BindError, BindingSpec, Destination};
+
+use super::exchanges::default_exchange;
+use super::{Changed, Inside};
+use crate::events::Event;
+use crate::permissions::Resource;
+use crate::refusal::{self, Outcome};
+
+/// A binding that somebody wants to be there, or to be gone.
+#[derive(Debug, Clone, Copy)]
+pub struct BindingRequest<'a> {
+    /// Where messages come from.
+    pub source: &'a ExchangeName,
+    /// Where they go.
+    pub destination: BindingEnd<'a>,
+    /// The binding key.
+    pub routing_key: &'a [u8],
+    /// Its arguments.
+    pub arguments: Table<'a>,
+}
+
+/// Where a binding leads.
+#[derive(Debug, Clone, Copy)]
+pub enum BindingEnd<'a> {
+    /// To a queue.
+    Queue(&'a QueueName),
+    /// To an exchange.
+    Exchange(&'a ExchangeName),
+}
+
+/// So many `#` may be in the key of a topic binding (RabbitMQ since 4.3).
+const BINDING_HASH_COUNT_MAX: usize = 2;
+
+impl Inside {
+    /// Binds. Doing it twice is the same as once.
+    pub fn bind(&self, request: &BindingRequest<'_>) -> Outcome<Changed> {
+        self.check_binding(request)?;
+        self.check_binding_key(request)?;
+        self.check_topic(TopicAccess::Read, request.source.as_str(), request.routing_key)?;
+        let (id, destination) = self.ends(request)?;
+        let spec = spec_of(request, id);
+        match self.vhost.bind(&self.broker, &spec, destination.clone()) {
+            Ok(changed) => {
+                if changed.is_new {
+                    self.emit(Event::binding_created(self.vhost.name(), request));
+                }
+                Ok(changed)
+            }
+            Err(error) => self.refuse_binding(error, request),
+        }
+    }
+
+    /// Unbinds. What is not bound is left as it is.
+    pub fn unbind(&self, request: &BindingRequest<'_>) -> Outcome<Changed> {
+        self.check_binding(request)?;
+        self.check_topic(TopicAccess::Read, request.source.as_str(), request.routing_key)?;
+        let id = match self.ends(request) {
+            Ok((id, _)) => id,
+            // Unbinding what is not there is as good as unbinding it.
+            Err(refusal) if refusal.code == amqp::reply::ReplyCode::NotFound => return Ok(Changed::default()),
+            Err(refusal) => return Err(refusal),
+        };
+        match self.vhost.unbind(&self.broker, &spec_of(request, id)) {
+            Ok(unbound) => {
+                if unbound.is_removed {
+                    self.emit(Event::binding_deleted(self.vhost.name(), request));
+                }
+                Ok(Changed { is_new: false, position: unbound.position })
+            }
+            Err(BindError::SourceMissing | BindError::DestinationMissing) => Ok(Changed::default()),
+            Err(error) => self.refuse_binding(error, request),
+        }
+    }
+
+    /// Binding needs write access to where messages go, and read access to where they come from.
+    fn check_binding(&self, request: &BindingRequest<'_>) -> Outcome<()> {
+        if request.source.is_default() {
+            return default_exchange();
+        }
+        match request.destination {
+            BindingEnd::Queue(name) => self.check(Access::Write, Resource::Queue, name.as_str())?,
+            BindingEnd::Exchange(name) if name.is_default() => return default_exchange(),
+            BindingEnd::Exchange(name) => self.check(Access::Write, Resource::Exchange, name.as_str())?,
+        }
+        self.check(Access::Read, Resource::Exchange, request.source.as_str())
+    }
+
+    /// Finds a queue by its name; exchanges are known by theirs.
+    fn ends<'a>(&self, request: &BindingRequest<'a>) -> Outcome<(Destination<'a>, definition::Destination)> {
+        Ok(match request.destination {
+            BindingEnd::Queue(name) => {
+                let queue = self.own_queue(name)?;
+                (Destination::Queue(queue.id()), definition::Destination::Queue(name.clone()))
+            }
+            BindingEnd::Exchange(name) => {
+                (Destination::Exchange(name.as_bytes()), definition::Destination::Exchange(name.clone()))
+            }
+        })
+    }
+
+    fn check_binding_key(&self, request: &BindingRequest<'_>) -> Outcome<()> {
+        let words = request.routing_key.split(|&byte| byte == b'.');
+        let count = words.filter(|word| *word == b"#").count();
+        if count <= BINDING_HASH_COUNT_MAX {
+            return Ok(());
+        }
+        let exchange = self.vhost.exchange(request.source.as_str());
+        if exchange.is_none_or(|exchange| exchange.exchange_type != ExchangeType::Topic) {
+            return Ok(());
+        }
+        let key = String::from_utf8_lossy(request.routing_key);
+        refusal::precondition_failed(format!(
+            "Topic binding key '{key}' uses {count} '#' wildcards, at most {BINDING_HASH_COUNT_MAX} are allowed"
+        ))
+    }
+
+    /// The text for a binding that could not be.
+    fn refuse_binding<T>(&self, error: BindError, request: &BindingRequest<'_>) -> Outcome<T> {
+        match error {
+            BindError::DefaultExchange => default_exchange(),
+            BindError::SourceMissing => self.vhost.no_exchange(request.source.as_bytes()),
+            BindError::DestinationMissing => match request.destination {
+                BindingEnd::Exchange(name) => self.vhost.no_exchange(name.as_bytes()),
+                BindingEnd::Queue(name) => self.vhost.no_queue(name.as_str()),
+            },
+            BindError::InvalidMatch => refusal::precondition_failed(match request.arguments.get("x-match") {
+                Some(Value::LongStr(value)) => format!(
+                    "Invalid x-match field value <<\"{}\">>; expected all, any, all-with-x, or any-with-x",
+                    String::from_utf8_lossy(value)
+                ),
+                Some(other) => {
+                    let shown = other.as_i64().map_or_else(|| format!("{other:?}"), |number| number.to_string());
+                    format!("Invalid x-match field type {} (value {shown}); expected longstr", other.type_name())
+                }
+                None => "Invalid x-match".to_owned(),
+            }),
+        }
+    }
+}
+
+fn spec_of<'a>(request: &BindingRequest<'a>, destination: Destination<'a>) -> BindingSpec<'a> {
+    let BindingRequest { source, routing_key, arguments, .. } = *request;
+    BindingSpec { source: source.as_bytes(), destination, routing_key, arguments }
+}

@@ -1,0 +1,281 @@
+//! Messages without a channel: published one at a time, and looked at or taken one after the other.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+
+use amqp::content::{ContentHeader, Properties, properties_bytes};
+use model::ids::{JournalPosition, QueueSeq};
+use model::name::{ExchangeName, QueueName};
+use model::user::Access;
+use queue::Get;
+use store::Kind;
+
+use super::{Changed, Inside};
+use crate::batch::{self, Batch, Publish};
+use crate::clock::now_ms;
+use crate::message::Parts;
+use crate::outbox::{Outbox, Taken};
+use crate::publish::{Asked, check_body_len, sender_selected_keys};
+use crate::queue_handle::QueueHandle;
+use crate::refusal::{self, Outcome};
+use crate::reply_to;
+
+/// A message that somebody publishes without a channel.
+#[derive(Debug, Clone, Copy)]
+pub struct PublishRequest<'a> {
+    /// Where to.
+    pub exchange: &'a ExchangeName,
+    /// Under which key.
+    pub routing_key: &'a [u8],
+    /// Its properties.
+    pub properties: Properties<'a>,
+    /// Its body.
+    pub body: &'a [u8],
+}
+
+/// What becomes of messages that were got, by RabbitMQ's names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AckMode {
+    /// They go back to their places.
+    AckRequeue,
+    /// They are gone.
+    AckRemove,
+    /// They are rejected, and go back to their places.
+    RejectRequeue,
+    /// They are rejected, and are gone.
+    RejectRemove,
+}
+
+impl AckMode {
+    /// What RabbitMQ calls so.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<AckMode> {
+        match name {
+            "ack_requeue_true" => Some(AckMode::AckRequeue),
+            "ack_requeue_false" => Some(AckMode::AckRemove),
+            "reject_requeue_true" => Some(AckMode::RejectRequeue),
+            "reject_requeue_false" => Some(AckMode::RejectRemove),
+            _ => None,
+        }
+    }
+
+    fn is_requeue(self) -> bool {
+        matches!(self, AckMode::AckRequeue | AckMode::RejectRequeue)
+    }
+}
+
+/// Messages that somebody wants to get.
+#[derive(Debug, Clone, Copy)]
+pub struct GetRequest<'a> {
+    /// Of which queue.
+    pub queue: &'a QueueName,
+    /// How many at most.
+    pub count: u64,
+    /// What becomes of them.
+    pub ack_mode: AckMode,
+    /// How many bytes of each body are wanted at most.
+    pub body_len_max: Option<u64>,
+}
+
+/// A message that was got.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GotMessage {
+    /// Where it was published.
+    pub exchange: Vec<u8>,
+    /// Under which key.
+    pub routing_key: Vec<u8>,
+    /// Whether it was handed out before.
+    pub is_redelivered: bool,
+    /// How many messages waited behind it.
+    pub remaining_count: u64,
+    /// Its properties, encoded ([`Properties::decode`]).
+    pub properties: Vec<u8>,
+    /// As much of its body as was wanted.
+    pub body: Vec<u8>,
+    /// How long its body is, in bytes.
+    pub body_len: u64,
+}
+
+/// The most bytes of bodies that one request gets; fewer messages than asked for are got then, at least one.
+const GOT_LEN_MAX: usize = 64 << 20;
+
+impl Inside {
+    /// Publishes a message. Says whether any queue took it, and where that is durable.
+    pub fn publish(&self, request: &PublishRequest<'_>) -> Outcome<(bool, Option<JournalPosition>)> {
+        let PublishRequest { exchange, routing_key, mut properties, body } = *request;
+        check_body_len(body.len() as u64, self.broker.options.message_len_max)?;
+        let asked = self.check_properties(&properties)?;
+        if asked.wants_fast_reply {
+            return refusal::precondition_failed("fast reply consumer does not exist");
+        }
+        self.check_publish(exchange.as_bytes(), routing_key)?;
+        let mut routing_keys = vec![routing_key];
+        let mut headers = asked.headers.map(|headers| headers.to_owned());
+        if asked.has_sender_selected
+            && let Some(table) = &asked.headers
+        {
+            sender_selected_keys(table, &mut routing_keys)?;
+            if let Some(headers) = &mut headers {
+                headers.remove(b"BCC");
+            }
+        }
+        properties.headers = headers.as_ref().map(|headers| headers.as_table());
+        let mut header = Vec::new();
+        ContentHeader { class_id: CLASS_BASIC, body_len: body.len() as u64, properties }.encode(&mut header);
+        let exchange = exchange.as_bytes();
+        let parts = Parts { published_at_ms: now_ms(), exchange, routing_key, header: &header, body };
+        if exchange.is_empty() && reply_to::is_address(routing_key) {
+            let content = self.broker.chunks.write(Kind::Transient, parts.len(), |out| parts.write(out));
+            let is_there = self.broker.replies.send(self.vhost.name().as_str(), routing_key, content);
+            return Ok((is_there, None));
+        }
+        let targets = Arc::new(self.vhost.route(exchange, &routing_keys, asked.headers)?.targets);
+        if targets.queues.is_empty() {
+            self.broker.counters.dropped_unroutable.add(1);
+            return Ok((false, None));
+        }
+        let is_journalled = asked.is_persistent && targets.is_journalled;
+        let kind = if is_journalled { Kind::Journalled } else { Kind::Transient };
+        let content = self.broker.chunks.write(kind, parts.len(), |out| parts.write(out));
+        let mut batch = Batch::default();
+        batch.publish(&targets, |targets| Publish {
+            content,
+            body_len: body.len() as u32,
+            is_persistent: asked.is_persistent,
+            targets,
+            channel: 0,
+            confirm_seq: 0,
+        });
+        let mut durable_at = None;
+        batch.apply(&self.broker, |_, position| durable_at = position);
+        Ok((true, durable_at))
+    }
+
+    /// Refuses properties that the user may not set, and says what they ask for.
+    pub(crate) fn check_properties<'p>(&self, properties: &Properties<'p>) -> Outcome<Asked<'p>> {
+        Asked::of(properties, self.identity())
+    }
+
+    /// Gets messages from the front of a queue. Once they are given back or removed, says where that is durable.
+    ///
+    /// Whoever does not wait for the end (the future is dropped) has got nothing: all go back.
+    pub async fn get(&self, request: &GetRequest<'_>) -> Outcome<(Vec<GotMessage>, Changed)> {
+        let queue = self.settled(|inside| inside.queue_for(Access::Read, request.queue)).await?;
+        let mut held = HeldBack { inside: self, queue: &queue, seqs: Vec::new() };
+        let mut messages = Vec::new();
+        let mut got_len = 0;
+        while (messages.len() as u64) < request.count && got_len < GOT_LEN_MAX {
+            let Some(message) = held.get_one(request.body_len_max).await? else { break };
+            got_len += message.body.len();
+            messages.push(message);
+        }
+        let position = held.settle(request.ack_mode);
+        Ok((messages, Changed { is_new: false, position }))
+    }
+}
+
+const CLASS_BASIC: u16 = 60;
+
+/// Messages that are unacked while a request runs. Dropped, it gives them back.
+struct HeldBack<'a> {
+    inside: &'a Inside,
+    queue: &'a QueueHandle,
+    seqs: Vec<QueueSeq>,
+}
+
+impl HeldBack<'_> {
+    /// The next message; None when there is none.
+    async fn get_one(&mut self, body_len_max: Option<u64>) -> Outcome<Option<GotMessage>> {
+        let broker = &self.inside.broker;
+        let outbox = Outbox::new();
+        loop {
+            let mut hold_until = None;
+            let got = batch::with_queue(broker, self.queue, |cell, work| {
+                let got = cell.queue.get(false);
+                match &got {
+                    Get::Message(_) => {
+                        hold_until = work.open_watermark(cell, broker);
+                        cell.handle.counters.delivered.add(1);
+                    }
+                    Get::Loading(load) => {
+                        cell.load_waiters.push(outbox.clone());
+                        if let Some(load) = load {
+                            work.want(cell.handle.id(), load.clone());
+                        }
+                    }
+                    Get::Empty => {}
+                }
+                got
+            });
+            let Some((got, _)) = got else {
+                return refusal::not_found(format!("no {}", self.queue.definition.resource()));
+            };
+            match got {
+                Get::Empty => return Ok(None),
+                Get::Message(got) => {
+                    self.seqs.push(got.seq);
+                    broker.until_durable(hold_until).await;
+                    let Some(parts) = Parts::read(got.message.content().bytes()) else {
+                        return refusal::internal_error("a message's content was unreadable");
+                    };
+                    return Ok(Some(copied(&parts, got.redelivered, got.remaining, body_len_max)));
+                }
+                Get::Loading(_) => {
+                    let mut taken = Taken::default();
+                    let look = |cx: &mut std::task::Context<'_>| match outbox.take(&mut taken, cx.waker()) {
+                        true => Poll::Ready(()),
+                        false => Poll::Pending,
+                    };
+                    poll_fn(look).await;
+                }
+            }
+        }
+    }
+
+    fn settle(mut self, ack_mode: AckMode) -> Option<JournalPosition> {
+        if ack_mode.is_requeue() {
+            self.requeue();
+            return None;
+        }
+        let seqs = std::mem::take(&mut self.seqs);
+        let settled = batch::with_queue(&self.inside.broker, self.queue, |cell, work| {
+            let from = work.settled.len();
+            cell.queue.settle(&seqs, &mut work.settled);
+            cell.handle.counters.acked.add((work.settled.len() - from) as u64);
+            work.settle(cell.handle.id(), from);
+        });
+        settled.and_then(|((), position)| position)
+    }
+
+    fn requeue(&mut self) {
+        let seqs = std::mem::take(&mut self.seqs);
+        if seqs.is_empty() {
+            return;
+        }
+        let broker = &self.inside.broker;
+        batch::with_queue(broker, self.queue, |cell, work| {
+            cell.queue.requeue(&seqs);
+            work.dispatch(cell, broker);
+        });
+    }
+}
+
+impl Drop for HeldBack<'_> {
+    fn drop(&mut self) {
+        self.requeue();
+    }
+}
+
+fn copied(parts: &Parts<'_>, is_redelivered: bool, remaining_count: u64, body_len_max: Option<u64>) -> GotMessage {
+    let wanted_len = body_len_max.and_then(|len| usize::try_from(len).ok()).unwrap_or(usize::MAX);
+    GotMessage {
+        exchange: parts.exchange.to_vec(),
+        routing_key: parts.routing_key.to_vec(),
+        is_redelivered,
+        remaining_count,
+        properties: properties_bytes(parts.header).to_vec(),
+        body: parts.body[..parts.body.len().min(wanted_len)].to_vec(),
+        body_len: parts.body.len() as u64,
+    }
+}

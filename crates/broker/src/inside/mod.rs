@@ -1,0 +1,119 @@
+//! Somebody inside a vhost: everything that a user may do there, whether it comes over AMQP or over HTTP. Permissions are
+//! checked here, once for both, and refusals have AMQP's codes and RabbitMQ's texts.
+//!
+//! Deliberately absent: what AMQP keeps for a channel (the last queue's name, transactions, consumers); see
+//! [`crate::session`].
+
+mod bindings;
+mod exchanges;
+mod messages;
+mod queues;
+
+use std::sync::Arc;
+
+use model::ids::JournalPosition;
+use model::name::ExchangeName;
+use model::user::{Access, TopicAccess};
+
+use crate::broker::Broker;
+use crate::events::Event;
+use crate::identity::{Actor, Identity, Origin};
+use crate::permissions::{Permissions, Resource};
+use crate::queue_handle::ConnectionId;
+use crate::refusal::Outcome;
+use crate::vhost::Vhost;
+
+pub use bindings::{BindingEnd, BindingRequest};
+pub use exchanges::ExchangeRequest;
+pub(crate) use exchanges::exchange_name;
+pub use messages::{AckMode, GetRequest, GotMessage, PublishRequest};
+pub use queues::QueueRequest;
+
+/// What a change came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Changed {
+    /// Whether there was no such thing before.
+    pub is_new: bool,
+    /// Where the change is durable; None when nothing has to be. See [`Broker::until_durable`].
+    pub position: Option<JournalPosition>,
+}
+
+/// Somebody inside a vhost.
+#[derive(Debug, Clone)]
+pub struct Inside {
+    pub(crate) broker: Arc<Broker>,
+    pub(crate) vhost: Arc<Vhost>,
+    pub(crate) permissions: Arc<Permissions>,
+    pub(crate) origin: Origin,
+    /// The connection that exclusive queues belong to.
+    pub(crate) connection: Option<ConnectionId>,
+}
+
+impl Inside {
+    pub(crate) fn new(broker: Arc<Broker>, vhost: Arc<Vhost>, actor: &Actor, connection: Option<ConnectionId>) -> Self {
+        let permissions = Arc::new(Permissions::new(actor.identity.clone(), vhost.name().clone(), actor.origin));
+        Self { broker, vhost, permissions, origin: actor.origin, connection }
+    }
+
+    /// Does something, as often as somebody else has to be asked whether the user may do it. `act` is not to change anything
+    /// before its checks have been made.
+    pub async fn settled<T>(&self, act: impl Fn(&Self) -> Outcome<T>) -> Outcome<T> {
+        loop {
+            let result = act(self);
+            let Some(mut open) = self.permissions.take_open() else {
+                self.permissions.forget_answers();
+                return result;
+            };
+            let is_allowed = open.answer.as_mut().await;
+            self.permissions.close(open, is_allowed);
+        }
+    }
+
+    /// The same as somebody else, or as the same user with what it is now.
+    pub(crate) fn renewed(&self, identity: Arc<Identity>) -> Self {
+        let permissions = Arc::new(Permissions::new(identity, self.vhost.name().clone(), self.origin));
+        Self { permissions, ..self.clone() }
+    }
+
+    pub(crate) fn identity(&self) -> &Arc<Identity> {
+        self.permissions.identity()
+    }
+
+    /// Whether the user may be here.
+    pub(crate) fn may_stay(&self) -> bool {
+        self.permissions.may_enter(&self.broker.users)
+    }
+
+    pub(crate) fn check(&self, access: Access, resource: Resource, name: &str) -> Outcome<()> {
+        self.permissions.check(&self.broker.users, access, resource, name)
+    }
+
+    pub(crate) fn check_any(&self, resource: Resource, name: &str) -> Outcome<()> {
+        self.permissions.check_any(&self.broker.users, resource, name)
+    }
+
+    /// Whether the user may publish to an exchange under a key; asked once a route, not once a message.
+    pub(crate) fn check_publish(&self, exchange: &[u8], routing_key: &[u8]) -> Outcome<()> {
+        let Ok(name) = std::str::from_utf8(exchange) else {
+            return self.vhost.no_exchange(exchange);
+        };
+        self.check(Access::Write, Resource::Exchange, name)?;
+        self.check_topic(TopicAccess::Write, name, routing_key)
+    }
+
+    /// Rules about routing keys are for topic exchanges.
+    fn check_topic(&self, access: TopicAccess, exchange: &str, routing_key: &[u8]) -> Outcome<()> {
+        if !self.permissions.has_topic_rules(&self.broker.users, exchange) || !self.vhost.is_topic(exchange) {
+            return Ok(());
+        }
+        self.permissions.check_topic(&self.broker.users, access, exchange, routing_key)
+    }
+
+    fn emit(&self, event: Event) {
+        self.broker.emit(event.by(self.identity().name(), self.origin));
+    }
+
+    fn resource_of_exchange<'a>(&'a self, name: &'a ExchangeName) -> model::resource::Resource<'a> {
+        model::resource::Resource::exchange(self.vhost.name(), name)
+    }
+}

@@ -1,0 +1,208 @@
+//! Queues: declared, deleted, purged.
+
+use std::sync::Arc;
+
+use amqp::table::{Table, TableBuf, Value};
+use model::arguments::{QUEUE_TYPE, QueueArguments, QueueType};
+use model::definition;
+use model::name::QueueName;
+use model::user::Access;
+
+use super::{Changed, Inside};
+use crate::batch;
+use crate::events::Event;
+use crate::permissions::Resource;
+use crate::queue_handle::QueueHandle;
+use crate::refusal::{self, Outcome};
+use crate::vhost::{Declared, DeleteConditions, Deletion};
+
+/// A queue that somebody wants to be there.
+#[derive(Debug, Clone, Copy)]
+pub struct QueueRequest<'a> {
+    /// Its name; empty for a generated one.
+    pub name: &'a QueueName,
+    /// Whether it outlives a restart.
+    pub is_durable: bool,
+    /// Whether it goes with its last consumer.
+    pub is_auto_delete: bool,
+    /// Whether it belongs to the connection that asks.
+    pub is_exclusive: bool,
+    /// Its arguments.
+    pub arguments: Table<'a>,
+}
+
+impl QueueRequest<'_> {
+    /// An exclusive queue does not outlive its connection, whatever was asked for.
+    fn is_lasting(&self) -> bool {
+        self.is_durable && !self.is_exclusive
+    }
+}
+
+impl Inside {
+    /// The queue of this name, if the user may use it so and it is not another connection's.
+    pub(crate) fn queue_for(&self, access: Access, name: &QueueName) -> Outcome<Arc<QueueHandle>> {
+        self.check(access, Resource::Queue, name.as_str())?;
+        self.own_queue(name)
+    }
+
+    /// The queue of this name, if it is not another connection's.
+    pub(crate) fn own_queue(&self, name: &QueueName) -> Outcome<Arc<QueueHandle>> {
+        let Some(queue) = self.vhost.queue(name.as_bytes()) else { return self.vhost.no_queue(name.as_str()) };
+        self.check_owner(&queue)?;
+        Ok(queue)
+    }
+
+    /// 405 for another connection's exclusive queue.
+    pub(crate) fn check_owner(&self, queue: &QueueHandle) -> Outcome<()> {
+        if queue.owner.is_none() || queue.owner == self.connection {
+            return Ok(());
+        }
+        locked(queue)
+    }
+
+    /// The queue of this name, for a passive declaration.
+    pub(crate) fn find_queue(&self, name: &QueueName) -> Outcome<Arc<QueueHandle>> {
+        self.check_any(Resource::Queue, name.as_str())?;
+        self.own_queue(name)
+    }
+
+    /// Declares a queue. Says whether it is new.
+    pub fn declare_queue(&self, request: &QueueRequest<'_>) -> Outcome<Changed> {
+        self.queue_declared(request).map(|(_, changed)| changed)
+    }
+
+    pub(crate) fn queue_declared(&self, request: &QueueRequest<'_>) -> Outcome<(Arc<QueueHandle>, Changed)> {
+        self.broker.counters.queues_declared.add(1);
+        let is_named = !request.name.as_str().is_empty();
+        let name = if is_named { request.name.clone() } else { QueueName::generate(self.broker.random()) };
+        if is_named && let Err(error) = name.refuse_reserved() {
+            return refusal::access_refused(error.to_string());
+        }
+        self.check(Access::Configure, Resource::Queue, name.as_str())?;
+        let with_type;
+        let request = match self.default_type(request) {
+            Some(arguments) => {
+                with_type = arguments;
+                &QueueRequest { arguments: with_type.as_table(), ..*request }
+            }
+            None => request,
+        };
+        if is_named && let Some(existing) = self.vhost.queue(name.as_bytes()) {
+            return Ok((self.redeclared(existing, request)?, Changed::default()));
+        }
+        let arguments = self.check_arguments(request, &name)?;
+        let owner = self.connection.filter(|_| request.is_exclusive);
+        let make = |id| definition::Queue {
+            vhost: self.vhost.name().clone(),
+            name: name.clone(),
+            id,
+            is_durable: request.is_lasting(),
+            is_auto_delete: request.is_auto_delete,
+            is_exclusive: request.is_exclusive,
+            arguments,
+        };
+        match self.vhost.declare_queue(&self.broker, owner, make, &name) {
+            Declared::New(queue, position) => {
+                self.emit(Event::queue_created(&queue));
+                Ok((queue, Changed { is_new: true, position }))
+            }
+            Declared::Existing(existing) => Ok((self.redeclared(existing, request)?, Changed::default())),
+            Declared::LimitReached { queue_max } => refusal::precondition_failed(format!(
+                "cannot declare queue '{name}': queue limit in vhost '{}' ({queue_max}) is reached",
+                self.vhost.name()
+            )),
+        }
+    }
+
+    /// The arguments with the vhost's default type in them, where none was asked for and it has one.
+    fn default_type(&self, request: &QueueRequest<'_>) -> Option<TableBuf> {
+        if !request.is_lasting() || request.arguments.get(QUEUE_TYPE).is_some() {
+            return None;
+        }
+        let vhost = self.vhost.facts();
+        let default = vhost.metadata.default_queue_type.as_deref()?;
+        Some(request.arguments.to_owned().with(QUEUE_TYPE, Value::LongStr(default.as_bytes())))
+    }
+
+    fn check_arguments(&self, request: &QueueRequest<'_>, name: &QueueName) -> Outcome<QueueArguments> {
+        let resource = model::resource::Resource::queue(self.vhost.name(), name);
+        let arguments = match QueueArguments::parse(request.arguments, resource) {
+            Ok(arguments) => arguments,
+            Err(error) => return refusal::precondition_failed(error.to_string()),
+        };
+        if arguments.queue_type() != QueueType::Classic {
+            let queue_type = arguments.queue_type().name();
+            return refusal::not_implemented(format!("the queue type '{queue_type}' is not implemented"));
+        }
+        if let Some(argument) = arguments.unbuilt() {
+            return refusal::not_implemented(format!("the queue argument '{argument}' is not implemented"));
+        }
+        let is_transient = !request.is_durable && !request.is_exclusive;
+        if is_transient && !self.broker.options.permits_transient_nonexclusive_queues {
+            return refusal::internal_error(
+                "Feature `transient_nonexcl_queues` is deprecated and denied by \
+                 deprecated_features.permit.transient_nonexcl_queues = false",
+            );
+        }
+        Ok(arguments)
+    }
+
+    fn redeclared(&self, existing: Arc<QueueHandle>, request: &QueueRequest<'_>) -> Outcome<Arc<QueueHandle>> {
+        self.check_owner(&existing)?;
+        if existing.owner.is_some() != request.is_exclusive {
+            return locked(&existing);
+        }
+        let checked =
+            existing.definition.check_redeclare(request.is_lasting(), request.is_auto_delete, request.arguments);
+        checked.map_or_else(|error| refusal::precondition_failed(error.to_string()), |()| Ok(existing))
+    }
+
+    /// Deletes a queue, unless it is used or has messages and must not. Gives the queue that is gone, how many messages
+    /// went with it, and where that is durable; None when there was none.
+    pub(crate) fn queue_deleted(
+        &self,
+        name: &QueueName,
+        conditions: DeleteConditions,
+    ) -> Outcome<Option<(Arc<QueueHandle>, u64, Changed)>> {
+        self.check(Access::Configure, Resource::Queue, name.as_str())?;
+        let Some(queue) = self.vhost.queue(name.as_bytes()) else { return Ok(None) };
+        self.check_owner(&queue)?;
+        let resource = queue.definition.resource();
+        match self.vhost.delete_queue(&self.broker, &queue, conditions) {
+            Deletion::Deleted { ready_count, position } => {
+                self.emit(Event::queue_deleted(&queue));
+                Ok(Some((queue, ready_count, Changed { is_new: false, position })))
+            }
+            Deletion::Missing => Ok(None),
+            Deletion::InUse => refusal::precondition_failed(format!("{resource} in use")),
+            Deletion::NotEmpty => refusal::precondition_failed(format!("{resource} not empty")),
+        }
+    }
+
+    /// Deletes a queue, unless it is used (`if_unused`) or has messages (`if_empty`). 404 where there is none.
+    pub fn delete_queue(&self, name: &QueueName, if_unused: bool, if_empty: bool) -> Outcome<Changed> {
+        let conditions = DeleteConditions { if_unused, if_empty, ..DeleteConditions::default() };
+        match self.queue_deleted(name, conditions)? {
+            Some((_, _, changed)) => Ok(changed),
+            None => self.vhost.no_queue(name.as_str()),
+        }
+    }
+
+    /// Removes all messages that wait in a queue. Says how many there were.
+    pub fn purge_queue(&self, name: &QueueName) -> Outcome<(u64, Changed)> {
+        let queue = self.queue_for(Access::Read, name)?;
+        let purged = batch::with_queue(&self.broker, &queue, |cell, work| work.purge(cell));
+        let Some((count, position)) = purged else { return self.vhost.no_queue(queue.name()) };
+        self.emit(Event::queue_purged(&queue, count));
+        Ok((count, Changed { is_new: false, position }))
+    }
+}
+
+/// 405 for an exclusive queue.
+fn locked<T>(queue: &QueueHandle) -> Outcome<T> {
+    refusal::resource_locked(format!(
+        "cannot obtain exclusive access to locked {}. It could be originally declared on another connection or the \
+         exclusive property value does not match that of the original declaration.",
+        queue.definition.resource()
+    ))
+}

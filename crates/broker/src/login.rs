@@ -1,0 +1,216 @@
+//! Logging in: by the chain of those who know users. The first that welcomes somebody counts.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use model::name::UserName;
+use model::user::{Tags, User};
+
+use crate::backend::{AuthStep, Authority, BackendUser, LoginAnswer, LoginAttempt};
+use crate::broker::Broker;
+use crate::events::Event;
+use crate::identity::{Authorizer, Identity, Origin, Rights};
+use crate::lockout::LockedOut;
+
+/// Why somebody may not log in. For the log and for events: the client learns only that it may not.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LoginRefused {
+    /// There is no such user.
+    #[error("no user '{0}'")]
+    NoUser(String),
+    /// The password is another.
+    #[error("wrong password for user '{0}'")]
+    WrongPassword(String),
+    /// The user may come from the host itself only.
+    #[error("user '{0}' can only connect via localhost")]
+    NotLocal(String),
+    /// The user has failed too often lately.
+    #[error("user '{0}' is locked out after too many failures")]
+    UserLockedOut(String),
+    /// The address has failed too often lately.
+    #[error("address {0} is locked out after too many failures")]
+    AddressLockedOut(IpAddr),
+    /// A back end says no.
+    #[error("{backend}: {reason}")]
+    Backend {
+        /// Which.
+        backend: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Broker {
+    /// Logs somebody in by name and password.
+    pub async fn log_in(&self, name: &str, password: &[u8], origin: &Origin) -> Result<Identity, LoginRefused> {
+        let attempt = LoginAttempt { name: name.to_owned(), password: Some(password.to_vec()), origin: *origin };
+        self.log_in_by_chain(attempt).await
+    }
+
+    /// Whether logging in never takes longer than looking up a user.
+    pub(crate) fn logs_in_at_once(&self) -> bool {
+        self.options.auth_steps.iter().all(AuthStep::is_internal)
+    }
+
+    /// Logs somebody in where [`Broker::logs_in_at_once`].
+    pub(crate) fn log_in_at_once(&self, attempt: &LoginAttempt) -> Result<Identity, LoginRefused> {
+        let now = Instant::now();
+        let result = self.check_lockout(attempt, now).and_then(|()| self.log_in_internally(attempt));
+        self.note_attempt(attempt, now, &result);
+        result
+    }
+
+    /// Logs somebody in by the chain of those who know users.
+    pub(crate) async fn log_in_by_chain(&self, attempt: LoginAttempt) -> Result<Identity, LoginRefused> {
+        let now = Instant::now();
+        let mut result = self.check_lockout(&attempt, now).map(|()| None);
+        if result.is_ok() {
+            result = self.ask_chain(&attempt).await.map(Some);
+        }
+        let nobody = || Err(LoginRefused::NoUser(attempt.name.clone()));
+        let result = result.and_then(|identity| identity.map_or_else(nobody, Ok));
+        self.note_attempt(&attempt, now, &result);
+        result
+    }
+
+    async fn ask_chain(&self, attempt: &LoginAttempt) -> Result<Identity, LoginRefused> {
+        let mut refused = LoginRefused::NoUser(attempt.name.clone());
+        for step in &self.options.auth_steps {
+            match self.ask_step(step, attempt).await {
+                Ok(identity) => return Ok(identity),
+                Err(reason) => refused = reason,
+            }
+        }
+        Err(refused)
+    }
+
+    async fn ask_step(&self, step: &AuthStep, attempt: &LoginAttempt) -> Result<Identity, LoginRefused> {
+        let known = match &step.authentication {
+            Authority::Internal => {
+                let identity = self.log_in_internally(attempt)?;
+                if step.is_internal() {
+                    return Ok(identity);
+                }
+                let User { name, tags, .. } = (*identity.user).clone();
+                BackendUser { name: name.to_string(), tags, grants: Arc::new(()), expires_at: None }
+            }
+            Authority::Backend(backend) => accepted(backend.name(), backend.log_in(attempt.clone()).await)?,
+        };
+        // As in RabbitMQ the roles are those that they give who say what somebody may do.
+        let mut user = User::new(user_name(&known)?, None, Tags::default());
+        let mut authorizers = Vec::new();
+        let mut expires_at = known.expires_at;
+        for authority in &step.authorization {
+            let authorizer = match (authority, &step.authentication) {
+                (Authority::Internal, _) => {
+                    let Some(stored) = self.users.get(&known.name) else {
+                        return Err(LoginRefused::NoUser(known.name));
+                    };
+                    user.tags = user.tags.iter().chain(stored.tags.iter()).collect();
+                    Authorizer::Stored
+                }
+                (Authority::Backend(backend), Authority::Backend(same)) if Arc::ptr_eq(backend, same) => {
+                    user.tags = user.tags.iter().chain(known.tags.iter()).collect();
+                    Authorizer::Backend(backend.clone(), known.clone())
+                }
+                (Authority::Backend(backend), _) => {
+                    let attempt = LoginAttempt { name: known.name.clone(), ..attempt.clone() };
+                    let of_backend = accepted(backend.name(), backend.recognize(attempt).await)?;
+                    user.tags = user.tags.iter().chain(of_backend.tags.iter()).collect();
+                    expires_at = earlier(expires_at, of_backend.expires_at);
+                    Authorizer::Backend(backend.clone(), of_backend)
+                }
+            };
+            authorizers.push(authorizer);
+        }
+        Ok(Identity { user: Arc::new(user), rights: Rights::Others(authorizers.into()), expires_at })
+    }
+
+    fn check_lockout(&self, attempt: &LoginAttempt, now: Instant) -> Result<(), LoginRefused> {
+        let Some(peer) = attempt.origin.peer else { return Ok(()) };
+        let address = peer.ip().to_canonical();
+        match self.lockout.check(&attempt.name, address, now) {
+            Ok(()) => Ok(()),
+            Err(LockedOut::User) => Err(LoginRefused::UserLockedOut(attempt.name.clone())),
+            Err(LockedOut::Address) => Err(LoginRefused::AddressLockedOut(address)),
+        }
+    }
+
+    fn log_in_internally(&self, attempt: &LoginAttempt) -> Result<Identity, LoginRefused> {
+        let name = &attempt.name;
+        let Some(user) = self.users.get(name) else { return Err(LoginRefused::NoUser(name.clone())) };
+        if attempt.password.as_ref().is_some_and(|password| !user.verify(password)) {
+            return Err(LoginRefused::WrongPassword(name.clone()));
+        }
+        if !attempt.origin.is_local() && self.options.loopback_users.contains(name) {
+            return Err(LoginRefused::NotLocal(name.clone()));
+        }
+        Ok(Identity::stored(user))
+    }
+
+    fn note_attempt(&self, attempt: &LoginAttempt, now: Instant, result: &Result<Identity, LoginRefused>) {
+        let LoginAttempt { name, origin, .. } = attempt;
+        if let Some(address) = origin.peer.map(|peer| peer.ip().to_canonical()) {
+            match result {
+                Ok(_) => self.lockout.note_success(name, address, now),
+                Err(LoginRefused::NoUser(_) | LoginRefused::WrongPassword(_) | LoginRefused::Backend { .. }) => {
+                    self.lockout.note_failure(name, address, now)
+                }
+                Err(_) => {}
+            }
+        }
+        self.auth_attempts.count(result.is_ok());
+        self.emit(event_of(name, origin, result.as_ref().err()));
+    }
+}
+
+fn accepted(backend: &str, answer: LoginAnswer) -> Result<BackendUser, LoginRefused> {
+    match answer {
+        LoginAnswer::Accepted(user) => Ok(user),
+        LoginAnswer::Refused(reason) => Err(LoginRefused::Backend { backend: backend.to_owned(), reason }),
+        LoginAnswer::Failed(reason) => {
+            tracing::error!(backend, %reason, "an authentication back end could not be asked");
+            Err(LoginRefused::Backend { backend: backend.to_owned(), reason })
+        }
+    }
+}
+
+fn user_name(user: &BackendUser) -> Result<UserName, LoginRefused> {
+    UserName::parse(user.name.as_bytes()).map_err(|_| LoginRefused::NoUser(user.name.clone()))
+}
+
+fn earlier(one: Option<SystemTime>, other: Option<SystemTime>) -> Option<SystemTime> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+fn event_of(name: &str, origin: &Origin, refused: Option<&LoginRefused>) -> Event {
+    let event = match refused {
+        None => Event::new("user.authentication.success"),
+        Some(_) => Event::new("user.authentication.failure"),
+    };
+    let mut event = event.with_text("name", name).with_text("connection_type", origin.interface.name());
+    if let Some(peer) = origin.peer {
+        event = event.with_text("peer_host", &peer.ip().to_string()).with_number("peer_port", peer.port().into());
+    }
+    if let Some(refused) = refused {
+        event = event.with_text("error", &refused.to_string());
+    }
+    event.from(*origin)
+}
+
+/// How often somebody tried to log in.
+#[derive(Debug, Default)]
+pub(crate) struct AuthAttempts {
+    pub(crate) succeeded: telemetry::Counter,
+    pub(crate) failed: telemetry::Counter,
+}
+
+impl AuthAttempts {
+    fn count(&self, has_succeeded: bool) {
+        if has_succeeded { &self.succeeded } else { &self.failed }.add(1);
+    }
+}

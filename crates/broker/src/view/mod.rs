@@ -1,0 +1,14 @@
+//! What is shown to operators: plain values, read from what the broker's parts write down as they work. No queue and no
+//! connection is asked anything for it, so a listing costs the broker no more than reading so many numbers.
+
+mod connections;
+mod exchanges;
+mod node;
+mod queues;
+mod vhosts;
+
+pub use connections::{ChannelView, ConnectionView, ConsumerView, OpenedView};
+pub use exchanges::{BindingEndView, BindingFilter, BindingView, ExchangeView};
+pub use node::{Alarms, AuthAttemptsView, Churn, NodeView, Totals};
+pub use queues::{OwnerView, QueueView};
+pub use vhosts::VhostView;

@@ -1,0 +1,160 @@
+//! The node as a whole.
+
+use std::path::Path;
+
+use crate::alarms::{free_len, resident_len};
+use crate::broker::Broker;
+use crate::clock::now_ms;
+
+/// Alarms that are on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Alarms {
+    /// Memory is short.
+    pub is_memory_low: bool,
+    /// Disk is short.
+    pub is_disk_low: bool,
+}
+
+/// The node.
+#[derive(Debug, Clone)]
+pub struct NodeView {
+    /// Resident memory, in bytes.
+    pub memory_used_len: u64,
+    /// Where the memory alarm begins, in bytes.
+    pub memory_limit_len: u64,
+    /// Free disk, in bytes.
+    pub disk_free_len: u64,
+    /// Where the disk alarm begins, in bytes.
+    pub disk_free_limit_len: u64,
+    /// Alarms that are on.
+    pub alarms: Alarms,
+    /// Open connections.
+    pub connection_count: usize,
+    /// When the broker started, in milliseconds since 1970.
+    pub started_at_ms: u64,
+    /// How long it has been running, in milliseconds.
+    pub uptime_ms: u64,
+    /// What has come and gone since then.
+    pub churn: Churn,
+}
+
+/// What has come and gone since the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Churn {
+    /// Connections accepted.
+    pub connections_opened: u64,
+    /// Connections that have ended.
+    pub connections_closed: u64,
+    /// Channels opened.
+    pub channels_opened: u64,
+    /// Channels closed.
+    pub channels_closed: u64,
+    /// Declarations of queues, of those that were there, too.
+    pub queues_declared: u64,
+    /// Queues made.
+    pub queues_created: u64,
+    /// Queues deleted.
+    pub queues_deleted: u64,
+}
+
+/// How many there are of everything on the node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// Open connections.
+    pub connections: u64,
+    /// Open channels.
+    pub channels: u64,
+    /// Exchanges.
+    pub exchanges: u64,
+    /// Queues.
+    pub queues: u64,
+    /// Consumers.
+    pub consumers: u64,
+    /// Messages that wait.
+    pub ready_count: u64,
+    /// Messages handed out and not settled.
+    pub unacked_count: u64,
+}
+
+/// How often somebody tried to log in since the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AuthAttemptsView {
+    /// Successfully.
+    pub succeeded: u64,
+    /// In vain.
+    pub failed: u64,
+}
+
+impl Broker {
+    /// The node, with what is free in its data directory.
+    #[must_use]
+    pub fn node_view(&self, data_dir: &Path) -> NodeView {
+        NodeView {
+            memory_used_len: resident_len().unwrap_or(0),
+            memory_limit_len: self.options.memory_limit_len,
+            disk_free_len: free_len(data_dir).unwrap_or(0),
+            disk_free_limit_len: self.options.disk_free_limit_len,
+            alarms: self.alarms(),
+            connection_count: self.connections.count(),
+            started_at_ms: self.started_at_ms,
+            uptime_ms: now_ms().saturating_sub(self.started_at_ms),
+            churn: self.churn(),
+        }
+    }
+
+    fn churn(&self) -> Churn {
+        let counters = &self.counters;
+        Churn {
+            connections_opened: counters.connections_opened.get(),
+            connections_closed: counters.connections_closed.get(),
+            channels_opened: counters.channels_opened.get(),
+            channels_closed: counters.channels_closed.get(),
+            queues_declared: counters.queues_declared.get(),
+            queues_created: counters.queues_created.get(),
+            queues_deleted: counters.queues_deleted.get(),
+        }
+    }
+
+    /// Alarms that are on.
+    #[must_use]
+    pub fn alarms(&self) -> Alarms {
+        self.alarms.view()
+    }
+
+    /// How many there are of everything in the vhosts that `is_shown` says.
+    #[must_use]
+    pub fn totals(&self, is_shown: impl Fn(&str) -> bool) -> Totals {
+        let mut totals = Totals::default();
+        for vhost in self.vhosts.all().iter().filter(|vhost| is_shown(vhost.name().as_str())) {
+            let queues = vhost.queues();
+            totals.exchanges += vhost.exchange_count() as u64;
+            totals.queues += queues.len() as u64;
+            for queue in queues {
+                totals.ready_count += queue.gauges.ready_count.get().cast_unsigned();
+                totals.unacked_count += queue.gauges.unacked_count.get().cast_unsigned();
+                totals.consumers += queue.gauges.consumer_count.get().cast_unsigned();
+            }
+        }
+        for connection in self.connections.all() {
+            let Some(opened) = connection.opened.get() else { continue };
+            if is_shown(opened.vhost.as_str()) {
+                totals.connections += 1;
+                totals.channels += connection.channels.lock().len() as u64;
+            }
+        }
+        totals
+    }
+
+    /// How often somebody tried to log in since the start.
+    #[must_use]
+    pub fn auth_attempts(&self) -> AuthAttemptsView {
+        let attempts = &self.auth_attempts;
+        AuthAttemptsView { succeeded: attempts.succeeded.get(), failed: attempts.failed.get() }
+    }
+
+    /// What the broker was started with.
+    #[must_use]
+    pub fn options(&self) -> &crate::Options {
+        &self.options
+    }
+}

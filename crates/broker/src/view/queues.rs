@@ -1,0 +1,100 @@
+//! Queues as they are listed.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use model::definition;
+use model::policy::EffectivePolicy;
+
+use crate::broker::Broker;
+use crate::queue_handle::QueueHandle;
+
+/// A queue. Cheap to make: it reads its numbers when it is asked for them.
+#[derive(Debug, Clone)]
+pub struct QueueView {
+    handle: Arc<QueueHandle>,
+}
+
+/// The connection that an exclusive queue belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnerView {
+    /// Its name.
+    pub name: String,
+    /// Its peer.
+    pub peer: SocketAddr,
+}
+
+impl QueueView {
+    /// What it is.
+    #[must_use]
+    pub fn definition(&self) -> &definition::Queue {
+        &self.handle.definition
+    }
+
+    /// Messages that wait.
+    #[must_use]
+    pub fn ready_count(&self) -> u64 {
+        self.handle.gauges.ready_count.get().cast_unsigned()
+    }
+
+    /// Messages handed out and not settled.
+    #[must_use]
+    pub fn unacked_count(&self) -> u64 {
+        self.handle.gauges.unacked_count.get().cast_unsigned()
+    }
+
+    /// Bytes of the bodies of messages that wait.
+    #[must_use]
+    pub fn ready_bytes(&self) -> u64 {
+        self.handle.gauges.ready_bytes.get().cast_unsigned()
+    }
+
+    /// Bytes of the bodies of messages handed out and not settled.
+    #[must_use]
+    pub fn unacked_bytes(&self) -> u64 {
+        self.handle.gauges.unacked_bytes.get().cast_unsigned()
+    }
+
+    /// Its consumers.
+    #[must_use]
+    pub fn consumer_count(&self) -> u64 {
+        self.handle.gauges.consumer_count.get().cast_unsigned()
+    }
+
+    /// The policies that hold for it.
+    #[must_use]
+    pub fn policy(&self) -> EffectivePolicy {
+        self.handle.policy.lock().clone()
+    }
+
+    /// Whether a connection other than none owns it.
+    #[must_use]
+    pub fn is_owned(&self) -> bool {
+        self.handle.owner.is_some()
+    }
+}
+
+impl Broker {
+    /// All queues of a vhost, by name; none if there is no such vhost.
+    #[must_use]
+    pub fn queue_views(&self, vhost: &str) -> Vec<QueueView> {
+        let Some(vhost) = self.vhosts.get(vhost) else { return Vec::new() };
+        let mut queues = vhost.queues();
+        queues.sort_unstable_by(|a, b| a.definition.name.cmp(&b.definition.name));
+        queues.into_iter().map(|handle| QueueView { handle }).collect()
+    }
+
+    /// The queue of this name.
+    #[must_use]
+    pub fn queue_view(&self, vhost: &str, name: &str) -> Option<QueueView> {
+        let handle = self.vhosts.get(vhost)?.queue(name.as_bytes())?;
+        Some(QueueView { handle })
+    }
+
+    /// The connection that owns an exclusive queue.
+    #[must_use]
+    pub fn owner_of(&self, queue: &QueueView) -> Option<OwnerView> {
+        let connection = self.connections.get(queue.handle.owner?)?;
+        Some(OwnerView { name: connection.name(), peer: connection.peer })
+    }
+}

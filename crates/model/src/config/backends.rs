@@ -1,0 +1,284 @@
+//! Who knows users (`auth_backends`), and what is to be known of those who are not the broker itself.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::value;
+use super::values::Values;
+
+/// Who knows users.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BackendKind {
+    /// The broker itself.
+    Internal,
+    /// An HTTP service.
+    Http,
+    /// Tokens.
+    OAuth2,
+    /// One of the others, whose answers are remembered.
+    Cache,
+}
+
+/// One step of the chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackendStep {
+    /// Who says who somebody is.
+    pub authentication: BackendKind,
+    /// Who says what it may do.
+    pub authorization: BackendKind,
+}
+
+/// The HTTP service (`auth_http`). Fields are named as their keys are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpBackendOptions {
+    /// Whether it is asked by POST.
+    pub is_post: bool,
+    /// Where it says who somebody is.
+    pub user_path: String,
+    /// Where it says who may be in a vhost.
+    pub vhost_path: String,
+    /// Where it says who may do what with an exchange or a queue.
+    pub resource_path: String,
+    /// Where it says who may use which routing key.
+    pub topic_path: String,
+    /// How long an answer may take.
+    pub request_timeout: Duration,
+    /// File of the authorities that its certificate is to be from; None: the system's.
+    pub cacertfile: Option<String>,
+    /// Whether its certificate is looked at.
+    pub verifies_peer: bool,
+}
+
+/// The cache (`auth_cache`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CacheOptions {
+    /// Whose answers are remembered.
+    pub cached_backend: BackendKind,
+    /// For how long.
+    pub cache_ttl: Duration,
+}
+
+/// Tokens (`auth_oauth2`). Fields are named as their keys are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OAuth2BackendOptions {
+    /// What tokens have to be for, and what scopes begin with.
+    pub resource_server_id: String,
+    /// What scopes begin with, where that is something else.
+    pub scope_prefix: Option<String>,
+    /// Whether tokens have to be for this resource server.
+    pub verify_aud: bool,
+    /// Who has to have issued them.
+    pub issuer: Option<String>,
+    /// Where their issuer publishes its keys.
+    pub jwks_uri: Option<String>,
+    /// Claims that may have the user's name, in their order.
+    pub preferred_username_claims: Vec<String>,
+    /// Claims that have scopes, too.
+    pub additional_scopes_keys: Vec<String>,
+    /// What scopes of other names stand for.
+    pub scope_aliases: BTreeMap<String, Vec<String>>,
+    /// Signatures that are accepted, by their names; empty: all but those with shared keys.
+    pub algorithms: Vec<String>,
+    /// The key's id where a token names none.
+    pub default_key: Option<String>,
+    /// PEM files of public keys, by the keys' ids.
+    pub signing_keys: BTreeMap<String, String>,
+    /// File of the authorities that the issuer's certificate is to be from; None: the system's.
+    pub cacertfile: Option<String>,
+    /// Whether its certificate is looked at.
+    pub verifies_peer: bool,
+}
+
+/// All of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Backends {
+    /// The chain; not empty.
+    pub steps: Vec<BackendStep>,
+    /// The HTTP service.
+    pub http: HttpBackendOptions,
+    /// The cache.
+    pub cache: CacheOptions,
+    /// Tokens.
+    pub oauth2: OAuth2BackendOptions,
+}
+
+impl BackendKind {
+    /// RabbitMQ has two names for each.
+    fn parse(name: &str) -> Option<BackendKind> {
+        Some(match name.trim_start_matches("rabbit_auth_backend_") {
+            "internal" => BackendKind::Internal,
+            "http" => BackendKind::Http,
+            "oauth" | "oauth2" | "uaa" => BackendKind::OAuth2,
+            "cache" => BackendKind::Cache,
+            _ => return None,
+        })
+    }
+}
+
+/// Notes what is missing.
+pub(super) fn check(values: &mut Values) {
+    let steps = steps(values);
+    let is_used = |kind| {
+        let by = |step: &BackendStep| step.authentication == kind || step.authorization == kind;
+        steps.iter().any(by) || (kind != BackendKind::Cache && cached(values) == kind && has_cache(&steps))
+    };
+    let mut problems = Vec::new();
+    if is_used(BackendKind::OAuth2) {
+        if values.text("auth_oauth2.resource_server_id").is_none() {
+            problems.push("the oauth2 back end needs 'auth_oauth2.resource_server_id'");
+        }
+        let has_keys =
+            values.text("auth_oauth2.jwks_uri").is_some() || values.has_any_below(&["auth_oauth2", "signing_keys"]);
+        if !has_keys {
+            problems.push("the oauth2 back end needs 'auth_oauth2.jwks_uri' or 'auth_oauth2.signing_keys.$id'");
+        }
+    }
+    if has_cache(&steps) && cached(values) == BackendKind::Internal {
+        problems.push("'auth_cache.cached_backend' must be another back end: the broker's own users need no cache");
+    }
+    let origin = values.below(&["auth_backends"]).next().map(|(.., origin)| origin.clone());
+    if let Some(origin) = origin {
+        problems.into_iter().for_each(|text| values.refuse(origin.clone(), text.to_owned()));
+    }
+}
+
+fn has_cache(steps: &[BackendStep]) -> bool {
+    let is_cache = |kind| kind == BackendKind::Cache;
+    steps.iter().any(|step| is_cache(step.authentication) || is_cache(step.authorization))
+}
+
+fn cached(values: &Values) -> BackendKind {
+    BackendKind::parse(values.required("auth_cache.cached_backend")).unwrap_or(BackendKind::Internal)
+}
+
+/// `auth_backends.1 = x` is both halves; `auth_backends.1.authn` and `.authz` are one each.
+fn steps(values: &Values) -> Vec<BackendStep> {
+    let mut by_number: BTreeMap<u64, [Option<BackendKind>; 2]> = BTreeMap::new();
+    for (rest, text, _) in values.below(&["auth_backends"]) {
+        let Some(kind) = BackendKind::parse(text) else { continue };
+        let halves = by_number.entry(rest[0].parse().unwrap_or(u64::MAX)).or_default();
+        match rest.get(1).map(String::as_str) {
+            None => *halves = [Some(kind); 2],
+            Some("authn") => halves[0] = Some(kind),
+            Some(_) => halves[1] = Some(kind),
+        }
+    }
+    let step = |[authentication, authorization]: [Option<BackendKind>; 2]| BackendStep {
+        // As in RabbitMQ one half is enough where it is both.
+        authentication: authentication.or(authorization).unwrap_or(BackendKind::Internal),
+        authorization: authorization.or(authentication).unwrap_or(BackendKind::Internal),
+    };
+    by_number.into_values().map(step).collect()
+}
+
+pub(super) fn read(values: &Values) -> Backends {
+    let text = |key: &str| values.text(key).map(str::to_owned);
+    let required = |key: &str| values.required(key).to_owned();
+    let duration = |key| value::parse_duration(values.required(key)).expect("a duration, as the schema says");
+    let list = |name| values.family(&["auth_oauth2", name]).map(|(_, text)| text.to_owned()).collect::<Vec<_>>();
+    let words = |text: &str| text.split([' ', ',']).filter(|word| !word.is_empty()).map(str::to_owned).collect();
+    Backends {
+        steps: steps(values),
+        http: HttpBackendOptions {
+            is_post: values.required("auth_http.http_method") == "post",
+            user_path: required("auth_http.user_path"),
+            vhost_path: required("auth_http.vhost_path"),
+            resource_path: required("auth_http.resource_path"),
+            topic_path: required("auth_http.topic_path"),
+            request_timeout: duration("auth_http.request_timeout"),
+            cacertfile: text("auth_http.ssl_options.cacertfile"),
+            verifies_peer: values.required("auth_http.ssl_options.verify") == "verify_peer",
+        },
+        cache: CacheOptions { cached_backend: cached(values), cache_ttl: duration("auth_cache.cache_ttl") },
+        oauth2: OAuth2BackendOptions {
+            resource_server_id: text("auth_oauth2.resource_server_id").unwrap_or_default(),
+            scope_prefix: text("auth_oauth2.scope_prefix"),
+            verify_aud: values.bool("auth_oauth2.verify_aud"),
+            issuer: text("auth_oauth2.issuer"),
+            jwks_uri: text("auth_oauth2.jwks_uri"),
+            preferred_username_claims: list("preferred_username_claims"),
+            additional_scopes_keys: text("auth_oauth2.additional_scopes_key").as_deref().map(words).unwrap_or_default(),
+            scope_aliases: values
+                .family(&["auth_oauth2", "scope_aliases"])
+                .map(|(name, scopes)| (name.to_owned(), words(scopes)))
+                .collect(),
+            algorithms: list("algorithms"),
+            default_key: text("auth_oauth2.default_key"),
+            signing_keys: values
+                .family(&["auth_oauth2", "signing_keys"])
+                .map(|(id, file)| (id.to_owned(), file.to_owned()))
+                .collect(),
+            cacertfile: text("auth_oauth2.https.cacertfile"),
+            verifies_peer: values.required("auth_oauth2.https.peer_verification") == "verify_peer",
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    fn parse(sets: &[&str]) -> Result<Backends, String> {
+        let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+        Config::parse(&[], &[], &sets).map(|(config, _)| config.backends).map_err(|error| error.to_string())
+    }
+
+    fn step(authentication: BackendKind, authorization: BackendKind) -> BackendStep {
+        BackendStep { authentication, authorization }
+    }
+
+    #[test]
+    fn without_a_word_the_broker_knows_its_users() {
+        let backends = parse(&[]).unwrap();
+        assert_eq!(backends.steps, [step(BackendKind::Internal, BackendKind::Internal)]);
+    }
+
+    #[test]
+    fn the_chain_is_in_the_order_of_its_numbers() {
+        let backends = parse(&[
+            "auth_backends.10 = internal",
+            "auth_backends.2.authn = rabbit_auth_backend_http",
+            "auth_backends.2.authz = internal",
+            "auth_backends.1 = http",
+        ]);
+        use BackendKind::{Http, Internal};
+        assert_eq!(backends.unwrap().steps, [step(Http, Http), step(Http, Internal), step(Internal, Internal)]);
+    }
+
+    #[test]
+    fn tokens_need_a_resource_server_and_keys() {
+        let refused = parse(&["auth_backends.1 = oauth2"]).unwrap_err();
+        assert!(refused.contains("needs 'auth_oauth2.resource_server_id'"), "{refused}");
+        assert!(refused.contains("needs 'auth_oauth2.jwks_uri' or"), "{refused}");
+        let backends = parse(&[
+            "auth_backends.1 = oauth2",
+            "auth_oauth2.resource_server_id = warren",
+            "auth_oauth2.signing_keys.k1 = /etc/key.pem",
+            "auth_oauth2.preferred_username_claims.1 = email",
+            "auth_oauth2.scope_aliases.boss = warren.tag:administrator warren.read:*/*",
+            "auth_oauth2.additional_scopes_key = roles groups",
+        ]);
+        let oauth2 = backends.unwrap().oauth2;
+        assert_eq!(oauth2.signing_keys["k1"], "/etc/key.pem");
+        assert_eq!(oauth2.preferred_username_claims, ["email"]);
+        assert_eq!(oauth2.scope_aliases["boss"], ["warren.tag:administrator", "warren.read:*/*"]);
+        assert_eq!(oauth2.additional_scopes_keys, ["roles", "groups"]);
+    }
+
+    #[test]
+    fn a_cache_is_in_front_of_somebody_else() {
+        let refused = parse(&["auth_backends.1 = cache"]).unwrap_err();
+        assert!(refused.contains("'auth_cache.cached_backend' must be another back end"), "{refused}");
+        let backends =
+            parse(&["auth_backends.1 = cache", "auth_cache.cached_backend = http", "auth_cache.cache_ttl = 5s"]);
+        let cache = CacheOptions { cached_backend: BackendKind::Http, cache_ttl: Duration::from_secs(5) };
+        assert_eq!(backends.unwrap().cache, cache);
+    }
+
+    #[test]
+    fn others_are_refused_by_name() {
+        let refused = parse(&["auth_backends.1 = ldap"]).unwrap_err();
+        assert!(refused.contains("'auth_backends.1'"), "{refused}");
+    }
+}

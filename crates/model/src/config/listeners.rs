@@ -1,0 +1,179 @@
+//! Where to listen: AMQP over TCP, TLS and Unix-domain sockets, and the management API.
+
+use std::time::Duration;
+
+use super::Origin;
+use super::syntax::KeyPath;
+use super::tls::{self, TlsOptions, tls_options};
+use super::value::{self, ListenAddress};
+use super::values::Values;
+
+/// A listener on a port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listener {
+    /// Its name in the configuration.
+    pub name: String,
+    /// Where it listens.
+    pub address: ListenAddress,
+    /// The most connections that it has at a time.
+    pub connection_max: Option<u64>,
+}
+
+/// A listener at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnixListener {
+    /// Its name in the configuration.
+    pub name: String,
+    /// Where it listens.
+    pub path: String,
+    /// The most connections that it has at a time.
+    pub connection_max: Option<u64>,
+}
+
+/// A listener of the management API. Fields are named as their keys are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ManagementListener {
+    /// The prefix of its keys, for what there is to say about it.
+    pub prefix: &'static str,
+    /// Where it listens (`ip`, `port`).
+    pub address: ListenAddress,
+    /// Connections that may wait to be accepted.
+    pub backlog: u32,
+    /// The most connections that it has at a time.
+    pub max_connections: Option<u64>,
+    /// TLS, if it is spoken.
+    pub tls: Option<TlsOptions>,
+    /// How long a connection may be silent in the middle of a request.
+    pub idle_timeout: Duration,
+    /// How long anything may take that is neither read nor written.
+    pub inactivity_timeout: Duration,
+    /// How long a client may take to begin its next request.
+    pub request_timeout: Duration,
+    /// How many requests one connection may make.
+    pub max_keepalive: u64,
+}
+
+/// The kinds of AMQP listeners, as keys call them.
+const KINDS: [&str; 3] = ["tcp", "ssl", "unix"];
+const LIMITS: [&str; 2] = ["warren", "listeners"];
+
+/// Notes what does not fit together.
+pub(super) fn check(values: &mut Values) {
+    let amqp =
+        listeners(values, "ssl").first().map(|first| KeyPath::of(&["listeners", "ssl", &first.name]).to_string());
+    let amqp = amqp.map(|key| (values.origin(&key), key));
+    tls::check(values, "ssl_options", amqp);
+    tls::check_sni(values);
+    let management = values.below(&["management", "ssl"]).find(|(.., origin)| **origin != Origin::Default);
+    let management = management.map(|(.., origin)| (origin.clone(), "management.ssl.port".to_owned()));
+    tls::check(values, "management.ssl", management);
+    let older = (values.text("management.listener.ssl") == Some("true")).then(|| "management.listener.ssl".to_owned());
+    let older = older.map(|key| (values.origin(&key), key));
+    tls::check(values, "management.listener.ssl_opts", older);
+    check_limits(values);
+}
+
+/// A limit of a listener that there is not would be missed silently.
+fn check_limits(values: &mut Values) {
+    let is_known = |rest: &[String]| match rest {
+        [kind, name, _] if kind == "unix" => unix_listeners(values).iter().any(|listener| listener.name == *name),
+        [kind, name, _] => listeners(values, kind).iter().any(|listener| listener.name == *name),
+        _ => true,
+    };
+    let problems: Vec<(Origin, String)> = values
+        .below(&LIMITS)
+        .filter(|(rest, ..)| !is_known(rest))
+        .map(|(rest, _, origin)| {
+            let wanted = match &*rest[0] {
+                "unix" => KeyPath::of(&["warren", "listeners", "unix", &rest[1]]),
+                kind => KeyPath::of(&["listeners", kind, &rest[1]]),
+            };
+            (origin.clone(), format!("there is no listener '{wanted}' to limit"))
+        })
+        .collect();
+    problems.into_iter().for_each(|(origin, text)| values.refuse(origin, text));
+}
+
+/// The listeners of `listeners.tcp` or `listeners.ssl`.
+pub(super) fn listeners(values: &Values, kind: &str) -> Vec<Listener> {
+    if values.text(&format!("listeners.{kind}")) == Some("none") {
+        return Vec::new();
+    }
+    let listener = |(name, address): (&str, &str)| Listener {
+        name: name.to_owned(),
+        address: value::parse_listener(address).expect("a listener, as the schema says"),
+        connection_max: connection_max(values, kind, name),
+    };
+    values.family(&["listeners", kind]).map(listener).collect()
+}
+
+/// The listeners of `warren.listeners.unix`.
+pub(super) fn unix_listeners(values: &Values) -> Vec<UnixListener> {
+    let listener = |(name, path): (&str, &str)| UnixListener {
+        name: name.to_owned(),
+        path: path.to_owned(),
+        connection_max: connection_max(values, "unix", name),
+    };
+    values.family(&["warren", "listeners", "unix"]).map(listener).collect()
+}
+
+fn connection_max(values: &Values, kind: &str, name: &str) -> Option<u64> {
+    debug_assert!(KINDS.contains(&kind), "{kind}");
+    let prefix = [LIMITS[0], LIMITS[1], kind, name];
+    let (_, text, _) = values.below(&prefix).find(|(rest, ..)| *rest == ["connection_max"])?;
+    text.parse().ok()
+}
+
+/// As RabbitMQ decides it: those that are configured in any of its three ways, or else the usual one.
+pub(super) fn management_listeners(values: &Values) -> Vec<ManagementListener> {
+    let has_older = values.is_set_below(&["management", "listener"]);
+    let has_tls = values.is_set_below(&["management", "ssl"]);
+    let has_plain = values.is_set_below(&["management", "tcp"]) || !(has_older || has_tls);
+    let mut found = Vec::new();
+    if has_older {
+        let is_tls = values.text("management.listener.ssl") == Some("true");
+        let tls = if is_tls { tls_options(values, "management.listener.ssl_opts") } else { None };
+        found.push(management_listener(values, "management.listener", "management.listener.server", tls));
+    }
+    if has_plain {
+        found.push(management_listener(values, "management.tcp", "management.tcp", None));
+    }
+    if has_tls {
+        let tls = tls_options(values, "management.ssl");
+        found.push(management_listener(values, "management.ssl", "management.ssl", tls));
+    }
+    found
+}
+
+/// RabbitMQ's ports.
+const MANAGEMENT_PORT: u16 = 15672;
+const MANAGEMENT_TLS_PORT: u16 = 15671;
+
+fn management_listener(
+    values: &Values,
+    prefix: &'static str,
+    timeouts: &str,
+    tls: Option<TlsOptions>,
+) -> ManagementListener {
+    let text = |name: &str| values.text(&format!("{prefix}.{name}"));
+    let timeout = |name: &str, default: u64| {
+        let set = values.text(&format!("{timeouts}.{name}")).and_then(value::parse_duration);
+        set.unwrap_or(Duration::from_millis(default))
+    };
+    let port = if prefix == "management.ssl" { MANAGEMENT_TLS_PORT } else { MANAGEMENT_PORT };
+    let number = |text: Option<&str>| text.and_then(|text| text.parse::<u64>().ok());
+    ManagementListener {
+        prefix,
+        address: ListenAddress {
+            ip: text("ip").and_then(|ip| ip.parse().ok()),
+            port: text("port").map_or(port, |port| port.parse().expect("a port, as the schema says")),
+        },
+        backlog: text("backlog").map_or(1024, |backlog| backlog.parse().expect("the schema's range fits 32 bits")),
+        max_connections: number(text("max_connections")),
+        tls,
+        idle_timeout: timeout("idle_timeout", 60_000),
+        inactivity_timeout: timeout("inactivity_timeout", 300_000),
+        request_timeout: timeout("request_timeout", 5_000),
+        max_keepalive: number(values.text(&format!("{timeouts}.max_keepalive"))).unwrap_or(1000),
+    }
+}

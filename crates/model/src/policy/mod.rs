@@ -1,0 +1,287 @@
+//! Policies: what an operator sets for all queues and exchanges whose names match.
+//!
+//! Of each kind (users' and operators') the one with the highest priority counts; the two are merged. Texts of refusals are
+//! RabbitMQ's.
+
+mod definition;
+mod keys;
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::arguments::QueueType;
+use crate::name::VhostName;
+use crate::pattern::{Pattern, PatternError};
+
+pub use definition::{PolicyDefinition, PolicyError};
+
+/// The longest name of a policy or a parameter, in bytes.
+pub const POLICY_NAME_LEN_MAX: usize = 255;
+
+/// Whose policy it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PolicyKind {
+    /// A policymaker's: may set anything.
+    User,
+    /// An operator's: limits what users' policies and arguments set.
+    Operator,
+}
+
+/// What a policy is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[repr(u8)]
+pub enum ApplyTo {
+    /// Queues of any type, and exchanges.
+    #[default]
+    All = 0,
+    /// Queues of any type.
+    Queues = 1,
+    /// Exchanges.
+    Exchanges = 2,
+    /// Classic queues.
+    ClassicQueues = 3,
+    /// Quorum queues.
+    QuorumQueues = 4,
+    /// Streams.
+    Streams = 5,
+}
+
+/// What a policy may apply to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// An exchange.
+    Exchange,
+    /// A queue of this type.
+    Queue(QueueType),
+}
+
+impl ApplyTo {
+    const ALL: [ApplyTo; 6] = [
+        ApplyTo::All,
+        ApplyTo::Queues,
+        ApplyTo::Exchanges,
+        ApplyTo::ClassicQueues,
+        ApplyTo::QuorumQueues,
+        ApplyTo::Streams,
+    ];
+
+    /// What RabbitMQ calls so.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<ApplyTo> {
+        ApplyTo::ALL.into_iter().find(|apply_to| apply_to.name() == name)
+    }
+
+    pub(crate) fn from_byte(byte: u8) -> Option<ApplyTo> {
+        ApplyTo::ALL.into_iter().find(|apply_to| *apply_to as u8 == byte)
+    }
+
+    /// RabbitMQ's name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            ApplyTo::All => "all",
+            ApplyTo::Queues => "queues",
+            ApplyTo::Exchanges => "exchanges",
+            ApplyTo::ClassicQueues => "classic_queues",
+            ApplyTo::QuorumQueues => "quorum_queues",
+            ApplyTo::Streams => "streams",
+        }
+    }
+
+    /// Whether policies for this are for the target.
+    #[must_use]
+    pub fn covers(self, target: Target) -> bool {
+        match (self, target) {
+            (ApplyTo::All, _)
+            | (ApplyTo::Exchanges, Target::Exchange)
+            | (ApplyTo::Queues, Target::Queue(_))
+            | (ApplyTo::ClassicQueues, Target::Queue(QueueType::Classic))
+            | (ApplyTo::QuorumQueues, Target::Queue(QueueType::Quorum))
+            | (ApplyTo::Streams, Target::Queue(QueueType::Stream)) => true,
+            (_, Target::Exchange | Target::Queue(_)) => false,
+        }
+    }
+}
+
+/// A policy.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Policy {
+    /// Where.
+    pub vhost: VhostName,
+    /// Its name, among policies of its kind.
+    pub name: Box<str>,
+    /// Whose it is.
+    pub kind: PolicyKind,
+    /// Names that it is for.
+    pub pattern: Pattern,
+    /// Things that it is for.
+    pub apply_to: ApplyTo,
+    /// Of several that match, the one with the highest counts.
+    pub priority: i64,
+    /// What it sets.
+    pub definition: PolicyDefinition,
+}
+
+impl Eq for Policy {}
+
+impl Policy {
+    /// Whether it is for what bears the name.
+    #[must_use]
+    pub fn matches(&self, target: Target, name: &str) -> bool {
+        self.apply_to.covers(target) && self.pattern.is_match(name)
+    }
+
+    /// Reads the name of a policy.
+    pub fn parse_name(name: &str) -> Result<Box<str>, PolicyError> {
+        if name.is_empty() || name.len() > POLICY_NAME_LEN_MAX {
+            return Err(PolicyError::Name { len: name.len() });
+        }
+        Ok(Box::from(name))
+    }
+
+    /// Reads the pattern of a policy.
+    pub fn parse_pattern(pattern: &str) -> Result<Pattern, PatternError> {
+        // Policies have no special case of the empty pattern, which permissions have: it matches every name.
+        if pattern.is_empty() { Ok(Pattern::all_by("")) } else { Pattern::parse(pattern) }
+    }
+}
+
+/// Which policies hold for a queue or an exchange, and what they come to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EffectivePolicy {
+    /// The user's.
+    pub user: Option<Arc<Policy>>,
+    /// The operator's.
+    pub operator: Option<Arc<Policy>>,
+}
+
+impl EffectivePolicy {
+    /// The policies that hold for what bears the name.
+    #[must_use]
+    pub fn of(policies: &[Arc<Policy>], target: Target, name: &str) -> EffectivePolicy {
+        let best = |kind| {
+            let matching = policies.iter().filter(|policy| policy.kind == kind && policy.matches(target, name));
+            // RabbitMQ leaves open which of two with the same priority counts; here it is the first by name.
+            matching.min_by_key(|policy| (-i128::from(policy.priority), policy.name.clone())).cloned()
+        };
+        EffectivePolicy { user: best(PolicyKind::User), operator: best(PolicyKind::Operator) }
+    }
+
+    /// Both merged: `effective_policy_definition`. None when neither holds.
+    #[must_use]
+    pub fn definition(&self) -> Option<Map<String, Value>> {
+        match (&self.user, &self.operator) {
+            (None, None) => None,
+            (Some(only), None) | (None, Some(only)) => Some(only.definition.settings().clone()),
+            (Some(user), Some(operator)) => Some(keys::merge(&user.definition, &operator.definition)),
+        }
+    }
+
+    /// What a key is set to.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<Value> {
+        let of = |policy: &Option<Arc<Policy>>| policy.as_ref()?.definition.settings().get(key).cloned();
+        match (of(&self.user), of(&self.operator)) {
+            (Some(user), Some(operator)) => Some(keys::merge_value(key, &user, &operator)),
+            (one, other) => one.or(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn policy(
+        name: &str,
+        kind: PolicyKind,
+        pattern: &str,
+        apply_to: ApplyTo,
+        priority: i64,
+        set: &Value,
+    ) -> Arc<Policy> {
+        Arc::new(Policy {
+            vhost: VhostName::parse(b"/").unwrap(),
+            name: Box::from(name),
+            kind,
+            pattern: Policy::parse_pattern(pattern).unwrap(),
+            apply_to,
+            priority,
+            definition: PolicyDefinition::from_stored(set.as_object().unwrap().clone()),
+        })
+    }
+
+    const CLASSIC: Target = Target::Queue(QueueType::Classic);
+
+    #[test]
+    fn the_highest_priority_counts() {
+        let low = policy("low", PolicyKind::User, ".*", ApplyTo::All, 0, &json!({"max-length": 1}));
+        let high = policy("high", PolicyKind::User, "^q", ApplyTo::All, 5, &json!({"expires": 2}));
+        let policies = [low.clone(), high.clone()];
+        assert_eq!(EffectivePolicy::of(&policies, CLASSIC, "q1").user, Some(high));
+        assert_eq!(EffectivePolicy::of(&policies, CLASSIC, "other").user, Some(low));
+        assert_eq!(EffectivePolicy::of(&[], CLASSIC, "q1").definition(), None);
+    }
+
+    #[test]
+    fn the_first_by_name_counts_among_equals() {
+        let [b, a] = ["b", "a"].map(|name| policy(name, PolicyKind::User, "", ApplyTo::All, 1, &json!({})));
+        assert_eq!(EffectivePolicy::of(&[b, a.clone()], CLASSIC, "q").user, Some(a));
+    }
+
+    #[test]
+    fn a_policy_applies_to_what_it_says() {
+        let check = |apply_to: ApplyTo, exchange, classic, quorum, stream| {
+            let covers = |target| apply_to.covers(target);
+            let all = [
+                covers(Target::Exchange),
+                covers(CLASSIC),
+                covers(Target::Queue(QueueType::Quorum)),
+                covers(Target::Queue(QueueType::Stream)),
+            ];
+            assert_eq!(all, [exchange, classic, quorum, stream], "{apply_to:?}");
+            assert_eq!(ApplyTo::parse(apply_to.name()), Some(apply_to));
+            assert_eq!(ApplyTo::from_byte(apply_to as u8), Some(apply_to));
+        };
+        check(ApplyTo::All, true, true, true, true);
+        check(ApplyTo::Queues, false, true, true, true);
+        check(ApplyTo::Exchanges, true, false, false, false);
+        check(ApplyTo::ClassicQueues, false, true, false, false);
+        check(ApplyTo::QuorumQueues, false, false, true, false);
+        check(ApplyTo::Streams, false, false, false, true);
+        assert_eq!(ApplyTo::parse("bindings"), None);
+    }
+
+    #[test]
+    fn an_operators_policy_limits_a_users() {
+        let user = json!({"max-length": 10, "message-ttl": 5, "overflow": "drop-head", "alternate-exchange": "ae"});
+        let operator = json!({"max-length": 7, "message-ttl": 50, "overflow": "reject-publish", "expires": 3});
+        let effective = EffectivePolicy {
+            user: Some(policy("u", PolicyKind::User, "", ApplyTo::All, 0, &user)),
+            operator: Some(policy("o", PolicyKind::Operator, "", ApplyTo::Queues, 0, &operator)),
+        };
+        let expected = json!({
+            "max-length": 7, "message-ttl": 5, "overflow": "reject-publish", "alternate-exchange": "ae", "expires": 3
+        });
+        assert_eq!(effective.definition().map(Value::Object), Some(expected));
+        assert_eq!(effective.get("max-length"), Some(json!(7)));
+        assert_eq!(effective.get("expires"), Some(json!(3)));
+        assert_eq!(effective.get("max-age"), None);
+    }
+
+    #[test]
+    fn delivery_limits_are_merged_to_the_stricter_but_none_is_none() {
+        let merged = |user: i64, operator: i64| keys::merge_value("delivery-limit", &json!(user), &json!(operator));
+        assert_eq!(merged(3, 5), json!(3));
+        assert_eq!(merged(-1, 5), json!(5));
+        assert_eq!(merged(3, -1), json!(3));
+    }
+
+    #[test]
+    fn the_empty_pattern_matches_every_name() {
+        assert!(policy("p", PolicyKind::User, "", ApplyTo::All, 0, &json!({})).matches(CLASSIC, "any"));
+    }
+}

@@ -1,0 +1,35 @@
+//! What TLS agreed on, as plain values.
+
+use rustls::{CommonState, ProtocolVersion};
+
+use super::certificate::PeerCertificate;
+use super::suites::shown_parts;
+
+/// A connection's TLS, in RabbitMQ's words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsInfo {
+    /// `ssl_protocol`: `tlsv1.2` or `tlsv1.3`.
+    pub protocol: &'static str,
+    /// `ssl_cipher`, such as `aes_256_gcm`.
+    pub cipher: &'static str,
+    /// `ssl_key_exchange`, such as `ecdhe_rsa`; `any` in TLS 1.3.
+    pub key_exchange: &'static str,
+    /// `ssl_hash`: always `aead`.
+    pub hash: &'static str,
+    /// Who is on the other side. A server knows it only of clients that it asked and that showed a certificate.
+    pub peer: Option<PeerCertificate>,
+}
+
+impl TlsInfo {
+    /// What was agreed on a connection; `None` before the handshake is over.
+    pub(crate) fn of(state: &CommonState) -> Option<Self> {
+        let (key_exchange, cipher) = shown_parts(state.negotiated_cipher_suite()?);
+        let protocol = match state.protocol_version()? {
+            ProtocolVersion::TLSv1_2 => "tlsv1.2",
+            ProtocolVersion::TLSv1_3 => "tlsv1.3",
+            _ => "unknown",
+        };
+        let peer = state.peer_certificates().and_then(<[_]>::first).and_then(|der| PeerCertificate::parse(der));
+        Some(Self { protocol, cipher, key_exchange, hash: "aead", peer })
+    }
+}

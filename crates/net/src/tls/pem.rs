@@ -1,0 +1,59 @@
+//! Files of certificates and keys, in PEM.
+
+use std::fs;
+use std::path::Path;
+
+use pkcs8::{EncryptedPrivateKeyInfo, SecretDocument};
+use rustls::RootCertStore;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+
+use super::TlsSetupError;
+
+/// All certificates of a file, in its order.
+pub(super) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsSetupError> {
+    let unreadable = |reason: String| TlsSetupError::File { what: "certificates", path: path.to_owned(), reason };
+    let found: Vec<_> = CertificateDer::pem_file_iter(path)
+        .map_err(|error| unreadable(error.to_string()))?
+        .collect::<Result<_, _>>()
+        .map_err(|error| unreadable(error.to_string()))?;
+    if found.is_empty() { Err(unreadable("there is none in it".to_owned())) } else { Ok(found) }
+}
+
+/// Who is trusted.
+pub(super) fn authorities(path: &Path) -> Result<RootCertStore, TlsSetupError> {
+    let mut store = RootCertStore::empty();
+    for certificate in certificates(path)? {
+        store.add(certificate).map_err(|error| TlsSetupError::File {
+            what: "certificates",
+            path: path.to_owned(),
+            reason: error.to_string(),
+        })?;
+    }
+    Ok(store)
+}
+
+/// The first key of a file. With a password it may be encrypted, as PKCS#8 does it.
+pub(super) fn private_key(path: &Path, password: Option<&str>) -> Result<PrivateKeyDer<'static>, TlsSetupError> {
+    let unreadable = |reason: String| TlsSetupError::File { what: "a private key", path: path.to_owned(), reason };
+    let text = fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
+    if text.contains("Proc-Type: 4,ENCRYPTED") {
+        let advice = "it is encrypted in OpenSSL's old format; convert it with 'openssl pkcs8 -topk8'";
+        return Err(unreadable(advice.to_owned()));
+    }
+    let Some(start) = text.find(ENCRYPTED) else {
+        return PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|error| unreadable(error.to_string()));
+    };
+    let Some(password) = password else {
+        return Err(unreadable("it is encrypted, and there is no password for it".to_owned()));
+    };
+    let (_, encrypted) = SecretDocument::from_pem(text[start..].trim_end())
+        .map_err(|error| unreadable(format!("it is damaged: {error}")))?;
+    let encrypted = EncryptedPrivateKeyInfo::try_from(encrypted.as_bytes())
+        .map_err(|error| unreadable(format!("its encryption is not understood: {error}")))?;
+    let key = encrypted.decrypt(password).map_err(|_| unreadable("the password does not decrypt it".to_owned()))?;
+    Ok(PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.as_bytes().to_vec())))
+}
+
+/// How an encrypted PKCS#8 key begins.
+const ENCRYPTED: &str = "-----BEGIN ENCRYPTED PRIVATE KEY-----";

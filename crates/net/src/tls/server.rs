@@ -1,0 +1,263 @@
+//! TLS for accepted connections: who we are, whom we let in, and files that may change while we run.
+//!
+//! Certificates, keys and authorities are read at the start, and again when [`ServerTls::reload_if_changed`] finds that a file is
+//! another one than before. New connections get what was read last; those that are open keep what they began with.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use rustls::crypto::CryptoProvider;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{ClientHello, NoClientAuth, ResolvesServerCert, WebPkiClientVerifier};
+use rustls::sign::CertifiedKey;
+use rustls::{ServerConfig, SupportedProtocolVersion};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use super::depth::{DEPTH_MAX, DepthLimited};
+use super::{TlsSetupError, parse_cipher_suite, pem};
+
+/// How a server does TLS.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerTlsOptions {
+    /// Who it is.
+    pub identity: Identity,
+    /// Who else it is, for clients that ask for another name.
+    pub sni: Vec<SniIdentity>,
+    /// What clients have to show.
+    pub clients: ClientVerification,
+    /// Which versions may be spoken.
+    pub versions: Vec<TlsVersion>,
+    /// Which cipher suites may be used, the dearest first, by OpenSSL's or IANA's names; empty: all there are.
+    pub cipher_suites: Vec<String>,
+    /// Whether our order of suites counts, and not the client's.
+    pub is_cipher_order_ours: bool,
+}
+
+/// Files of a certificate chain and of its key, in PEM.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The chain, our own certificate first.
+    pub chain: PathBuf,
+    /// The key.
+    pub key: PathBuf,
+    /// The key's password, if it is encrypted.
+    pub password: Option<String>,
+}
+
+impl std::fmt::Debug for Identity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Identity { chain, key, .. } = self; // the password is not for logs
+        f.debug_struct("Identity").field("chain", chain).field("key", key).finish_non_exhaustive()
+    }
+}
+
+/// An identity for one name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SniIdentity {
+    /// A host's name, or `*.` and a domain for any one label in front of it.
+    pub hostname: String,
+    /// Who we are to those that ask for it.
+    pub identity: Identity,
+}
+
+/// What clients have to show of themselves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClientVerification {
+    /// Nothing: they are not asked (`verify_none`).
+    None,
+    /// A certificate, if they have one; one that is not trusted is refused (`verify_peer`).
+    Optional {
+        /// File of the authorities that are trusted.
+        authorities: PathBuf,
+        /// How many certificates may stand between a client's and its authority's.
+        depth: u8,
+    },
+    /// A certificate that is trusted (`verify_peer` with `fail_if_no_peer_cert`).
+    Required {
+        /// File of the authorities that are trusted.
+        authorities: PathBuf,
+        /// How many certificates may stand between a client's and its authority's.
+        depth: u8,
+    },
+}
+
+/// A version of TLS. There are no older ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TlsVersion {
+    /// 1.2.
+    V1_2,
+    /// 1.3.
+    V1_3,
+}
+
+impl TlsVersion {
+    fn of_library(self) -> &'static SupportedProtocolVersion {
+        match self {
+            TlsVersion::V1_2 => &rustls::version::TLS12,
+            TlsVersion::V1_3 => &rustls::version::TLS13,
+        }
+    }
+}
+
+/// What looking at the files came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reload {
+    /// They are what they were.
+    Unchanged,
+    /// They had changed, and are in force from now on.
+    Reloaded,
+}
+
+/// What every accepted connection with TLS begins with.
+pub struct ServerTls {
+    options: ServerTlsOptions,
+    current: Mutex<Current>,
+}
+
+struct Current {
+    config: Arc<ServerConfig>,
+    /// Of the last attempt to read them, whether it succeeded or not: one change is one attempt.
+    files: Vec<Fingerprint>,
+}
+
+/// What tells a file from the one that was at its path before. `None`: there is none.
+type Fingerprint = Option<(u64, u64, i64, i64, u64)>;
+
+impl ServerTls {
+    /// Reads the files that `options` names.
+    pub fn new(options: ServerTlsOptions) -> Result<Self, TlsSetupError> {
+        // Before they are read: what changes meanwhile is seen as a change.
+        let files = fingerprints(&options);
+        let config = Arc::new(configure(&options)?);
+        Ok(Self { options, current: Mutex::new(Current { config, files }) })
+    }
+
+    /// Reads the files again if one of them has changed. When they cannot be used, what was in force stays so, and the same files are
+    /// not complained of a second time.
+    pub fn reload_if_changed(&self) -> Result<Reload, TlsSetupError> {
+        let files = fingerprints(&self.options);
+        if std::mem::replace(&mut self.current.lock().files, files.clone()) == files {
+            return Ok(Reload::Unchanged);
+        }
+        let config = Arc::new(configure(&self.options)?);
+        self.current.lock().config = config;
+        Ok(Reload::Reloaded)
+    }
+
+    /// Shakes hands over an accepted connection.
+    pub(crate) async fn accept(&self, tcp: TcpStream) -> io::Result<TlsStream<TcpStream>> {
+        let config = Arc::clone(&self.current.lock().config);
+        TlsAcceptor::from(config).accept(tcp).await
+    }
+}
+
+impl std::fmt::Debug for ServerTls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ServerTls").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+fn configure(options: &ServerTlsOptions) -> Result<ServerConfig, TlsSetupError> {
+    let mut provider = rustls::crypto::ring::default_provider();
+    if !options.cipher_suites.is_empty() {
+        let suites = options.cipher_suites.iter().map(|name| parse_cipher_suite(name));
+        provider.cipher_suites = suites.collect::<Result<_, _>>()?;
+    }
+    let provider = Arc::new(provider);
+    let versions: Vec<_> = options.versions.iter().map(|version| version.of_library()).collect();
+    let mut config = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_protocol_versions(&versions)
+        .map_err(TlsSetupError::Library)?
+        .with_client_cert_verifier(verifier(&options.clients, &provider)?)
+        .with_cert_resolver(Arc::new(Identities::read(options, &provider)?));
+    config.ignore_client_order = options.is_cipher_order_ours;
+    Ok(config)
+}
+
+fn verifier(
+    clients: &ClientVerification,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Arc<dyn ClientCertVerifier>, TlsSetupError> {
+    let (authorities, depth, is_required) = match clients {
+        ClientVerification::None => return Ok(Arc::new(NoClientAuth)),
+        ClientVerification::Optional { authorities, depth } => (authorities, *depth, false),
+        ClientVerification::Required { authorities, depth } => (authorities, *depth, true),
+    };
+    let roots = Arc::new(pem::authorities(authorities)?);
+    let builder = WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(provider));
+    let builder = if is_required { builder } else { builder.allow_unauthenticated() };
+    let verifier = builder.build().map_err(|error| TlsSetupError::File {
+        what: "certificates",
+        path: authorities.clone(),
+        reason: error.to_string(),
+    })?;
+    if depth >= DEPTH_MAX {
+        return Ok(verifier);
+    }
+    Ok(Arc::new(DepthLimited::new(verifier, roots, provider.signature_verification_algorithms, depth)))
+}
+
+/// Our certificates, by the names that they are for.
+#[derive(Debug)]
+struct Identities {
+    otherwise: Arc<CertifiedKey>,
+    by_name: HashMap<String, Arc<CertifiedKey>>,
+}
+
+impl Identities {
+    fn read(options: &ServerTlsOptions, provider: &CryptoProvider) -> Result<Self, TlsSetupError> {
+        let by_name = options.sni.iter().map(|sni| {
+            let name = sni.hostname.trim_end_matches('.').to_ascii_lowercase();
+            Ok((name, certified_key(&sni.identity, provider)?))
+        });
+        Ok(Self { otherwise: certified_key(&options.identity, provider)?, by_name: by_name.collect::<Result<_, _>>()? })
+    }
+
+    /// The one for exactly this name, or for all names of its domain, or else the usual one.
+    fn find(&self, name: &str) -> &Arc<CertifiedKey> {
+        let name = name.trim_end_matches('.').to_ascii_lowercase();
+        let of_domain = || self.by_name.get(&format!("*.{}", name.split_once('.')?.1));
+        self.by_name.get(&name).or_else(of_domain).unwrap_or(&self.otherwise)
+    }
+}
+
+impl ResolvesServerCert for Identities {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(Arc::clone(hello.server_name().map_or(&self.otherwise, |name| self.find(name))))
+    }
+}
+
+fn certified_key(identity: &Identity, provider: &CryptoProvider) -> Result<Arc<CertifiedKey>, TlsSetupError> {
+    let chain = pem::certificates(&identity.chain)?;
+    let key = pem::private_key(&identity.key, identity.password.as_deref())?;
+    let certified = CertifiedKey::from_der(chain, key, provider);
+    certified.map(Arc::new).map_err(|reason| TlsSetupError::Identity {
+        chain: identity.chain.clone(),
+        key: identity.key.clone(),
+        reason,
+    })
+}
+
+fn fingerprints(options: &ServerTlsOptions) -> Vec<Fingerprint> {
+    let authorities = match &options.clients {
+        ClientVerification::None => None,
+        ClientVerification::Optional { authorities, .. } | ClientVerification::Required { authorities, .. } => {
+            Some(authorities)
+        }
+    };
+    let identities = std::iter::once(&options.identity).chain(options.sni.iter().map(|sni| &sni.identity));
+    let files = identities.flat_map(|identity| [&identity.chain, &identity.key]).chain(authorities);
+    files.map(|path| fingerprint(path)).collect()
+}
+
+fn fingerprint(path: &Path) -> Fingerprint {
+    let file = fs::metadata(path).ok()?;
+    Some((file.dev(), file.ino(), file.mtime(), file.mtime_nsec(), file.len()))
+}

@@ -1,0 +1,260 @@
+//! The audit log: who did what, from where, and when, as a JSON object a line.
+//!
+//! Lines are written by a thread of their own: nothing that is done waits for the log. If the thread cannot keep up,
+//! entries are left out, and a line says how many.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, UNIX_EPOCH};
+
+use anyhow::{Context as _, Result};
+use broker::{Event, EventSink};
+use model::config::AuditOptions;
+use serde_json::{Map, Value, json};
+
+/// Entries that may wait to be written.
+const WAITING_MAX: usize = 8192;
+
+/// Events that are no change and no login: there are too many of them to be of use here.
+const LEFT_OUT: [&str; 2] = ["channel.", "consumer."];
+
+/// The end of the log where entries go in.
+#[derive(Debug)]
+pub(crate) struct AuditLog {
+    /// None is the last.
+    entries: SyncSender<Option<String>>,
+    lost_count: Arc<AtomicU64>,
+}
+
+/// The thread that writes.
+#[derive(Debug)]
+pub(crate) struct AuditWriter {
+    entries: SyncSender<Option<String>>,
+    thread: JoinHandle<()>,
+}
+
+impl AuditLog {
+    /// Opens the log's file, which is made if it is not there.
+    pub(crate) fn open(options: &AuditOptions) -> Result<(Arc<AuditLog>, AuditWriter)> {
+        let path = PathBuf::from(&options.file);
+        let target = RotatedFile::open(path.clone(), options.rotation_size, options.rotation_count)
+            .with_context(|| format!("cannot open the audit log {}", path.display()))?;
+        let (entries, waiting) = sync_channel(WAITING_MAX);
+        let lost_count = Arc::new(AtomicU64::new(0));
+        let lost = lost_count.clone();
+        let thread = std::thread::Builder::new()
+            .name("audit".to_owned())
+            .spawn(move || write_all(target, &waiting, &lost))
+            .context("cannot start the audit log's thread")?;
+        let writer = AuditWriter { entries: entries.clone(), thread };
+        Ok((Arc::new(AuditLog { entries, lost_count }), writer))
+    }
+}
+
+impl AuditWriter {
+    /// Waits until all that has come so far is written. Nothing is written after that.
+    pub(crate) fn close(self) {
+        // An error means that the thread has ended, which joining it tells, too.
+        let _ = self.entries.send(None);
+        if self.thread.join().is_err() {
+            tracing::error!("the audit log's thread ended early");
+        }
+    }
+}
+
+impl EventSink for AuditLog {
+    fn take(&self, event: &Event) {
+        if LEFT_OUT.iter().any(|prefix| event.name.starts_with(prefix)) {
+            return;
+        }
+        if self.entries.try_send(Some(entry(event).to_string())).is_err() {
+            self.lost_count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+fn entry(event: &Event) -> Value {
+    let mut about = model::json::from_table(event.fields.as_table());
+    about.remove("user_who_performed_action");
+    let mut entry = Map::new();
+    entry.insert("at".to_owned(), time(event.at_ms).into());
+    entry.insert("event".to_owned(), event.name.into());
+    if let Some(user) = &event.user {
+        entry.insert("user".to_owned(), user.to_string().into());
+    }
+    if let Some(origin) = event.origin {
+        entry.insert("via".to_owned(), origin.interface.name().into());
+        if let Some(peer) = origin.peer {
+            entry.insert("from".to_owned(), peer.to_string().into());
+        }
+    }
+    entry.insert("about".to_owned(), Value::Object(about));
+    Value::Object(entry)
+}
+
+/// RFC 3339, in UTC, with milliseconds.
+fn time(at_ms: u64) -> String {
+    humantime::format_rfc3339_millis(UNIX_EPOCH + Duration::from_millis(at_ms)).to_string()
+}
+
+fn write_all(mut target: RotatedFile, waiting: &Receiver<Option<String>>, lost_count: &AtomicU64) {
+    while let Ok(Some(line)) = waiting.recv() {
+        let lost = lost_count.swap(0, Ordering::Relaxed);
+        let result = match lost {
+            0 => target.write_line(&line),
+            lost => target.write_line(&json!({"event": "audit.lost", "count": lost}).to_string()),
+        };
+        let result = if lost > 0 { result.and_then(|()| target.write_line(&line)) } else { result };
+        if let Err(error) = result {
+            tracing::error!(path = %target.path.display(), %error, "an entry could not be written to the audit log");
+        }
+    }
+}
+
+/// A file that is put aside when it has grown large: `audit.log` becomes `audit.log.1`, that becomes `audit.log.2`, …
+#[derive(Debug)]
+struct RotatedFile {
+    path: PathBuf,
+    file: File,
+    len: u64,
+    len_max: u64,
+    kept_count: u64,
+}
+
+impl RotatedFile {
+    fn open(path: PathBuf, len_max: u64, kept_count: u64) -> io::Result<Self> {
+        let file = open(&path)?;
+        let len = file.metadata()?.len();
+        Ok(Self { path, file, len, len_max, kept_count })
+    }
+
+    fn write_line(&mut self, line: &str) -> io::Result<()> {
+        let len = line.len() as u64 + 1;
+        if self.len > 0 && self.len + len > self.len_max {
+            self.rotate()?;
+        }
+        self.file.write_all(format!("{line}\n").as_bytes())?;
+        self.len += len;
+        Ok(())
+    }
+
+    fn rotate(&mut self) -> io::Result<()> {
+        let numbered = |number: u64| {
+            let mut name = self.path.clone().into_os_string();
+            name.push(format!(".{number}"));
+            PathBuf::from(name)
+        };
+        if self.kept_count == 0 {
+            std::fs::remove_file(&self.path)?;
+        } else {
+            for number in (1..self.kept_count).rev() {
+                rename_if_there(&numbered(number), &numbered(number + 1))?;
+            }
+            rename_if_there(&self.path, &numbered(1))?;
+        }
+        self.file = open(&self.path)?;
+        self.len = 0;
+        Ok(())
+    }
+}
+
+/// Only the broker's user may read it: it has names and addresses.
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).append(true).mode(0o600).open(path)
+}
+
+fn rename_if_there(from: &Path, to: &Path) -> io::Result<()> {
+    match std::fs::rename(from, to) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU32;
+
+    use super::*;
+
+    /// A folder of its own, removed when it is dropped.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new() -> Self {
+            static NEXT: AtomicU32 = AtomicU32::new(0);
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let path = std::env::temp_dir().join(format!("warren-audit-{}-{number}", std::process::id()));
+            std::fs::create_dir(&path).unwrap();
+            Self(path)
+        }
+
+        fn read(&self, name: &str) -> String {
+            std::fs::read_to_string(self.0.join(name)).unwrap()
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn event(name: &'static str) -> Event {
+        let fields = amqp::table::TableBuf::new()
+            .with("name", amqp::table::Value::LongStr(b"q"))
+            .with("user_who_performed_action", amqp::table::Value::LongStr(b"ann"));
+        let origin = broker::Origin { peer: Some("192.0.2.1:5".parse().unwrap()), interface: broker::Interface::Http };
+        Event { name, at_ms: 1_700_000_000_123, fields, user: Some("ann".into()), origin: Some(origin) }
+    }
+
+    #[test]
+    fn an_entry_says_who_did_what_from_where_and_when() {
+        let folder = Folder::new();
+        let file = folder.0.join("audit.log").to_str().unwrap().to_owned();
+        let options = AuditOptions { file, rotation_size: 1 << 20, rotation_count: 3 };
+        let (log, writer) = AuditLog::open(&options).unwrap();
+        for name in ["queue.deleted", "channel.created", "consumer.deleted"] {
+            log.take(&event(name));
+        }
+        writer.close();
+        let expected = json!({
+            "at": "2023-11-14T22:13:20.123Z",
+            "event": "queue.deleted",
+            "user": "ann",
+            "via": "http",
+            "from": "192.0.2.1:5",
+            "about": {"name": "q"},
+        });
+        let text = folder.read("audit.log");
+        assert_eq!(serde_json::from_str::<Value>(text.trim_end()).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_file_that_has_grown_large_is_put_aside() {
+        let folder = Folder::new();
+        let mut file = RotatedFile::open(folder.0.join("a"), 10, 2).unwrap();
+        for line in ["one", "two", "three", "four", "five and more", "six"] {
+            file.write_line(line).unwrap();
+        }
+        assert_eq!(
+            (folder.read("a"), folder.read("a.1"), folder.read("a.2")),
+            ("six\n".to_owned(), "five and more\n".to_owned(), "four\n".to_owned(),)
+        );
+        assert!(!folder.0.join("a.3").exists());
+    }
+
+    #[test]
+    fn lines_go_on_in_a_file_that_is_there() {
+        let folder = Folder::new();
+        for line in ["one", "two"] {
+            RotatedFile::open(folder.0.join("a"), 100, 2).unwrap().write_line(line).unwrap();
+        }
+        assert_eq!(folder.read("a"), "one\ntwo\n");
+    }
+}

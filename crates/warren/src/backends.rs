@@ -1,0 +1,127 @@
+//! From the configuration to those who know users.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use auth::{Algorithm, Cache, DecodingKey, HttpBackend, HttpMethod, HttpOptions, KeySource, OAuth2, OAuth2Options};
+use broker::{AuthStep, Authority, Backend};
+use http_client::HttpUrl;
+use model::config::{BackendKind, Backends, OAuth2BackendOptions};
+use net::{ClientTls, ClientTlsOptions, Trust};
+
+/// How long a tokens' issuer may take to say its keys.
+const JWKS_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The chain that the configuration describes.
+pub(crate) fn auth_steps(backends: &Backends) -> Result<Vec<AuthStep>> {
+    let mut made = Made { backends, known: Vec::new() };
+    let mut steps = Vec::new();
+    for step in &backends.steps {
+        let authentication = made.authority(step.authentication)?;
+        let authorization = vec![made.authority(step.authorization)?];
+        steps.push(AuthStep { authentication, authorization });
+    }
+    Ok(steps)
+}
+
+/// What has been made: a back end that is named twice is one.
+struct Made<'a> {
+    backends: &'a Backends,
+    known: Vec<(BackendKind, Arc<dyn Backend>)>,
+}
+
+impl Made<'_> {
+    fn authority(&mut self, kind: BackendKind) -> Result<Authority> {
+        Ok(match kind {
+            BackendKind::Internal => Authority::Internal,
+            other => Authority::Backend(self.backend(other)?),
+        })
+    }
+
+    fn backend(&mut self, kind: BackendKind) -> Result<Arc<dyn Backend>> {
+        if let Some((_, backend)) = self.known.iter().find(|(known, _)| *known == kind) {
+            return Ok(backend.clone());
+        }
+        let backend: Arc<dyn Backend> = match kind {
+            BackendKind::Http => Arc::new(self.http()?),
+            BackendKind::OAuth2 => Arc::new(oauth2(&self.backends.oauth2)?),
+            BackendKind::Cache => {
+                let cache = self.backends.cache;
+                match cache.cached_backend {
+                    BackendKind::Http | BackendKind::OAuth2 => {
+                        Arc::new(Cache::new(self.backend(cache.cached_backend)?, cache.cache_ttl))
+                    }
+                    BackendKind::Internal | BackendKind::Cache => bail!("a cache needs another back end to ask"),
+                }
+            }
+            BackendKind::Internal => bail!("the broker's own users are no back end of their own"),
+        };
+        self.known.push((kind, backend.clone()));
+        Ok(backend)
+    }
+
+    fn http(&self) -> Result<HttpBackend> {
+        let http = &self.backends.http;
+        let tls = client_tls(http.cacertfile.as_deref(), http.verifies_peer);
+        let url = |key: &str, text: &str| url(&format!("auth_http.{key}"), text, &tls);
+        Ok(HttpBackend::new(HttpOptions {
+            method: if http.is_post { HttpMethod::Post } else { HttpMethod::Get },
+            user: url("user_path", &http.user_path)?,
+            vhost: url("vhost_path", &http.vhost_path)?,
+            resource: url("resource_path", &http.resource_path)?,
+            topic: url("topic_path", &http.topic_path)?,
+            timeout: http.request_timeout,
+        }))
+    }
+}
+
+fn oauth2(options: &OAuth2BackendOptions) -> Result<OAuth2> {
+    let tls = client_tls(options.cacertfile.as_deref(), options.verifies_peer);
+    let jwks = options.jwks_uri.as_deref().map(|text| url("auth_oauth2.jwks_uri", text, &tls)).transpose()?;
+    let mut configured = std::collections::HashMap::new();
+    for (id, file) in &options.signing_keys {
+        let key = signing_key(file).with_context(|| format!("cannot use the key auth_oauth2.signing_keys.{id}"))?;
+        configured.insert(id.clone(), key);
+    }
+    let algorithm = |name: &String| name.parse::<Algorithm>().with_context(|| format!("unknown algorithm {name}"));
+    Ok(OAuth2::new(OAuth2Options {
+        resource_server_id: options.resource_server_id.clone(),
+        scope_prefix: options.scope_prefix.clone(),
+        verifies_audience: options.verify_aud,
+        issuer: options.issuer.clone(),
+        preferred_username_claims: options.preferred_username_claims.clone(),
+        additional_scopes_keys: options.additional_scopes_keys.clone(),
+        scope_aliases: options.scope_aliases.clone(),
+        algorithms: options.algorithms.iter().map(algorithm).collect::<Result<_>>()?,
+        default_key: options.default_key.clone(),
+        keys: KeySource { configured, jwks, timeout: JWKS_TIMEOUT },
+    }))
+}
+
+/// A public key in a PEM file: RSA, or on an elliptic curve.
+fn signing_key(file: &str) -> Result<DecodingKey> {
+    let pem = std::fs::read(file).with_context(|| format!("cannot read {file}"))?;
+    let kinds = [DecodingKey::from_rsa_pem, DecodingKey::from_ec_pem, DecodingKey::from_ed_pem];
+    let key = kinds.iter().find_map(|read| read(&pem).ok());
+    key.with_context(|| format!("{file} has no public key in PEM"))
+}
+
+fn url(key: &str, text: &str, tls: &ClientTlsOptions) -> Result<HttpUrl> {
+    let url = HttpUrl::parse(text).with_context(|| format!("cannot use '{key}'"))?;
+    if !url.is_tls() {
+        return Ok(url);
+    }
+    let tls = ClientTls::new(tls).with_context(|| format!("cannot do TLS for '{key}'"))?;
+    Ok(url.trusting(tls))
+}
+
+fn client_tls(cacertfile: Option<&str>, verifies_peer: bool) -> ClientTlsOptions {
+    let trust = match cacertfile {
+        _ if !verifies_peer => Trust::Anybody,
+        Some(file) => Trust::File(PathBuf::from(file)),
+        None => Trust::System,
+    };
+    ClientTlsOptions { trust, identity: None, server_name: None }
+}

@@ -183,6 +183,7 @@ fn broker_options(
             duration: config.lockout.duration,
         },
         event_sink,
+        node: machine::node_name(),
         permits_global_qos: config.deprecated_features.permits("global_qos"),
         permits_transient_nonexclusive_queues: config.deprecated_features.permits("transient_nonexcl_queues"),
     }

@@ -10,7 +10,7 @@ RUN useradd --system --home-dir /var/lib/warren --create-home warren
 COPY --from=build /src/target/release/warren /usr/bin/warren
 USER warren
 VOLUME /var/lib/warren
-EXPOSE 5672
+EXPOSE 5672 5671
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["/usr/bin/warren"]
 # guest may log in over loopback only; set RABBITMQ_DEFAULT_USER and RABBITMQ_DEFAULT_PASS for clients outside.

@@ -23,6 +23,7 @@ use crate::chunks::Chunks;
 use crate::clock::now_ms;
 use crate::connection;
 use crate::connections::Connections;
+use crate::events::Event;
 use crate::handshake::server_properties;
 use crate::limits::{ALARM_INTERVAL, WATERMARK_INTERVAL};
 use crate::lockout::Lockout;
@@ -280,8 +281,19 @@ impl Broker {
     }
 
     fn watch_resources(&self, data_dir: &std::path::Path) {
-        if self.alarms.look(&self.options, data_dir, self.store.is_disk_full()) {
-            self.connections.tell_all(|| News::AlarmsChanged);
+        let before = self.alarms();
+        if !self.alarms.look(&self.options, data_dir, self.store.is_disk_full()) {
+            return;
+        }
+        self.connections.tell_all(|| News::AlarmsChanged);
+        let now = self.alarms();
+        let node = &self.options.node;
+        for (source, before, now) in
+            [("memory", before.is_memory_low, now.is_memory_low), ("disk", before.is_disk_low, now.is_disk_low)]
+        {
+            if before != now {
+                self.emit(Event::alarm(now, source, node));
+            }
         }
     }
 }

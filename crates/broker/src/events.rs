@@ -10,6 +10,7 @@ use amqp::content::{ContentHeader, Properties};
 use amqp::table::{ArrayBuf, Table, TableBuf, Value};
 use model::definition;
 use model::name::{ExchangeName, VhostName};
+use model::policy::Policy;
 use store::Kind;
 
 use crate::batch::{Batch, Publish};
@@ -103,12 +104,46 @@ impl Event {
             .with_bool("durable", definition.is_durable)
             .with_bool("auto_delete", definition.is_auto_delete)
             .with_bool("exclusive", definition.is_exclusive)
-            .with_text("type", definition.arguments.queue_type().name())
+            .with_text("type", definition.arguments.queue_type().module())
             .with_table("arguments", definition.arguments.table())
     }
 
     pub(crate) fn queue_deleted(queue: &QueueHandle) -> Self {
-        Event::of_queue("queue.deleted", queue).with_text("type", queue.definition.arguments.queue_type().name())
+        Event::of_queue("queue.deleted", queue).with_text("type", queue.definition.arguments.queue_type().module())
+    }
+
+    /// Another policy of a user's holds for a queue, or none does any more.
+    pub(crate) fn queue_policy(queue: &QueueHandle, policy: Option<&Policy>) -> Self {
+        let name = if policy.is_some() { "queue.policy.updated" } else { "queue.policy.cleared" };
+        let module = queue.definition.arguments.queue_type().module();
+        let event = Event::of_queue(name, queue).with_text("type", module);
+        policy.map_or(event.clone(), |policy| event.with_policy(policy))
+    }
+
+    /// What a policy says.
+    pub(crate) fn with_policy(self, policy: &Policy) -> Self {
+        let settings = model::json::to_table(policy.definition.settings()).unwrap_or_default();
+        self.with_text("pattern", policy.pattern.as_str())
+            .with_text("apply-to", policy.apply_to.name())
+            .with_number("priority", policy.priority)
+            .with_table("definition", settings.as_table())
+    }
+
+    /// What an operator says about a vhost.
+    pub(crate) fn of_vhost(name: &'static str, vhost: &model::vhost::Vhost) -> Self {
+        let metadata = &vhost.metadata;
+        Event::new(name)
+            .with_text("name", vhost.name.as_str())
+            .with_text("description", &metadata.description)
+            .with_list("tags", metadata.tags.iter().map(String::as_str))
+            .with_text("default_queue_type", metadata.default_queue_type.as_deref().unwrap_or_default())
+            .with_bool("protected_from_deletion", vhost.is_protected)
+            .with_bool("tracing", false)
+    }
+
+    pub(crate) fn alarm(is_set: bool, source: &str, node: &str) -> Self {
+        let event = Event::new(if is_set { "alarm.set" } else { "alarm.cleared" });
+        event.with_text("source", source).with_text("node", node)
     }
 
     /// RabbitMQ has no such event.
@@ -124,6 +159,7 @@ impl Event {
             .with_bool("durable", exchange.is_durable)
             .with_bool("auto_delete", exchange.is_auto_delete)
             .with_bool("internal", exchange.is_internal)
+            .with_text("policy", "")
             .with_table("arguments", exchange.arguments.table())
     }
 
@@ -168,9 +204,12 @@ impl Event {
             .with_number("connected_at", connection.connected_at_ms.cast_signed());
         let Some(opened) = connection.opened.get() else { return event };
         let origin = Origin { peer: Some(peer), interface: Interface::Amqp };
+        let user_provided_name = opened.client_properties.as_table().get("connection_name");
+        let event = match user_provided_name.and_then(|value| value.as_str()) {
+            Some(name) => event.with_text("user_provided_name", name),
+            None => event,
+        };
         event
-            .with_text("protocol", "AMQP 0-9-1")
-            .with_text("auth_mechanism", &opened.mechanism)
             .with_text("user", opened.identity.name())
             .with_text("vhost", opened.vhost.as_str())
             .with_table("client_properties", opened.client_properties.as_table())
@@ -178,7 +217,32 @@ impl Event {
     }
 
     pub(crate) fn connection_created(connection: &ConnectionHandle) -> Self {
-        Event::of_connection("connection.created", connection)
+        let event = Event::of_connection("connection.created", connection)
+            .with_text("type", "network")
+            .with_text("protocol", "AMQP 0-9-1")
+            .with_bool("ssl", connection.tls.is_some());
+        let event = match &connection.tls {
+            None => event,
+            Some(tls) => event
+                .with_text("ssl_protocol", tls.protocol)
+                .with_text("ssl_cipher", tls.cipher)
+                .with_text("ssl_key_exchange", tls.key_exchange)
+                .with_text("ssl_hash", tls.hash),
+        };
+        let event = match connection.tls.as_ref().and_then(|tls| tls.peer.as_ref()) {
+            None => event,
+            Some(peer) => event
+                .with_text("peer_cert_subject", &peer.subject)
+                .with_text("peer_cert_issuer", &peer.issuer)
+                .with_text("peer_cert_validity", &peer.validity)
+                .with_text("peer_cert_serial_number", &peer.serial_number),
+        };
+        let Some(opened) = connection.opened.get() else { return event };
+        event
+            .with_text("auth_mechanism", &opened.mechanism)
+            .with_number("channel_max", opened.channel_max.into())
+            .with_number("frame_max", opened.frame_max.into())
+            .with_number("timeout", opened.heartbeat_s.into())
     }
 
     pub(crate) fn connection_closed(connection: &ConnectionHandle) -> Self {
@@ -240,6 +304,12 @@ impl Broker {
         if let Some(sink) = &self.options.event_sink {
             sink.take(&event);
         }
+    }
+
+    /// Whether anybody wants to know of anything.
+    pub(crate) fn has_listeners(&self) -> bool {
+        let vhost = self.vhosts.get(self.options.default_user.vhost.as_str());
+        self.options.event_sink.is_some() || vhost.is_some_and(|vhost| vhost.has_bindings_from(EXCHANGE))
     }
 
     /// Publishes an event if any queue wants it.

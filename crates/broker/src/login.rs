@@ -192,7 +192,10 @@ fn event_of(name: &str, origin: &Origin, refused: Option<&LoginRefused>) -> Even
         None => Event::new("user.authentication.success"),
         Some(_) => Event::new("user.authentication.failure"),
     };
-    let mut event = event.with_text("name", name).with_text("connection_type", origin.interface.name());
+    let mut event = event
+        .with_text("name", name)
+        .with_text("connection_type", "network")
+        .with_text("interface", origin.interface.name());
     if let Some(peer) = origin.peer {
         event = event.with_text("peer_host", &peer.ip().to_string()).with_number("peer_port", peer.port().into());
     }

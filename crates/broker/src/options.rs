@@ -54,6 +54,8 @@ pub struct Options {
     pub product_version: String,
     /// The cluster's name.
     pub cluster_name: String,
+    /// The node's name.
+    pub node: String,
     /// Who knows users, in the order in which they are asked. Not empty.
     pub auth_steps: Vec<AuthStep>,
     /// When logins are refused for their failures.
@@ -90,6 +92,7 @@ impl Default for Options {
             product: "Warren".into(),
             product_version: env!("CARGO_PKG_VERSION").into(),
             cluster_name: "warren".into(),
+            node: "warren@localhost".into(),
             auth_steps: vec![AuthStep::internal()],
             lockout: LockoutOptions::default(),
             event_sink: None,

@@ -258,6 +258,11 @@ impl Vhost {
         exchange.is_some_and(|exchange| exchange.kind == routing::ExchangeType::Topic)
     }
 
+    /// Whether anything is bound to an exchange.
+    pub(crate) fn has_bindings_from(&self, exchange: &str) -> bool {
+        self.topology.read().exchanges.bindings_from(exchange.as_bytes()).next().is_some()
+    }
+
     /// All exchanges, by name.
     pub(crate) fn exchanges(&self) -> Vec<definition::Exchange> {
         let topology = self.topology.read();

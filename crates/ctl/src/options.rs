@@ -5,7 +5,7 @@
 
 use crate::command::{Opt, flag, option};
 
-const URL: Opt = option("url", "URL", "where the management API is: http[s]://user:password@host:port");
+const URL: Opt = option("url", "URL", "where the management API is: http[s]://user:password@host:port, unix:/path");
 const SOCKET: Opt = option("socket", "FILE", "the Unix socket that a broker on this machine listens on");
 const DATA_DIR: Opt = option("data-dir", "DIR", "the data directory of a broker on this machine, which has its socket");
 const HOST: Opt = option("host", "HOST", "the management API's host").short('H').also(&["hostname"]);

@@ -80,10 +80,16 @@ fn url(given: &Given, section: &Section, around: &Surroundings<'_>) -> Result<Ht
             url.with_user(user, password.unwrap_or(DEFAULT_USER))
         }
     };
-    let parsed =
-        |what: &str, text: &str| HttpUrl::parse(text).map_err(|error| Failure::usage(format!("{what}: {error}")));
+    let parsed = |what: &str, text: &str| match text.strip_prefix("unix:") {
+        // `unix:///run/x` and `unix:/run/x` are the same.
+        Some(path) => Ok(HttpUrl::on_socket(path.strip_prefix("//").unwrap_or(path))),
+        None => match HttpUrl::parse(text) {
+            Ok(url) => Ok(as_user(url)),
+            Err(error) => Err(Failure::usage(format!("{what}: {error}"))),
+        },
+    };
     if let Some(text) = given.shared("url").or(given.shared("base-uri")) {
-        return Ok(as_user(parsed("--url", text)?));
+        return parsed("--url", text);
     }
     if let Some(path) = given.shared("socket") {
         return Ok(HttpUrl::on_socket(path));
@@ -96,7 +102,7 @@ fn url(given: &Given, section: &Section, around: &Surroundings<'_>) -> Result<Ht
     let is_tls = given.has_shared("ssl") || section.is_true("ssl");
     if host.is_none() && port.is_none() && !is_tls {
         if let Some(text) = (around.variable)(URL_VARIABLE).filter(|text| !text.is_empty()) {
-            return Ok(as_user(parsed(URL_VARIABLE, &text)?));
+            return parsed(URL_VARIABLE, &text);
         }
         let socket = PathBuf::from(DEFAULT_DATA_DIR).join(SOCKET_NAME);
         // Who says who they are wants to log in.
@@ -114,7 +120,7 @@ fn url(given: &Given, section: &Section, around: &Surroundings<'_>) -> Result<Ht
     let host = host.unwrap_or(DEFAULT_HOST);
     let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
     let scheme = if is_tls { "https" } else { "http" };
-    Ok(as_user(parsed("--host", &format!("{scheme}://{host}:{port}"))?))
+    parsed("--host", &format!("{scheme}://{host}:{port}"))
 }
 
 fn path_prefix<'a>(given: &'a Given, section: &'a Section) -> Option<&'a str> {

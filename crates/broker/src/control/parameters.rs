@@ -11,6 +11,9 @@ use crate::handshake::server_properties;
 use crate::identity::Actor;
 use crate::inside::Changed;
 
+/// What events call the component of these parameters.
+const GLOBAL: &str = "global";
+
 /// The longest name of a parameter, in bytes.
 const NAME_LEN_MAX: usize = 255;
 
@@ -47,7 +50,10 @@ impl Broker {
             (parameters.insert(name.into(), value.clone()).is_none(), position)
         };
         self.parameter_changed(name);
-        let event = Event::new("parameter.set").with_text("name", name).with_text("value", &value.to_string());
+        let event = Event::new("parameter.set")
+            .with_text("component", GLOBAL)
+            .with_text("name", name)
+            .with_text("value", &value.to_string());
         self.emit_by(actor, event);
         Ok(Changed { is_new, position: Some(position) })
     }
@@ -62,7 +68,7 @@ impl Broker {
             self.delete(&Definition::GlobalParameter(GlobalParameter { name: name.into(), value }))
         };
         self.parameter_changed(name);
-        self.emit_by(actor, Event::new("parameter.cleared").with_text("name", name));
+        self.emit_by(actor, Event::new("parameter.cleared").with_text("component", GLOBAL).with_text("name", name));
         Ok(Changed { is_new: false, position: Some(position) })
     }
 

@@ -13,6 +13,8 @@ use crate::broker::Broker;
 use crate::events::Event;
 use crate::identity::Actor;
 use crate::inside::Changed;
+use crate::queue_handle::QueueHandle;
+use crate::vhost::Vhost;
 
 /// A policy that somebody wants to be there.
 #[derive(Debug, Clone)]
@@ -37,7 +39,7 @@ impl Broker {
     /// All policies of a kind, by vhost and name.
     #[must_use]
     pub fn policies(&self, kind: PolicyKind) -> Vec<Arc<Policy>> {
-        let of_vhost = |vhost: Arc<crate::vhost::Vhost>| vhost.policies().to_vec();
+        let of_vhost = |vhost: Arc<Vhost>| vhost.policies().to_vec();
         self.vhosts.all().into_iter().flat_map(of_vhost).filter(|policy| policy.kind == kind).collect()
     }
 
@@ -50,6 +52,7 @@ impl Broker {
         let (definition, warnings) = parsed.or_else(|error| invalid(error.to_string()))?;
         let PolicyRequest { vhost: vhost_name, kind, apply_to, priority, .. } = request;
         let policy = Arc::new(Policy { vhost: vhost_name, name, kind, pattern, apply_to, priority, definition });
+        let before = self.policies_of_queues(&vhost);
         let (is_new, position) = vhost.change_policies(|policies| {
             let position = self.put_definition(&Definition::Policy(Policy::clone(&policy)));
             let same = policies.iter_mut().find(|other| (&other.name, other.kind) == (&policy.name, kind));
@@ -67,13 +70,8 @@ impl Broker {
         for warning in &warnings {
             tracing::warn!(vhost = %policy.vhost, policy = %policy.name, %warning, "policy was accepted with a remark");
         }
-        let settings = model::json::to_table(policy.definition.settings()).unwrap_or_default();
-        let event = event_of(&policy, ["policy.set", "operator_policy.set"])
-            .with_text("pattern", policy.pattern.as_str())
-            .with_text("apply-to", policy.apply_to.name())
-            .with_number("priority", policy.priority)
-            .with_table("definition", settings.as_table());
-        self.emit_by(actor, event);
+        self.emit_by(actor, event_of(&policy, ["policy.set", "operator.policy.set"]).with_policy(&policy));
+        self.tell_of_changes(actor, before);
         Ok((Changed { is_new, position: Some(position) }, warnings))
     }
 
@@ -86,6 +84,7 @@ impl Broker {
         name: &str,
     ) -> Result<Changed, ControlError> {
         let Some(vhost) = self.vhosts.get(vhost) else { return no_vhost(vhost) };
+        let before = self.policies_of_queues(&vhost);
         let deleted = vhost.change_policies(|policies| {
             let is_it = |policy: &Arc<Policy>| policy.kind == kind && *policy.name == *name;
             let policy = policies.remove(policies.iter().position(is_it)?);
@@ -95,8 +94,36 @@ impl Broker {
         let Some((policy, position)) = deleted else {
             return not_found(format!("no policy '{name}' in vhost '{}'", vhost.name()));
         };
-        self.emit_by(actor, event_of(&policy, ["policy.cleared", "operator_policy.cleared"]));
+        self.emit_by(actor, event_of(&policy, ["policy.cleared", "operator.policy.cleared"]));
+        self.tell_of_changes(actor, before);
         Ok(Changed { is_new: false, position: Some(position) })
+    }
+}
+
+/// Queues, and the users' policies that hold for them.
+type PoliciesOfQueues = Vec<(Arc<QueueHandle>, Option<Arc<Policy>>)>;
+
+impl Broker {
+    /// What holds for a vhost's queues; nothing where nobody wants to know of changes.
+    fn policies_of_queues(&self, vhost: &Vhost) -> PoliciesOfQueues {
+        if !self.has_listeners() {
+            return Vec::new();
+        }
+        let with_policy = |queue: Arc<QueueHandle>| {
+            let policy = queue.policy.lock().user.clone();
+            (queue, policy)
+        };
+        vhost.queues().into_iter().map(with_policy).collect()
+    }
+
+    /// Tells of queues for which another policy holds than before.
+    fn tell_of_changes(&self, actor: &Actor, before: PoliciesOfQueues) {
+        for (queue, before) in before {
+            let now = queue.policy.lock().user.clone();
+            if before != now {
+                self.emit_by(actor, Event::queue_policy(&queue, now.as_deref()));
+            }
+        }
     }
 }
 

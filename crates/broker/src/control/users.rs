@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use model::definition::Definition;
 use model::name::UserName;
+use model::parameter::VHOST_LIMITS_NAME;
 use model::user::{PasswordHash, Tags, User, UserLimits};
 use store::RecordBatch;
 
@@ -132,7 +133,7 @@ impl Broker {
         self.users.put(user, |user| {
             position = Some(self.put_definition(&Definition::User(user.clone())));
         });
-        self.emit_by(actor, event.with_text("name", name));
+        self.emit_by(actor, event.with_text("name", VHOST_LIMITS_NAME).with_text("username", name));
         Ok(Changed { is_new: false, position })
     }
 

@@ -3,6 +3,7 @@
 use model::arguments::QueueType;
 use model::definition::Definition;
 use model::name::VhostName;
+use model::parameter::VHOST_LIMITS_NAME;
 use model::vhost::{Vhost as Facts, VhostLimits};
 use store::RecordBatch;
 
@@ -65,13 +66,9 @@ impl Broker {
                 Changed { is_new: added.is_some(), position: added }
             }
         };
-        if let Some(vhost) = self.vhosts.get(name.as_str()).filter(|_| changed.is_new) {
-            let facts = vhost.facts();
-            let event = Event::new("vhost.created")
-                .with_text("name", name.as_str())
-                .with_text("description", &facts.metadata.description)
-                .with_list("tags", facts.metadata.tags.iter().map(String::as_str));
-            self.emit_by(actor, event);
+        if let Some(vhost) = self.vhosts.get(name.as_str()) {
+            let event = if changed.is_new { "vhost.created" } else { "vhost.updated" };
+            self.emit_by(actor, Event::of_vhost(event, &vhost.facts()));
         }
         Ok(changed)
     }
@@ -86,8 +83,7 @@ impl Broker {
     pub fn protect_vhost(&self, actor: &Actor, name: &str, is_protected: bool) -> Result<Changed, ControlError> {
         let Some(vhost) = self.vhosts.get(name) else { return no_vhost(name) };
         let changed = self.change_vhost(&vhost, |facts| facts.is_protected = is_protected);
-        let event = Event::new("vhost.protection.set").with_text("name", name);
-        self.emit_by(actor, event.with_bool("protected_from_deletion", is_protected));
+        self.emit_by(actor, Event::of_vhost("vhost.updated", &vhost.facts()));
         Ok(changed)
     }
 
@@ -107,7 +103,7 @@ impl Broker {
                 event.with_number(name, limit.cast_signed())
             }),
         };
-        self.emit_by(actor, event.with_text("name", name));
+        self.emit_by(actor, event.with_text("name", VHOST_LIMITS_NAME).with_text("vhost", name));
         Ok(changed)
     }
 

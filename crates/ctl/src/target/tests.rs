@@ -58,6 +58,9 @@ fn options_say_where_it_is() {
     check(&["list", "users", "--path-prefix", "/p"], &NOTHING, "http://guest:guest@127.0.0.1:15672/p");
     check(&["list", "users", "--path-prefix", "/p/api"], &NOTHING, "http://guest:guest@127.0.0.1:15672/p");
     check_socket(&["list_users", "--socket", "/run/s"], &NOTHING, "/run/s");
+    check_socket(&["list_users", "--url", "unix:///run/s"], &NOTHING, "/run/s");
+    let variable = Around { variables: vec![(URL_VARIABLE, "unix:/run/s")], ..NOTHING };
+    check_socket(&["list_users"], &variable, "/run/s");
     check_socket(&["list_users", "--data-dir", "/var/d"], &NOTHING, "/var/d/control.sock");
     let https = target(&["list_users", "--ssl", "-k"], &NOTHING).unwrap().url;
     assert_eq!((https.is_tls(), https.to_string().as_str()), (true, "127.0.0.1:15671"));

@@ -45,8 +45,9 @@ impl QueueType {
         [QueueType::Classic, QueueType::Quorum, QueueType::Stream].into_iter().find(|t| t.name().as_bytes() == name)
     }
 
-    /// RabbitMQ's module, which its texts name.
-    pub(super) fn module(self) -> &'static str {
+    /// RabbitMQ's module, which its texts and events name.
+    #[must_use]
+    pub fn module(self) -> &'static str {
         match self {
             QueueType::Classic => "rabbit_classic_queue",
             QueueType::Quorum => "rabbit_quorum_queue",

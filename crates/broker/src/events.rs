@@ -298,6 +298,13 @@ impl Broker {
         self.emit(event.by(actor.identity.name(), actor.origin));
     }
 
+    /// Tells everybody who wants to know, if there is anybody: for what happens often.
+    pub(crate) fn emit_if_wanted(&self, make: impl FnOnce() -> Event) {
+        if self.has_listeners() {
+            self.emit(make());
+        }
+    }
+
     /// Tells everybody who wants to know.
     pub(crate) fn emit(&self, event: Event) {
         self.publish_event(&event);

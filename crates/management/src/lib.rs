@@ -41,6 +41,6 @@ mod tests;
 
 pub use answer::AnswerBody;
 pub use openapi::description as openapi_description;
-pub use options::{Cors, Headers, ListenerInfo, Options};
-pub use server::{Entrance, Server};
+pub use options::{ConnectionLimits, Cors, Headers, ListenerInfo, Options};
+pub use server::{AmqpSink, Entrance, Server};
 pub use service::Service;

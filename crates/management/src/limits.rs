@@ -2,20 +2,21 @@
 
 use std::time::Duration;
 
-/// Open connections when the configuration sets no other bound.
+/// Open connections of a listener whose configuration sets no other bound.
 pub const CONNECTIONS_MAX: usize = 1024;
 /// Bytes of a request's line and headers.
 pub const HEAD_LEN_MAX: usize = 64 << 10;
 /// Headers of a request.
 pub const HEADER_COUNT_MAX: usize = 100;
-/// How long a request's line and headers may take to arrive, and how long a connection may be idle between requests.
+/// How long a request's line and headers may take to arrive, and how long a connection may be idle between requests,
+/// where the configuration says nothing.
 pub const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a request's body may take to arrive.
 pub const BODY_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long a client may take to read what one write has offered it.
+/// How long a client may take to read what one write has offered it, where the configuration says nothing.
 pub const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
-/// Requests that one connection may send.
-pub const KEEP_ALIVE_MAX: u32 = 1000;
+/// Requests that one connection may send, where the configuration says nothing.
+pub const KEEP_ALIVE_MAX: u64 = 1000;
 /// Bytes of all request bodies that are being read or worked on at a time; further ones wait for room.
 pub const BODIES_LEN_MAX: usize = 64 << 20;
 /// Bytes of a piece of a long answer. A piece is made when the one before it has been taken by the socket.

@@ -2,9 +2,11 @@
 
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use hyper::header::HeaderValue;
+
+use crate::limits::{CONNECTIONS_MAX, HEAD_TIMEOUT, KEEP_ALIVE_MAX, WRITE_TIMEOUT};
 
 /// Options of the HTTP API.
 #[derive(Debug, Clone)]
@@ -13,8 +15,6 @@ pub struct Options {
     pub path_prefix: String,
     /// Longest body of a request, in bytes.
     pub body_len_max: usize,
-    /// Open connections at a time.
-    pub connections_max: usize,
     /// Headers of answers.
     pub headers: Headers,
     /// Which other origins may ask.
@@ -106,7 +106,6 @@ impl Default for Options {
         Self {
             path_prefix: String::new(),
             body_len_max: 10_000_000,
-            connections_max: crate::limits::CONNECTIONS_MAX,
             headers: Headers::default(),
             cors: Cors::default(),
             refuses_basic: false,
@@ -122,6 +121,30 @@ impl Default for Options {
             compatible_version: "4.3.0".to_owned(),
             product_name: "Warren".to_owned(),
             product_version: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
+}
+
+/// What connections of one listener may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConnectionLimits {
+    /// How many there may be at a time.
+    pub connections_max: usize,
+    /// How long a request's line and headers may take, and how long a connection may be idle before them.
+    pub head_timeout: Duration,
+    /// How long a client may leave unread what it is sent.
+    pub write_timeout: Duration,
+    /// How many requests one may send.
+    pub keep_alive_max: u64,
+}
+
+impl Default for ConnectionLimits {
+    fn default() -> Self {
+        Self {
+            connections_max: CONNECTIONS_MAX,
+            head_timeout: HEAD_TIMEOUT,
+            write_timeout: WRITE_TIMEOUT,
+            keep_alive_max: KEEP_ALIVE_MAX,
         }
     }
 }

@@ -120,6 +120,11 @@ impl Service {
         response
     }
 
+    /// Whether this is where connections become WebSockets.
+    pub(crate) fn is_websocket(&self, path: &str) -> bool {
+        path.strip_prefix(&*self.options.path_prefix) == Some("/ws")
+    }
+
     fn find(&self, path: &str) -> Result<Found, Problem> {
         let rest = path.strip_prefix(&*self.options.path_prefix).ok_or_else(Problem::not_found)?;
         if !rest.is_empty() && !rest.starts_with('/') {

@@ -36,12 +36,17 @@ struct OpenListener {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listening {
     pub(crate) address: ListenerAddress,
+    /// What is spoken there.
+    pub(crate) protocol: &'static str,
     pub(crate) is_tls: bool,
 }
 
+/// What AMQP's listeners speak.
+pub(crate) const AMQP: &str = "AMQP 0-9-1";
+
 impl fmt::Display for Listening {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} (AMQP 0-9-1{})", self.address, if self.is_tls { ", TLS" } else { "" })
+        write!(f, "{} ({}{})", self.address, self.protocol, if self.is_tls { ", TLS" } else { "" })
     }
 }
 
@@ -77,7 +82,7 @@ impl Listeners {
     pub(crate) fn addresses(&self) -> Vec<Listening> {
         let listening = |listener: &OpenListener| {
             let address = listener.socket.address().ok()?;
-            Some(Listening { address, is_tls: listener.admission.tls.is_some() })
+            Some(Listening { address, protocol: AMQP, is_tls: listener.admission.tls.is_some() })
         };
         self.0.iter().filter_map(listening).collect()
     }
@@ -235,7 +240,7 @@ mod tests {
     #[test]
     fn a_listener_says_what_it_speaks() {
         let address = ListenerAddress::Tcp("127.0.0.1:5671".parse().unwrap());
-        let listening = |is_tls| Listening { address: address.clone(), is_tls }.to_string();
+        let listening = |is_tls| Listening { address: address.clone(), protocol: AMQP, is_tls }.to_string();
         assert_eq!(listening(false), "127.0.0.1:5671 (AMQP 0-9-1)");
         assert_eq!(listening(true), "127.0.0.1:5671 (AMQP 0-9-1, TLS)");
     }

@@ -10,6 +10,7 @@ mod fsck;
 mod listeners;
 mod logging;
 mod machine;
+mod management;
 mod serve;
 mod signals;
 mod tls;

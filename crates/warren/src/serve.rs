@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use crate::audit::AuditLog;
 use crate::banner::Banner;
 use crate::listeners::Listeners;
+use crate::management::ManagementListeners;
 use crate::signals::Signals;
 use crate::tls::TlsFiles;
 use crate::{ServeArgs, backends, config_files, logging, machine};
@@ -50,6 +51,7 @@ async fn run(config: &Config, data_dir: &Path, connection_max: usize, started_at
     // Ports first: a second broker on them should fail before it touches any data.
     let mut tls_files = TlsFiles::default();
     let listeners = Listeners::open(config, &mut tls_files)?;
+    let management = ManagementListeners::open(config, &mut tls_files)?;
     let (store, recovered) = Store::open(store_options(config, data_dir)?, Arc::new(RealDisk))
         .with_context(|| format!("cannot open the data directory {}", data_dir.display()))?;
     let (audit_log, audit_writer) = match &config.audit {
@@ -62,7 +64,9 @@ async fn run(config: &Config, data_dir: &Path, connection_max: usize, started_at
     let auth_steps = backends::auth_steps(&config.backends).context("cannot set up who knows users")?;
     let broker = Broker::start(broker_options(config, audit_log, auth_steps), store, recovered)?;
 
-    let addresses = listeners.addresses();
+    let mut addresses = listeners.addresses();
+    let management = management.serve(config, data_dir, &broker, &addresses)?;
+    addresses.extend(management.listening());
     let (stop, stopping) = watch::channel(false);
     let accepting = tokio::spawn(listeners.run(broker.clone(), connection_max, stopping));
     let watching = tokio::spawn(tls_files.clone().watch());
@@ -88,6 +92,7 @@ async fn run(config: &Config, data_dir: &Path, connection_max: usize, started_at
     };
     let _ = stop.send(true);
     let _ = accepting.await;
+    management.stop().await;
     watching.abort();
     // Watermarks that it is about to close are closed before the last ones are.
     house.abort();

@@ -1,32 +1,47 @@
-//! One connection: requests one after the other, within bounds.
+//! One connection: requests one after the other, within bounds; or, at `/ws`, AMQP from then on.
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use broker::Origin;
-use hyper::Request;
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::TokioTimer;
-use net::Stream;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use net::proxy_protocol::Endpoints;
+use net::{Stream, TlsInfo, websocket};
 use tokio::sync::watch;
 
-use super::{Stage, patience};
-use crate::limits::{HEAD_LEN_MAX, HEAD_TIMEOUT, HEADER_COUNT_MAX, KEEP_ALIVE_MAX};
+use super::{AmqpSink, Stage, patience};
+use crate::answer::AnswerBody;
+use crate::limits::{HEAD_LEN_MAX, HEADER_COUNT_MAX};
+use crate::options::ConnectionLimits;
 use crate::service::Service;
 
+/// Who comes, and what it may do.
+pub(super) struct Guest {
+    pub(super) origin: Origin,
+    pub(super) limits: ConnectionLimits,
+    pub(super) amqp: Option<AmqpSink>,
+}
+
 /// Serves until the client goes, misbehaves, or the server stops.
-pub(super) async fn serve(service: Arc<Service>, stream: Stream, origin: Origin, mut stage: watch::Receiver<Stage>) {
-    let request_count = Arc::new(AtomicU32::new(0));
+pub(super) async fn serve(service: Arc<Service>, stream: Stream, guest: Guest, mut stage: watch::Receiver<Stage>) {
+    let Guest { origin, limits, amqp } = guest;
+    let door = amqp.and_then(|amqp| Door::of(&stream, amqp)).map(Arc::new);
+    let request_count = AtomicU64::new(0);
     let answer = service_fn(move |request: Request<Incoming>| {
-        let service = service.clone();
-        let is_last = request_count.fetch_add(1, Ordering::Relaxed) + 1 >= KEEP_ALIVE_MAX;
+        let (service, door) = (service.clone(), door.clone());
+        let is_last = request_count.fetch_add(1, Ordering::Relaxed) + 1 >= limits.keep_alive_max;
         async move {
-            let mut response = service.respond(request, origin).await;
-            if is_last {
+            let mut response = match &door {
+                Some(door) if service.is_websocket(request.uri().path()) => door.open(request),
+                _ => service.respond(request, origin).await,
+            };
+            if is_last && response.status() != StatusCode::SWITCHING_PROTOCOLS {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
             Ok::<_, Infallible>(response)
@@ -34,10 +49,11 @@ pub(super) async fn serve(service: Arc<Service>, stream: Stream, origin: Origin,
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
+        .header_read_timeout(limits.head_timeout)
         .max_buf_size(HEAD_LEN_MAX)
         .max_headers(HEADER_COUNT_MAX)
-        .serve_connection(patience::of(stream), answer);
+        .serve_connection(patience::of(stream, limits.write_timeout), answer)
+        .with_upgrades();
     let mut connection = std::pin::pin!(connection);
     // How a connection ends is the client's business: nothing of it is worth a line in the log.
     tokio::select! {
@@ -45,4 +61,45 @@ pub(super) async fn serve(service: Arc<Service>, stream: Stream, origin: Origin,
         _ = stage.wait_for(|stage| *stage >= Stage::Stopping) => connection.as_mut().graceful_shutdown(),
     }
     let _ = connection.await;
+}
+
+/// Where a connection becomes a WebSocket that carries AMQP.
+struct Door {
+    endpoints: Endpoints,
+    tls: Option<TlsInfo>,
+    amqp: AmqpSink,
+}
+
+impl Door {
+    /// None where there is no network between: nobody needs a WebSocket there.
+    fn of(stream: &Stream, amqp: AmqpSink) -> Option<Door> {
+        let endpoints = Endpoints { peer: stream.peer_addr().ok()?, local: stream.local_addr().ok()? };
+        Some(Door { endpoints, tls: stream.tls_info(), amqp })
+    }
+
+    fn open(self: &Arc<Self>, mut request: Request<Incoming>) -> Response<AnswerBody> {
+        let refused = |status: StatusCode, text: String| {
+            let mut response = Response::new(AnswerBody::whole(text.into()));
+            *response.status_mut() = status;
+            response
+        };
+        if *request.method() != Method::GET {
+            return refused(StatusCode::METHOD_NOT_ALLOWED, String::new());
+        }
+        let headers = match websocket::accept(request.headers()) {
+            Ok(headers) => headers,
+            Err(error) => return refused(error.status(), error.to_string()),
+        };
+        let upgrading = hyper::upgrade::on(&mut request);
+        let door = self.clone();
+        tokio::spawn(async move {
+            // An error means that the client has gone meanwhile.
+            if let Ok(upgraded) = upgrading.await {
+                (door.amqp)(websocket::stream(TokioIo::new(upgraded), door.endpoints, door.tls.clone()));
+            }
+        });
+        let mut response = refused(StatusCode::SWITCHING_PROTOCOLS, String::new());
+        response.headers_mut().extend(headers);
+        response
+    }
 }

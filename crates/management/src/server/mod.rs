@@ -18,17 +18,22 @@ use net::Stream;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
+use crate::options::ConnectionLimits;
 use crate::service::Service;
+use connection::Guest;
 
-/// The running HTTP API.
+/// The thread of the HTTP API.
 pub struct Server {
-    service: Arc<Service>,
     runtime: Handle,
     /// True: connections end after the request that they are at.
     stop: watch::Sender<Stage>,
+    /// Connections of all entrances.
     open: Arc<AtomicUsize>,
     thread: Option<JoinHandle<()>>,
 }
+
+/// Takes the streams of clients that ask for AMQP over a WebSocket.
+pub type AmqpSink = Arc<dyn Fn(Stream) + Send + Sync>;
 
 /// How far a stop has got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,7 +47,7 @@ pub(crate) enum Stage {
 
 impl Server {
     /// Starts the thread.
-    pub fn start(service: Arc<Service>) -> io::Result<Server> {
+    pub fn start() -> io::Result<Server> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
         let (stop, mut stage) = watch::channel(Stage::Running);
@@ -54,7 +59,7 @@ impl Server {
             // Whatever still runs is dropped, and so are its sockets.
             runtime.shutdown_background();
         })?;
-        Ok(Server { service, runtime: handle, stop, open: Arc::default(), thread: Some(thread) })
+        Ok(Server { runtime: handle, stop, open: Arc::default(), thread: Some(thread) })
     }
 
     /// The runtime of the thread: for listeners, and for tasks that accept.
@@ -63,20 +68,17 @@ impl Server {
         &self.runtime
     }
 
-    /// What answers requests.
+    /// Where the connections of one listener come in. `amqp` takes those that become WebSockets; without it none do.
     #[must_use]
-    pub fn service(&self) -> &Arc<Service> {
-        &self.service
-    }
-
-    /// How connections are handed over.
-    #[must_use]
-    pub fn entrance(&self) -> Entrance {
+    pub fn entrance(&self, service: Arc<Service>, limits: ConnectionLimits, amqp: Option<AmqpSink>) -> Entrance {
         Entrance {
-            service: self.service.clone(),
+            service,
             runtime: self.runtime.clone(),
             stop: self.stop.subscribe(),
-            open: self.open.clone(),
+            all: self.open.clone(),
+            own: Arc::default(),
+            limits,
+            amqp,
         }
     }
 
@@ -101,16 +103,20 @@ pub struct Entrance {
     service: Arc<Service>,
     runtime: Handle,
     stop: watch::Receiver<Stage>,
-    open: Arc<AtomicUsize>,
+    all: Arc<AtomicUsize>,
+    own: Arc<AtomicUsize>,
+    limits: ConnectionLimits,
+    amqp: Option<AmqpSink>,
 }
 
 impl Entrance {
     /// Serves a connection on the server's thread. One beyond the limit is closed at once: false.
     pub fn admit(&self, stream: Stream, origin: Origin) -> bool {
-        let place = Place::take(&self.open, self.service.options.connections_max);
-        let Some(place) = place else { return false };
-        let serving = connection::serve(self.service.clone(), stream, origin, self.stop.clone());
-        self.runtime.spawn(hold(place, serving));
+        let places = Place::take(&self.own, self.limits.connections_max).zip(Place::take(&self.all, usize::MAX));
+        let Some(places) = places else { return false };
+        let guest = Guest { origin, limits: self.limits, amqp: self.amqp.clone() };
+        let serving = connection::serve(self.service.clone(), stream, guest, self.stop.clone());
+        self.runtime.spawn(hold(places, serving));
         true
     }
 }
@@ -131,7 +137,7 @@ impl Drop for Place {
     }
 }
 
-async fn hold(place: Place, serving: impl Future<Output = ()>) {
+async fn hold(places: (Place, Place), serving: impl Future<Output = ()>) {
     serving.await;
-    drop(place);
+    drop(places);
 }

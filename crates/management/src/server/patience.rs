@@ -1,27 +1,27 @@
 //! A stream whose other side has to take what it is sent.
 //!
-//! Who reads nothing for [`WRITE_TIMEOUT`] while an answer waits loses the connection; so nobody holds one for long by
+//! Who reads nothing for so long while an answer waits loses the connection; so nobody holds one for long by
 //! asking for a long list and not reading it.
 
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use hyper_util::rt::TokioIo;
 use net::Stream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-use crate::limits::WRITE_TIMEOUT;
-
 /// The stream as hyper wants it.
-pub(super) fn of(stream: Stream) -> TokioIo<Patience> {
-    TokioIo::new(Patience { stream, waiting: None })
+pub(super) fn of(stream: Stream, timeout: Duration) -> TokioIo<Patience> {
+    TokioIo::new(Patience { stream, timeout, waiting: None })
 }
 
 pub(super) struct Patience {
     stream: Stream,
+    timeout: Duration,
     /// Since when a write has waited.
     waiting: Option<Pin<Box<Sleep>>>,
 }
@@ -32,8 +32,8 @@ impl Patience {
             self.waiting = None;
             return result;
         }
-        let waiting =
-            self.waiting.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(Instant::now() + WRITE_TIMEOUT)));
+        let until = Instant::now() + self.timeout;
+        let waiting = self.waiting.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(until)));
         match waiting.as_mut().poll(cx) {
             Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
             Poll::Pending => Poll::Pending,

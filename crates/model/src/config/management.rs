@@ -8,6 +8,8 @@ pub const HTTP_BODY_LEN_MAX: u64 = 256 << 20;
 /// Options of the HTTP API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManagementOptions {
+    /// Whether it is served.
+    pub is_enabled: bool,
     /// What comes before every path: empty, or with a `/` in front and none at the end.
     pub path_prefix: String,
     /// Largest body of a request, in bytes.
@@ -54,6 +56,7 @@ pub struct ManagementHeaders {
 pub(super) fn read(values: &Values) -> ManagementOptions {
     let header = |key| values.text(key).filter(|text| !text.is_empty()).map(str::to_owned);
     ManagementOptions {
+        is_enabled: values.bool("warren.management.enabled"),
         path_prefix: path_prefix(values.text("management.path_prefix").unwrap_or_default()),
         http_max_body_size: values.required_size("management.http.max_body_size"),
         cors_allow_origins: cors_origins(values),

@@ -1,0 +1,214 @@
+//! The management API: its listeners, its options, and the thread that serves it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use broker::{Broker, Interface, Origin};
+use hyper::header::HeaderValue;
+use management::limits::{CONNECTIONS_MAX, STOP_PATIENCE};
+use management::{AmqpSink, ConnectionLimits, Cors, Entrance, Headers, ListenerInfo, Server, Service};
+use model::config::{Config, ManagementListener};
+use net::{Admission, AdmitError, Listener, ListenerAddress, SocketOptions};
+use tokio::runtime::Handle;
+use tokio::task::{JoinHandle, JoinSet};
+
+use crate::listeners::{AMQP, Listening, bind};
+use crate::machine;
+use crate::serve::COMPATIBLE_VERSION;
+use crate::tls::TlsFiles;
+
+/// What the listeners speak.
+const HTTP: &str = "HTTP API";
+
+/// The API's listeners, open, and the thread that will serve them.
+pub(crate) struct ManagementListeners {
+    /// None: the API is not served.
+    server: Option<Server>,
+    open: Vec<OpenListener>,
+}
+
+struct OpenListener {
+    socket: Listener,
+    admission: Admission,
+    limits: ConnectionLimits,
+}
+
+/// The API, served.
+pub(crate) struct Management {
+    server: Option<Server>,
+    accepting: Vec<JoinHandle<()>>,
+    listening: Vec<Listening>,
+}
+
+impl ManagementListeners {
+    /// Opens them. The files of their TLS are put into `tls_files`.
+    pub(crate) fn open(config: &Config, tls_files: &mut TlsFiles) -> Result<Self> {
+        if !config.management.is_enabled {
+            return Ok(Self { server: None, open: Vec::new() });
+        }
+        let server = Server::start().context("cannot start the thread of the management API")?;
+        // Their sockets are watched by the thread that serves them.
+        let runtime = server.runtime().clone();
+        let _runtime = runtime.enter();
+        let mut open = Vec::new();
+        for listener in &config.management_listeners {
+            open.push(OpenListener::open(config, listener, tls_files)?);
+        }
+        drop(_runtime);
+        Ok(Self { server: Some(server), open })
+    }
+
+    /// Begins to serve. `amqp` are the listeners of AMQP, which the API tells of.
+    pub(crate) fn serve(
+        self,
+        config: &Config,
+        data_dir: &Path,
+        broker: &Arc<Broker>,
+        amqp: &[Listening],
+    ) -> Result<Management> {
+        let Some(server) = self.server else {
+            return Ok(Management { server: None, accepting: Vec::new(), listening: Vec::new() });
+        };
+        let service = Service::new(broker.clone(), options(config, data_dir)?);
+        let listening: Vec<Listening> = self.open.iter().filter_map(OpenListener::listening).collect();
+        service.set_listeners(amqp.iter().chain(&listening).filter_map(info).collect());
+        let sink = amqp_sink(broker.clone());
+        let mut accepting = Vec::new();
+        for listener in self.open {
+            let entrance = server.entrance(service.clone(), listener.limits, Some(sink.clone()));
+            accepting.push(server.runtime().spawn(listener.run(entrance)));
+        }
+        Ok(Management { server: Some(server), accepting, listening })
+    }
+}
+
+impl Management {
+    /// Where it listens.
+    pub(crate) fn listening(&self) -> Vec<Listening> {
+        self.listening.clone()
+    }
+
+    /// Stops: nobody comes in any more, and requests that are being answered may end.
+    pub(crate) async fn stop(self) {
+        for task in &self.accepting {
+            task.abort();
+        }
+        if let Some(server) = self.server {
+            server.stop(STOP_PATIENCE).await;
+        }
+    }
+}
+
+impl OpenListener {
+    fn open(config: &Config, listener: &ManagementListener, tls_files: &mut TlsFiles) -> Result<Self> {
+        let options = SocketOptions { backlog: listener.backlog, ..SocketOptions::default() };
+        let socket = bind(&listener.address, &options)
+            .with_context(|| format!("cannot open the listener {}.port", listener.prefix))?;
+        let tls = match &listener.tls {
+            Some(tls) => Some((tls_files.open(listener.prefix, tls)?, config.ssl_handshake_timeout)),
+            None => None,
+        };
+        let limits = ConnectionLimits {
+            connections_max: listener
+                .max_connections
+                .and_then(|max| usize::try_from(max).ok())
+                .unwrap_or(CONNECTIONS_MAX),
+            // RabbitMQ tells a connection that is idle from one that is slow; here one limit is for both.
+            head_timeout: listener.idle_timeout.max(listener.request_timeout),
+            write_timeout: listener.inactivity_timeout,
+            keep_alive_max: listener.max_keepalive,
+        };
+        Ok(Self { socket, admission: Admission { proxy_protocol: None, tls }, limits })
+    }
+
+    fn listening(&self) -> Option<Listening> {
+        let address = self.socket.address().ok()?;
+        Some(Listening { address, protocol: HTTP, is_tls: self.admission.tls.is_some() })
+    }
+
+    /// Accepts until it is aborted.
+    async fn run(mut self, entrance: Entrance) {
+        let mut admissions = JoinSet::new();
+        loop {
+            let (stream, peer) = tokio::select! {
+                accepted = self.socket.accept(|_| tracing::error!("an HTTP connection was refused: out of files")) => accepted,
+                Some(_) = admissions.join_next() => continue,
+            };
+            let (admission, entrance) = (self.admission.clone(), entrance.clone());
+            admissions.spawn(async move {
+                match admission.admit(stream).await {
+                    Ok(stream) => {
+                        let peer = stream.peer_addr().unwrap_or(peer);
+                        if !entrance.admit(stream, Origin { peer: Some(peer), interface: Interface::Http }) {
+                            tracing::warn!(%peer, "an HTTP connection was refused: its listener has as many as it may");
+                        }
+                    }
+                    Err(error @ AdmitError::Gone) => tracing::debug!(%peer, %error, "HTTP connection was closed"),
+                    Err(error) => tracing::warn!(%peer, %error, "HTTP connection was closed"),
+                }
+            });
+        }
+    }
+}
+
+/// Brings WebSockets to the broker, on the runtime where all of its connections are.
+fn amqp_sink(broker: Arc<Broker>) -> AmqpSink {
+    let runtime = Handle::current();
+    Arc::new(move |stream| drop(runtime.spawn(broker.clone().serve(stream))))
+}
+
+fn info(listening: &Listening) -> Option<ListenerInfo> {
+    let ListenerAddress::Tcp(address) = listening.address else { return None };
+    let protocol = match (listening.protocol, listening.is_tls) {
+        (AMQP, false) => "amqp",
+        (AMQP, true) => "amqp/ssl",
+        (_, false) => "http",
+        (_, true) => "https",
+    };
+    Some(ListenerInfo {
+        protocol: protocol.to_owned(),
+        ip: address.ip(),
+        port: address.port(),
+        is_tls: listening.is_tls,
+        certificate_ends_at: None,
+    })
+}
+
+fn options(config: &Config, data_dir: &Path) -> Result<management::Options> {
+    let own = &config.management;
+    let header = |key: &str, value: &Option<String>| match value {
+        None => Ok(None),
+        Some(text) => HeaderValue::from_str(text)
+            .map(Some)
+            .with_context(|| format!("the value of management.{key} cannot be sent as a header")),
+    };
+    let headers = &own.headers;
+    Ok(management::Options {
+        path_prefix: own.path_prefix.clone(),
+        body_len_max: usize::try_from(own.http_max_body_size).unwrap_or(usize::MAX),
+        headers: Headers {
+            content_security_policy: header("csp.policy", &headers.csp)?,
+            strict_transport_security: header("hsts.policy", &headers.hsts)?,
+            content_type_options: header("headers.content_type_options", &headers.content_type_options)?,
+            xss_protection: header("headers.xss_protection", &headers.xss_protection)?,
+            frame_options: header("headers.frame_options", &headers.frame_options)?,
+            referrer_policy: header("headers.referrer_policy", &headers.referrer_policy)?,
+            hides_allow: headers.hide_allow,
+        },
+        cors: Cors { origins: own.cors_allow_origins.clone(), max_age_s: Some(own.cors_max_age) },
+        refuses_basic: own.disable_basic_auth,
+        disables_stats: own.disable_stats,
+        enables_queue_totals: own.enable_queue_totals,
+        operator_policies_change: !own.operator_policy_changes_disabled,
+        requires_json_extension: own.definitions_require_json_extension,
+        reference_needs_login: own.require_auth_for_api_reference,
+        node: machine::node_name(),
+        data_dir: data_dir.to_owned(),
+        file_limit: net::raise_open_files_limit().limit,
+        configuration: config.effective(),
+        compatible_version: COMPATIBLE_VERSION.to_owned(),
+        product_name: config.product_name.clone(),
+        product_version: config.product_version.clone().unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned()),
+    })
+}

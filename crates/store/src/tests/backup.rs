@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use model::ids::JournalPosition;
 
@@ -12,11 +13,12 @@ use super::broker::{Broker, Legacy, Seen};
 use super::history::History;
 use super::meddling::Meddling;
 use super::power_loss::check;
+use super::threads::{self, TempDir};
 use crate::backup::{Making, Step};
-use crate::file::{Disk, Faults, SimDisk};
+use crate::file::{Disk, Faults, RealDisk, SimDisk};
 use crate::fsck;
 use crate::journal::ConfirmAfter;
-use crate::{BackupError, Options, Random, Store};
+use crate::{BackupError, Options, Random, Residents, Store};
 
 const SEED_COUNT: u64 = 500;
 const DATA: &str = "/data";
@@ -473,4 +475,76 @@ fn what_somebody_else_put_there_is_not_removed() {
     let error = store.backup(&copy_dir()).unwrap_err().to_string();
     assert!(error.starts_with("removing what is left of another backup in /copies/copy.unfinished failed"), "{error}");
     assert_eq!(disk.list(&other).unwrap(), ["diary"]);
+}
+
+/// A broker with its threads on a real disk, and somebody who publishes and consumes until `work` is done.
+fn with_traffic(options: Options, work: impl FnOnce(&Store, &Broker) + Send) {
+    let (store, recovered) = Store::open(options, Arc::new(RealDisk)).unwrap();
+    let (seen, history, random) = (Seen::default(), History::default(), Random::new(1));
+    let broker =
+        Broker::restore(store.clone(), recovered, Legacy { seen, random, history, next_queue: 1, next_message: 1 });
+    let residents: Arc<dyn Residents> = broker.clone();
+    store.start(residents);
+    std::thread::scope(|scope| {
+        let worker = scope.spawn(|| work(&store, &broker));
+        while !worker.is_finished() {
+            match store.is_congested() {
+                true => drop(broker.consume()),
+                false => broker.serve(),
+            }
+        }
+        worker.join().unwrap();
+    });
+    store.close().unwrap();
+}
+
+#[test]
+fn a_broker_with_threads_is_copied_while_clients_work() {
+    let (dir, copies) = (TempDir::new(), TempDir::new());
+    with_traffic(threads::options(&dir, 1), |store, broker| {
+        for number in 0..8 {
+            let durable = store.durable();
+            let backup = store.backup(&copies.0.join(number.to_string())).unwrap();
+            assert!(backup.end >= durable && backup.linked_len < backup.len);
+            let mut history = broker.history();
+            let mut options = threads::options(&dir, 2);
+            options.dir = backup.dir.clone();
+            let shared: Arc<dyn Disk> = Arc::new(RealDisk);
+            assert!(fsck::check(&shared, &backup.dir).unwrap().is_sound());
+            let (copy, recovered) = Store::open_stepped(options, shared).unwrap();
+            assert_eq!(copy.appended(), backup.end);
+            check(&copy, &recovered, &mut history, durable);
+            // Time for others to retire and reclaim what the next one finds.
+            let until = store.durable().0 + (1 << 20);
+            let start = Instant::now();
+            while store.durable().0 < until && start.elapsed() < Duration::from_secs(10) {
+                std::thread::yield_now();
+            }
+        }
+    });
+    assert_eq!(std::fs::read_dir(&copies.0).unwrap().count(), 8);
+}
+
+#[test]
+fn a_store_that_is_closed_takes_its_unfinished_backup_along() {
+    let (dir, copies) = (TempDir::new(), TempDir::new());
+    let mut options = threads::options(&dir, 1);
+    options.backup_rate_per_s = 1; // it does not get beyond its first bytes
+    let (store, _) = Store::open(options, Arc::new(RealDisk)).unwrap();
+    let mut batch = crate::RecordBatch::new();
+    batch.put(b"key", b"value");
+    store.shared.wait_synced(store.append(&mut batch)).unwrap();
+    let to = copies.0.join("copy");
+    std::thread::scope(|scope| {
+        let backup = scope.spawn(|| store.backup(&to));
+        let has_begun =
+            || std::fs::read_dir(temporary(&to).join("journal")).is_ok_and(|mut names| names.next().is_some());
+        while !has_begun() {
+            assert!(!backup.is_finished(), "a backup ended that had only begun");
+            std::thread::yield_now();
+        }
+        store.close().unwrap();
+        assert_eq!(std::fs::read_dir(&copies.0).unwrap().count(), 0);
+        assert!(matches!(backup.join().unwrap(), Err(BackupError::Closing)));
+    });
 }

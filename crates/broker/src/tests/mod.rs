@@ -2,6 +2,7 @@
 //!
 //! `node` starts and kills brokers, `client` speaks to one. `tests/clients` has the same from outside, with real clients.
 
+mod backups;
 mod client;
 mod confirms;
 mod consumers;

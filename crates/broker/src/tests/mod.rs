@@ -4,6 +4,7 @@
 
 mod backends;
 mod carriers;
+mod backups;
 mod client;
 mod confirms;
 mod consumers;

@@ -88,6 +88,7 @@ bench-build:
 docs:
 	$(CARGO) run -p model --example configuration > docs/configuration.md
 	$(CARGO) run -p perf --example perf_options > docs/perf-options.md
+	$(CARGO) run -p management --example openapi > docs/openapi.json
 
 clean:
 	$(CARGO) clean

@@ -6,6 +6,7 @@ mod audit;
 mod backends;
 mod banner;
 mod config_files;
+mod definitions;
 mod fsck;
 mod listeners;
 mod logging;

@@ -17,7 +17,7 @@ use crate::listeners::Listeners;
 use crate::management::ManagementListeners;
 use crate::signals::Signals;
 use crate::tls::TlsFiles;
-use crate::{ServeArgs, backends, config_files, logging, machine};
+use crate::{ServeArgs, backends, config_files, definitions, logging, machine};
 
 /// The RabbitMQ version whose behaviour we follow.
 pub(crate) const COMPATIBLE_VERSION: &str = "4.3.0";
@@ -63,6 +63,9 @@ async fn run(config: &Config, data_dir: &Path, connection_max: usize, started_at
     };
     let auth_steps = backends::auth_steps(&config.backends).context("cannot set up who knows users")?;
     let broker = Broker::start(broker_options(config, audit_log, auth_steps), store, recovered)?;
+    if let Some(path) = &config.load_definitions {
+        definitions::load(&broker, path).await?;
+    }
 
     let mut addresses = listeners.addresses();
     let management = management.serve(config, data_dir, &broker, &addresses)?;

@@ -3,8 +3,8 @@
 //! `node` starts and kills brokers, `client` speaks to one. `tests/clients` has the same from outside, with real clients.
 
 mod backends;
-mod carriers;
 mod backups;
+mod carriers;
 mod client;
 mod confirms;
 mod consumers;

@@ -87,6 +87,8 @@ pub struct Config {
     pub backends: Backends,
     /// The HTTP API.
     pub management: ManagementOptions,
+    /// A file of definitions, or a directory of them, that every start imports.
+    pub load_definitions: Option<String>,
     /// Where and how messages are stored.
     pub store: StoreOptions,
     /// Who did what is written there; None: nowhere.
@@ -417,6 +419,7 @@ fn read(values: Values) -> Config {
                 .collect(),
         ),
         management: management::read(&values),
+        load_definitions: text("load_definitions"),
         store: StoreOptions {
             data_dir: values.required("warren.data_dir").to_owned(),
             confirm_after: match values.required("warren.confirm_after") {

@@ -323,10 +323,10 @@ fn a_wrong_value_names_what_it_must_be() {
 #[test]
 fn all_reasons_are_given_at_once() {
     check_error(
-        "heartbeat = x\nload_definitions = x\nlog.consol = 1",
+        "heartbeat = x\ndefinitions.import_backend = https\nlog.consol = 1",
         "rabbitmq.conf:1: 'heartbeat' must be an integer from 0 to 65535, not 'x'\n\
-         rabbitmq.conf:2: 'load_definitions' cannot be honoured: \
-         definitions are not imported yet, so vhosts, users and permissions would be missing\n\
+         rabbitmq.conf:2: 'definitions.import_backend' cannot be honoured: \
+         definitions are imported from local files only\n\
          rabbitmq.conf:3: unknown key 'log.consol'; the closest known key is 'log.console'",
     );
 }
@@ -357,9 +357,8 @@ fn what_would_be_less_safe_than_written_stops_the_start() {
          not 'ldap'",
     );
     check_error(
-        "load_definitions = /etc/rabbitmq/definitions.json",
-        "rabbitmq.conf:1: 'load_definitions' cannot be honoured: \
-         definitions are not imported yet, so vhosts, users and permissions would be missing",
+        "definitions.import_backend = https",
+        "rabbitmq.conf:1: 'definitions.import_backend' cannot be honoured: definitions are imported from local files only",
     );
     check_error(
         "default_pass = encrypted:abc",

@@ -1,16 +1,12 @@
 //! The management plugin's keys.
 
 use super::super::management::HTTP_BODY_LEN_MAX;
-use super::{Key, Section, Type, effective, no_effect, not_built, refused};
+use super::{Key, Section, Type, alias, effective, no_effect, not_built};
 
 pub(super) const SECTION: Section = Section { title: "Management", keys: KEYS };
 
 const KEYS: &[Key] = &[
-    refused(
-        "management.load_definitions",
-        Type::Text,
-        "definitions are not imported yet, so vhosts, users and permissions would be missing",
-    ),
+    alias("management.load_definitions", "load_definitions", Type::Text),
     effective("warren.management.enabled", Type::Bool, "true", "Whether the HTTP API is served."),
     effective(
         "management.path_prefix",

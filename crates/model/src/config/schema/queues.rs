@@ -1,10 +1,9 @@
 //! Queues, exchanges, messages, definitions.
 
-use super::{Key, Section, Type, effective, no_effect, not_built, refused};
+use super::{Key, Section, Type, alias, effective, no_effect, not_built, refused};
 
 pub(super) const SECTION: Section = Section { title: "Queues and definitions", keys: KEYS };
 
-const NO_IMPORT: &str = "definitions are not imported yet, so vhosts, users and permissions would be missing";
 const NO_QUORUM: &str = "there are no quorum queues";
 const NO_STREAMS: &str = "there are no streams";
 const NO_MIRRORS: &str = "there are no mirrored queues";
@@ -35,12 +34,18 @@ const KEYS: &[Key] = &[
         "only classic queues are built yet",
     )
     .unless(&["classic", "rabbit_classic_queue"]),
-    refused("load_definitions", Type::Text, NO_IMPORT),
-    refused("definitions.import_backend", Type::Text, NO_IMPORT),
-    refused("definitions.local.path", Type::Text, NO_IMPORT),
-    refused("definitions.{https,tls}.**", Type::Secret, NO_IMPORT),
-    no_effect("definitions.skip_if_unchanged", Type::Bool, "no definitions are imported"),
-    no_effect("definitions.hashing.algorithm", Type::Text, "no definitions are imported"),
+    effective(
+        "load_definitions",
+        Type::Text,
+        "",
+        "A file of definitions, or a directory of such files, that every start imports before it listens.",
+    ),
+    alias("definitions.local.path", "load_definitions", Type::Text),
+    refused("definitions.import_backend", Type::Text, "definitions are imported from local files only")
+        .unless(&["local_filesystem", "local"]),
+    refused("definitions.{https,tls}.**", Type::Secret, "definitions are imported from local files only"),
+    no_effect("definitions.skip_if_unchanged", Type::Bool, "importing what is there already changes nothing"),
+    no_effect("definitions.hashing.algorithm", Type::Text, "definitions are imported at every start"),
     not_built("default_policies.operator.$id.**", Type::Text, "there are no policies"),
     not_built(
         "consumer_timeout",

@@ -25,7 +25,7 @@ REASONS = {
 }  # fmt: skip
 
 QUEUE, EXCHANGE, OTHER_USER, OTHER_VHOST = "/queues/{vhost}/q", "/exchanges/{vhost}/x", "/users/api-other", "/vhosts/api-other"
-POLICY = {"pattern": "^nothing$", "definition": {"max-length": 5}, "apply-to": "queues"}
+POLICY = {"pattern": "^nothing$", "definition": {"queue-version": 2}, "apply-to": "queues"}
 _BINDING = "/bindings/{vhost}/e/x/q/q"
 _MESSAGE = {"properties": {}, "routing_key": "k", "payload": "x", "payload_encoding": "string"}
 # What a request needs to find, made anew before each: paths and bodies of PUTs.

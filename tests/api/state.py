@@ -71,9 +71,9 @@ class State:
         self._put(f"/vhost-limits/{SHOP}/max-queues", {"value": 100})
         self._put(f"/user-limits/{ALICE}/max-connections", {"value": 50})
         self._put(f"/user-limits/{ALICE}/max-channels", {"value": 1000})
-        self._put(f"/policies/{SHOP}/long", {"pattern": "^orders$", "definition": {"max-length": 1000}, "priority": 5, "apply-to": "queues"})
+        self._put(f"/policies/{SHOP}/long", {"pattern": "^orders$", "definition": {"queue-version": 2}, "priority": 5, "apply-to": "queues"})
         self._put(f"/policies/{SHOP}/other", {"pattern": "^events$", "definition": {"alternate-exchange": "amq.fanout"}, "apply-to": "exchanges"})
-        self._put(f"/operator-policies/{SHOP}/cap", {"pattern": "^(orders|idle)$", "definition": {"max-length": 500}, "priority": 1, "apply-to": "queues"})
+        self._put(f"/operator-policies/{SHOP}/cap", {"pattern": "^(orders|idle)$", "definition": {"queue-version": 1}, "priority": 1, "apply-to": "queues"})
         for name, value in GLOBAL_PARAMETERS.items():
             self._put(f"/global-parameters/{name}", {"value": value})
 

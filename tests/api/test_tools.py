@@ -125,8 +125,8 @@ def test_classic_manages_users_and_permissions(classic, api):
 
 
 def test_classic_manages_policies_limits_and_parameters(classic):
-    classic("declare", "policy", "name=p", "pattern=^q$", 'definition={"max-length": 5}', "priority=3", "apply-to=queues")
-    classic("declare", "operator_policy", "name=o", "pattern=^q$", 'definition={"max-length": 4}', "priority=3", "apply-to=queues")
+    classic("declare", "policy", "name=p", "pattern=^q$", 'definition={"queue-version": 2}', "priority=3", "apply-to=queues")
+    classic("declare", "operator_policy", "name=o", "pattern=^q$", 'definition={"queue-version": 1}', "priority=3", "apply-to=queues")
     classic("declare", "vhost_limit", f"vhost={VHOST}", "name=max-queues", "value=7")
     assert [(row["name"], row["pattern"], row["priority"]) for row in classic("list", "policies")] == [("p", "^q$", "3")]
     assert [row["name"] for row in classic("list", "operator_policies")] == ["o"]
@@ -212,7 +212,7 @@ def test_newer_manages_users_permissions_and_policies(newer, api):
         newer("permissions", "declare", "--user", "api-newer", "--configure", "^a", "--write", "^b", "--read", "^c")
         assert api.get("/users/api-newer").expect(200).json["tags"] == ["monitoring"]
         assert "api-newer" in newer("users", "list") and "^b" in newer("permissions", "list")
-        newer("policies", "declare", "--name", "p", "--pattern", "^q$", "--apply-to", "queues", "--priority", "3", "--definition", '{"max-length": 5}')
+        newer("policies", "declare", "--name", "p", "--pattern", "^q$", "--apply-to", "queues", "--priority", "3", "--definition", '{"queue-version": 2}')
         assert "^q$" in newer("policies", "list")
         newer("policies", "delete", "--name", "p")
         newer("permissions", "delete", "--user", "api-newer")
@@ -277,8 +277,8 @@ def test_library_manages_users_permissions_and_policies(library, api):
         library.create_user("api-library", password="secret", tags="management")
         library.set_vhost_permissions(VHOST, "api-library", "^a", "^b", "^c")
         assert library.get_permission(VHOST, "api-library") == {"user": "api-library", "vhost": VHOST, "configure": "^a", "read": "^b", "write": "^c"}
-        library.create_policy(VHOST, "p", pattern="^q$", definition={"max-length": 5}, priority=1, **{"apply-to": "queues"})
-        assert library.get_policy(VHOST, "p")["definition"] == {"max-length": 5}
+        library.create_policy(VHOST, "p", pattern="^q$", definition={"queue-version": 2}, priority=1, **{"apply-to": "queues"})
+        assert library.get_policy(VHOST, "p")["definition"] == {"queue-version": 2}
         library.delete_policy(VHOST, "p")
         library.delete_permission(VHOST, "api-library")
         library.delete_user("api-library")

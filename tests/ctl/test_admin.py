@@ -7,7 +7,7 @@ import pytest
 
 def test_a_message_goes_through(ok, vhost):
     ok("-V", vhost, "declare", "exchange", "name=e", "type=topic")
-    ok("-V", vhost, "declare", "queue", "name=q 1", "durable=true", 'arguments={"x-max-length": 5}')
+    ok("-V", vhost, "declare", "queue", "name=q 1", "durable=true", 'arguments={"x-house": 5}')
     ok("-V", vhost, "declare", "binding", "source=e", "destination=q 1", "routing_key=a.*")
     assert ok("-V", vhost, "publish", "exchange=e", "routing_key=a.b", "payload=hello").out == "Message published\n"
     assert ok("-V", vhost, "publish", "exchange=e", "routing_key=b", "payload=lost").out == "Message published but NOT routed\n"
@@ -60,9 +60,9 @@ def test_policies_limits_and_vhosts(ok, api, name):
     made = name("v")
     ok("vhosts", "declare", "--name", made, "--description", "d")
     assert api.get("vhosts", made)["description"] == "d"
-    ok("declare", "policy", f"vhost={made}", "name=p", "pattern=^q", 'definition={"max-length":1}', "apply-to=queues")
+    ok("declare", "policy", f"vhost={made}", "name=p", "pattern=^q", 'definition={"queue-version": 2}', "apply-to=queues")
     [policy] = json.loads(ok("-V", made, "list", "policies", "-f", "raw_json").out)
-    assert (policy["name"], policy["definition"], policy["apply-to"]) == ("p", {"max-length": 1}, "queues")
+    assert (policy["name"], policy["definition"], policy["apply-to"]) == ("p", {"queue-version": 2}, "queues")
     ok("delete", "policy", f"vhost={made}", "name=p")
     ok("declare", "vhost_limit", f"vhost={made}", "name=max-queues", "value=3")
     assert {"vhost": made, "value": {"max-queues": 3}} in json.loads(ok("list", "vhost_limits", "-f", "raw_json").out)

@@ -99,14 +99,14 @@ def test_limits(ok, fails, api, user, vhost):
 
 
 def test_policies(ok, fails, api, vhost):
-    ok("set_policy", "-p", vhost, "p 1", "^q", '{"max-length": 10}', "--apply-to", "queues", "--priority", "3")
-    assert ok("-s", "list_policies", "-p", vhost).rows == [[vhost, "p 1", "^q", "queues", '{"max-length":10}', "3"]]
+    ok("set_policy", "-p", vhost, "p 1", "^q", '{"queue-version": 2}', "--apply-to", "queues", "--priority", "3")
+    assert ok("-s", "list_policies", "-p", vhost).rows == [[vhost, "p 1", "^q", "queues", '{"queue-version":2}', "3"]]
     api.ask("PUT", "queues", vhost, "q", body={})
     assert [row[1] for row in ok("-s", "list_policies_that_match", "-p", vhost, "q").rows] == ["p 1"]
     ok("clear_policy", "-p", vhost, "p 1")
     fails(69, "there is no policy 'p 1'", "clear_policy", "-p", vhost, "p 1")
-    ok("set_operator_policy", "-p", vhost, "o", "^q", '{"max-length": 5}')
-    assert ok("-s", "list_operator_policies", "-p", vhost).rows[0][1:5] == ["o", "^q", "all", '{"max-length":5}']
+    ok("set_operator_policy", "-p", vhost, "o", "^q", '{"queue-version": 2}')
+    assert ok("-s", "list_operator_policies", "-p", vhost).rows[0][1:5] == ["o", "^q", "all", '{"queue-version":2}']
     ok("clear_operator_policy", "-p", vhost, "o")
     fails(69, "max-lengthx", "set_policy", "-p", vhost, "p", "^q", '{"max-lengthx": 10}')
 
@@ -263,7 +263,7 @@ def test_who_may_not_is_77_and_nobody_there_69(fails, broker, user):
 def test_scripts_read_what_rabbitmqctl_would_say(words, ok, ctl, api, rabbitmqctl):
     api.ask("PUT", "queues", "/", "compared", body={"arguments": {"x-max-length": 10, "x-overflow": "reject-publish"}})
     api.ask("POST", "bindings", "/", "e", "amq.topic", "q", "compared", body={"routing_key": "a.*", "arguments": {"s": "t", "x": 1}})
-    api.ask("PUT", "policies", "/", "compared", body={"pattern": "^c", "definition": {"max-length": 3}, "apply-to": "queues"})
+    api.ask("PUT", "policies", "/", "compared", body={"pattern": "^c", "definition": {"queue-version": 2}, "apply-to": "queues"})
     try:
         theirs, ours = rabbitmqctl(*words), ctl(*words).out
         if "json" in words:

@@ -55,6 +55,8 @@ pub struct Broker {
     pub(crate) queue_ids: QueueIds,
     pub(crate) server_properties: RwLock<TableBuf>,
     pub(crate) global_parameters: Mutex<BTreeMap<Box<str>, serde_json::Value>>,
+    /// Held while limits are looked at and taken up: of connections and channels.
+    pub(crate) opening: Mutex<()>,
     pub(crate) lockout: Lockout,
     pub(crate) auth_attempts: AuthAttempts,
     /// In milliseconds since 1970.
@@ -132,6 +134,7 @@ impl Broker {
         let broker = Arc::new(Self {
             server_properties: RwLock::new(server_properties(&options, &options.cluster_name)),
             global_parameters: Mutex::default(),
+            opening: Mutex::default(),
             lockout: Lockout::new(options.lockout),
             auth_attempts: AuthAttempts::default(),
             started_at_ms: now_ms(),

@@ -106,7 +106,7 @@ impl Session {
             prefetch: if consume.no_ack { 0 } else { channel.prefetch },
             arguments: consume.arguments.to_owned(),
         });
-        self.broker.emit(Event::consumer_created(&self.handle, &handle));
+        self.broker.emit_if_wanted(|| Event::consumer_created(&self.handle, &handle));
         self.handle.consumers.lock().insert(number, handle);
         if !consume.no_wait {
             put_method(&mut self.out, channel.number, &basic::ConsumeOk { consumer_tag: &tag });
@@ -192,7 +192,7 @@ impl Session {
     fn consumer_ended(&self, number: u32) {
         let ended = self.handle.consumers.lock().remove(&number);
         if let Some(consumer) = ended {
-            self.broker.emit(Event::consumer_deleted(&self.handle, &consumer));
+            self.broker.emit_if_wanted(|| Event::consumer_deleted(&self.handle, &consumer));
         }
     }
 
@@ -387,7 +387,7 @@ impl Session {
         self.requeue(&channel, &mut unacked);
         if self.handle.channels.lock().remove(&channel.number).is_some() {
             self.broker.counters.channels_closed.add(1);
-            self.broker.emit(Event::channel_closed(&self.handle, channel.number));
+            self.broker.emit_if_wanted(|| Event::channel_closed(&self.handle, channel.number));
         }
     }
 }

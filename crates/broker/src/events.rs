@@ -17,6 +17,7 @@ use crate::batch::{Batch, Publish};
 use crate::broker::Broker;
 use crate::clock::now_ms;
 use crate::connections::{ConnectionHandle, ConsumerHandle};
+use crate::control::BackupView;
 use crate::identity::{Actor, Interface, Origin};
 use crate::inside::{BindingEnd, BindingRequest};
 use crate::message::Parts;
@@ -149,6 +150,13 @@ impl Event {
     /// RabbitMQ has no such event.
     pub(crate) fn queue_purged(queue: &QueueHandle, count: u64) -> Self {
         Event::of_queue("queue.purged", queue).with_number("messages", count.cast_signed())
+    }
+
+    /// RabbitMQ has no such event.
+    pub(crate) fn backup_created(backup: &BackupView) -> Self {
+        Event::new("backup.created")
+            .with_text("name", &backup.dir.to_string_lossy())
+            .with_number("bytes", backup.len.cast_signed())
     }
 
     pub(crate) fn exchange_created(exchange: &definition::Exchange) -> Self {
@@ -296,6 +304,13 @@ impl Broker {
     /// Tells everybody who wants to know what somebody did.
     pub(crate) fn emit_by(&self, actor: &Actor, event: Event) {
         self.emit(event.by(actor.identity.name(), actor.origin));
+    }
+
+    /// Tells everybody who wants to know, if there is anybody: for what happens often.
+    pub(crate) fn emit_if_wanted(&self, make: impl FnOnce() -> Event) {
+        if self.has_listeners() {
+            self.emit(make());
+        }
     }
 
     /// Tells everybody who wants to know.

@@ -282,11 +282,19 @@ impl Session {
         if !may_stay {
             return refusal::not_allowed(format!("access to vhost '{name}' refused for user '{user}'"));
         }
-        self.check_connection_limits(&vhost, &user)?;
-        self.run();
+        {
+            let broker = self.broker.clone();
+            let _opening = broker.opening.lock();
+            // It may have been deleted while others were asked; from here on its deletion finds this connection.
+            if !broker.vhosts.get(&name).is_some_and(|found| Arc::ptr_eq(&found, &vhost)) {
+                return refusal::not_allowed(format!("vhost {name} not found"));
+            }
+            self.check_connection_limits(&vhost, &user)?;
+            self.run();
+        }
         put_method(&mut self.out, 0, &connection::OpenOk { known_hosts: b"" });
         tracing::info!(peer = %self.peer(), %user, vhost = %name, "connection was opened");
-        self.broker.emit(Event::connection_created(&self.handle));
+        self.broker.emit_if_wanted(|| Event::connection_created(&self.handle));
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use model::user::{Tags, User};
 use crate::backend::{AuthStep, Authority, BackendUser, LoginAnswer, LoginAttempt};
 use crate::broker::Broker;
 use crate::events::Event;
-use crate::identity::{Authorizer, Identity, Origin, Rights};
+use crate::identity::{Authorizer, Identity, Interface, Origin, Rights};
 use crate::lockout::LockedOut;
 
 /// Why somebody may not log in. For the log and for events: the client learns only that it may not.
@@ -161,7 +161,10 @@ impl Broker {
             }
         }
         self.auth_attempts.count(result.is_ok());
-        self.emit(event_of(name, origin, result.as_ref().err()));
+        // Over HTTP every request is a login: only those that fail are worth telling, as by RabbitMQ.
+        if result.is_err() || origin.interface != Interface::Http {
+            self.emit_if_wanted(|| event_of(name, origin, result.as_ref().err()));
+        }
     }
 }
 

@@ -135,7 +135,7 @@ impl Session {
     pub(crate) fn delete_owned(&self, queue: &QueueHandle) {
         let deletion = self.vhost().delete_queue(&self.broker, queue, DeleteConditions::default());
         if matches!(deletion, Deletion::Deleted { .. }) {
-            self.broker.emit(Event::queue_deleted(queue).by(self.user_name(), self.origin()));
+            self.broker.emit_if_wanted(|| Event::queue_deleted(queue).by(self.user_name(), self.origin()));
         }
     }
 }

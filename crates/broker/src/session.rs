@@ -583,13 +583,16 @@ impl Session {
                 "number of channels opened ({channel_max}) has reached the negotiated channel_max ({channel_max})"
             ));
         }
-        self.check_channel_limit()?;
         let channel = Box::new(Channel::new(number));
-        self.handle.channels.lock().insert(number, channel.handle.clone());
+        {
+            let _opening = self.broker.opening.lock();
+            self.check_channel_limit()?;
+            self.handle.channels.lock().insert(number, channel.handle.clone());
+        }
         self.channels.put(channel);
         put_method(&mut self.out, number, &channel::OpenOk { channel_id: b"" });
         self.broker.counters.channels_opened.add(1);
-        self.broker.emit(Event::channel_created(&self.handle, number));
+        self.broker.emit_if_wanted(|| Event::channel_created(&self.handle, number));
         Ok(())
     }
 
@@ -799,7 +802,7 @@ impl Session {
             && !std::mem::replace(&mut self.has_left, true)
         {
             inside.vhost.connection_count.fetch_sub(1, Ordering::Relaxed);
-            self.broker.emit(Event::connection_closed(&self.handle));
+            self.broker.emit_if_wanted(|| Event::connection_closed(&self.handle));
         }
     }
 }

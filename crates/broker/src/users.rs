@@ -34,6 +34,12 @@ pub(crate) struct Granted {
     pub(crate) topics: Vec<Arc<TopicPermission>>,
 }
 
+/// A user before and after a change.
+pub(crate) struct Updated {
+    pub(crate) before: Option<Arc<User>>,
+    pub(crate) after: Arc<User>,
+}
+
 impl Users {
     #[inline]
     pub(crate) fn version(&self) -> u64 {
@@ -88,6 +94,23 @@ impl Users {
         self.change(|known| {
             record(&user);
             known.users.insert(user.name.clone(), Arc::new(user)).is_none()
+        })
+    }
+
+    /// Changes a user as it is now, or makes one where `change` does so of nothing; `record` is called before anybody sees it. None
+    /// when `change` gives none.
+    pub(crate) fn update(
+        &self,
+        name: &str,
+        change: impl FnOnce(Option<&User>) -> Option<User>,
+        record: impl FnOnce(&User),
+    ) -> Option<Updated> {
+        self.change(|known| {
+            let before = known.users.get(name).cloned();
+            let after = Arc::new(change(before.as_deref())?);
+            record(&after);
+            known.users.insert(after.name.clone(), after.clone());
+            Some(Updated { before, after })
         })
     }
 

@@ -28,6 +28,23 @@ pub(crate) struct Checkpointer {
     pub(crate) stale: Vec<u64>,
     /// Segments that are no longer in the catalog; the manifest's checkpoint may still name them.
     pub(crate) doomed: Vec<SegmentId>,
+    /// The segments that the manifest's checkpoint names, and their lengths.
+    pub(crate) named: Vec<(SegmentId, u64)>,
+    pub(crate) pinned: Pinned,
+}
+
+/// Files that are being copied: they are not removed, even if nothing names them any more.
+#[derive(Default)]
+pub(crate) struct Pinned {
+    pub(crate) checkpoint: Option<u64>,
+    /// Sorted.
+    pub(crate) segments: Vec<SegmentId>,
+}
+
+impl Pinned {
+    pub(crate) fn has_segment(&self, id: SegmentId) -> bool {
+        self.segments.binary_search(&id).is_ok()
+    }
 }
 
 /// The state of the queues, collected after a position was chosen below which everything is in segments.
@@ -91,10 +108,14 @@ impl Shared {
             .manifest
             .switch(CheckpointFile { number, len, crc }, position)
             .map_err(attempting("switching", &self.paths.manifest()))?;
+        checkpointer.named = segments.iter().map(|segment| (segment.id, segment.file_len)).collect();
         // (6)
         self.journal.retire(position);
-        checkpointer.stale.retain(|stale| *stale == number || !self.remove_checkpoint(*stale));
-        for id in checkpointer.doomed.drain(..) {
+        let pinned = &checkpointer.pinned;
+        checkpointer
+            .stale
+            .retain(|stale| *stale == number || pinned.checkpoint == Some(*stale) || !self.remove_checkpoint(*stale));
+        for id in checkpointer.doomed.extract_if(.., |id| !pinned.has_segment(*id)) {
             self.remove_segment_file(id);
         }
         self.reserve.note_checkpoint_len(len);

@@ -3,6 +3,7 @@
 //! Files and threads; no sockets, no AMQP, no rules of queues. The journal takes all that must last in one order,
 //! chunks hold recent content in memory, segments hold what outlived its journal file.
 
+mod backup;
 mod bitmap;
 mod books;
 mod catalog;
@@ -35,6 +36,7 @@ mod threads;
 mod varint;
 mod wake;
 
+pub use backup::{Backup, BackupError};
 pub use chunk::{Chunk, ChunkBudget, ChunkWriter, Content};
 pub use directory::{DataDir, DirError, FORMAT};
 pub use journal::{Record, RecordBatch};

@@ -32,6 +32,14 @@ impl Paths {
         &self.dir
     }
 
+    pub(crate) fn lock(&self) -> PathBuf {
+        self.dir.join("lock")
+    }
+
+    pub(crate) fn format(&self) -> PathBuf {
+        self.dir.join("format")
+    }
+
     pub(crate) fn manifest(&self) -> PathBuf {
         self.dir.join("manifest")
     }

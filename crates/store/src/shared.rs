@@ -1,7 +1,8 @@
 //! What the store's threads and callers share, and how they wait for each other.
 //!
-//! Locks, in the order in which they may be taken: `checkpointer`, then any one of the others, which are held for a moment and
-//! never over I/O. Callbacks into [`Residents`](crate::Residents) hold `checkpointer` at most, which nothing that they may call takes.
+//! Locks, in the order in which they may be taken: `backup` (backups and closing only), `checkpointer`, then any one of the others,
+//! which are held for a moment and never over I/O. Callbacks into [`Residents`](crate::Residents) hold `checkpointer` at most, which
+//! nothing that they may call takes.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -71,6 +72,8 @@ pub(crate) struct Shared {
     pub(crate) memory_waiters: MemoryWaiters,
     /// Also keeps checkpoints and the moving of messages between segments apart: see `reclaim`.
     pub(crate) checkpointer: Mutex<Checkpointer>,
+    /// Held as long as a backup is made.
+    pub(crate) backup: Mutex<()>,
     pub(crate) next_segment: AtomicU32,
     pub(crate) next_transient: AtomicU32,
     /// Something may have to be retired, or reclaimed.

@@ -1,6 +1,6 @@
 //! The store as its owner sees it: opened, started, closed; appended to, settled and loaded from.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::task::Waker;
@@ -10,9 +10,10 @@ use parking_lot::Mutex;
 use queue::{Load, PagedRange};
 use thiserror::Error;
 
+use crate::backup::{self, Backup, BackupError};
 use crate::books::Books;
 use crate::catalog::{Catalog, Segment};
-use crate::checkpointer::Checkpointer;
+use crate::checkpointer::{Checkpointer, Pinned};
 use crate::directory::DataDir;
 use crate::file::Disk;
 use crate::handles::Handles;
@@ -43,6 +44,8 @@ pub struct Options {
     pub is_reserve_kept: bool,
     /// Bytes a second that reclaiming may copy.
     pub reclaim_rate_per_s: u64,
+    /// Bytes a second that a backup may copy.
+    pub backup_rate_per_s: u64,
     /// How eagerly space is reclaimed.
     pub(crate) reclaim: Policy,
 }
@@ -58,6 +61,7 @@ impl Options {
             segment_len: 64 << 20,
             is_reserve_kept: true,
             reclaim_rate_per_s: 64 << 20,
+            backup_rate_per_s: 256 << 20,
             reclaim: Policy::default(),
         }
     }
@@ -135,6 +139,13 @@ impl Store {
         *threads = Some(Threads::start(&self.shared, &residents));
     }
 
+    /// Makes a copy of the data directory as it is now, while everything goes on: a directory that [`Store::open`] takes, with all that
+    /// was durable when this was called. Blocks this thread until all of it would survive a power cut; `to` comes to be at the
+    /// end, whole.
+    pub fn backup(&self, to: &Path) -> Result<Backup, BackupError> {
+        backup::run(&self.shared, to)
+    }
+
     /// Stops the threads, makes all that was appended durable, and marks the stop as clean. The owner has appended the closed
     /// watermarks and appends nothing any more.
     pub fn close(&self) -> Result<(), CloseError> {
@@ -148,10 +159,10 @@ impl Store {
         batch.clean_shutdown();
         let end = self.append(&mut batch);
         self.shared.wait_synced(end)?;
-        match self.journal_threads.lock().take() {
-            Some(threads) => Ok(threads.stop()?),
-            None => Ok(()),
-        }
+        let stopped = self.journal_threads.lock().take().map_or(Ok(()), journal::Threads::stop);
+        // A backup gives up at its next step, and takes away what it has made.
+        drop(self.shared.backup.lock());
+        Ok(stopped?)
     }
 
     /// A writer for contents. One for each thread and kind.
@@ -328,6 +339,7 @@ impl Opening {
             .map_err(attempting("opening", &paths.reserve()))?;
         let Found { recovered, manifest, journal, segments, queues, returned, next_segment, next_checkpoint } = found;
         let (journal, journal_threads, stepped) = start_journal(journal, options.journal.clone())?;
+        let named = segments.iter().map(|segment| (segment.id, segment.file_len)).collect();
         let catalog = Catalog::default();
         segments.into_iter().for_each(|state| catalog.insert(Arc::new(Segment::recovered(state))));
         let checkpointer = Checkpointer {
@@ -338,6 +350,8 @@ impl Opening {
             next_number: next_checkpoint,
             stale: Vec::new(),
             doomed: Vec::new(),
+            named,
+            pinned: Pinned::default(),
         };
         let shared = Arc::new(Shared {
             handles: Handles::new(disk.clone(), paths.clone()),
@@ -352,6 +366,7 @@ impl Opening {
             loads: Loads::default(),
             memory_waiters: MemoryWaiters::default(),
             checkpointer: Mutex::new(checkpointer),
+            backup: Mutex::new(()),
             next_segment: AtomicU32::new(next_segment),
             next_transient: AtomicU32::new(1),
             signals,

@@ -1,9 +1,10 @@
 //! What operators change: users, vhosts, permissions, policies, parameters. Each change is journalled before anybody sees
-//! it, told to whom it concerns, and emitted as an event.
+//! it, told to whom it concerns, and emitted as an event. And backups, which change nothing.
 //!
 //! Who may do it is for the caller to decide (the HTTP API by tags); what users may do inside a vhost is in
 //! [`crate::inside`].
 
+mod backups;
 mod connections;
 mod parameters;
 mod permissions;
@@ -11,6 +12,7 @@ mod policies;
 mod users;
 mod vhosts;
 
+pub use backups::{BackupError, BackupView};
 pub use policies::PolicyRequest;
 pub use users::{PasswordChange, UserRequest};
 pub use vhosts::VhostRequest;

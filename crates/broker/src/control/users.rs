@@ -14,6 +14,7 @@ use crate::events::Event;
 use crate::identity::Actor;
 use crate::inside::Changed;
 use crate::outbox::News;
+use crate::users::Updated;
 
 /// A user that an operator wants to be so.
 #[derive(Debug, Clone)]
@@ -45,6 +46,17 @@ pub enum PasswordChange {
     Hash(PasswordHash),
 }
 
+/// What becomes of a hash: None leaves it as it is.
+struct HashChange(Option<Option<PasswordHash>>);
+
+impl HashChange {
+    fn apply(self, hash: &mut Option<PasswordHash>) {
+        if let Some(new) = self.0 {
+            *hash = new;
+        }
+    }
+}
+
 impl Broker {
     /// All users, by name.
     #[must_use]
@@ -60,48 +72,49 @@ impl Broker {
 
     /// Makes a user, or changes it.
     pub fn put_user(&self, actor: &Actor, request: UserRequest) -> Result<Changed, ControlError> {
-        let existing = self.users.get(request.name.as_str());
-        let mut user = match &existing {
-            Some(existing) => User::clone(existing),
-            None => User::new(request.name, None, Tags::default()),
-        };
-        let old_hash = user.password_hash.clone();
-        let (password, second_password) = (request.password, request.second_password);
+        let UserRequest { name, password, second_password, keeps_old_password, tags, limits } = request;
         let is_password_changed = password != PasswordChange::Keep || second_password != PasswordChange::Keep;
-        self.apply(password, &mut user.password_hash);
-        self.apply(second_password, &mut user.second_password_hash);
-        if request.keeps_old_password && old_hash.is_some() {
-            user.second_password_hash = old_hash;
-        }
-        let are_tags_changed = request.tags.as_ref().is_some_and(|tags| *tags != user.tags);
-        user.tags = request.tags.unwrap_or(user.tags);
-        user.limits = request.limits.unwrap_or(user.limits);
-        let (name, tags) = (user.name.clone(), user.tags.clone());
-        let has_password = user.password_hash.is_some() || user.second_password_hash.is_some();
+        // Hashed before anything is locked.
+        let (password, second_password) = (self.hashed(password), self.hashed(second_password));
         let mut position = None;
-        let is_new = self.users.put(user, |user| {
-            position = Some(self.put_definition(&Definition::User(user.clone())));
-        });
-        if is_new {
-            self.emit_by(actor, Event::new("user.created").with_text("name", name.as_str()));
+        let updated = self.users.update(
+            name.as_str(),
+            |existing| {
+                let mut user = existing.cloned().unwrap_or_else(|| User::new(name.clone(), None, Tags::default()));
+                let old_hash = user.password_hash.clone();
+                password.apply(&mut user.password_hash);
+                second_password.apply(&mut user.second_password_hash);
+                if keeps_old_password && old_hash.is_some() {
+                    user.second_password_hash = old_hash;
+                }
+                user.tags = tags.unwrap_or(user.tags);
+                user.limits = limits.unwrap_or(user.limits);
+                Some(user)
+            },
+            |user| position = Some(self.put_definition(&Definition::User(user.clone()))),
+        );
+        let Some(Updated { before, after }) = updated else { return no_user(name.as_str()) };
+        let event = |event: &'static str| Event::new(event).with_text("name", name.as_str());
+        let has_password = after.password_hash.is_some() || after.second_password_hash.is_some();
+        if before.is_none() {
+            self.emit_by(actor, event("user.created"));
         } else if is_password_changed {
-            let event = if has_password { "user.password.changed" } else { "user.password.cleared" };
-            self.emit_by(actor, Event::new(event).with_text("name", name.as_str()));
+            let changed = if has_password { "user.password.changed" } else { "user.password.cleared" };
+            self.emit_by(actor, event(changed));
         }
-        if is_new || are_tags_changed {
-            let event = Event::new("user.tags.set").with_text("name", name.as_str());
-            self.emit_by(actor, event.with_list("tags", tags.iter()));
+        if before.as_ref().is_none_or(|before| before.tags != after.tags) {
+            self.emit_by(actor, event("user.tags.set").with_list("tags", after.tags.iter()));
         }
         self.access_changed(name.as_str());
-        Ok(Changed { is_new, position })
+        Ok(Changed { is_new: before.is_none(), position })
     }
 
-    fn apply(&self, change: PasswordChange, hash: &mut Option<PasswordHash>) {
+    fn hashed(&self, change: PasswordChange) -> HashChange {
         match change {
-            PasswordChange::Keep => {}
-            PasswordChange::Clear => *hash = None,
-            PasswordChange::Hash(new) => *hash = Some(new),
-            PasswordChange::Plain(password) => *hash = Some(self.hash_password(&password)),
+            PasswordChange::Keep => HashChange(None),
+            PasswordChange::Clear => HashChange(Some(None)),
+            PasswordChange::Hash(hash) => HashChange(Some(Some(hash))),
+            PasswordChange::Plain(password) => HashChange(Some(Some(self.hash_password(&password)))),
         }
     }
 
@@ -119,20 +132,24 @@ impl Broker {
         name: &str,
         change: impl FnOnce(&mut UserLimits),
     ) -> Result<Changed, ControlError> {
-        let Some(existing) = self.users.get(name) else { return no_user(name) };
-        let mut user = User::clone(&existing);
-        change(&mut user.limits);
-        let event = match user.limits == UserLimits::default() {
+        let mut position = None;
+        let updated = self.users.update(
+            name,
+            |existing| {
+                let mut user = existing?.clone();
+                change(&mut user.limits);
+                Some(user)
+            },
+            |user| position = Some(self.put_definition(&Definition::User(user.clone()))),
+        );
+        let Some(Updated { after, .. }) = updated else { return no_user(name) };
+        let event = match after.limits == UserLimits::default() {
             true => Event::new("user.limits.cleared"),
-            false => user
+            false => after
                 .limits
                 .iter()
                 .fold(Event::new("user.limits.set"), |event, (name, limit)| event.with_number(name, limit)),
         };
-        let mut position = None;
-        self.users.put(user, |user| {
-            position = Some(self.put_definition(&Definition::User(user.clone())));
-        });
         self.emit_by(actor, event.with_text("name", VHOST_LIMITS_NAME).with_text("username", name));
         Ok(Changed { is_new: false, position })
     }

@@ -116,7 +116,11 @@ impl Broker {
             )));
         }
         // Nobody can come in any more, and no queue of it can be declared by who does not hold it already.
-        let Some(vhost) = self.vhosts.remove(name) else { return no_vhost(name) };
+        let removed = {
+            let _opening = self.opening.lock();
+            self.vhosts.remove(name)
+        };
+        let Some(vhost) = removed else { return no_vhost(name) };
         let reason = format!("vhost '{name}' is deleted");
         let is_in_it = |connection: &crate::connections::ConnectionHandle| {
             connection.opened.get().is_some_and(|opened| opened.vhost.as_str() == name)

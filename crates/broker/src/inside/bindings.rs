@@ -49,7 +49,7 @@ impl Inside {
         match self.vhost.bind(&self.broker, &spec, destination.clone()) {
             Ok(changed) => {
                 if changed.is_new {
-                    self.emit(Event::binding_created(self.vhost.name(), request));
+                    self.emit(|| Event::binding_created(self.vhost.name(), request));
                 }
                 Ok(changed)
             }
@@ -70,7 +70,7 @@ impl Inside {
         match self.vhost.unbind(&self.broker, &spec_of(request, id)) {
             Ok(unbound) => {
                 if unbound.is_removed {
-                    self.emit(Event::binding_deleted(self.vhost.name(), request));
+                    self.emit(|| Event::binding_deleted(self.vhost.name(), request));
                 }
                 Ok(Changed { is_new: false, position: unbound.position })
             }

@@ -91,7 +91,7 @@ impl Inside {
         };
         let changed = self.vhost.declare_exchange(&self.broker, &exchange);
         if changed.is_new {
-            self.emit(Event::exchange_created(&exchange));
+            self.emit(|| Event::exchange_created(&exchange));
             return Ok(changed);
         }
         match self.vhost.exchange(exchange.name.as_str()) {
@@ -113,7 +113,7 @@ impl Inside {
         }
         match self.vhost.delete_exchange(&self.broker, name, if_unused) {
             Ok(position) => {
-                self.emit(Event::exchange_deleted(self.vhost.name(), name));
+                self.emit(|| Event::exchange_deleted(self.vhost.name(), name));
                 Ok(Some(Changed { is_new: false, position }))
             }
             Err(DeleteError::Missing | DeleteError::Predeclared) => Ok(None),

@@ -119,8 +119,8 @@ impl Inside {
         self.permissions.check_topic(&self.broker.users, access, exchange, routing_key)
     }
 
-    fn emit(&self, event: Event) {
-        self.broker.emit(event.by(self.identity().name(), self.origin));
+    fn emit(&self, make: impl FnOnce() -> Event) {
+        self.broker.emit_if_wanted(|| make().by(self.identity().name(), self.origin));
     }
 
     fn resource_of_exchange<'a>(&'a self, name: &'a ExchangeName) -> model::resource::Resource<'a> {

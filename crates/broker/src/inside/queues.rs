@@ -103,7 +103,7 @@ impl Inside {
         };
         match self.vhost.declare_queue(&self.broker, owner, make, &name) {
             Declared::New(queue, position) => {
-                self.emit(Event::queue_created(&queue));
+                self.emit(|| Event::queue_created(&queue));
                 Ok((queue, Changed { is_new: true, position }))
             }
             Declared::Existing(existing) => Ok((self.redeclared(existing, request)?, Changed::default())),
@@ -170,7 +170,7 @@ impl Inside {
         let resource = queue.definition.resource();
         match self.vhost.delete_queue(&self.broker, &queue, conditions) {
             Deletion::Deleted { ready_count, position } => {
-                self.emit(Event::queue_deleted(&queue));
+                self.emit(|| Event::queue_deleted(&queue));
                 Ok(Some((queue, ready_count, Changed { is_new: false, position })))
             }
             Deletion::Missing => Ok(None),
@@ -193,7 +193,7 @@ impl Inside {
         let queue = self.queue_for(Access::Read, name)?;
         let purged = batch::with_queue(&self.broker, &queue, |cell, work| work.purge(cell));
         let Some((count, position)) = purged else { return self.vhost.no_queue(queue.name()) };
-        self.emit(Event::queue_purged(&queue, count));
+        self.emit(|| Event::queue_purged(&queue, count));
         Ok((count, Changed { is_new: false, position }))
     }
 }

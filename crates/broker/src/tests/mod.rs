@@ -3,6 +3,7 @@
 //! `node` starts and kills brokers, `client` speaks to one. `tests/clients` has the same from outside, with real clients.
 
 mod backends;
+mod backups;
 mod carriers;
 mod client;
 mod confirms;

@@ -35,10 +35,19 @@ pub trait Disk: Send + Sync {
     /// Gives a file another name, in place of what had that name. Lasts after the directory it goes to is synced, and after
     /// that the one it leaves.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Gives a file a second name, which must be free. Lasts after the directory of that name is synced. Fails where the two
+    /// directories are not on one file system, or it knows no such thing.
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// The names of the files in a directory, sorted. Names that are not UTF-8 are not ours and are left out.
     fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
+    /// Whether nothing at all is in a directory.
+    fn is_empty_dir(&self, dir: &Path) -> io::Result<bool>;
     /// Creates a directory and those above it, and syncs the new names. It may exist already.
     fn create_dir(&self, dir: &Path) -> io::Result<()>;
+    /// Removes a directory in which nothing is.
+    fn remove_dir(&self, dir: &Path) -> io::Result<()>;
+    /// Gives a directory another name beside its own, which must be free. Lasts after the directory that both are in is synced.
+    fn rename_dir(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Makes the names in a directory last.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
     /// How many bytes may still be written to the file system that holds `dir`.

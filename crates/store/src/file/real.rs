@@ -37,6 +37,14 @@ impl Disk for RealDisk {
         fs::rename(from, to)
     }
 
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::hard_link(from, to)
+    }
+
+    fn is_empty_dir(&self, dir: &Path) -> io::Result<bool> {
+        Ok(fs::read_dir(dir)?.next().transpose()?.is_none())
+    }
+
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(dir)? {
@@ -63,6 +71,18 @@ impl Disk for RealDisk {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
             _ => self.sync_dir(parent),
         }
+    }
+
+    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
+        fs::remove_dir(dir)
+    }
+
+    fn rename_dir(&self, from: &Path, to: &Path) -> io::Result<()> {
+        // One that came to be meanwhile is not replaced, empty as it may be.
+        if fs::symlink_metadata(to).is_ok() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        fs::rename(from, to)
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {

@@ -54,6 +54,10 @@ struct State {
     sync_failures: VecDeque<bool>,
     inodes: Vec<Inode>,
     dirs: BTreeMap<PathBuf, Dir>,
+    /// Directories that have another name since the directory they are in was synced.
+    unsynced_dirs: Vec<(PathBuf, PathBuf)>,
+    /// Where other file systems begin.
+    mounts: BTreeSet<PathBuf>,
     locks: BTreeSet<PathBuf>,
 }
 
@@ -65,7 +69,8 @@ struct Inode {
     /// not here was dropped by a failed sync: no later sync writes it.
     dirty: BTreeMap<usize, Vec<Vec<u8>>>,
     unreadable: Vec<Range<u64>>,
-    is_removed: bool,
+    /// How many names it has.
+    link_count: u32,
 }
 
 #[derive(Debug, Default)]
@@ -98,6 +103,8 @@ impl SimDisk {
             sync_failures: VecDeque::new(),
             inodes: Vec::new(),
             dirs: BTreeMap::new(),
+            unsynced_dirs: Vec::new(),
+            mounts: BTreeSet::new(),
             locks: BTreeSet::new(),
         };
         SimDisk { state: Arc::new(Mutex::new(state)) }
@@ -129,12 +136,14 @@ impl SimDisk {
     pub fn restart(&self) {
         let state = &mut *self.state.lock();
         let coin = state.random.next();
+        state.rename_survivors();
         for dir in state.dirs.values_mut() {
             dir.survive(coin);
         }
         for inode in &mut state.inodes {
             inode.survive(&mut state.random);
         }
+        state.count_links();
         state.end_process();
     }
 
@@ -184,6 +193,17 @@ impl SimDisk {
         state.inodes[inode].unreadable.push(range);
     }
 
+    /// From now on what is below `dir` is on another file system: no file has names on both.
+    pub fn mount(&self, dir: &Path) {
+        self.state.lock().mounts.insert(dir.to_owned());
+    }
+
+    /// Bytes of all files, those with several names once.
+    #[must_use]
+    pub fn used(&self) -> u64 {
+        self.state.lock().used()
+    }
+
     fn handle(&self, inode: usize, epoch: u64) -> Box<dyn File> {
         Box::new(SimFile { state: self.state.clone(), inode, epoch })
     }
@@ -220,8 +240,44 @@ impl State {
         self.dirs.get_mut(dir).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
+    /// New names of directories last in the order in which they were given, up to any of them.
+    fn rename_survivors(&mut self) {
+        let renamed = std::mem::take(&mut self.unsynced_dirs);
+        if renamed.is_empty() {
+            return;
+        }
+        let survivor_count = self.random.below(renamed.len() as u64 + 1) as usize;
+        for (from, to) in renamed.into_iter().skip(survivor_count).rev() {
+            self.move_dirs(&to, &from);
+        }
+    }
+
+    /// Moves a directory with all below it.
+    fn move_dirs(&mut self, from: &Path, to: &Path) {
+        let moved: Vec<_> = self.dirs.keys().filter(|dir| dir.starts_with(from)).cloned().collect();
+        for path in moved {
+            let below = path.strip_prefix(from).expect("it lies below").to_owned();
+            let dir = self.dirs.remove(&path).expect("it was found");
+            // Joining nothing would add a slash.
+            let path = if below.as_os_str().is_empty() { to.to_owned() } else { to.join(below) };
+            self.dirs.insert(path, dir);
+        }
+    }
+
+    fn count_links(&mut self) {
+        self.inodes.iter_mut().for_each(|inode| inode.link_count = 0);
+        for inode in self.dirs.values().flat_map(|dir| dir.cached.values()) {
+            self.inodes[*inode].link_count += 1;
+        }
+    }
+
+    /// Where the file system begins that this is on.
+    fn mount_of<'a>(&self, path: &'a Path) -> Option<&'a Path> {
+        path.ancestors().find(|dir| self.mounts.contains(*dir))
+    }
+
     fn used(&self) -> u64 {
-        self.inodes.iter().filter(|inode| !inode.is_removed).map(|inode| inode.cached.len() as u64).sum()
+        self.inodes.iter().filter(|inode| inode.link_count > 0).map(|inode| inode.cached.len() as u64).sum()
     }
 
     /// Makes room for a file to grow to `len`.
@@ -359,7 +415,7 @@ impl Disk for SimDisk {
         let inode = state.inodes.len();
         let number = state.operation_count;
         state.dir(dir)?.change(number, name, Some(inode));
-        state.inodes.push(Inode::default());
+        state.inodes.push(Inode { link_count: 1, ..Inode::default() });
         if is_cut { Err(cut()) } else { Ok(self.handle(inode, state.epoch)) }
     }
 
@@ -370,7 +426,7 @@ impl Disk for SimDisk {
         let inode = state.find(path)?;
         let number = state.operation_count;
         state.dir(dir)?.change(number, name, None);
-        state.inodes[inode].is_removed = true;
+        state.inodes[inode].link_count -= 1;
         if is_cut { Err(cut()) } else { Ok(()) }
     }
 
@@ -380,12 +436,36 @@ impl Disk for SimDisk {
         let ((from_dir, from_name), (to_dir, to_name)) = (split(from)?, split(to)?);
         let inode = state.find(from)?;
         if let Ok(replaced) = state.find(to) {
-            state.inodes[replaced].is_removed = true;
+            state.inodes[replaced].link_count -= 1;
         }
         let number = state.operation_count;
         state.dir(to_dir)?.change(number, to_name, Some(inode));
         state.dir(from_dir)?.change(number, from_name, None);
         if is_cut { Err(cut()) } else { Ok(()) }
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut state = self.state.lock();
+        let is_cut = state.operation()?;
+        if state.mount_of(from) != state.mount_of(to) {
+            return Err(io::ErrorKind::CrossesDevices.into());
+        }
+        let (dir, name) = split(to)?;
+        let inode = state.find(from)?;
+        if state.find(to).is_ok() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let number = state.operation_count;
+        state.dir(dir)?.change(number, name, Some(inode));
+        state.inodes[inode].link_count += 1;
+        if is_cut { Err(cut()) } else { Ok(()) }
+    }
+
+    fn is_empty_dir(&self, dir: &Path) -> io::Result<bool> {
+        let mut state = self.state.lock();
+        state.check_power()?;
+        let has_dirs = state.dirs.keys().any(|other| other != dir && other.starts_with(dir));
+        Ok(state.dir(dir)?.cached.is_empty() && !has_dirs)
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
@@ -397,8 +477,32 @@ impl Disk for SimDisk {
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
         let mut state = self.state.lock();
         state.check_power()?;
-        state.dirs.entry(dir.to_owned()).or_default();
+        for dir in dir.ancestors() {
+            state.dirs.entry(dir.to_owned()).or_default();
+        }
         Ok(())
+    }
+
+    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
+        if !self.is_empty_dir(dir)? {
+            return Err(io::ErrorKind::DirectoryNotEmpty.into());
+        }
+        let mut state = self.state.lock();
+        let is_cut = state.operation()?;
+        state.dirs.remove(dir);
+        if is_cut { Err(cut()) } else { Ok(()) }
+    }
+
+    fn rename_dir(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut state = self.state.lock();
+        let is_cut = state.operation()?;
+        state.dir(from)?;
+        if state.dirs.contains_key(to) || state.find(to).is_ok() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        state.move_dirs(from, to);
+        state.unsynced_dirs.push((from.to_owned(), to.to_owned()));
+        if is_cut { Err(cut()) } else { Ok(()) }
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
@@ -406,9 +510,10 @@ impl Disk for SimDisk {
         if state.operation()? {
             return Err(cut());
         }
-        let dir = state.dir(dir)?;
-        dir.durable = dir.cached.clone();
-        dir.unsynced.clear();
+        let synced = state.dir(dir)?;
+        synced.durable = synced.cached.clone();
+        synced.unsynced.clear();
+        state.unsynced_dirs.retain(|(_, to)| to.parent() != Some(dir));
         Ok(())
     }
 
@@ -654,6 +759,61 @@ mod tests {
         disk.remove(&path).unwrap();
         other.allocate(9_000).unwrap();
         assert_eq!(disk.free_space(Path::new(DIR)).unwrap(), 1_000);
+    }
+
+    #[test]
+    fn a_file_has_room_as_long_as_it_has_a_name() {
+        let (disk, path) = check_disk(0);
+        disk.create(&path).unwrap().allocate(9_000).unwrap();
+        let other = path.with_file_name("b");
+        disk.link(&path, &other).unwrap();
+        assert_eq!(disk.link(&path, &other).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        disk.remove(&path).unwrap();
+        assert_eq!((disk.used(), disk.open(&other).unwrap().len().unwrap()), (9_000, 9_000));
+        disk.remove(&other).unwrap();
+        assert_eq!(disk.used(), 0);
+    }
+
+    #[test]
+    fn no_file_has_names_on_two_file_systems() {
+        let (disk, path) = check_disk(0);
+        let mount = Path::new("/data/other");
+        disk.mount(mount);
+        disk.create_dir(mount).unwrap();
+        disk.create(&path).unwrap();
+        assert_eq!(disk.link(&path, &mount.join("a")).unwrap_err().kind(), io::ErrorKind::CrossesDevices);
+    }
+
+    #[test]
+    fn a_directory_has_its_old_name_or_its_new_one_and_after_a_sync_the_new_one() {
+        let names = |seed, sync: bool| {
+            let (disk, _) = check_disk(seed);
+            let (from, to) = (Path::new("/data/from"), Path::new("/data/to"));
+            disk.create_dir(&from.join("below")).unwrap();
+            disk.create_dir(from).unwrap();
+            disk.create(&from.join("below/a")).unwrap();
+            disk.sync_dir(&from.join("below")).unwrap();
+            disk.rename_dir(from, to).unwrap();
+            if sync {
+                disk.sync_dir(Path::new(DIR)).unwrap();
+            }
+            disk.restart();
+            [from, to].map(|dir| disk.open(&dir.join("below/a")).is_ok())
+        };
+        assert!((0..50).all(|seed| names(seed, true) == [false, true]));
+        let found: BTreeSet<_> = (0..50).map(|seed| names(seed, false)).collect();
+        assert_eq!(found, BTreeSet::from([[false, true], [true, false]]));
+    }
+
+    #[test]
+    fn a_directory_goes_when_nothing_is_in_it() {
+        let (disk, path) = check_disk(0);
+        disk.create(&path).unwrap();
+        assert_eq!(disk.remove_dir(Path::new(DIR)).unwrap_err().kind(), io::ErrorKind::DirectoryNotEmpty);
+        disk.remove(&path).unwrap();
+        assert!(disk.is_empty_dir(Path::new(DIR)).unwrap());
+        disk.remove_dir(Path::new(DIR)).unwrap();
+        assert_eq!(disk.list(Path::new(DIR)).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 
     #[test]

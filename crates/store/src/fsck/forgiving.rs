@@ -63,12 +63,28 @@ impl Disk for Forgiving {
         self.disk.rename(from, to)
     }
 
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.disk.link(from, to)
+    }
+
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
         self.disk.list(dir)
     }
 
+    fn is_empty_dir(&self, dir: &Path) -> io::Result<bool> {
+        self.disk.is_empty_dir(dir)
+    }
+
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
         self.disk.create_dir(dir)
+    }
+
+    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
+        self.disk.remove_dir(dir)
+    }
+
+    fn rename_dir(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.disk.rename_dir(from, to)
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {

@@ -54,7 +54,7 @@ pub fn assemble(
         write_tail(&shared, &end, tail).map_err(OpenError::io("writing the journal's tail again in", &dir))?;
     if let Some(current) = &current {
         shared.grow_unretired(current.offset);
-        shared.anchor(current.header.first);
+        shared.anchor(current.anchored());
     }
     Ok((Journal::new(shared.clone()), Writer::new(shared, current), filer))
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use model::ids::JournalPosition;
 
-use super::format::FILE_HEADER_LEN;
+use super::format::{FILE_HEADER_LEN, FileHeader};
 use super::options::{FileSpan, Options};
 use crate::file::File;
 
@@ -44,6 +44,14 @@ pub(crate) struct ClosedFile {
     pub(crate) is_trusted: bool,
 }
 
+/// The file being written, once its header is on disk.
+#[derive(Clone)]
+pub(crate) struct AnchoredFile {
+    pub(crate) path: PathBuf,
+    pub(crate) file: Arc<dyn File>,
+    pub(crate) header: FileHeader,
+}
+
 /// What the filer should do next.
 pub(crate) enum Job {
     /// Make a file of this length.
@@ -59,10 +67,11 @@ pub(crate) struct Files {
     prepared: Vec<PreparedFile>,
     closed: VecDeque<ClosedFile>,
     retired: VecDeque<ClosedFile>,
-    /// Where the file being written begins, once its header is on disk.
-    current_first: Option<JournalPosition>,
+    current: Option<AnchoredFile>,
     /// What was appended before here is needed no more.
     retired_to: JournalPosition,
+    /// Somebody reads what lies before here: retired files that have some of it are left as they are.
+    held_to: JournalPosition,
     /// The length of the file the writer waits for; 0: it waits for none.
     wanted_len: u64,
     next_generation: u64,
@@ -80,8 +89,9 @@ impl Files {
             prepared: Vec::new(),
             closed: VecDeque::new(),
             retired: VecDeque::new(),
-            current_first: None,
+            current: None,
             retired_to: JournalPosition::START,
+            held_to: JournalPosition::START,
             wanted_len: 0,
             next_generation,
             next_number,
@@ -137,13 +147,13 @@ impl Files {
     }
 
     pub(crate) fn close(&mut self, file: ClosedFile) {
-        self.current_first = None;
+        self.current = None;
         self.closed.push_back(file);
     }
 
     /// The file being written has its header on disk. Returns the bytes that could be retired now.
-    pub(crate) fn anchor(&mut self, first: JournalPosition) -> u64 {
-        self.current_first = Some(first);
+    pub(crate) fn anchor(&mut self, file: AnchoredFile) -> u64 {
+        self.current = Some(file);
         self.retire(self.retired_to)
     }
 
@@ -151,7 +161,7 @@ impl Files {
     pub(crate) fn retire(&mut self, position: JournalPosition) -> u64 {
         self.retired_to = self.retired_to.max(position);
         let to = self.retired_to;
-        let kept = if self.current_first.is_some_and(|first| first <= to) {
+        let kept = if self.current.as_ref().is_some_and(|current| current.header.first <= to) {
             self.closed.len()
         } else {
             self.closed.iter().rposition(|file| file.is_anchored && file.first <= to).unwrap_or(0)
@@ -164,7 +174,8 @@ impl Files {
 
     /// What to do next. A recycled file must come back by [`Files::add_prepared`] or [`Files::put_back`] or be removed.
     pub(crate) fn take_job(&mut self) -> Option<Job> {
-        if let Some(file) = self.retired.pop_front() {
+        let free = self.retired.iter().position(|file| !self.is_held(file));
+        if let Some(file) = free.and_then(|free| self.retired.remove(free)) {
             return Some(Job::Recycle(file));
         }
         let is_wanted = self.wanted_len > 0 && !self.has_wanted();
@@ -175,7 +186,22 @@ impl Files {
     }
 
     pub(crate) fn has_job(&self) -> bool {
-        !self.retired.is_empty() || self.prepared.len() < PREPARED_COUNT || (self.wanted_len > 0 && !self.has_wanted())
+        let has_free = self.retired.iter().any(|file| !self.is_held(file));
+        has_free || self.prepared.len() < PREPARED_COUNT || (self.wanted_len > 0 && !self.has_wanted())
+    }
+
+    fn is_held(&self, file: &ClosedFile) -> bool {
+        file.first < self.held_to
+    }
+
+    /// Leaves files with anything before `to` as they are, retired or not; all are let go with the journal's start.
+    pub(crate) fn hold(&mut self, to: JournalPosition) {
+        self.held_to = to;
+    }
+
+    /// The files that hold what is needed, oldest first; the one being written last.
+    pub(crate) fn in_use(&self) -> (&VecDeque<ClosedFile>, Option<&AnchoredFile>) {
+        (&self.closed, self.current.as_ref())
     }
 
     /// The file could not be recycled; to be tried again.

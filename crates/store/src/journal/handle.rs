@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use model::ids::JournalPosition;
 
+use super::hold::Hold;
 use super::options::{Failed, FileSpan};
 use super::record::RecordBatch;
 use super::shared::{Marks, Shared, congestion};
@@ -135,6 +136,11 @@ impl Journal {
     #[must_use]
     pub fn closed_files(&self) -> Vec<FileSpan> {
         self.shared.files.lock().spans()
+    }
+
+    /// Keeps what is synced by now from being written over. Only one hold at a time, and never while something is retired.
+    pub(crate) fn hold(&self) -> Hold {
+        Hold::new(self.shared.clone())
     }
 
     /// Records that end at or before `position` are needed no more: a checkpoint has them, and the manifest that says so

@@ -8,7 +8,7 @@ use model::ids::JournalPosition;
 use parking_lot::{Condvar, Mutex};
 
 use super::commit::{Commit, Gathering};
-use super::files::{Files, PreparedFile};
+use super::files::{AnchoredFile, Files, PreparedFile};
 use super::options::{ConfirmAfter, Event, Failed, OnEvent, Options};
 use super::syncer::Syncing;
 use super::waiters::Waiters;
@@ -223,8 +223,8 @@ impl Shared {
     }
 
     /// The file being written has its header on disk.
-    pub(crate) fn anchor(&self, first: JournalPosition) {
-        let retired_len = self.files.lock().anchor(first);
+    pub(crate) fn anchor(&self, file: AnchoredFile) {
+        let retired_len = self.files.lock().anchor(file);
         self.shrink_unretired(retired_len);
     }
 

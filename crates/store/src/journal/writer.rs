@@ -10,7 +10,7 @@ use model::ids::JournalPosition;
 
 use super::commit::Commit;
 use super::filer;
-use super::files::{ClosedFile, PreparedFile};
+use super::files::{AnchoredFile, ClosedFile, PreparedFile};
 use super::format::{FILE_HEADER_LEN, FileHeader};
 use super::options::{ConfirmAfter, Event, Failed};
 use super::shared::Shared;
@@ -55,6 +55,11 @@ pub(crate) struct CurrentFile {
 }
 
 impl CurrentFile {
+    /// As it is known to others from now on.
+    pub(crate) fn anchored(&self) -> AnchoredFile {
+        AnchoredFile { path: self.path.clone(), file: self.file.clone(), header: self.header }
+    }
+
     fn close(self, end: JournalPosition, is_trusted: bool) -> ClosedFile {
         ClosedFile {
             path: self.path,
@@ -249,13 +254,14 @@ impl Writer {
 
     /// All up to `end` is on disk, in the current file and those before.
     fn finish_sync(&mut self, end: JournalPosition) {
+        let current = self.current.as_mut().expect("something was synced");
+        // First: whoever sees that something is synced finds the file that has it.
+        if !std::mem::replace(&mut current.is_anchored, true) {
+            self.shared.anchor(current.anchored());
+        }
         self.shared.advance_synced(end);
         let synced_count = self.unsynced.iter().take_while(|commit| commit.end() <= end).count();
         self.shared.release(self.unsynced.drain(..synced_count));
-        let current = self.current.as_mut().expect("something was synced");
-        if !std::mem::replace(&mut current.is_anchored, true) {
-            self.shared.anchor(current.header.first);
-        }
     }
 
     /// The current file failed: nothing of it that was not synced is trusted again, whatever it says later. All that is

@@ -88,7 +88,8 @@ impl Shared {
 
     /// Whether segments wait for a checkpoint to be removed.
     pub(crate) fn has_doomed(&self) -> bool {
-        !self.checkpointer.lock().doomed.is_empty()
+        let checkpointer = self.checkpointer.lock();
+        checkpointer.doomed.iter().any(|id| !checkpointer.pinned.has_segment(*id))
     }
 }
 

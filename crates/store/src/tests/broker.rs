@@ -220,6 +220,11 @@ impl Broker {
         (broker.store, Legacy { seen, random, history, next_queue, next_message })
     }
 
+    /// What has been done so far.
+    pub(super) fn history(&self) -> History {
+        self.state.lock().history.clone()
+    }
+
     /// Does what clients do.
     pub(super) fn serve(&self) {
         self.state.lock().act(&self.store);

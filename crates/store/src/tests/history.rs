@@ -73,7 +73,7 @@ impl DurableState {
 }
 
 /// All events since a state that is known to be durable.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct History {
     base: DurableState,
     events: Vec<(JournalPosition, Event)>,

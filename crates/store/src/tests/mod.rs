@@ -1,6 +1,7 @@
 //! The whole store, step by step, with a small broker on a simulated disk: what was durable is there after any failure, exactly once,
 //! in order, and nothing else is.
 
+mod backup;
 mod broker;
 mod damage;
 mod failing_disk;

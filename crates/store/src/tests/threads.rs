@@ -13,10 +13,10 @@ use crate::reclaim::Policy;
 use crate::{Options, Random, Residents, Store};
 
 /// A directory that is removed at the end.
-struct TempDir(PathBuf);
+pub(super) struct TempDir(pub(super) PathBuf);
 
 impl TempDir {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("warren-store-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         TempDir(std::env::temp_dir().join(name))
@@ -29,7 +29,7 @@ impl Drop for TempDir {
     }
 }
 
-fn options(dir: &TempDir, salt: u64) -> Options {
+pub(super) fn options(dir: &TempDir, salt: u64) -> Options {
     let mut options = Options::new(dir.0.clone());
     options.journal.file_len = 256 << 10;
     options.journal.unretired_len_max = 1 << 20;

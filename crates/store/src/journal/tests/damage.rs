@@ -297,7 +297,7 @@ fn check_repaired(seed: u64, hits: &[usize]) {
     let lost: u64 = losses.iter().map(|loss| loss.end.0 - loss.place.position.0).sum();
     assert_eq!(
         lost,
-        hits.iter().map(|&hit| layout.commits[hit].1.metas_len + layout.commits[hit].1.contents_len).sum()
+        hits.iter().map(|&hit| layout.commits[hit].1.metas_len + layout.commits[hit].1.contents_len).sum::<u64>()
     );
     for number in 0..6 {
         let is_there = said.iter().any(|(_, text)| text.starts_with(&format!("publish {number}")));

@@ -1,0 +1,387 @@
+//! A copy of the data directory while the store goes on working.
+//!
+//! What is copied is what a power cut would have left at one moment: the checkpoint that is in force, the segments it names, and the journal
+//! up to where it is synced, with zeros behind. So the copy needs no format of its own, and opening it is an ordinary start.
+//!
+//! 1. Under the checkpointer's lock, for an instant: note the manifest, *pin* the files it names, *hold* the journal's files.
+//! 2. Link the segments and the checkpoint, which never change, into a directory with a temporary name. What cannot be linked is copied in (4).
+//! 3. Copy the journal, whose files are used again and again; let go of it.
+//! 4. Copy what could not be linked; unpin.
+//! 5. Write format and manifest, sync all names, give the directory its final name.
+//!
+//! What is pinned is not removed, what is held is not written over; everything else goes on: appending, checkpoints, retiring (new
+//! journal files are made meanwhile), reclaiming. All of it costs space and nothing else. If there is no more of that, the
+//! backup is what gives way.
+//!
+//! Lock file, reserve, spare journal files and messages that need not last are not copied.
+
+mod copy;
+mod target;
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use model::ids::{JournalPosition, SegmentId};
+use parking_lot::MutexGuard;
+use thiserror::Error;
+
+use crate::checkpointer::Pinned;
+use crate::directory::format_text;
+use crate::file::{self, Disk, File};
+use crate::journal::{Failed, Hold};
+use crate::manifest::{Manifest, file_of};
+use crate::reserve::is_full;
+use crate::shared::Shared;
+use copy::Copy;
+use target::Target;
+
+/// Copying reads and writes so much at once.
+const PIECE_LEN: usize = 1 << 20;
+/// So many files are linked in one step.
+const LINK_COUNT: usize = 64;
+/// Copying sleeps when it is so much ahead of its rate.
+const PACE_MIN: Duration = Duration::from_millis(5);
+/// Room for format, manifest and directories.
+const FIXED_LEN: u64 = 1 << 20;
+
+/// A copy that was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Backup {
+    /// The new data directory.
+    pub dir: PathBuf,
+    /// All that was durable up to here is in it.
+    pub end: JournalPosition,
+    /// Bytes of all its files.
+    pub len: u64,
+    /// Those of them that are in files which both directories have, as long as both have them.
+    pub linked_len: u64,
+    /// How many segments are in it.
+    pub segment_count: usize,
+}
+
+/// Why no copy was made. What there was of it has been taken away.
+#[derive(Debug, Error)]
+pub enum BackupError {
+    /// The caller names another directory.
+    #[error("a backup cannot be made in {}: {what}", .dir.display())]
+    Refused {
+        /// The directory.
+        dir: PathBuf,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// The caller waits.
+    #[error("another backup is being made; wait until it has ended")]
+    Busy,
+    /// The caller makes room, or names a directory on another file system.
+    #[error("a backup needs {wanted} bytes in {} and {free} are free there; make room or choose another file system", .dir.display())]
+    NoRoom {
+        /// The directory.
+        dir: PathBuf,
+        /// What has to be written.
+        wanted: u64,
+        /// What may be written.
+        free: u64,
+    },
+    /// The caller makes room for the broker first.
+    #[error("the disk with the data directory is full; make room there before making a backup")]
+    DiskFull,
+    /// The caller looks after the original.
+    #[error("{} is not as it was written; stop the broker and see what `warren fsck` says", .path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The store is being closed.
+    #[error("the broker is stopping; make the backup when it runs again, or copy the data directory while it does not")]
+    Closing,
+    /// The journal is no more.
+    #[error(transparent)]
+    Journal(#[from] Failed),
+    /// The disk said no.
+    #[error("{attempt} {} failed, so no backup was made: {error}", .path.display())]
+    Io {
+        /// What was attempted.
+        attempt: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// What it said.
+        #[source]
+        error: io::Error,
+    },
+}
+
+/// For `map_err`: names what was attempted and on which file.
+fn attempting(attempt: &'static str, path: &Path) -> impl FnOnce(io::Error) -> BackupError {
+    move |error| BackupError::Io { attempt, path: path.to_owned(), error }
+}
+
+/// Makes a backup at its rate.
+pub(crate) fn run(shared: &Shared, to: &Path) -> Result<Backup, BackupError> {
+    let mut making = Making::begin(shared, to, PIECE_LEN)?;
+    let start = Instant::now();
+    let mut copied = 0;
+    loop {
+        match making.step()? {
+            Step::Ended(backup) => return Ok(backup),
+            Step::Copied(len) => copied += len,
+        }
+        let due = Duration::from_secs_f64(copied as f64 / shared.options.backup_rate_per_s.max(1) as f64);
+        let ahead = due.saturating_sub(start.elapsed());
+        if ahead > PACE_MIN {
+            shared.sleep(ahead);
+        }
+    }
+}
+
+/// What a step did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Wrote so many bytes.
+    Copied(u64),
+    /// It is there.
+    Ended(Backup),
+}
+
+/// A file that may be linked.
+struct Linkable {
+    from: PathBuf,
+    to: PathBuf,
+    len: u64,
+}
+
+/// A backup under way. Dropped before its end, it takes away what it has made.
+pub(crate) struct Making<'a> {
+    shared: &'a Shared,
+    manifest: Manifest,
+    target: Target<'a>,
+    linkable: VecDeque<Linkable>,
+    /// What could not be linked.
+    unlinked: VecDeque<Linkable>,
+    /// The journal's files; present until they have been copied.
+    hold: Option<Hold>,
+    /// Journal files to copy, and how much of each; known when linking is over.
+    journal: Option<VecDeque<(usize, u64)>>,
+    copy: Option<Copy>,
+    piece: Vec<u8>,
+    backup: Backup,
+    // Unpinned after the files above are closed, and free for another backup at last.
+    _pins: Pins<'a>,
+    _alone: MutexGuard<'a, ()>,
+}
+
+impl<'a> Making<'a> {
+    /// Looks whether `to` will do, and notes what is to be copied.
+    pub(crate) fn begin(shared: &'a Shared, to: &Path, piece_len: usize) -> Result<Self, BackupError> {
+        let alone = shared.backup.try_lock().ok_or(BackupError::Busy)?;
+        check(shared)?;
+        let target = Target::create(&*shared.disk, to, shared.paths.dir())?;
+        // With confirms after the write, what they were sent for may not be synced yet.
+        shared.wait_synced(shared.journal.durable())?;
+        let (pins, manifest, hold, segments) = Pins::pin(shared);
+        let segment_count = segments.len();
+        let linkable = linkable(shared, &target, manifest, segments);
+        let backup = Backup { dir: target.dir().to_owned(), end: hold.end, len: 0, linked_len: 0, segment_count };
+        Ok(Making {
+            shared,
+            manifest,
+            target,
+            linkable,
+            unlinked: VecDeque::new(),
+            hold: Some(hold),
+            journal: None,
+            copy: None,
+            piece: vec![0; piece_len],
+            backup,
+            _pins: pins,
+            _alone: alone,
+        })
+    }
+
+    /// Does the next bit.
+    pub(crate) fn step(&mut self) -> Result<Step, BackupError> {
+        check(self.shared)?;
+        if !self.linkable.is_empty() {
+            return self.link();
+        }
+        if self.journal.is_none() {
+            self.journal = Some(self.measure()?);
+        }
+        if let Some(copy) = &mut self.copy {
+            let copied = copy.step(&mut self.piece);
+            match copied.map_err(|error| self.out_of_room(error))? {
+                0 => self.copy = None,
+                len => return Ok(Step::Copied(len)),
+            }
+        }
+        match self.next_copy()? {
+            Some(copy) => {
+                self.backup.len += copy.len();
+                self.copy = Some(copy);
+                Ok(Step::Copied(0))
+            }
+            None => self.finish(),
+        }
+    }
+
+    fn disk(&self) -> &'a dyn Disk {
+        &*self.shared.disk
+    }
+
+    fn link(&mut self) -> Result<Step, BackupError> {
+        for _ in 0..LINK_COUNT {
+            let Some(file) = self.linkable.pop_front() else { break };
+            match self.disk().link(&file.from, &file.to) {
+                Ok(()) => {
+                    self.backup.len += file.len;
+                    self.backup.linked_len += file.len;
+                }
+                Err(error) if may_be_copied(&error) => self.unlinked.push_back(file),
+                Err(error) => return Err(attempting("linking", &file.from)(error)),
+            }
+        }
+        Ok(Step::Copied(0))
+    }
+
+    /// How much of each journal file is to be copied; an error if there is no room for that and what could not be linked.
+    fn measure(&self) -> Result<VecDeque<(usize, u64)>, BackupError> {
+        let mut journal = VecDeque::new();
+        let mut wanted = FIXED_LEN + self.unlinked.iter().map(|file| file.len).sum::<u64>();
+        for (index, held) in self.hold.iter().flat_map(|hold| &hold.files).enumerate() {
+            let used_len = held.used_len().map_err(attempting("reading", &held.path))?;
+            let used_len = used_len.ok_or_else(|| BackupError::Damaged { path: held.path.clone() })?;
+            journal.push_back((index, used_len));
+            wanted += held.len;
+        }
+        let free = self.free_space()?;
+        if free < wanted {
+            return Err(BackupError::NoRoom { dir: self.backup.dir.clone(), wanted, free });
+        }
+        Ok(journal)
+    }
+
+    fn free_space(&self) -> Result<u64, BackupError> {
+        let dir = self.target.temporary().dir();
+        self.disk().free_space(dir).map_err(attempting("looking for free space in", dir))
+    }
+
+    /// The next file to copy: the journal first, so that its files can be used again.
+    fn next_copy(&mut self) -> Result<Option<Copy>, BackupError> {
+        let next = self.journal.as_mut().and_then(VecDeque::pop_front);
+        if let (Some((index, used_len)), Some(hold)) = (next, &self.hold) {
+            let held = &hold.files[index];
+            let to = self.target.temporary().journal().join(held.path.file_name().unwrap_or_default());
+            let file = self.create(&to)?;
+            return Ok(Some(Copy::new(held.file.clone(), file, (held.path.clone(), to), used_len, held.len)));
+        }
+        self.hold = None;
+        let Some(Linkable { from, to, len }) = self.unlinked.pop_front() else { return Ok(None) };
+        let source = self.disk().open(&from).map_err(attempting("opening", &from))?;
+        let found = source.len().map_err(attempting("reading", &from))?;
+        if found != len {
+            return Err(BackupError::Damaged { path: from });
+        }
+        let file = self.create(&to)?;
+        Ok(Some(Copy::new(source.into(), file, (from, to), len, len)))
+    }
+
+    fn create(&self, path: &Path) -> Result<Box<dyn File>, BackupError> {
+        let created = self.disk().create(path).map_err(attempting("creating", path));
+        created.map_err(|error| self.out_of_room(error))
+    }
+
+    /// Says so if that is what it is.
+    fn out_of_room(&self, error: BackupError) -> BackupError {
+        match (&error, self.free_space()) {
+            (BackupError::Io { error: io, .. }, Ok(free)) if is_full(io) => {
+                let rest = self.unlinked.iter().map(|file| file.len).sum::<u64>();
+                let wanted = self.copy.as_ref().map_or(0, Copy::rest_len) + rest + FIXED_LEN;
+                BackupError::NoRoom { dir: self.backup.dir.clone(), wanted, free }
+            }
+            _ => error,
+        }
+    }
+
+    fn finish(&mut self) -> Result<Step, BackupError> {
+        let paths = self.target.temporary().clone();
+        for dir in [paths.journal(), paths.checkpoints(), paths.segments()] {
+            self.disk().sync_dir(&dir).map_err(attempting("syncing", &dir))?;
+        }
+        // The manifest last: without it, what there is is no data directory.
+        let files = [(paths.format(), format_text().into_bytes()), (paths.manifest(), file_of(&self.manifest))];
+        for (path, bytes) in files {
+            let written = file::replace(self.disk(), &path, &bytes).map_err(attempting("writing", &path));
+            written.map_err(|error| self.out_of_room(error))?;
+            self.backup.len += bytes.len() as u64;
+        }
+        self.target.finish()?;
+        tracing::info!(dir = %self.backup.dir.display(), len = self.backup.len, end = self.backup.end.0, "made a backup");
+        Ok(Step::Ended(self.backup.clone()))
+    }
+}
+
+/// Whether going on makes sense.
+fn check(shared: &Shared) -> Result<(), BackupError> {
+    if shared.is_closing() {
+        return Err(BackupError::Closing);
+    }
+    if let Some(failed) = shared.journal.failure() {
+        return Err(failed.into());
+    }
+    // What a backup holds is what others need now.
+    if shared.is_disk_full() { Err(BackupError::DiskFull) } else { Ok(()) }
+}
+
+/// Whether a file that cannot be linked can be copied: it is to be on another file system, or on one without links or with few.
+fn may_be_copied(error: &io::Error) -> bool {
+    use io::ErrorKind::{CrossesDevices, PermissionDenied, TooManyLinks, Unsupported};
+    matches!(error.kind(), CrossesDevices | PermissionDenied | TooManyLinks | Unsupported)
+}
+
+fn linkable(
+    shared: &Shared,
+    target: &Target<'_>,
+    manifest: Manifest,
+    segments: Vec<(SegmentId, u64)>,
+) -> VecDeque<Linkable> {
+    let (paths, copied) = (&shared.paths, target.temporary());
+    let checkpoint = manifest.checkpoint.map(|file| Linkable {
+        from: paths.checkpoint(file.number),
+        to: copied.checkpoint(file.number),
+        len: file.len,
+    });
+    let segments =
+        segments.into_iter().map(|(id, len)| Linkable { from: paths.segment(id), to: copied.segment(id), len });
+    checkpoint.into_iter().chain(segments).collect()
+}
+
+/// Files that are not removed before this is dropped.
+struct Pins<'a> {
+    shared: &'a Shared,
+}
+
+impl<'a> Pins<'a> {
+    /// Pins what the manifest's checkpoint names, and holds the journal that continues it.
+    fn pin(shared: &'a Shared) -> (Self, Manifest, Hold, Vec<(SegmentId, u64)>) {
+        let mut checkpointer = shared.checkpointer.lock();
+        let manifest = checkpointer.manifest.current();
+        let mut named = checkpointer.named.clone();
+        named.sort_unstable();
+        checkpointer.pinned = Pinned {
+            checkpoint: manifest.checkpoint.map(|file| file.number),
+            segments: named.iter().map(|(id, _)| *id).collect(),
+        };
+        // Nothing is retired without the lock.
+        (Pins { shared }, manifest, shared.journal.hold(), named)
+    }
+}
+
+impl Drop for Pins<'_> {
+    fn drop(&mut self) {
+        self.shared.checkpointer.lock().pinned = Pinned::default();
+        // What should have been removed meanwhile is removed now.
+        self.shared.signals.reclaim.raise();
+    }
+}

@@ -1,0 +1,106 @@
+//! The journal as it is at one moment, for whoever copies it: up to where it is synced, in files that are left alone meanwhile.
+//!
+//! Writing goes on, and so does retiring: only what is retired is not used again before this is dropped, so new files are
+//! made instead. What was synced is never written again, so it can be read while the file it is in is being written.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use model::ids::JournalPosition;
+
+use super::format::{COMMIT_HEADER_LEN, CommitHeader, FILE_HEADER_LEN, FileHeader, FileState};
+use super::shared::Shared;
+use crate::file::{File, PAGE_LEN, read_exact_at};
+
+/// Files that are not used again before this is dropped.
+pub(crate) struct Hold {
+    shared: Arc<Shared>,
+    /// Up to here the journal was synced.
+    pub(crate) end: JournalPosition,
+    /// What has it, in order.
+    pub(crate) files: Vec<HeldFile>,
+}
+
+/// A file with journal that is held.
+pub(crate) struct HeldFile {
+    pub(crate) path: PathBuf,
+    pub(crate) file: Arc<dyn File>,
+    pub(crate) len: u64,
+    /// How much of it has been written, or if it ends the journal, to which position it is read.
+    extent: Extent,
+}
+
+enum Extent {
+    Offset(u64),
+    Position(JournalPosition),
+}
+
+impl Hold {
+    /// Nobody else may hold anything, and nothing may be retired just now.
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        let mut files = shared.files.lock();
+        let (closed, current) = files.in_use();
+        // A file to which others were rewritten is known before what it has counts as synced.
+        let end = shared.marks.synced().max(current.map_or(JournalPosition::START, |current| current.header.synced));
+        let mut held: Vec<_> = closed
+            .iter()
+            .filter(|file| file.first < file.end)
+            .map(|file| HeldFile {
+                path: file.path.clone(),
+                file: file.file.clone(),
+                len: file.len,
+                extent: Extent::Offset(file.used_len),
+            })
+            .collect();
+        held.extend(current.map(|current| HeldFile {
+            path: current.path.clone(),
+            file: current.file.clone(),
+            len: current.header.file_len,
+            extent: Extent::Offset(0),
+        }));
+        // The others are read up to where the next one begins, whatever may lie behind.
+        if let Some(last) = held.last_mut() {
+            last.extent = Extent::Position(end);
+        }
+        files.hold(end);
+        drop(files);
+        Hold { shared, end, files: held }
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.shared.files.lock().hold(JournalPosition::START);
+        self.shared.filing.notify_one();
+    }
+}
+
+impl HeldFile {
+    /// How much of the file is journal, from its start. `None`: what was synced is not there any more.
+    pub(crate) fn used_len(&self) -> io::Result<Option<u64>> {
+        match self.extent {
+            Extent::Offset(offset) => Ok(Some(offset)),
+            Extent::Position(end) => self.find(end),
+        }
+    }
+
+    /// Where the commit ends that ends at this position.
+    fn find(&self, end: JournalPosition) -> io::Result<Option<u64>> {
+        let mut page = [0; PAGE_LEN];
+        read_exact_at(self.file.as_ref(), &mut page, 0)?;
+        let FileState::InUse(FileHeader { generation, salt, first, .. }) = FileHeader::decode(&page) else {
+            return Ok(None);
+        };
+        let (mut position, mut offset) = (first, FILE_HEADER_LEN);
+        while position < end && offset + PAGE_LEN as u64 <= self.len {
+            let mut header = [0; COMMIT_HEADER_LEN];
+            read_exact_at(self.file.as_ref(), &mut header, offset)?;
+            let commit = CommitHeader::decode(&header)
+                .filter(|commit| (commit.generation, commit.salt, commit.first) == (generation, salt, position));
+            let Some(commit) = commit else { return Ok(None) };
+            (position, offset) = (commit.end(), offset.saturating_add(commit.disk_len()));
+        }
+        Ok((position == end && offset <= self.len).then_some(offset))
+    }
+}

@@ -3,7 +3,6 @@
 use amqp::table::TableBuf;
 use broker::view::ExchangeView;
 use broker::{ExchangeRequest, Inside};
-use hyper::StatusCode;
 use model::json;
 use model::name::{DEFAULT_EXCHANGE_ALIAS, ExchangeName};
 use serde_json::Value;
@@ -90,7 +89,7 @@ pub(super) fn too_long(kind: &str, name: &str) -> Problem {
 
 /// The vhost of the path, with the rights of whoever asks.
 pub(super) fn enter(call: &Call) -> Result<Inside, Problem> {
-    call.presence.enter(call.vhost()).ok_or_else(|| Problem::new(StatusCode::NOT_FOUND, "not_found", "Not Found"))
+    call.presence.enter(call.vhost()).ok_or_else(|| Problem::not_authorised("Access refused."))
 }
 
 /// The exchange of the path.

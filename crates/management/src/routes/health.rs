@@ -11,7 +11,7 @@ use crate::answer::Answer;
 use crate::call::Call;
 use crate::problem::Problem;
 use crate::route::Kind::Text;
-use crate::route::Role::{InVhost, Management};
+use crate::route::Role::{Anybody, InVhost, Management};
 use crate::route::{Field, Now, Operation, Route, Shape, at};
 
 macro_rules! checks {
@@ -37,8 +37,8 @@ pub(super) static ROUTES: &[Route] = checks! {
         "No queue would lose its majority without this node.";
     "/api/health/checks/below-node-connection-limit" => Management, connection_limit,
         "Fewer connections are open than may be.";
-    "/api/health/checks/is-in-service" => Management, uncached_ok, "The node takes connections.";
-    "/api/health/checks/ready-to-serve-clients" => Management, ready, "The node can serve clients.";
+    "/api/health/checks/is-in-service" => Anybody, uncached_ok, "The node takes connections.";
+    "/api/health/checks/ready-to-serve-clients" => Anybody, ready, "The node can serve clients.";
     "/api/health/checks/reached-target-cluster-size" => Management, uncached_ok, "All nodes are there.";
     "/api/health/checks/metadata-store/initialized" => Management, ok, "Definitions have been loaded.";
     "/api/health/checks/metadata-store/initialized/with-data" => Management, has_data, "There are definitions.";

@@ -20,7 +20,7 @@ pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/version",
         &[Operation::get(
-            Management,
+            Anybody,
             version,
             "Tells the version of RabbitMQ that this is compatible with.",
             Shape::Object(&[]),

@@ -16,7 +16,7 @@ use crate::json::Fields;
 use crate::listing::{Table, column, list, single};
 use crate::problem::Problem;
 use crate::route::Kind::{Any, Text};
-use crate::route::Role::{Administrator, Policymaker, PolicymakerInVhost};
+use crate::route::Role::{Policymaker, PolicymakerInVhost};
 use crate::route::{Field, LIST, Operation, Route, SINGLE, Shape, at};
 use crate::service::Service;
 
@@ -51,8 +51,8 @@ pub(super) static ROUTES: &[Route] = &[
         "/api/global-parameters/{name}",
         &[
             Operation::get(Policymaker, one_global, "Tells of a global parameter.", Shape::One(&GLOBAL)).query(SINGLE),
-            Operation::put(Administrator, put_global, "Sets a global parameter.", VALUE),
-            Operation::delete(Administrator, delete_global, "Removes a global parameter."),
+            Operation::put(Policymaker, put_global, "Sets a global parameter.", VALUE),
+            Operation::delete(Policymaker, delete_global, "Removes a global parameter."),
         ],
     ),
 ];

@@ -29,7 +29,7 @@ pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/policies/{vhost}/{name}",
         &[
-            Operation::get(InVhost, one, "Tells of a policy.", Shape::One(&TABLE)).query(SINGLE),
+            Operation::get(PolicymakerInVhost, one, "Tells of a policy.", Shape::One(&TABLE)).query(SINGLE),
             Operation::put(PolicymakerInVhost, put, "Makes a policy, or changes one.", POLICY),
             Operation::delete(PolicymakerInVhost, delete, "Deletes a policy."),
         ],
@@ -46,7 +46,8 @@ pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/operator-policies/{vhost}/{name}",
         &[
-            Operation::get(InVhost, one_operator, "Tells of an operator policy.", Shape::One(&TABLE)).query(SINGLE),
+            Operation::get(AdministratorInVhost, one_operator, "Tells of an operator policy.", Shape::One(&TABLE))
+                .query(SINGLE),
             Operation::put(AdministratorInVhost, put_operator, "Makes an operator policy, or changes one.", POLICY),
             Operation::delete(AdministratorInVhost, delete_operator, "Deletes an operator policy."),
         ],

@@ -17,7 +17,7 @@ use crate::json::{Cell, Fields};
 use crate::listing::{Table, column, paged_list, single};
 use crate::problem::Problem;
 use crate::route::Kind::{Any, Boolean, Integer, List, Object, Text};
-use crate::route::Role::{Administrator, InVhost, Management};
+use crate::route::Role::{AdministratorInVhost, InVhost, Management};
 use crate::route::{COUNTED, Field, Operation, Parameters, Route, Shape, at};
 use crate::service::Service;
 
@@ -50,12 +50,12 @@ pub(super) static ROUTES: &[Route] = &[
     ),
     at(
         "/api/queues/{vhost}/{queue}/actions",
-        &[Operation::post(InVhost, act, "Nothing any more: RabbitMQ has no actions left either.", ACTION)],
+        &[Operation::post(AdministratorInVhost, act, "Nothing any more: RabbitMQ has no actions left either.", ACTION)],
     ),
     at(
         "/api/users/{user}/queues",
         &[Operation::get(
-            Administrator,
+            Management,
             of_user,
             "Lists the queues that a user's connections consume from or own.",
             Shape::Many(&TABLE),

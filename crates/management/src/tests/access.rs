@@ -105,7 +105,9 @@ fn who_has_no_permission_in_a_vhost_does_not_see_it() {
             let listed = house.ask("GET", "/api/queues", user, "").await.json();
             assert_eq!(listed, serde_json::json!([]), "{user}");
             let vhosts = house.ask("GET", "/api/vhosts?columns=name", user, "").await.json();
-            assert_eq!(vhosts, serde_json::json!([{"name": "shop"}]), "{user}");
+            let names = if user == "mona" { vec!["/", "empty", "shop"] } else { vec!["shop"] };
+            let expected: Vec<_> = names.iter().map(|name| serde_json::json!({"name": name})).collect();
+            assert_eq!(vhosts, serde_json::json!(expected), "{user}");
         }
         let reply = house.ask("GET", "/api/queues/nosuch", "manny", "").await;
         assert_eq!(reply.status, 404);
@@ -121,5 +123,20 @@ fn refused_permissions_are_401() {
         let expected = serde_json::json!({"error": "not_authorised", "reason": "Access refused."});
         assert_eq!((reply.status, reply.json()), (401, expected));
         assert_eq!(house.ask("PUT", "/api/queues/shop/manny-q", "manny", "{}").await.status, 201);
+    });
+}
+
+#[test]
+fn an_administrator_sees_every_vhost_and_may_do_what_its_permissions_allow() {
+    in_house(async |house| {
+        house.check("PUT /api/queues/%2F/plain", "", 201, "").await;
+        assert_eq!(house.ask("GET", "/api/queues/%2F/plain", "alice", "").await.status, 200);
+        let listed = house.ask("GET", "/api/queues?columns=name", "alice", "").await.json();
+        assert_eq!(listed, serde_json::json!([{"name": "plain"}]));
+        let refused = serde_json::json!({"error": "not_authorised", "reason": "Access refused."});
+        for (method, path) in [("PUT", "/api/queues/%2F/other"), ("DELETE", "/api/queues/%2F/plain")] {
+            let reply = house.ask(method, path, "alice", "{}").await;
+            assert_eq!((reply.status, reply.json()), (401, refused.clone()), "{method}");
+        }
     });
 }

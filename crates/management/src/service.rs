@@ -22,7 +22,8 @@ use crate::answer::{Answer, AnswerBody, Content};
 use crate::body::Room;
 use crate::call::Call;
 use crate::headers;
-use crate::listing::Query;
+use crate::limits::HEAD_LEN_MAX;
+use crate::listing::{Query, check_ranges};
 use crate::login::Credentials;
 use crate::media;
 use crate::options::{ListenerInfo, Options};
@@ -95,6 +96,9 @@ impl Service {
         origin: Origin,
     ) -> Response<AnswerBody> {
         let (parts, body) = request.into_parts();
+        if head_len(&parts) > HEAD_LEN_MAX {
+            return problem_response(&Problem::bare(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE));
+        }
         let (found, problem) = match self.find(parts.uri.path()) {
             Ok(found) => (Some(found), None),
             Err(problem) => (None, Some(problem)),
@@ -105,6 +109,7 @@ impl Service {
             (None, Some(problem)) if problem.status == StatusCode::NOT_FOUND => Some("HEAD, GET, OPTIONS"),
             _ => None,
         };
+        let allow = allow.filter(|_| is_known(&parts.method));
         let is_preflight = parts.method == Method::OPTIONS;
         let result = match (found, problem) {
             (Some(found), _) => self.answer(&parts, body, found, origin).await,
@@ -158,11 +163,13 @@ impl Service {
             return Err(Problem::bare(StatusCode::UNSUPPORTED_MEDIA_TYPE));
         }
         let (body, _room) = self.room.read(body, self.options.body_len_max).await?;
+        let query = Query::parse(parts.uri.query().unwrap_or_default());
+        check_ranges(&query)?;
         let call = Call {
             service: self.clone(),
             presence,
             arguments: found.arguments,
-            query: Query::parse(parts.uri.query().unwrap_or_default()),
+            query,
             headers: parts.headers.clone(),
             is_logged_in,
             body,
@@ -222,6 +229,17 @@ impl Service {
             }
         }
     }
+}
+
+/// Whether a method is one at all; which ones a route has is another question.
+fn is_known(method: &Method) -> bool {
+    Verb::of(method).is_some() || matches!(*method, Method::OPTIONS | Method::PATCH)
+}
+
+/// Bytes of a request before its body. What parses them bounds what it buffers, which may be more.
+fn head_len(parts: &hyper::http::request::Parts) -> usize {
+    let headers: usize = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+    headers + parts.uri.path().len() + parts.uri.query().map_or(0, str::len)
 }
 
 fn operation(method: &Method, found: &Found) -> Result<&'static Operation, Problem> {

@@ -177,7 +177,7 @@ impl Reader<'_> {
         read: impl Fn(&mut Self, Fields<'_>) -> Result<T, Problem>,
     ) -> Result<Option<Vec<T>>, DefinitionsError> {
         let entries = match members.get(kind) {
-            None | Some(Value::Null) => return Ok(None),
+            None => return Ok(None),
             Some(Value::Array(entries)) => entries,
             Some(other) => return Err(wrong_type(kind, "a list", other).into()),
         };

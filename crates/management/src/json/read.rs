@@ -27,9 +27,9 @@ pub(crate) fn parse_object(body: &[u8]) -> Result<Map<String, Value>, Problem> {
 pub(crate) struct Fields<'a>(pub(crate) &'a Map<String, Value>);
 
 impl<'a> Fields<'a> {
-    /// A member; `null` counts as absent.
+    /// A member. `null` is a value, and of the wrong type almost everywhere.
     pub(crate) fn get(self, name: &str) -> Option<&'a Value> {
-        self.0.get(name).filter(|value| !value.is_null())
+        self.0.get(name)
     }
 
     /// Checks that all of these are there, and names all that are not.
@@ -38,7 +38,7 @@ impl<'a> Fields<'a> {
         if missing.is_empty() { Ok(()) } else { Err(Problem::keys_missing(&missing)) }
     }
 
-    /// A member that must be there, if only as `null`.
+    /// A member that must be there.
     pub(crate) fn required(self, name: &str) -> Result<&'a Value, Problem> {
         self.0.get(name).ok_or_else(|| Problem::keys_missing(&[name]))
     }
@@ -137,7 +137,8 @@ mod tests {
         let fields = Fields(&members);
         assert_eq!(fields.bool("a", false), Ok(true));
         assert_eq!(fields.bool("b", true), Ok(false));
-        assert_eq!(fields.bool("d", true), Ok(true));
+        assert_eq!(fields.bool("e", true), Ok(true));
+        check_refused(fields.bool("d", true), json!(["not_boolean", null]));
         check_refused(fields.bool("c", true), json!(["not_boolean", 1]));
     }
 

@@ -6,6 +6,7 @@
 mod order;
 mod page;
 mod query;
+mod ranges;
 mod rows;
 mod selection;
 
@@ -14,6 +15,7 @@ use std::cmp::Ordering;
 
 pub(crate) use page::Page;
 pub(crate) use query::Query;
+pub(crate) use ranges::check_ranges;
 pub(crate) use rows::{list, paged_list, single};
 pub(crate) use selection::Selection;
 

@@ -38,9 +38,9 @@ impl Page {
     pub(crate) fn parse(query: &Query) -> Result<Option<Page>, Problem> {
         let number = |name| match query.get(name) {
             None => Ok(None),
-            Some(text) => match text.parse::<i64>() {
-                Ok(number) => Ok(Some(number)),
-                Err(_) => Err(Problem::bad_request("Pagination parameters are invalid")),
+            Some(text) => match integer(text) {
+                Some(number) => Ok(Some(number)),
+                None => Err(Problem::bad_request("Pagination parameters are invalid")),
             },
         };
         let Some(page) = number("page")? else { return Ok(None) };
@@ -65,6 +65,13 @@ impl Page {
         }
         Ok(start.min(count)..start.saturating_add(self.size).min(count))
     }
+}
+
+/// An integer; one beyond all bounds is the bound.
+fn integer(text: &str) -> Option<i64> {
+    let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| sign * digits.parse().unwrap_or(i64::MAX))
 }
 
 fn invalid(reason: impl Into<serde_json::Value>) -> Problem {
@@ -153,6 +160,8 @@ mod tests {
                 "Page out of range, page: 100 page size: 2, len: 14"
             )
         );
+        let beyond = parse("page=99999999999999999999999").unwrap().unwrap().range(14).unwrap_err();
+        assert_eq!(beyond.body.unwrap().error, "page_out_of_range");
         assert_eq!(parse("page=1").unwrap().unwrap().range(0).unwrap(), 0..0);
         assert_eq!(parse("page=7&page_size=2").unwrap().unwrap().range(13).unwrap(), 12..13);
     }

@@ -205,7 +205,7 @@ const REASON: &str = "Closed via management plugin";
 
 fn reason(headers: &HeaderMap) -> String {
     let name = HeaderName::from_static("x-reason");
-    let given = headers.get(name).and_then(|value| value.to_str().ok()).filter(|text| !text.is_empty());
+    let given = headers.get(name).and_then(|value| value.to_str().ok());
     given.unwrap_or(REASON).chars().filter(|char| !char.is_control()).take(REASON_LEN_MAX).collect()
 }
 

@@ -99,13 +99,8 @@ fn payload(fields: Fields<'_>) -> Result<Vec<u8>, Problem> {
     }
 }
 
-/// RabbitMQ's empty list is an empty object.
-fn properties_object(properties: &Value) -> Result<Option<&Map<String, Value>>, Problem> {
-    match properties {
-        Value::Object(members) => Ok(Some(members)),
-        Value::Array(items) if items.is_empty() => Ok(None),
-        other => Err(wrong_type("properties", "an object", other)),
-    }
+fn properties_object(properties: &Value) -> Result<&Map<String, Value>, Problem> {
+    properties.as_object().ok_or_else(|| wrong_type("properties", "an object", properties))
 }
 
 /// Properties that own what [`Properties`] borrows.
@@ -120,9 +115,8 @@ struct ParsedProperties {
 }
 
 impl ParsedProperties {
-    fn parse(members: Option<&Map<String, Value>>) -> Result<ParsedProperties, Problem> {
+    fn parse(members: &Map<String, Value>) -> Result<ParsedProperties, Problem> {
         let mut parsed = ParsedProperties::default();
-        let Some(members) = members else { return Ok(parsed) };
         for (at, name) in TEXTS.into_iter().enumerate() {
             parsed.texts[at] = text(members, name)?;
         }

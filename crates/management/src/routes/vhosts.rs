@@ -110,9 +110,7 @@ pub(crate) fn request(name: &str, fields: Fields<'_>) -> Result<VhostRequest, Pr
     let name = VhostName::parse(name.as_bytes()).map_err(|error| Problem::bad_request(error.to_string()))?;
     let default_queue_type = match fields.get("default_queue_type") {
         None => None,
-        Some(Value::String(text)) if text.is_empty() || QueueType::parse(text.as_bytes()).is_some() => {
-            Some(text.clone())
-        }
+        Some(Value::String(text)) if QueueType::parse(text.as_bytes()).is_some() => Some(text.clone()),
         Some(Value::String(text)) => {
             return Err(Problem::bad_request(format!("{text} is not a valid queue type")));
         }

@@ -37,7 +37,13 @@ fn what_is_not_there_is_404_and_what_cannot_be_is_400() {
 fn methods_that_a_route_has_not_are_405_and_unknown_ones_501() {
     in_house(async |house| {
         let allow = Some("HEAD, GET, PUT, DELETE, OPTIONS");
-        for (method, status) in [("PATCH", 405), ("POST", 405), ("BREW", 501), ("TRACE", 501), ("OPTIONS", 200)] {
+        for (method, status, allow) in [
+            ("PATCH", 405, allow),
+            ("POST", 405, allow),
+            ("BREW", 501, None),
+            ("TRACE", 501, None),
+            ("OPTIONS", 200, allow),
+        ] {
             let reply = house.ask(method, "/api/queues/shop/q", "guest", "").await;
             assert_eq!((reply.status, reply.header("allow"), reply.body.len()), (status, allow, 0), "{method}");
         }
@@ -113,6 +119,26 @@ fn bodies_that_are_too_long_are_refused() {
         let body = format!(r#"{{"arguments":{{"a":"{}"}}}}"#, "x".repeat(1000));
         let reason = "Exceeded HTTP request body size limit";
         house.check_refused("PUT /api/queues/shop/big", &body, 400, "bad_request", reason).await;
+    });
+}
+
+#[test]
+fn null_is_a_value_of_the_wrong_type() {
+    in_house(async |house| {
+        let expected = r#"{"error":"bad_request","reason":["not_boolean",null]}"#;
+        house.check("PUT /api/queues/shop/q", r#"{"durable":null}"#, 400, expected).await;
+        let text = "'arguments' must be an object, not null";
+        house.check_refused("PUT /api/queues/shop/q", r#"{"arguments":null}"#, 400, "bad_request", text).await;
+        let text = "'users' must be a list, not null";
+        house.check_refused("POST /api/definitions", r#"{"users":null}"#, 400, "bad_request", text).await;
+    });
+}
+
+#[test]
+fn headers_that_are_too_long_are_431() {
+    in_house(async |house| {
+        let long = "x".repeat(70_000);
+        assert_eq!(house.ask_with("GET", "/api/whoami", &[("x-a", &long)], b"").await.status, 431);
     });
 }
 

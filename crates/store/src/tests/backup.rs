@@ -324,6 +324,48 @@ fn where_writes_or_syncs_fail_there_is_a_whole_backup_or_none() {
     assert!(made > 20 && failed > 20, "{made} made, {failed} failed");
 }
 
+/// What failed to be synced is in another file then, and what is left of it where it failed must not be taken for anything.
+#[test]
+fn a_journal_that_went_on_in_another_file_is_copied_from_both() {
+    let mut made = 0;
+    for seed in 0..60 {
+        let disk = SimDisk::new(seed);
+        let (store, broker) = busy(seed, &disk, small_options());
+        let go_on = |fails: bool| {
+            broker.publish();
+            disk.fail_syncs(u32::from(fails));
+            store.step_journal().unwrap();
+            disk.fail_syncs(0);
+        };
+        (0..20).for_each(|round| go_on(round % 5 == seed % 5));
+        let durable = store.durable();
+        // Where a file could not be prepared, the disk counts as full.
+        let mut making = match Making::begin(&store.shared, &copy_dir(), 4096) {
+            Err(BackupError::DiskFull) => continue,
+            making => making.unwrap(),
+        };
+        let mut round = 0;
+        let outcome = loop {
+            go_on(round % 3 == 0);
+            round += 1;
+            match making.step() {
+                Ok(Step::Copied(_)) => {}
+                Ok(Step::Ended(backup)) => break Some(backup),
+                Err(BackupError::DiskFull) => break None,
+                Err(error) => panic!("{error}"),
+            }
+        };
+        drop(making);
+        let Some(backup) = outcome else { continue };
+        made += 1;
+        let copy = Copy { dir: copy_dir(), durable, end: Some(backup.end), history: broker.history() };
+        drop((store, broker));
+        disk.restart();
+        check_copy(&disk, copy, &mut Random::new(seed));
+    }
+    assert!(made > 10, "{made} made");
+}
+
 #[test]
 fn a_backup_that_finds_no_room_leaves_nothing_and_stops_nobody() {
     let (mut made, mut refused) = (0, 0);

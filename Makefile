@@ -4,7 +4,7 @@ CARGO ?= cargo
 PYTHON ?= python3
 WARREN = target/release/warren
 
-.PHONY: run build web test test-rust test-lint test-web test-clients test-perf test-browser test-crash test-abuse fuzz bench bench-perf bench-build docs clean
+.PHONY: run build web test test-rust test-lint test-web test-clients test-perf test-api test-ctl test-browser test-crash test-abuse fuzz bench bench-perf bench-build docs clean
 
 run: build
 	$(WARREN) serve --data-dir data
@@ -48,12 +48,20 @@ test-clients: build
 	$(PYTHON) tests/crash/fsync_order.py
 	$(PYTHON) tests/abuse/run.py
 	$(PYTHON) tests/perf/run.py
-	$(PYTHON) tests/ctl/run.py
 	$(PYTHON) tests/browser/run.py
 
 # The load generator and PerfTest: messages of each other, the same commands.
 test-perf: build
 	$(PYTHON) tests/perf/run.py
+
+# The HTTP API: its shapes, who may do what, bad input, the tools that speak it.
+test-api: build
+	$(PYTHON) tests/api/run.py
+	$(PYTHON) tests/api/run_schemathesis.py
+
+# `warren ctl`, against this broker and a RabbitMQ.
+test-ctl: build
+	$(PYTHON) tests/ctl/run.py
 
 # Reports, in a real browser.
 test-browser: web

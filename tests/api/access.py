@@ -256,6 +256,9 @@ def outcome(wire: Wire, method: str, arguments: dict) -> str:
         wire.send_method(1, method, **arguments)
     try:
         got = wire.read()
+        # Who may not read any more loses its consumers on Warren, and is told so before anything else.
+        while got.name == "basic.cancel":
+            got = wire.read()
     except Closed:
         return "the connection ended"
     if got.name in ("channel.close", "connection.close"):

@@ -22,7 +22,7 @@ use crate::batch;
 use crate::chunks::Chunks;
 use crate::clock::now_ms;
 use crate::connection;
-use crate::connections::Connections;
+use crate::connections::{ConnectionHandle, Connections};
 use crate::events::Event;
 use crate::handshake::server_properties;
 use crate::limits::{ALARM_INTERVAL, WATERMARK_INTERVAL};
@@ -162,6 +162,15 @@ impl Broker {
         self.counters.connections_opened.add(1);
         connection::serve(self.clone(), stream).await;
         self.counters.connections_closed.add(1);
+    }
+
+    /// A connection has ended; what it carried stays with its vhost.
+    pub(crate) fn forget_connection(&self, connection: &ConnectionHandle) {
+        self.connections.remove(connection.id);
+        let vhost = connection.opened.get().and_then(|opened| self.vhosts.get(opened.vhost.as_str()));
+        if let Some(vhost) = vhost {
+            vhost.traffic.take_over(&connection.traffic);
+        }
     }
 
     /// Counts a connection that could not be accepted.

@@ -42,7 +42,7 @@ pub(crate) async fn serve(broker: Arc<Broker>, stream: Stream) {
     let mut connection = Box::pin(Connection::new(stream, session));
     poll_fn(|cx| connection.as_mut().get_mut().poll(cx)).await;
     connection.session.end();
-    broker.connections.remove(id);
+    broker.forget_connection(&connection.session.handle);
 }
 
 struct Connection {

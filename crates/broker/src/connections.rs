@@ -4,7 +4,7 @@
 //! no task anything.
 
 use std::collections::{BTreeMap, HashMap};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -109,7 +109,7 @@ impl ConnectionState {
     }
 }
 
-/// Bytes and reads and writes of a socket.
+/// Bytes and reads and writes of a socket, or of several.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
     pub(crate) received_len: Counter,
@@ -129,6 +129,14 @@ impl Traffic {
     pub(crate) fn sent(&self, len: usize) {
         self.sent_len.add(len as u64);
         self.sent_count.add(1);
+    }
+
+    /// Adds what another has carried that is no more.
+    pub(crate) fn take_over(&self, ended: &Traffic) {
+        self.received_len.add(ended.received_len.get());
+        self.received_count.add(ended.received_count.get());
+        self.sent_len.add(ended.sent_len.get());
+        self.sent_count.add(ended.sent_count.get());
     }
 }
 
@@ -200,9 +208,14 @@ impl ConnectionHandle {
         })
     }
 
-    /// RabbitMQ's name of a connection.
+    /// RabbitMQ's name of a connection. Over a Unix-domain socket clients have no ports: there its number takes the port's place,
+    /// so that no two connections have one name.
     pub(crate) fn name(&self) -> String {
-        format!("{} -> {}", self.peer, self.local)
+        match (self.peer.port(), self.peer.ip()) {
+            (0, IpAddr::V4(host)) => format!("{host}:{} -> {}", self.id.0, self.local),
+            (0, IpAddr::V6(host)) => format!("[{host}]:{} -> {}", self.id.0, self.local),
+            _ => format!("{} -> {}", self.peer, self.local),
+        }
     }
 
     pub(crate) fn state(&self) -> ConnectionState {
@@ -266,5 +279,23 @@ impl Connections {
     /// Lets every connection look again at what it waits for and what waits for it.
     pub(crate) fn nudge_all(&self) {
         self.all().into_iter().for_each(|connection| connection.outbox.nudge());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(id: u64, peer: &str) -> String {
+        let [peer, local] = [peer, "127.0.0.1:0"].map(|address| address.parse().unwrap());
+        ConnectionHandle::new(ConnectionId(id), peer, local, None, 0).name()
+    }
+
+    #[test]
+    fn a_connection_without_a_port_is_named_by_its_number() {
+        assert_eq!(name(7, "192.0.2.1:50000"), "192.0.2.1:50000 -> 127.0.0.1:0");
+        assert_eq!(name(7, "127.0.0.1:0"), "127.0.0.1:7 -> 127.0.0.1:0");
+        assert_eq!(name(70_000, "127.0.0.1:0"), "127.0.0.1:70000 -> 127.0.0.1:0");
+        assert_eq!(name(8, "[::1]:0"), "[::1]:8 -> 127.0.0.1:0");
     }
 }

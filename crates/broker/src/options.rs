@@ -39,6 +39,9 @@ pub struct Options {
     pub loopback_users: Vec<String>,
     /// The user, password, vhost and permissions that a new data directory gets.
     pub default_user: DefaultUser,
+    /// Whether definitions are imported into the broker as soon as it has started: a new data directory then gets no user and no vhost
+    /// but theirs, as in RabbitMQ.
+    pub imports_definitions: bool,
     /// Resident memory above which publishers are blocked, in bytes.
     pub memory_limit_len: u64,
     /// Gives memory that is free back to the operating system. An allocator does so only while it is used, and a broker whose
@@ -85,6 +88,7 @@ impl Default for Options {
             anonymous_login: defaults.anonymous_login,
             loopback_users: vec!["guest".into()],
             default_user: defaults.default_user,
+            imports_definitions: false,
             memory_limit_len: u64::MAX,
             release_memory: || (),
             disk_free_limit_len: 50_000_000,

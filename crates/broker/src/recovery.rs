@@ -16,12 +16,13 @@ use store::{Recovered, RecoveredQueue};
 
 use crate::broker::{Broker, StartError};
 use crate::events;
+use crate::inside::Changed;
 use crate::message::Held;
 use crate::queue_ids;
 use crate::shard::Watermark;
 use crate::vhost::Vhost;
 
-/// Puts everything in place. An empty store gets the default vhost and user.
+/// Puts everything in place. An empty store gets the default vhost and user, unless definitions are about to be imported.
 pub(crate) fn restore(broker: &Arc<Broker>, mut recovered: Recovered) -> Result<(), StartError> {
     broker.queue_ids.resume(recovered.definitions.remove(queue_ids::KEY).as_deref());
     let mut queues = std::mem::take(&mut recovered.queues);
@@ -35,10 +36,12 @@ pub(crate) fn restore(broker: &Arc<Broker>, mut recovered: Recovered) -> Result<
     if !queues.is_empty() {
         tracing::warn!(count = queues.len(), "messages of queues without a definition were left out");
     }
-    if broker.vhosts.is_empty() {
+    if broker.vhosts.is_empty() && !broker.options.imports_definitions {
         create_defaults(broker);
     }
-    declare_event_exchange(broker);
+    if let Some(vhost) = broker.vhosts.get(broker.options.default_user.vhost.as_str()) {
+        declare_event_exchange(broker, &vhost);
+    }
     name_cluster(broker);
     Ok(())
 }
@@ -55,8 +58,7 @@ fn name_cluster(broker: &Arc<Broker>) {
 }
 
 /// Events are published on an exchange in the default vhost, as by RabbitMQ's plugin.
-fn declare_event_exchange(broker: &Arc<Broker>) {
-    let Some(vhost) = broker.vhosts.get(broker.options.default_user.vhost.as_str()) else { return };
+pub(crate) fn declare_event_exchange(broker: &Broker, vhost: &Vhost) -> Changed {
     let exchange = definition::Exchange {
         vhost: vhost.name().clone(),
         name: ExchangeName::parse(events::EXCHANGE.as_bytes()).expect("a name of ours"),
@@ -66,7 +68,7 @@ fn declare_event_exchange(broker: &Arc<Broker>) {
         is_internal: true,
         arguments: ExchangeArguments::default(),
     };
-    vhost.declare_exchange(broker, &exchange);
+    vhost.declare_exchange(broker, &exchange)
 }
 
 /// Keys sort so that whatever a definition needs comes before it.

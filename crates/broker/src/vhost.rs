@@ -23,6 +23,7 @@ use rustc_hash::FxBuildHasher;
 use store::RecordBatch;
 
 use crate::broker::Broker;
+use crate::connections::Traffic;
 use crate::inside::Changed;
 use crate::outbox::News;
 use crate::queue_handle::{ConnectionId, QueueHandle, Targets};
@@ -45,6 +46,8 @@ pub(crate) struct Vhost {
     pub(crate) throttle: Throttle,
     /// Connections that are open in it.
     pub(crate) connection_count: AtomicUsize,
+    /// What connections in it have carried that have ended.
+    pub(crate) traffic: Traffic,
 }
 
 #[derive(Debug)]
@@ -119,6 +122,7 @@ impl Vhost {
             policies: RwLock::new(Arc::from([])),
             throttle,
             connection_count: AtomicUsize::new(0),
+            traffic: Traffic::default(),
         }
     }
 

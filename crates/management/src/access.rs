@@ -22,14 +22,19 @@ pub(crate) fn check(
     }
     let Some(vhost) = arguments.get("vhost") else { return Ok(()) };
     let is_list = operation.method == Verb::Get && arguments.len() == 1;
-    if !has_vhost(broker, vhost) {
+    if !broker.has_vhost(vhost) {
         return Err(match operation.method {
             Verb::Get | Verb::Delete => Problem::not_found(),
             Verb::Put | Verb::Post => Problem::new(StatusCode::NOT_FOUND, "not_found", "vhost_not_found"),
         });
     }
     // An administrator sees what is in every vhost; what it may do there is for the broker to decide.
-    if !is_administrator(&presence.actor.identity) && presence.enter(vhost).is_none() {
+    let identity = &presence.actor.identity;
+    let sees_all = match operation.role {
+        Role::MonitoringOrInVhost => is_monitor(identity),
+        _ => is_administrator(identity),
+    };
+    if !sees_all && presence.enter(vhost).is_none() {
         return Err(if is_list {
             Problem::not_found()
         } else {
@@ -37,11 +42,6 @@ pub(crate) fn check(
         });
     }
     Ok(())
-}
-
-/// Whether there is such a vhost.
-pub(crate) fn has_vhost(broker: &Broker, vhost: &str) -> bool {
-    broker.vhost_names().iter().any(|name| name.as_str() == vhost)
 }
 
 /// Whether somebody may see what others do.
@@ -66,18 +66,20 @@ fn check_role(role: Role, identity: &Identity) -> Result<(), Problem> {
     }
     check_management(identity)?;
     let (tags, refusal): (&[&str], _) = match role {
-        Role::Anybody | Role::Management | Role::InVhost => return Ok(()),
+        Role::Anybody | Role::Management | Role::InVhost | Role::MonitoringOrInVhost => return Ok(()),
         Role::Policymaker | Role::PolicymakerInVhost => {
             (&[Tags::ADMINISTRATOR, Tags::POLICYMAKER], "User not authorised to access object")
         }
         Role::Monitoring => (&[Tags::ADMINISTRATOR, Tags::MONITORING], "Not monitor user"),
+        Role::MonitoringOfObject => (&[Tags::ADMINISTRATOR, Tags::MONITORING], "User not authorised to access object"),
         Role::Administrator | Role::AdministratorInVhost => (&[Tags::ADMINISTRATOR], "Not administrator user"),
     };
     if has_any(identity, tags) { Ok(()) } else { Err(Problem::not_authorised(refusal)) }
 }
 
 fn is_in_vhost(role: Role) -> bool {
-    matches!(role, Role::InVhost | Role::PolicymakerInVhost | Role::AdministratorInVhost)
+    let in_vhost = [Role::InVhost, Role::MonitoringOrInVhost, Role::PolicymakerInVhost, Role::AdministratorInVhost];
+    in_vhost.contains(&role)
 }
 
 fn has_any(identity: &Identity, tags: &[&str]) -> bool {

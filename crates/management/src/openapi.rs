@@ -108,8 +108,9 @@ fn role(role: Role) -> &'static str {
         Role::InVhost => "management, with permissions in the vhost",
         Role::Policymaker => "policymaker",
         Role::PolicymakerInVhost => "policymaker, with permissions in the vhost",
-        Role::Monitoring => "monitoring",
+        Role::Monitoring | Role::MonitoringOfObject => "monitoring",
         Role::Administrator => "administrator",
+        Role::MonitoringOrInVhost => "monitoring, or management with permissions in the vhost",
         Role::AdministratorInVhost => "administrator, with permissions in the vhost",
     }
 }

@@ -134,8 +134,12 @@ pub(crate) enum Role {
     Policymaker,
     /// Who may make policies and enter the vhost of the path.
     PolicymakerInVhost,
+    /// Who may see everything, or may use the API and enter the vhost of the path.
+    MonitoringOrInVhost,
     /// Who may see everything.
     Monitoring,
+    /// Who may see everything, where RabbitMQ refuses others in the words of a thing that is not theirs.
+    MonitoringOfObject,
     /// Who may do everything.
     Administrator,
     /// Who may do everything and enter the vhost of the path.

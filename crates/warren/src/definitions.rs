@@ -21,6 +21,9 @@ pub(crate) async fn load(broker: &Arc<Broker>, path: &str) -> Result<()> {
         }
         tracing::info!(file = %file.display(), "definitions were imported");
     }
+    if broker.users().is_empty() {
+        tracing::warn!("nobody can log in: the definitions have no user, and where they are imported none is made");
+    }
     Ok(())
 }
 

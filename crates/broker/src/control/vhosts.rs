@@ -13,6 +13,7 @@ use crate::events::Event;
 use crate::identity::Actor;
 use crate::inside::Changed;
 use crate::outbox::News;
+use crate::recovery::declare_event_exchange;
 use crate::vhost::{DeleteConditions, Deletion, Vhost};
 
 /// A vhost that an operator wants to be so. What is None stays as it is.
@@ -55,7 +56,7 @@ impl Broker {
             check_queue_type(name)?;
         }
         let name = request.name.clone();
-        let changed = match self.vhosts.get(name.as_str()) {
+        let mut changed = match self.vhosts.get(name.as_str()) {
             Some(vhost) => self.change_vhost(&vhost, |facts| request.apply(facts)),
             None => {
                 let mut facts = Facts::new(name.clone());
@@ -67,6 +68,9 @@ impl Broker {
             }
         };
         if let Some(vhost) = self.vhosts.get(name.as_str()) {
+            if changed.is_new && name == self.options.default_user.vhost {
+                changed.position = changed.position.max(declare_event_exchange(self, &vhost).position);
+            }
             let event = if changed.is_new { "vhost.created" } else { "vhost.updated" };
             self.emit_by(actor, Event::of_vhost(event, &vhost.facts()));
         }

@@ -16,6 +16,7 @@ use super::node::Node;
 use crate::control::{ControlError, PasswordChange, PolicyRequest, UserRequest, VhostRequest};
 use crate::identity::{Actor, Identity, Interface, Origin};
 use crate::inside::{AckMode, BindingEnd, BindingRequest, GetRequest, Inside, PublishRequest, QueueRequest};
+use crate::options::Options;
 use crate::view::BindingFilter;
 
 fn vhost(name: &str) -> VhostName {
@@ -164,6 +165,29 @@ fn revoked_reading_cancels_consumers() {
 }
 
 #[test]
+fn revoked_reading_is_refused_at_the_next_consume_and_get() {
+    // Whether the connection has heard of it before the method comes, or not.
+    for hears_first in [true, false] {
+        let node = node_with("", "", ".*");
+        let mut client = connect(&node);
+        guest(&node).declare_queue(&lasting(&queue_name("q"))).unwrap();
+        client.open_channel(2);
+        client.consume(1, "q", "first", true);
+        assert_eq!(client.hear(), [Heard::Other("basic.consume-ok")]);
+        permit(&node, "", "", "");
+        if hears_first {
+            assert_eq!(client.hear(), [Heard::Other("basic.cancel")]);
+        }
+        client.consume(1, "q", "second", true);
+        client.get(2, "q", true);
+        let text = "ACCESS_REFUSED - read access to queue 'q' in vhost '/' refused for user 'ann'";
+        let refused = channel_closed(403, text);
+        assert_eq!(client.hear(), [refused.clone(), refused], "hears first: {hears_first}");
+        assert!(node.broker.consumer_views().is_empty());
+    }
+}
+
+#[test]
 fn a_permission_taken_away_leaves_nothing() {
     let node = node_with(".*", ".*", ".*");
     let mut client = connect(&node);
@@ -242,9 +266,25 @@ fn a_connection_that_ended_does_not_count_any_more() {
     for _ in 0..3 {
         let mut client = connect(&node);
         client.session.end();
-        node.broker.connections.remove(client.session.id);
+        node.broker.forget_connection(&client.session.handle);
     }
     assert_eq!(node.broker.vhost_view("/").unwrap().connection_count, 0);
+}
+
+#[test]
+fn what_a_connection_carried_stays_with_its_vhost() {
+    let node = node_with(".*", ".*", ".*");
+    let traffic = || node.broker.vhost_traffic().into_values().map(|traffic| (traffic.received_len, traffic.sent_len));
+    assert_eq!(traffic().collect::<Vec<_>>(), [(0, 0)]);
+    let mut ended = connect(&node);
+    let open = connect(&node);
+    ended.session.handle.traffic.received(3);
+    open.session.handle.traffic.sent(4);
+    assert_eq!(traffic().collect::<Vec<_>>(), [(3, 4)]);
+    ended.session.end();
+    node.broker.forget_connection(&ended.session.handle);
+    open.session.handle.traffic.received(10);
+    assert_eq!(traffic().collect::<Vec<_>>(), [(13, 4)]);
 }
 
 #[test]
@@ -433,6 +473,21 @@ fn who_does_not_wait_for_its_messages_leaves_them_in_the_queue() {
     }
     let counts = node.broker.queue_counts("/", "q").unwrap();
     assert_eq!((counts.ready, counts.unacked), (1, 0));
+}
+
+#[test]
+fn who_imports_definitions_gets_no_user_and_no_vhost_but_theirs() {
+    let node = Node::with(Options { imports_definitions: true, ..Options::default() });
+    assert!(node.broker.users().is_empty() && node.broker.vhost_names().is_empty());
+    let event_exchange = |node: &Node, name| node.broker.exchange_view(name, "amq.rabbitmq.event").is_some();
+    for name in ["shop", "/"] {
+        assert!(node.broker.put_vhost(&operator(), VhostRequest::named(vhost(name))).unwrap().is_new);
+        assert_eq!(event_exchange(&node, name), name == "/", "events are published in the default vhost");
+    }
+    node.sync();
+    let node = node.kill();
+    assert_eq!(node.broker.vhost_names(), [vhost("/"), vhost("shop")]);
+    assert!(node.broker.users().is_empty() && event_exchange(&node, "/"));
 }
 
 #[test]

@@ -11,4 +11,4 @@ pub use connections::{ChannelView, ConnectionView, ConsumerView, OpenedView};
 pub use exchanges::{BindingEndView, BindingFilter, BindingView, ExchangeView};
 pub use node::{Alarms, AuthAttemptsView, Churn, NodeView, Totals};
 pub use queues::{OwnerView, QueueView};
-pub use vhosts::VhostView;
+pub use vhosts::{VhostTraffic, VhostView};

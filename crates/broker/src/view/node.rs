@@ -102,7 +102,9 @@ impl Broker {
         }
     }
 
-    fn churn(&self) -> Churn {
+    /// What has come and gone since the start.
+    #[must_use]
+    pub fn churn(&self) -> Churn {
         let counters = &self.counters;
         Churn {
             connections_opened: counters.connections_opened.get(),

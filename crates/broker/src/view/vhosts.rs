@@ -1,7 +1,10 @@
 //! Vhosts as they are listed.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+use model::name::VhostName;
 
 use crate::broker::Broker;
 use crate::vhost::Vhost;
@@ -21,6 +24,15 @@ pub struct VhostView {
     pub ready_count: u64,
     /// Messages of its queues that are handed out and not settled.
     pub unacked_count: u64,
+}
+
+/// Bytes that connections of a vhost have carried since the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct VhostTraffic {
+    /// From clients.
+    pub received_len: u64,
+    /// To clients.
+    pub sent_len: u64,
 }
 
 impl VhostView {
@@ -53,9 +65,34 @@ impl Broker {
         self.vhosts.get(name).map(|vhost| VhostView::of(&vhost))
     }
 
+    /// Whether there is a vhost of this name.
+    #[must_use]
+    pub fn has_vhost(&self, name: &str) -> bool {
+        self.vhosts.get(name).is_some()
+    }
+
+    /// What the connections of each vhost have carried: of those that are open, and of those that were.
+    #[must_use]
+    pub fn vhost_traffic(&self) -> BTreeMap<VhostName, VhostTraffic> {
+        let mut traffic: BTreeMap<VhostName, VhostTraffic> = BTreeMap::new();
+        // One that ends meanwhile may be left out, until the next look.
+        for connection in self.connections.all() {
+            let Some(opened) = connection.opened.get() else { continue };
+            let of_vhost = traffic.entry(opened.vhost.clone()).or_default();
+            of_vhost.received_len += connection.traffic.received_len.get();
+            of_vhost.sent_len += connection.traffic.sent_len.get();
+        }
+        for vhost in self.vhosts.all().iter() {
+            let of_vhost = traffic.entry(vhost.name().clone()).or_default();
+            of_vhost.received_len += vhost.traffic.received_len.get();
+            of_vhost.sent_len += vhost.traffic.sent_len.get();
+        }
+        traffic
+    }
+
     /// The names of all vhosts.
     #[must_use]
-    pub fn vhost_names(&self) -> Vec<model::name::VhostName> {
+    pub fn vhost_names(&self) -> Vec<VhostName> {
         self.vhosts.all().iter().map(|vhost| vhost.name().clone()).collect()
     }
 }

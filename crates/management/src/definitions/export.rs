@@ -18,7 +18,7 @@ use crate::answer::Pieces;
 use crate::json::{Writer, write_text};
 use crate::limits::PIECE_LEN;
 use crate::options::Options;
-use crate::routes::bodies::shown_arguments;
+use crate::routes::bodies::{default_queue_type, shown_arguments};
 
 /// Entries of one kind, one after the other.
 type Entries = Box<dyn Iterator<Item = Value> + Send>;
@@ -253,10 +253,11 @@ fn of_user(user: &User) -> Value {
 }
 
 fn metadata(vhost: &Vhost) -> Value {
-    let mut metadata = json!({"description": vhost.metadata.description, "tags": vhost.metadata.tags});
-    if let Some(queue_type) = &vhost.metadata.default_queue_type {
-        metadata["default_queue_type"] = (&**queue_type).into();
-    }
+    let mut metadata = json!({
+        "description": vhost.metadata.description,
+        "tags": vhost.metadata.tags,
+        "default_queue_type": default_queue_type(vhost),
+    });
     if vhost.is_protected {
         metadata["protected_from_deletion"] = true.into();
     }
@@ -325,7 +326,6 @@ fn exchanges(broker: &Broker, vhost: &str) -> impl Iterator<Item = Value> + Send
             "type": definition.exchange_type.name(),
             "durable": definition.is_durable,
             "auto_delete": definition.is_auto_delete,
-            "internal": definition.is_internal,
             "arguments": from_table(definition.arguments.table()),
         })
     })

@@ -118,7 +118,7 @@ fn no_vhost(name: &str) -> DefinitionsError {
 }
 
 fn check_vhost(broker: &Broker, name: &str) -> Result<(), DefinitionsError> {
-    if crate::access::has_vhost(broker, name) { Ok(()) } else { Err(no_vhost(name)) }
+    if broker.has_vhost(name) { Ok(()) } else { Err(no_vhost(name)) }
 }
 
 /// All vhosts that the rest is about must be there before any of it is.

@@ -2,6 +2,7 @@
 
 use amqp::table::TableBuf;
 use broker::{PasswordChange, PolicyRequest, UserRequest, VhostRequest};
+use model::arguments::ExchangeType;
 use model::definition::UserPermission;
 use model::name::{ExchangeName, QueueName, UserName, VhostName};
 use model::parameter::{GlobalParameter, VHOST_LIMITS};
@@ -289,7 +290,7 @@ impl Reader<'_> {
         Ok(ExchangeEntry {
             vhost: self.vhost_of(fields)?,
             name: exchange_name(fields.required_text("name")?)?,
-            kind: fields.text("type")?.unwrap_or("direct").to_owned(),
+            kind: exchange_type(fields.required_text("type")?)?,
             is_durable: fields.bool("durable", true)?,
             is_auto_delete: fields.bool("auto_delete", false)?,
             is_internal: fields.bool("internal", false)?,
@@ -338,6 +339,12 @@ fn user_name(fields: Fields<'_>) -> Result<UserName, Problem> {
 
 fn exchange_name(name: &str) -> Result<ExchangeName, Problem> {
     ExchangeName::parse(name.as_bytes()).map_err(|error| Problem::bad_request(error.to_string()))
+}
+
+/// Refused here, before anything is made, also of an exchange that is there already and stays as it is.
+fn exchange_type(name: &str) -> Result<String, Problem> {
+    ExchangeType::parse(name.as_bytes()).map_err(|error| Problem::bad_request(error.to_string()))?;
+    Ok(name.to_owned())
 }
 
 fn queue_name(name: &str) -> Result<QueueName, Problem> {

@@ -47,6 +47,13 @@ impl Row {
             cell.int(count);
         }
     }
+
+    /// What a channel has done for each queue and each exchange: as in RabbitMQ's mode `basic`, none of it is told.
+    fn by_others(&self, cell: Cell<'_>) {
+        if self.is_single && self.has_counts {
+            cell.texts([]);
+        }
+    }
 }
 
 static TABLE: Table<Row, Service> = Table {
@@ -72,7 +79,13 @@ static TABLE: Table<Row, Service> = Table {
                 cell.list(&of_channel, |consumer, writer| consumers::TABLE.write(consumer, service, writer));
             }
         }),
-        column("global_prefetch_count", Integer, |row, _, cell| row.count(cell, row.view.global_prefetch_count)),
+        column("deliveries", List, |row, _, cell| row.by_others(cell)),
+        column("global_prefetch_count", Integer, |row, _, cell| {
+            // RabbitMQ has no such member since it denies limits for whole channels; here they can be permitted.
+            if row.view.global_prefetch_count > 0 {
+                row.count(cell, row.view.global_prefetch_count);
+            }
+        }),
         column("messages_unacknowledged", Integer, |row, _, cell| row.count(cell, row.view.unacked_count)),
         column("messages_uncommitted", Integer, |row, _, cell| row.count(cell, row.view.uncommitted_count)),
         column("messages_unconfirmed", Integer, |row, _, cell| row.count(cell, row.view.unconfirmed_count)),
@@ -80,6 +93,7 @@ static TABLE: Table<Row, Service> = Table {
         column("node", Text, |_, service, cell| cell.text(service.node())),
         column("number", Integer, |row, _, cell| cell.int(row.view.number.into())),
         column("prefetch_count", Integer, |row, _, cell| row.count(cell, row.view.prefetch_count)),
+        column("publishes", List, |row, _, cell| row.by_others(cell)),
         column("state", Text, |row, _, cell| {
             if row.has_counts {
                 cell.text("running");

@@ -3,6 +3,7 @@
 use broker::view::ConnectionView;
 use hyper::header::{HeaderMap, HeaderName};
 use model::json;
+use net::{PeerCertificate, TlsInfo};
 use serde_json::Value;
 
 use crate::access::{is_administrator, is_monitor};
@@ -50,10 +51,11 @@ pub(super) static ROUTES: &[Route] = &[
     ),
 ];
 
-/// A connection, and whether its counts are told.
+/// A connection, and how much of it is told.
 struct Row {
     view: ConnectionView,
     has_counts: bool,
+    is_single: bool,
 }
 
 static TABLE: Table<Row, Service> = Table {
@@ -86,9 +88,10 @@ static TABLE: Table<Row, Service> = Table {
         column("host", Text, |row, _, cell| cell.text(&row.view.local().ip().to_string())),
         column("name", Text, |row, _, cell| cell.text(&row.view.name())),
         column("node", Text, |_, service, cell| cell.text(service.node())),
-        column("peer_cert_issuer", Text, without_tls),
-        column("peer_cert_subject", Text, without_tls),
-        column("peer_cert_validity", Text, without_tls),
+        column("peer_cert_issuer", Text, |row, _, cell| row.of_peer(cell, |peer| &peer.issuer)),
+        column("peer_cert_serial_number", Text, |row, _, cell| row.of_peer(cell, |peer| &peer.serial_number)),
+        column("peer_cert_subject", Text, |row, _, cell| row.of_peer(cell, |peer| &peer.subject)),
+        column("peer_cert_validity", Text, |row, _, cell| row.of_peer(cell, |peer| &peer.validity)),
         column("peer_host", Text, |row, _, cell| cell.text(&row.view.peer().ip().to_string())),
         column("peer_port", Integer, |row, _, cell| cell.int(row.view.peer().port().into())),
         column("port", Integer, |row, _, cell| cell.int(row.view.local().port().into())),
@@ -98,11 +101,11 @@ static TABLE: Table<Row, Service> = Table {
         column("send_cnt", Integer, |row, _, cell| row.count(cell, row.view.traffic_count().1)),
         column("send_oct", Integer, |row, _, cell| row.count(cell, row.view.traffic_len().1)),
         column("send_pend", Integer, |row, _, cell| row.count(cell, 0)),
-        column("ssl", Boolean, |_, _, cell| cell.bool(false)),
-        column("ssl_cipher", Text, without_tls),
-        column("ssl_hash", Text, without_tls),
-        column("ssl_key_exchange", Text, without_tls),
-        column("ssl_protocol", Text, without_tls),
+        column("ssl", Boolean, |row, _, cell| cell.bool(row.view.tls().is_some())),
+        column("ssl_cipher", Text, |row, _, cell| row.of_tls(cell, |tls| tls.cipher)),
+        column("ssl_hash", Text, |row, _, cell| row.of_tls(cell, |tls| tls.hash)),
+        column("ssl_key_exchange", Text, |row, _, cell| row.of_tls(cell, |tls| tls.key_exchange)),
+        column("ssl_protocol", Text, |row, _, cell| row.of_tls(cell, |tls| tls.protocol)),
         column("state", Text, |row, _, cell| {
             if row.has_counts {
                 cell.text(row.view.state.name());
@@ -138,13 +141,24 @@ impl Row {
             cell.int(count);
         }
     }
-}
 
-/// What only connections with TLS have: null, or the empty text where counts are told, as RabbitMQ has it.
-fn without_tls(row: &Row, _: &Service, cell: Cell<'_>) {
-    match row.has_counts {
-        true => cell.text(""),
-        false => cell.null(),
+    /// What only connections with TLS have.
+    fn of_tls(&self, cell: Cell<'_>, part: fn(&TlsInfo) -> &str) {
+        self.text_of_tls(cell, self.view.tls().map(part));
+    }
+
+    /// What only connections have whose client showed a certificate.
+    fn of_peer(&self, cell: Cell<'_>, part: fn(&PeerCertificate) -> &String) {
+        let peer = self.view.tls().and_then(|tls| tls.peer.as_ref());
+        self.text_of_tls(cell, peer.map(|peer| part(peer).as_str()));
+    }
+
+    /// Without TLS it is `null` in a list, and the empty text of a single connection, as RabbitMQ has it.
+    fn text_of_tls(&self, cell: Cell<'_>, text: Option<&str>) {
+        match text {
+            None if self.is_single => cell.text(""),
+            text => cell.text_or_null(text),
+        }
     }
 }
 
@@ -167,7 +181,7 @@ pub(super) fn is_in(view: &ConnectionView, vhost: &str) -> bool {
 
 fn answer(call: &Call, views: Vec<ConnectionView>) -> Result<Answer, Problem> {
     let has_counts = call.has_stats();
-    let rows = views.into_iter().map(|view| Row { view, has_counts }).collect();
+    let rows = views.into_iter().map(|view| Row { view, has_counts, is_single: false }).collect();
     paged_list(rows, &TABLE, &call.service, &call.query)
 }
 
@@ -188,7 +202,7 @@ pub(super) fn find(call: &Call) -> Result<ConnectionView, Problem> {
 }
 
 fn one(call: &Call) -> Result<Answer, Problem> {
-    let row = Row { view: find(call)?, has_counts: call.has_stats() };
+    let row = Row { view: find(call)?, has_counts: call.has_stats(), is_single: true };
     Ok(single(&row, &TABLE, &*call.service, &call.query))
 }
 

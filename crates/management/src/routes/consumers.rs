@@ -11,7 +11,7 @@ use crate::call::Call;
 use crate::listing::{Table, column, list};
 use crate::problem::Problem;
 use crate::route::Kind::{Boolean, Integer, Object, Text};
-use crate::route::Role::{InVhost, Management};
+use crate::route::Role::{Management, MonitoringOrInVhost};
 use crate::route::{LIST, Operation, Route, Shape, at};
 use crate::service::Service;
 
@@ -23,7 +23,8 @@ pub(super) static ROUTES: &[Route] = &[
     ),
     at(
         "/api/consumers/{vhost}",
-        &[Operation::get(InVhost, of_vhost, "Lists the consumers in a vhost.", Shape::Many(&TABLE)).query(LIST)],
+        &[Operation::get(MonitoringOrInVhost, of_vhost, "Lists the consumers in a vhost.", Shape::Many(&TABLE))
+            .query(LIST)],
     ),
 ];
 

@@ -10,10 +10,10 @@ use serde_json::Value;
 use super::refusals;
 use crate::answer::Answer;
 use crate::call::Call;
-use crate::json::Fields;
+use crate::json::{Cell, Fields};
 use crate::listing::{Table, column, paged_list, single};
 use crate::problem::Problem;
-use crate::route::Kind::{Boolean, Object, Text};
+use crate::route::Kind::{Boolean, List, Object, Text};
 use crate::route::Role::{InVhost, Management};
 use crate::route::{COUNTED, Field, Operation, Parameters, Route, SINGLE, Shape, at};
 use crate::service::Service;
@@ -43,37 +43,58 @@ const EXCHANGE: &[Field] = &[
     Field::optional("arguments", Object, "Arguments."),
 ];
 
-static TABLE: Table<ExchangeView, Service> = Table {
+/// An exchange, and whether it is told what comes and goes by others.
+struct Row {
+    view: ExchangeView,
+    has_neighbours: bool,
+}
+
+impl Row {
+    /// What each channel has published to it, and each queue got from it: as in RabbitMQ's mode `basic`, none of it is told.
+    fn by_others(&self, cell: Cell<'_>) {
+        if self.has_neighbours {
+            cell.texts([]);
+        }
+    }
+}
+
+static TABLE: Table<Row, Service> = Table {
     title: "Exchange",
     columns: &[
-        column("arguments", Object, |view: &ExchangeView, _, cell| {
-            cell.value(&Value::Object(json::from_table(view.definition.arguments.table())));
+        column("arguments", Object, |row: &Row, _, cell| {
+            cell.value(&Value::Object(json::from_table(row.view.definition.arguments.table())));
         }),
-        column("auto_delete", Boolean, |view, _, cell| cell.bool(view.definition.is_auto_delete)),
-        column("durable", Boolean, |view, _, cell| cell.bool(view.definition.is_durable)),
-        column("internal", Boolean, |view, _, cell| cell.bool(view.definition.is_internal)),
-        column("name", Text, |view, _, cell| cell.text(view.definition.name.as_str())),
-        column("policy", Text, |view, _, cell| {
-            cell.text_if(view.policy.user.as_ref().map(|policy| &*policy.name));
+        column("auto_delete", Boolean, |row, _, cell| cell.bool(row.view.definition.is_auto_delete)),
+        column("durable", Boolean, |row, _, cell| cell.bool(row.view.definition.is_durable)),
+        column("incoming", List, |row, _, cell| row.by_others(cell)),
+        column("internal", Boolean, |row, _, cell| cell.bool(row.view.definition.is_internal)),
+        column("name", Text, |row, _, cell| cell.text(row.view.definition.name.as_str())),
+        column("outgoing", List, |row, _, cell| row.by_others(cell)),
+        column("policy", Text, |row, _, cell| {
+            cell.text_if(row.view.policy.user.as_ref().map(|policy| &*policy.name));
         }),
-        column("type", Text, |view, _, cell| cell.text(view.definition.exchange_type.name())),
-        column("vhost", Text, |view, _, cell| cell.text(view.definition.vhost.as_str())),
+        column("type", Text, |row, _, cell| cell.text(row.view.definition.exchange_type.name())),
+        column("vhost", Text, |row, _, cell| cell.text(row.view.definition.vhost.as_str())),
     ],
     order: |a, b| {
-        let key = |view: &ExchangeView| (view.definition.vhost.clone(), view.definition.name.clone());
+        let key = |row: &Row| (row.view.definition.vhost.clone(), row.view.definition.name.clone());
         key(a).cmp(&key(b))
     },
-    name: |view| view.definition.name.as_str().into(),
+    name: |row| row.view.definition.name.as_str().into(),
 };
+
+fn rows(views: impl IntoIterator<Item = ExchangeView>) -> Vec<Row> {
+    views.into_iter().map(|view| Row { view, has_neighbours: false }).collect()
+}
 
 fn all(call: &Call) -> Result<Answer, Problem> {
     let vhosts = call.presence.vhosts();
-    let views = vhosts.iter().flat_map(|vhost| call.broker().exchange_views(vhost.as_str())).collect();
-    paged_list(views, &TABLE, &call.service, &call.query)
+    let views = vhosts.iter().flat_map(|vhost| call.broker().exchange_views(vhost.as_str()));
+    paged_list(rows(views), &TABLE, &call.service, &call.query)
 }
 
 fn of_vhost(call: &Call) -> Result<Answer, Problem> {
-    paged_list(call.broker().exchange_views(call.vhost()), &TABLE, &call.service, &call.query)
+    paged_list(rows(call.broker().exchange_views(call.vhost())), &TABLE, &call.service, &call.query)
 }
 
 /// The name of an exchange as paths have it: the default exchange has another one there.
@@ -99,7 +120,8 @@ pub(super) fn find(call: &Call) -> Result<ExchangeView, Problem> {
 }
 
 fn one(call: &Call) -> Result<Answer, Problem> {
-    Ok(single(&find(call)?, &TABLE, &*call.service, &call.query))
+    let row = Row { view: find(call)?, has_neighbours: call.has_stats() };
+    Ok(single(&row, &TABLE, &*call.service, &call.query))
 }
 
 fn put(call: &Call) -> Result<Answer, Problem> {

@@ -14,7 +14,7 @@ use crate::json::Fields;
 use crate::listing::{Table, column, list};
 use crate::problem::Problem;
 use crate::route::Kind::{Integer, Object, Text};
-use crate::route::Role::{Administrator, InVhost, Management};
+use crate::route::Role::{Administrator, Management, MonitoringOfObject, MonitoringOrInVhost};
 use crate::route::{Field, LIST, Operation, Route, Shape, at};
 use crate::service::Service;
 use hyper::StatusCode;
@@ -28,7 +28,8 @@ pub(super) static ROUTES: &[Route] = &[
     ),
     at(
         "/api/vhost-limits/{vhost}",
-        &[Operation::get(InVhost, of_vhost, "Tells the limits of a vhost.", Shape::Many(&VHOSTS)).query(LIST)],
+        &[Operation::get(MonitoringOrInVhost, of_vhost, "Tells the limits of a vhost.", Shape::Many(&VHOSTS))
+            .query(LIST)],
     ),
     at(
         "/api/vhost-limits/{vhost}/{name}",
@@ -44,7 +45,7 @@ pub(super) static ROUTES: &[Route] = &[
     ),
     at(
         "/api/user-limits/{user}",
-        &[Operation::get(Administrator, of_user, "Tells the limits of a user.", Shape::Many(&USERS)).query(LIST)],
+        &[Operation::get(MonitoringOfObject, of_user, "Tells the limits of a user.", Shape::Many(&USERS)).query(LIST)],
     ),
     at(
         "/api/user-limits/{user}/{name}",

@@ -2,10 +2,10 @@
 
 use broker::view::NodeView;
 
-use super::overview::{write_contexts, write_exchange_types};
+use super::overview::{churn_members, write_contexts, write_exchange_types};
 use crate::answer::Answer;
 use crate::call::Call;
-use crate::json::Writer;
+use crate::json::{Cell, Writer};
 use crate::listing::{Table, column, list, single};
 use crate::machine;
 use crate::problem::Problem;
@@ -50,6 +50,23 @@ struct Row {
     has_memory: bool,
 }
 
+impl Row {
+    /// One of the counts of what has come and gone.
+    fn churn(&self, cell: Cell<'_>, name: &str) {
+        let Some(view) = &self.view else { return };
+        if let Some((_, count)) = churn_members(&view.churn).into_iter().find(|(own, _)| *own == name) {
+            cell.int(count);
+        }
+    }
+}
+
+/// There is no Erlang here, but clients that read these want texts.
+fn without_erlang(row: &Row, _: &Service, cell: Cell<'_>) {
+    if row.view.is_some() {
+        cell.text("");
+    }
+}
+
 static TABLE: Table<Row, Service> = Table {
     title: "Node",
     columns: &[
@@ -66,11 +83,21 @@ static TABLE: Table<Row, Service> = Table {
             }
         }),
         column("being_drained", Boolean, |_, _, cell| cell.bool(false)),
-        column("contexts", List, |row, service, cell| {
+        column("channel_closed", Integer, |row, _, cell| row.churn(cell, "channel_closed")),
+        column("channel_created", Integer, |row, _, cell| row.churn(cell, "channel_created")),
+        column("cluster_links", List, |row, _, cell| {
             if row.view.is_some() {
-                write_contexts(service, cell);
+                cell.texts([]);
             }
         }),
+        column("connection_closed", Integer, |row, _, cell| row.churn(cell, "connection_closed")),
+        column("connection_created", Integer, |row, _, cell| row.churn(cell, "connection_created")),
+        column("contexts", List, |row, service, cell| {
+            if row.view.is_some() {
+                write_contexts(service, false, cell);
+            }
+        }),
+        column("crypto_lib_version", Text, without_erlang),
         column("db_dir", Text, |row, service, cell| {
             if row.view.is_some() {
                 cell.text(&service.options.data_dir.to_string_lossy());
@@ -96,6 +123,8 @@ static TABLE: Table<Row, Service> = Table {
                 cell.texts(["rabbitmq_management"]);
             }
         }),
+        column("erlang_full_version", Text, without_erlang),
+        column("erlang_version", Text, without_erlang),
         column("exchange_types", List, |row, _, cell| {
             if row.view.is_some() {
                 write_exchange_types(cell);
@@ -109,6 +138,12 @@ static TABLE: Table<Row, Service> = Table {
         column("fd_used", Integer, |row, _, cell| {
             if let (Some(_), Some(count)) = (&row.view, machine::open_file_count()) {
                 cell.int(count);
+            }
+        }),
+        column("log_files", List, |row, _, cell| {
+            // There is no other.
+            if row.view.is_some() {
+                cell.texts(["<stderr>"]);
             }
         }),
         column("mem_alarm", Boolean, |row, _, cell| {
@@ -159,12 +194,26 @@ static TABLE: Table<Row, Service> = Table {
                 cell.int(std::thread::available_parallelism().map_or(1, |count| count.get() as u64));
             }
         }),
+        column("queue_created", Integer, |row, _, cell| row.churn(cell, "queue_created")),
+        column("queue_declared", Integer, |row, _, cell| row.churn(cell, "queue_declared")),
+        column("queue_deleted", Integer, |row, _, cell| row.churn(cell, "queue_deleted")),
+        column("rabbitmq_version", Text, |row, service, cell| {
+            if row.view.is_some() {
+                cell.text(&service.options.compatible_version);
+            }
+        }),
         column("rates_mode", Text, |row, _, cell| {
             if row.view.is_some() {
                 cell.text("none");
             }
         }),
         column("running", Boolean, |_, _, cell| cell.bool(true)),
+        column("sockets_total", Integer, |row, _, cell| {
+            // RabbitMQ has no limit of sockets alone any more, and says so with a zero.
+            if row.view.is_some() {
+                cell.int(0);
+            }
+        }),
         column("sockets_used", Integer, |row, _, cell| {
             if let Some(view) = &row.view {
                 cell.int(view.connection_count as u64);

@@ -1,5 +1,7 @@
 //! The overview: what runs here, and how many there are of everything.
 
+use broker::view::Churn;
+
 use crate::access::is_monitor;
 use crate::answer::Answer;
 use crate::call::Call;
@@ -29,6 +31,7 @@ const OVERVIEW: Shape = Shape::Object(&[
         Object,
         "How many queues, exchanges, connections, channels and consumers there are.",
     ),
+    Field::optional("churn_rates", Object, "How many connections, channels and queues have come and gone."),
     Field::optional("queue_totals", Object, "How many messages there are in queues."),
     Field::optional("node", Text, "The node's name, for who may monitor."),
 ]);
@@ -52,13 +55,15 @@ pub(super) fn write_exchange_types(cell: Cell<'_>) {
 }
 
 /// Where the API is, as RabbitMQ's web contexts tell it.
-pub(super) fn write_contexts(service: &Service, cell: Cell<'_>) {
+pub(super) fn write_contexts(service: &Service, names_node: bool, cell: Cell<'_>) {
     let listeners = service.listeners();
     let of_http = listeners.iter().filter(|listener| listener.protocol.starts_with("http"));
     cell.list(of_http, |listener, writer| {
         writer.object(|members| {
             members.cell("ssl_opts").texts([]);
-            members.cell("node").text(service.node());
+            if names_node {
+                members.cell("node").text(service.node());
+            }
             members.cell("description").text("Management");
             let prefix = &service.options.path_prefix;
             members.cell("path").text(if prefix.is_empty() { "/" } else { prefix });
@@ -66,6 +71,19 @@ pub(super) fn write_contexts(service: &Service, cell: Cell<'_>) {
             members.cell("port").text(&listener.port.to_string());
         });
     });
+}
+
+/// What has come and gone, by RabbitMQ's names.
+pub(super) fn churn_members(churn: &Churn) -> [(&'static str, u64); 7] {
+    [
+        ("connection_created", churn.connections_opened),
+        ("connection_closed", churn.connections_closed),
+        ("channel_created", churn.channels_opened),
+        ("channel_closed", churn.channels_closed),
+        ("queue_declared", churn.queues_declared),
+        ("queue_created", churn.queues_created),
+        ("queue_deleted", churn.queues_deleted),
+    ]
 }
 
 fn write_listener(listener: &ListenerInfo, service: &Service, writer: Writer<'_>) {
@@ -114,6 +132,12 @@ fn overview(call: &Call) -> Result<Answer, Problem> {
             .bool(options.enables_queue_totals || call.query.is_true("enable_queue_totals"));
         members.cell("require_definition_json_extension").bool(options.requires_json_extension);
         if has_stats {
+            let churn = broker.churn();
+            members.cell("churn_rates").object(|rates| {
+                for (name, count) in churn_members(&churn) {
+                    rates.cell(name).int(count);
+                }
+            });
             members.cell("queue_totals").object(|of_queues| {
                 of_queues.cell("messages").int(totals.ready_count + totals.unacked_count);
                 of_queues.cell("messages_ready").int(totals.ready_count);
@@ -140,7 +164,7 @@ fn overview(call: &Call) -> Result<Answer, Problem> {
                 members.cell("listeners").list(&service.listeners(), |listener, writer| {
                     write_listener(listener, service, writer);
                 });
-                write_contexts(service, members.cell("contexts"));
+                write_contexts(service, true, members.cell("contexts"));
             }
         }
     });

@@ -119,6 +119,13 @@ impl Row {
         self.level != Level::Facts
     }
 
+    /// What each exchange has brought, and each channel got: as in RabbitMQ's mode `basic`, none of it is told.
+    fn by_others(&self, cell: Cell<'_>) {
+        if self.level == Level::Single {
+            cell.texts([]);
+        }
+    }
+
     /// A text, or `null` or nothing for none.
     fn text(&self, cell: Cell<'_>, text: Option<&str>) {
         match text {
@@ -147,6 +154,7 @@ static TABLE: Table<Row, Service> = Table {
                 cell.int(row.view.consumer_count());
             }
         }),
+        column("deliveries", List, |row, _, cell| row.by_others(cell)),
         column("durable", Boolean, |row, _, cell| cell.bool(row.view.definition().is_durable)),
         column("effective_policy_definition", Object, |row, _, cell| {
             if row.level != Level::Totals {
@@ -159,6 +167,7 @@ static TABLE: Table<Row, Service> = Table {
                 row.text(cell, row.exclusive_consumer_tag(service).as_deref());
             }
         }),
+        column("incoming", List, |row, _, cell| row.by_others(cell)),
         column("internal", Boolean, |row, _, cell| {
             if row.level != Level::Totals {
                 cell.bool(false);
@@ -201,6 +210,12 @@ static TABLE: Table<Row, Service> = Table {
         }),
         column("name", Text, |row, _, cell| cell.text(row.name())),
         column("node", Text, |_, service, cell| cell.text(service.node())),
+        column("online", Any, |row, _, cell| {
+            // RabbitMQ asks it of every type of queue here, and only replicated ones have an answer.
+            if row.level == Level::Totals {
+                cell.null();
+            }
+        }),
         column("operator_policy", Text, |row, _, cell| {
             if row.level != Level::Totals {
                 row.text(cell, row.view.policy().operator.as_ref().map(|policy| &*policy.name));

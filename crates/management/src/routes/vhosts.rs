@@ -1,13 +1,14 @@
 //! Vhosts.
 
 use broker::VhostRequest;
-use broker::view::VhostView;
+use broker::view::{VhostTraffic, VhostView};
 use hyper::StatusCode;
 use model::arguments::QueueType;
 use model::name::VhostName;
+use model::vhost::Vhost;
 use serde_json::Value;
 
-use crate::access::{has_vhost, is_monitor};
+use crate::access::is_monitor;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::{Fields, wrong_type};
@@ -49,39 +50,57 @@ const VHOST: &[Field] = &[
     Field::optional("tracing", Boolean, "Whether its messages are traced."),
 ];
 
-static TABLE: Table<VhostView, Service> = Table {
+/// A vhost, and what its connections have carried.
+struct Row {
+    view: VhostView,
+    traffic: VhostTraffic,
+}
+
+static TABLE: Table<Row, Service> = Table {
     title: "Vhost",
     columns: &[
-        column("cluster_state", Object, |_, service, cell| {
+        column("cluster_state", Object, |_: &Row, service, cell| {
             cell.object(|nodes| nodes.cell(service.node()).text("running"));
         }),
-        column("default_queue_type", Text, |view, service, cell| cell.text(default_queue_type(view, service))),
-        column("description", Text, |view, _, cell| cell.text(&view.facts.metadata.description)),
-        column("messages", Integer, |view, _, cell| cell.int(view.ready_count + view.unacked_count)),
-        column("messages_ready", Integer, |view, _, cell| cell.int(view.ready_count)),
-        column("messages_unacknowledged", Integer, |view, _, cell| cell.int(view.unacked_count)),
-        column("metadata", Object, |view, service, cell| {
+        column("default_queue_type", Text, |row, _, cell| cell.text(default_queue_type(&row.view.facts))),
+        column("description", Text, |row, _, cell| cell.text(&row.view.facts.metadata.description)),
+        column("messages", Integer, |row, _, cell| cell.int(row.view.ready_count + row.view.unacked_count)),
+        column("messages_ready", Integer, |row, _, cell| cell.int(row.view.ready_count)),
+        column("messages_unacknowledged", Integer, |row, _, cell| cell.int(row.view.unacked_count)),
+        column("metadata", Object, |row, _, cell| {
+            let facts = &row.view.facts;
             cell.object(|metadata| {
-                metadata.cell("description").text(&view.facts.metadata.description);
-                metadata.cell("tags").texts(view.facts.metadata.tags.iter().map(String::as_str));
-                metadata.cell("default_queue_type").text(default_queue_type(view, service));
-                if view.facts.is_protected {
+                metadata.cell("description").text(&facts.metadata.description);
+                metadata.cell("tags").texts(facts.metadata.tags.iter().map(String::as_str));
+                metadata.cell("default_queue_type").text(default_queue_type(facts));
+                if facts.is_protected {
                     metadata.cell("protected_from_deletion").bool(true);
                 }
             });
         }),
-        column("name", Text, |view, _, cell| cell.text(view.facts.name.as_str())),
-        column("protected_from_deletion", Boolean, |view, _, cell| cell.bool(view.facts.is_protected)),
-        column("tags", List, |view, _, cell| cell.texts(view.facts.metadata.tags.iter().map(String::as_str))),
+        column("name", Text, |row, _, cell| cell.text(row.view.facts.name.as_str())),
+        column("protected_from_deletion", Boolean, |row, _, cell| cell.bool(row.view.facts.is_protected)),
+        column("recv_oct", Integer, |row, _, cell| cell.int(row.traffic.received_len)),
+        column("send_oct", Integer, |row, _, cell| cell.int(row.traffic.sent_len)),
+        column("tags", List, |row, _, cell| cell.texts(row.view.facts.metadata.tags.iter().map(String::as_str))),
         column("tracing", Boolean, |_, _, cell| cell.bool(false)),
     ],
-    order: |a, b| a.facts.name.cmp(&b.facts.name),
-    name: |view| view.facts.name.as_str().into(),
+    order: |a, b| a.view.facts.name.cmp(&b.view.facts.name),
+    name: |row| row.view.facts.name.as_str().into(),
 };
 
 /// The node's own, where the vhost has none.
-fn default_queue_type<'a>(view: &'a VhostView, _: &'a Service) -> &'a str {
-    view.facts.metadata.default_queue_type.as_deref().unwrap_or("classic")
+pub(crate) fn default_queue_type(vhost: &Vhost) -> &str {
+    vhost.metadata.default_queue_type.as_deref().unwrap_or(QueueType::Classic.name())
+}
+
+fn rows(call: &Call, views: Vec<VhostView>) -> Vec<Row> {
+    let traffic = call.broker().vhost_traffic();
+    let row = |view: VhostView| {
+        let traffic = traffic.get(&view.facts.name).copied().unwrap_or_default();
+        Row { view, traffic }
+    };
+    views.into_iter().map(row).collect()
 }
 
 /// The vhost of the path.
@@ -92,11 +111,13 @@ pub(super) fn find(call: &Call) -> Result<VhostView, Problem> {
 fn all(call: &Call) -> Result<Answer, Problem> {
     let mut views = call.broker().vhost_views();
     views.retain(|view| is_monitor(call.identity()) || call.sees_vhost(view.facts.name.as_str()));
-    paged_list(views, &TABLE, &call.service, &call.query)
+    paged_list(rows(call, views), &TABLE, &call.service, &call.query)
 }
 
 fn one(call: &Call) -> Result<Answer, Problem> {
-    Ok(single(&find(call)?, &TABLE, &*call.service, &call.query))
+    let view = find(call)?;
+    let traffic = call.broker().vhost_traffic().remove(&view.facts.name).unwrap_or_default();
+    Ok(single(&Row { view, traffic }, &TABLE, &*call.service, &call.query))
 }
 
 fn put(call: &Call) -> Result<Answer, Problem> {
@@ -158,7 +179,7 @@ fn delete(call: &Call) -> Result<Answer, Problem> {
 
 fn protect(call: &Call) -> Result<Answer, Problem> {
     let name = call.vhost();
-    if !has_vhost(call.broker(), name) {
+    if !call.broker().has_vhost(name) {
         let reason = format!("Cannot enable deletion protection of virtual host '{name}' because it does not exist");
         return Err(Problem::new(StatusCode::NOT_FOUND, "not_found", reason));
     }

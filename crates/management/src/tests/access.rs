@@ -26,11 +26,12 @@ fn refusal(role: Role, user: &str) -> Option<&'static str> {
     match role {
         Role::Anybody => None,
         _ if user == "nobody" => Some("Not management user"),
-        Role::Management | Role::InVhost => None,
+        Role::Management | Role::InVhost | Role::MonitoringOrInVhost => None,
         Role::Policymaker | Role::PolicymakerInVhost => {
             not(&["alice", "polly"], "User not authorised to access object")
         }
         Role::Monitoring => not(&["alice", "mona"], "Not monitor user"),
+        Role::MonitoringOfObject => not(&["alice", "mona"], "User not authorised to access object"),
         Role::Administrator | Role::AdministratorInVhost => not(&["alice"], "Not administrator user"),
     }
 }

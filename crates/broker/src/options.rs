@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::config::{AuthMechanism, CertificateLogin, Config, DefaultUser, Login};
+use model::user::CredentialValidator;
+use model::vhost::VhostDefaults;
 
 use crate::backend::AuthStep;
 use crate::events::EventSink;
@@ -42,6 +44,10 @@ pub struct Options {
     /// Whether definitions are imported into the broker as soon as it has started: a new data directory then gets no user and no vhost
     /// but theirs, as in RabbitMQ.
     pub imports_definitions: bool,
+    /// What vhosts get when they are made.
+    pub vhost_defaults: VhostDefaults,
+    /// Which passwords may be set.
+    pub credential_validator: CredentialValidator,
     /// Resident memory above which publishers are blocked, in bytes.
     pub memory_limit_len: u64,
     /// Gives memory that is free back to the operating system. An allocator does so only while it is used, and a broker whose
@@ -89,6 +95,8 @@ impl Default for Options {
             loopback_users: vec!["guest".into()],
             default_user: defaults.default_user,
             imports_definitions: false,
+            vhost_defaults: defaults.vhost_defaults,
+            credential_validator: defaults.credential_validator,
             memory_limit_len: u64::MAX,
             release_memory: || (),
             disk_free_limit_len: 50_000_000,

@@ -172,6 +172,8 @@ fn broker_options(
         loopback_users: config.loopback_users.clone(),
         default_user: config.default_user.clone(),
         imports_definitions: config.load_definitions.is_some(),
+        vhost_defaults: config.vhost_defaults.clone(),
+        credential_validator: config.credential_validator.clone(),
         memory_limit_len: match config.vm_memory_high_watermark {
             MemoryWatermark::Relative(factor) => part(factor),
             MemoryWatermark::Absolute(len) => len,

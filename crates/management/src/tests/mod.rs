@@ -1,6 +1,7 @@
 //! The whole service, without sockets, over a broker on a disk in memory.
 
 mod access;
+mod backup;
 mod definitions;
 mod house;
 mod listings;

@@ -48,6 +48,7 @@ test-clients: build
 	$(PYTHON) tests/crash/fsync_order.py
 	$(PYTHON) tests/abuse/run.py
 	$(PYTHON) tests/perf/run.py
+	$(PYTHON) tests/ctl/run.py
 	$(PYTHON) tests/browser/run.py
 
 # The load generator and PerfTest: messages of each other, the same commands.

@@ -16,8 +16,6 @@ from blackbox import broker as brokers
 
 DEFAULT_CTL = f"{brokers.ROOT}/target/release/warren ctl"
 API_PATIENCE_S = 30.0
-# A broker that has none answers nothing on its port; one that has it listens when it is ready.
-REFUSED_PATIENCE_S = 2.0
 
 
 def pytest_addoption(parser):
@@ -102,12 +100,8 @@ def _await_api(broker) -> None:
         try:
             Api(broker.management_url).get("overview")
             return
-        except (OSError, AssertionError) as error:
-            waited = time.monotonic() - began
-            is_absent = isinstance(getattr(error, "reason", error), ConnectionRefusedError)
-            if broker.is_warren and is_absent and waited > REFUSED_PATIENCE_S:
-                pytest.skip("this Warren has no management API yet", allow_module_level=True)
-            if waited > API_PATIENCE_S:
+        except (OSError, AssertionError):
+            if time.monotonic() - began > API_PATIENCE_S:
                 raise
             time.sleep(0.1)
 

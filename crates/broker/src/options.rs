@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::config::{AuthMechanism, CertificateLogin, Config, DefaultUser, Login};
+use model::user::CredentialValidator;
+use model::vhost::VhostDefaults;
 
 use crate::backend::AuthStep;
 use crate::events::EventSink;
@@ -39,6 +41,10 @@ pub struct Options {
     pub loopback_users: Vec<String>,
     /// The user, password, vhost and permissions that a new data directory gets.
     pub default_user: DefaultUser,
+    /// What vhosts get when they are made.
+    pub vhost_defaults: VhostDefaults,
+    /// Which passwords may be set.
+    pub credential_validator: CredentialValidator,
     /// Resident memory above which publishers are blocked, in bytes.
     pub memory_limit_len: u64,
     /// Gives memory that is free back to the operating system. An allocator does so only while it is used, and a broker whose
@@ -85,6 +91,8 @@ impl Default for Options {
             anonymous_login: defaults.anonymous_login,
             loopback_users: vec!["guest".into()],
             default_user: defaults.default_user,
+            vhost_defaults: defaults.vhost_defaults,
+            credential_validator: defaults.credential_validator,
             memory_limit_len: u64::MAX,
             release_memory: || (),
             disk_free_limit_len: 50_000_000,

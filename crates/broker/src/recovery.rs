@@ -16,6 +16,7 @@ use store::{Recovered, RecoveredQueue};
 
 use crate::broker::{Broker, StartError};
 use crate::events;
+use crate::identity::Actor;
 use crate::message::Held;
 use crate::queue_ids;
 use crate::shard::Watermark;
@@ -152,11 +153,14 @@ fn create_defaults(broker: &Arc<Broker>) {
         permission: wanted.permission.clone(),
     };
     for definition in [
-        Definition::Vhost(model::vhost::Vhost::new(wanted.vhost.clone())),
+        Definition::Vhost(broker.new_vhost(wanted.vhost.clone())),
         Definition::User(user),
         Definition::Permission(permission),
     ] {
         broker.put_definition(&definition);
         define(broker, definition, &mut |_| None);
+    }
+    if let Err(error) = broker.furnish_vhost(&Actor::broker(), &wanted.vhost) {
+        tracing::error!(%error, "the first vhost did not get all its users");
     }
 }

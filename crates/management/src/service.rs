@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use broker::{Actor, Broker, Identity, LoginRefused, Origin};
+use broker::{Actor, Broker, Identity, Interface, LoginRefused, Origin};
 use bytes::Bytes;
 use hyper::body::Body;
 use hyper::header::{self, HeaderValue};
@@ -201,10 +201,10 @@ impl Service {
     }
 
     async fn logged_in(&self, parts: &hyper::http::request::Parts, origin: Origin) -> Result<Actor, Problem> {
-        if origin.interface == broker::Interface::ControlSocket {
-            return Ok(Actor { identity: Arc::new(broker::Identity::local_operator()), origin });
-        }
         match Credentials::of(&parts.headers) {
+            Credentials::None if origin.interface == Interface::ControlSocket => {
+                Ok(Actor { identity: Arc::new(Identity::local_operator()), origin })
+            }
             Credentials::None => Err(Problem::login_required()),
             Credentials::Malformed => Err(Problem::bare(StatusCode::BAD_REQUEST)),
             Credentials::Basic { name, password } if !self.options.refuses_basic => {

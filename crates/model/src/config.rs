@@ -21,6 +21,7 @@ mod syntax;
 mod tls;
 mod value;
 mod values;
+mod vhost_defaults;
 
 pub use backends::{BackendKind, BackendStep, Backends, CacheOptions, HttpBackendOptions, OAuth2BackendOptions};
 pub use certificate_login::{AlternativeNameKind, CertificateLogin};

@@ -1,7 +1,10 @@
 //! Virtual hosts: a name, what an operator says about it, and how much it may have.
 
-use crate::name::VhostName;
-use crate::user::LimitError;
+use std::fmt;
+
+use crate::name::{UserName, VhostName};
+use crate::pattern::Pattern;
+use crate::user::{LimitError, Permission, Tags};
 
 /// A vhost as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,6 +89,70 @@ impl VhostLimits {
 
 fn slot_of(name: &str) -> Option<fn(&mut VhostLimits) -> &mut Option<u64>> {
     LIMITS.iter().find(|(known, _)| *known == name).map(|(_, slot)| *slot)
+}
+
+/// What a vhost gets when it is made.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct VhostDefaults {
+    /// Limits; the first that are for the vhost count.
+    pub limits: Vec<VhostLimitDefault>,
+    /// Users, each with a permission.
+    pub users: Vec<VhostUserDefault>,
+}
+
+/// Limits of vhosts whose names match.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VhostLimitDefault {
+    /// The names.
+    pub pattern: Pattern,
+    /// The limits.
+    pub limits: VhostLimits,
+}
+
+/// A user of vhosts whose names match.
+#[derive(Clone, PartialEq)]
+pub struct VhostUserDefault {
+    /// The user's name.
+    pub name: UserName,
+    /// The vhosts' names.
+    pub vhosts: Pattern,
+    /// Its password, in plain, if there is no such user yet; None: it cannot log in by password.
+    pub password: Option<String>,
+    /// Its roles, if there is no such user yet.
+    pub tags: Tags,
+    /// What it may do in the vhost.
+    pub permission: Permission,
+}
+
+impl VhostDefaults {
+    /// The limits of a vhost.
+    #[must_use]
+    pub fn limits_of(&self, vhost: &VhostName) -> Option<VhostLimits> {
+        self.limits.iter().find(|default| default.pattern.is_match(vhost.as_str())).map(|default| default.limits)
+    }
+
+    /// The users of a vhost.
+    pub fn users_of(&self, vhost: &VhostName) -> impl Iterator<Item = &VhostUserDefault> {
+        self.users.iter().filter(|user| user.vhosts.is_match(vhost.as_str()))
+    }
+}
+
+impl Default for VhostLimitDefault {
+    fn default() -> Self {
+        Self { pattern: Pattern::all(), limits: VhostLimits::default() }
+    }
+}
+
+impl fmt::Debug for VhostUserDefault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let VhostUserDefault { name, vhosts, tags, permission, password: _ } = self; // the password is not for logs
+        f.debug_struct("VhostUserDefault")
+            .field("name", name)
+            .field("vhosts", vhosts)
+            .field("tags", tags)
+            .field("permission", permission)
+            .finish_non_exhaustive()
+    }
 }
 
 #[cfg(test)]

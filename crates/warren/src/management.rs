@@ -1,4 +1,7 @@
 //! The management API: its listeners, its options, and the thread that serves it.
+//!
+//! It is also served at a socket in the data directory, whatever the configuration says: who may open that is the host's operator, who
+//! needs no password.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +12,7 @@ use hyper::header::HeaderValue;
 use management::limits::{CONNECTIONS_MAX, STOP_PATIENCE};
 use management::{AmqpSink, ConnectionLimits, Cors, Entrance, Headers, ListenerInfo, Server, Service};
 use model::config::{Config, ManagementListener};
-use net::{Admission, AdmitError, Listener, ListenerAddress, SocketOptions};
+use net::{Admission, AdmitError, BindError, Listener, ListenerAddress, SocketOptions};
 use tokio::runtime::Handle;
 use tokio::task::{JoinHandle, JoinSet};
 
@@ -21,10 +24,15 @@ use crate::tls::TlsFiles;
 /// What the listeners speak.
 const HTTP: &str = "HTTP API";
 
+/// The socket in the data directory.
+const CONTROL_SOCKET: &str = "control.sock";
+/// Connections that may wait to be accepted there.
+const CONTROL_BACKLOG: u32 = 64;
+
 /// The API's listeners, open, and the thread that will serve them.
 pub(crate) struct ManagementListeners {
-    /// None: the API is not served.
-    server: Option<Server>,
+    server: Server,
+    /// None where the API is not to be served.
     open: Vec<OpenListener>,
 }
 
@@ -32,11 +40,12 @@ struct OpenListener {
     socket: Listener,
     admission: Admission,
     limits: ConnectionLimits,
+    interface: Interface,
 }
 
 /// The API, served.
 pub(crate) struct Management {
-    server: Option<Server>,
+    server: Server,
     accepting: Vec<JoinHandle<()>>,
     listening: Vec<Listening>,
 }
@@ -44,22 +53,21 @@ pub(crate) struct Management {
 impl ManagementListeners {
     /// Opens them. The files of their TLS are put into `tls_files`.
     pub(crate) fn open(config: &Config, tls_files: &mut TlsFiles) -> Result<Self> {
-        if !config.management.is_enabled {
-            return Ok(Self { server: None, open: Vec::new() });
-        }
         let server = Server::start().context("cannot start the thread of the management API")?;
         // Their sockets are watched by the thread that serves them.
         let runtime = server.runtime().clone();
-        let _runtime = runtime.enter();
+        let entered = runtime.enter();
         let mut open = Vec::new();
-        for listener in &config.management_listeners {
-            open.push(OpenListener::open(config, listener, tls_files)?);
+        if config.management.is_enabled {
+            for listener in &config.management_listeners {
+                open.push(OpenListener::open(config, listener, tls_files)?);
+            }
         }
-        drop(_runtime);
-        Ok(Self { server: Some(server), open })
+        drop(entered);
+        Ok(Self { server, open })
     }
 
-    /// Begins to serve. `amqp` are the listeners of AMQP, which the API tells of.
+    /// Begins to serve, at the control socket too. `amqp` are the listeners of AMQP, which the API tells of.
     pub(crate) fn serve(
         self,
         config: &Config,
@@ -67,19 +75,40 @@ impl ManagementListeners {
         broker: &Arc<Broker>,
         amqp: &[Listening],
     ) -> Result<Management> {
-        let Some(server) = self.server else {
-            return Ok(Management { server: None, accepting: Vec::new(), listening: Vec::new() });
+        let server = self.server;
+        let options = options(config, data_dir)?;
+        // What the configuration takes away from others is there for the operator.
+        let of_operator = management::Options {
+            path_prefix: String::new(),
+            refuses_basic: false,
+            disables_stats: false,
+            ..options.clone()
         };
-        let service = Service::new(broker.clone(), options(config, data_dir)?);
         let listening: Vec<Listening> = self.open.iter().filter_map(OpenListener::listening).collect();
-        service.set_listeners(amqp.iter().chain(&listening).filter_map(info).collect());
+        let infos: Vec<ListenerInfo> = amqp.iter().chain(&listening).filter_map(info).collect();
+        let service_of = |options| {
+            let service = Service::new(broker.clone(), options);
+            service.set_listeners(infos.clone());
+            service
+        };
         let sink = amqp_sink(broker.clone());
+        let service = service_of(options);
         let mut accepting = Vec::new();
         for listener in self.open {
             let entrance = server.entrance(service.clone(), listener.limits, Some(sink.clone()));
             accepting.push(server.runtime().spawn(listener.run(entrance)));
         }
-        Ok(Management { server: Some(server), accepting, listening })
+        let entered = server.runtime().enter();
+        match OpenListener::open_control(data_dir) {
+            Ok(listener) => {
+                let entrance = server.entrance(service_of(of_operator), listener.limits, None);
+                accepting.push(server.runtime().spawn(listener.run(entrance)));
+            }
+            // Everything else works without it.
+            Err(error) => tracing::warn!(%error, "`warren ctl` has to log in, because there is no control socket"),
+        }
+        drop(entered);
+        Ok(Management { server, accepting, listening })
     }
 }
 
@@ -94,9 +123,7 @@ impl Management {
         for task in &self.accepting {
             task.abort();
         }
-        if let Some(server) = self.server {
-            server.stop(STOP_PATIENCE).await;
-        }
+        self.server.stop(STOP_PATIENCE).await;
     }
 }
 
@@ -119,7 +146,17 @@ impl OpenListener {
             write_timeout: listener.inactivity_timeout,
             keep_alive_max: listener.max_keepalive,
         };
-        Ok(Self { socket, admission: Admission { proxy_protocol: None, tls }, limits })
+        Ok(Self { socket, admission: Admission { proxy_protocol: None, tls }, limits, interface: Interface::Http })
+    }
+
+    /// The socket in the data directory, which only the broker's own user may open.
+    fn open_control(data_dir: &Path) -> Result<Self, BindError> {
+        Ok(Self {
+            socket: Listener::bind_unix(&data_dir.join(CONTROL_SOCKET), CONTROL_BACKLOG)?,
+            admission: Admission::default(),
+            limits: ConnectionLimits::default(),
+            interface: Interface::ControlSocket,
+        })
     }
 
     fn listening(&self) -> Option<Listening> {
@@ -136,12 +173,13 @@ impl OpenListener {
                 accepted = self.socket.accept(|_| tracing::error!("an HTTP connection was refused: out of files")) => accepted,
                 Some(_) = admissions.join_next() => continue,
             };
-            let (admission, entrance) = (self.admission.clone(), entrance.clone());
+            let (admission, entrance, interface) = (self.admission.clone(), entrance.clone(), self.interface);
             admissions.spawn(async move {
                 match admission.admit(stream).await {
                     Ok(stream) => {
                         let peer = stream.peer_addr().unwrap_or(peer);
-                        if !entrance.admit(stream, Origin { peer: Some(peer), interface: Interface::Http }) {
+                        let origin = Origin { peer: (interface == Interface::Http).then_some(peer), interface };
+                        if !entrance.admit(stream, origin) {
                             tracing::warn!(%peer, "an HTTP connection was refused: its listener has as many as it may");
                         }
                     }

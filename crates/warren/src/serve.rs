@@ -171,6 +171,8 @@ fn broker_options(
         anonymous_login: config.anonymous_login.clone(),
         loopback_users: config.loopback_users.clone(),
         default_user: config.default_user.clone(),
+        vhost_defaults: config.vhost_defaults.clone(),
+        credential_validator: config.credential_validator.clone(),
         memory_limit_len: match config.vm_memory_high_watermark {
             MemoryWatermark::Relative(factor) => part(factor),
             MemoryWatermark::Absolute(len) => len,

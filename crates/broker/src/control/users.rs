@@ -33,6 +33,15 @@ pub struct UserRequest {
     pub limits: Option<UserLimits>,
 }
 
+impl UserRequest {
+    /// A user with this password, without anything else that is new.
+    #[must_use]
+    pub fn named(name: UserName, password: PasswordChange) -> Self {
+        let second_password = PasswordChange::Keep;
+        UserRequest { name, password, second_password, keeps_old_password: false, tags: None, limits: None }
+    }
+}
+
 /// What becomes of a password.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PasswordChange {
@@ -74,6 +83,12 @@ impl Broker {
     pub fn put_user(&self, actor: &Actor, request: UserRequest) -> Result<Changed, ControlError> {
         let UserRequest { name, password, second_password, keeps_old_password, tags, limits } = request;
         let is_password_changed = password != PasswordChange::Keep || second_password != PasswordChange::Keep;
+        for change in [&password, &second_password] {
+            if let PasswordChange::Plain(password) = change {
+                let checked = self.options.credential_validator.check(password);
+                checked.map_err(|error| ControlError::Invalid(error.to_string()))?;
+            }
+        }
         // Hashed before anything is locked.
         let (password, second_password) = (self.hashed(password), self.hashed(second_password));
         let mut position = None;

@@ -1,13 +1,14 @@
 //! Vhosts: made, changed, deleted.
 
 use model::arguments::QueueType;
-use model::definition::Definition;
+use model::definition::{Definition, UserPermission};
+use model::ids::JournalPosition;
 use model::name::VhostName;
 use model::parameter::VHOST_LIMITS_NAME;
 use model::vhost::{Vhost as Facts, VhostLimits};
 use store::RecordBatch;
 
-use super::{ControlError, invalid, not_found};
+use super::{ControlError, PasswordChange, UserRequest, invalid, not_found};
 use crate::broker::Broker;
 use crate::events::Event;
 use crate::identity::Actor;
@@ -58,7 +59,7 @@ impl Broker {
         let changed = match self.vhosts.get(name.as_str()) {
             Some(vhost) => self.change_vhost(&vhost, |facts| request.apply(facts)),
             None => {
-                let mut facts = Facts::new(name.clone());
+                let mut facts = self.new_vhost(name.clone());
                 request.apply(&mut facts);
                 let definition = Definition::Vhost(facts.clone());
                 let vhost = Vhost::new(facts, self.hash_seed);
@@ -70,7 +71,41 @@ impl Broker {
             let event = if changed.is_new { "vhost.created" } else { "vhost.updated" };
             self.emit_by(actor, Event::of_vhost(event, &vhost.facts()));
         }
-        Ok(changed)
+        if !changed.is_new {
+            return Ok(changed);
+        }
+        if let Some(limits) = self.options.vhost_defaults.limits_of(&name) {
+            self.emit_by(actor, event_of_limits(name.as_str(), &limits));
+        }
+        let furnished = self.furnish_vhost(actor, &name)?;
+        Ok(Changed { position: changed.position.max(furnished), ..changed })
+    }
+
+    /// A vhost with the limits that the configuration has for it.
+    pub(crate) fn new_vhost(&self, name: VhostName) -> Facts {
+        let limits = self.options.vhost_defaults.limits_of(&name).unwrap_or_default();
+        Facts { limits, ..Facts::new(name) }
+    }
+
+    /// Gives a new vhost the users that the configuration has for it. A user that is there already keeps its password and its tags.
+    pub(crate) fn furnish_vhost(
+        &self,
+        actor: &Actor,
+        vhost: &VhostName,
+    ) -> Result<Option<JournalPosition>, ControlError> {
+        let mut position = None;
+        for default in self.options.vhost_defaults.users_of(vhost) {
+            if self.users.get(default.name.as_str()).is_none() {
+                let password = default.password.clone().map_or(PasswordChange::Clear, PasswordChange::Plain);
+                let mut request = UserRequest::named(default.name.clone(), password);
+                request.tags = Some(default.tags.clone());
+                self.put_user(actor, request)?;
+            }
+            let (vhost, user) = (vhost.clone(), default.name.clone());
+            let permission = default.permission.clone();
+            position = position.max(self.put_permission(actor, UserPermission { vhost, user, permission })?.position);
+        }
+        Ok(position)
     }
 
     fn change_vhost(&self, vhost: &Vhost, change: impl FnOnce(&mut Facts)) -> Changed {
@@ -96,14 +131,7 @@ impl Broker {
     ) -> Result<Changed, ControlError> {
         let Some(vhost) = self.vhosts.get(name) else { return no_vhost(name) };
         let changed = self.change_vhost(&vhost, |facts| change(&mut facts.limits));
-        let limits = vhost.facts().limits;
-        let event = match limits == VhostLimits::default() {
-            true => Event::new("vhost.limits.cleared"),
-            false => limits.iter().fold(Event::new("vhost.limits.set"), |event, (name, limit)| {
-                event.with_number(name, limit.cast_signed())
-            }),
-        };
-        self.emit_by(actor, event.with_text("name", VHOST_LIMITS_NAME).with_text("vhost", name));
+        self.emit_by(actor, event_of_limits(name, &vhost.facts().limits));
         Ok(changed)
     }
 
@@ -152,6 +180,16 @@ impl Broker {
         self.emit_by(actor, Event::new("vhost.deleted").with_text("name", name));
         Ok(Changed { is_new: false, position: Some(position) })
     }
+}
+
+fn event_of_limits(vhost: &str, limits: &VhostLimits) -> Event {
+    let event = match *limits == VhostLimits::default() {
+        true => Event::new("vhost.limits.cleared"),
+        false => limits
+            .iter()
+            .fold(Event::new("vhost.limits.set"), |event, (name, limit)| event.with_number(name, limit.cast_signed())),
+    };
+    event.with_text("name", VHOST_LIMITS_NAME).with_text("vhost", vhost)
 }
 
 fn check_queue_type(name: &str) -> Result<(), ControlError> {

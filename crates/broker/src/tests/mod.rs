@@ -16,3 +16,4 @@ mod memory;
 mod node;
 mod power_loss;
 mod refusals;
+mod vhost_defaults;

@@ -1,5 +1,6 @@
 //! The table of routes, a file for each family.
 
+mod backup;
 mod bindings;
 pub(crate) mod bodies;
 mod channels;
@@ -50,6 +51,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Route> {
         connections::ROUTES,
         channels::ROUTES,
         consumers::ROUTES,
+        backup::ROUTES,
     ]
     .into_iter()
     .flatten()

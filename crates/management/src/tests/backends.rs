@@ -161,7 +161,14 @@ fn tokens_are_taken_where_passwords_are_not() {
 fn listings_have_what_is_in_vhosts_that_the_back_end_lets_it_into() {
     in_oracles_house("management", Options::default(), async |house, oracle| {
         for vhost in ["%2F", "shop", "empty"] {
-            house.check(&format!("PUT /api/permissions/{vhost}/guest"), ALL, if vhost == "empty" { 201 } else { 204 }, "").await;
+            house
+                .check(
+                    &format!("PUT /api/permissions/{vhost}/guest"),
+                    ALL,
+                    if vhost == "empty" { 201 } else { 204 },
+                    "",
+                )
+                .await;
             house.check(&format!("PUT /api/queues/{vhost}/q"), "", 201, "").await;
         }
         oracle.refuse(vhost("empty"));

@@ -2,6 +2,7 @@
 
 mod access;
 mod backends;
+mod backup;
 mod certificates;
 mod definitions;
 mod house;

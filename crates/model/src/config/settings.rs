@@ -11,9 +11,11 @@ use super::management::{self, ManagementOptions};
 use super::tls::{TlsOptions, tls_options};
 use super::value::{self, Size};
 use super::values::Values;
+use super::vhost_defaults;
 use super::{ConfigError, Origin, Remark, Warning};
 use crate::name::{UserName, VhostName};
-use crate::user::{Permission, Tags};
+use crate::user::{CredentialValidator, Permission, Tags};
+use crate::vhost::VhostDefaults;
 
 /// Journal files that must fit into the journal's bound, so that old ones can be retired while a new one is written.
 const JOURNAL_FILE_COUNT_MIN: u64 = 4;
@@ -56,6 +58,10 @@ pub struct Config {
 
     /// What the first start creates.
     pub default_user: DefaultUser,
+    /// What vhosts get when they are made.
+    pub vhost_defaults: VhostDefaults,
+    /// Which passwords may be set.
+    pub credential_validator: CredentialValidator,
     /// Users that may log in only from the host itself.
     pub loopback_users: Vec<String>,
     /// SASL mechanisms that are offered, in this order.
@@ -308,6 +314,7 @@ pub(super) fn build(mut values: Values) -> Result<(Config, Vec<Warning>), Config
     check_journal(&mut values);
     backends::check(&mut values);
     listeners::check(&mut values);
+    vhost_defaults::check(&mut values);
     let values = values.accept()?;
     Ok((read(values), warnings))
 }
@@ -396,6 +403,8 @@ fn read(values: Values) -> Config {
         },
         backends: backends::read(&values),
         default_user: default_user(&values),
+        vhost_defaults: vhost_defaults::read(&values),
+        credential_validator: vhost_defaults::validator(&values),
         loopback_users: loopback_users(&values),
         auth_mechanisms: auth_mechanisms(&values),
         ssl_cert_login_from: certificate_login(&values),

@@ -1,5 +1,6 @@
 //! Users: name, passwords, tags, limits; and permissions, one for each user in each vhost.
 
+mod credential_validator;
 mod limits;
 mod password;
 mod permission;
@@ -8,6 +9,7 @@ mod topic;
 
 use crate::name::UserName;
 
+pub use credential_validator::{CredentialError, CredentialValidator};
 pub use limits::{LimitError, UserLimits};
 pub use password::{HashingAlgorithm, PasswordHash, PasswordHashError, SALT_LEN};
 pub use permission::{Access, Permission};

@@ -4,6 +4,7 @@
 
 mod arrows;
 mod command_line;
+mod control_socket;
 mod ctl;
 mod harness;
 mod perf;

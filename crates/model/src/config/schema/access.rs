@@ -1,6 +1,6 @@
 //! Who may log in, how, and what the first start creates.
 
-use super::{Key, Section, Type, alias, effective, no_effect, not_built, refused};
+use super::{Key, Section, Type, alias, effective, no_effect, refused};
 
 pub(super) const SECTION: Section = Section { title: "Users and access", keys: KEYS };
 
@@ -20,8 +20,11 @@ const BACKEND: Type = Type::OneOf(&[
 ]);
 const METHODS: Type = Type::OneOf(&["get", "post"]);
 const VERIFY: Type = Type::OneOf(&["verify_peer", "verify_none"]);
-const ACCEPT_ALL: &[&str] = &["rabbit_credential_validator_accept_everything"];
-const NO_VALIDATOR: &str = "passwords are not checked for strength yet";
+const VALIDATORS: Type = Type::OneOf(&[
+    "rabbit_credential_validator_accept_everything",
+    "rabbit_credential_validator_min_password_length",
+    "rabbit_credential_validator_password_regexp",
+]);
 
 const KEYS: &[Key] = &[
     effective("default_user", Type::UserName, "guest", "The user that the first start creates."),
@@ -141,14 +144,20 @@ const KEYS: &[Key] = &[
     effective("auth_oauth2.https.peer_verification", VERIFY, "verify_peer", "Whether the issuer's certificate is looked at."),
     refused("auth_oauth2.**", Type::Text, "this part of the OAuth 2 back end is not built"),
     refused("{auth_ldap,auth_amqp}.**", Type::Text, NO_LDAP),
-    refused("credential_validator.validation_backend", Type::Text, NO_VALIDATOR).unless(ACCEPT_ALL),
-    refused("credential_validator.{min_length,regexp}", Type::Text, NO_VALIDATOR),
+    effective(
+        "credential_validator.validation_backend",
+        VALIDATORS,
+        "rabbit_credential_validator_accept_everything",
+        "Which passwords may be set: all, those of a length, or those that match.",
+    ),
+    effective("credential_validator.min_length", Type::Integer(0, 4096), "8", "Bytes that a password must have, where that is what counts."),
+    effective("credential_validator.regexp", Type::Pattern, "", "What a password must match, where that is what counts."),
     refused("password_hashing_module", Type::Text, "passwords are hashed with SHA-256 only")
         .unless(&["rabbit_password_hashing_sha256"]),
-    not_built(
-        "default_users.$name.{vhost_pattern,password,configure,read,write,tags}",
-        Type::Secret,
-        "a new vhost gets no users of its own",
-    ),
-    not_built("default_limits.vhosts.$id.{pattern,max_connections,max_queues}", Type::Text, "vhosts have no limits"),
+    effective("default_users.$name.vhost_pattern", Type::Pattern, "", "New vhosts that get this user; unset: all."),
+    effective("default_users.$name.password", Type::Secret, "", "Its password, if there is no such user yet; unset: it cannot log in by password."),
+    effective("default_users.$name.tags", Type::Text, "", "Its tags, with commas between them, if there is no such user yet."),
+    effective("default_users.$name.{configure,write,read}", Type::Pattern, "", "What it may do there; unset: everything."),
+    effective("default_limits.vhosts.$id.pattern", Type::Pattern, "", "New vhosts that get these limits; unset: all. The first that are for a vhost count."),
+    effective("default_limits.vhosts.$id.{max_connections,max_queues}", Type::Integer(-1, i64::MAX), "", "The limits; -1 for none."),
 ];

@@ -46,7 +46,7 @@ const KEYS: &[Key] = &[
     refused("definitions.{https,tls}.**", Type::Secret, "definitions are imported from local files only"),
     no_effect("definitions.skip_if_unchanged", Type::Bool, "importing what is there already changes nothing"),
     no_effect("definitions.hashing.algorithm", Type::Text, "definitions are imported at every start"),
-    not_built("default_policies.operator.$id.**", Type::Text, "there are no policies"),
+    not_built("default_policies.operator.$id.**", Type::Text, "what operator policies set that way is not built"),
     not_built(
         "consumer_timeout",
         Type::ANY_DURATION,

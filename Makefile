@@ -55,10 +55,11 @@ test-clients: build
 test-perf: build
 	$(PYTHON) tests/perf/run.py
 
-# The HTTP API: its shapes, who may do what, bad input, the tools that speak it.
+# The HTTP API: its shapes, who may do what, bad input, the tools that speak it, imports that are killed.
 test-api: build
 	$(PYTHON) tests/api/run.py
 	$(PYTHON) tests/api/run_schemathesis.py
+	$(PYTHON) tests/definitions/run.py
 
 # `warren ctl`, against this broker and a RabbitMQ.
 test-ctl: build

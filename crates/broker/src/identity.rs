@@ -49,6 +49,15 @@ impl Identity {
         matches!(self.rights, Rights::Stored)
     }
 
+    /// Whether the broker's own permissions, or its own users, say what it may do.
+    #[must_use]
+    pub fn is_internal(&self) -> bool {
+        match &self.rights {
+            Rights::Stored | Rights::All => true,
+            Rights::Others(all) => all.iter().any(|authorizer| matches!(authorizer, Authorizer::Stored)),
+        }
+    }
+
     /// Whoever may open the control socket: the host's own operator, who may do everything and needs no password.
     #[must_use]
     pub fn local_operator() -> Self {

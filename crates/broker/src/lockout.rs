@@ -1,7 +1,8 @@
 //! Who has failed to log in too often is refused for a while, whatever the password: the user from anywhere that is not
 //! known to be its own, and the address for any user.
 //!
-//! A user is not locked out of addresses from which it has logged in lately: or else anybody could lock out anybody.
+//! A user is not locked out of addresses from which it has logged in lately: or else anybody could lock out anybody. No name is no
+//! user: who comes with a token often gives none, and a stranger's bad tokens must not lock out all of them.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -86,7 +87,7 @@ impl Lockout {
     pub(crate) fn note_failure(&self, user: &str, address: IpAddr, now: Instant) {
         let mut failures = self.failures.lock();
         let duration = self.options.duration;
-        if self.options.user_failure_max.is_some() {
+        if self.options.user_failure_max.is_some() && !user.is_empty() {
             count(&mut failures.users, Box::from(user), now, duration);
         }
         if self.options.address_failure_max.is_some() {
@@ -102,7 +103,7 @@ impl Lockout {
         let mut failures = self.failures.lock();
         failures.addresses.remove(&address);
         failures.users.remove(user);
-        if self.options.user_failure_max.is_some() {
+        if self.options.user_failure_max.is_some() && !user.is_empty() {
             make_room(&mut failures.known, |at| *at);
             failures.known.insert((Box::from(user), address), now);
         }
@@ -166,6 +167,16 @@ mod tests {
         }
         assert_eq!(lockout.check("somebody", HERE, now), Err(LockedOut::Address));
         assert_eq!(lockout.check("somebody", THERE, now), Ok(()));
+    }
+
+    #[test]
+    fn who_gives_no_name_is_not_locked_out_by_others_of_none() {
+        let (lockout, now) = lockout();
+        for _ in 0..5 {
+            lockout.note_failure("", HERE, now);
+        }
+        assert_eq!(lockout.check("", THERE, now), Ok(()));
+        assert_eq!(lockout.check("", HERE, now), Err(LockedOut::Address));
     }
 
     #[test]

@@ -48,6 +48,11 @@ impl Broker {
         self.log_in_by_chain(attempt).await
     }
 
+    /// Logs somebody in by a token, which says who it is. To back ends it is a password without a name.
+    pub async fn log_in_by_token(&self, token: &[u8], origin: &Origin) -> Result<Identity, LoginRefused> {
+        self.log_in("", token, origin).await
+    }
+
     /// Whether logging in never takes longer than looking up a user.
     pub(crate) fn logs_in_at_once(&self) -> bool {
         self.options.auth_steps.iter().all(AuthStep::is_internal)
@@ -160,7 +165,7 @@ impl Broker {
                 Err(_) => {}
             }
         }
-        self.auth_attempts.count(result.is_ok());
+        self.auth_attempts.of(origin.interface).count(result.is_ok());
         // Over HTTP every request is a login: only those that fail are worth telling, as by RabbitMQ.
         if result.is_err() || origin.interface != Interface::Http {
             self.emit_if_wanted(|| event_of(name, origin, result.as_ref().err()));
@@ -208,14 +213,39 @@ fn event_of(name: &str, origin: &Origin, refused: Option<&LoginRefused>) -> Even
     event.from(*origin)
 }
 
-/// How often somebody tried to log in.
+/// How often somebody tried to log in, by the way it came.
 #[derive(Debug, Default)]
 pub(crate) struct AuthAttempts {
+    amqp: Outcomes,
+    http: Outcomes,
+}
+
+/// How that went.
+#[derive(Debug, Default)]
+pub(crate) struct Outcomes {
     pub(crate) succeeded: telemetry::Counter,
     pub(crate) failed: telemetry::Counter,
 }
 
 impl AuthAttempts {
+    pub(crate) fn of(&self, interface: Interface) -> &Outcomes {
+        match interface {
+            Interface::Http => &self.http,
+            // Nobody logs in at the control socket, and the broker itself never does.
+            Interface::Amqp | Interface::ControlSocket | Interface::Broker => &self.amqp,
+        }
+    }
+
+    /// From zero again.
+    pub(crate) fn reset(&self) {
+        for outcomes in [&self.amqp, &self.http] {
+            outcomes.succeeded.reset();
+            outcomes.failed.reset();
+        }
+    }
+}
+
+impl Outcomes {
     fn count(&self, has_succeeded: bool) {
         if has_succeeded { &self.succeeded } else { &self.failed }.add(1);
     }

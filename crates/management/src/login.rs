@@ -11,14 +11,14 @@ pub(crate) enum Credentials {
     None,
     /// A name and a password.
     Basic { name: String, password: Vec<u8> },
-    /// A way to log in that is not built.
-    Other,
+    /// A token, which says itself who that is.
+    Bearer { token: Vec<u8> },
     /// Nonsense.
     Malformed,
 }
 
-/// Longest name and password together, in bytes.
-const CREDENTIALS_LEN_MAX: usize = 4096;
+/// What follows the scheme, in bytes. A token with many scopes is long, and may be a password.
+const CREDENTIALS_LEN_MAX: usize = 16 << 10;
 
 impl Credentials {
     pub(crate) fn of(headers: &HeaderMap) -> Credentials {
@@ -26,13 +26,17 @@ impl Credentials {
         let Some((scheme, value)) = value.to_str().ok().and_then(|text| text.split_once(' ')) else {
             return Credentials::Malformed;
         };
-        if scheme.eq_ignore_ascii_case("bearer") {
-            return Credentials::Other;
-        }
-        if !scheme.eq_ignore_ascii_case("basic") || value.len() > CREDENTIALS_LEN_MAX {
+        let value = value.trim();
+        if value.len() > CREDENTIALS_LEN_MAX {
             return Credentials::Malformed;
         }
-        STANDARD.decode(value.trim()).ok().and_then(basic).unwrap_or(Credentials::Malformed)
+        if scheme.eq_ignore_ascii_case("bearer") && !value.is_empty() {
+            return Credentials::Bearer { token: value.as_bytes().to_vec() };
+        }
+        if !scheme.eq_ignore_ascii_case("basic") {
+            return Credentials::Malformed;
+        }
+        STANDARD.decode(value).ok().and_then(basic).unwrap_or(Credentials::Malformed)
     }
 }
 
@@ -65,11 +69,17 @@ mod tests {
     }
 
     #[test]
+    fn a_token_is_taken_as_it_is() {
+        check("Bearer a.b-c_d.e=", Credentials::Bearer { token: b"a.b-c_d.e=".to_vec() });
+        check("bearer  abc", Credentials::Bearer { token: b"abc".to_vec() });
+    }
+
+    #[test]
     fn what_cannot_be_read_is_malformed() {
-        for value in ["", "Basic", "Basic !!", "Basic Z3Vlc3Q=", "Digest x", "Basic /zo="] {
+        let long = format!("Bearer {}", "a".repeat(CREDENTIALS_LEN_MAX + 1));
+        for value in ["", "Basic", "Basic !!", "Basic Z3Vlc3Q=", "Digest x", "Basic /zo=", "Bearer", "Bearer ", &long] {
             check(value, Credentials::Malformed);
         }
-        check("Bearer abc", Credentials::Other);
         assert_eq!(Credentials::of(&HeaderMap::new()), Credentials::None);
     }
 }

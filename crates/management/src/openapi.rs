@@ -29,10 +29,13 @@ pub fn description() -> Value {
             "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
         },
         "servers": [{ "url": "http://localhost:15672" }],
-        "security": [{ "basic": [] }],
+        "security": [{ "basic": [] }, { "bearer": [] }],
         "paths": paths,
         "components": {
-            "securitySchemes": { "basic": { "type": "http", "scheme": "basic" } },
+            "securitySchemes": {
+                "basic": { "type": "http", "scheme": "basic" },
+                "bearer": { "type": "http", "scheme": "bearer", "bearerFormat": "JWT" },
+            },
             "schemas": schemas,
         },
     })

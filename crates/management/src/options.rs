@@ -2,9 +2,11 @@
 
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::sync::Arc;
+use std::time::Duration;
 
 use hyper::header::HeaderValue;
+use net::ServerTls;
 
 use crate::limits::{CONNECTIONS_MAX, HEAD_TIMEOUT, KEEP_ALIVE_MAX, WRITE_TIMEOUT};
 
@@ -158,8 +160,6 @@ pub struct ListenerInfo {
     pub ip: IpAddr,
     /// The port.
     pub port: u16,
-    /// Whether it has TLS.
-    pub is_tls: bool,
-    /// When its certificate ends.
-    pub certificate_ends_at: Option<SystemTime>,
+    /// Its TLS, if it has any.
+    pub tls: Option<Arc<ServerTls>>,
 }

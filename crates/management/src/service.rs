@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use broker::{Actor, Broker, Identity, Interface, Origin};
+use broker::{Actor, Broker, Identity, Interface, LoginRefused, Origin};
 use bytes::Bytes;
 use hyper::body::Body;
 use hyper::header::{self, HeaderValue};
@@ -46,9 +46,6 @@ pub struct Service {
 /// What has happened here.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
-    /// Logins that were tried, and those that failed.
-    pub(crate) logins: Counter,
-    pub(crate) logins_failed: Counter,
     /// Handlers that have panicked.
     pub(crate) panics: Counter,
 }
@@ -213,20 +210,23 @@ impl Service {
             Credentials::Basic { name, password } if !self.options.refuses_basic => {
                 self.log_in(&name, &password, origin).await
             }
-            Credentials::Basic { .. } | Credentials::Other => Err(Problem::not_authenticated()),
+            Credentials::Basic { .. } => Err(Problem::not_authenticated()),
+            Credentials::Bearer { token } => logged_in("", origin, self.broker.log_in_by_token(&token, &origin).await),
         }
     }
 
     /// Logs somebody in, for one request.
     pub(crate) async fn log_in(&self, name: &str, password: &[u8], origin: Origin) -> Result<Actor, Problem> {
-        self.counters.logins.add(1);
-        match self.broker.log_in(name, password, &origin).await {
-            Ok(identity) => Ok(Actor { identity: Arc::new(identity), origin }),
-            Err(refused) => {
-                self.counters.logins_failed.add(1);
-                tracing::warn!(user = name, peer = ?origin.peer, reason = %refused, "HTTP login was refused");
-                Err(Problem::not_authenticated())
-            }
+        logged_in(name, origin, self.broker.log_in(name, password, &origin).await)
+    }
+}
+
+fn logged_in(name: &str, origin: Origin, result: Result<Identity, LoginRefused>) -> Result<Actor, Problem> {
+    match result {
+        Ok(identity) => Ok(Actor { identity: Arc::new(identity), origin }),
+        Err(refused) => {
+            tracing::warn!(user = name, peer = ?origin.peer, reason = %refused, "HTTP login was refused");
+            Err(Problem::not_authenticated())
         }
     }
 }

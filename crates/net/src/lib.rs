@@ -19,7 +19,8 @@ pub use listener::{BindError, Listener, ListenerAddress, SocketOptions};
 pub use open_files::{OpenFiles, raise_open_files_limit};
 pub use stream::{ProxiedStream, Stream, TlsStream};
 pub use tls::{
-    AlternativeName, ClientTls, ClientTlsOptions, ClientVerification, Identity, PeerCertificate, Reload, ServerTls,
-    ServerTlsOptions, SniIdentity, TlsInfo, TlsSetupError, TlsVersion, Trust, known_cipher_suites, parse_cipher_suite,
+    AlternativeName, CertificateFile, CertificateUse, ClientTls, ClientTlsOptions, ClientVerification, Identity,
+    PeerCertificate, Reload, ServerTls, ServerTlsOptions, SniIdentity, TlsInfo, TlsSetupError, TlsVersion, Trust,
+    known_cipher_suites, parse_cipher_suite,
 };
 pub use unix::PeerCredentials;

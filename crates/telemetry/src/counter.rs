@@ -18,6 +18,11 @@ impl Counter {
         self.0.fetch_add(n, Ordering::Relaxed);
     }
 
+    /// From zero again, for counters that people may set back.
+    pub fn reset(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+
     /// The count so far. May lag behind other threads by the time that a store takes to become visible.
     #[inline]
     pub fn get(&self) -> u64 {

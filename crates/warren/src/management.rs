@@ -161,7 +161,8 @@ impl OpenListener {
 
     fn listening(&self) -> Option<Listening> {
         let address = self.socket.address().ok()?;
-        Some(Listening { address, protocol: HTTP, is_tls: self.admission.tls.is_some() })
+        let tls = self.admission.tls.as_ref().map(|(tls, _)| tls.clone());
+        Some(Listening { address, protocol: HTTP, tls })
     }
 
     /// Accepts until it is aborted.
@@ -198,7 +199,7 @@ fn amqp_sink(broker: Arc<Broker>) -> AmqpSink {
 
 fn info(listening: &Listening) -> Option<ListenerInfo> {
     let ListenerAddress::Tcp(address) = listening.address else { return None };
-    let protocol = match (listening.protocol, listening.is_tls) {
+    let protocol = match (listening.protocol, listening.tls.is_some()) {
         (AMQP, false) => "amqp",
         (AMQP, true) => "amqp/ssl",
         (_, false) => "http",
@@ -208,8 +209,7 @@ fn info(listening: &Listening) -> Option<ListenerInfo> {
         protocol: protocol.to_owned(),
         ip: address.ip(),
         port: address.port(),
-        is_tls: listening.is_tls,
-        certificate_ends_at: None,
+        tls: listening.tls.clone(),
     })
 }
 

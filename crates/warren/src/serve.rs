@@ -79,7 +79,7 @@ async fn run(config: &Config, data_dir: &Path, connection_max: usize, started_at
     let ready_after = started_at.elapsed();
     Banner { data_dir, listeners: &addresses, ready_after }.print();
     for listening in &addresses {
-        tracing::info!(address = %listening.address, tls = listening.is_tls, "listening");
+        tracing::info!(address = %listening.address, tls = listening.tls.is_some(), "listening");
     }
     tracing::info!(ready_after_ms = ready_after.as_millis() as u64, "started");
 

@@ -127,8 +127,11 @@ fn failures_lock_out_even_the_right_password() {
     assert_eq!(log_in("pw"), Some(Heard::Other("connection.start")));
     let elsewhere = node.accept("192.0.2.10:1").try_log_in("guest", "guest", Table::EMPTY);
     assert_eq!(elsewhere, [Heard::Other("connection.start")], "guest is local");
-    let view = node.broker.auth_attempts();
+    let view = node.broker.auth_attempts(Interface::Amqp);
     assert_eq!((view.succeeded, view.failed), (0, 22));
+    node.broker.reset_auth_attempts();
+    let view = node.broker.auth_attempts(Interface::Amqp);
+    assert_eq!((view.succeeded, view.failed), (0, 0));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::alarms::{free_len, resident_len};
 use crate::broker::Broker;
 use crate::clock::now_ms;
+use crate::identity::Interface;
 
 /// Alarms that are on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -76,7 +77,7 @@ pub struct Totals {
     pub unacked_count: u64,
 }
 
-/// How often somebody tried to log in since the start.
+/// How often somebody tried to log in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuthAttemptsView {
     /// Successfully.
@@ -147,11 +148,16 @@ impl Broker {
         totals
     }
 
-    /// How often somebody tried to log in since the start.
+    /// How often somebody tried to log in this way since the start, or since the last reset.
     #[must_use]
-    pub fn auth_attempts(&self) -> AuthAttemptsView {
-        let attempts = &self.auth_attempts;
-        AuthAttemptsView { succeeded: attempts.succeeded.get(), failed: attempts.failed.get() }
+    pub fn auth_attempts(&self, interface: Interface) -> AuthAttemptsView {
+        let outcomes = self.auth_attempts.of(interface);
+        AuthAttemptsView { succeeded: outcomes.succeeded.get(), failed: outcomes.failed.get() }
+    }
+
+    /// Counts attempts to log in from zero again.
+    pub fn reset_auth_attempts(&self) {
+        self.auth_attempts.reset();
     }
 
     /// What the broker was started with.

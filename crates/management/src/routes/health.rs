@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use hyper::StatusCode;
+use net::{CertificateFile, CertificateUse};
 use serde_json::{Map, Value, json};
 
 use super::exchanges::enter;
@@ -10,6 +11,7 @@ use super::identity::uncached;
 use super::nodes::check_node;
 use crate::answer::Answer;
 use crate::call::Call;
+use crate::options::ListenerInfo;
 use crate::problem::Problem;
 use crate::route::Kind::Text;
 use crate::route::Role::{Anybody, InVhost, Management};
@@ -132,22 +134,45 @@ fn certificates(call: &Call) -> Result<Answer, Problem> {
     let within = Duration::from_secs(count.saturating_mul(unit_s));
     let until = SystemTime::now().checked_add(within);
     let listeners = call.service.listeners();
-    let expiring: Vec<Value> = listeners
-        .iter()
-        .filter(|listener| listener.certificate_ends_at.is_some_and(|end| until.is_none_or(|until| end <= until)))
-        .map(|listener| {
-            json!({
-                "node": call.service.node(),
-                "protocol": listener.protocol,
-                "interface": listener.ip.to_string(),
-                "port": listener.port,
-            })
-        })
-        .collect();
+    let node = call.service.node();
+    let expiring: Vec<Value> = listeners.iter().flat_map(|listener| expiring(node, listener, until)).collect();
     Ok(match expiring.is_empty() {
         true => passed(Map::new()),
         false => failed("Certificates expiring", members(json!({"expired": expiring}))),
     })
+}
+
+/// What RabbitMQ tells of each identity of a listener with certificates that end until then; None: whenever they end.
+fn expiring(node: &str, listener: &ListenerInfo, until: Option<SystemTime>) -> Vec<Value> {
+    let Some(tls) = &listener.tls else { return Vec::new() };
+    let files = tls.certificates();
+    let dates = |file: &CertificateFile| -> Vec<String> {
+        file.ends.iter().filter(|end| until.is_none_or(|until| **end < until)).map(|end| date(*end)).collect()
+    };
+    let of_use = |usage: CertificateUse| files.iter().filter(move |file| file.usage == usage);
+    let authorities = of_use(CertificateUse::Authorities).next();
+    let authorities_dates = authorities.map(&dates).unwrap_or_default();
+    of_use(CertificateUse::Chain)
+        .map(|chain| (chain, dates(chain)))
+        .filter(|(_, dates)| !dates.is_empty() || !authorities_dates.is_empty())
+        .map(|(chain, dates)| {
+            json!({
+                "node": node,
+                "protocol": listener.protocol,
+                "interface": listener.ip.to_string(),
+                "port": listener.port,
+                "certfile": chain.path.to_string_lossy(),
+                "certfile_expires_on": dates,
+                "cacertfile": authorities.map(|file| file.path.to_string_lossy()).unwrap_or_default(),
+                "cacertfile_expires_on": authorities_dates,
+            })
+        })
+        .collect()
+}
+
+/// `2027-01-31 12:00:00`.
+fn date(time: SystemTime) -> String {
+    humantime::format_rfc3339_seconds(time).to_string().replace('T', " ").replace('Z', "")
 }
 
 fn port(call: &Call) -> Result<Answer, Problem> {

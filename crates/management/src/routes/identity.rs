@@ -1,6 +1,6 @@
 //! Who asks, who tried to log in, and how this broker calls itself.
 
-use broker::Identity;
+use broker::{Identity, Interface};
 use hyper::header::{EXPIRES, HeaderValue, PRAGMA};
 use serde_json::Value;
 
@@ -64,14 +64,14 @@ pub(super) static ROUTES: &[Route] = &[
         "/api/auth/attempts/{node}",
         &[
             Operation::get(Monitoring, attempts, "Tells how often somebody tried to log in.", Shape::List),
-            Operation::delete(Administrator, no_attempts, "Counts from zero again; here, counts stay."),
+            Operation::delete(Administrator, reset_attempts, "Counts attempts to log in from zero again."),
         ],
     ),
     at(
         "/api/auth/attempts/{node}/source",
         &[
             Operation::get(Monitoring, attempts_by_source, "Logins by source, which are not counted.", Shape::List),
-            Operation::delete(Administrator, no_attempts, "Counts from zero again; here, counts stay."),
+            Operation::delete(Administrator, reset_attempts, "Counts attempts to log in from zero again."),
         ],
     ),
     at(
@@ -96,7 +96,7 @@ const TEXT: &str = "text/plain";
 fn write_user(identity: &Identity, members: &mut Object<'_>) {
     members.cell("name").text(identity.name());
     members.cell("tags").texts(identity.user.tags.iter());
-    members.cell("is_internal_user").bool(true);
+    members.cell("is_internal_user").bool(identity.is_internal());
 }
 
 fn whoami(call: &Call) -> Result<Answer, Problem> {
@@ -158,18 +158,18 @@ fn hash_password(call: &Call) -> Result<Answer, Problem> {
 
 fn attempts(call: &Call) -> Result<Answer, Problem> {
     check_node(call)?;
-    let all = call.broker().auth_attempts();
-    let counters = &call.service.counters;
-    let (of_http, failed_of_http) = (counters.logins.get(), counters.logins_failed.get());
-    let of_amqp = (all.succeeded + all.failed).saturating_sub(of_http);
-    let rows = [("http", of_http, failed_of_http), ("amqp091", of_amqp, all.failed.saturating_sub(failed_of_http))];
+    let rows = [("http", Interface::Http), ("amqp091", Interface::Amqp)]
+        .map(|(protocol, interface)| (protocol, call.broker().auth_attempts(interface)))
+        .into_iter()
+        // As by RabbitMQ, which knows a protocol when somebody has come by it.
+        .filter(|(_, attempts)| attempts.succeeded + attempts.failed > 0);
     let mut out = Vec::new();
-    Writer::new(&mut out).list(rows, |(protocol, count, failed), writer| {
+    Writer::new(&mut out).list(rows, |(protocol, attempts), writer| {
         writer.object(|members| {
             members.cell("protocol").text(protocol);
-            members.cell("auth_attempts").int(count);
-            members.cell("auth_attempts_failed").int(failed);
-            members.cell("auth_attempts_succeeded").int(count.saturating_sub(failed));
+            members.cell("auth_attempts").int(attempts.succeeded + attempts.failed);
+            members.cell("auth_attempts_failed").int(attempts.failed);
+            members.cell("auth_attempts_succeeded").int(attempts.succeeded);
         });
     });
     Ok(Answer::json(out))
@@ -180,8 +180,9 @@ fn attempts_by_source(call: &Call) -> Result<Answer, Problem> {
     Ok(Answer::json(b"[]".to_vec()))
 }
 
-fn no_attempts(call: &Call) -> Result<Answer, Problem> {
+fn reset_attempts(call: &Call) -> Result<Answer, Problem> {
     check_node(call)?;
+    call.broker().reset_auth_attempts();
     Ok(Answer::no_content())
 }
 

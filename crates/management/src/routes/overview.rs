@@ -93,7 +93,7 @@ fn write_listener(listener: &ListenerInfo, service: &Service, writer: Writer<'_>
         members.cell("ip_address").text(&listener.ip.to_string());
         members.cell("port").int(listener.port.into());
         members.cell("socket_opts").object(|_| ());
-        members.cell("tls").bool(listener.is_tls);
+        members.cell("tls").bool(listener.tls.is_some());
     });
 }
 

@@ -47,9 +47,13 @@ pub(super) fn in_house(test: impl AsyncFnOnce(&House)) {
 }
 
 pub(super) fn in_house_with(options: Options, test: impl AsyncFnOnce(&House)) {
+    in_house_of(broker::Options::default(), options, test);
+}
+
+pub(super) fn in_house_of(of_broker: broker::Options, options: Options, test: impl AsyncFnOnce(&House)) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let house = House::new(options);
+        let house = House::over(of_broker, options);
         house.furnish().await;
         test(&house).await;
         house.close().await;
@@ -59,26 +63,25 @@ pub(super) fn in_house_with(options: Options, test: impl AsyncFnOnce(&House)) {
 impl House {
     /// One without users and vhosts of its own.
     pub(super) fn bare(options: Options) -> House {
-        Self::new(options)
+        Self::over(broker::Options::default(), options)
     }
 
     pub(super) async fn close(&self) {
         self.service.broker.stop(Duration::ZERO).await.unwrap();
     }
 
-    fn new(options: Options) -> House {
+    pub(super) fn over(of_broker: broker::Options, options: Options) -> House {
         let mut of_store = store::Options::new(PathBuf::from("/data"));
         of_store.is_reserve_kept = false;
         of_store.journal.file_len = 4 << 20;
         let (store, recovered) = Store::open(of_store, Arc::new(SimDisk::new(1))).unwrap();
-        let broker = Broker::start(broker::Options::default(), store, recovered).unwrap();
+        let broker = Broker::start(of_broker, store, recovered).unwrap();
         let service = Service::new(broker, options);
         let listener = |protocol: &str, port| ListenerInfo {
             protocol: protocol.to_owned(),
             ip: [127, 0, 0, 1].into(),
             port,
-            is_tls: false,
-            certificate_ends_at: None,
+            tls: None,
         };
         service.set_listeners(vec![listener("amqp", 5672), listener("http", 15672)]);
         House { service }

@@ -1,7 +1,9 @@
 //! The whole service, without sockets, over a broker on a disk in memory.
 
 mod access;
+mod backends;
 mod backup;
+mod certificates;
 mod definitions;
 mod house;
 mod listings;

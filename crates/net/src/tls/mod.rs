@@ -1,7 +1,7 @@
 //! TLS, by rustls with ring underneath: of connections that are dialled (`client`) and of those that are accepted (`server`).
 //!
 //! `pem` reads the files, `suites` knows the names of cipher suites, `info` tells what was agreed, and `certificate` and
-//! `distinguished_name` read certificates the way RabbitMQ shows them. Revocation lists and OCSP are absent: neither RabbitMQ's
+//! `distinguished_name` read certificates the way RabbitMQ shows them, and `validity` tells when ours end. Revocation lists and OCSP are absent: neither RabbitMQ's
 //! `crl_check` nor stapling is done.
 
 mod certificate;
@@ -12,6 +12,7 @@ mod info;
 mod pem;
 mod server;
 mod suites;
+mod validity;
 
 use std::path::PathBuf;
 
@@ -21,6 +22,7 @@ pub use client::{ClientTls, ClientTlsOptions, Trust};
 pub use info::TlsInfo;
 pub use server::{ClientVerification, Identity, Reload, ServerTls, ServerTlsOptions, SniIdentity, TlsVersion};
 pub use suites::{known_cipher_suites, parse_cipher_suite};
+pub use validity::{CertificateFile, CertificateUse};
 
 /// Why TLS cannot be done as asked for.
 #[derive(Debug, thiserror::Error)]

@@ -21,6 +21,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use super::depth::{DEPTH_MAX, DepthLimited};
+use super::validity::{CertificateFile, CertificateUse};
 use super::{TlsSetupError, parse_cipher_suite, pem};
 
 /// How a server does TLS.
@@ -123,6 +124,8 @@ pub struct ServerTls {
 
 struct Current {
     config: Arc<ServerConfig>,
+    /// Of what is in force.
+    certificates: Arc<[CertificateFile]>,
     /// Of the last attempt to read them, whether it succeeded or not: one change is one attempt.
     files: Vec<Fingerprint>,
 }
@@ -135,8 +138,8 @@ impl ServerTls {
     pub fn new(options: ServerTlsOptions) -> Result<Self, TlsSetupError> {
         // Before they are read: what changes meanwhile is seen as a change.
         let files = fingerprints(&options);
-        let config = Arc::new(configure(&options)?);
-        Ok(Self { options, current: Mutex::new(Current { config, files }) })
+        let (config, certificates) = (Arc::new(configure(&options)?), certificate_files(&options)?);
+        Ok(Self { options, current: Mutex::new(Current { config, certificates, files }) })
     }
 
     /// Reads the files again if one of them has changed. When they cannot be used, what was in force stays so, and the same files are
@@ -146,9 +149,16 @@ impl ServerTls {
         if std::mem::replace(&mut self.current.lock().files, files.clone()) == files {
             return Ok(Reload::Unchanged);
         }
-        let config = Arc::new(configure(&self.options)?);
-        self.current.lock().config = config;
+        let (config, certificates) = (Arc::new(configure(&self.options)?), certificate_files(&self.options)?);
+        let mut current = self.current.lock();
+        (current.config, current.certificates) = (config, certificates);
         Ok(Reload::Reloaded)
+    }
+
+    /// The certificates that are in force: our own, those for other names, and the authorities that clients' are checked by.
+    #[must_use]
+    pub fn certificates(&self) -> Arc<[CertificateFile]> {
+        Arc::clone(&self.current.lock().certificates)
     }
 
     /// Shakes hands over an accepted connection.
@@ -245,15 +255,28 @@ fn certified_key(identity: &Identity, provider: &CryptoProvider) -> Result<Arc<C
     })
 }
 
-fn fingerprints(options: &ServerTlsOptions) -> Vec<Fingerprint> {
-    let authorities = match &options.clients {
+/// All identities, the usual one first.
+fn identities(options: &ServerTlsOptions) -> impl Iterator<Item = &Identity> {
+    std::iter::once(&options.identity).chain(options.sni.iter().map(|sni| &sni.identity))
+}
+
+fn authorities(options: &ServerTlsOptions) -> Option<&PathBuf> {
+    match &options.clients {
         ClientVerification::None => None,
         ClientVerification::Optional { authorities, .. } | ClientVerification::Required { authorities, .. } => {
             Some(authorities)
         }
-    };
-    let identities = std::iter::once(&options.identity).chain(options.sni.iter().map(|sni| &sni.identity));
-    let files = identities.flat_map(|identity| [&identity.chain, &identity.key]).chain(authorities);
+    }
+}
+
+fn certificate_files(options: &ServerTlsOptions) -> Result<Arc<[CertificateFile]>, TlsSetupError> {
+    let chains = identities(options).map(|identity| (CertificateUse::Chain, &identity.chain));
+    let authorities = authorities(options).map(|path| (CertificateUse::Authorities, path));
+    chains.chain(authorities).map(|(usage, path)| CertificateFile::read(path, usage)).collect()
+}
+
+fn fingerprints(options: &ServerTlsOptions) -> Vec<Fingerprint> {
+    let files = identities(options).flat_map(|identity| [&identity.chain, &identity.key]).chain(authorities(options));
     files.map(|path| fingerprint(path)).collect()
 }
 

@@ -2,7 +2,8 @@
 
 Each entry names where (`route`, and `path` in its document; `*` stands for anything), what (`kind`), and why (`reason`, which users read).
 Kinds: those of `shape.Difference`; `absent`, the route is not there (404); `later`, statistics that may be missing but
-have RabbitMQ's types where they are there; `status`, an answer of another status on purpose.
+have RabbitMQ's types where they are there; `status`, an answer of another status on purpose; `refused`, an AMQP method whose
+feature is not built.
 """
 
 import tomllib
@@ -16,7 +17,7 @@ API = Path(__file__).resolve().parent
 TABLE = API / "differences.toml"
 DOCUMENT = API.parents[1] / "docs" / "compatibility.md"
 FIRST, LAST = "<!-- from tests/api/differences.toml -->", "<!-- end of tests/api/differences.toml -->"
-KINDS = {"missing", "extra", "optional", "null", "type", "absent", "later", "status"}
+KINDS = {"missing", "extra", "optional", "null", "type", "absent", "later", "status", "refused"}
 
 
 @dataclass(frozen=True)

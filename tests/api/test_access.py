@@ -7,6 +7,7 @@ from access import COLUMNS, EVERYTHING, outcome
 from blackbox.management import segment
 
 TABLE = [entry for entry in known.read() if entry.kind == "status"]
+REFUSED = [entry for entry in known.read() if entry.kind == "refused"]
 
 
 def read_table() -> dict[str, str]:
@@ -41,7 +42,12 @@ def test_request_is_allowed_to_the_same_users(world, broker, method, path, body,
 @pytest.mark.parametrize(("line", "permission"), METHODS)
 def test_method_needs_the_same_permissions(broker, line, permission):
     method, arguments = next((method, arguments) for method, arguments in access.METHODS if access.describe(method, arguments) == line)
-    assert access.method_outcome(broker, access.PERMISSIONS[permission], method, arguments) == METHODS[line, permission]
+    got, expected = access.method_outcome(broker, access.PERMISSIONS[permission], method, arguments), METHODS[line, permission]
+    is_built = not (broker.is_warren and any(known.matches(entry.route, line) for entry in REFUSED))
+    if is_built or got == expected:
+        assert got == expected
+    else:
+        assert got.startswith("connection.close 540 NOT_IMPLEMENTED - ")
 
 
 def test_every_row_was_recorded():

@@ -34,7 +34,8 @@ def differences(name: str, found: Shape | str) -> list[str]:
 
 @pytest.mark.parametrize("name", GOLDEN)
 def test_answer_has_rabbitmqs_shape(surveyed, name):
-    assert not differences(name, surveyed[name])
+    found = differences(name, surveyed[name])
+    assert not found, "; ".join(found)
 
 
 def test_every_route_asked_has_a_golden_shape():
@@ -45,7 +46,7 @@ def test_every_known_difference_is_still_there(surveyed, fresh_broker):
     if not fresh_broker.is_warren:
         pytest.skip("the table is about Warren")
     for entry in TABLE:
-        if entry.kind in ("later", "status"):
+        if entry.kind in ("later", "status", "refused"):
             continue
         names = [name for name in GOLDEN if known.matches(entry.route, name)]
         if entry.kind == "absent":

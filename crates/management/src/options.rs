@@ -39,6 +39,8 @@ pub struct Options {
     pub data_dir: PathBuf,
     /// How many files the process may have open.
     pub file_limit: Option<u64>,
+    /// The files that the configuration was read from.
+    pub config_files: Vec<String>,
     /// The configuration that is in force, without secrets.
     pub configuration: Vec<(String, String)>,
     /// The version of RabbitMQ that this is compatible with.
@@ -119,6 +121,7 @@ impl Default for Options {
             node: "rabbit@localhost".to_owned(),
             data_dir: PathBuf::from("."),
             file_limit: None,
+            config_files: Vec::new(),
             configuration: Vec::new(),
             compatible_version: "4.3.0".to_owned(),
             product_name: "Warren".to_owned(),

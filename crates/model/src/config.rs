@@ -116,7 +116,8 @@ impl Config {
             add_set(&mut values, set);
         }
         values.complete();
-        let (config, mut warnings) = settings::build(values)?;
+        let (mut config, mut warnings) = settings::build(values)?;
+        config.files = sources.iter().map(|source| source.name.clone()).collect();
         for (variable, instead) in ENVIRONMENT_WITHOUT_EFFECT {
             if non_empty(env, variable).is_some() {
                 let origin = Origin::Environment(variable);

@@ -244,6 +244,7 @@ fn options(config: &Config, data_dir: &Path) -> Result<management::Options> {
         node: machine::node_name(),
         data_dir: data_dir.to_owned(),
         file_limit: net::raise_open_files_limit().limit,
+        config_files: config.files.clone(),
         configuration: config.effective(),
         compatible_version: COMPATIBLE_VERSION.to_owned(),
         product_name: config.product_name.clone(),

@@ -28,6 +28,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<()> {
     let (config, warnings) = config_files::load(args.config.as_deref(), &args.sets)?;
     let data_dir = args.data_dir.as_deref().unwrap_or(Path::new(&config.store.data_dir));
     logging::start(&config.log);
+    tracing::info!(files = ?config.files, "configuration was read");
     for warning in warnings {
         // Told even where the same configuration has switched the log off.
         if tracing::enabled!(tracing::Level::WARN) {

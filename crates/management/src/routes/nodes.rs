@@ -92,6 +92,11 @@ static TABLE: Table<Row, Service> = Table {
         }),
         column("connection_closed", Integer, |row, _, cell| row.churn(cell, "connection_closed")),
         column("connection_created", Integer, |row, _, cell| row.churn(cell, "connection_created")),
+        column("config_files", List, |row, service, cell| {
+            if row.view.is_some() {
+                cell.texts(service.options.config_files.iter().map(String::as_str));
+            }
+        }),
         column("contexts", List, |row, service, cell| {
             if row.view.is_some() {
                 write_contexts(service, false, cell);

@@ -60,8 +60,8 @@ pub(super) fn write_contexts(service: &Service, names_node: bool, cell: Cell<'_>
     let of_http = listeners.iter().filter(|listener| listener.protocol.starts_with("http"));
     cell.list(of_http, |listener, writer| {
         writer.object(|members| {
-            members.cell("ssl_opts").texts([]);
             if names_node {
+                members.cell("ssl_opts").texts([]);
                 members.cell("node").text(service.node());
             }
             members.cell("description").text("Management");

@@ -23,6 +23,8 @@ const JOURNAL_FILE_COUNT_MIN: u64 = 4;
 /// The whole configuration. Fields are named as their keys are.
 #[derive(Debug, Clone)]
 pub struct Config {
+    /// The files it was read from, in the order in which they count.
+    pub files: Vec<String>,
     /// Where to listen for AMQP without TLS; may be empty.
     pub listeners: Vec<Listener>,
     /// Where to listen for AMQP with TLS; where there are any, there is `tls`.
@@ -375,6 +377,7 @@ fn read(values: Values) -> Config {
     let text = |key| values.text(key).map(str::to_owned);
     let frame_len = |key| u32::try_from(values.required_size(key)).expect("the schema's range of frames fits 32 bits");
     Config {
+        files: Vec::new(),
         listeners: listeners::listeners(&values, "tcp"),
         tls_listeners: listeners::listeners(&values, "ssl"),
         unix_listeners: listeners::unix_listeners(&values),

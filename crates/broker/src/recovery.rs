@@ -12,7 +12,7 @@ use model::parameter::GlobalParameter;
 use model::user::{PasswordHash, User};
 use queue::{Queue, Restored, Settings};
 use routing::{BindingSpec, Destination};
-use store::{Recovered, RecoveredQueue};
+use store::{RecordBatch, Recovered, RecoveredQueue};
 
 use crate::broker::{Broker, StartError};
 use crate::events;
@@ -37,7 +37,7 @@ pub(crate) fn restore(broker: &Arc<Broker>, mut recovered: Recovered) -> Result<
     if !queues.is_empty() {
         tracing::warn!(count = queues.len(), "messages of queues without a definition were left out");
     }
-    if broker.vhosts.is_empty() && !broker.options.imports_definitions {
+    if is_new(broker) && !broker.options.imports_definitions {
         create_defaults(broker);
     }
     if let Some(vhost) = broker.vhosts.get(broker.options.default_user.vhost.as_str()) {
@@ -45,6 +45,11 @@ pub(crate) fn restore(broker: &Arc<Broker>, mut recovered: Recovered) -> Result<
     }
     name_cluster(broker);
     Ok(())
+}
+
+/// Whether there is nobody and nothing yet, as RabbitMQ has it. Who has deleted every vhost has not asked for the default user.
+fn is_new(broker: &Broker) -> bool {
+    broker.vhosts.is_empty() && broker.users().is_empty()
 }
 
 /// A cluster has an id that never changes, as RabbitMQ's have.
@@ -154,12 +159,16 @@ fn create_defaults(broker: &Arc<Broker>) {
         user: wanted.name.clone(),
         permission: wanted.permission.clone(),
     };
-    for definition in [
+    let definitions = [
         Definition::Vhost(broker.new_vhost(wanted.vhost.clone())),
         Definition::User(user),
         Definition::Permission(permission),
-    ] {
-        broker.put_definition(&definition);
+    ];
+    // All or nothing: with a part of them the next start would not take the store for a new one.
+    let mut records = RecordBatch::new();
+    definitions.iter().for_each(|definition| records.put(&definition.key(), &definition.encode()));
+    broker.append(&mut records);
+    for definition in definitions {
         define(broker, definition, &mut |_| None);
     }
     if let Err(error) = broker.furnish_vhost(&Actor::broker(), &wanted.vhost) {

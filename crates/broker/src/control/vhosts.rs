@@ -57,15 +57,17 @@ impl Broker {
             check_queue_type(name)?;
         }
         let name = request.name.clone();
-        let mut changed = match self.vhosts.get(name.as_str()) {
-            Some(vhost) => self.change_vhost(&vhost, |facts| request.apply(facts)),
-            None => {
-                let mut facts = self.new_vhost(name.clone());
-                request.apply(&mut facts);
-                let definition = Definition::Vhost(facts.clone());
-                let vhost = Vhost::new(facts, self.hash_seed);
-                let added = self.vhosts.add(vhost, || self.put_definition(&definition));
-                Changed { is_new: added.is_some(), position: added }
+        let mut changed = loop {
+            if let Some(vhost) = self.vhosts.get(name.as_str()) {
+                break self.change_vhost(&vhost, |facts| request.apply(facts));
+            }
+            let mut facts = self.new_vhost(name.clone());
+            request.clone().apply(&mut facts);
+            let definition = Definition::Vhost(facts.clone());
+            let added = self.vhosts.add(Vhost::new(facts, self.hash_seed), || self.put_definition(&definition));
+            // Where it is none, somebody else has made it meanwhile.
+            if added.is_some() {
+                break Changed { is_new: true, position: added };
             }
         };
         if let Some(vhost) = self.vhosts.get(name.as_str()) {

@@ -291,6 +291,25 @@ fn what_a_connection_carried_stays_with_its_vhost() {
 }
 
 #[test]
+fn who_makes_the_same_vhost_at_the_same_time_waits_for_it_too() {
+    let node = node_with(".*", ".*", ".*");
+    let start = std::sync::Barrier::new(2);
+    let put = |round: usize| {
+        start.wait();
+        node.broker.put_vhost(&operator(), VhostRequest::named(vhost(&format!("v{round}")))).unwrap()
+    };
+    let put_all = || (0..3000).map(put).collect::<Vec<_>>();
+    let (first, second) = std::thread::scope(|scope| {
+        let other = scope.spawn(put_all);
+        (put_all(), other.join().unwrap())
+    });
+    for (first, second) in std::iter::zip(first, second) {
+        assert!(first.is_new != second.is_new);
+        assert!(first.position.is_some() && second.position.is_some());
+    }
+}
+
+#[test]
 fn a_protected_vhost_stays_and_another_goes_with_everything_in_it() {
     let node = node_with(".*", ".*", ".*");
     let broker = &node.broker;
@@ -307,11 +326,10 @@ fn a_protected_vhost_stays_and_another_goes_with_everything_in_it() {
     assert_eq!(client.hear(), [Heard::Other("basic.cancel"), closed]);
     assert!(broker.permissions().is_empty());
     node.sync();
-    // A broker without any vhost is taken for a new one, and gets the default one; nothing else comes back.
+    // Nothing comes back, and a broker without any vhost is not taken for a new one.
     let node = node.kill();
     assert!(node.broker.queue_view("/", "q").is_none());
-    let users: Vec<String> = node.broker.permissions().iter().map(|given| given.user.to_string()).collect();
-    assert_eq!(users, ["guest"]);
+    assert!(node.broker.vhost_names().is_empty() && node.broker.permissions().is_empty());
 }
 
 fn policy(name: &str, pattern: &str, priority: i64, settings: serde_json::Value) -> PolicyRequest {

@@ -90,6 +90,12 @@ pub enum Interface {
 }
 
 impl Interface {
+    /// Whether only whoever runs the broker's host can come this way.
+    #[must_use]
+    pub fn is_of_host(self) -> bool {
+        matches!(self, Interface::ControlSocket | Interface::Broker)
+    }
+
     /// What the audit log calls it.
     #[must_use]
     pub fn name(self) -> &'static str {

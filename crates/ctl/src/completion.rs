@@ -71,12 +71,27 @@ fn candidates() -> String {
     format!("_warren_ctl_candidates() {{\n    case \"$1\" in\n{}    esac\n}}\n", cases())
 }
 
+/// The options that may stand before a command and whose value is the next word.
+fn valued_options() -> Vec<String> {
+    let valued = CTL_OPTIONS.iter().chain(ADMIN_OPTIONS).filter(|option| option.value.is_some());
+    let mut options: Vec<String> = valued
+        .flat_map(|option| {
+            let long = std::iter::once(&option.long).chain(option.aliases).map(|name| format!("--{name}"));
+            long.chain(option.short.map(|short| format!("-{short}")))
+        })
+        .collect();
+    options.sort();
+    options.dedup();
+    options
+}
+
 /// Finds the command among the words. Shells count words from 0 or from 1.
 fn finder(words: &str, first: &str) -> String {
     format!(
         "    local name='' word both at\n    for ((at = {first}; at < position; at++)); do\n        word=${{{words}[at]}}\n        \
-         case $word in -*) continue ;; esac\n        if [ -z \"$name\" ]; then name=$word; continue; fi\n        \
-         both=\"$name $word\"\n        if [ -n \"$(_warren_ctl_candidates \"$both\")\" ]; then name=$both; fi\n        break\n    done\n"
+         case $word in\n            {}) ((at++)); continue ;;\n            -*) continue ;;\n        esac\n        if [ -z \"$name\" ]; then name=$word; continue; fi\n        \
+         both=\"$name $word\"\n        if [ -n \"$(_warren_ctl_candidates \"$both\")\" ]; then name=$both; fi\n        break\n    done\n",
+        valued_options().join("|")
     )
 }
 
@@ -105,15 +120,23 @@ fn zsh() -> String {
 }
 
 fn fish() -> String {
-    let mut out = String::from(
+    let mut out = format!(
         "# Completes warren ctl. In ~/.config/fish/completions/warren.fish, or:  warren ctl completion fish | source\n\
+         function __warren_ctl_words\n    \
+         set -l is_value 0\n    \
+         for word in (commandline -opc)\n        \
+         if test $is_value = 1; set is_value 0; continue; end\n        \
+         if contains -- $word {}; set is_value 1; continue; end\n        \
+         string match -q -- '-*' $word; or echo $word\n    \
+         end\nend\n\
          function __warren_ctl_said\n    \
-         set -l said (commandline -opc | string match -v -- '-*')\n    \
+         set -l said (__warren_ctl_words)\n    \
          test (count $said) -ge 2; and test $said[2] = ctl; and test \"$said[3..]\" = \"$argv\"\nend\n\
          function __warren_ctl_after\n    \
-         set -l said (commandline -opc | string match -v -- '-*')\n    \
-         test (count $said) -ge 2; and test $said[2] = ctl; and string match -q -- \"$argv*\" \"$said[3..]\"\nend\n\
+         set -l said (__warren_ctl_words)\n    \
+         test (count $said) -ge 2; and test $said[2] = ctl; and string match -q -- \"$argv *\" \"$said[3..] \"\nend\n\
          complete -c warren -n 'test (count (commandline -opc)) -eq 1' -f -a ctl\n",
+        valued_options().join(" ")
     );
     let (first, second) = words_by_place();
     let _ = writeln!(out, "complete -c warren -n '__warren_ctl_said' -f -a '{}'", first.join(" "));

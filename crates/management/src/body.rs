@@ -1,5 +1,7 @@
 //! Reading a request's body: so many bytes, in so much time, and not too many bodies at once.
 
+use std::future::Future;
+
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
 use hyper::StatusCode;
@@ -25,22 +27,34 @@ impl Room {
         body: B,
         len_max: usize,
     ) -> Result<(Bytes, SemaphorePermit<'_>), Problem> {
-        let reading = async {
-            let len_max = len_max.min(BODIES_LEN_MAX);
+        let len_max = len_max.min(BODIES_LEN_MAX);
+        check_length(&body, len_max)?;
+        in_time(async {
             let hint = body.size_hint();
-            if hint.lower() > len_max as u64 {
-                return Err(too_long());
-            }
             let len = hint.upper().and_then(|len| usize::try_from(len).ok()).unwrap_or(len_max).min(len_max);
             let units = u32::try_from(len.div_ceil(UNIT_LEN)).unwrap_or(u32::MAX);
             let permit =
                 self.0.acquire_many(units).await.map_err(|_| Problem::bare(StatusCode::SERVICE_UNAVAILABLE))?;
             Ok((gather(body, len_max).await?, permit))
-        };
-        match tokio::time::timeout(BODY_TIMEOUT, reading).await {
-            Ok(result) => result,
-            Err(_) => Err(Problem::bare(StatusCode::REQUEST_TIMEOUT)),
-        }
+        })
+        .await
+    }
+}
+
+/// Reads a short body, of at most `len_max` bytes, for which nothing has to wait.
+pub(crate) async fn read<B: Body<Data = Bytes>>(body: B, len_max: usize) -> Result<Bytes, Problem> {
+    check_length(&body, len_max)?;
+    in_time(gather(body, len_max)).await
+}
+
+fn check_length<B: Body>(body: &B, len_max: usize) -> Result<(), Problem> {
+    if body.size_hint().lower() > len_max as u64 { Err(too_long()) } else { Ok(()) }
+}
+
+async fn in_time<T>(reading: impl Future<Output = Result<T, Problem>>) -> Result<T, Problem> {
+    match tokio::time::timeout(BODY_TIMEOUT, reading).await {
+        Ok(result) => result,
+        Err(_) => Err(Problem::bare(StatusCode::REQUEST_TIMEOUT)),
     }
 }
 

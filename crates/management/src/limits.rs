@@ -25,6 +25,14 @@ pub const PIECE_LEN: usize = 32 << 10;
 pub(crate) const SEGMENT_COUNT_MAX: usize = 16;
 /// Parameters of a query; what follows is ignored.
 pub(crate) const QUERY_PARAMETER_COUNT_MAX: usize = 100;
+/// Names in the query parameter `columns`.
+pub(crate) const COLUMN_COUNT_MAX: usize = 200;
+/// Names in the query parameter `sort`: each costs a value for each object.
+pub(crate) const SORT_KEY_COUNT_MAX: usize = 8;
+/// How deep a name in `columns` or `sort` may reach, such as `message_stats.ack_details.rate`.
+pub(crate) const MEMBER_DEPTH_MAX: usize = 16;
+/// Bytes of a body that somebody may send without having logged in.
+pub(crate) const ANONYMOUS_BODY_LEN_MAX: usize = 16 << 10;
 /// Objects on a page, where the request says nothing.
 pub(crate) const PAGE_SIZE_DEFAULT: usize = 100;
 /// Objects on a page.

@@ -12,18 +12,18 @@ use std::time::Instant;
 use broker::{Actor, Broker, Identity, Interface, LoginRefused, Origin};
 use bytes::Bytes;
 use hyper::body::Body;
-use hyper::header::{self, HeaderValue};
+use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use parking_lot::RwLock;
 use telemetry::Counter;
 
 use crate::access;
 use crate::answer::{Answer, AnswerBody, Content};
-use crate::body::Room;
+use crate::body::{self, Room};
 use crate::call::Call;
 use crate::headers;
-use crate::limits::HEAD_LEN_MAX;
-use crate::listing::{Query, check_ranges};
+use crate::limits::{ANONYMOUS_BODY_LEN_MAX, HEAD_LEN_MAX};
+use crate::listing::{Query, check_members, check_ranges};
 use crate::login::Credentials;
 use crate::media;
 use crate::options::{ListenerInfo, Options};
@@ -127,6 +127,15 @@ impl Service {
         path.strip_prefix(&*self.options.path_prefix) == Some("/ws")
     }
 
+    /// Whether the page that a browser asks for may open a WebSocket here: browsers do not keep foreign pages from it, and say only whose
+    /// they are. Programs that are no browsers say nothing.
+    pub(crate) fn lets_in_page_of(&self, headers: &HeaderMap) -> bool {
+        let Some(origin) = headers.get(header::ORIGIN) else { return true };
+        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+        let own = origin.to_str().ok().and_then(|origin| origin.split_once("://")).map(|(_, authority)| authority);
+        self.options.cors.allows(origin) || (own.is_some() && own == host)
+    }
+
     fn find(&self, path: &str) -> Result<Found, Problem> {
         let rest = path.strip_prefix(&*self.options.path_prefix).ok_or_else(Problem::not_found)?;
         if !rest.is_empty() && !rest.starts_with('/') {
@@ -159,9 +168,14 @@ impl Service {
         if matches!(operation.method, Verb::Put | Verb::Post) && !media::has_valid_content_type(&parts.headers) {
             return Err(Problem::bare(StatusCode::UNSUPPORTED_MEDIA_TYPE));
         }
-        let (body, _room) = self.room.read(body, self.options.body_len_max).await?;
         let query = Query::parse(parts.uri.query().unwrap_or_default());
         check_ranges(&query)?;
+        check_members(&query)?;
+        // Whoever has not logged in takes none of the room of those who have.
+        let (body, _room) = match operation.role {
+            Role::Anybody => (body::read(body, ANONYMOUS_BODY_LEN_MAX).await?, None),
+            _ => self.room.read(body, self.options.body_len_max).await.map(|(body, room)| (body, Some(room)))?,
+        };
         let call = Call {
             service: self.clone(),
             presence,

@@ -28,7 +28,6 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<()> {
     let (config, warnings) = config_files::load(args.config.as_deref(), &args.sets)?;
     let data_dir = args.data_dir.as_deref().unwrap_or(Path::new(&config.store.data_dir));
     logging::start(&config.log);
-    tracing::info!(files = ?config.files, "configuration was read");
     for warning in warnings {
         // Told even where the same configuration has switched the log off.
         if tracing::enabled!(tracing::Level::WARN) {
@@ -37,6 +36,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<()> {
             eprintln!("warren: {warning}");
         }
     }
+    tracing::info!(files = ?config.files, "configuration was read");
     let files = net::raise_open_files_limit();
     tracing::debug!(limit = files.limit, "limit of open files was raised");
     let connection_max = connection_max(files.limit);

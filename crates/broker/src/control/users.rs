@@ -90,6 +90,7 @@ impl Broker {
             }
         }
         // Hashed before anything is locked.
+        self.check_unprotected(actor, name.as_str())?;
         let (password, second_password) = (self.hashed(password), self.hashed(second_password));
         let mut position = None;
         let updated = self.users.update(
@@ -169,8 +170,18 @@ impl Broker {
         Ok(Changed { is_new: false, position })
     }
 
+    /// Protected users are changed by operators on the host itself only. RabbitMQ lets its command line do so, and no HTTP.
+    fn check_unprotected(&self, actor: &Actor, name: &str) -> Result<(), ControlError> {
+        let is_protected = self.users.get(name).is_some_and(|user| user.tags.has(Tags::PROTECTED));
+        if is_protected && !actor.origin.interface.is_of_host() {
+            return Err(ControlError::Invalid("Protected users cannot be modified via the HTTP API".to_owned()));
+        }
+        Ok(())
+    }
+
     /// Deletes a user with its permissions, and closes its connections.
     pub fn delete_user(&self, actor: &Actor, name: &str) -> Result<Changed, ControlError> {
+        self.check_unprotected(actor, name)?;
         let position = self.users.remove(name, |user, permissions, topics| {
             let mut records = RecordBatch::new();
             records.delete(&Definition::User(user.clone()).key());

@@ -291,6 +291,19 @@ fn what_a_connection_carried_stays_with_its_vhost() {
 }
 
 #[test]
+fn protected_users_are_changed_from_the_host_only() {
+    let node = node_with(".*", ".*", ".*");
+    let protected = UserRequest { tags: Some(Tags::parse("protected")), ..request("saved", PasswordChange::Clear) };
+    node.broker.put_user(&operator(), protected.clone()).unwrap();
+    let by = |interface| Actor { origin: Origin { peer: None, interface }, ..operator() };
+    let refused = |result: Result<_, ControlError>| assert!(matches!(result, Err(ControlError::Invalid(_))));
+    refused(node.broker.put_user(&by(Interface::Http), request("saved", PasswordChange::Clear)));
+    refused(node.broker.delete_user(&by(Interface::Http), "saved"));
+    node.broker.put_user(&by(Interface::ControlSocket), protected).unwrap();
+    node.broker.delete_user(&by(Interface::ControlSocket), "saved").unwrap();
+}
+
+#[test]
 fn who_makes_the_same_vhost_at_the_same_time_waits_for_it_too() {
     let node = node_with(".*", ".*", ".*");
     let start = std::sync::Barrier::new(2);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use amqp::table::Table;
+use model::ids::QueueId;
 use net::TlsInfo;
 
 use crate::broker::Broker;
@@ -186,10 +187,16 @@ impl ConsumerView {
         (self.handle.queue.definition.vhost.as_str(), self.handle.queue.name())
     }
 
+    /// The id of its queue.
+    #[must_use]
+    pub fn queue_id(&self) -> QueueId {
+        self.handle.queue.definition.id
+    }
+
     /// Whether it consumes from this queue.
     #[must_use]
     pub fn is_of(&self, queue: &QueueView) -> bool {
-        self.handle.queue.definition.id == queue.definition().id
+        self.queue_id() == queue.definition().id
     }
 
     /// Whether it acknowledges.

@@ -37,8 +37,13 @@ pub(crate) const COMMANDS: &[Command] = &[
         Ask::get("config/effective".to_owned()).then(|reply| {
             reply.accepted()?;
             let text = String::from_utf8_lossy(&reply.body).trim_end().to_owned();
-            // RabbitMQ's is Erlang's terms, not JSON.
-            let value = serde_json::from_str(&text).unwrap_or_else(|_| json!(text));
+            // RabbitMQ's is Erlang's terms, which stay a text.
+            let pairs = text.lines().map(|line| line.split_once(" = "));
+            let pairs: Option<Vec<(&str, &str)>> = pairs.collect();
+            let value = match pairs {
+                Some(pairs) => pairs.into_iter().map(|(key, value)| (key.to_owned(), json!(value))).collect(),
+                None => json!(text),
+            };
             Ok(Step::Done(Output::Document { text, value }))
         })
     })

@@ -3,6 +3,7 @@
 //! A kind of object is a [`Table`] of columns. Only columns that are wanted are computed, only for the objects that are
 //! wanted, one after the other while the socket takes the answer: memory does not grow with the length of a list.
 
+mod members;
 mod order;
 mod page;
 mod query;
@@ -13,6 +14,7 @@ mod selection;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
+pub(crate) use members::check_members;
 pub(crate) use page::Page;
 pub(crate) use query::Query;
 pub(crate) use ranges::check_ranges;

@@ -23,7 +23,6 @@ impl Selection {
     }
 
     fn add<'a>(&mut self, path: impl Iterator<Item = &'a str>) {
-        // As deep as a request's line allows, which is bounded; so a loop.
         let mut part = self;
         for name in path {
             let Selection::Members(members) = part else { return };

@@ -131,6 +131,9 @@ fn put_cluster_name(call: &Call) -> Result<Answer, Problem> {
 
 async fn login(call: Call) -> Result<Answer, Problem> {
     use base64::Engine as _;
+    if call.service.options.refuses_basic {
+        return Err(Problem::not_authenticated());
+    }
     let form = Query::parse(std::str::from_utf8(&call.body).unwrap_or_default());
     let (Some(name), Some(password)) = (form.get("username"), form.get("password")) else {
         return Err(Problem::not_authenticated());

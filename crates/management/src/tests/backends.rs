@@ -195,7 +195,16 @@ const ALL: &str = r#"{"configure":".*","write":".*","read":".*"}"#;
 
 #[test]
 fn what_the_back_end_allows_is_done_once() {
-    in_oracles_house("management", Options::default(), async |house, oracle| {
+    what_is_allowed_is_done_once_for("management");
+}
+
+#[test]
+fn what_the_back_end_allows_an_administrator_is_done_once() {
+    what_is_allowed_is_done_once_for("administrator");
+}
+
+fn what_is_allowed_is_done_once_for(tags: &'static str) {
+    in_oracles_house(tags, Options::default(), async |house, oracle| {
         let ask = async |method: &str, path: &str, body: &str| ask_as_ann(house, method, path, body).await;
         assert_eq!(ask("PUT", "/api/queues/shop/q", r#"{"durable":true}"#).await.status, 201);
         assert!(oracle.asked.lock().contains(&queue("q", Access::Configure)));

@@ -41,6 +41,25 @@ fn users_that_make_no_sense_are_refused() {
 }
 
 #[test]
+fn a_second_password_stays_until_it_is_taken_away_by_name() {
+    in_house(async |house| {
+        house.check("PUT /api/users/moving", r#"{"password":"old","tags":"management"}"#, 201, "").await;
+        let logs_in = async |password: &str| {
+            let form = format!("username=moving&password={password}");
+            house.ask_with("POST", "/api/login", &[], form.as_bytes()).await.status == 200
+        };
+        let change = r#"{"password":"new","keep_old_password":true,"tags":"management"}"#;
+        house.check("PUT /api/users/moving", change, 204, "").await;
+        assert!(logs_in("old").await && logs_in("new").await);
+        house.check("PUT /api/users/moving", r#"{"password":"newer","tags":"monitoring"}"#, 204, "").await;
+        assert!(logs_in("old").await && logs_in("newer").await && !logs_in("new").await);
+        let change = r#"{"password":"newer","second_password_hash":"","tags":"monitoring"}"#;
+        house.check("PUT /api/users/moving", change, 204, "").await;
+        assert!(!logs_in("old").await && logs_in("newer").await);
+    });
+}
+
+#[test]
 fn protected_users_stay_as_they_are() {
     in_house(async |house| {
         house.check("PUT /api/users/saved", r#"{"password":"p","tags":"protected"}"#, 201, "").await;
@@ -48,7 +67,10 @@ fn protected_users_stay_as_they_are() {
         house.check_refused("PUT /api/users/saved", r#"{"tags":""}"#, 400, "bad_request", reason).await;
         house.check_refused("DELETE /api/users/saved", "", 400, "bad_request", reason).await;
         house.check("POST /api/users/bulk-delete", r#"{"users":["saved"]}"#, 204, "").await;
-        assert_eq!(house.get("/api/users/saved").await.status, 200);
+        let definitions = r#"{"users":[{"name":"saved","password_hash":"","tags":"administrator"}]}"#;
+        assert_ne!(house.ask("POST", "/api/definitions", "guest", definitions).await.status, 204);
+        let user = house.get("/api/users/saved").await.json();
+        assert_eq!(user["tags"], serde_json::json!(["protected"]));
     });
 }
 

@@ -1,5 +1,7 @@
 //! What a request may look like, and what it is told when it looks otherwise.
 
+use hyper::header::{HeaderMap, HeaderValue};
+
 use super::house::{in_house, in_house_with};
 use crate::options::{Cors, Headers, Options};
 
@@ -192,11 +194,49 @@ fn headers_follow_the_configuration() {
 }
 
 #[test]
+fn what_would_cost_too_much_is_refused() {
+    in_house(async |house| {
+        let deep = vec!["a"; 15_000].join(".");
+        let reason = "a name in 'columns' must not have more than 16 parts";
+        house.check_refused(&format!("GET /api/vhosts?columns=name.{deep}"), "", 400, "bad_request", reason).await;
+        let keys = vec!["name"; 1000].join(",");
+        let reason = "'sort' must not have more than 8 names";
+        house.check_refused(&format!("GET /api/vhosts?sort={keys}"), "", 400, "bad_request", reason).await;
+        let form = format!("username=guest&password={}", "x".repeat(20_000));
+        let reason = "Exceeded HTTP request body size limit";
+        let reply = house.ask_with("POST", "/api/login", &[], form.as_bytes()).await;
+        assert_eq!((reply.status, reply.json()["reason"].as_str()), (400, Some(reason)));
+    });
+}
+
+#[test]
+fn pages_of_other_origins_open_no_websocket() {
+    let cors = Cors { origins: vec!["https://a.example".to_owned()], max_age_s: None };
+    in_house_with(Options { cors, ..Options::default() }, async |house| {
+        for (origin, is_let_in) in [
+            (None, true),
+            (Some("http://localhost:15672"), true),
+            (Some("https://a.example"), true),
+            (Some("https://evil.example"), false),
+            (Some("http://localhost:8080"), false),
+            (Some("http://localhost:15672.evil.example"), false),
+            (Some("null"), false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert("host", HeaderValue::from_static("localhost:15672"));
+            origin.map(|origin| headers.insert("origin", HeaderValue::from_static(origin)));
+            assert_eq!(house.service.lets_in_page_of(&headers), is_let_in, "{origin:?}");
+        }
+    });
+}
+
+#[test]
 fn basic_logins_can_be_ruled_out() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let house = super::house::House::bare(Options { refuses_basic: true, ..Options::default() });
         assert_eq!(house.get("/api/whoami").await.status, 401);
+        assert_eq!(house.ask_with("POST", "/api/login", &[], b"username=guest&password=guest").await.status, 401);
         house.close().await;
     });
 }

@@ -7,6 +7,8 @@ pub struct Tags(Vec<Box<str>>);
 impl Tags {
     /// May do everything in the management API.
     pub const ADMINISTRATOR: &'static str = "administrator";
+    /// Is changed by operators on the broker's host only.
+    pub const PROTECTED: &'static str = "protected";
     /// May see everything in the management API.
     pub const MONITORING: &'static str = "monitoring";
     /// May manage policies and parameters of its own vhosts.

@@ -296,6 +296,8 @@ fn bash_completes_commands_objects_and_options() {
     check("warren ctl declare qu", 3, "queue");
     check("warren ctl declare queue --auto", 4, "--auto-delete");
     check("warren ctl -q list_queues --no-t", 4, "--no-table-headers");
+    check("warren ctl -p /shop list_q", 4, "list_queues");
+    check("warren ctl --vhost /shop list_queues --no-t", 5, "--no-table-headers");
     check("warren ct", 1, "ctl");
 }
 

@@ -245,6 +245,12 @@ impl Broker {
         self.put(&definition.key(), &definition.encode())
     }
 
+    /// Where all that has been changed so far will be durable: what waits for it that is told "already so", since whoever made it so
+    /// may wait still.
+    pub fn all_so_far(&self) -> Option<JournalPosition> {
+        Some(self.store.appended())
+    }
+
     /// Waits until the journal is durable up to `position`, if there is one, or never will be.
     pub async fn until_durable(&self, position: Option<JournalPosition>) {
         let Some(position) = position else { return };

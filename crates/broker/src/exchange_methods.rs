@@ -32,10 +32,11 @@ impl Session {
     pub(crate) fn exchange_delete(&mut self, channel: &mut Channel, delete: &exchange::Delete<'_>) -> Outcome<()> {
         let name = exchange_name(delete.exchange)?;
         // Deleting what is not there is as good as deleting it.
-        let changed = self.inside().exchange_deleted(&name, delete.if_unused)?.unwrap_or_default();
+        let deleted = self.inside().exchange_deleted(&name, delete.if_unused)?;
+        let position = deleted.map_or_else(|| self.broker.all_so_far(), |changed| changed.position);
         if !delete.no_wait {
             let number = channel.number;
-            self.reply_when_durable(changed.position, |out| put_method(out, number, &exchange::DeleteOk));
+            self.reply_when_durable(position, |out| put_method(out, number, &exchange::DeleteOk));
         }
         Ok(())
     }

@@ -54,6 +54,8 @@ pub(crate) struct Vhost {
 struct Topology {
     exchanges: Exchanges,
     queues: HashMap<QueueId, Arc<QueueHandle>, FxBuildHasher>,
+    /// Whether the vhost is deleted: its connections may not know yet, and nothing of theirs may come into it any more.
+    is_gone: bool,
 }
 
 thread_local! {
@@ -90,6 +92,8 @@ pub(crate) enum Declared {
     LimitReached {
         queue_max: u64,
     },
+    /// The vhost is deleted.
+    Gone,
 }
 
 /// What unbinding came to.
@@ -111,7 +115,7 @@ impl Vhost {
     pub(crate) fn new(facts: model::vhost::Vhost, seed: HashSeed) -> Self {
         let exchanges = Exchanges::new(seed);
         let epoch = AtomicU64::new(exchanges.epoch().0);
-        let topology = RwLock::new(Topology { exchanges, queues: HashMap::default() });
+        let topology = RwLock::new(Topology { exchanges, queues: HashMap::default(), is_gone: false });
         let throttle = Throttle::default();
         throttle.set(&facts.limits);
         Self {
@@ -317,7 +321,7 @@ impl Vhost {
     /// Declares an exchange that is not there. Not new when another has been quicker.
     pub(crate) fn declare_exchange(&self, broker: &Broker, exchange: &definition::Exchange) -> Changed {
         self.change(|topology| {
-            let is_new = declare(topology, exchange);
+            let is_new = !topology.is_gone && declare(topology, exchange);
             if is_new {
                 apply_to_exchange(topology, &self.policies(), exchange.name.as_bytes());
             }
@@ -340,6 +344,11 @@ impl Vhost {
             self.forget(&removed, &mut records);
             Ok(broker.append(&mut records))
         })
+    }
+
+    /// It is deleted: from now on nothing is declared or bound in it.
+    pub(crate) fn close_for_good(&self) {
+        self.topology.write().is_gone = true;
     }
 
     /// Records that all its durable exchanges are gone, with their bindings: the vhost is.
@@ -398,7 +407,7 @@ impl Vhost {
         destination: definition::Destination,
     ) -> Result<Changed, BindError> {
         self.change(|topology| {
-            let is_new = topology.exchanges.bind(spec)?;
+            let is_new = !topology.is_gone && topology.exchanges.bind(spec)?;
             let mut position = None;
             if is_new
                 && self.is_durable(topology, spec)
@@ -444,6 +453,9 @@ impl Vhost {
         self.change(|topology| {
             if let Some(id) = topology.exchanges.queue(name.as_bytes()) {
                 return Declared::Existing(topology.queues[&id].clone());
+            }
+            if topology.is_gone {
+                return Declared::Gone;
             }
             if let Some(queue_max) = self.facts().limits.queue_max.filter(|&max| topology.queues.len() as u64 >= max) {
                 return Declared::LimitReached { queue_max };

@@ -195,8 +195,10 @@ impl Service {
             tracing::error!(method = operation.method.name(), path = found.route.path, "a request's handler panicked");
             Err(Problem::bare(StatusCode::INTERNAL_SERVER_ERROR))
         })?;
-        // Who is told that something is so finds it so after a crash.
-        self.broker.until_durable(answer.position).await;
+        // Who is told that something is so finds it so after a crash, whoever made it so.
+        let is_change = operation.method != Verb::Get;
+        let position = answer.position.or_else(|| self.broker.all_so_far().filter(|_| is_change));
+        self.broker.until_durable(position).await;
         Ok(answer)
     }
 

@@ -71,9 +71,4 @@ impl Store {
     pub fn refill_reserve(&self) -> bool {
         self.shared.reserve.refill().unwrap_or(false)
     }
-
-    /// The end of all that was appended; after an open, the end of what was recovered.
-    pub fn appended(&self) -> JournalPosition {
-        self.shared.journal.appended()
-    }
 }

@@ -184,6 +184,12 @@ impl Store {
         position
     }
 
+    /// The end of all that was appended; after an open, the end of what was recovered.
+    #[must_use]
+    pub fn appended(&self) -> JournalPosition {
+        self.shared.journal.appended()
+    }
+
     /// The end of all that was handed to the operating system.
     #[must_use]
     pub fn written(&self) -> JournalPosition {

@@ -149,12 +149,13 @@ impl Broker {
                 "Cannot delete virtual host '{name}': it is protected from deletion"
             )));
         }
-        // Nobody can come in any more, and no queue of it can be declared by who does not hold it already.
+        // Nobody can come in any more.
         let removed = {
             let _opening = self.opening.lock();
             self.vhosts.remove(name)
         };
         let Some(vhost) = removed else { return no_vhost(name) };
+        vhost.close_for_good();
         let reason = format!("vhost '{name}' is deleted");
         let is_in_it = |connection: &crate::connections::ConnectionHandle| {
             connection.opened.get().is_some_and(|opened| opened.vhost.as_str() == name)

@@ -107,6 +107,7 @@ impl Inside {
                 Ok((queue, Changed { is_new: true, position }))
             }
             Declared::Existing(existing) => Ok((self.redeclared(existing, request)?, Changed::default())),
+            Declared::Gone => refusal::not_found(format!("no vhost '{}'", self.vhost.name())),
             Declared::LimitReached { queue_max } => refusal::precondition_failed(format!(
                 "cannot declare queue '{name}': queue limit in vhost '{}' ({queue_max}) is reached",
                 self.vhost.name()

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Waker};
 
-use amqp::method::{queue, tx};
+use amqp::method::{exchange, queue, tx};
 
 use super::client::{Client, Heard, PERSISTENT, TRANSIENT};
 use super::node::Node;
@@ -83,6 +83,38 @@ fn deletes_purges_and_commits_wait_and_are_durable() {
     drop(client);
     let node = node.kill();
     assert_eq!((ready(&node, "q"), ready(&node, "gone")), (Some(1), None));
+}
+
+#[test]
+fn who_finds_it_done_already_waits_like_who_did_it() {
+    let (node, mut first) = prepared();
+    first.declare("gone");
+    first.publish(1, "", "q", PERSISTENT, b"purged");
+    node.sync();
+    first.hear();
+    let mut second = node.connect();
+    let check = |node: &Node, clients: [&mut Client; 2], answers: [Heard; 2]| {
+        let [first, second] = clients;
+        assert_eq!((first.hear(), second.hear()), (vec![], vec![]));
+        node.sync();
+        assert_eq!([first.hear_one(), second.hear_one()], answers);
+    };
+    for client in [&mut first, &mut second] {
+        client.send(1, &queue::Purge { queue: b"q", ..Default::default() });
+    }
+    check(&node, [&mut first, &mut second], [Heard::PurgeOk(1), Heard::PurgeOk(0)]);
+    for client in [&mut first, &mut second] {
+        client.send(1, &queue::Delete { queue: b"gone", ..Default::default() });
+    }
+    check(&node, [&mut first, &mut second], [Heard::DeleteOk(0), Heard::DeleteOk(0)]);
+    first.send(1, &exchange::Declare { exchange: b"x", kind: b"fanout", durable: true, ..Default::default() });
+    node.sync();
+    first.hear();
+    for client in [&mut first, &mut second] {
+        client.send(1, &exchange::Delete { exchange: b"x", ..Default::default() });
+    }
+    let deleted = || Heard::Other("exchange.delete-ok");
+    check(&node, [&mut first, &mut second], [deleted(), deleted()]);
 }
 
 /// Nothing is handed out before it is durable that it may have been: else a crash would hide a redelivery.

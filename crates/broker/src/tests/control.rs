@@ -15,7 +15,9 @@ use super::client::{Client, Heard, TRANSIENT};
 use super::node::Node;
 use crate::control::{ControlError, PasswordChange, PolicyRequest, UserRequest, VhostRequest};
 use crate::identity::{Actor, Identity, Interface, Origin};
-use crate::inside::{AckMode, BindingEnd, BindingRequest, GetRequest, Inside, PublishRequest, QueueRequest};
+use crate::inside::{
+    AckMode, BindingEnd, BindingRequest, ExchangeRequest, GetRequest, Inside, PublishRequest, QueueRequest,
+};
 use crate::options::Options;
 use crate::view::BindingFilter;
 
@@ -288,6 +290,33 @@ fn what_a_connection_carried_stays_with_its_vhost() {
     node.broker.forget_connection(&ended.session.handle);
     open.session.handle.traffic.received(10);
     assert_eq!(traffic().collect::<Vec<_>>(), [(13, 4)]);
+}
+
+#[test]
+fn nothing_comes_into_a_vhost_that_is_deleted() {
+    let node = node_with(".*", ".*", ".*");
+    // Somebody who was in it before, and whom nobody has told yet.
+    let inside = block_on(node.broker.enter(&operator(), "/")).unwrap();
+    node.broker.delete_vhost(&operator(), "/").unwrap();
+    let refused = inside.declare_queue(&lasting(&queue_name("late"))).unwrap_err();
+    assert_eq!(refused.text, "no vhost '/'");
+    let name = ExchangeName::parse(b"late").unwrap();
+    let request = ExchangeRequest {
+        name: &name,
+        kind: b"fanout",
+        is_durable: true,
+        is_auto_delete: false,
+        is_internal: false,
+        arguments: Table::EMPTY,
+    };
+    assert!(!inside.declare_exchange(&request).unwrap().is_new);
+    node.sync();
+    let node = node.kill();
+    node.broker.put_vhost(&operator(), VhostRequest::named(vhost("/"))).unwrap();
+    node.sync();
+    let node = node.kill();
+    assert!(node.broker.queue_views("/").is_empty());
+    assert!(node.broker.exchange_view("/", "late").is_none());
 }
 
 #[test]

@@ -42,5 +42,5 @@ mod tests;
 pub use answer::AnswerBody;
 pub use openapi::description as openapi_description;
 pub use options::{ConnectionLimits, Cors, Headers, ListenerInfo, Options};
-pub use server::{AmqpSink, Entrance, Server};
+pub use server::{AmqpSink, Entrance, Seat, Server};
 pub use service::Service;

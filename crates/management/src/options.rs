@@ -8,7 +8,7 @@ use std::time::Duration;
 use hyper::header::HeaderValue;
 use net::ServerTls;
 
-use crate::limits::{CONNECTIONS_MAX, HEAD_TIMEOUT, KEEP_ALIVE_MAX, WRITE_TIMEOUT};
+use crate::limits::{HEAD_TIMEOUT, KEEP_ALIVE_MAX, WRITE_TIMEOUT};
 
 /// Options of the HTTP API.
 #[derive(Debug, Clone)]
@@ -133,8 +133,6 @@ impl Default for Options {
 /// What connections of one listener may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionLimits {
-    /// How many there may be at a time.
-    pub connections_max: usize,
     /// How long a request's line and headers may take, and how long a connection may be idle before them.
     pub head_timeout: Duration,
     /// How long a client may leave unread what it is sent.
@@ -145,12 +143,7 @@ pub struct ConnectionLimits {
 
 impl Default for ConnectionLimits {
     fn default() -> Self {
-        Self {
-            connections_max: CONNECTIONS_MAX,
-            head_timeout: HEAD_TIMEOUT,
-            write_timeout: WRITE_TIMEOUT,
-            keep_alive_max: KEEP_ALIVE_MAX,
-        }
+        Self { head_timeout: HEAD_TIMEOUT, write_timeout: WRITE_TIMEOUT, keep_alive_max: KEEP_ALIVE_MAX }
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Exit status: 0 done, 1 failed, 2 bad usage.
 
+mod acceptor;
 mod audit;
 mod backends;
 mod banner;
@@ -12,6 +13,7 @@ mod listeners;
 mod logging;
 mod machine;
 mod management;
+mod seats;
 mod serve;
 mod signals;
 mod tls;

@@ -12,12 +12,14 @@ use hyper::header::HeaderValue;
 use management::limits::{CONNECTIONS_MAX, STOP_PATIENCE};
 use management::{AmqpSink, ConnectionLimits, Cors, Entrance, Headers, ListenerInfo, Server, Service};
 use model::config::{Config, ManagementListener};
-use net::{Admission, AdmitError, BindError, Listener, ListenerAddress, SocketOptions};
+use net::{Admission, BindError, Listener, ListenerAddress, SocketOptions};
 use tokio::runtime::Handle;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinHandle;
 
+use crate::acceptor::Acceptor;
 use crate::listeners::{AMQP, Listening, bind};
 use crate::machine;
+use crate::seats::Seats;
 use crate::serve::COMPATIBLE_VERSION;
 use crate::tls::TlsFiles;
 
@@ -28,6 +30,8 @@ const HTTP: &str = "HTTP API";
 const CONTROL_SOCKET: &str = "control.sock";
 /// Connections that may wait to be accepted there.
 const CONTROL_BACKLOG: u32 = 64;
+/// Connections that may be open there.
+const CONTROL_CONNECTIONS_MAX: usize = 32;
 
 /// The API's listeners, open, and the thread that will serve them.
 pub(crate) struct ManagementListeners {
@@ -37,8 +41,7 @@ pub(crate) struct ManagementListeners {
 }
 
 struct OpenListener {
-    socket: Listener,
-    admission: Admission,
+    acceptor: Acceptor,
     limits: ConnectionLimits,
     interface: Interface,
 }
@@ -67,13 +70,15 @@ impl ManagementListeners {
         Ok(Self { server, open })
     }
 
-    /// Begins to serve, at the control socket too. `amqp` are the listeners of AMQP, which the API tells of.
+    /// Begins to serve, at the control socket too. `amqp` are the listeners of AMQP, which the API tells of. Each
+    /// connection takes a place of each of `seats`; those of the control socket need none.
     pub(crate) fn serve(
         self,
         config: &Config,
         data_dir: &Path,
         broker: &Arc<Broker>,
         amqp: &[Listening],
+        seats: &[Seats],
     ) -> Result<Management> {
         let server = self.server;
         let options = options(config, data_dir)?;
@@ -96,13 +101,13 @@ impl ManagementListeners {
         let mut accepting = Vec::new();
         for listener in self.open {
             let entrance = server.entrance(service.clone(), listener.limits, Some(sink.clone()));
-            accepting.push(server.runtime().spawn(listener.run(entrance)));
+            accepting.push(server.runtime().spawn(listener.run(seats.to_vec(), entrance)));
         }
         let entered = server.runtime().enter();
         match OpenListener::open_control(data_dir) {
             Ok(listener) => {
                 let entrance = server.entrance(service_of(of_operator), listener.limits, None);
-                accepting.push(server.runtime().spawn(listener.run(entrance)));
+                accepting.push(server.runtime().spawn(listener.run(Vec::new(), entrance)));
             }
             // Everything else works without it.
             Err(error) => tracing::warn!(%error, "`warren ctl` has to log in, because there is no control socket"),
@@ -118,12 +123,17 @@ impl Management {
         self.listening.clone()
     }
 
-    /// Stops: nobody comes in any more, and requests that are being answered may end.
-    pub(crate) async fn stop(self) {
+    /// Nobody comes in any more, and requests that are being answered may end. AMQP over WebSockets goes on.
+    pub(crate) async fn close(&self) {
         for task in &self.accepting {
             task.abort();
         }
-        self.server.stop(STOP_PATIENCE).await;
+        self.server.close(STOP_PATIENCE).await;
+    }
+
+    /// Ends the thread, and what it still carries.
+    pub(crate) fn end(self) {
+        self.server.end();
     }
 }
 
@@ -136,65 +146,61 @@ impl OpenListener {
             Some(tls) => Some((tls_files.open(listener.prefix, tls)?, config.ssl_handshake_timeout)),
             None => None,
         };
+        let max = listener.max_connections.and_then(|max| usize::try_from(max).ok()).unwrap_or(CONNECTIONS_MAX);
         let limits = ConnectionLimits {
-            connections_max: listener
-                .max_connections
-                .and_then(|max| usize::try_from(max).ok())
-                .unwrap_or(CONNECTIONS_MAX),
             // RabbitMQ tells a connection that is idle from one that is slow; here one limit is for both.
             head_timeout: listener.idle_timeout.max(listener.request_timeout),
             write_timeout: listener.inactivity_timeout,
             keep_alive_max: listener.max_keepalive,
         };
-        Ok(Self { socket, admission: Admission { proxy_protocol: None, tls }, limits, interface: Interface::Http })
+        let admission = Admission { proxy_protocol: None, tls };
+        let acceptor = Acceptor { socket, admission, seats: Seats::new(max, LISTENER_FULL) };
+        Ok(Self { acceptor, limits, interface: Interface::Http })
     }
 
     /// The socket in the data directory, which only the broker's own user may open.
     fn open_control(data_dir: &Path) -> Result<Self, BindError> {
         Ok(Self {
-            socket: Listener::bind_unix(&data_dir.join(CONTROL_SOCKET), CONTROL_BACKLOG)?,
-            admission: Admission::default(),
+            acceptor: Acceptor {
+                socket: Listener::bind_unix(&data_dir.join(CONTROL_SOCKET), CONTROL_BACKLOG)?,
+                admission: Admission::default(),
+                seats: Seats::new(CONTROL_CONNECTIONS_MAX, LISTENER_FULL),
+            },
             limits: ConnectionLimits::default(),
             interface: Interface::ControlSocket,
         })
     }
 
     fn listening(&self) -> Option<Listening> {
-        let address = self.socket.address().ok()?;
-        let tls = self.admission.tls.as_ref().map(|(tls, _)| tls.clone());
+        let address = self.acceptor.socket.address().ok()?;
+        let tls = self.acceptor.admission.tls.as_ref().map(|(tls, _)| tls.clone());
         Some(Listening { address, protocol: HTTP, tls })
     }
 
     /// Accepts until it is aborted.
-    async fn run(mut self, entrance: Entrance) {
-        let mut admissions = JoinSet::new();
-        loop {
-            let (stream, peer) = tokio::select! {
-                accepted = self.socket.accept(|_| tracing::error!("an HTTP connection was refused: out of files")) => accepted,
-                Some(_) = admissions.join_next() => continue,
-            };
-            let (admission, entrance, interface) = (self.admission.clone(), entrance.clone(), self.interface);
-            admissions.spawn(async move {
-                match admission.admit(stream).await {
-                    Ok(stream) => {
-                        let peer = stream.peer_addr().unwrap_or(peer);
-                        let origin = Origin { peer: (interface == Interface::Http).then_some(peer), interface };
-                        if !entrance.admit(stream, origin) {
-                            tracing::warn!(%peer, "an HTTP connection was refused: its listener has as many as it may");
-                        }
-                    }
-                    Err(error @ AdmitError::Gone) => tracing::debug!(%peer, %error, "HTTP connection was closed"),
-                    Err(error) => tracing::warn!(%peer, %error, "HTTP connection was closed"),
-                }
-            });
-        }
+    async fn run(self, seats: Vec<Seats>, entrance: Entrance) {
+        let interface = self.interface;
+        let on_admitted = move |stream: net::Stream, peer, seats: Vec<_>| {
+            let peer = stream.peer_addr().unwrap_or(peer);
+            let origin = Origin { peer: (interface == Interface::Http).then_some(peer), interface };
+            entrance.admit(stream, origin, Arc::new(seats));
+        };
+        self.acceptor.run(seats, || (), on_admitted).await;
     }
 }
+
+const LISTENER_FULL: &str = "an HTTP connection was refused: its listener has as many as it may";
 
 /// Brings WebSockets to the broker, on the runtime where all of its connections are.
 fn amqp_sink(broker: Arc<Broker>) -> AmqpSink {
     let runtime = Handle::current();
-    Arc::new(move |stream| drop(runtime.spawn(broker.clone().serve(stream))))
+    Arc::new(move |stream, seat| {
+        let serving = broker.clone().serve(stream);
+        runtime.spawn(async move {
+            serving.await;
+            drop(seat);
+        });
+    })
 }
 
 fn info(listening: &Listening) -> Option<ListenerInfo> {

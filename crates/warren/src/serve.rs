@@ -17,7 +17,7 @@ use crate::listeners::Listeners;
 use crate::management::ManagementListeners;
 use crate::signals::Signals;
 use crate::tls::TlsFiles;
-use crate::{ServeArgs, backends, config_files, definitions, logging, machine};
+use crate::{ServeArgs, backends, config_files, definitions, logging, machine, seats};
 
 /// The RabbitMQ version whose behaviour we follow.
 pub(crate) const COMPATIBLE_VERSION: &str = "4.3.0";
@@ -69,10 +69,11 @@ async fn run(config: &Config, data_dir: &Path, connection_max: usize, started_at
     }
 
     let mut addresses = listeners.addresses();
-    let management = management.serve(config, data_dir, &broker, &addresses)?;
+    let seats = seats::House::new(connection_max);
+    let management = management.serve(config, data_dir, &broker, &addresses, &seats.of_http())?;
     addresses.extend(management.listening());
     let (stop, stopping) = watch::channel(false);
-    let accepting = tokio::spawn(listeners.run(broker.clone(), connection_max, stopping));
+    let accepting = tokio::spawn(listeners.run(broker.clone(), seats.of_amqp(), stopping));
     let watching = tokio::spawn(tls_files.clone().watch());
     let house = tokio::spawn(broker.clone().keep_house(data_dir.to_owned()));
     // Whoever reads that the broker is ready may tell it to stop.
@@ -96,12 +97,14 @@ async fn run(config: &Config, data_dir: &Path, connection_max: usize, started_at
     };
     let _ = stop.send(true);
     let _ = accepting.await;
-    management.stop().await;
+    management.close().await;
     watching.abort();
     // Watermarks that it is about to close are closed before the last ones are.
     house.abort();
     let _ = house.await;
     let closed = stop_broker(&broker, config.shutdown_timeout, &mut signals).await;
+    // After AMQP, some of which comes over WebSockets.
+    management.end();
     if let Some(failed) = failed {
         return Err(failed).context("the data directory cannot be written any more; what was confirmed is safe");
     }

@@ -15,7 +15,7 @@ use net::proxy_protocol::Endpoints;
 use net::{Stream, TlsInfo, websocket};
 use tokio::sync::watch;
 
-use super::{AmqpSink, Stage, patience};
+use super::{AmqpSink, Seat, Stage, patience};
 use crate::answer::AnswerBody;
 use crate::limits::{HEAD_LEN_MAX, HEADER_COUNT_MAX};
 use crate::options::ConnectionLimits;
@@ -26,12 +26,13 @@ pub(super) struct Guest {
     pub(super) origin: Origin,
     pub(super) limits: ConnectionLimits,
     pub(super) amqp: Option<AmqpSink>,
+    pub(super) seat: Seat,
 }
 
 /// Serves until the client goes, misbehaves, or the server stops.
 pub(super) async fn serve(service: Arc<Service>, stream: Stream, guest: Guest, mut stage: watch::Receiver<Stage>) {
-    let Guest { origin, limits, amqp } = guest;
-    let door = amqp.and_then(|amqp| Door::of(&stream, amqp)).map(Arc::new);
+    let Guest { origin, limits, amqp, seat } = guest;
+    let door = amqp.and_then(|amqp| Door::of(&stream, amqp, seat.clone())).map(Arc::new);
     let request_count = AtomicU64::new(0);
     let answer = service_fn(move |request: Request<Incoming>| {
         let (service, door) = (service.clone(), door.clone());
@@ -83,13 +84,14 @@ struct Door {
     endpoints: Endpoints,
     tls: Option<TlsInfo>,
     amqp: AmqpSink,
+    seat: Seat,
 }
 
 impl Door {
     /// None where there is no network between: nobody needs a WebSocket there.
-    fn of(stream: &Stream, amqp: AmqpSink) -> Option<Door> {
+    fn of(stream: &Stream, amqp: AmqpSink, seat: Seat) -> Option<Door> {
         let endpoints = Endpoints { peer: stream.peer_addr().ok()?, local: stream.local_addr().ok()? };
-        Some(Door { endpoints, tls: stream.tls_info(), amqp })
+        Some(Door { endpoints, tls: stream.tls_info(), amqp, seat })
     }
 
     fn open(self: &Arc<Self>, mut request: Request<Incoming>) -> Response<AnswerBody> {
@@ -105,7 +107,8 @@ impl Door {
         tokio::spawn(async move {
             // An error means that the client has gone meanwhile.
             if let Ok(upgraded) = upgrading.await {
-                (door.amqp)(websocket::stream(TokioIo::new(upgraded), door.endpoints, door.tls.clone()));
+                let stream = websocket::stream(TokioIo::new(upgraded), door.endpoints, door.tls.clone());
+                (door.amqp)(stream, door.seat.clone());
             }
         });
         let mut response = refused(StatusCode::SWITCHING_PROTOCOLS, String::new());

@@ -6,7 +6,7 @@
 mod connection;
 mod patience;
 
-use std::future::Future;
+use std::any::Any;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -32,8 +32,11 @@ pub struct Server {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Takes the streams of clients that ask for AMQP over a WebSocket.
-pub type AmqpSink = Arc<dyn Fn(Stream) + Send + Sync>;
+/// What a connection keeps a place by: dropped when it has ended.
+pub type Seat = Arc<dyn Any + Send + Sync>;
+
+/// Takes the streams of clients that ask for AMQP over a WebSocket, and their places.
+pub type AmqpSink = Arc<dyn Fn(Stream, Seat) + Send + Sync>;
 
 /// How far a stop has got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,20 +78,23 @@ impl Server {
             service,
             runtime: self.runtime.clone(),
             stop: self.stop.subscribe(),
-            all: self.open.clone(),
-            own: Arc::default(),
+            open: self.open.clone(),
             limits,
             amqp,
         }
     }
 
-    /// Stops: connections end after the request that they are at, or after `patience`.
-    pub async fn stop(mut self, patience: Duration) {
+    /// Connections end after the request that they are at, or are left after `patience`. Those that have become WebSockets go on.
+    pub async fn close(&self, patience: Duration) {
         self.stop.send_replace(Stage::Stopping);
         let until = tokio::time::Instant::now() + patience;
         while self.open.load(Ordering::Acquire) > 0 && tokio::time::Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+    }
+
+    /// Ends the thread, and every connection that there still is.
+    pub fn end(mut self) {
         self.stop.send_replace(Stage::Ended);
         if let Some(thread) = self.thread.take() {
             // It only leaves its loop; the wait is too short to be worth a thread.
@@ -103,31 +109,31 @@ pub struct Entrance {
     service: Arc<Service>,
     runtime: Handle,
     stop: watch::Receiver<Stage>,
-    all: Arc<AtomicUsize>,
-    own: Arc<AtomicUsize>,
+    open: Arc<AtomicUsize>,
     limits: ConnectionLimits,
     amqp: Option<AmqpSink>,
 }
 
 impl Entrance {
-    /// Serves a connection on the server's thread. One beyond the limit is closed at once: false.
-    pub fn admit(&self, stream: Stream, origin: Origin) -> bool {
-        let places = Place::take(&self.own, self.limits.connections_max).zip(Place::take(&self.all, usize::MAX));
-        let Some(places) = places else { return false };
-        let guest = Guest { origin, limits: self.limits, amqp: self.amqp.clone() };
+    /// Serves a connection on the server's thread.
+    pub fn admit(&self, stream: Stream, origin: Origin, seat: Seat) {
+        let guest = Guest { origin, limits: self.limits, amqp: self.amqp.clone(), seat };
         let serving = connection::serve(self.service.clone(), stream, guest, self.stop.clone());
-        self.runtime.spawn(hold(places, serving));
-        true
+        let place = Place::take(&self.open);
+        self.runtime.spawn(async move {
+            serving.await;
+            drop(place);
+        });
     }
 }
 
-/// One of the connections that may be open; given back when dropped, also by a panic.
+/// One of the connections that a stop waits for; given back when dropped, also by a panic.
 struct Place(Arc<AtomicUsize>);
 
 impl Place {
-    fn take(open: &Arc<AtomicUsize>, max: usize) -> Option<Place> {
-        let place = Place(open.clone());
-        (open.fetch_add(1, Ordering::AcqRel) < max).then_some(place)
+    fn take(open: &Arc<AtomicUsize>) -> Place {
+        open.fetch_add(1, Ordering::AcqRel);
+        Place(open.clone())
     }
 }
 
@@ -135,9 +141,4 @@ impl Drop for Place {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }
-}
-
-async fn hold(places: (Place, Place), serving: impl Future<Output = ()>) {
-    serving.await;
-    drop(places);
 }

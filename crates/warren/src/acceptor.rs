@@ -1,0 +1,80 @@
+//! From a listener's socket to connections that may be served.
+//!
+//! A connection takes its places before anything else. Who has to show a proxy's header or to shake hands by TLS does so in a task of
+//! his own, so that he holds up nobody.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use net::{Admission, AdmitError, Listener, Stream};
+use tokio::task::JoinSet;
+
+use crate::seats::{OUT_OF_FILES, Seat, Seats};
+
+/// Connections that are closed before they are served are told of once in so long, each listener for itself.
+const COMPLAINT_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A listener, open, and what its connections go through.
+pub(crate) struct Acceptor {
+    pub(crate) socket: Listener,
+    pub(crate) admission: Admission,
+    pub(crate) seats: Seats,
+}
+
+impl Acceptor {
+    /// Accepts until it is dropped: who has not been let in by then is not served. `on_refused` hears of each who gets no place, and
+    /// `on_admitted` gets who is let in, with the places that it keeps while it is open.
+    pub(crate) async fn run(
+        mut self,
+        mut shared: Vec<Seats>,
+        on_refused: impl Fn(),
+        on_admitted: impl Fn(Stream, SocketAddr, Vec<Seat>) + Clone + Send + 'static,
+    ) {
+        shared.push(self.seats);
+        let is_admission_due = self.admission.proxy_protocol.is_some() || self.admission.tls.is_some();
+        let mut complaints = Complaints { on_refused, last_at: None };
+        let mut admissions = JoinSet::new();
+        loop {
+            let (stream, peer) = tokio::select! {
+                accepted = self.socket.accept(|_| complaints.refuse(OUT_OF_FILES)) => accepted,
+                Some(_) = admissions.join_next() => continue,
+            };
+            let seats = match Seats::take_each(&shared) {
+                Ok(seats) => seats,
+                Err(complaint) => {
+                    complaints.refuse(complaint);
+                    continue;
+                }
+            };
+            if !is_admission_due {
+                on_admitted(stream, peer, seats);
+                continue;
+            }
+            let (admission, on_admitted) = (self.admission.clone(), on_admitted.clone());
+            admissions.spawn(async move {
+                match admission.admit(stream).await {
+                    Ok(stream) => on_admitted(stream, peer, seats),
+                    Err(error @ AdmitError::Gone) => tracing::debug!(%peer, %error, "connection was closed"),
+                    Err(error) => tracing::warn!(%peer, %error, "connection was closed"),
+                }
+            });
+        }
+    }
+}
+
+/// Connections that were closed as soon as they came.
+struct Complaints<F> {
+    on_refused: F,
+    last_at: Option<Instant>,
+}
+
+impl<F: Fn()> Complaints<F> {
+    /// One line a second in the log is enough to know.
+    fn refuse(&mut self, why: &'static str) {
+        (self.on_refused)();
+        if self.last_at.is_none_or(|at| at.elapsed() >= COMPLAINT_INTERVAL) {
+            self.last_at = Some(Instant::now());
+            tracing::error!("{why}");
+        }
+    }
+}

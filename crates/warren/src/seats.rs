@@ -1,0 +1,120 @@
+//! So many connections at a time: of a listener, of a kind, of all.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Places for connections. Cheap to clone: clones share the places.
+#[derive(Debug, Clone)]
+pub(crate) struct Seats {
+    taken: Arc<AtomicUsize>,
+    max: usize,
+    /// What the log says when all are taken.
+    complaint: &'static str,
+}
+
+/// One of them, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Seat(Arc<AtomicUsize>);
+
+impl Seats {
+    pub(crate) fn new(max: usize, complaint: &'static str) -> Self {
+        Self { taken: Arc::default(), max, complaint }
+    }
+
+    fn take(&self) -> Option<Seat> {
+        // Of who comes at the same time, one may be turned away although the other has just gone: no harm.
+        if self.taken.fetch_add(1, Ordering::Relaxed) >= self.max {
+            self.taken.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        }
+        Some(Seat(Arc::clone(&self.taken)))
+    }
+
+    /// One of each, or what to complain of.
+    pub(crate) fn take_each(all: &[Seats]) -> Result<Vec<Seat>, &'static str> {
+        all.iter().map(|seats| seats.take().ok_or(seats.complaint)).collect()
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The places of the whole process, which the limit of open files leaves room for.
+pub(crate) struct House {
+    all: Seats,
+    amqp: Seats,
+    http: Seats,
+}
+
+/// HTTP connections for which there is room whatever clients of AMQP do: an operator should get in when it is full.
+const HTTP_RESERVED: usize = 64;
+
+impl House {
+    pub(crate) fn new(max: usize) -> Self {
+        let reserved = HTTP_RESERVED.min(max / 16);
+        Self {
+            all: Seats::new(max, OUT_OF_FILES),
+            amqp: Seats::new(max - reserved, OUT_OF_FILES),
+            http: Seats::new(
+                max.div_ceil(4),
+                "an HTTP connection was refused: they have a quarter of the limit of open files",
+            ),
+        }
+    }
+
+    /// What a connection of AMQP needs beside its listener's place.
+    pub(crate) fn of_amqp(&self) -> Vec<Seats> {
+        vec![self.amqp.clone(), self.all.clone()]
+    }
+
+    /// What a connection of HTTP needs beside its listener's place.
+    pub(crate) fn of_http(&self) -> Vec<Seats> {
+        vec![self.http.clone(), self.all.clone()]
+    }
+}
+
+pub(crate) const OUT_OF_FILES: &str = "a connection was refused because the limit of open files is reached";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seats_come_back_when_connections_go() {
+        let seats = Seats::new(2, "full");
+        let (first, _second) = (seats.take().unwrap(), seats.take().unwrap());
+        assert!(seats.take().is_none());
+        assert!(seats.clone().take().is_none());
+        drop(first);
+        let third = seats.take();
+        assert!(third.is_some());
+        assert!(seats.take().is_none());
+    }
+
+    #[test]
+    fn who_finds_one_kind_full_takes_none_of_the_others() {
+        let (wide, narrow) = (Seats::new(2, "wide"), Seats::new(1, "narrow"));
+        let both = [wide.clone(), narrow];
+        let taken = Seats::take_each(&both).unwrap();
+        assert_eq!(Seats::take_each(&both).unwrap_err(), "narrow");
+        assert!(wide.take().is_some());
+        drop(taken);
+        assert!(Seats::take_each(&both).is_ok());
+    }
+
+    #[test]
+    fn neither_amqp_nor_http_takes_all_of_the_house() {
+        let house = House::new(160);
+        let take = |seats: &[Seats]| std::iter::from_fn(|| Seats::take_each(seats).ok()).collect::<Vec<_>>();
+        let of_amqp = take(&house.of_amqp());
+        assert_eq!((of_amqp.len(), take(&house.of_http()).len()), (150, 10));
+        drop(of_amqp);
+        let of_http = take(&house.of_http());
+        assert_eq!((of_http.len(), take(&house.of_amqp()).len()), (40, 120));
+        let unlimited = House::new(usize::MAX);
+        assert!(Seats::take_each(&unlimited.of_http()).is_ok() && Seats::take_each(&unlimited.of_amqp()).is_ok());
+    }
+}

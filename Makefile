@@ -50,6 +50,7 @@ test-clients: build
 	$(PYTHON) tests/perf/run.py
 	$(PYTHON) tests/ctl/run.py
 	$(PYTHON) tests/browser/run.py
+	$(MAKE) --no-print-directory test-api
 
 # The load generator and PerfTest: messages of each other, the same commands.
 test-perf: build

@@ -40,7 +40,7 @@ test-web:
 test-rust:
 	$(CARGO) test --workspace --locked
 
-# Real clients, over TLS and proxies too, five rounds of kill -9, bad input, a long backlog. Languages whose toolchain is missing are skipped, said aloud.
+# Real clients, over TLS and proxies too, five rounds of kill -9, bad input, a long backlog, the HTTP API. Languages whose toolchain is missing are skipped, said aloud.
 test-clients: build
 	$(PYTHON) tests/clients/run.py
 	$(PYTHON) tests/tls/run.py
@@ -50,6 +50,7 @@ test-clients: build
 	$(PYTHON) tests/perf/run.py
 	$(PYTHON) tests/ctl/run.py
 	$(PYTHON) tests/browser/run.py
+	$(MAKE) --no-print-directory test-api
 
 # The load generator and PerfTest: messages of each other, the same commands.
 test-perf: build

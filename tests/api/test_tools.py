@@ -231,6 +231,63 @@ def test_newer_exports_definitions_and_checks_health(newer, api):
         newer("health_check", "port_listener", "--port", "1")
 
 
+def test_newer_does_all_that_it_does_on_rabbitmq(newer, api, wires, eventually, tmp_path):
+    """Every kind of thing made, told and deleted; what a command answers that it cannot read, it fails by."""
+    node = api.get("/overview").expect(200).json["node"]
+    file, own_file = str(tmp_path / "all.json"), str(tmp_path / "vhost.json")
+    wire = wires(virtual_host=VHOST)
+    wire.call(1, "queue.declare", queue="watched", durable=True)
+    wire.call(1, "basic.consume", queue="watched", consumer_tag="watcher")
+    eventually(lambda: check_told("watcher", newer("list", "consumers")))
+    eventually(lambda: check_told(wire.name, newer("connections", "list")))
+    try:
+        for command in NEWER_COMMANDS:
+            newer(*(word.format(node=node, port=api.address[1], file=file, own_file=own_file) for word in command))
+    finally:
+        for path in ("/users/api-newer", "/vhosts/api-newer", "/global-parameters/api-newer"):
+            api.delete(path)
+    newer("close", "connection", "--name", wire.name)
+    wire.expect("connection.close")
+
+
+def check_told(name: str, output: str) -> None:
+    assert name in output
+
+
+POLICY_COMMANDS = [
+    [kind, *rest]
+    for kind in ("policies", "operator_policies")
+    for rest in (
+        ("declare", "--name", "p", "--pattern", "^q", "--apply-to", "queues", "--priority", "3", "--definition", '{{"queue-version": 1}}'), ("list",), ("list_in",),
+        ("list_in", "--apply-to", "queues"), ("list_matching_object", "--name", "q", "--type", "queues"), ("patch", "--name", "p", "--definition", '{{"queue-version": 2}}'),
+        ("update_definition", "--name", "p", "--definition-key", "queue-version", "--new-value", "1"), ("update_definitions_of_all_in", "--definition-key", "queue-version", "--new-value", "2"),
+        ("delete", "--name", "p"), ("delete", "--name", "p", "--idempotently"),
+    )
+]  # fmt: skip
+NEWER_COMMANDS = [
+    *(words.split() for words in (
+        "vhosts declare --name api-newer --description d", "vhosts list", "vhosts enable_deletion_protection --name api-newer", "vhosts disable_deletion_protection --name api-newer",
+        "vhosts delete --name api-newer", "vhost_limits declare --name max-queues --value 100", "vhost_limits list", "vhost_limits delete --name max-queues",
+        "users declare --name api-newer --password secret --tags monitoring", "users list", "permissions declare --username api-newer --configure ^a --read ^b --write ^c", "permissions list",
+        "user_limits declare --username api-newer --name max-connections --value 5", "user_limits list", "user_limits delete --username api-newer --name max-connections", "users permissions",
+        "users limits", "permissions delete --username api-newer", "users delete --name api-newer", "exchanges declare --name x --type topic --durable true", "exchanges list",
+        "declare exchange --name x2 --type headers", "queues declare --name q --type classic --durable true", "queues list", "queues show --name q",
+        "exchanges bind --source x --destination-type exchange --destination x2 --routing-key e", "bindings declare --source x --destination-type queue --destination q --routing-key a",
+        "bindings list", "publish message --routing-key q --payload x", "publish message --exchange x --routing-key a --payload x", "get messages --queue q --ack-mode ack_requeue_false",
+        "queues purge --name q", "queues rebalance", "bindings delete --source x --destination-type queue --destination q --routing-key a",
+        "exchanges unbind --source x --destination-type exchange --destination x2 --routing-key e", "parameters list_all", "parameters list_in --component vhost-limits",
+        'global_parameters set --name api-newer --value {{"a":1}}', "global_parameters list", "global_parameters clear --name api-newer", "nodes list", "nodes memory_breakdown_in_bytes --node {node}",
+        "nodes memory_breakdown_in_percent --node {node}", "show overview", "show churn", "show endpoint", "auth_attempts stats --node {node}", "health_check local_alarms",
+        "health_check cluster_wide_alarms", "health_check node_is_quorum_critical", "health_check port_listener --port {port}", "health_check protocol_listener --protocol amqp",
+        "feature_flags list", "feature_flags enable_all", "deprecated_features list", "deprecated_features list_used", "plugins list_all", "plugins list_on_node --node {node}",
+        "definitions export --file {file}", "definitions import --file {file}", "definitions export_from_vhost --file {own_file}", "definitions import_into_vhost --file {own_file}",
+        "channels list", "connections list", "connections list_of_user --username guest", "streams list", "federation list_all_upstreams",
+        "queues delete --name q", "queues delete --name q --idempotently", "exchanges delete --name x", "delete exchange --name x2",
+    )),
+    *POLICY_COMMANDS,
+]  # fmt: skip
+
+
 # -- a client library: pyrabbit2
 
 

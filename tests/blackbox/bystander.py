@@ -13,6 +13,8 @@ class Bystander(threading.Thread):
         super().__init__(daemon=True)
         self.broker = broker
         self.longest_s, self.rounds, self.fault = 0.0, 0, None
+        self.connection: str | None = None
+        """The name of its connection, once it is running."""
         self.is_stopping = threading.Event()
         self.is_running = threading.Event()
 
@@ -25,6 +27,7 @@ class Bystander(threading.Thread):
             self.is_running.set()
 
     def work(self, wire: Wire) -> None:
+        self.connection = wire.name
         queue = wire.call(1, "queue.declare", exclusive=True).queue
         wire.call(1, "confirm.select")
         wire.call(1, "basic.consume", queue=queue)

@@ -55,12 +55,12 @@ def mixed(count: int = LARGE) -> Document:
             _add(document, "permissions", {"user": user, "vhost": name, "configure": "", "write": ".*", "read": f"^queue-{number}"})
         _add(document, "topic_permissions", {"user": f"user-{vhost}-0", "vhost": name, "exchange": "exchange-0", "write": ".*", "read": "^a\\."})
         _add(document, "parameters", {"vhost": name, "component": "vhost-limits", "name": "limits", "value": {"max-queues": 1000 + vhost}})
-        operators = {"pattern": f"^queue-{vhost}", "apply-to": "queues", "priority": 1, "definition": {"max-length": 1_000_000 + vhost}}
+        operators = {"pattern": f"^queue-{vhost}", "apply-to": "queues", "priority": 1, "definition": {"queue-version": vhost % 2 + 1}}
         _add(document, "parameters", {"vhost": name, "component": "operator_policy", "name": "operators", "value": operators})
         for number in range(6):
             _add(document, "global_parameters", {"name": f"parameter-{vhost}-{number}", "value": {"vhost": vhost, "list": [number, "x", None, True]}})
         for number in range(5):
-            policy = {"vhost": name, "name": f"policy-{number}", "pattern": f"^queue-{number}", "apply-to": "queues", "priority": number, "definition": {"max-length": 10_000 + vhost}}
+            policy = {"vhost": name, "name": f"policy-{number}", "pattern": f"^queue-{number}", "apply-to": "queues", "priority": number, "definition": {"queue-version": number % 2 + 1}}
             _add(document, "policies", policy)
         for number in range(20):
             _add(document, "exchanges", _exchange(vhost, number))
@@ -87,7 +87,9 @@ def objects(document: Document) -> Objects:
 
 
 def beyond(document: Document, fresh: Document) -> Objects:
-    """What an export has that a fresh broker's had not."""
+    """What an export has that a fresh broker's had not. Users by their names: each broker salts its first user's password anew."""
+    known = {user["name"] for user in fresh["users"]}
+    document = document | {"users": [user for user in document["users"] if user["name"] not in known]}
     return {kind: found - objects(fresh)[kind] for kind, found in objects(document).items()}
 
 
@@ -111,7 +113,12 @@ def _canonical(kind: str, each: dict[str, Any]) -> str:
     elif kind == "users":
         each = {key: each.get(key) for key in ("name", "password_hash", "hashing_algorithm", "tags")}
     elif kind == "queues":
-        each["arguments"] = {key: value for key, value in each["arguments"].items() if key != "x-queue-type"}
+        # An export tells the type twice, also where nobody has asked for one.
+        each["arguments"] = {key: value for key, value in each["arguments"].items() if (key, value) != ("x-queue-type", "classic")}
+        each = {"type": "classic", **each}
+    elif kind == "exchanges":
+        # Told only of internal ones.
+        each = {"internal": False, **each}
     return json.dumps(each, sort_keys=True)
 
 
@@ -147,7 +154,7 @@ def _exchange(vhost: int, number: int) -> dict[str, Any]:
 
 
 def _queue(vhost: int, number: int) -> dict[str, Any]:
-    arguments = {"x-message-ttl": 60_000 + number} if number % 3 == 0 else {}
+    arguments = {"x-house": number} if number % 3 == 0 else {}
     return {"name": f"queue-{number}", "vhost": _vhost(vhost), "durable": True, "auto_delete": False, "arguments": arguments}
 
 

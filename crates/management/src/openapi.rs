@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::route::{Described, Field, Kind, Operation, Parameters, Role, Route, Shape};
+use crate::route::{Described, Field, Kind, LOGIN_REFUSED, Operation, Parameters, Role, Route, Shape};
 use crate::routes;
 
 /// The whole description.
@@ -46,13 +46,23 @@ const ERROR: &[Field] = &[
     Field::required("reason", Kind::Any, "What is wrong."),
 ];
 
+const PAGE: &[Field] = &[
+    Field::required("total_count", Kind::Integer, "How many objects there are."),
+    Field::required("filtered_count", Kind::Integer, "How many of them have a name that is wanted."),
+    Field::required("item_count", Kind::Integer, "How many of them are on this page."),
+    Field::required("page", Kind::Integer, "Which page this is, from 1."),
+    Field::required("page_size", Kind::Integer, "How many objects a page has."),
+    Field::required("page_count", Kind::Integer, "How many pages there are."),
+    Field::required("items", Kind::List, "The objects on this page."),
+];
+
 fn describe(route: &Route, operation: &Operation, schemas: &mut BTreeMap<String, Value>) -> Value {
     let mut parameters: Vec<Value> = path_arguments(route.path)
-        .map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}))
+        .map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string", "minLength": 1}}))
         .collect();
     parameters.extend(operation.query.iter().flat_map(|group| query_parameters(*group)));
     let mut responses = Map::new();
-    answers(&operation.answer, schemas, &mut responses);
+    answers(operation, schemas, &mut responses);
     for (status, what) in refusals(operation) {
         responses.insert(
             status.to_owned(),
@@ -121,8 +131,9 @@ fn role(role: Role) -> &'static str {
 fn refusals(operation: &Operation) -> Vec<(&'static str, &'static str)> {
     let mut refusals = vec![("400", "The request makes no sense."), ("404", "There is no such thing.")];
     if operation.role != Role::Anybody {
-        refusals.push(("401", "Nobody is logged in, or somebody who may not do this."));
+        refusals.extend(LOGIN_REFUSED);
     }
+    refusals.extend(operation.refusals);
     refusals
 }
 
@@ -152,12 +163,13 @@ fn query_parameters(group: Parameters) -> Vec<Value> {
     }
 }
 
-fn answers(shape: &Shape, schemas: &mut BTreeMap<String, Value>, responses: &mut Map<String, Value>) {
-    let mut json = |schema: Value| {
+fn answers(operation: &Operation, schemas: &mut BTreeMap<String, Value>, responses: &mut Map<String, Value>) {
+    let mut json = |status: &str, description: &str, schema: Value| {
         let content = json!({ "application/json": { "schema": schema } });
-        responses.insert("200".to_owned(), json!({"description": "What was asked for.", "content": content}));
+        responses.insert(status.to_owned(), json!({"description": description, "content": content}));
     };
-    match shape {
+    let asked_for = "What was asked for.";
+    match &operation.answer {
         Shape::Done => {
             responses.insert("201".to_owned(), json!({"description": "It is new."}));
             responses.insert("204".to_owned(), json!({"description": "It was there, and is as asked for now."}));
@@ -165,18 +177,41 @@ fn answers(shape: &Shape, schemas: &mut BTreeMap<String, Value>, responses: &mut
         Shape::NoContent => {
             responses.insert("204".to_owned(), json!({"description": "Done."}));
         }
-        Shape::One(kind) => json(reference(*kind, schemas)),
+        Shape::One(kind) => json("200", asked_for, selected(reference(*kind, schemas), operation)),
         Shape::Many(kind) => {
-            let items = reference(*kind, schemas);
-            json(json!({"type": "array", "items": items}));
+            let items = selected(reference(*kind, schemas), operation);
+            json("200", asked_for, paged(json!({"type": "array", "items": items}), operation));
         }
-        Shape::Object(fields) => json(object(fields)),
-        Shape::List => json(json!({"type": "array"})),
+        Shape::Object(fields) => json("200", asked_for, selected(object(fields), operation)),
+        Shape::Check(fields) => {
+            json("200", "All is well.", object(fields));
+            json("503", "Something is wrong.", object(fields));
+        }
+        Shape::List => json("200", asked_for, json!({"type": "array"})),
+        Shape::Text => json("200", asked_for, json!({"type": "string"})),
         Shape::Page(content_type) => {
             let content = json!({ *content_type: {} });
-            responses.insert("200".to_owned(), json!({"description": "What was asked for.", "content": content}));
+            responses.insert("200".to_owned(), json!({"description": asked_for, "content": content}));
         }
     }
+}
+
+/// An object of which columns can be chosen: without any it is an empty list, as in RabbitMQ.
+fn selected(object: Value, operation: &Operation) -> Value {
+    if !operation.query.contains(&Parameters::Columns) {
+        return object;
+    }
+    json!({"anyOf": [object, {"type": "array", "maxItems": 0, "description": "None of its members is wanted."}]})
+}
+
+/// A list of which pages can be asked for.
+fn paged(list: Value, operation: &Operation) -> Value {
+    if !operation.query.contains(&Parameters::Page) {
+        return list;
+    }
+    let mut page = object(PAGE);
+    page["properties"]["items"] = list.clone();
+    json!({"anyOf": [list, page]})
 }
 
 fn reference(kind: &dyn Described, schemas: &mut BTreeMap<String, Value>) -> Value {
@@ -237,6 +272,49 @@ mod tests {
                 let id = operation_id(route, operation);
                 assert!(ids.insert(id.clone()), "{id}");
             }
+        }
+    }
+
+    /// The schema of an answer.
+    fn schema_of(path: &str, status: &str) -> Value {
+        description()["paths"][path]["get"]["responses"][status]["content"]["application/json"]["schema"].clone()
+    }
+
+    #[test]
+    fn an_object_without_wanted_members_is_described_as_an_empty_list() {
+        let nothing = json!({"type": "array", "maxItems": 0, "description": "None of its members is wanted."});
+        assert_eq!(schema_of("/api/overview", "200")["anyOf"][1], nothing);
+        assert_eq!(schema_of("/api/nodes", "200")["items"]["anyOf"][1], nothing);
+        assert_eq!(schema_of("/api/whoami", "200")["type"], "object");
+    }
+
+    #[test]
+    fn pages_are_described_where_there_are_pages() {
+        let schema = schema_of("/api/queues", "200");
+        assert_eq!(schema["anyOf"][0]["type"], "array");
+        assert_eq!(schema["anyOf"][1]["properties"]["items"], schema["anyOf"][0]);
+        assert_eq!(schema_of("/api/bindings", "200")["type"], "array");
+    }
+
+    #[test]
+    fn health_checks_are_described_with_both_outcomes() {
+        let path = "/api/health/checks/alarms";
+        assert_eq!(schema_of(path, "503"), schema_of(path, "200"));
+        assert_eq!(schema_of("/api/version", "200"), json!({"type": "string"}));
+    }
+
+    #[test]
+    fn what_else_may_be_answered_is_told() {
+        let description = description();
+        for (path, method, status, is_told) in [
+            ("/api/login", "post", "401", true),
+            ("/api/openapi.json", "get", "401", true),
+            ("/api/version", "get", "401", false),
+            ("/api/vhosts/{vhost}", "delete", "412", true),
+            ("/api/vhosts/{vhost}", "put", "412", false),
+        ] {
+            let refused = &description["paths"][path][method]["responses"][status];
+            assert_eq!(refused.is_object(), is_told, "{method} {path} {status}");
         }
     }
 

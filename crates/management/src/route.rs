@@ -30,6 +30,8 @@ pub(crate) struct Operation {
     /// The members of the JSON object that it takes; empty where it takes no body.
     pub(crate) body: &'static [Field],
     pub(crate) answer: Shape,
+    /// Statuses that only this operation has, and what each means.
+    pub(crate) refusals: &'static [(&'static str, &'static str)],
 }
 
 /// A route.
@@ -62,7 +64,16 @@ impl Operation {
     }
 
     const fn of(method: Verb, role: Role, handler: Now, summary: &'static str, answer: Shape) -> Operation {
-        Operation { method, role, handler: Handler::Now(handler), summary, query: &[], body: &[], answer }
+        Operation {
+            method,
+            role,
+            handler: Handler::Now(handler),
+            summary,
+            query: &[],
+            body: &[],
+            answer,
+            refusals: &[],
+        }
     }
 
     /// With these query parameters.
@@ -75,12 +86,19 @@ impl Operation {
         Operation { answer, ..self }
     }
 
+    /// With these statuses beside those that all have.
+    pub(crate) const fn refuses(self, refusals: &'static [(&'static str, &'static str)]) -> Operation {
+        Operation { refusals, ..self }
+    }
+
     /// Answered by what has to wait for something.
     pub(crate) const fn later(self, handler: fn(Call) -> Later) -> Operation {
         Operation { handler: Handler::Later(handler), ..self }
     }
 }
 
+/// Who is not let in.
+pub(crate) const LOGIN_REFUSED: &[(&str, &str)] = &[("401", "Nobody is logged in, or somebody who may not do this.")];
 /// What listings understand that have no pages.
 pub(crate) const LIST: &[Parameters] = &[Parameters::Columns, Parameters::Sort];
 /// What listings understand that have pages.
@@ -214,8 +232,12 @@ pub(crate) enum Shape {
     Many(&'static dyn Described),
     /// An object with these members.
     Object(&'static [Field]),
+    /// What a health check found: an object with these members, as 200 or 503.
+    Check(&'static [Field]),
     /// A list of whatever.
     List,
+    /// A JSON string.
+    Text,
     /// A text that is no JSON.
     Page(&'static str),
 }

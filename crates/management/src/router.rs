@@ -39,6 +39,9 @@ pub(crate) struct Found {
     pub(crate) allow: &'static str,
 }
 
+/// Arguments that may be empty, and then name the default exchange: `/api/exchanges/%2F//publish`.
+const NAMES_THE_DEFAULT_EXCHANGE: [&str; 2] = ["exchange", "source"];
+
 /// All routes; where two match a path, the first one has a word where the other one has an argument.
 static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
     let mut entries: Vec<Entry> =
@@ -53,7 +56,7 @@ pub(crate) fn find(path: &[String]) -> Option<Found> {
     ENTRIES.iter().filter(|entry| entry.segments.len() == path.len()).find_map(|entry| {
         let is_match = entry.segments.iter().zip(path).all(|(wanted, given)| match wanted {
             Segment::Word(word) => given == word,
-            Segment::Argument(_) => !given.is_empty(),
+            Segment::Argument(name) => !given.is_empty() || NAMES_THE_DEFAULT_EXCHANGE.contains(name),
         });
         is_match.then(|| {
             let arguments = entry.segments.iter().zip(path).filter_map(|(segment, given)| match segment {
@@ -99,9 +102,17 @@ mod tests {
     }
 
     #[test]
-    fn an_argument_is_never_empty() {
-        assert!(found("/api/queues/").is_none());
-        assert!(found("/api//queues").is_none());
+    fn an_argument_is_never_empty_but_the_default_exchanges_name() {
+        for path in ["/api/queues/", "/api//queues", "/api/queues/shop/", "/api/exchanges/", "/api/exchanges//x"] {
+            assert!(found(path).is_none(), "{path}");
+        }
+        for (path, name) in [
+            ("/api/exchanges/shop/", "exchange"),
+            ("/api/exchanges/shop//publish", "exchange"),
+            ("/api/bindings/shop/e//q/x", "source"),
+        ] {
+            assert_eq!(found(path).unwrap().1.get(name), Some(""), "{path}");
+        }
     }
 
     #[test]

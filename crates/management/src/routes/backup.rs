@@ -27,7 +27,13 @@ pub(super) static ROUTES: &[Route] = &[at(
         Field::required("size", Integer, "Bytes of all its files."),
         Field::required("linked_size", Integer, "Those of them that it shares with the broker's own directory."),
         Field::required("took_ms", Integer, "How long it took."),
-    ]))],
+    ]))
+    .refuses(&[
+        ("409", "Another backup is being made."),
+        ("500", "What was read is damaged, or a file could not be read or written."),
+        ("503", "The broker is about to stop."),
+        ("507", "There is no room for it."),
+    ])],
 )];
 
 async fn back_up(call: Call) -> Result<Answer, Problem> {

@@ -28,6 +28,9 @@ pub(super) static ROUTES: &[Route] = &[
     ),
 ];
 
+/// RabbitMQ's default. Its classic queues tell it and never act on it, and tools do not understand a consumer without.
+const CONSUMER_TIMEOUT_MS: u64 = 30 * 60 * 1000;
+
 pub(super) static TABLE: Table<ConsumerView, Service> = Table {
     title: "Consumer",
     columns: &[
@@ -50,6 +53,7 @@ pub(super) static TABLE: Table<ConsumerView, Service> = Table {
             });
         }),
         column("consumer_tag", Text, |consumer, _, cell| cell.text(&consumer.tag())),
+        column("consumer_timeout", Integer, |_, _, cell| cell.int(CONSUMER_TIMEOUT_MS)),
         column("exclusive", Boolean, |consumer, _, cell| cell.bool(consumer.is_exclusive())),
         column("prefetch_count", Integer, |consumer, _, cell| cell.int(consumer.prefetch_count().into())),
         column("queue", Object, |consumer, _, cell| {

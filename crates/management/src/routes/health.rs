@@ -23,7 +23,7 @@ macro_rules! checks {
     };
 }
 
-const STATUS: Shape = Shape::Object(&[
+const STATUS: Shape = Shape::Check(&[
     Field::required("status", Text, "`ok` or `failed`."),
     Field::optional("reason", Text, "What is wrong."),
 ]);

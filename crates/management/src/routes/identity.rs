@@ -13,18 +13,13 @@ use crate::listing::Query;
 use crate::problem::Problem;
 use crate::route::Kind::{Boolean, List, Object as ObjectKind, Text};
 use crate::route::Role::{Administrator, Anybody, Management, Monitoring};
-use crate::route::{Field, Later, Operation, Route, Shape, at};
+use crate::route::{Field, LOGIN_REFUSED, Later, Operation, Route, Shape, at};
 
 pub(super) static ROUTES: &[Route] = &[
     at("/api/whoami", &[Operation::get(Management, whoami, "Tells who asks.", Shape::Object(USER))]),
     at(
         "/api/version",
-        &[Operation::get(
-            Anybody,
-            version,
-            "Tells the version of RabbitMQ that this is compatible with.",
-            Shape::Object(&[]),
-        )],
+        &[Operation::get(Anybody, version, "Tells the version of RabbitMQ that this is compatible with.", Shape::Text)],
     ),
     at(
         "/api/cluster-name",
@@ -43,7 +38,8 @@ pub(super) static ROUTES: &[Route] = &[
                 &[],
             )
             .later(|call| Box::pin(login(call)) as Later)
-            .answers(Shape::Object(LOGIN)),
+            .answers(Shape::Object(LOGIN))
+            .refuses(LOGIN_REFUSED),
             Operation::delete(
                 Anybody,
                 |_| Ok(Answer::no_content()),

@@ -5,7 +5,7 @@ use broker::view::NodeView;
 use super::overview::{churn_members, write_contexts, write_exchange_types};
 use crate::answer::Answer;
 use crate::call::Call;
-use crate::json::{Cell, Writer};
+use crate::json::{self, Cell, Writer};
 use crate::listing::{Table, column, list, single};
 use crate::machine;
 use crate::problem::Problem;
@@ -254,12 +254,51 @@ fn one(call: &Call) -> Result<Answer, Problem> {
     Ok(single(&row(call), &TABLE, &*call.service, &call.query))
 }
 
-/// Memory is not told apart by what it is used for.
+/// What RabbitMQ tells memory apart by, and tools expect to find. Here it is not told apart: all of it is `other_proc`.
+const MEMORY_PARTS: [&str; 26] = [
+    "connection_readers",
+    "connection_writers",
+    "connection_channels",
+    "connection_other",
+    "stream_queue_procs",
+    "stream_queue_replica_reader_procs",
+    "stream_queue_coordinator_procs",
+    "queue_procs",
+    "quorum_queue_procs",
+    "quorum_queue_dlx_procs",
+    "plugins",
+    "metadata_store",
+    "other_proc",
+    "metrics",
+    "mgmt_db",
+    "quorum_ets",
+    "mnesia",
+    "metadata_store_ets",
+    "other_ets",
+    "binary",
+    "msg_index",
+    "code",
+    "atom",
+    "other_system",
+    "allocated_unused",
+    "reserved_unallocated",
+];
+
+fn write_memory_parts(whole: u64, memory: &mut json::Object<'_>) {
+    for part in MEMORY_PARTS {
+        memory.cell(part).int(if part == "other_proc" { whole } else { 0 });
+    }
+}
+
 fn write_memory(used_len: u64, writer: Writer<'_>) {
     writer.object(|memory| {
-        memory.cell("other_proc").int(used_len);
+        write_memory_parts(used_len, memory);
         memory.cell("strategy").text("rss");
-        memory.cell("total").object(|total| total.cell("rss").int(used_len));
+        memory.cell("total").object(|total| {
+            for way in ["erlang", "rss", "allocated"] {
+                total.cell(way).int(used_len);
+            }
+        });
     });
 }
 
@@ -281,7 +320,7 @@ fn memory_relative(call: &Call) -> Result<Answer, Problem> {
     Writer::new(&mut out).object(|members| {
         members.cell("memory").object(|memory| {
             memory.cell("total").int(100);
-            memory.cell("other_proc").int(100);
+            write_memory_parts(100, memory);
         });
     });
     Ok(Answer::json(out))

@@ -48,11 +48,16 @@ pub(super) static ROUTES: &[Route] = &[
         &[
             Operation::get(AdministratorInVhost, one_operator, "Tells of an operator policy.", Shape::One(&TABLE))
                 .query(SINGLE),
-            Operation::put(AdministratorInVhost, put_operator, "Makes an operator policy, or changes one.", POLICY),
-            Operation::delete(AdministratorInVhost, delete_operator, "Deletes an operator policy."),
+            Operation::put(AdministratorInVhost, put_operator, "Makes an operator policy, or changes one.", POLICY)
+                .refuses(UNCHANGEABLE),
+            Operation::delete(AdministratorInVhost, delete_operator, "Deletes an operator policy.")
+                .refuses(UNCHANGEABLE),
         ],
     ),
 ];
+
+const UNCHANGEABLE: &[(&str, &str)] =
+    &[("405", "The configuration rules out that operator policies are changed here.")];
 
 const POLICY: &[Field] = &[
     Field::required("pattern", Text, "A pattern of names of queues and exchanges."),

@@ -8,16 +8,20 @@ use crate::call::Call;
 use crate::openapi;
 use crate::problem::Problem;
 use crate::route::Role::Anybody;
-use crate::route::{Operation, Route, Shape, at};
+use crate::route::{LOGIN_REFUSED, Operation, Route, Shape, at};
 
 pub(super) static ROUTES: &[Route] = &[
     at("/", &[Operation::get(Anybody, page, "Says what this is.", Shape::Page(HTML))]),
     at("/index.html", &[Operation::get(Anybody, page, "Says what this is.", Shape::Page(HTML))]),
     at("/api", &[Operation::get(Anybody, to_reference, "Leads to the description of the API.", Shape::Page(HTML))]),
-    at("/api/index.html", &[Operation::get(Anybody, reference, "Lists what the API can do.", Shape::Page(HTML))]),
+    at(
+        "/api/index.html",
+        &[Operation::get(Anybody, reference, "Lists what the API can do.", Shape::Page(HTML)).refuses(LOGIN_REFUSED)],
+    ),
     at(
         "/api/openapi.json",
-        &[Operation::get(Anybody, open_api, "Describes the API by OpenAPI 3.1.", Shape::Object(&[]))],
+        &[Operation::get(Anybody, open_api, "Describes the API by OpenAPI 3.1.", Shape::Object(&[]))
+            .refuses(LOGIN_REFUSED)],
     ),
     at("/mgmt", &[Operation::get(Anybody, to_page, "Leads to the page.", Shape::Page(HTML))]),
     at(

@@ -26,7 +26,8 @@ pub(super) static ROUTES: &[Route] = &[
         &[
             Operation::get(Administrator, one, "Tells of a vhost.", Shape::One(&TABLE)).query(SINGLE),
             Operation::put(Administrator, put, "Makes a vhost, or changes what is said about it.", VHOST),
-            Operation::delete(Administrator, delete, "Deletes a vhost and all that is in it."),
+            Operation::delete(Administrator, delete, "Deletes a vhost and all that is in it.")
+                .refuses(&[("412", "It is protected from being deleted.")]),
         ],
     ),
     at(

@@ -97,3 +97,21 @@ fn a_long_list_comes_in_pieces_and_whole() {
         assert_eq!(super::listings::names(&list), names);
     });
 }
+
+#[test]
+fn memory_has_every_part_that_tools_expect() {
+    in_house(async |house| {
+        let nodes = house.get("/api/nodes").await.json();
+        let path = format!("/api/nodes/{}/memory", nodes[0]["name"].as_str().unwrap());
+        let memory = &house.get(&path).await.json()["memory"];
+        let total = memory["total"]["rss"].as_u64().unwrap();
+        assert_eq!((&memory["total"]["erlang"], &memory["total"]["allocated"]), (&json!(total), &json!(total)));
+        let parts = memory.as_object().unwrap().values().filter_map(Value::as_u64);
+        assert_eq!((memory["code"].as_u64(), parts.sum::<u64>()), (Some(0), total));
+        let relative = &house.get(&format!("{path}/relative")).await.json()["memory"];
+        assert_eq!(
+            (&relative["total"], &relative["other_proc"], &relative["code"]),
+            (&json!(100), &json!(100), &json!(0))
+        );
+    });
+}

@@ -217,8 +217,10 @@ fn exchanges_are_declared_and_deleted() {
         house.check_refused("PUT /api/exchanges/shop/amq.mine", "{}", 401, "not_authorised", refused).await;
         house.check_refused("DELETE /api/exchanges/shop/amq.direct", "", 401, "not_authorised", refused).await;
         house.check_refused("PUT /api/exchanges/nosuch/e", "{}", 404, "not_found", "vhost_not_found").await;
-        let default = house.get("/api/exchanges/shop/amq.default").await.json();
-        assert_eq!((&default["name"], &default["type"]), (&json!(""), &json!("direct")));
+        for path in ["/api/exchanges/shop/amq.default", "/api/exchanges/shop//"] {
+            let default = house.get(path).await.json();
+            assert_eq!((&default["name"], &default["type"]), (&json!(""), &json!("direct")), "{path}");
+        }
         house.check("DELETE /api/exchanges/shop/e1", "", 204, "").await;
         house.check_refused("DELETE /api/exchanges/shop/e1", "", 404, "Object Not Found", "Not Found").await;
     });

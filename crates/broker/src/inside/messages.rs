@@ -109,7 +109,6 @@ impl Inside {
         if asked.wants_fast_reply {
             return refusal::precondition_failed("fast reply consumer does not exist");
         }
-        self.check_publish(exchange.as_bytes(), routing_key)?;
         let mut routing_keys = vec![routing_key];
         let mut headers = asked.headers.map(|headers| headers.to_owned());
         if asked.has_sender_selected
@@ -121,6 +120,7 @@ impl Inside {
             }
         }
         properties.headers = headers.as_ref().map(|headers| headers.as_table());
+        self.check_publish(exchange.as_bytes(), &routing_keys)?;
         let mut header = Vec::new();
         ContentHeader { class_id: CLASS_BASIC, body_len: body.len() as u64, properties }.encode(&mut header);
         let exchange = exchange.as_bytes();

@@ -102,21 +102,27 @@ impl Inside {
         self.permissions.check_any(&self.broker.users, resource, name)
     }
 
-    /// Whether the user may publish to an exchange under a key; asked once a route, not once a message.
-    pub(crate) fn check_publish(&self, exchange: &[u8], routing_key: &[u8]) -> Outcome<()> {
+    /// Whether the user may publish to an exchange under keys: a message's own, and those in its headers (as in RabbitMQ since
+    /// 4.0). Asked once a route, not once a message.
+    pub(crate) fn check_publish(&self, exchange: &[u8], routing_keys: &[&[u8]]) -> Outcome<()> {
         let Ok(name) = std::str::from_utf8(exchange) else {
             return self.vhost.no_exchange(exchange);
         };
         self.check(Access::Write, Resource::Exchange, name)?;
-        self.check_topic(TopicAccess::Write, name, routing_key)
+        self.check_topics(TopicAccess::Write, name, routing_keys)
+    }
+
+    fn check_topic(&self, access: TopicAccess, exchange: &str, routing_key: &[u8]) -> Outcome<()> {
+        self.check_topics(access, exchange, &[routing_key])
     }
 
     /// Rules about routing keys are for topic exchanges.
-    fn check_topic(&self, access: TopicAccess, exchange: &str, routing_key: &[u8]) -> Outcome<()> {
+    fn check_topics(&self, access: TopicAccess, exchange: &str, routing_keys: &[&[u8]]) -> Outcome<()> {
         if !self.permissions.has_topic_rules(&self.broker.users, exchange) || !self.vhost.is_topic(exchange) {
             return Ok(());
         }
-        self.permissions.check_topic(&self.broker.users, access, exchange, routing_key)
+        let check = |key: &&[u8]| self.permissions.check_topic(&self.broker.users, access, exchange, key);
+        routing_keys.iter().try_for_each(check)
     }
 
     fn emit(&self, make: impl FnOnce() -> Event) {

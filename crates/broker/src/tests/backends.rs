@@ -1,8 +1,8 @@
 //! Others who know users: asked in their order, waited for, and listened to, wherever in a method the question comes up.
 
 use std::collections::HashSet;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, SystemTime};
 
@@ -17,6 +17,7 @@ use super::node::Node;
 use crate::backend::{
     Answer, AuthStep, Authority, Backend, BackendUser, Decision, LoginAnswer, LoginAttempt, Question,
 };
+use crate::broker::Broker;
 use crate::identity::Origin;
 use crate::options::Options;
 
@@ -26,6 +27,8 @@ struct Oracle {
     is_silent: Mutex<bool>,
     asked: Mutex<Vec<Question>>,
     refused: Mutex<HashSet<(String, Access)>>,
+    refuses_vhosts: AtomicBool,
+    is_down: AtomicBool,
     login_count: AtomicUsize,
     expires_at: Mutex<Option<SystemTime>>,
 }
@@ -55,6 +58,9 @@ impl Backend for Handle {
         let expires_at = *self.0.expires_at.lock();
         let user =
             BackendUser { name: attempt.name, tags: Tags::parse("monitoring"), grants: Arc::new(()), expires_at };
+        if self.0.is_down.load(Ordering::SeqCst) {
+            return when_it_speaks(&self.0, LoginAnswer::Failed("nobody is there".to_owned()));
+        }
         let refused = LoginAnswer::Refused("wrong word".to_owned());
         when_it_speaks(&self.0, if is_right { LoginAnswer::Accepted(user) } else { refused })
     }
@@ -68,7 +74,8 @@ impl Backend for Handle {
         self.0.asked.lock().push(question.clone());
         let is_refused = match question {
             Question::Resource { name, access, .. } => self.0.refused.lock().contains(&(name.clone(), *access)),
-            Question::Vhost { .. } | Question::Topic { .. } => false,
+            Question::Vhost { .. } => self.0.refuses_vhosts.load(Ordering::SeqCst),
+            Question::Topic { .. } => false,
         };
         Decision::Ask(when_it_speaks(&self.0, !is_refused))
     }
@@ -111,7 +118,11 @@ impl Patient {
 }
 
 fn log_in(node: &Node, user: &str, word: &str) -> (Patient, Vec<Heard>) {
-    let mut patient = Patient { client: node.accept("127.0.0.1:1"), rest: Vec::new() };
+    log_in_from(node, "127.0.0.1:1", user, word)
+}
+
+fn log_in_from(node: &Node, peer: &str, user: &str, word: &str) -> (Patient, Vec<Heard>) {
+    let mut patient = Patient { client: node.accept(peer), rest: Vec::new() };
     patient.send(&amqp::frame::PROTOCOL_HEADER);
     let capabilities = TableBuf::new().with("authentication_failure_close", Value::Bool(true));
     let properties = TableBuf::new().with("capabilities", Value::Table(capabilities.as_table()));
@@ -245,6 +256,64 @@ fn several_questions_of_one_method_are_asked_one_after_the_other() {
     oracle.refused.lock().extend([("other".to_owned(), Access::Configure), ("other".to_owned(), Access::Write)]);
     let passive = queue::Declare { queue: b"other", passive: true, ..Default::default() };
     assert!(matches!(&patient.method(1, &passive)[..], [Heard::ChannelClose { code: 404, .. }]));
+}
+
+/// Renews the login, and says what comes of it.
+fn renew(patient: &mut Patient) -> Vec<Heard> {
+    patient.method(0, &connection::UpdateSecret { new_secret: b"open sesame", reason: b"" })
+}
+
+/// A back end that allows to write once, and that somebody makes refuse it before the answer is heard.
+#[derive(Debug, Default)]
+struct Fickle {
+    broker: OnceLock<Weak<Broker>>,
+    is_revoked: AtomicBool,
+}
+
+#[derive(Debug)]
+struct FickleHandle(Arc<Fickle>);
+
+impl Backend for FickleHandle {
+    fn name(&self) -> &str {
+        "fickle"
+    }
+
+    fn log_in(&self, attempt: LoginAttempt) -> Answer<LoginAnswer> {
+        let tags = Tags::default();
+        let user = BackendUser { name: attempt.name, tags, grants: Arc::new(()), expires_at: None };
+        Box::pin(std::future::ready(LoginAnswer::Accepted(user)))
+    }
+
+    fn recognize(&self, attempt: LoginAttempt) -> Answer<LoginAnswer> {
+        self.log_in(attempt)
+    }
+
+    fn decide(&self, _: &BackendUser, _: &Origin, question: &Question) -> Decision {
+        let Question::Resource { access: Access::Write, .. } = question else { return Decision::Allowed };
+        if self.0.is_revoked.swap(true, Ordering::SeqCst) {
+            return Decision::Refused;
+        }
+        let broker = self.0.broker.get().and_then(Weak::upgrade).unwrap();
+        broker.users.forbid_topics(|_| false, |_| ());
+        broker.access_changed("ann");
+        Decision::Allowed
+    }
+}
+
+#[test]
+fn what_is_revoked_while_it_is_being_looked_up_is_not_remembered() {
+    let fickle = Arc::new(Fickle::default());
+    let auth_steps = only(Authority::Backend(Arc::new(FickleHandle(fickle.clone()))));
+    let node = Node::with(Options { auth_steps, ..Options::default() });
+    fickle.broker.set(Arc::downgrade(&node.broker)).unwrap();
+    let mut patient = connect(&node, "ann", "");
+    patient.method(1, &queue::Declare { queue: b"q", durable: true, ..Default::default() });
+    let mut publish = Vec::new();
+    put_method(&mut publish, 1, &basic::Publish { routing_key: b"q", ..Default::default() });
+    amqp::content::put_header_encoded(&mut publish, 1, 0, TRANSIENT);
+    assert_eq!(patient.send(&publish), []);
+    assert!(matches!(&patient.send(&publish)[..], [Heard::ChannelClose { code: 403, .. }]));
+    assert_eq!(node.broker.queue_counts("/", "q").unwrap().ready, 1);
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use amqp::content::Properties;
-use amqp::method::{basic, exchange, queue};
-use amqp::table::{Table, TableBuf, Value};
+use amqp::content::{ContentHeader, Properties};
+use amqp::method::{basic, connection, exchange, queue};
+use amqp::table::{ArrayBuf, Table, TableBuf, Value};
 use model::definition::UserPermission;
 use model::name::{ExchangeName, QueueName, UserName, VhostName};
 use model::policy::{ApplyTo, PolicyKind};
@@ -77,8 +77,12 @@ fn connect(node: &Node) -> Client {
 
 fn guest(node: &Node) -> Inside {
     let identity = Identity::stored(node.broker.user("guest").unwrap());
-    let actor = Actor { identity: Arc::new(identity), origin: Origin { peer: None, interface: Interface::Http } };
+    let actor = Actor { identity: Arc::new(identity), origin: over_http() };
     block_on(node.broker.enter(&actor, "/")).unwrap()
+}
+
+fn over_http() -> Origin {
+    Origin { peer: None, interface: Interface::Http }
 }
 
 fn channel_closed(code: u16, text: &str) -> Heard {
@@ -230,6 +234,47 @@ fn topic_permissions_are_about_routing_keys_of_topic_exchanges() {
     client.open_channel(1);
     client.publish(1, "amq.topic", "z", TRANSIENT, b"");
     assert_eq!(client.hear(), []);
+}
+
+/// Properties with a CC or BCC header of these keys.
+fn sender_selected(header: &str, keys: &[&str]) -> TableBuf {
+    let keys = keys.iter().fold(ArrayBuf::new(), |keys, key| keys.with(Value::LongStr(key.as_bytes())));
+    TableBuf::new().with(header, Value::Array(keys.as_array()))
+}
+
+#[test]
+fn topic_permissions_are_about_the_keys_in_cc_and_bcc_too() {
+    let node = node_with(".*", ".*", ".*");
+    let mut client = connect(&node);
+    client.declare("q");
+    client.send(1, &queue::Bind { queue: b"q", exchange: b"amq.topic", routing_key: b"#", ..Default::default() });
+    client.hear();
+    let rules = TopicPermission::parse(vhost("/"), user("ann"), exchange_name("amq.topic"), "^mine", ".*").unwrap();
+    node.broker.put_topic_permission(&operator(), rules).unwrap();
+    let actor = Actor { identity: Arc::new(Identity::stored(node.broker.user("ann").unwrap())), origin: over_http() };
+    let inside = block_on(node.broker.enter(&actor, "/")).unwrap();
+    let text = "write access to topic 'yours' in exchange 'amq.topic' in vhost '/' refused for user 'ann'".to_owned();
+    for header in ["CC", "BCC"] {
+        for (keys, is_allowed) in [(&["mine.2", "mine.3"][..], true), (&["mine.2", "yours"], false)] {
+            let headers = sender_selected(header, keys);
+            let properties = Properties { headers: Some(headers.as_table()), ..Properties::default() };
+            let (exchange, routing_key) = (&exchange_name("amq.topic"), &b"mine"[..]);
+            let result = inside.publish(&PublishRequest { exchange, routing_key, properties, body: b"" });
+            let mut encoded = Vec::new();
+            ContentHeader { class_id: 60, body_len: 0, properties }.encode(&mut encoded);
+            client.publish(1, "amq.topic", "mine", &encoded[12..], b"");
+            if is_allowed {
+                assert!(result.unwrap().0);
+                assert_eq!(client.hear(), []);
+            } else {
+                assert_eq!(result.unwrap_err().text, text);
+                assert_eq!(client.hear(), [channel_closed(403, &format!("ACCESS_REFUSED - {text}"))]);
+                client.send(1, &amqp::method::channel::CloseOk);
+                client.open_channel(1);
+            }
+        }
+    }
+    assert_eq!(node.broker.queue_counts("/", "q").unwrap().ready, 4);
 }
 
 #[test]
@@ -612,6 +657,17 @@ fn a_rate_limit_stops_only_who_publishes_in_its_vhost() {
     assert!(!reader.session.is_throttled());
     node.broker.set_vhost_limits(&operator(), "/", |limits| limits.publish_rate_max_per_s = None).unwrap();
     assert!(publisher.session.end_throttling() && publisher.session.wants_input());
+}
+
+/// Logs in up to connection.tune-ok.
+fn log_in_only(node: &Node) -> Client {
+    let mut client = node.accept("127.0.0.1:40000");
+    client.send_bytes(&amqp::frame::PROTOCOL_HEADER);
+    let (client_properties, mechanism) = (Table::EMPTY, &b"PLAIN"[..]);
+    client.send(0, &connection::StartOk { client_properties, mechanism, response: b"\0ann\0pw", locale: b"en_US" });
+    client.send(0, &connection::TuneOk { channel_max: 2047, frame_max: 131_072, heartbeat: 0 });
+    client.hear();
+    client
 }
 
 #[test]

@@ -174,6 +174,17 @@ fn the_first_that_welcomes_somebody_counts() {
 }
 
 #[test]
+fn loopback_users_come_over_loopback_whoever_knows_them() {
+    let oracle = Arc::new(Oracle::default());
+    let split = |authority| vec![AuthStep { authentication: authority, authorization: vec![Authority::Internal] }];
+    for node in [node_with(&oracle, only), node_with(&oracle, split)] {
+        let from = |peer: &str| log_in_from(&node, peer, "guest", "open sesame").1;
+        assert_eq!(from("127.0.0.1:1"), [Heard::Other("connection.open-ok")]);
+        assert!(matches!(&from("192.0.2.1:1")[..], [Heard::ConnectionClose { code: 403, .. }]));
+    }
+}
+
+#[test]
 fn who_somebody_is_and_what_it_may_do_can_be_said_by_different_ones() {
     let oracle = Arc::new(Oracle::default());
     let split = |authority| vec![AuthStep { authentication: authority, authorization: vec![Authority::Internal] }];
@@ -256,6 +267,26 @@ fn several_questions_of_one_method_are_asked_one_after_the_other() {
     oracle.refused.lock().extend([("other".to_owned(), Access::Configure), ("other".to_owned(), Access::Write)]);
     let passive = queue::Declare { queue: b"other", passive: true, ..Default::default() };
     assert!(matches!(&patient.method(1, &passive)[..], [Heard::ChannelClose { code: 404, .. }]));
+}
+
+#[test]
+fn who_cannot_be_asked_locks_nobody_out() {
+    let oracle = Arc::new(Oracle::default());
+    for internal_comes_last in [false, true] {
+        let node = node_with(&oracle, |authority| {
+            let mut steps = only(authority);
+            steps.extend(internal_comes_last.then(AuthStep::internal));
+            steps
+        });
+        let from = |peer: &str| log_in_from(&node, peer, "ann", "open sesame").1;
+        oracle.is_down.store(true, Ordering::SeqCst);
+        for _ in 0..101 {
+            let heard = from("192.0.2.1:1");
+            assert!(matches!(&heard[..], [Heard::ConnectionClose { code: 403, .. }]), "{heard:?}");
+        }
+        oracle.is_down.store(false, Ordering::SeqCst);
+        assert_eq!(from("192.0.2.1:1"), [Heard::Other("connection.open-ok")]);
+    }
 }
 
 /// Renews the login, and says what comes of it.

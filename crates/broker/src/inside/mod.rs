@@ -12,8 +12,9 @@ mod queues;
 use std::sync::Arc;
 
 use model::ids::JournalPosition;
-use model::name::ExchangeName;
+use model::name::{ExchangeName, QueueName};
 use model::user::{Access, TopicAccess};
+use parking_lot::Mutex;
 
 use crate::broker::Broker;
 use crate::events::Event;
@@ -47,12 +48,21 @@ pub struct Inside {
     pub(crate) origin: Origin,
     /// The connection that exclusive queues belong to.
     pub(crate) connection: Option<ConnectionId>,
+    /// The name of a queue that is to be declared without one.
+    generated_name: Arc<Mutex<Option<QueueName>>>,
 }
 
 impl Inside {
     pub(crate) fn new(broker: Arc<Broker>, vhost: Arc<Vhost>, actor: &Actor, connection: Option<ConnectionId>) -> Self {
         let permissions = Arc::new(Permissions::new(actor.identity.clone(), vhost.name().clone(), actor.origin));
-        Self { broker, vhost, permissions, origin: actor.origin, connection }
+        Self {
+            broker,
+            vhost,
+            permissions,
+            origin: actor.origin,
+            connection,
+            generated_name: Arc::default(),
+        }
     }
 
     /// Does something, as often as somebody else has to be asked whether the user may do it. `act` is not to change anything

@@ -270,6 +270,24 @@ fn several_questions_of_one_method_are_asked_one_after_the_other() {
 }
 
 #[test]
+fn a_server_named_queue_has_one_name_however_often_others_are_asked() {
+    let oracle = Arc::new(Oracle::default());
+    let node = node_with(&oracle, only);
+    let mut patient = connect(&node, "ann", "open sesame");
+    oracle.asked.lock().clear();
+    let declare = queue::Declare { exclusive: true, ..Default::default() };
+    let mut declared = || match &patient.method(1, &declare)[..] {
+        [Heard::DeclareOk { queue, .. }] => queue.clone(),
+        other => panic!("{other:?}"),
+    };
+    let (first, second) = (declared(), declared());
+    assert!(first.starts_with("amq.gen-") && second.starts_with("amq.gen-") && first != second);
+    let asked: HashSet<Question> = oracle.asked.lock().iter().cloned().collect();
+    assert_eq!(asked.len(), 2, "{asked:?}");
+    assert_eq!(node.broker.counters.queues_declared.get(), 2);
+}
+
+#[test]
 fn who_cannot_be_asked_locks_nobody_out() {
     let oracle = Arc::new(Oracle::default());
     for internal_comes_last in [false, true] {

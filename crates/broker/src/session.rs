@@ -105,6 +105,8 @@ pub(crate) struct Session {
     asks_others: bool,
     /// The answer about who somebody is.
     pub(crate) logged_in: Option<Result<Identity, LoginRefused>>,
+    /// What a new secret allows is being found out.
+    pub(crate) is_renewing: bool,
     /// The store asked publishers to wait.
     pub(crate) is_congested: bool,
     /// Publishes are refused by silence: an alarm is on, and this connection publishes.
@@ -189,6 +191,7 @@ impl Session {
             waiting: None,
             asks_others: false,
             logged_in: None,
+            is_renewing: false,
             is_congested: false,
             is_blocked: false,
             exclusive_queues: Vec::new(),

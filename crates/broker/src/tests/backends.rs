@@ -312,6 +312,37 @@ fn renew(patient: &mut Patient) -> Vec<Heard> {
     patient.method(0, &connection::UpdateSecret { new_secret: b"open sesame", reason: b"" })
 }
 
+#[test]
+fn a_narrower_secret_ends_what_it_does_not_allow() {
+    let oracle = Arc::new(Oracle::default());
+    let node = node_with(&oracle, only);
+    let mut patient = connect(&node, "ann", "open sesame");
+    for name in [&b"kept"[..], b"lost", b"gone"] {
+        patient.method(1, &queue::Declare { queue: name, exclusive: true, ..Default::default() });
+        patient.method(1, &basic::Consume { queue: name, consumer_tag: name, ..Default::default() });
+    }
+    let mut publish = Vec::new();
+    put_method(&mut publish, 1, &basic::Publish { exchange: b"amq.fanout", ..Default::default() });
+    amqp::content::put_header_encoded(&mut publish, 1, 0, TRANSIENT);
+    assert_eq!(patient.send(&publish), []);
+    let refused = [("lost", Access::Read), ("gone", Access::Read), ("amq.fanout", Access::Write)];
+    oracle.refused.lock().extend(refused.map(|(name, access)| (name.to_owned(), access)));
+    assert_eq!(renew(&mut patient), [Heard::Other("connection.update-secret-ok")]);
+    let tags: Vec<String> = node.broker.consumer_views().iter().map(|consumer| consumer.tag()).collect();
+    assert_eq!(tags, ["kept"]);
+    assert!(matches!(&patient.send(&publish)[..], [Heard::ChannelClose { code: 403, .. }]));
+}
+
+#[test]
+fn a_secret_that_does_not_allow_the_vhost_ends_the_connection() {
+    let oracle = Arc::new(Oracle::default());
+    let node = node_with(&oracle, only);
+    let mut patient = connect(&node, "ann", "open sesame");
+    oracle.refuses_vhosts.store(true, Ordering::SeqCst);
+    let text = "NOT_ALLOWED - access to vhost '/' refused for user 'ann'";
+    assert_eq!(renew(&mut patient), [Heard::ConnectionClose { code: 530, text: text.to_owned() }]);
+}
+
 /// A back end that allows to write once, and that somebody makes refuse it before the answer is heard.
 #[derive(Debug, Default)]
 struct Fickle {

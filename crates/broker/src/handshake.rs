@@ -293,12 +293,33 @@ impl Session {
             if !broker.vhosts.get(&name).is_some_and(|found| Arc::ptr_eq(&found, &vhost)) {
                 return refusal::not_allowed(format!("vhost {name} not found"));
             }
+            self.take_user_anew(&vhost)?;
             self.check_connection_limits(&vhost, &user)?;
             self.run();
         }
         put_method(&mut self.out, 0, &connection::OpenOk { known_hosts: b"" });
         tracing::info!(peer = %self.peer(), %user, vhost = %name, "connection was opened");
         self.broker.emit_if_wanted(|| Event::connection_created(&self.handle));
+        Ok(())
+    }
+
+    /// The user may have been changed or deleted since it logged in. From here on whoever does that finds this connection.
+    fn take_user_anew(&mut self, vhost: &Vhost) -> Outcome<()> {
+        let identity = self.login().identity.clone();
+        if !identity.is_stored() {
+            return Ok(());
+        }
+        let user = self.broker.users.get(identity.name());
+        if let Some(user) = &user
+            && let Some(login) = &mut self.login
+        {
+            login.identity = Arc::new(Identity { user: user.clone(), ..(*identity).clone() });
+            self.inside = Some(Arc::new(self.inside().renewed(self.login().identity.clone())));
+        }
+        if user.is_none() || !self.inside().may_stay() {
+            let (vhost, user) = (vhost.name(), identity.name());
+            return refusal::not_allowed(format!("access to vhost '{vhost}' refused for user '{user}'"));
+        }
         Ok(())
     }
 

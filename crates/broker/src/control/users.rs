@@ -92,6 +92,8 @@ impl Broker {
         // Hashed before anything is locked.
         let (password, second_password) = (self.hashed(password), self.hashed(second_password));
         let mut position = None;
+        // Who is about to open a connection has the user as it was, or as it is from here on and is told below.
+        let opening = self.opening.lock();
         let updated = self.users.update(
             name.as_str(),
             |existing| {
@@ -108,6 +110,7 @@ impl Broker {
             },
             |user| position = Some(self.put_definition(&Definition::User(user.clone()))),
         );
+        drop(opening);
         let Some(Updated { before, after }) = updated else { return no_user(name.as_str()) };
         let event = |event: &'static str| Event::new(event).with_text("name", name.as_str());
         let has_password = after.password_hash.is_some() || after.second_password_hash.is_some();
@@ -171,6 +174,8 @@ impl Broker {
 
     /// Deletes a user with its permissions, and closes its connections.
     pub fn delete_user(&self, actor: &Actor, name: &str) -> Result<Changed, ControlError> {
+        // Nobody can come in any more as this user, and who has come in is told below.
+        let opening = self.opening.lock();
         let position = self.users.remove(name, |user, permissions, topics| {
             let mut records = RecordBatch::new();
             records.delete(&Definition::User(user.clone()).key());
@@ -182,6 +187,7 @@ impl Broker {
             }
             self.append(&mut records)
         });
+        drop(opening);
         let Some(position) = position else { return no_user(name) };
         self.emit_by(actor, Event::new("user.deleted").with_text("name", name));
         let reason = format!("user '{name}' is deleted");

@@ -671,6 +671,48 @@ fn log_in_only(node: &Node) -> Client {
 }
 
 #[test]
+fn tags_taken_away_between_login_and_open_are_gone() {
+    let node = node_with(".*", ".*", ".*");
+    let tagged = |tags: &str| UserRequest { tags: Some(Tags::parse(tags)), ..request("ann", PasswordChange::Keep) };
+    node.broker.put_user(&operator(), tagged("impersonator")).unwrap();
+    let mut client = log_in_only(&node);
+    node.broker.put_user(&operator(), tagged("")).unwrap();
+    client.send(0, &connection::Open { virtual_host: b"/", ..Default::default() });
+    assert_eq!(client.hear(), [Heard::Other("connection.open-ok")]);
+    client.open_channel(1);
+    let properties = Properties { user_id: Some(b"bob"), ..Properties::default() };
+    let mut encoded = Vec::new();
+    ContentHeader { class_id: 60, body_len: 0, properties }.encode(&mut encoded);
+    client.publish(1, "amq.fanout", "", &encoded[12..], b"");
+    let text = "PRECONDITION_FAILED - user_id property set to 'bob' but authenticated user was 'ann'";
+    assert_eq!(client.hear(), [channel_closed(406, text)]);
+}
+
+#[test]
+fn who_is_deleted_while_it_opens_is_thrown_out_or_not_let_in() {
+    let node = node_with(".*", ".*", ".*");
+    for round in 0..500 {
+        node.broker.put_user(&operator(), request("ann", plain("pw"))).unwrap();
+        permit(&node, ".*", ".*", ".*");
+        let mut client = log_in_only(&node);
+        let start = std::sync::Barrier::new(2);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                start.wait();
+                node.broker.delete_user(&operator(), "ann").unwrap();
+            });
+            start.wait();
+            client.send(0, &connection::Open { virtual_host: b"/", ..Default::default() });
+        });
+        let last = client.hear().pop();
+        let is_closed = matches!(last, Some(Heard::ConnectionClose { code: 320 | 530, .. }));
+        assert!(is_closed, "{last:?} in round {round}");
+        client.session.end();
+        node.broker.forget_connection(&client.session.handle);
+    }
+}
+
+#[test]
 fn arguments_of_exchanges_and_bindings_are_kept() {
     let node = Node::new();
     let arguments = TableBuf::new().with("alternate-exchange", Value::LongStr(b"amq.fanout"));

@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Instant;
 
 use amqp::content::{ContentHeader, Properties, properties_bytes};
 use model::ids::{JournalPosition, QueueSeq};
@@ -119,8 +120,8 @@ impl Inside {
                 headers.remove(b"BCC");
             }
         }
-        properties.headers = headers.as_ref().map(|headers| headers.as_table());
         self.check_publish(exchange.as_bytes(), &routing_keys)?;
+        properties.headers = headers.as_ref().map(|headers| headers.as_table());
         let mut header = Vec::new();
         ContentHeader { class_id: CLASS_BASIC, body_len: body.len() as u64, properties }.encode(&mut header);
         let exchange = exchange.as_bytes();
@@ -147,6 +148,7 @@ impl Inside {
             channel: 0,
             confirm_seq: 0,
         });
+        *self.throttled_for.lock() = self.vhost.throttle.charge_batch(&batch, Instant::now());
         let mut durable_at = None;
         batch.apply(&self.broker, |_, position| durable_at = position);
         Ok((true, durable_at))

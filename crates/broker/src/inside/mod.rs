@@ -10,6 +10,7 @@ mod messages;
 mod queues;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use model::ids::JournalPosition;
 use model::name::{ExchangeName, QueueName};
@@ -50,6 +51,8 @@ pub struct Inside {
     pub(crate) connection: Option<ConnectionId>,
     /// The name of a queue that is to be declared without one.
     generated_name: Arc<Mutex<Option<QueueName>>>,
+    /// How long whoever has published here without a channel is to wait, because the vhost's limit of rates asks for it.
+    throttled_for: Arc<Mutex<Duration>>,
 }
 
 impl Inside {
@@ -62,6 +65,7 @@ impl Inside {
             origin: actor.origin,
             connection,
             generated_name: Arc::default(),
+            throttled_for: Arc::default(),
         }
     }
 
@@ -77,10 +81,14 @@ impl Inside {
     }
 
     /// Waits for the answer that the last check needs, if it needs one: then the same is to be done again. False when what was done
-    /// is done, or refused.
+    /// is done, or refused; and, if it was a publish, has waited as the vhost's limit of rates asks for, a second at most.
     pub async fn has_heard(&self) -> bool {
         let Some(mut open) = self.permissions.take_open() else {
             self.permissions.forget_answers();
+            let throttled_for = std::mem::take(&mut *self.throttled_for.lock());
+            if !throttled_for.is_zero() {
+                tokio::time::sleep(throttled_for).await;
+            }
             return false;
         };
         let is_allowed = open.answer.as_mut().await;

@@ -659,6 +659,44 @@ fn a_rate_limit_stops_only_who_publishes_in_its_vhost() {
     assert!(publisher.session.end_throttling() && publisher.session.wants_input());
 }
 
+#[test]
+fn a_transaction_is_paid_for_when_it_is_committed() {
+    let node = node_with(".*", ".*", ".*");
+    node.broker.set_vhost_limits(&operator(), "/", |limits| limits.publish_rate_max_per_s = Some(10)).unwrap();
+    let mut publisher = connect(&node);
+    publisher.declare("q");
+    publisher.send(1, &amqp::method::tx::Select);
+    for _ in 0..3 {
+        publisher.publish(1, "", "q", TRANSIENT, b"x");
+    }
+    assert!(!publisher.session.is_throttled());
+    publisher.send(1, &amqp::method::tx::Commit);
+    assert!(publisher.session.is_throttled());
+    assert_eq!(node.broker.queue_counts("/", "q").unwrap().ready, 3);
+}
+
+#[test]
+fn who_publishes_without_a_channel_pays_and_waits_too() {
+    let node = node_with(".*", ".*", ".*");
+    node.broker.set_vhost_limits(&operator(), "/", |limits| limits.publish_rate_max_per_s = Some(10)).unwrap();
+    let inside = guest(&node);
+    inside.declare_queue(&lasting(&queue_name("q"))).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let _entered = runtime.enter();
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    for (count, waits) in [(1, false), (2, true)] {
+        let mut published = std::pin::pin!(inside.settled(|inside| {
+            let (exchange, properties) = (&exchange_name(""), Properties::default());
+            inside.publish(&PublishRequest { exchange, routing_key: b"q", properties, body: b"" })
+        }));
+        assert_eq!(published.as_mut().poll(&mut context).is_pending(), waits);
+        assert_eq!(node.broker.queue_counts("/", "q").unwrap().ready, count);
+    }
+    let mut publisher = connect(&node);
+    publisher.publish(1, "", "q", TRANSIENT, b"x");
+    assert!(publisher.session.is_throttled());
+}
+
 /// Logs in up to connection.tune-ok.
 fn log_in_only(node: &Node) -> Client {
     let mut client = node.accept("127.0.0.1:40000");

@@ -24,6 +24,7 @@ use crate::permissions::Resource;
 use crate::queue_handle::QueueHandle;
 use crate::refusal::{self, Outcome, Refusal};
 use crate::session::{Phase, Session, Site, Waiting};
+use crate::usage::{Counted, Seat};
 use crate::vhost::Vhost;
 
 /// What is expected next.
@@ -294,7 +295,7 @@ impl Session {
                 return refusal::not_allowed(format!("vhost {name} not found"));
             }
             self.take_user_anew(&vhost)?;
-            self.check_connection_limits(&vhost, &user)?;
+            self.seat = Some(self.take_connection_seat(&vhost, &user)?);
             self.run();
         }
         put_method(&mut self.out, 0, &connection::OpenOk { known_hosts: b"" });
@@ -323,7 +324,7 @@ impl Session {
         Ok(())
     }
 
-    fn check_connection_limits(&self, vhost: &Vhost, user: &str) -> Outcome<()> {
+    fn take_connection_seat(&self, vhost: &Vhost, user: &str) -> Outcome<Seat> {
         let name = vhost.name();
         if let Some(connection_max) = vhost.facts().limits.connection_max
             && vhost.connection_count.load(Ordering::Relaxed) as u64 >= connection_max
@@ -333,15 +334,11 @@ impl Session {
             ));
         }
         let limit = self.broker.users.get(user).and_then(|user| user.limits.connection_max);
-        if let Some(connection_max) = limit
-            && self.broker.connections.all().iter().filter(|connection| connection.is_of(user)).count()
-                >= connection_max as usize
-        {
-            return refusal::not_allowed(format!(
+        self.broker.usages.take(user, Counted::Connection, limit).or_else(|connection_max| {
+            refusal::not_allowed(format!(
                 "connection refused for user '{user}': user connection limit ({connection_max}) is reached"
-            ));
-        }
-        Ok(())
+            ))
+        })
     }
 
     /// connection.update-secret: the same user logs in again. The broker's own users keep what they have: as in RabbitMQ the

@@ -59,6 +59,7 @@ mod shard;
 mod tests;
 mod throttle;
 mod tx;
+mod usage;
 mod users;
 mod vhost;
 pub mod view;

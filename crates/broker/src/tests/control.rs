@@ -8,7 +8,7 @@ use amqp::table::{ArrayBuf, Table, TableBuf, Value};
 use model::definition::UserPermission;
 use model::name::{ExchangeName, QueueName, UserName, VhostName};
 use model::policy::{ApplyTo, PolicyKind};
-use model::user::{Permission, Tags, TopicPermission};
+use model::user::{Permission, Tags, TopicPermission, UserLimits};
 use serde_json::json;
 
 use super::client::{Client, Heard, TRANSIENT};
@@ -305,6 +305,32 @@ fn limits_of_connections_channels_and_queues_hold() {
     client.send(3, &amqp::method::channel::Open::default());
     let text = "NOT_ALLOWED - number of channels opened for user 'ann' has reached the maximum allowed user limit of 1";
     assert_eq!(client.hear(), [connection_closed(530, text)]);
+}
+
+#[test]
+fn channels_and_connections_that_ended_do_not_count_for_their_user_any_more() {
+    let node = node_with(".*", ".*", ".*");
+    let limit = |limits: &mut UserLimits| (limits.connection_max, limits.channel_max) = (Some(1), Some(1));
+    node.broker.set_user_limits(&operator(), "ann", limit).unwrap();
+    for round in 0..4 {
+        let mut client = connect(&node);
+        client.send(1, &amqp::method::channel::Close::default());
+        assert_eq!(client.hear(), [Heard::Other("channel.close-ok")]);
+        client.open_channel(2);
+        // It is closed by the broker, and counts no more before the client says that it knows.
+        client.get(2, "nosuch", true);
+        assert!(matches!(client.hear_one(), Heard::ChannelClose { code: 404, .. }));
+        client.open_channel(1);
+        match round {
+            0 => client.session.end(),
+            1 => client.session.close_by_server("tonight"),
+            2 => client.send(0, &connection::Close::default()),
+            _ => client.send(1, &amqp::method::channel::Open::default()),
+        }
+        let heard = node.accept("127.0.0.1:1").try_log_in("ann", "pw", Table::EMPTY);
+        assert_eq!(heard.last(), Some(&Heard::Other("connection.open-ok")), "in round {round}");
+        node.broker.close_connections_of(&operator(), "ann", "next");
+    }
 }
 
 #[test]

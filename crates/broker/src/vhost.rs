@@ -164,6 +164,13 @@ impl Vhost {
         result
     }
 
+    /// Puts policies that recovery found where they were, and applies them.
+    pub(crate) fn restore_policies(&self, mut restored: Vec<Arc<Policy>>) {
+        restored.sort_by(|a, b| (&a.name, a.kind).cmp(&(&b.name, b.kind)));
+        *self.policies.write() = restored.into();
+        self.apply_policies();
+    }
+
     /// Gives every queue and every exchange the policies that hold for it now.
     pub(crate) fn apply_policies(&self) {
         self.change(|topology| {
@@ -172,9 +179,14 @@ impl Vhost {
             for queue in topology.queues.values() {
                 *queue.policy.lock() = effective_for(&policies, &queue.definition);
             }
-            let names: Vec<Box<[u8]>> = topology.exchanges.exchanges().map(|exchange| exchange.name.clone()).collect();
-            for name in names {
-                apply_to_exchange(topology, &policies, &name);
+            let changes = |exchange: &routing::Exchange| {
+                let alternate = alternate_for(&policies, &exchange.name);
+                let is_changed = exchange.policy_alternate.as_deref() != alternate.as_deref().map(str::as_bytes);
+                is_changed.then(|| (exchange.name.clone(), alternate))
+            };
+            let changed: Vec<_> = topology.exchanges.exchanges().filter_map(changes).collect();
+            for (name, alternate) in changed {
+                topology.exchanges.set_policy_alternate(&name, alternate.as_deref().map(str::as_bytes));
             }
         });
     }
@@ -585,10 +597,15 @@ fn effective_for(policies: &[Arc<Policy>], queue: &definition::Queue) -> Effecti
 }
 
 fn apply_to_exchange(topology: &mut Topology, policies: &[Arc<Policy>], name: &[u8]) {
-    let Ok(text) = std::str::from_utf8(name) else { return };
-    let alternate = EffectivePolicy::of(policies, Target::Exchange, text).get("alternate-exchange");
-    let alternate = alternate.as_ref().and_then(|alternate| alternate.as_str());
-    topology.exchanges.set_policy_alternate(name, alternate.map(str::as_bytes));
+    let alternate = alternate_for(policies, name);
+    topology.exchanges.set_policy_alternate(name, alternate.as_deref().map(str::as_bytes));
+}
+
+/// The alternate exchange that policies give to an exchange.
+fn alternate_for(policies: &[Arc<Policy>], name: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(name).ok()?;
+    let alternate = EffectivePolicy::of(policies, Target::Exchange, text).get("alternate-exchange")?;
+    alternate.as_str().map(str::to_owned)
 }
 
 /// Declares an exchange. False when there is one of this name.

@@ -266,7 +266,9 @@ impl Broker {
     pub(crate) fn delete_abandoned(&self, queue: &QueueHandle) -> bool {
         let Some(vhost) = self.vhosts.get(queue.definition.vhost.as_str()) else { return false };
         let conditions = DeleteConditions { if_abandoned: true, ..DeleteConditions::default() };
-        matches!(vhost.delete_queue(self, queue, conditions), Deletion::Deleted { .. })
+        let Deletion::Deleted { removed, .. } = vhost.delete_queue(self, queue, conditions) else { return false };
+        self.emit_queue_gone(queue, &removed);
+        true
     }
 
     /// Writes down how far queues were delivered that have rested since the last time, or all of them at the end.

@@ -50,6 +50,7 @@ mod queue_ids;
 mod queue_methods;
 mod recovery;
 mod refusal;
+mod removals;
 mod reply_to;
 mod residents;
 mod session;

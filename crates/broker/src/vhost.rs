@@ -71,8 +71,8 @@ pub(crate) struct Routed {
 
 /// What a queue's deletion found.
 pub(crate) enum Deletion {
-    /// It is gone; so many messages went with it. The position is where that is durable.
-    Deleted { ready_count: u64, position: Option<JournalPosition> },
+    /// It is gone; so many messages went with it, and these bindings and exchanges. The position is where that is durable.
+    Deleted { ready_count: u64, removed: Removed, position: Option<JournalPosition> },
     /// It was gone already.
     Missing,
     /// It has consumers, and should not have.
@@ -92,9 +92,11 @@ pub(crate) enum Declared {
     },
 }
 
-/// What unbinding came to.
-pub(crate) struct Unbound {
-    pub(crate) is_removed: bool,
+/// What unbinding, or deleting an exchange, came to.
+pub(crate) struct Removal {
+    /// What is gone.
+    pub(crate) removed: Removed,
+    /// Where that is durable.
     pub(crate) position: Option<JournalPosition>,
 }
 
@@ -339,18 +341,18 @@ impl Vhost {
         })
     }
 
-    /// Deletes an exchange with its bindings. The position is where that is durable.
+    /// Deletes an exchange with its bindings.
     pub(crate) fn delete_exchange(
         &self,
         broker: &Broker,
         name: &ExchangeName,
         if_unused: bool,
-    ) -> Result<Option<JournalPosition>, DeleteError> {
+    ) -> Result<Removal, DeleteError> {
         self.change(|topology| {
             let removed = topology.exchanges.delete(name.as_bytes(), if_unused)?;
             let mut records = RecordBatch::new();
             self.forget(&removed, &mut records);
-            Ok(broker.append(&mut records))
+            Ok(Removal { removed, position: broker.append(&mut records) })
         })
     }
 
@@ -435,13 +437,12 @@ impl Vhost {
     }
 
     /// Unbinds. What is not bound is left as it is.
-    pub(crate) fn unbind(&self, broker: &Broker, spec: &BindingSpec<'_>) -> Result<Unbound, BindError> {
+    pub(crate) fn unbind(&self, broker: &Broker, spec: &BindingSpec<'_>) -> Result<Removal, BindError> {
         self.change(|topology| {
             let removed = topology.exchanges.unbind(spec)?;
             let mut records = RecordBatch::new();
             self.forget(&removed, &mut records);
-            let is_removed = !removed.bindings.is_empty();
-            Ok(Unbound { is_removed, position: broker.append(&mut records) })
+            Ok(Removal { removed, position: broker.append(&mut records) })
         })
     }
 
@@ -560,12 +561,12 @@ impl Vhost {
                     records.drop_queue(id);
                 }
                 // Under the shard's lock: no checkpoint may find the queue gone before the journal says so.
-                Ok((broker.append(&mut records), cell))
+                Ok((broker.append(&mut records), removed, cell))
             });
             match taken {
-                Ok((position, cell)) => {
+                Ok((position, removed, cell)) => {
                     broker.counters.queues_deleted.add(1);
-                    (Deletion::Deleted { ready_count: cell.queue.ready_count(), position }, Some(cell))
+                    (Deletion::Deleted { ready_count: cell.queue.ready_count(), removed, position }, Some(cell))
                 }
                 Err(deletion) => (deletion, None),
             }

@@ -16,6 +16,7 @@ use model::ids::JournalPosition;
 use model::name::{ExchangeName, QueueName};
 use model::user::{Access, TopicAccess};
 use parking_lot::Mutex;
+use routing::Removed;
 
 use crate::broker::Broker;
 use crate::events::Event;
@@ -145,6 +146,10 @@ impl Inside {
 
     fn emit(&self, make: impl FnOnce() -> Event) {
         self.broker.emit_if_wanted(|| make().by(self.identity().name(), self.origin));
+    }
+
+    fn emit_removals(&self, removed: &Removed) {
+        self.broker.emit_removals(self.vhost.name(), removed, self.identity().name(), self.origin);
     }
 
     fn resource_of_exchange<'a>(&'a self, name: &'a ExchangeName) -> model::resource::Resource<'a> {

@@ -179,7 +179,8 @@ impl Inside {
         self.check_owner(&queue)?;
         let resource = queue.definition.resource();
         match self.vhost.delete_queue(&self.broker, &queue, conditions) {
-            Deletion::Deleted { ready_count, position } => {
+            Deletion::Deleted { ready_count, removed, position } => {
+                self.broker.emit_removals_with_queue(&queue, &removed);
                 self.emit(|| Event::queue_deleted(&queue));
                 Ok(Some((queue, ready_count, Changed { is_new: false, position })))
             }

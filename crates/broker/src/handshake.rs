@@ -356,7 +356,7 @@ impl Session {
                     let (name, password) = (identity.name().to_owned(), Some(update.new_secret.to_vec()));
                     let attempt = LoginAttempt { name, password, origin: self.origin() };
                     let broker = self.broker.clone();
-                    self.waiting = Some(Waiting::Login(Box::pin(async move { broker.log_in_by_chain(attempt).await })));
+                    self.waiting = Some(Waiting::Login(Box::pin(async move { broker.log_in_again(attempt).await })));
                     return Ok(());
                 }
             }

@@ -83,6 +83,13 @@ impl Broker {
         self.concluded(&attempt, now, result)
     }
 
+    /// Logs somebody in again who is: with a new secret, which nobody else's guesses are to stop.
+    pub(crate) async fn log_in_again(&self, attempt: LoginAttempt) -> Result<Identity, LoginRefused> {
+        let now = Instant::now();
+        let result = self.ask_chain(&attempt).await;
+        self.concluded(&attempt, now, result)
+    }
+
     /// What a login comes to, once it is known who it is.
     fn concluded(
         &self,

@@ -3,7 +3,7 @@
 //! An answer is remembered only as long as no user and no permission changes: what is revoked is revoked at once. Where
 //! somebody else has to be asked, the check is left open: see [`Permissions::take_open`].
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use model::name::{DEFAULT_EXCHANGE_ALIAS, VhostName};
@@ -34,8 +34,8 @@ struct Known {
     granted: Granted,
     /// What was allowed, newest first.
     allowed: VecDeque<Question>,
-    /// What others answered, by who was asked, until what it was asked for is done.
-    answers: Vec<(usize, Question, bool)>,
+    /// What others answered, and who was asked, until what it was asked for is done. One method may ask a great many.
+    answers: HashMap<Question, Vec<(usize, bool)>>,
     open: Option<Open>,
 }
 
@@ -94,7 +94,7 @@ impl Permissions {
 
     /// An answer has come.
     pub(crate) fn close(&self, open: Open, is_allowed: bool) {
-        self.known.lock().answers.push((open.authorizer, open.question, is_allowed));
+        self.known.lock().answers.entry(open.question).or_default().push((open.authorizer, is_allowed));
     }
 
     /// What was asked for is done, or refused: the next time others are asked again.
@@ -152,8 +152,8 @@ impl Permissions {
             Authorizer::Stored => return self.is_granted(&known.granted, question),
             Authorizer::Backend(backend, user) => (backend, user),
         };
-        let is_it = |(of, asked, _): &(usize, Question, bool)| *of == number && asked == question;
-        if let Some((_, _, is_allowed)) = known.answers.iter().find(|answer| is_it(answer)) {
+        let answers = known.answers.get(question).map_or(&[][..], Vec::as_slice);
+        if let Some((_, is_allowed)) = answers.iter().find(|(of, _)| *of == number) {
             return *is_allowed;
         }
         match backend.decide(user, &self.origin, question) {

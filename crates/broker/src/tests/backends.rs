@@ -334,6 +334,19 @@ fn a_narrower_secret_ends_what_it_does_not_allow() {
 }
 
 #[test]
+fn who_guesses_does_not_keep_others_from_renewing_their_secret() {
+    let oracle = Arc::new(Oracle::default());
+    let node = node_with(&oracle, only);
+    let mut patient = connect(&node, "ann", "open sesame");
+    for _ in 0..20 {
+        log_in(&node, "ann", "barley");
+    }
+    let (_, heard) = log_in(&node, "ann", "open sesame");
+    assert!(matches!(&heard[..], [Heard::ConnectionClose { code: 403, .. }]), "{heard:?}");
+    assert_eq!(renew(&mut patient), [Heard::Other("connection.update-secret-ok")]);
+}
+
+#[test]
 fn a_secret_that_does_not_allow_the_vhost_ends_the_connection() {
     let oracle = Arc::new(Oracle::default());
     let node = node_with(&oracle, only);

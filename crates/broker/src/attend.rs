@@ -21,9 +21,7 @@ impl Session {
         }
         let mut batch = std::mem::take(&mut self.batch);
         let has_published = !batch.publishes.is_empty();
-        if has_published {
-            self.charge(&batch);
-        }
+        self.charge(&batch);
         let broker = self.broker.clone();
         batch.apply(&broker, |publish, position| {
             if publish.confirm_seq != 0
@@ -43,11 +41,9 @@ impl Session {
     }
 
     /// Counts what is published towards the vhost's limit of rates.
-    fn charge(&mut self, batch: &Batch) {
-        let throttle = &self.vhost().throttle;
-        if throttle.is_on() {
-            let bytes = batch.publishes.iter().map(|publish| u64::from(publish.body_len)).sum();
-            self.throttled_for = throttle.charge(batch.publishes.len() as u64, bytes, Instant::now());
+    pub(crate) fn charge(&mut self, batch: &Batch) {
+        if !batch.publishes.is_empty() {
+            self.throttled_for = self.vhost().throttle.charge_batch(batch, Instant::now());
         }
     }
 

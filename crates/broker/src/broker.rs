@@ -37,6 +37,7 @@ use crate::reply_to::Replies;
 use crate::residents::BrokerResidents;
 use crate::session::Session;
 use crate::shard::{Shards, Watermark};
+use crate::usage::Usages;
 use crate::users::Users;
 use crate::vhost::{DeleteConditions, Deletion, Vhosts};
 
@@ -47,6 +48,7 @@ pub struct Broker {
     pub(crate) shards: Shards,
     pub(crate) vhosts: Vhosts,
     pub(crate) users: Users,
+    pub(crate) usages: Usages,
     pub(crate) replies: Replies,
     pub(crate) connections: Connections,
     pub(crate) counters: NodeCounters,
@@ -55,7 +57,7 @@ pub struct Broker {
     pub(crate) queue_ids: QueueIds,
     pub(crate) server_properties: RwLock<TableBuf>,
     pub(crate) global_parameters: Mutex<BTreeMap<Box<str>, serde_json::Value>>,
-    /// Held while limits are looked at and taken up: of connections and channels.
+    /// Held while connections open, so that whoever deletes or changes what they need finds them or is found.
     pub(crate) opening: Mutex<()>,
     pub(crate) lockout: Lockout,
     pub(crate) auth_attempts: AuthAttempts,
@@ -142,6 +144,7 @@ impl Broker {
             shards: Shards::new(),
             vhosts: Vhosts::default(),
             users: Users::default(),
+            usages: Usages::default(),
             replies: Replies::default(),
             connections: Connections::default(),
             counters: NodeCounters::default(),
@@ -269,7 +272,9 @@ impl Broker {
     pub(crate) fn delete_abandoned(&self, queue: &QueueHandle) -> bool {
         let Some(vhost) = self.vhosts.get(queue.definition.vhost.as_str()) else { return false };
         let conditions = DeleteConditions { if_abandoned: true, ..DeleteConditions::default() };
-        matches!(vhost.delete_queue(self, queue, conditions), Deletion::Deleted { .. })
+        let Deletion::Deleted { removed, .. } = vhost.delete_queue(self, queue, conditions) else { return false };
+        self.emit_queue_gone(queue, &removed);
+        true
     }
 
     /// Writes down how far queues were delivered that have rested since the last time, or all of them at the end.

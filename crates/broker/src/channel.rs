@@ -13,6 +13,7 @@ use crate::gate::ChannelLimit;
 use crate::publish::Assembly;
 use crate::queue_handle::Targets;
 use crate::tx::Transaction;
+use crate::usage::Seat;
 
 /// An open channel, or one that was told to close and has not answered yet.
 #[derive(Debug)]
@@ -35,6 +36,8 @@ pub(crate) struct Channel {
     /// The queue that an empty name means.
     pub(crate) last_queue: Option<Arc<str>>,
     pub(crate) reply_consumer: Option<ReplyConsumer>,
+    /// Its place among its user's channels, while it is open.
+    pub(crate) seat: Option<Seat>,
     /// What listings know of it.
     pub(crate) handle: Arc<ChannelHandle>,
     /// Whether that has to be written down again.
@@ -57,6 +60,7 @@ impl Channel {
             consumers: HashMap::new(),
             last_queue: None,
             reply_consumer: None,
+            seat: None,
             handle: ChannelHandle::new(number),
             is_changed: false,
         }

@@ -39,6 +39,11 @@ impl Channels {
         assert!(previous.is_none(), "a channel is opened once");
     }
 
+    /// Forgets where messages went last: it has to be looked up again.
+    pub(crate) fn forget_routes(&mut self) {
+        self.slots.iter_mut().flatten().for_each(|channel| channel.last_route = None);
+    }
+
     /// Writes down how things stand on the channels that may have changed, for listings.
     pub(crate) fn report(&mut self) {
         for number in std::mem::take(&mut self.changed) {

@@ -385,6 +385,7 @@ impl Session {
             unacked.extend(tx.into_settled());
         }
         self.requeue(&channel, &mut unacked);
+        channel.seat = None;
         if self.handle.channels.lock().remove(&channel.number).is_some() {
             self.broker.counters.channels_closed.add(1);
             self.broker.emit_if_wanted(|| Event::channel_closed(&self.handle, channel.number));

@@ -9,6 +9,7 @@ use amqp::method::{Method, connection};
 use amqp::reply::ReplyCode;
 use amqp::table::{Table, TableBuf, Value};
 use model::config::AuthMechanism;
+use model::user::Access;
 
 use crate::backend::LoginAttempt;
 use crate::certificate_login;
@@ -17,9 +18,13 @@ use crate::events::Event;
 use crate::identity::{Actor, Identity};
 use crate::inside::Inside;
 use crate::limits::REFUSED_LOGIN_DELAY;
+use crate::links::Link;
 use crate::login::LoginRefused;
+use crate::permissions::Resource;
+use crate::queue_handle::QueueHandle;
 use crate::refusal::{self, Outcome, Refusal};
 use crate::session::{Phase, Session, Site, Waiting};
+use crate::usage::{Counted, Seat};
 use crate::vhost::Vhost;
 
 /// What is expected next.
@@ -289,7 +294,8 @@ impl Session {
             if !broker.vhosts.get(&name).is_some_and(|found| Arc::ptr_eq(&found, &vhost)) {
                 return refusal::not_allowed(format!("vhost {name} not found"));
             }
-            self.check_connection_limits(&vhost, &user)?;
+            self.take_user_anew(&vhost)?;
+            self.seat = Some(self.take_connection_seat(&vhost, &user)?);
             self.run();
         }
         put_method(&mut self.out, 0, &connection::OpenOk { known_hosts: b"" });
@@ -298,7 +304,27 @@ impl Session {
         Ok(())
     }
 
-    fn check_connection_limits(&self, vhost: &Vhost, user: &str) -> Outcome<()> {
+    /// The user may have been changed or deleted since it logged in. From here on whoever does that finds this connection.
+    fn take_user_anew(&mut self, vhost: &Vhost) -> Outcome<()> {
+        let identity = self.login().identity.clone();
+        if !identity.is_stored() {
+            return Ok(());
+        }
+        let user = self.broker.users.get(identity.name());
+        if let Some(user) = &user
+            && let Some(login) = &mut self.login
+        {
+            login.identity = Arc::new(Identity { user: user.clone(), ..(*identity).clone() });
+            self.inside = Some(Arc::new(self.inside().renewed(self.login().identity.clone())));
+        }
+        if user.is_none() || !self.inside().may_stay() {
+            let (vhost, user) = (vhost.name(), identity.name());
+            return refusal::not_allowed(format!("access to vhost '{vhost}' refused for user '{user}'"));
+        }
+        Ok(())
+    }
+
+    fn take_connection_seat(&self, vhost: &Vhost, user: &str) -> Outcome<Seat> {
         let name = vhost.name();
         if let Some(connection_max) = vhost.facts().limits.connection_max
             && vhost.connection_count.load(Ordering::Relaxed) as u64 >= connection_max
@@ -308,15 +334,11 @@ impl Session {
             ));
         }
         let limit = self.broker.users.get(user).and_then(|user| user.limits.connection_max);
-        if let Some(connection_max) = limit
-            && self.broker.connections.all().iter().filter(|connection| connection.is_of(user)).count()
-                >= connection_max as usize
-        {
-            return refusal::not_allowed(format!(
+        self.broker.usages.take(user, Counted::Connection, limit).or_else(|connection_max| {
+            refusal::not_allowed(format!(
                 "connection refused for user '{user}': user connection limit ({connection_max}) is reached"
-            ));
-        }
-        Ok(())
+            ))
+        })
     }
 
     /// connection.update-secret: the same user logs in again. The broker's own users keep what they have: as in RabbitMQ the
@@ -325,28 +347,58 @@ impl Session {
         self.apply_batch();
         let identity = self.login().identity.clone();
         if !identity.is_stored() {
-            let Some(result) = self.logged_in.take() else {
-                let (name, password) = (identity.name().to_owned(), Some(update.new_secret.to_vec()));
-                let attempt = LoginAttempt { name, password, origin: self.origin() };
-                let broker = self.broker.clone();
-                self.waiting = Some(Waiting::Login(Box::pin(async move { broker.log_in_by_chain(attempt).await })));
-                return Ok(());
-            };
-            match result {
-                Ok(renewed) if renewed.name() == identity.name() => {
-                    let renewed = Arc::new(renewed);
-                    self.inside = Some(Arc::new(self.inside().renewed(renewed.clone())));
-                    if let Some(login) = &mut self.login {
-                        login.identity = renewed;
-                    }
+            match self.logged_in.take() {
+                Some(Ok(renewed)) if renewed.name() == identity.name() => self.renew(Arc::new(renewed)),
+                Some(_) => return secret_refused(identity.name()),
+                // What the new secret allows is being asked.
+                None if self.is_renewing => {}
+                None => {
+                    let (name, password) = (identity.name().to_owned(), Some(update.new_secret.to_vec()));
+                    let attempt = LoginAttempt { name, password, origin: self.origin() };
+                    let broker = self.broker.clone();
+                    self.waiting = Some(Waiting::Login(Box::pin(async move { broker.log_in_again(attempt).await })));
+                    return Ok(());
                 }
-                _ => return secret_refused(identity.name()),
             }
+            self.check_renewed()?;
+            self.is_renewing = false;
         } else if self.broker.users.get(identity.name()).is_none() || !self.inside().may_stay() {
             return secret_refused(identity.name());
         }
         self.access_changed();
         put_method(&mut self.out, 0, &connection::UpdateSecretOk);
+        Ok(())
+    }
+
+    /// The same user with another secret, which may allow less.
+    fn renew(&mut self, renewed: Arc<Identity>) {
+        self.inside = Some(Arc::new(self.inside().renewed(renewed.clone())));
+        if let Some(login) = &mut self.login {
+            login.identity = renewed;
+        }
+        self.is_renewing = true;
+    }
+
+    /// Ends what a new secret does not allow. Refuses where the user may not stay, or where others have to be asked first: then the
+    /// same comes again.
+    fn check_renewed(&mut self) -> Outcome<()> {
+        let Some(inside) = self.inside.clone() else { return Ok(()) };
+        if !inside.may_stay() {
+            let (vhost, user) = (inside.vhost.name(), self.user_name());
+            return refusal::not_allowed(format!("access to vhost '{vhost}' refused for user '{user}'"));
+        }
+        let mut lost = Vec::new();
+        for (number, link) in self.consuming_links() {
+            if let Err(refusal) = inside.check(Access::Read, Resource::Queue, link.queue.name()) {
+                if inside.permissions.has_open() {
+                    return Err(refusal);
+                }
+                lost.push((number, link.queue.clone()));
+            }
+        }
+        self.routes.clear();
+        self.channels.forget_routes();
+        self.end_consumers(lost);
         Ok(())
     }
 
@@ -362,14 +414,19 @@ impl Session {
             self.inside = Some(Arc::new(self.inside().renewed(Arc::new(Identity { user, ..(*identity).clone() }))));
         }
         let Some(inside) = self.inside.clone() else { return };
-        let users = &self.broker.users;
-        let lost: Vec<_> = self
-            .links
-            .iter_mut()
-            .filter(|(_, link)| link.consumer.is_some() && link.is_live)
-            .filter(|(_, link)| !inside.permissions.may_go_on_reading(users, link.queue.name()))
+        let lost = self
+            .consuming_links()
+            .filter(|(_, link)| !inside.permissions.may_go_on_reading(&inside.broker.users, link.queue.name()))
             .map(|(number, link)| (number, link.queue.clone()))
             .collect();
+        self.end_consumers(lost);
+    }
+
+    fn consuming_links(&mut self) -> impl Iterator<Item = (u32, &mut Link)> {
+        self.links.iter_mut().filter(|(_, link)| link.consumer.is_some() && link.is_live)
+    }
+
+    fn end_consumers(&mut self, lost: Vec<(u32, Arc<QueueHandle>)>) {
         for (number, queue) in lost {
             self.consumer_revoked(number, &queue);
         }

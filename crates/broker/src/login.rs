@@ -39,6 +39,14 @@ pub enum LoginRefused {
         /// Why.
         reason: String,
     },
+    /// A back end could not be asked. Nobody's fault but its own: it does not count towards being locked out.
+    #[error("{backend}: {reason}")]
+    Unavailable {
+        /// Which.
+        backend: String,
+        /// Why.
+        reason: String,
+    },
 }
 
 impl Broker {
@@ -62,29 +70,48 @@ impl Broker {
     pub(crate) fn log_in_at_once(&self, attempt: &LoginAttempt) -> Result<Identity, LoginRefused> {
         let now = Instant::now();
         let result = self.check_lockout(attempt, now).and_then(|()| self.log_in_internally(attempt));
-        self.note_attempt(attempt, now, &result);
-        result
+        self.concluded(attempt, now, result)
     }
 
     /// Logs somebody in by the chain of those who know users.
     pub(crate) async fn log_in_by_chain(&self, attempt: LoginAttempt) -> Result<Identity, LoginRefused> {
         let now = Instant::now();
-        let mut result = self.check_lockout(&attempt, now).map(|()| None);
-        if result.is_ok() {
-            result = self.ask_chain(&attempt).await.map(Some);
-        }
-        let nobody = || Err(LoginRefused::NoUser(attempt.name.clone()));
-        let result = result.and_then(|identity| identity.map_or_else(nobody, Ok));
-        self.note_attempt(&attempt, now, &result);
+        let result = match self.check_lockout(&attempt, now) {
+            Ok(()) => self.ask_chain(&attempt).await,
+            Err(refused) => Err(refused),
+        };
+        self.concluded(&attempt, now, result)
+    }
+
+    /// Logs somebody in again who is: with a new secret, which nobody else's guesses are to stop.
+    pub(crate) async fn log_in_again(&self, attempt: LoginAttempt) -> Result<Identity, LoginRefused> {
+        let now = Instant::now();
+        let result = self.ask_chain(&attempt).await;
+        self.concluded(&attempt, now, result)
+    }
+
+    /// What a login comes to, once it is known who it is.
+    fn concluded(
+        &self,
+        attempt: &LoginAttempt,
+        now: Instant,
+        result: Result<Identity, LoginRefused>,
+    ) -> Result<Identity, LoginRefused> {
+        let result = result.and_then(|identity| self.check_loopback(identity, &attempt.origin));
+        self.note_attempt(attempt, now, &result);
         result
     }
 
     async fn ask_chain(&self, attempt: &LoginAttempt) -> Result<Identity, LoginRefused> {
         let mut refused = LoginRefused::NoUser(attempt.name.clone());
         for step in &self.options.auth_steps {
-            match self.ask_step(step, attempt).await {
-                Ok(identity) => return Ok(identity),
-                Err(reason) => refused = reason,
+            match (self.ask_step(step, attempt).await, &refused) {
+                (Ok(identity), _) => return Ok(identity),
+                // That others do not know the user says nothing when the one could not be asked who may.
+                (Err(LoginRefused::NoUser(_) | LoginRefused::Backend { .. }), LoginRefused::Unavailable { .. }) => {}
+                // That one cannot be asked makes no wrong password a right one.
+                (Err(LoginRefused::Unavailable { .. }), LoginRefused::WrongPassword(_)) => {}
+                (Err(reason), _) => refused = reason,
             }
         }
         Err(refused)
@@ -133,8 +160,7 @@ impl Broker {
     }
 
     fn check_lockout(&self, attempt: &LoginAttempt, now: Instant) -> Result<(), LoginRefused> {
-        let Some(peer) = attempt.origin.peer else { return Ok(()) };
-        let address = peer.ip().to_canonical();
+        let Some(address) = guessed_from(attempt) else { return Ok(()) };
         match self.lockout.check(&attempt.name, address, now) {
             Ok(()) => Ok(()),
             Err(LockedOut::User) => Err(LoginRefused::UserLockedOut(attempt.name.clone())),
@@ -148,15 +174,20 @@ impl Broker {
         if attempt.password.as_ref().is_some_and(|password| !user.verify(password)) {
             return Err(LoginRefused::WrongPassword(name.clone()));
         }
-        if !attempt.origin.is_local() && self.options.loopback_users.contains(name) {
-            return Err(LoginRefused::NotLocal(name.clone()));
-        }
         Ok(Identity::stored(user))
+    }
+
+    /// As in RabbitMQ some may come from the host itself only, whoever knows them.
+    fn check_loopback(&self, identity: Identity, origin: &Origin) -> Result<Identity, LoginRefused> {
+        if !origin.is_local() && self.options.loopback_users.iter().any(|name| name == identity.name()) {
+            return Err(LoginRefused::NotLocal(identity.name().to_owned()));
+        }
+        Ok(identity)
     }
 
     fn note_attempt(&self, attempt: &LoginAttempt, now: Instant, result: &Result<Identity, LoginRefused>) {
         let LoginAttempt { name, origin, .. } = attempt;
-        if let Some(address) = origin.peer.map(|peer| peer.ip().to_canonical()) {
+        if let Some(address) = guessed_from(attempt) {
             match result {
                 Ok(_) => self.lockout.note_success(name, address, now),
                 Err(LoginRefused::NoUser(_) | LoginRefused::WrongPassword(_) | LoginRefused::Backend { .. }) => {
@@ -179,9 +210,15 @@ fn accepted(backend: &str, answer: LoginAnswer) -> Result<BackendUser, LoginRefu
         LoginAnswer::Refused(reason) => Err(LoginRefused::Backend { backend: backend.to_owned(), reason }),
         LoginAnswer::Failed(reason) => {
             tracing::error!(backend, %reason, "an authentication back end could not be asked");
-            Err(LoginRefused::Backend { backend: backend.to_owned(), reason })
+            Err(LoginRefused::Unavailable { backend: backend.to_owned(), reason })
         }
     }
+}
+
+/// Where a password may be guessed from; None where there is none, or no network between.
+fn guessed_from(attempt: &LoginAttempt) -> Option<IpAddr> {
+    attempt.password.as_ref()?;
+    Some(attempt.origin.peer?.ip().to_canonical())
 }
 
 fn user_name(user: &BackendUser) -> Result<UserName, LoginRefused> {

@@ -3,7 +3,7 @@
 //! An answer is remembered only as long as no user and no permission changes: what is revoked is revoked at once. Where
 //! somebody else has to be asked, the check is left open: see [`Permissions::take_open`].
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use model::name::{DEFAULT_EXCHANGE_ALIAS, VhostName};
@@ -34,8 +34,8 @@ struct Known {
     granted: Granted,
     /// What was allowed, newest first.
     allowed: VecDeque<Question>,
-    /// What others answered, by who was asked, until what it was asked for is done.
-    answers: Vec<(usize, Question, bool)>,
+    /// What others answered, and who was asked, until what it was asked for is done. One method may ask a great many.
+    answers: HashMap<Question, Vec<(usize, bool)>>,
     open: Option<Open>,
 }
 
@@ -87,9 +87,14 @@ impl Permissions {
         self.known.lock().open.take()
     }
 
+    /// Whether the last check was left open.
+    pub(crate) fn has_open(&self) -> bool {
+        self.known.lock().open.is_some()
+    }
+
     /// An answer has come.
     pub(crate) fn close(&self, open: Open, is_allowed: bool) {
-        self.known.lock().answers.push((open.authorizer, open.question, is_allowed));
+        self.known.lock().answers.entry(open.question).or_default().push((open.authorizer, is_allowed));
     }
 
     /// What was asked for is done, or refused: the next time others are asked again.
@@ -147,8 +152,8 @@ impl Permissions {
             Authorizer::Stored => return self.is_granted(&known.granted, question),
             Authorizer::Backend(backend, user) => (backend, user),
         };
-        let is_it = |(of, asked, _): &(usize, Question, bool)| *of == number && asked == question;
-        if let Some((_, _, is_allowed)) = known.answers.iter().find(|answer| is_it(answer)) {
+        let answers = known.answers.get(question).map_or(&[][..], Vec::as_slice);
+        if let Some((_, is_allowed)) = answers.iter().find(|(of, _)| *of == number) {
             return *is_allowed;
         }
         match backend.decide(user, &self.origin, question) {
@@ -189,9 +194,18 @@ impl Permissions {
         Question::Resource { vhost: self.vhost.to_string(), resource, name, access }
     }
 
-    /// Whether it may still read a queue that it reads. Nobody is asked anew: what a back end allowed holds for the consumer.
+    /// Whether it may still read a queue that it reads, as far as the broker's own permissions say. No back end is asked anew: what it
+    /// allowed holds for the consumer, until there is a new secret.
     pub(crate) fn may_go_on_reading(&self, users: &Users, queue: &str) -> bool {
-        !self.identity.is_stored() || self.allows(users, &self.question(Access::Read, Resource::Queue, queue))
+        let question = self.question(Access::Read, Resource::Queue, queue);
+        match &self.identity.rights {
+            Rights::All => true,
+            Rights::Stored => self.allows(users, &question),
+            Rights::Others(authorizers) => {
+                let is_stored = authorizers.iter().any(|authorizer| matches!(authorizer, Authorizer::Stored));
+                !is_stored || self.ask(users, |known| self.is_granted(&known.granted, &question))
+            }
+        }
     }
 
     /// Whether there are rules about routing keys on this exchange.
@@ -228,8 +242,7 @@ impl Permissions {
     pub(crate) fn check_any(&self, users: &Users, resource: Resource, name: &str) -> Outcome<()> {
         let refused = self.check(users, Access::Configure, resource, name);
         for access in [Access::Write, Access::Read] {
-            let is_open = self.known.lock().open.is_some();
-            if refused.is_ok() || is_open {
+            if refused.is_ok() || self.has_open() {
                 break;
             }
             if self.check(users, access, resource, name).is_ok() {

@@ -221,12 +221,14 @@ impl Session {
         routing_keys: &[&[u8]],
         headers: Option<Table<'_>>,
     ) -> Outcome<Arc<Targets>> {
-        // As in RabbitMQ the rules about routing keys are for the message's own, not for those in its headers.
-        self.inside().check_publish(exchange, routing_keys[0])?;
         let vhost = self.vhost().clone();
+        // Read before the permission is: what is revoked in between must not be remembered as allowed.
+        let epoch = vhost.epoch();
+        self.inside().check_publish(exchange, routing_keys)?;
         let routed = vhost.route(exchange, routing_keys, headers)?;
         let targets = Arc::new(routed.targets);
-        if let ([routing_key], Some(epoch)) = (routing_keys, routed.cacheable_at)
+        if let [routing_key] = routing_keys
+            && routed.cacheable_at == Some(epoch)
             && targets.queues.len() <= CACHED_TARGET_COUNT
         {
             self.routes.insert(epoch, exchange, routing_key, targets.clone());
@@ -268,7 +270,7 @@ impl Session {
 
     /// A reply to a direct reply-to consumer: it goes to that consumer's connection, past all queues.
     fn publish_reply(&mut self, channel: &mut Channel, whole: &Whole<'_>) -> Outcome<()> {
-        self.inside().check_publish(whole.exchange, whole.routing_key)?;
+        self.inside().check_publish(whole.exchange, &[whole.routing_key])?;
         match &mut channel.tx {
             Some(tx) => tx.publish(&whole.parts(self.now_ms), whole.mandatory, None, false),
             None => self.send_reply(channel, whole),

@@ -136,7 +136,8 @@ impl Session {
     /// The connection ends: its exclusive queue goes, before anybody can see that the connection has gone.
     pub(crate) fn delete_owned(&self, queue: &QueueHandle) {
         let deletion = self.vhost().delete_queue(&self.broker, queue, DeleteConditions::default());
-        if matches!(deletion, Deletion::Deleted { .. }) {
+        if let Deletion::Deleted { removed, .. } = deletion {
+            self.broker.emit_removals_with_queue(queue, &removed);
             self.broker.emit_if_wanted(|| Event::queue_deleted(queue).by(self.user_name(), self.origin()));
         }
     }

@@ -1,5 +1,6 @@
 //! From what the store recovered to vhosts, users and queues.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -7,8 +8,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use model::arguments::{ExchangeArguments, ExchangeType};
 use model::definition::{self, Definition, Destination as DefinedDestination, UserPermission};
 use model::ids::{Place, QueueId};
-use model::name::ExchangeName;
+use model::name::{ExchangeName, VhostName};
 use model::parameter::GlobalParameter;
+use model::policy::Policy;
 use model::user::{PasswordHash, User};
 use queue::{Queue, Restored, Settings};
 use routing::{BindingSpec, Destination};
@@ -23,17 +25,31 @@ use crate::queue_ids;
 use crate::shard::Watermark;
 use crate::vhost::Vhost;
 
+/// What definitions find, and what they leave until all of them are there.
+#[derive(Default)]
+struct Gathered {
+    queues: HashMap<QueueId, RecoveredQueue>,
+    /// Each changes what holds for everything in its vhost: they are put in place together.
+    policies: HashMap<VhostName, Vec<Arc<Policy>>>,
+}
+
 /// Puts everything in place. An empty store gets the default vhost and user, unless definitions are about to be imported.
 pub(crate) fn restore(broker: &Arc<Broker>, mut recovered: Recovered) -> Result<(), StartError> {
     broker.queue_ids.resume(recovered.definitions.remove(queue_ids::KEY).as_deref());
-    let mut queues = std::mem::take(&mut recovered.queues);
+    let mut gathered = Gathered { queues: std::mem::take(&mut recovered.queues), ..Gathered::default() };
     for (key, value) in &recovered.definitions {
         let definition = Definition::decode(key, value).map_err(|error| StartError::Definition {
             key: String::from_utf8_lossy(key).into_owned(),
             reason: error.to_string(),
         })?;
-        define(broker, definition, &mut |id| queues.remove(&id));
+        define(broker, definition, &mut gathered);
     }
+    for (name, policies) in gathered.policies {
+        if let Some(vhost) = broker.vhosts.get(name.as_str()) {
+            vhost.restore_policies(policies);
+        }
+    }
+    let queues = gathered.queues;
     if !queues.is_empty() {
         tracing::warn!(count = queues.len(), "messages of queues without a definition were left out");
     }
@@ -60,7 +76,7 @@ fn name_cluster(broker: &Arc<Broker>) {
     let id = format!("rabbitmq-cluster-id-{}", URL_SAFE_NO_PAD.encode(broker.random()));
     let parameter = GlobalParameter { name: GlobalParameter::CLUSTER_ID.into(), value: id.into() };
     broker.put_definition(&Definition::GlobalParameter(parameter.clone()));
-    define(broker, Definition::GlobalParameter(parameter), &mut |_| None);
+    define(broker, Definition::GlobalParameter(parameter), &mut Gathered::default());
 }
 
 /// Events are published on an exchange in the default vhost, as by RabbitMQ's plugin.
@@ -78,20 +94,14 @@ pub(crate) fn declare_event_exchange(broker: &Broker, vhost: &Vhost) -> Changed 
 }
 
 /// Keys sort so that whatever a definition needs comes before it.
-fn define(
-    broker: &Arc<Broker>,
-    definition: Definition,
-    recovered_queue: &mut dyn FnMut(QueueId) -> Option<RecoveredQueue>,
-) {
+fn define(broker: &Arc<Broker>, definition: Definition, gathered: &mut Gathered) {
     match definition {
         Definition::Vhost(vhost) => broker.vhosts.put(Vhost::new(vhost, broker.hash_seed)),
         Definition::User(user) => drop(broker.users.put(user, |_| ())),
         Definition::Permission(permission) => drop(broker.users.permit(permission, |_| ())),
         Definition::TopicPermission(permission) => drop(broker.users.permit_topic(permission, |_| ())),
         Definition::Policy(policy) => {
-            if let Some(vhost) = broker.vhosts.get(policy.vhost.as_str()) {
-                vhost.change_policies(|policies| policies.push(Arc::new(policy)));
-            }
+            gathered.policies.entry(policy.vhost.clone()).or_default().push(Arc::new(policy));
         }
         Definition::GlobalParameter(parameter) => {
             let GlobalParameter { name, value } = parameter;
@@ -107,7 +117,7 @@ fn define(
             let Some(vhost) = broker.vhosts.get(queue.vhost.as_str()) else { return };
             broker.queue_ids.note_used(queue.id);
             let settings = Settings { auto_delete: queue.is_auto_delete };
-            let (state, watermark) = match recovered_queue(queue.id) {
+            let (state, watermark) = match gathered.queues.remove(&queue.id) {
                 Some(recovered) => restored(settings, recovered),
                 None => (Queue::new(settings), Watermark::Closed(model::ids::QueueSeq(0))),
             };
@@ -169,7 +179,7 @@ fn create_defaults(broker: &Arc<Broker>) {
     definitions.iter().for_each(|definition| records.put(&definition.key(), &definition.encode()));
     broker.append(&mut records);
     for definition in definitions {
-        define(broker, definition, &mut |_| None);
+        define(broker, definition, &mut Gathered::default());
     }
     if let Err(error) = broker.furnish_vhost(&Actor::broker(), &wanted.vhost) {
         tracing::error!(%error, "the first vhost did not get all its users");

@@ -37,6 +37,7 @@ use crate::permissions::Open;
 use crate::publish::{Assembly, Whole, check_body_len};
 use crate::queue_handle::{ConnectionId, QueueHandle, Targets};
 use crate::refusal::{self, Outcome, Refusal};
+use crate::usage::{Counted, Seat};
 use crate::vhost::Vhost;
 
 /// How far the connection has come.
@@ -105,6 +106,8 @@ pub(crate) struct Session {
     asks_others: bool,
     /// The answer about who somebody is.
     pub(crate) logged_in: Option<Result<Identity, LoginRefused>>,
+    /// What a new secret allows is being found out.
+    pub(crate) is_renewing: bool,
     /// The store asked publishers to wait.
     pub(crate) is_congested: bool,
     /// Publishes are refused by silence: an alarm is on, and this connection publishes.
@@ -112,6 +115,8 @@ pub(crate) struct Session {
     pub(crate) exclusive_queues: Vec<Arc<QueueHandle>>,
     /// The link that is the first to be resumed when there is room.
     pub(crate) resume_from: usize,
+    /// Its place among its user's connections, while it is open.
+    pub(crate) seat: Option<Seat>,
     /// It is not counted among its vhost's connections any more.
     has_left: bool,
     /// How long nothing is received, because the vhost's limit of rates asks for it.
@@ -189,10 +194,12 @@ impl Session {
             waiting: None,
             asks_others: false,
             logged_in: None,
+            is_renewing: false,
             is_congested: false,
             is_blocked: false,
             exclusive_queues: Vec::new(),
             resume_from: 0,
+            seat: None,
             has_left: false,
             throttled_for: Duration::ZERO,
             broker,
@@ -583,12 +590,9 @@ impl Session {
                 "number of channels opened ({channel_max}) has reached the negotiated channel_max ({channel_max})"
             ));
         }
-        let channel = Box::new(Channel::new(number));
-        {
-            let _opening = self.broker.opening.lock();
-            self.check_channel_limit()?;
-            self.handle.channels.lock().insert(number, channel.handle.clone());
-        }
+        let mut channel = Box::new(Channel::new(number));
+        channel.seat = Some(self.take_channel_seat()?);
+        self.handle.channels.lock().insert(number, channel.handle.clone());
         self.channels.put(channel);
         put_method(&mut self.out, number, &channel::OpenOk { channel_id: b"" });
         self.broker.counters.channels_opened.add(1);
@@ -596,19 +600,15 @@ impl Session {
         Ok(())
     }
 
-    /// The user's channels over all its connections.
-    fn check_channel_limit(&self) -> Outcome<()> {
+    /// The user's channels over all its connections are limited.
+    fn take_channel_seat(&self) -> Outcome<Seat> {
         let user = self.user_name();
         let limit = self.broker.users.get(user).and_then(|user| user.limits.channel_max);
-        let Some(channel_max) = limit else { return Ok(()) };
-        let all = self.broker.connections.all();
-        let count: usize = all.iter().filter(|other| other.is_of(user)).map(|other| other.channels.lock().len()).sum();
-        if count < channel_max as usize {
-            return Ok(());
-        }
-        refusal::not_allowed(format!(
-            "number of channels opened for user '{user}' has reached the maximum allowed user limit of {channel_max}"
-        ))
+        self.broker.usages.take(user, Counted::Channel, limit).or_else(|channel_max| {
+            refusal::not_allowed(format!(
+                "number of channels opened for user '{user}' has reached the maximum allowed user limit of {channel_max}"
+            ))
+        })
     }
 
     fn begin_publish(&mut self, channel: &mut Channel, publish: &basic::Publish<'_>) -> Outcome<()> {
@@ -802,6 +802,7 @@ impl Session {
             && !std::mem::replace(&mut self.has_left, true)
         {
             inside.vhost.connection_count.fetch_sub(1, Ordering::Relaxed);
+            self.seat = None;
             self.broker.emit_if_wanted(|| Event::connection_closed(&self.handle));
         }
     }

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use model::vhost::VhostLimits;
 use parking_lot::Mutex;
 
+use crate::batch::Batch;
+
 /// How far ahead of time may be published.
 const AHEAD_MAX: Duration = Duration::from_millis(100);
 /// The longest that a connection waits at a time. What is left, the next one waits.
@@ -40,15 +42,25 @@ impl Throttle {
     /// Takes over new limits.
     pub(crate) fn set(&self, limits: &VhostLimits) {
         let mut clocks = self.clocks.lock();
-        clocks.messages.rate_per_s = limits.publish_rate_max_per_s;
-        clocks.bytes.rate_per_s = limits.publish_bytes_max_per_s;
+        clocks.messages.set(limits.publish_rate_max_per_s);
+        clocks.bytes.set(limits.publish_bytes_max_per_s);
         let is_on = clocks.messages.rate_per_s.is_some() || clocks.bytes.rate_per_s.is_some();
         self.is_on.store(is_on, Ordering::Relaxed);
     }
 
     #[inline]
-    pub(crate) fn is_on(&self) -> bool {
+    fn is_on(&self) -> bool {
         self.is_on.load(Ordering::Relaxed)
+    }
+
+    /// Counts what a batch publishes, and says how long its publisher is to wait before it publishes more.
+    #[inline]
+    pub(crate) fn charge_batch(&self, batch: &Batch, now: Instant) -> Duration {
+        if !self.is_on() {
+            return Duration::ZERO;
+        }
+        let byte_count = batch.publishes.iter().map(|publish| u64::from(publish.body_len)).sum();
+        self.charge(batch.publishes.len() as u64, byte_count, now)
     }
 
     /// Counts what has been published, and says how long its publisher is to wait before it publishes more.
@@ -60,6 +72,13 @@ impl Throttle {
 }
 
 impl Clock {
+    fn set(&mut self, rate_per_s: Option<u64>) {
+        if self.rate_per_s != rate_per_s {
+            // What was published at another pace is not owed at this one: a limit that was set too low is gone with its debts.
+            *self = Clock { rate_per_s, paid_until: None };
+        }
+    }
+
     fn charge(&mut self, count: u64, now: Instant) -> Duration {
         let Some(rate_per_s) = self.rate_per_s else { return Duration::ZERO };
         if rate_per_s == 0 {
@@ -133,6 +152,19 @@ mod tests {
         throttle.charge(1, 0, now);
         let later = now + Duration::from_secs(3600);
         assert_eq!(throttle.charge(1100, 0, later), Duration::from_secs(1));
+    }
+
+    #[test]
+    fn what_was_owed_at_one_rate_is_not_owed_at_another() {
+        let throttle = throttle(Some(1), Some(1));
+        let now = Instant::now();
+        assert_eq!(throttle.charge(1000, 1000, now), WAIT_MAX);
+        let mut limits = VhostLimits { publish_rate_max_per_s: Some(1), ..VhostLimits::default() };
+        throttle.set(&limits);
+        assert_eq!(throttle.charge(0, 0, now), WAIT_MAX, "this rate is what it was");
+        limits.publish_rate_max_per_s = Some(1000);
+        throttle.set(&limits);
+        assert_eq!(throttle.charge(1, 0, now), Duration::ZERO);
     }
 
     #[test]

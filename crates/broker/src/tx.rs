@@ -99,7 +99,10 @@ impl Session {
             self.commit_publish(channel, pending)?;
         }
         let broker = self.broker.clone();
-        let position = self.batch.apply(&broker, |_, _| ());
+        let mut batch = std::mem::take(&mut self.batch);
+        self.charge(&batch);
+        let position = batch.apply(&broker, |_, _| ());
+        self.batch = batch;
         self.requeue(channel, &mut requeued);
         if !tx.publishes.is_empty() {
             self.slow_down();

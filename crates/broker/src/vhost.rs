@@ -73,8 +73,8 @@ pub(crate) struct Routed {
 
 /// What a queue's deletion found.
 pub(crate) enum Deletion {
-    /// It is gone; so many messages went with it. The position is where that is durable.
-    Deleted { ready_count: u64, position: Option<JournalPosition> },
+    /// It is gone; so many messages went with it, and these bindings and exchanges. The position is where that is durable.
+    Deleted { ready_count: u64, removed: Removed, position: Option<JournalPosition> },
     /// It was gone already.
     Missing,
     /// It has consumers, and should not have.
@@ -96,9 +96,11 @@ pub(crate) enum Declared {
     Gone,
 }
 
-/// What unbinding came to.
-pub(crate) struct Unbound {
-    pub(crate) is_removed: bool,
+/// What unbinding, or deleting an exchange, came to.
+pub(crate) struct Removal {
+    /// What is gone.
+    pub(crate) removed: Removed,
+    /// Where that is durable.
     pub(crate) position: Option<JournalPosition>,
 }
 
@@ -168,6 +170,13 @@ impl Vhost {
         result
     }
 
+    /// Puts policies that recovery found where they were, and applies them.
+    pub(crate) fn restore_policies(&self, mut restored: Vec<Arc<Policy>>) {
+        restored.sort_by(|a, b| (&a.name, a.kind).cmp(&(&b.name, b.kind)));
+        *self.policies.write() = restored.into();
+        self.apply_policies();
+    }
+
     /// Gives every queue and every exchange the policies that hold for it now.
     pub(crate) fn apply_policies(&self) {
         self.change(|topology| {
@@ -176,9 +185,14 @@ impl Vhost {
             for queue in topology.queues.values() {
                 *queue.policy.lock() = effective_for(&policies, &queue.definition);
             }
-            let names: Vec<Box<[u8]>> = topology.exchanges.exchanges().map(|exchange| exchange.name.clone()).collect();
-            for name in names {
-                apply_to_exchange(topology, &policies, &name);
+            let changes = |exchange: &routing::Exchange| {
+                let alternate = alternate_for(&policies, &exchange.name);
+                let is_changed = exchange.policy_alternate.as_deref() != alternate.as_deref().map(str::as_bytes);
+                is_changed.then(|| (exchange.name.clone(), alternate))
+            };
+            let changed: Vec<_> = topology.exchanges.exchanges().filter_map(changes).collect();
+            for (name, alternate) in changed {
+                topology.exchanges.set_policy_alternate(&name, alternate.as_deref().map(str::as_bytes));
             }
         });
     }
@@ -331,18 +345,18 @@ impl Vhost {
         })
     }
 
-    /// Deletes an exchange with its bindings. The position is where that is durable.
+    /// Deletes an exchange with its bindings.
     pub(crate) fn delete_exchange(
         &self,
         broker: &Broker,
         name: &ExchangeName,
         if_unused: bool,
-    ) -> Result<Option<JournalPosition>, DeleteError> {
+    ) -> Result<Removal, DeleteError> {
         self.change(|topology| {
             let removed = topology.exchanges.delete(name.as_bytes(), if_unused)?;
             let mut records = RecordBatch::new();
             self.forget(&removed, &mut records);
-            Ok(broker.append(&mut records))
+            Ok(Removal { removed, position: broker.append(&mut records) })
         })
     }
 
@@ -432,13 +446,12 @@ impl Vhost {
     }
 
     /// Unbinds. What is not bound is left as it is.
-    pub(crate) fn unbind(&self, broker: &Broker, spec: &BindingSpec<'_>) -> Result<Unbound, BindError> {
+    pub(crate) fn unbind(&self, broker: &Broker, spec: &BindingSpec<'_>) -> Result<Removal, BindError> {
         self.change(|topology| {
             let removed = topology.exchanges.unbind(spec)?;
             let mut records = RecordBatch::new();
             self.forget(&removed, &mut records);
-            let is_removed = !removed.bindings.is_empty();
-            Ok(Unbound { is_removed, position: broker.append(&mut records) })
+            Ok(Removal { removed, position: broker.append(&mut records) })
         })
     }
 
@@ -560,12 +573,12 @@ impl Vhost {
                     records.drop_queue(id);
                 }
                 // Under the shard's lock: no checkpoint may find the queue gone before the journal says so.
-                Ok((broker.append(&mut records), cell))
+                Ok((broker.append(&mut records), removed, cell))
             });
             match taken {
-                Ok((position, cell)) => {
+                Ok((position, removed, cell)) => {
                     broker.counters.queues_deleted.add(1);
-                    (Deletion::Deleted { ready_count: cell.queue.ready_count(), position }, Some(cell))
+                    (Deletion::Deleted { ready_count: cell.queue.ready_count(), removed, position }, Some(cell))
                 }
                 Err(deletion) => (deletion, None),
             }
@@ -597,10 +610,15 @@ fn effective_for(policies: &[Arc<Policy>], queue: &definition::Queue) -> Effecti
 }
 
 fn apply_to_exchange(topology: &mut Topology, policies: &[Arc<Policy>], name: &[u8]) {
-    let Ok(text) = std::str::from_utf8(name) else { return };
-    let alternate = EffectivePolicy::of(policies, Target::Exchange, text).get("alternate-exchange");
-    let alternate = alternate.as_ref().and_then(|alternate| alternate.as_str());
-    topology.exchanges.set_policy_alternate(name, alternate.map(str::as_bytes));
+    let alternate = alternate_for(policies, name);
+    topology.exchanges.set_policy_alternate(name, alternate.as_deref().map(str::as_bytes));
+}
+
+/// The alternate exchange that policies give to an exchange.
+fn alternate_for(policies: &[Arc<Policy>], name: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(name).ok()?;
+    let alternate = EffectivePolicy::of(policies, Target::Exchange, text).get("alternate-exchange")?;
+    alternate.as_str().map(str::to_owned)
 }
 
 /// Declares an exchange. False when there is one of this name.

@@ -89,10 +89,12 @@ impl Broker {
                 checked.map_err(|error| ControlError::Invalid(error.to_string()))?;
             }
         }
-        // Hashed before anything is locked.
         self.check_unprotected(actor, name.as_str())?;
+        // Hashed before anything is locked.
         let (password, second_password) = (self.hashed(password), self.hashed(second_password));
         let mut position = None;
+        // Who is about to open a connection has the user as it was, or as it is from here on and is told below.
+        let opening = self.opening.lock();
         let updated = self.users.update(
             name.as_str(),
             |existing| {
@@ -109,6 +111,7 @@ impl Broker {
             },
             |user| position = Some(self.put_definition(&Definition::User(user.clone()))),
         );
+        drop(opening);
         let Some(Updated { before, after }) = updated else { return no_user(name.as_str()) };
         let event = |event: &'static str| Event::new(event).with_text("name", name.as_str());
         let has_password = after.password_hash.is_some() || after.second_password_hash.is_some();
@@ -182,6 +185,8 @@ impl Broker {
     /// Deletes a user with its permissions, and closes its connections.
     pub fn delete_user(&self, actor: &Actor, name: &str) -> Result<Changed, ControlError> {
         self.check_unprotected(actor, name)?;
+        // Nobody can come in any more as this user, and who has come in is told below.
+        let opening = self.opening.lock();
         let position = self.users.remove(name, |user, permissions, topics| {
             let mut records = RecordBatch::new();
             records.delete(&Definition::User(user.clone()).key());
@@ -193,6 +198,7 @@ impl Broker {
             }
             self.append(&mut records)
         });
+        drop(opening);
         let Some(position) = position else { return no_user(name) };
         self.emit_by(actor, Event::new("user.deleted").with_text("name", name));
         let reason = format!("user '{name}' is deleted");

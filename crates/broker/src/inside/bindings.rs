@@ -12,6 +12,7 @@ use super::{Changed, Inside};
 use crate::events::Event;
 use crate::permissions::Resource;
 use crate::refusal::{self, Outcome};
+use crate::vhost::Removal;
 
 /// A binding that somebody wants to be there, or to be gone.
 #[derive(Debug, Clone, Copy)]
@@ -68,11 +69,9 @@ impl Inside {
             Err(refusal) => return Err(refusal),
         };
         match self.vhost.unbind(&self.broker, &spec_of(request, id)) {
-            Ok(unbound) => {
-                if unbound.is_removed {
-                    self.emit(|| Event::binding_deleted(self.vhost.name(), request));
-                }
-                Ok(Changed { is_new: false, position: unbound.position })
+            Ok(Removal { removed, position }) => {
+                self.emit_removals(&removed);
+                Ok(Changed { is_new: false, position })
             }
             Err(BindError::SourceMissing | BindError::DestinationMissing) => Ok(Changed::default()),
             Err(error) => self.refuse_binding(error, request),

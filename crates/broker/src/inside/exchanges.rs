@@ -11,6 +11,7 @@ use super::{Changed, Inside};
 use crate::events::Event;
 use crate::permissions::Resource;
 use crate::refusal::{self, Outcome};
+use crate::vhost::Removal;
 
 /// An exchange that somebody wants to be there.
 #[derive(Debug, Clone, Copy)]
@@ -112,8 +113,8 @@ impl Inside {
             return refusal::access_refused(format!("deletion of system {resource} not allowed"));
         }
         match self.vhost.delete_exchange(&self.broker, name, if_unused) {
-            Ok(position) => {
-                self.emit(|| Event::exchange_deleted(self.vhost.name(), name));
+            Ok(Removal { removed, position }) => {
+                self.emit_removals(&removed);
                 Ok(Some(Changed { is_new: false, position }))
             }
             Err(DeleteError::Missing | DeleteError::Predeclared) => Ok(None),

@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Instant;
 
 use amqp::content::{ContentHeader, Properties, properties_bytes};
 use model::ids::{JournalPosition, QueueSeq};
@@ -109,7 +110,6 @@ impl Inside {
         if asked.wants_fast_reply {
             return refusal::precondition_failed("fast reply consumer does not exist");
         }
-        self.check_publish(exchange.as_bytes(), routing_key)?;
         let mut routing_keys = vec![routing_key];
         let mut headers = asked.headers.map(|headers| headers.to_owned());
         if asked.has_sender_selected
@@ -120,6 +120,7 @@ impl Inside {
                 headers.remove(b"BCC");
             }
         }
+        self.check_publish(exchange.as_bytes(), &routing_keys)?;
         properties.headers = headers.as_ref().map(|headers| headers.as_table());
         let mut header = Vec::new();
         ContentHeader { class_id: CLASS_BASIC, body_len: body.len() as u64, properties }.encode(&mut header);
@@ -147,6 +148,7 @@ impl Inside {
             channel: 0,
             confirm_seq: 0,
         });
+        *self.throttled_for.lock() = self.vhost.throttle.charge_batch(&batch, Instant::now());
         let mut durable_at = None;
         batch.apply(&self.broker, |_, position| durable_at = position);
         Ok((true, durable_at))

@@ -10,10 +10,13 @@ mod messages;
 mod queues;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use model::ids::JournalPosition;
-use model::name::ExchangeName;
+use model::name::{ExchangeName, QueueName};
 use model::user::{Access, TopicAccess};
+use parking_lot::Mutex;
+use routing::Removed;
 
 use crate::broker::Broker;
 use crate::events::Event;
@@ -47,12 +50,24 @@ pub struct Inside {
     pub(crate) origin: Origin,
     /// The connection that exclusive queues belong to.
     pub(crate) connection: Option<ConnectionId>,
+    /// The name of a queue that is to be declared without one.
+    generated_name: Arc<Mutex<Option<QueueName>>>,
+    /// How long whoever has published here without a channel is to wait, because the vhost's limit of rates asks for it.
+    throttled_for: Arc<Mutex<Duration>>,
 }
 
 impl Inside {
     pub(crate) fn new(broker: Arc<Broker>, vhost: Arc<Vhost>, actor: &Actor, connection: Option<ConnectionId>) -> Self {
         let permissions = Arc::new(Permissions::new(actor.identity.clone(), vhost.name().clone(), actor.origin));
-        Self { broker, vhost, permissions, origin: actor.origin, connection }
+        Self {
+            broker,
+            vhost,
+            permissions,
+            origin: actor.origin,
+            connection,
+            generated_name: Arc::default(),
+            throttled_for: Arc::default(),
+        }
     }
 
     /// Does something, as often as somebody else has to be asked whether the user may do it. `act` is not to change anything
@@ -67,10 +82,14 @@ impl Inside {
     }
 
     /// Waits for the answer that the last check needs, if it needs one: then the same is to be done again. False when what was done
-    /// is done, or refused.
+    /// is done, or refused; and, if it was a publish, has waited as the vhost's limit of rates asks for, a second at most.
     pub async fn has_heard(&self) -> bool {
         let Some(mut open) = self.permissions.take_open() else {
             self.permissions.forget_answers();
+            let throttled_for = std::mem::take(&mut *self.throttled_for.lock());
+            if !throttled_for.is_zero() {
+                tokio::time::sleep(throttled_for).await;
+            }
             return false;
         };
         let is_allowed = open.answer.as_mut().await;
@@ -102,25 +121,35 @@ impl Inside {
         self.permissions.check_any(&self.broker.users, resource, name)
     }
 
-    /// Whether the user may publish to an exchange under a key; asked once a route, not once a message.
-    pub(crate) fn check_publish(&self, exchange: &[u8], routing_key: &[u8]) -> Outcome<()> {
+    /// Whether the user may publish to an exchange under keys: a message's own, and those in its headers (as in RabbitMQ since
+    /// 4.0). Asked once a route, not once a message.
+    pub(crate) fn check_publish(&self, exchange: &[u8], routing_keys: &[&[u8]]) -> Outcome<()> {
         let Ok(name) = std::str::from_utf8(exchange) else {
             return self.vhost.no_exchange(exchange);
         };
         self.check(Access::Write, Resource::Exchange, name)?;
-        self.check_topic(TopicAccess::Write, name, routing_key)
+        self.check_topics(TopicAccess::Write, name, routing_keys)
+    }
+
+    fn check_topic(&self, access: TopicAccess, exchange: &str, routing_key: &[u8]) -> Outcome<()> {
+        self.check_topics(access, exchange, &[routing_key])
     }
 
     /// Rules about routing keys are for topic exchanges.
-    fn check_topic(&self, access: TopicAccess, exchange: &str, routing_key: &[u8]) -> Outcome<()> {
+    fn check_topics(&self, access: TopicAccess, exchange: &str, routing_keys: &[&[u8]]) -> Outcome<()> {
         if !self.permissions.has_topic_rules(&self.broker.users, exchange) || !self.vhost.is_topic(exchange) {
             return Ok(());
         }
-        self.permissions.check_topic(&self.broker.users, access, exchange, routing_key)
+        let check = |key: &&[u8]| self.permissions.check_topic(&self.broker.users, access, exchange, key);
+        routing_keys.iter().try_for_each(check)
     }
 
     fn emit(&self, make: impl FnOnce() -> Event) {
         self.broker.emit_if_wanted(|| make().by(self.identity().name(), self.origin));
+    }
+
+    fn emit_removals(&self, removed: &Removed) {
+        self.broker.emit_removals(self.vhost.name(), removed, self.identity().name(), self.origin);
     }
 
     fn resource_of_exchange<'a>(&'a self, name: &'a ExchangeName) -> model::resource::Resource<'a> {

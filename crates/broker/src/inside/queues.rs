@@ -72,13 +72,13 @@ impl Inside {
     }
 
     pub(crate) fn queue_declared(&self, request: &QueueRequest<'_>) -> Outcome<(Arc<QueueHandle>, Changed)> {
-        self.broker.counters.queues_declared.add(1);
         let is_named = !request.name.as_str().is_empty();
-        let name = if is_named { request.name.clone() } else { QueueName::generate(self.broker.random()) };
+        let name = if is_named { request.name.clone() } else { self.generated_name() };
         if is_named && let Err(error) = name.refuse_reserved() {
             return refusal::access_refused(error.to_string());
         }
         self.check(Access::Configure, Resource::Queue, name.as_str())?;
+        self.broker.counters.queues_declared.add(1);
         let with_type;
         let request = match self.default_type(request) {
             Some(arguments) => {
@@ -103,6 +103,9 @@ impl Inside {
         };
         match self.vhost.declare_queue(&self.broker, owner, make, &name) {
             Declared::New(queue, position) => {
+                if !is_named {
+                    *self.generated_name.lock() = None;
+                }
                 self.emit(|| Event::queue_created(&queue));
                 Ok((queue, Changed { is_new: true, position }))
             }
@@ -113,6 +116,13 @@ impl Inside {
                 self.vhost.name()
             )),
         }
+    }
+
+    /// A name for a queue without one. It stays the same until there is such a queue: others may have to be asked about it, and the
+    /// declaration is made again with their answer.
+    fn generated_name(&self) -> QueueName {
+        let mut generated = self.generated_name.lock();
+        generated.get_or_insert_with(|| QueueName::generate(self.broker.random())).clone()
     }
 
     /// The arguments with the vhost's default type in them, where none was asked for and it has one.
@@ -170,7 +180,8 @@ impl Inside {
         self.check_owner(&queue)?;
         let resource = queue.definition.resource();
         match self.vhost.delete_queue(&self.broker, &queue, conditions) {
-            Deletion::Deleted { ready_count, position } => {
+            Deletion::Deleted { ready_count, removed, position } => {
+                self.broker.emit_removals_with_queue(&queue, &removed);
                 self.emit(|| Event::queue_deleted(&queue));
                 Ok(Some((queue, ready_count, Changed { is_new: false, position })))
             }

@@ -1,8 +1,8 @@
 //! Others who know users: asked in their order, waited for, and listened to, wherever in a method the question comes up.
 
 use std::collections::HashSet;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, SystemTime};
 
@@ -17,6 +17,7 @@ use super::node::Node;
 use crate::backend::{
     Answer, AuthStep, Authority, Backend, BackendUser, Decision, LoginAnswer, LoginAttempt, Question,
 };
+use crate::broker::Broker;
 use crate::identity::Origin;
 use crate::options::Options;
 
@@ -26,6 +27,8 @@ struct Oracle {
     is_silent: Mutex<bool>,
     asked: Mutex<Vec<Question>>,
     refused: Mutex<HashSet<(String, Access)>>,
+    refuses_vhosts: AtomicBool,
+    is_down: AtomicBool,
     login_count: AtomicUsize,
     expires_at: Mutex<Option<SystemTime>>,
 }
@@ -55,6 +58,9 @@ impl Backend for Handle {
         let expires_at = *self.0.expires_at.lock();
         let user =
             BackendUser { name: attempt.name, tags: Tags::parse("monitoring"), grants: Arc::new(()), expires_at };
+        if self.0.is_down.load(Ordering::SeqCst) {
+            return when_it_speaks(&self.0, LoginAnswer::Failed("nobody is there".to_owned()));
+        }
         let refused = LoginAnswer::Refused("wrong word".to_owned());
         when_it_speaks(&self.0, if is_right { LoginAnswer::Accepted(user) } else { refused })
     }
@@ -68,7 +74,8 @@ impl Backend for Handle {
         self.0.asked.lock().push(question.clone());
         let is_refused = match question {
             Question::Resource { name, access, .. } => self.0.refused.lock().contains(&(name.clone(), *access)),
-            Question::Vhost { .. } | Question::Topic { .. } => false,
+            Question::Vhost { .. } => self.0.refuses_vhosts.load(Ordering::SeqCst),
+            Question::Topic { .. } => false,
         };
         Decision::Ask(when_it_speaks(&self.0, !is_refused))
     }
@@ -111,7 +118,11 @@ impl Patient {
 }
 
 fn log_in(node: &Node, user: &str, word: &str) -> (Patient, Vec<Heard>) {
-    let mut patient = Patient { client: node.accept("127.0.0.1:1"), rest: Vec::new() };
+    log_in_from(node, "127.0.0.1:1", user, word)
+}
+
+fn log_in_from(node: &Node, peer: &str, user: &str, word: &str) -> (Patient, Vec<Heard>) {
+    let mut patient = Patient { client: node.accept(peer), rest: Vec::new() };
     patient.send(&amqp::frame::PROTOCOL_HEADER);
     let capabilities = TableBuf::new().with("authentication_failure_close", Value::Bool(true));
     let properties = TableBuf::new().with("capabilities", Value::Table(capabilities.as_table()));
@@ -160,6 +171,17 @@ fn the_first_that_welcomes_somebody_counts() {
     assert_eq!(oracle.login_count.load(Ordering::SeqCst), 0);
     connect(&node, "guest", "open sesame");
     assert_eq!(oracle.login_count.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn loopback_users_come_over_loopback_whoever_knows_them() {
+    let oracle = Arc::new(Oracle::default());
+    let split = |authority| vec![AuthStep { authentication: authority, authorization: vec![Authority::Internal] }];
+    for node in [node_with(&oracle, only), node_with(&oracle, split)] {
+        let from = |peer: &str| log_in_from(&node, peer, "guest", "open sesame").1;
+        assert_eq!(from("127.0.0.1:1"), [Heard::Other("connection.open-ok")]);
+        assert!(matches!(&from("192.0.2.1:1")[..], [Heard::ConnectionClose { code: 403, .. }]));
+    }
 }
 
 #[test]
@@ -245,6 +267,146 @@ fn several_questions_of_one_method_are_asked_one_after_the_other() {
     oracle.refused.lock().extend([("other".to_owned(), Access::Configure), ("other".to_owned(), Access::Write)]);
     let passive = queue::Declare { queue: b"other", passive: true, ..Default::default() };
     assert!(matches!(&patient.method(1, &passive)[..], [Heard::ChannelClose { code: 404, .. }]));
+}
+
+#[test]
+fn a_server_named_queue_has_one_name_however_often_others_are_asked() {
+    let oracle = Arc::new(Oracle::default());
+    let node = node_with(&oracle, only);
+    let mut patient = connect(&node, "ann", "open sesame");
+    oracle.asked.lock().clear();
+    let declare = queue::Declare { exclusive: true, ..Default::default() };
+    let mut declared = || match &patient.method(1, &declare)[..] {
+        [Heard::DeclareOk { queue, .. }] => queue.clone(),
+        other => panic!("{other:?}"),
+    };
+    let (first, second) = (declared(), declared());
+    assert!(first.starts_with("amq.gen-") && second.starts_with("amq.gen-") && first != second);
+    let asked: HashSet<Question> = oracle.asked.lock().iter().cloned().collect();
+    assert_eq!(asked.len(), 2, "{asked:?}");
+    assert_eq!(node.broker.counters.queues_declared.get(), 2);
+}
+
+#[test]
+fn who_cannot_be_asked_locks_nobody_out() {
+    let oracle = Arc::new(Oracle::default());
+    for internal_comes_last in [false, true] {
+        let node = node_with(&oracle, |authority| {
+            let mut steps = only(authority);
+            steps.extend(internal_comes_last.then(AuthStep::internal));
+            steps
+        });
+        let from = |peer: &str| log_in_from(&node, peer, "ann", "open sesame").1;
+        oracle.is_down.store(true, Ordering::SeqCst);
+        for _ in 0..101 {
+            let heard = from("192.0.2.1:1");
+            assert!(matches!(&heard[..], [Heard::ConnectionClose { code: 403, .. }]), "{heard:?}");
+        }
+        oracle.is_down.store(false, Ordering::SeqCst);
+        assert_eq!(from("192.0.2.1:1"), [Heard::Other("connection.open-ok")]);
+    }
+}
+
+/// Renews the login, and says what comes of it.
+fn renew(patient: &mut Patient) -> Vec<Heard> {
+    patient.method(0, &connection::UpdateSecret { new_secret: b"open sesame", reason: b"" })
+}
+
+#[test]
+fn a_narrower_secret_ends_what_it_does_not_allow() {
+    let oracle = Arc::new(Oracle::default());
+    let node = node_with(&oracle, only);
+    let mut patient = connect(&node, "ann", "open sesame");
+    for name in [&b"kept"[..], b"lost", b"gone"] {
+        patient.method(1, &queue::Declare { queue: name, exclusive: true, ..Default::default() });
+        patient.method(1, &basic::Consume { queue: name, consumer_tag: name, ..Default::default() });
+    }
+    let mut publish = Vec::new();
+    put_method(&mut publish, 1, &basic::Publish { exchange: b"amq.fanout", ..Default::default() });
+    amqp::content::put_header_encoded(&mut publish, 1, 0, TRANSIENT);
+    assert_eq!(patient.send(&publish), []);
+    let refused = [("lost", Access::Read), ("gone", Access::Read), ("amq.fanout", Access::Write)];
+    oracle.refused.lock().extend(refused.map(|(name, access)| (name.to_owned(), access)));
+    assert_eq!(renew(&mut patient), [Heard::Other("connection.update-secret-ok")]);
+    let tags: Vec<String> = node.broker.consumer_views().iter().map(|consumer| consumer.tag()).collect();
+    assert_eq!(tags, ["kept"]);
+    assert!(matches!(&patient.send(&publish)[..], [Heard::ChannelClose { code: 403, .. }]));
+}
+
+#[test]
+fn who_guesses_does_not_keep_others_from_renewing_their_secret() {
+    let oracle = Arc::new(Oracle::default());
+    let node = node_with(&oracle, only);
+    let mut patient = connect(&node, "ann", "open sesame");
+    for _ in 0..20 {
+        log_in(&node, "ann", "barley");
+    }
+    let (_, heard) = log_in(&node, "ann", "open sesame");
+    assert!(matches!(&heard[..], [Heard::ConnectionClose { code: 403, .. }]), "{heard:?}");
+    assert_eq!(renew(&mut patient), [Heard::Other("connection.update-secret-ok")]);
+}
+
+#[test]
+fn a_secret_that_does_not_allow_the_vhost_ends_the_connection() {
+    let oracle = Arc::new(Oracle::default());
+    let node = node_with(&oracle, only);
+    let mut patient = connect(&node, "ann", "open sesame");
+    oracle.refuses_vhosts.store(true, Ordering::SeqCst);
+    let text = "NOT_ALLOWED - access to vhost '/' refused for user 'ann'";
+    assert_eq!(renew(&mut patient), [Heard::ConnectionClose { code: 530, text: text.to_owned() }]);
+}
+
+/// A back end that allows to write once, and that somebody makes refuse it before the answer is heard.
+#[derive(Debug, Default)]
+struct Fickle {
+    broker: OnceLock<Weak<Broker>>,
+    is_revoked: AtomicBool,
+}
+
+#[derive(Debug)]
+struct FickleHandle(Arc<Fickle>);
+
+impl Backend for FickleHandle {
+    fn name(&self) -> &str {
+        "fickle"
+    }
+
+    fn log_in(&self, attempt: LoginAttempt) -> Answer<LoginAnswer> {
+        let tags = Tags::default();
+        let user = BackendUser { name: attempt.name, tags, grants: Arc::new(()), expires_at: None };
+        Box::pin(std::future::ready(LoginAnswer::Accepted(user)))
+    }
+
+    fn recognize(&self, attempt: LoginAttempt) -> Answer<LoginAnswer> {
+        self.log_in(attempt)
+    }
+
+    fn decide(&self, _: &BackendUser, _: &Origin, question: &Question) -> Decision {
+        let Question::Resource { access: Access::Write, .. } = question else { return Decision::Allowed };
+        if self.0.is_revoked.swap(true, Ordering::SeqCst) {
+            return Decision::Refused;
+        }
+        let broker = self.0.broker.get().and_then(Weak::upgrade).unwrap();
+        broker.users.forbid_topics(|_| false, |_| ());
+        broker.access_changed("ann");
+        Decision::Allowed
+    }
+}
+
+#[test]
+fn what_is_revoked_while_it_is_being_looked_up_is_not_remembered() {
+    let fickle = Arc::new(Fickle::default());
+    let auth_steps = only(Authority::Backend(Arc::new(FickleHandle(fickle.clone()))));
+    let node = Node::with(Options { auth_steps, ..Options::default() });
+    fickle.broker.set(Arc::downgrade(&node.broker)).unwrap();
+    let mut patient = connect(&node, "ann", "");
+    patient.method(1, &queue::Declare { queue: b"q", durable: true, ..Default::default() });
+    let mut publish = Vec::new();
+    put_method(&mut publish, 1, &basic::Publish { routing_key: b"q", ..Default::default() });
+    amqp::content::put_header_encoded(&mut publish, 1, 0, TRANSIENT);
+    assert_eq!(patient.send(&publish), []);
+    assert!(matches!(&patient.send(&publish)[..], [Heard::ChannelClose { code: 403, .. }]));
+    assert_eq!(node.broker.queue_counts("/", "q").unwrap().ready, 1);
 }
 
 #[test]

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use amqp::content::Properties;
-use amqp::method::{basic, exchange, queue};
-use amqp::table::{Table, TableBuf, Value};
+use amqp::content::{ContentHeader, Properties};
+use amqp::method::{basic, connection, exchange, queue};
+use amqp::table::{ArrayBuf, Table, TableBuf, Value};
 use model::definition::UserPermission;
 use model::name::{ExchangeName, QueueName, UserName, VhostName};
 use model::policy::{ApplyTo, PolicyKind};
-use model::user::{Permission, Tags, TopicPermission};
+use model::user::{Permission, Tags, TopicPermission, UserLimits};
 use serde_json::json;
 
 use super::client::{Client, Heard, TRANSIENT};
@@ -79,8 +79,12 @@ fn connect(node: &Node) -> Client {
 
 fn guest(node: &Node) -> Inside {
     let identity = Identity::stored(node.broker.user("guest").unwrap());
-    let actor = Actor { identity: Arc::new(identity), origin: Origin { peer: None, interface: Interface::Http } };
+    let actor = Actor { identity: Arc::new(identity), origin: over_http() };
     block_on(node.broker.enter(&actor, "/")).unwrap()
+}
+
+fn over_http() -> Origin {
+    Origin { peer: None, interface: Interface::Http }
 }
 
 fn channel_closed(code: u16, text: &str) -> Heard {
@@ -234,6 +238,47 @@ fn topic_permissions_are_about_routing_keys_of_topic_exchanges() {
     assert_eq!(client.hear(), []);
 }
 
+/// Properties with a CC or BCC header of these keys.
+fn sender_selected(header: &str, keys: &[&str]) -> TableBuf {
+    let keys = keys.iter().fold(ArrayBuf::new(), |keys, key| keys.with(Value::LongStr(key.as_bytes())));
+    TableBuf::new().with(header, Value::Array(keys.as_array()))
+}
+
+#[test]
+fn topic_permissions_are_about_the_keys_in_cc_and_bcc_too() {
+    let node = node_with(".*", ".*", ".*");
+    let mut client = connect(&node);
+    client.declare("q");
+    client.send(1, &queue::Bind { queue: b"q", exchange: b"amq.topic", routing_key: b"#", ..Default::default() });
+    client.hear();
+    let rules = TopicPermission::parse(vhost("/"), user("ann"), exchange_name("amq.topic"), "^mine", ".*").unwrap();
+    node.broker.put_topic_permission(&operator(), rules).unwrap();
+    let actor = Actor { identity: Arc::new(Identity::stored(node.broker.user("ann").unwrap())), origin: over_http() };
+    let inside = block_on(node.broker.enter(&actor, "/")).unwrap();
+    let text = "write access to topic 'yours' in exchange 'amq.topic' in vhost '/' refused for user 'ann'".to_owned();
+    for header in ["CC", "BCC"] {
+        for (keys, is_allowed) in [(&["mine.2", "mine.3"][..], true), (&["mine.2", "yours"], false)] {
+            let headers = sender_selected(header, keys);
+            let properties = Properties { headers: Some(headers.as_table()), ..Properties::default() };
+            let (exchange, routing_key) = (&exchange_name("amq.topic"), &b"mine"[..]);
+            let result = inside.publish(&PublishRequest { exchange, routing_key, properties, body: b"" });
+            let mut encoded = Vec::new();
+            ContentHeader { class_id: 60, body_len: 0, properties }.encode(&mut encoded);
+            client.publish(1, "amq.topic", "mine", &encoded[12..], b"");
+            if is_allowed {
+                assert!(result.unwrap().0);
+                assert_eq!(client.hear(), []);
+            } else {
+                assert_eq!(result.unwrap_err().text, text);
+                assert_eq!(client.hear(), [channel_closed(403, &format!("ACCESS_REFUSED - {text}"))]);
+                client.send(1, &amqp::method::channel::CloseOk);
+                client.open_channel(1);
+            }
+        }
+    }
+    assert_eq!(node.broker.queue_counts("/", "q").unwrap().ready, 4);
+}
+
 #[test]
 fn limits_of_connections_channels_and_queues_hold() {
     let node = node_with(".*", ".*", ".*");
@@ -262,6 +307,32 @@ fn limits_of_connections_channels_and_queues_hold() {
     client.send(3, &amqp::method::channel::Open::default());
     let text = "NOT_ALLOWED - number of channels opened for user 'ann' has reached the maximum allowed user limit of 1";
     assert_eq!(client.hear(), [connection_closed(530, text)]);
+}
+
+#[test]
+fn channels_and_connections_that_ended_do_not_count_for_their_user_any_more() {
+    let node = node_with(".*", ".*", ".*");
+    let limit = |limits: &mut UserLimits| (limits.connection_max, limits.channel_max) = (Some(1), Some(1));
+    node.broker.set_user_limits(&operator(), "ann", limit).unwrap();
+    for round in 0..4 {
+        let mut client = connect(&node);
+        client.send(1, &amqp::method::channel::Close::default());
+        assert_eq!(client.hear(), [Heard::Other("channel.close-ok")]);
+        client.open_channel(2);
+        // It is closed by the broker, and counts no more before the client says that it knows.
+        client.get(2, "nosuch", true);
+        assert!(matches!(client.hear_one(), Heard::ChannelClose { code: 404, .. }));
+        client.open_channel(1);
+        match round {
+            0 => client.session.end(),
+            1 => client.session.close_by_server("tonight"),
+            2 => client.send(0, &connection::Close::default()),
+            _ => client.send(1, &amqp::method::channel::Open::default()),
+        }
+        let heard = node.accept("127.0.0.1:1").try_log_in("ann", "pw", Table::EMPTY);
+        assert_eq!(heard.last(), Some(&Heard::Other("connection.open-ok")), "in round {round}");
+        node.broker.close_connections_of(&operator(), "ann", "next");
+    }
 }
 
 #[test]
@@ -598,6 +669,69 @@ fn events_go_to_whoever_has_bound_a_queue() {
 }
 
 #[test]
+fn what_goes_with_something_else_or_by_itself_is_told_too() {
+    let node = node_with(".*", ".*", ".*");
+    let inside = guest(&node);
+    let (name, source) = (queue_name("events"), exchange_name("amq.rabbitmq.event"));
+    inside.declare_queue(&lasting(&name)).unwrap();
+    let destination = BindingEnd::Queue(&name);
+    let binding = BindingRequest { source: &source, destination, routing_key: b"*.deleted", arguments: Table::EMPTY };
+    inside.bind(&binding).unwrap();
+    let mut client = connect(&node);
+    // So that nobody has to wait for the mark of what is handed out.
+    client.consume(1, "events", "c", true);
+    client.send(1, &basic::Cancel { consumer_tag: b"c", no_wait: true });
+    node.sync();
+    client.hear();
+    for (exchange, auto_delete) in [(&b"by-queue"[..], true), (b"deleted", false), (b"by-unbind", true)] {
+        let kind = b"fanout";
+        client.send(1, &exchange::Declare { exchange, kind, durable: true, auto_delete, ..Default::default() });
+    }
+    for (queue, auto_delete) in [(&b"auto"[..], true), (b"asked", false), (b"kept", false)] {
+        client.send(1, &queue::Declare { queue, durable: true, auto_delete, ..Default::default() });
+    }
+    for (exchange, queue) in
+        [(&b"by-queue"[..], &b"auto"[..]), (b"amq.fanout", b"asked"), (b"deleted", b"kept"), (b"by-unbind", b"kept")]
+    {
+        client.send(1, &queue::Bind { queue, exchange, routing_key: b"k", ..Default::default() });
+    }
+    client.consume(1, "auto", "last", true);
+    client.send(1, &basic::Cancel { consumer_tag: b"last", no_wait: true });
+    client.send(1, &queue::Delete { queue: b"asked", no_wait: true, ..Default::default() });
+    client.send(1, &exchange::Delete { exchange: b"deleted", no_wait: true, ..Default::default() });
+    let (queue, exchange, routing_key) = (&b"kept"[..], &b"by-unbind"[..], &b"k"[..]);
+    client.send(1, &queue::Unbind { queue, exchange, routing_key, ..Default::default() });
+    client.send(1, &queue::Declare { queue: b"own", exclusive: true, auto_delete: true, ..Default::default() });
+    client.consume(1, "own", "own", true);
+    client.send(1, &amqp::method::channel::Close::default());
+    node.sync();
+    client.hear();
+    let get = GetRequest { queue: &name, count: 20, ack_mode: AckMode::AckRemove, body_len_max: None };
+    let (messages, _) = block_on(inside.get(&get)).unwrap();
+    let described = |message: &crate::inside::GotMessage| {
+        let headers = Properties::decode(&message.properties).unwrap().headers.unwrap();
+        let text = |name| headers.get(name).and_then(|value| value.as_str().map(str::to_owned));
+        let about = text("name").or_else(|| Some(format!("{}-{}", text("source_name")?, text("destination_name")?)));
+        let (what, who) = (String::from_utf8_lossy(&message.routing_key), text("user_who_performed_action"));
+        format!("{what} {} {}", about.unwrap_or_default(), who.unwrap())
+    };
+    let events: Vec<String> = messages.iter().map(described).filter(|event| !event.starts_with("consumer")).collect();
+    let expected = [
+        "exchange.deleted by-queue rmq-internal",
+        "binding.deleted by-queue-auto rmq-internal",
+        "queue.deleted auto rmq-internal",
+        "binding.deleted amq.fanout-asked rmq-internal",
+        "queue.deleted asked ann",
+        "exchange.deleted deleted ann",
+        "binding.deleted deleted-kept ann",
+        "exchange.deleted by-unbind ann",
+        "binding.deleted by-unbind-kept ann",
+        "queue.deleted own rmq-internal",
+    ];
+    assert_eq!(events, expected);
+}
+
+#[test]
 fn what_is_listed_is_how_things_stand() {
     let node = node_with(".*", ".*", ".*");
     let mut client = connect(&node);
@@ -654,6 +788,97 @@ fn a_rate_limit_stops_only_who_publishes_in_its_vhost() {
     assert!(!reader.session.is_throttled());
     node.broker.set_vhost_limits(&operator(), "/", |limits| limits.publish_rate_max_per_s = None).unwrap();
     assert!(publisher.session.end_throttling() && publisher.session.wants_input());
+}
+
+#[test]
+fn a_transaction_is_paid_for_when_it_is_committed() {
+    let node = node_with(".*", ".*", ".*");
+    node.broker.set_vhost_limits(&operator(), "/", |limits| limits.publish_rate_max_per_s = Some(10)).unwrap();
+    let mut publisher = connect(&node);
+    publisher.declare("q");
+    publisher.send(1, &amqp::method::tx::Select);
+    for _ in 0..3 {
+        publisher.publish(1, "", "q", TRANSIENT, b"x");
+    }
+    assert!(!publisher.session.is_throttled());
+    publisher.send(1, &amqp::method::tx::Commit);
+    assert!(publisher.session.is_throttled());
+    assert_eq!(node.broker.queue_counts("/", "q").unwrap().ready, 3);
+}
+
+#[test]
+fn who_publishes_without_a_channel_pays_and_waits_too() {
+    let node = node_with(".*", ".*", ".*");
+    node.broker.set_vhost_limits(&operator(), "/", |limits| limits.publish_rate_max_per_s = Some(10)).unwrap();
+    let inside = guest(&node);
+    inside.declare_queue(&lasting(&queue_name("q"))).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let _entered = runtime.enter();
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    for (count, waits) in [(1, false), (2, true)] {
+        let mut published = std::pin::pin!(inside.settled(|inside| {
+            let (exchange, properties) = (&exchange_name(""), Properties::default());
+            inside.publish(&PublishRequest { exchange, routing_key: b"q", properties, body: b"" })
+        }));
+        assert_eq!(published.as_mut().poll(&mut context).is_pending(), waits);
+        assert_eq!(node.broker.queue_counts("/", "q").unwrap().ready, count);
+    }
+    let mut publisher = connect(&node);
+    publisher.publish(1, "", "q", TRANSIENT, b"x");
+    assert!(publisher.session.is_throttled());
+}
+
+/// Logs in up to connection.tune-ok.
+fn log_in_only(node: &Node) -> Client {
+    let mut client = node.accept("127.0.0.1:40000");
+    client.send_bytes(&amqp::frame::PROTOCOL_HEADER);
+    let (client_properties, mechanism) = (Table::EMPTY, &b"PLAIN"[..]);
+    client.send(0, &connection::StartOk { client_properties, mechanism, response: b"\0ann\0pw", locale: b"en_US" });
+    client.send(0, &connection::TuneOk { channel_max: 2047, frame_max: 131_072, heartbeat: 0 });
+    client.hear();
+    client
+}
+
+#[test]
+fn tags_taken_away_between_login_and_open_are_gone() {
+    let node = node_with(".*", ".*", ".*");
+    let tagged = |tags: &str| UserRequest { tags: Some(Tags::parse(tags)), ..request("ann", PasswordChange::Keep) };
+    node.broker.put_user(&operator(), tagged("impersonator")).unwrap();
+    let mut client = log_in_only(&node);
+    node.broker.put_user(&operator(), tagged("")).unwrap();
+    client.send(0, &connection::Open { virtual_host: b"/", ..Default::default() });
+    assert_eq!(client.hear(), [Heard::Other("connection.open-ok")]);
+    client.open_channel(1);
+    let properties = Properties { user_id: Some(b"bob"), ..Properties::default() };
+    let mut encoded = Vec::new();
+    ContentHeader { class_id: 60, body_len: 0, properties }.encode(&mut encoded);
+    client.publish(1, "amq.fanout", "", &encoded[12..], b"");
+    let text = "PRECONDITION_FAILED - user_id property set to 'bob' but authenticated user was 'ann'";
+    assert_eq!(client.hear(), [channel_closed(406, text)]);
+}
+
+#[test]
+fn who_is_deleted_while_it_opens_is_thrown_out_or_not_let_in() {
+    let node = node_with(".*", ".*", ".*");
+    for round in 0..500 {
+        node.broker.put_user(&operator(), request("ann", plain("pw"))).unwrap();
+        permit(&node, ".*", ".*", ".*");
+        let mut client = log_in_only(&node);
+        let start = std::sync::Barrier::new(2);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                start.wait();
+                node.broker.delete_user(&operator(), "ann").unwrap();
+            });
+            start.wait();
+            client.send(0, &connection::Open { virtual_host: b"/", ..Default::default() });
+        });
+        let last = client.hear().pop();
+        let is_closed = matches!(last, Some(Heard::ConnectionClose { code: 320 | 530, .. }));
+        assert!(is_closed, "{last:?} in round {round}");
+        client.session.end();
+        node.broker.forget_connection(&client.session.handle);
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! EXTERNAL: who a client is by its certificate, which TLS has verified before.
 
 use amqp::frame::PROTOCOL_HEADER;
-use amqp::table::{TableBuf, Value};
+use amqp::table::{Table, TableBuf, Value};
 use model::config::{AuthMechanism, CertificateLogin};
 use net::{PeerCertificate, TlsInfo};
 
@@ -72,6 +72,15 @@ fn without_a_certificate_or_a_user_of_its_name_the_login_is_refused() {
 fn a_certificate_is_no_way_around_loopback_users() {
     let node = node(CONFIGURED);
     assert_eq!(log_in(&node, "192.0.2.1:5", tls(Some("guest"))), refused());
+}
+
+#[test]
+fn who_guesses_passwords_does_not_keep_a_certificate_out() {
+    let node = node(CONFIGURED);
+    for _ in 0..101 {
+        client(&node, "127.0.0.1:5", None).try_log_in("guest", "wrong", Table::EMPTY);
+    }
+    assert_eq!(log_in(&node, "127.0.0.1:5", tls(Some("guest"))), Heard::Other("connection.open-ok"));
 }
 
 #[test]

@@ -163,7 +163,7 @@ impl EffectivePolicy {
         let best = |kind| {
             let matching = policies.iter().filter(|policy| policy.kind == kind && policy.matches(target, name));
             // RabbitMQ leaves open which of two with the same priority counts; here it is the first by name.
-            matching.min_by_key(|policy| (-i128::from(policy.priority), policy.name.clone())).cloned()
+            matching.min_by(|a, b| b.priority.cmp(&a.priority).then_with(|| a.name.cmp(&b.name))).cloned()
         };
         EffectivePolicy { user: best(PolicyKind::User), operator: best(PolicyKind::Operator) }
     }

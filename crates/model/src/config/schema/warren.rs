@@ -47,13 +47,13 @@ const KEYS: &[Key] = &[
         "warren.lockout.user_failures",
         Type::Integer(0, 1_000_000),
         "20",
-        "After so many failed logins in a row a user is locked out for a while, except where it has logged in before. 0: never.",
+        "After so many failed logins in a row from one address a user is locked out there for a while; after 50 times as many everywhere, except where it has logged in before. 0: never.",
     ),
     effective(
         "warren.lockout.address_failures",
         Type::Integer(0, 1_000_000),
         "100",
-        "After so many failed logins in a row an address is locked out for a while. 0: never.",
+        "After so many failed logins within `warren.lockout.duration` an address is locked out for a while, except for users that have logged in from it before. 0: never.",
     ),
     effective("warren.lockout.duration", Type::DurationMs(1, 86_400_000), "60000", "How long."),
     effective(

@@ -112,6 +112,13 @@ async fn a_token_says_who_it_is_and_what_it_may_do() {
     };
     assert!(is_allowed(&backend, &user, &topic("a.b")));
     assert!(!is_allowed(&backend, &user, &topic("b.a")));
+    let binding = Question::Topic {
+        vhost: vhost(),
+        exchange: "amq.topic".to_owned(),
+        routing_key: "a.b".to_owned(),
+        access: TopicAccess::Read,
+    };
+    assert!(!is_allowed(&backend, &user, &binding), "its scope to read has no routing key");
 }
 
 #[tokio::test]

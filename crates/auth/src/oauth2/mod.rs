@@ -155,7 +155,7 @@ impl Shared {
             Some(prefix) => prefix.clone(),
             None => format!("{}.", self.options.resource_server_id),
         };
-        let given = claims.scopes(&self.options.additional_scopes_keys);
+        let given = claims.scopes(&self.options.additional_scopes_keys, &self.options.resource_server_id);
         let resolved = given.into_iter().flat_map(|scope| match self.options.scope_aliases.get(&scope) {
             Some(aliases) => aliases.clone(),
             None => vec![scope],

@@ -145,7 +145,8 @@ impl Shared {
         let name = claims.username(&self.options.preferred_username_claims);
         let name = name.ok_or_else(|| refused("the token names no user"))?;
         let (scopes, tags) = self.understand(&claims);
-        let expires_at = claims.expires_at_s().map(|seconds| UNIX_EPOCH + Duration::from_secs(seconds));
+        // What no clock here gets to is never.
+        let expires_at = claims.expires_at_s().and_then(|s| UNIX_EPOCH.checked_add(Duration::from_secs(s)));
         Ok(BackendUser { name, tags, grants: Arc::new(Granted(scopes)), expires_at })
     }
 

@@ -122,6 +122,17 @@ async fn a_token_says_who_it_is_and_what_it_may_do() {
 }
 
 #[tokio::test]
+async fn a_token_may_hold_for_longer_than_clocks_can_tell() {
+    let backend = OAuth2::new(options());
+    for forever in [json!(u64::MAX), json!(i64::MAX)] {
+        let mut claims = claims();
+        claims["exp"] = forever;
+        let user = accepted(&backend, &signed(&claims, Some("k1"))).await;
+        assert!(user.expires_at.is_none_or(|at| at > SystemTime::now()), "{claims}");
+    }
+}
+
+#[tokio::test]
 async fn a_token_that_cannot_be_believed_is_refused() {
     let backend = OAuth2::new(options());
     let with = |name: &str, value: Value| {

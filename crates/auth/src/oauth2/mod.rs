@@ -2,6 +2,7 @@
 //! do (RabbitMQ's `rabbitmq_auth_backend_oauth2`).
 
 mod claims;
+mod key_set;
 mod keys;
 mod scope;
 

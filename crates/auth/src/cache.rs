@@ -3,8 +3,9 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
+use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use broker::{Answer, Backend, BackendUser, Decision, LoginAnswer, LoginAttempt, Origin, Question};
 use parking_lot::Mutex;
@@ -25,7 +26,26 @@ pub struct Cache {
 struct Remembered {
     /// By name and a hash of the password, which is not kept.
     logins: HashMap<(String, Option<u64>), (BackendUser, Instant)>,
-    allowed: HashMap<(String, Question), Instant>,
+    allowed: HashMap<Asked, Instant>,
+}
+
+/// A question with all that its answer depends on.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Asked {
+    user: String,
+    /// Whoever is asked about a vhost is told from where.
+    address: Option<IpAddr>,
+    question: Question,
+}
+
+impl Asked {
+    fn new(user: &BackendUser, origin: &Origin, question: &Question) -> Self {
+        let address = match question {
+            Question::Vhost { .. } => origin.peer.map(|peer| peer.ip().to_canonical()),
+            Question::Resource { .. } | Question::Topic { .. } => None,
+        };
+        Self { user: user.name.clone(), address, question: question.clone() }
+    }
 }
 
 impl Cache {
@@ -52,11 +72,17 @@ impl Cache {
             if let LoginAnswer::Accepted(user) = &answer {
                 let mut remembered = remembered.lock();
                 make_room(&mut remembered.logins);
-                remembered.logins.insert(key, (user.clone(), Instant::now() + duration));
+                remembered.logins.insert(key, (user.clone(), until(user, duration)));
             }
             answer
         })
     }
+}
+
+/// As long as is wanted, but no longer than the user's login holds.
+fn until(user: &BackendUser, duration: Duration) -> Instant {
+    let left = user.expires_at.map(|at| at.duration_since(SystemTime::now()).unwrap_or_default());
+    Instant::now() + left.map_or(duration, |left| left.min(duration))
 }
 
 /// Of a secret, with a key that only this process knows.
@@ -86,7 +112,7 @@ impl Backend for Cache {
     }
 
     fn decide(&self, user: &BackendUser, origin: &Origin, question: &Question) -> Decision {
-        let key = (user.name.clone(), question.clone());
+        let key = Asked::new(user, origin, question);
         if self.remembered.lock().allowed.get(&key).is_some_and(|until| Instant::now() < *until) {
             return Decision::Allowed;
         }
@@ -111,14 +137,18 @@ impl Backend for Cache {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use broker::Interface;
-    use model::user::Tags;
+    use broker::{Interface, Resource};
+    use model::user::{Access, Tags};
 
     use super::*;
 
     /// Lets in who says `yes`, and counts how often it was asked.
     #[derive(Debug, Default)]
-    struct Counting(Arc<AtomicUsize>);
+    struct Counting {
+        count: Arc<AtomicUsize>,
+        /// Until when it lets in.
+        expires_at: Option<SystemTime>,
+    }
 
     impl Backend for Counting {
         fn name(&self) -> &str {
@@ -126,10 +156,10 @@ mod tests {
         }
 
         fn log_in(&self, attempt: LoginAttempt) -> Answer<LoginAnswer> {
-            self.0.fetch_add(1, Ordering::SeqCst);
+            self.count.fetch_add(1, Ordering::SeqCst);
             let is_right = attempt.password.as_deref() == Some(b"yes");
-            let user =
-                BackendUser { name: attempt.name, tags: Tags::default(), grants: Arc::new(()), expires_at: None };
+            let expires_at = self.expires_at;
+            let user = BackendUser { name: attempt.name, tags: Tags::default(), grants: Arc::new(()), expires_at };
             let refused = LoginAnswer::Refused(String::new());
             Box::pin(async move { if is_right { LoginAnswer::Accepted(user) } else { refused } })
         }
@@ -139,10 +169,14 @@ mod tests {
         }
 
         fn decide(&self, _: &BackendUser, _: &Origin, question: &Question) -> Decision {
-            self.0.fetch_add(1, Ordering::SeqCst);
-            let is_allowed = matches!(question, Question::Vhost { vhost } if vhost == "/");
+            self.count.fetch_add(1, Ordering::SeqCst);
+            let is_allowed = !matches!(question, Question::Vhost { vhost } if vhost != "/");
             Decision::Ask(Box::pin(async move { is_allowed }))
         }
+    }
+
+    fn counting(count: &Arc<AtomicUsize>, expires_at: Option<SystemTime>) -> Arc<Counting> {
+        Arc::new(Counting { count: count.clone(), expires_at })
     }
 
     const ORIGIN: Origin = Origin { peer: None, interface: Interface::Amqp };
@@ -154,9 +188,13 @@ mod tests {
     }
 
     async fn enter(cache: &Cache, vhost: &str) -> bool {
+        ask_from(cache, ORIGIN, Question::Vhost { vhost: vhost.to_owned() }).await
+    }
+
+    async fn ask_from(cache: &Cache, origin: Origin, question: Question) -> bool {
         let user =
             BackendUser { name: "ann".to_owned(), tags: Tags::default(), grants: Arc::new(()), expires_at: None };
-        match cache.decide(&user, &ORIGIN, &Question::Vhost { vhost: vhost.to_owned() }) {
+        match cache.decide(&user, &origin, &question) {
             Decision::Allowed => true,
             Decision::Refused => false,
             Decision::Ask(answer) => answer.await,
@@ -166,7 +204,7 @@ mod tests {
     #[tokio::test]
     async fn yes_is_remembered_and_no_is_not() {
         let count = Arc::new(AtomicUsize::new(0));
-        let cache = Cache::new(Arc::new(Counting(count.clone())), Duration::from_secs(60));
+        let cache = Cache::new(counting(&count, None), Duration::from_secs(60));
         assert!(log_in(&cache, "yes").await && log_in(&cache, "yes").await);
         assert_eq!(count.load(Ordering::SeqCst), 1);
         assert!(!log_in(&cache, "no").await && !log_in(&cache, "no").await);
@@ -180,9 +218,45 @@ mod tests {
     #[tokio::test]
     async fn nothing_is_remembered_for_longer_than_it_was_to_be() {
         let count = Arc::new(AtomicUsize::new(0));
-        let cache = Cache::new(Arc::new(Counting(count.clone())), Duration::ZERO);
+        let cache = Cache::new(counting(&count, None), Duration::ZERO);
         assert!(log_in(&cache, "yes").await && log_in(&cache, "yes").await);
         assert!(enter(&cache, "/").await && enter(&cache, "/").await);
         assert_eq!(count.load(Ordering::SeqCst), 4);
+    }
+
+    #[tokio::test]
+    async fn entering_a_vhost_is_remembered_for_one_address() {
+        let count = Arc::new(AtomicUsize::new(0));
+        let cache = Cache::new(counting(&count, None), Duration::from_secs(60));
+        let from = |peer: &str| Origin { peer: Some(peer.parse().unwrap()), ..ORIGIN };
+        let vhost = || Question::Vhost { vhost: "/".to_owned() };
+        // Every connection has a port of its own.
+        for peer in ["192.0.2.1:1", "192.0.2.1:2"] {
+            assert!(ask_from(&cache, from(peer), vhost()).await);
+        }
+        assert_eq!(count.load(Ordering::SeqCst), 1);
+        for peer in ["192.0.2.2:1", "[2001:db8::1]:1"] {
+            assert!(ask_from(&cache, from(peer), vhost()).await);
+        }
+        assert!(enter(&cache, "/").await);
+        assert_eq!(count.load(Ordering::SeqCst), 4);
+        // Of other questions nobody is told the address.
+        let (name, access) = ("q".to_owned(), Access::Read);
+        let queue = Question::Resource { vhost: "/".to_owned(), resource: Resource::Queue, name, access };
+        for peer in ["192.0.2.1:1", "192.0.2.2:1"] {
+            assert!(ask_from(&cache, from(peer), queue.clone()).await);
+        }
+        assert_eq!(count.load(Ordering::SeqCst), 5);
+    }
+
+    #[tokio::test]
+    async fn a_login_is_not_remembered_for_longer_than_it_holds() {
+        for (held_for, asked_count) in [(Duration::ZERO, 2), (Duration::from_secs(3600), 1)] {
+            let count = Arc::new(AtomicUsize::new(0));
+            let backend = counting(&count, Some(SystemTime::now() + held_for));
+            let cache = Cache::new(backend, Duration::from_secs(60));
+            assert!(log_in(&cache, "yes").await && log_in(&cache, "yes").await);
+            assert_eq!(count.load(Ordering::SeqCst), asked_count);
+        }
     }
 }

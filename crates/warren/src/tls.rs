@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use model::config::{PeerVerification, TlsIdentity, TlsOptions, TlsVersion};
-use net::{ClientVerification, Identity, Reload, ServerTls, ServerTlsOptions, SniIdentity};
+use net::{ClientVerification, Identity, Reload, ServerTls, ServerTlsOptions, SniIdentity, TlsSetupError};
 
 /// How often files are looked at. Whoever renews certificates does so days before they end.
 const FILES_INTERVAL: Duration = Duration::from_secs(5);
@@ -24,20 +24,21 @@ impl TlsFiles {
         Ok(tls)
     }
 
-    /// Reads again what has changed. What is broken is told, and the old files stay in force.
+    /// Reads all of them again. What is broken is told, and the old files stay in force.
     pub(crate) fn reload(&self) {
         for (prefix, tls) in &self.0 {
-            match tls.reload_if_changed() {
-                Ok(Reload::Unchanged) => {}
-                Ok(Reload::Reloaded) => tracing::info!(prefix, "certificates and keys were reloaded"),
-                Err(error) => {
-                    tracing::error!(prefix, %error, "changed certificates or keys cannot be used; the old ones stay in force");
-                }
-            }
+            tell(prefix, tls.reload().map(|()| Reload::Reloaded));
         }
     }
 
-    /// Does so every now and then, for ever.
+    /// Reads again what has changed.
+    fn reload_changed(&self) {
+        for (prefix, tls) in &self.0 {
+            tell(prefix, tls.reload_if_changed());
+        }
+    }
+
+    /// Does the latter every now and then, for ever.
     pub(crate) async fn watch(self) {
         if self.0.is_empty() {
             return std::future::pending().await;
@@ -45,7 +46,17 @@ impl TlsFiles {
         let mut ticks = tokio::time::interval(FILES_INTERVAL);
         loop {
             ticks.tick().await;
-            self.reload();
+            self.reload_changed();
+        }
+    }
+}
+
+fn tell(prefix: &str, outcome: Result<Reload, TlsSetupError>) {
+    match outcome {
+        Ok(Reload::Unchanged) => {}
+        Ok(Reload::Reloaded) => tracing::info!(prefix, "certificates and keys were reloaded"),
+        Err(error) => {
+            tracing::error!(prefix, %error, "changed certificates or keys cannot be used; the old ones stay in force");
         }
     }
 }

@@ -27,10 +27,18 @@ impl Claims {
         expires.as_u64().or_else(|| expires.as_f64().map(|seconds| seconds as u64))
     }
 
-    /// Its scopes: a list, or a text with spaces between them.
-    pub(super) fn scopes(&self, additional: &[String]) -> Vec<String> {
-        let places = std::iter::once("scope").chain(additional.iter().map(String::as_str));
-        places.filter_map(|place| self.at(place)).flat_map(texts).collect()
+    /// Its scopes: a list, or a text with spaces between them. Those of a further place may also be an object that has
+    /// such for each resource server: then the right one's are taken, whose prefix they do not have.
+    pub(super) fn scopes(&self, additional: &[String], resource_server_id: &str) -> Vec<String> {
+        let usual = self.at("scope").map(texts).unwrap_or_default();
+        let further = additional.iter().filter_map(|place| self.at(place)).flat_map(|place| match place {
+            Value::Object(servers) => {
+                let own = servers.get(resource_server_id).map(texts).unwrap_or_default();
+                own.into_iter().map(|scope| format!("{resource_server_id}.{scope}")).collect()
+            }
+            other => texts(other),
+        });
+        usual.into_iter().chain(further).collect()
     }
 
     /// The claim at a dotted path; a claim whose own name has dots goes before.
@@ -47,8 +55,7 @@ impl Claims {
 fn texts(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) => text.split_whitespace().map(str::to_owned).collect(),
-        Value::Array(values) => values.iter().flat_map(texts).collect(),
-        Value::Object(fields) => fields.values().flat_map(texts).collect(),
+        Value::Array(values) => values.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
         _ => Vec::new(),
     }
 }
@@ -62,6 +69,10 @@ mod tests {
     fn claims(value: Value) -> Claims {
         let Value::Object(fields) = value else { panic!("no object") };
         Claims(fields)
+    }
+
+    fn additional() -> [String; 2] {
+        ["roles".to_owned(), "realm.access".to_owned()]
     }
 
     #[test]
@@ -78,11 +89,31 @@ mod tests {
 
     #[test]
     fn scopes_are_listed_or_written_with_spaces() {
-        let additional = ["roles".to_owned(), "realm.access".to_owned()];
-        let token = claims(json!({"scope": "a b", "roles": ["c", "d e"], "realm": {"access": {"x": ["f"]}}}));
-        assert_eq!(token.scopes(&additional), ["a", "b", "c", "d", "e", "f"]);
-        assert_eq!(claims(json!({"scope": ["a", "b"]})).scopes(&[]), ["a", "b"]);
-        assert!(claims(json!({"scope": 5})).scopes(&[]).is_empty());
+        let token = claims(json!({"scope": "a b", "roles": ["c", "d"], "realm": {"access": "e f"}}));
+        assert_eq!(token.scopes(&additional(), "warren"), ["a", "b", "c", "d", "e", "f"]);
+        assert_eq!(claims(json!({"scope": ["a", "b"]})).scopes(&[], "warren"), ["a", "b"]);
+        assert!(claims(json!({"scope": 5})).scopes(&[], "warren").is_empty());
+    }
+
+    #[test]
+    fn of_scopes_by_resource_server_only_its_own_are_taken() {
+        let token = claims(json!({
+            "scope": {"warren": "a"},
+            "roles": {"warren": ["read:*/*", "tag:management"], "other": ["warren.tag:administrator"]},
+            "realm": {"access": {"other": ["b"], "warren": "c d"}},
+        }));
+        let expected = ["warren.read:*/*", "warren.tag:management", "warren.c", "warren.d"];
+        assert_eq!(token.scopes(&additional(), "warren"), expected);
+        assert!(token.scopes(&additional(), "third").is_empty());
+    }
+
+    #[test]
+    fn an_entry_of_a_list_is_one_scope() {
+        let token = claims(json!({
+            "scope": ["a b", ["c"], {"warren": ["d"]}, 5],
+            "roles": {"warren": [["e"], {"warren": ["f"]}, "g h"]},
+        }));
+        assert_eq!(token.scopes(&additional(), "warren"), ["a b", "warren.g h"]);
     }
 
     #[test]

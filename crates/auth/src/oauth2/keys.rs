@@ -1,5 +1,8 @@
 //! Keys that tokens are signed with: configured ones, and those that the issuer publishes (JWKS), which are asked for when
-//! a token names one that is not known.
+//! a token names one that is not known, and when they have become old.
+//!
+//! The issuer is asked by a task of its own, at most one at a time. Only whoever needs a key that is not known waits for it: what
+//! is known goes on being good meanwhile, and for as long as the issuer does not answer.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -9,10 +12,11 @@ use std::time::{Duration, Instant};
 use http_client::{Client, HttpUrl, Request};
 use hyper::Method;
 use jsonwebtoken::DecodingKey;
-use jsonwebtoken::jwk::JwkSet;
-use tokio::sync::Mutex;
+use parking_lot::Mutex;
+use tokio::sync::watch;
 
 use super::TokenError;
+use super::key_set::KeySet;
 
 /// Where keys come from.
 #[derive(Clone)]
@@ -32,8 +36,8 @@ impl fmt::Debug for KeySource {
     }
 }
 
-/// The issuer is asked no more often than this for a key that it did not have the last time: or else whoever makes up ids could make
-/// it be asked without end.
+/// The issuer is asked no more often than this, whether it answers or not: or else whoever makes up ids could make it be asked
+/// without end.
 const ASK_EVERY: Duration = Duration::from_secs(10);
 /// Published keys are asked for anew after this, so that what the issuer takes back is not accepted for ever.
 const KEPT_FOR: Duration = Duration::from_secs(3600);
@@ -41,15 +45,21 @@ const KEPT_FOR: Duration = Duration::from_secs(3600);
 /// All keys that are known.
 pub(super) struct Keys {
     source: KeySource,
-    published: Mutex<Published>,
+    published: Arc<Mutex<Published>>,
 }
 
+/// What is known of the issuer's keys.
 #[derive(Default)]
 struct Published {
-    keys: HashMap<String, Arc<DecodingKey>>,
-    /// The key of a set with only one, which needs no id.
-    only: Option<Arc<DecodingKey>>,
-    asked_at: Option<Instant>,
+    set: KeySet,
+    /// When they were fetched.
+    fetched_at: Option<Instant>,
+    /// When they were last asked for, whatever came of it.
+    tried_at: Option<Instant>,
+    /// Why nothing came of that.
+    failure: Option<String>,
+    /// The attempt under way, or the last one. Nothing is sent: the other end is dropped when it ends.
+    attempt: Option<watch::Receiver<()>>,
 }
 
 impl fmt::Debug for Keys {
@@ -60,11 +70,15 @@ impl fmt::Debug for Keys {
 
 impl Keys {
     pub(super) fn new(source: KeySource) -> Self {
-        Self { source, published: Mutex::default() }
+        Self { source, published: Arc::default() }
     }
 
     /// The key of this id; without one, the only key there is.
     pub(super) async fn find(&self, id: Option<&str>) -> Result<Arc<DecodingKey>, TokenError> {
+        self.find_at(id, Instant::now()).await
+    }
+
+    async fn find_at(&self, id: Option<&str>, now: Instant) -> Result<Arc<DecodingKey>, TokenError> {
         let configured = match id {
             Some(id) => self.source.configured.get(id),
             None if self.source.configured.len() == 1 => self.source.configured.values().next(),
@@ -78,52 +92,69 @@ impl Keys {
             None => TokenError::Refused("the token names no key".to_owned()),
         };
         let Some(url) = &self.source.jwks else { return Err(unknown()) };
-        let mut published = self.published.lock().await;
-        let age = published.asked_at.map(|at| at.elapsed());
-        let is_known = published.get(id).is_some() && age.is_some_and(|age| age < KEPT_FOR);
-        if !is_known && age.is_none_or(|age| age >= ASK_EVERY) {
-            published.asked_at = Some(Instant::now());
-            match fetch(url, self.source.timeout).await {
-                Ok(keys) => published.replace(&keys),
-                // What was known goes on being good while the issuer cannot be asked.
-                Err(reason) if published.get(id).is_some() => {
-                    tracing::error!(%reason, "the keys of the tokens' issuer could not be asked for");
-                }
-                Err(reason) => {
-                    published.asked_at = None;
-                    return Err(TokenError::Failed(reason));
-                }
+        let attempt = {
+            let mut published = self.published.lock();
+            let known = published.set.get(id);
+            let is_fresh = published.fetched_at.is_some_and(|at| now.saturating_duration_since(at) < KEPT_FOR);
+            let attempt = if known.is_some() && is_fresh { None } else { self.ask_if_due(&mut published, url, now) };
+            match known {
+                Some(key) => return Ok(key),
+                None => attempt,
             }
+        };
+        if let Some(mut attempt) = attempt {
+            while attempt.changed().await.is_ok() {}
         }
-        published.get(id).ok_or_else(unknown)
+        let published = self.published.lock();
+        match (published.set.get(id), &published.failure) {
+            (Some(key), _) => Ok(key),
+            (None, Some(reason)) => Err(TokenError::Failed(reason.clone())),
+            (None, None) => Err(unknown()),
+        }
+    }
+
+    /// The attempt under way, or a new one; none if the last one was only just now.
+    fn ask_if_due(&self, published: &mut Published, url: &HttpUrl, now: Instant) -> Option<watch::Receiver<()>> {
+        if let Some(attempt) = published.attempt.as_ref().filter(|attempt| attempt.has_changed().is_ok()) {
+            return Some(attempt.clone());
+        }
+        if published.tried_at.is_some_and(|at| now.saturating_duration_since(at) < ASK_EVERY) {
+            return None;
+        }
+        published.tried_at = Some(now);
+        let (under_way, attempt) = watch::channel(());
+        published.attempt = Some(attempt.clone());
+        let (published, url, timeout) = (self.published.clone(), url.clone(), self.source.timeout);
+        // On its own: it goes on when whoever wanted it has gone, and those who do not need it do not wait.
+        tokio::spawn(async move {
+            let asked_at = Instant::now();
+            let fetched = fetch(&url, timeout).await;
+            published.lock().take(fetched, now + asked_at.elapsed());
+            drop(under_way);
+        });
+        Some(attempt)
     }
 }
 
 impl Published {
-    fn get(&self, id: Option<&str>) -> Option<Arc<DecodingKey>> {
-        match id {
-            Some(id) => self.keys.get(id).cloned(),
-            None => self.only.clone(),
-        }
-    }
-
-    fn replace(&mut self, set: &JwkSet) {
-        self.keys.clear();
-        let mut all = Vec::new();
-        for jwk in &set.keys {
-            // A key of a kind that is not known here may be for somebody else.
-            let Ok(key) = DecodingKey::from_jwk(jwk) else { continue };
-            let key = Arc::new(key);
-            all.push(key.clone());
-            if let Some(id) = &jwk.common.key_id {
-                self.keys.insert(id.clone(), key);
+    /// What came of an attempt that ended now.
+    fn take(&mut self, fetched: Result<KeySet, String>, now: Instant) {
+        self.tried_at = Some(now);
+        match fetched {
+            Ok(set) => {
+                (self.set, self.fetched_at, self.failure) = (set, Some(now), None);
+            }
+            Err(reason) => {
+                if !self.set.is_empty() {
+                    tracing::error!(%reason, "the issuer's keys could not be asked for; known ones stay good");
+                }
+                self.failure = Some(reason);
             }
         }
-        self.only = if let [only] = &all[..] { Some(only.clone()) } else { None };
     }
 }
 
-async fn fetch(url: &HttpUrl, timeout: Duration) -> Result<JwkSet, String> {
+async fn fetch(url: &HttpUrl, timeout: Duration) -> Result<KeySet, String> {
     let path = url.path().to_owned();
     let mut client = Client::new(url.clone().with_path(""), timeout);
     let answer = client.ask(&Request::new(Method::GET).below(path)).await;
@@ -131,5 +162,8 @@ async fn fetch(url: &HttpUrl, timeout: Duration) -> Result<JwkSet, String> {
     if !answer.status.is_success() {
         return Err(format!("cannot get the keys from {url}: status {}", answer.status.as_u16()));
     }
-    serde_json::from_slice(&answer.body).map_err(|error| format!("what {url} has is no set of keys: {error}"))
+    KeySet::parse(&answer.body).map_err(|error| format!("what {url} has is no set of keys: {error}"))
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,7 @@
 //! do (RabbitMQ's `rabbitmq_auth_backend_oauth2`).
 
 mod claims;
+mod key_set;
 mod keys;
 mod scope;
 
@@ -145,7 +146,8 @@ impl Shared {
         let name = claims.username(&self.options.preferred_username_claims);
         let name = name.ok_or_else(|| refused("the token names no user"))?;
         let (scopes, tags) = self.understand(&claims);
-        let expires_at = claims.expires_at_s().map(|seconds| UNIX_EPOCH + Duration::from_secs(seconds));
+        // What no clock here gets to is never.
+        let expires_at = claims.expires_at_s().and_then(|s| UNIX_EPOCH.checked_add(Duration::from_secs(s)));
         Ok(BackendUser { name, tags, grants: Arc::new(Granted(scopes)), expires_at })
     }
 
@@ -155,7 +157,7 @@ impl Shared {
             Some(prefix) => prefix.clone(),
             None => format!("{}.", self.options.resource_server_id),
         };
-        let given = claims.scopes(&self.options.additional_scopes_keys);
+        let given = claims.scopes(&self.options.additional_scopes_keys, &self.options.resource_server_id);
         let resolved = given.into_iter().flat_map(|scope| match self.options.scope_aliases.get(&scope) {
             Some(aliases) => aliases.clone(),
             None => vec![scope],

@@ -1,5 +1,5 @@
 //! Scopes: `read:vhost/name/routing-key`, each part a pattern in which `*` stands for anything, percent-encoded where it
-//! has to be.
+//! has to be. Without its last part, a scope is about no routing key: whoever has no other may not publish to a topic exchange.
 
 use model::user::{Access, TopicAccess};
 use percent_encoding::percent_decode_str;
@@ -10,7 +10,7 @@ pub struct Scope {
     access: Access,
     vhost: Wildcard,
     name: Wildcard,
-    routing_key: Wildcard,
+    routing_key: Option<Wildcard>,
 }
 
 /// A text that is not a scope.
@@ -19,8 +19,8 @@ pub enum ScopeError {
     /// It does not begin with `configure:`, `write:` or `read:`.
     #[error("it begins with none of configure:, write: and read:")]
     Access,
-    /// It has no vhost, or more than a vhost, a name and a routing key.
-    #[error("it is not a vhost, a name and a routing key, with slashes between")]
+    /// It has no name, or more than a vhost, a name and a routing key.
+    #[error("it is not a vhost, a name and at most a routing key, with slashes between")]
     Parts,
     /// Its bytes are not text.
     #[error("it is not UTF-8")]
@@ -46,14 +46,12 @@ impl Scope {
         };
         let parts: Vec<&str> = rest.split('/').collect();
         let (vhost, name, routing_key) = match parts[..] {
-            [""] => return Err(ScopeError::Parts),
-            [vhost] => (vhost, "*", "*"),
-            [vhost, name] => (vhost, name, "*"),
-            [vhost, name, routing_key] => (vhost, name, routing_key),
+            [vhost, name] => (vhost, name, None),
+            [vhost, name, routing_key] => (vhost, name, Some(routing_key)),
             _ => return Err(ScopeError::Parts),
         };
-        let [vhost, name, routing_key] = [vhost, name, routing_key].map(Wildcard::parse);
-        Ok(Scope { access, vhost: vhost?, name: name?, routing_key: routing_key? })
+        let routing_key = routing_key.map(Wildcard::parse).transpose()?;
+        Ok(Scope { access, vhost: Wildcard::parse(vhost)?, name: Wildcard::parse(name)?, routing_key })
     }
 
     /// Whether it is about a vhost.
@@ -75,7 +73,8 @@ impl Scope {
             TopicAccess::Write => Access::Write,
             TopicAccess::Read => Access::Read,
         };
-        self.covers(access, vhost, exchange) && self.routing_key.is_match(routing_key)
+        let is_match = |pattern: &Wildcard| pattern.is_match(routing_key);
+        self.covers(access, vhost, exchange) && self.routing_key.as_ref().is_some_and(is_match)
     }
 }
 
@@ -113,7 +112,6 @@ mod tests {
     #[test]
     fn parts_are_patterns() {
         check("read:*/*", "/", "q", true);
-        check("read:*", "/", "q", true);
         check("read:%2F/q", "/", "q", true);
         check("read:%2F/q", "/", "qq", false);
         check("read:v*/a*z", "vhost", "abcz", true);
@@ -137,10 +135,24 @@ mod tests {
     }
 
     #[test]
+    fn a_scope_without_a_routing_key_lets_nobody_use_any() {
+        let scope = Scope::parse("write:*/*").unwrap();
+        assert!(scope.covers(Access::Write, "/", "amq.topic"));
+        for key in ["", "orders.new"] {
+            assert!(!scope.covers_key(TopicAccess::Write, "/", "amq.topic", key), "{key:?}");
+        }
+        let empty = Scope::parse("write:*/*/").unwrap();
+        assert!(empty.covers_key(TopicAccess::Write, "/", "amq.topic", ""));
+        assert!(!empty.covers_key(TopicAccess::Write, "/", "amq.topic", "orders.new"));
+    }
+
+    #[test]
     fn what_is_no_scope_is_refused() {
         assert_eq!(Scope::parse("openid"), Err(ScopeError::Access));
         assert_eq!(Scope::parse("delete:*/*"), Err(ScopeError::Access));
         assert_eq!(Scope::parse("read:"), Err(ScopeError::Parts));
+        assert_eq!(Scope::parse("read:v"), Err(ScopeError::Parts));
+        assert_eq!(Scope::parse("read:*"), Err(ScopeError::Parts));
         assert_eq!(Scope::parse("read:a/b/c/d"), Err(ScopeError::Parts));
         assert_eq!(Scope::parse("read:%FF/q"), Err(ScopeError::NotUtf8));
     }

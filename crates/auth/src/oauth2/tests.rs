@@ -112,6 +112,24 @@ async fn a_token_says_who_it_is_and_what_it_may_do() {
     };
     assert!(is_allowed(&backend, &user, &topic("a.b")));
     assert!(!is_allowed(&backend, &user, &topic("b.a")));
+    let binding = Question::Topic {
+        vhost: vhost(),
+        exchange: "amq.topic".to_owned(),
+        routing_key: "a.b".to_owned(),
+        access: TopicAccess::Read,
+    };
+    assert!(!is_allowed(&backend, &user, &binding), "its scope to read has no routing key");
+}
+
+#[tokio::test]
+async fn a_token_may_hold_for_longer_than_clocks_can_tell() {
+    let backend = OAuth2::new(options());
+    for forever in [json!(u64::MAX), json!(i64::MAX)] {
+        let mut claims = claims();
+        claims["exp"] = forever;
+        let user = accepted(&backend, &signed(&claims, Some("k1"))).await;
+        assert!(user.expires_at.is_none_or(|at| at > SystemTime::now()), "{claims}");
+    }
 }
 
 #[tokio::test]

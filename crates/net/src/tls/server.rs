@@ -1,7 +1,7 @@
 //! TLS for accepted connections: who we are, whom we let in, and files that may change while we run.
 //!
 //! Certificates, keys and authorities are read at the start, and again when [`ServerTls::reload_if_changed`] finds that a file is
-//! another one than before. New connections get what was read last; those that are open keep what they began with.
+//! another one than before, or when [`ServerTls::reload`] is called. New connections get what was read last; those that are open keep what they began with.
 
 use std::collections::HashMap;
 use std::fs;
@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use rustls::crypto::CryptoProvider;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{ClientHello, NoClientAuth, ResolvesServerCert, WebPkiClientVerifier};
@@ -120,6 +120,8 @@ pub enum Reload {
 pub struct ServerTls {
     options: ServerTlsOptions,
     current: Mutex<Current>,
+    /// Held while files are read: what was read first must not come into force last.
+    reading: Mutex<()>,
 }
 
 struct Current {
@@ -127,11 +129,19 @@ struct Current {
     /// Of what is in force.
     certificates: Arc<[CertificateFile]>,
     /// Of the last attempt to read them, whether it succeeded or not: one change is one attempt.
-    files: Vec<Fingerprint>,
+    files: Vec<Option<Fingerprint>>,
 }
 
-/// What tells a file from the one that was at its path before. `None`: there is none.
-type Fingerprint = Option<(u64, u64, i64, i64, u64)>;
+/// What tells a file from the one that was at its path before.
+#[derive(Debug, PartialEq, Eq)]
+struct Fingerprint {
+    device: u64,
+    inode: u64,
+    len: u64,
+    modified_at: (i64, i64),
+    /// The file's mode and owner, too: it may be one that could not be read.
+    changed_at: (i64, i64),
+}
 
 impl ServerTls {
     /// Reads the files that `options` names.
@@ -139,20 +149,32 @@ impl ServerTls {
         // Before they are read: what changes meanwhile is seen as a change.
         let files = fingerprints(&options);
         let (config, certificates) = (Arc::new(configure(&options)?), certificate_files(&options)?);
-        Ok(Self { options, current: Mutex::new(Current { config, certificates, files }) })
+        Ok(Self { options, current: Mutex::new(Current { config, certificates, files }), reading: Mutex::new(()) })
     }
 
     /// Reads the files again if one of them has changed. When they cannot be used, what was in force stays so, and the same files are
     /// not complained of a second time.
     pub fn reload_if_changed(&self) -> Result<Reload, TlsSetupError> {
-        let files = fingerprints(&self.options);
-        if std::mem::replace(&mut self.current.lock().files, files.clone()) == files {
+        let reading = self.reading.lock();
+        if self.current.lock().files == fingerprints(&self.options) {
             return Ok(Reload::Unchanged);
         }
+        self.read(&reading)?;
+        Ok(Reload::Reloaded)
+    }
+
+    /// Reads the files again. When they cannot be used, what was in force stays so.
+    pub fn reload(&self) -> Result<(), TlsSetupError> {
+        self.read(&self.reading.lock())
+    }
+
+    fn read(&self, _alone: &MutexGuard<'_, ()>) -> Result<(), TlsSetupError> {
+        // Before they are read, as at the start.
+        self.current.lock().files = fingerprints(&self.options);
         let (config, certificates) = (Arc::new(configure(&self.options)?), certificate_files(&self.options)?);
         let mut current = self.current.lock();
         (current.config, current.certificates) = (config, certificates);
-        Ok(Reload::Reloaded)
+        Ok(())
     }
 
     /// The certificates that are in force: our own, those for other names, and the authorities that clients' are checked by.
@@ -275,12 +297,19 @@ fn certificate_files(options: &ServerTlsOptions) -> Result<Arc<[CertificateFile]
     chains.chain(authorities).map(|(usage, path)| CertificateFile::read(path, usage)).collect()
 }
 
-fn fingerprints(options: &ServerTlsOptions) -> Vec<Fingerprint> {
+fn fingerprints(options: &ServerTlsOptions) -> Vec<Option<Fingerprint>> {
     let files = identities(options).flat_map(|identity| [&identity.chain, &identity.key]).chain(authorities(options));
     files.map(|path| fingerprint(path)).collect()
 }
 
-fn fingerprint(path: &Path) -> Fingerprint {
+/// `None`: there is no file.
+fn fingerprint(path: &Path) -> Option<Fingerprint> {
     let file = fs::metadata(path).ok()?;
-    Some((file.dev(), file.ino(), file.mtime(), file.mtime_nsec(), file.len()))
+    Some(Fingerprint {
+        device: file.dev(),
+        inode: file.ino(),
+        len: file.len(),
+        modified_at: (file.mtime(), file.mtime_nsec()),
+        changed_at: (file.ctime(), file.ctime_nsec()),
+    })
 }

@@ -1,6 +1,7 @@
 //! TLS of accepted connections: files, clients' certificates, names, versions, and what changes while it runs.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -258,6 +259,31 @@ async fn new_files_are_taken_and_broken_ones_are_not() {
     fs::write(&chain, kept).unwrap();
     assert_eq!(server.tls.reload_if_changed().unwrap(), Reload::Reloaded);
     assert_eq!(server.meet(&client).await.unwrap().1, second);
+}
+
+#[test]
+fn a_file_that_may_be_read_now_has_changed() {
+    let authority = authority("server-mode");
+    let tls = ServerTls::new(options(&authority)).unwrap();
+    let key = authority.file("localhost.key");
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o640)).unwrap();
+    assert_eq!(tls.reload_if_changed().unwrap(), Reload::Reloaded);
+    assert_eq!(tls.reload_if_changed().unwrap(), Reload::Unchanged);
+}
+
+#[tokio::test]
+async fn who_asks_for_a_reload_gets_one() {
+    let authority = authority("server-forced");
+    let mut server = Server::new(options(&authority));
+    let (second, _) = authority.sign("localhost");
+    server.tls.reload().unwrap();
+    assert_eq!(server.meet(&Client::new(&authority)).await.unwrap().1, second);
+    server.tls.reload().unwrap();
+    assert_eq!(server.tls.reload_if_changed().unwrap(), Reload::Unchanged, "it was read already");
+    fs::write(authority.file("localhost.pem"), "nothing").unwrap();
+    server.tls.reload().unwrap_err();
+    server.tls.reload().unwrap_err();
+    assert_eq!(server.meet(&Client::new(&authority)).await.unwrap().1, second);
 }
 
 #[tokio::test]

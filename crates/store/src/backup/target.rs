@@ -40,7 +40,7 @@ impl<'a> Target<'a> {
         if dir.components().any(|component| component == Component::ParentDir) {
             return Err(refused("name it without `..`"));
         }
-        if dir.starts_with(data_dir) {
+        if is_within(disk, &dir, data_dir).map_err(attempting("looking for the place of", &dir))? {
             return Err(refused("it is in the broker's own data directory"));
         }
         let is_replacing = match disk.is_empty_dir(&dir) {
@@ -129,6 +129,20 @@ impl Drop for Target<'_> {
             tracing::warn!(dir = %self.temporary.dir().display(), %error, "an unfinished backup was not removed");
         }
     }
+}
+
+/// Whether a directory that may not be there yet is, or would be, in the other or is it, whatever links lead there.
+fn is_within(disk: &dyn Disk, dir: &Path, data_dir: &Path) -> io::Result<bool> {
+    use io::ErrorKind::{NotADirectory, NotFound};
+    let data_dir = disk.canonical(data_dir)?;
+    for there in dir.ancestors() {
+        match disk.canonical(there) {
+            Ok(there) => return Ok(there.starts_with(&data_dir)),
+            Err(error) if matches!(error.kind(), NotFound | NotADirectory) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(false)
 }
 
 /// Removes what a backup makes, but for the lock; nothing else.

@@ -12,7 +12,7 @@ mod real;
 mod simulated;
 
 use std::io::{self, IoSlice};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub use real::RealDisk;
 #[cfg(any(test, feature = "simulation"))]
@@ -52,6 +52,10 @@ pub trait Disk: Send + Sync {
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
     /// How many bytes may still be written to the file system that holds `dir`.
     fn free_space(&self, dir: &Path) -> io::Result<u64>;
+    /// The one path of what is there, from the root on and through no link. A disk without links knows no other.
+    fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
+        Ok(path.to_owned())
+    }
     /// Takes the lock of a file, which is created if need be. `None`: somebody else has it.
     fn try_lock(&self, path: &Path) -> io::Result<Option<Box<dyn Lock>>>;
 }

@@ -3,7 +3,7 @@
 use std::fs::{self, OpenOptions};
 use std::io::{self, IoSlice};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate, fdatasync, flock, statvfs};
 
@@ -92,6 +92,10 @@ impl Disk for RealDisk {
     fn free_space(&self, dir: &Path) -> io::Result<u64> {
         let stat = statvfs(dir)?;
         Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    }
+
+    fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
+        fs::canonicalize(path)
     }
 
     fn try_lock(&self, path: &Path) -> io::Result<Option<Box<dyn Lock>>> {

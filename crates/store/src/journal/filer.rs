@@ -33,7 +33,13 @@ impl Filer {
 
     /// Prepares or recycles one file.
     pub fn file_once(&mut self) -> Filing {
-        let Some(job) = self.shared.files.lock().take_job() else { return Filing::Idle };
+        let Some(job) = self.shared.files.lock().take_job() else {
+            // The writer may have taken what it waited for, when all else was ready already.
+            if self.shared.is_reserve_refilled(&self.shared.files.lock()) {
+                self.shared.relieve(congestion::RESERVE);
+            }
+            return Filing::Idle;
+        };
         let result = match job {
             Job::Create(len) => self.create(len),
             Job::Recycle(file) => self.recycle(file),
@@ -125,6 +131,6 @@ fn fill(file: &dyn File, len: u64) -> io::Result<()> {
 /// A file in which commits of this length fit, at once.
 pub(crate) fn take_or_create(shared: &Shared, payload_len: u64) -> io::Result<PreparedFile> {
     let len = shared.files.lock().len_for(payload_len);
-    let prepared = shared.take_prepared(len);
+    let prepared = shared.take_prepared_if_any(len);
     prepared.map_or_else(|| create(shared, len), Ok)
 }

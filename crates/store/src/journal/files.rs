@@ -129,6 +129,11 @@ impl Files {
         self.wanted_len = len;
     }
 
+    /// The writer waits for no file: it goes on in one of its own.
+    pub(crate) fn want_none(&mut self) {
+        self.wanted_len = 0;
+    }
+
     pub(crate) fn add_prepared(&mut self, file: PreparedFile) {
         self.prepared.push(file);
     }

@@ -275,6 +275,22 @@ impl Shared {
         file
     }
 
+    /// A file of at least this length, for the writer that makes one itself if there is none: it waits for no other.
+    pub(crate) fn take_prepared_if_any(&self, len: u64) -> Option<PreparedFile> {
+        let mut files = self.files.lock();
+        let file = files.take_prepared(len);
+        files.want_none();
+        drop(files);
+        self.judge_files();
+        self.filing.notify_one();
+        file
+    }
+
+    /// Whether the reserve is whole again and nobody knows yet.
+    pub(crate) fn is_reserve_refilled(&self, files: &Files) -> bool {
+        files.has_enough_prepared() && self.is_congested_by(congestion::RESERVE)
+    }
+
     /// Another file is ready.
     pub(crate) fn add_prepared(&self, file: PreparedFile) {
         self.files.lock().add_prepared(file);

@@ -175,7 +175,7 @@ fn file(mut filer: Filer, shared: &Shared) {
             Filing::Done => {}
             Filing::Stalled if files.is_stalled => drop(shared.filing.wait_for(&mut files, RETRY_DELAY)),
             Filing::Stalled => {}
-            Filing::Idle if files.has_job() => {}
+            Filing::Idle if files.has_job() || shared.is_reserve_refilled(&files) => {}
             Filing::Idle => shared.filing.wait(&mut files),
         }
     }

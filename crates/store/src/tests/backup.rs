@@ -590,3 +590,27 @@ fn a_store_that_is_closed_takes_its_unfinished_backup_along() {
         assert!(matches!(backup.join().unwrap(), Err(BackupError::Closing)));
     });
 }
+
+#[test]
+fn the_data_directory_is_known_by_all_its_names() {
+    let (dir, copies) = (TempDir::new(), TempDir::new());
+    let here = std::env::current_dir().unwrap();
+    let to_root: std::path::PathBuf = here.components().skip(1).map(|_| "..").collect();
+    let relative = to_root.join(dir.0.strip_prefix("/").unwrap());
+    let link = copies.0.join("link");
+    std::fs::create_dir_all(&dir.0).unwrap();
+    std::fs::create_dir_all(&copies.0).unwrap();
+    std::os::unix::fs::symlink(&dir.0, &link).unwrap();
+    for data_dir in [&dir.0, &relative, &link] {
+        let options = Options { dir: data_dir.clone(), ..threads::options(&dir, 1) };
+        let (store, _) = Store::open_stepped(options, Arc::new(RealDisk)).unwrap();
+        for to in [dir.0.join("copy"), dir.0.join("journal/not/there/yet"), link.join("copy"), link.clone()] {
+            let error = store.backup(&to).unwrap_err().to_string();
+            assert!(error.ends_with("it is in the broker's own data directory"), "{}: {error}", data_dir.display());
+        }
+        let beside = copies.0.join("new/copy");
+        store.backup(&beside).unwrap();
+        std::fs::remove_dir_all(&beside).unwrap();
+        store.close().unwrap();
+    }
+}

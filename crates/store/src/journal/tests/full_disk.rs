@@ -54,6 +54,45 @@ fn when_the_reserve_is_used_up_the_writer_waits_and_confirms_nothing() {
     assert_eq!(world.journal.durable(), end);
 }
 
+/// What the writer made itself after a failed sync counted as wanted for ever, and the disk as full until the next file.
+#[test]
+fn a_disk_with_room_is_not_full_after_the_writer_made_a_file_itself() {
+    let disk = SimDisk::new(0);
+    fill(&disk, 2);
+    let mut world = World::new(&disk, &small_options());
+    world.filer.file_once();
+    world.publish("one");
+    disk.fail_syncs(1);
+    world.commit_all().unwrap();
+    assert_eq!(disk.list(Path::new(DIR)).unwrap().len(), 2, "the one that failed and the writer's own");
+    world.file_all();
+    assert!(world.journal.is_reserve_in_use());
+    fill(&disk, 10);
+    world.file_all();
+    assert!(!world.journal.is_congested() && !world.journal.is_reserve_in_use());
+    assert_eq!(world.events.lock().last(), Some(&Event::ReserveLeft));
+}
+
+/// Two files were ready all the time, so once the long one was taken there was nothing to do and nobody to notice.
+#[test]
+fn a_disk_with_room_is_not_full_after_a_commit_longer_than_a_file() {
+    let disk = SimDisk::new(0);
+    fill(&disk, 3);
+    let mut world = World::new(&disk, &small_options());
+    world.file_all();
+    world.publish("one");
+    world.commit_all().unwrap();
+    world.file_all();
+    let end = world.publish(&"x".repeat(100_000));
+    assert_eq!(world.commit_all(), Ok(Progress::NeedsFile));
+    assert!(world.journal.is_reserve_in_use());
+    fill(&disk, 10);
+    assert_eq!(world.commit_all(), Ok(Progress::Idle));
+    assert_eq!(world.journal.durable(), end);
+    world.file_all();
+    assert!(!world.journal.is_congested() && !world.journal.is_reserve_in_use());
+}
+
 #[test]
 fn what_was_promised_survives_on_a_small_disk() {
     for seed in seeds(3, 1000) {

@@ -162,9 +162,13 @@ impl Broker {
         };
         for queue in vhost.queues() {
             let deletion = vhost.delete_queue(self, &queue, DeleteConditions::default());
-            if matches!(deletion, Deletion::Deleted { .. }) {
+            if let Deletion::Deleted { removed, .. } = deletion {
+                self.emit_removals_with_queue(&queue, &removed);
                 self.emit_by(actor, Event::queue_deleted(&queue));
             }
+        }
+        for exchange in vhost.exchanges().iter().filter(|exchange| !exchange.name.is_default()) {
+            self.emit_by(actor, Event::exchange_deleted(vhost.name(), &exchange.name));
         }
         self.connections.tell(is_in_it, || News::Close { reason: reason.clone() });
         let mut records = RecordBatch::new();

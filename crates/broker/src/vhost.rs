@@ -14,8 +14,8 @@ use model::arguments::{ExchangeArguments, ExchangeType};
 use model::definition::{self, Definition};
 use model::ids::{JournalPosition, QueueId, QueueSeq};
 use model::name::{ExchangeName, QueueName, VhostName};
-use model::policy::{EffectivePolicy, Policy, Target};
-use parking_lot::RwLock;
+use model::policy::{EffectivePolicy, Policy, PolicyRanking, Target};
+use parking_lot::{Mutex, RwLock};
 use routing::{
     BindError, BindingRef, BindingSpec, DeleteError, Destination, Epoch, Exchanges, HashSeed, Removed, Routable,
 };
@@ -42,6 +42,8 @@ pub(crate) struct Vhost {
     topology: RwLock<Topology>,
     /// Of both kinds, by name.
     policies: RwLock<Arc<[Arc<Policy>]>>,
+    /// Held while policies are applied: of two changes the later one is applied last.
+    applying: Mutex<()>,
     /// How fast may be published.
     pub(crate) throttle: Throttle,
     /// Connections that are open in it.
@@ -120,6 +122,7 @@ impl Vhost {
             epoch,
             topology,
             policies: RwLock::new(Arc::from([])),
+            applying: Mutex::default(),
             throttle,
             connection_count: AtomicUsize::new(0),
             traffic: Traffic::default(),
@@ -166,15 +169,26 @@ impl Vhost {
 
     /// Gives every queue and every exchange the policies that hold for it now.
     pub(crate) fn apply_policies(&self) {
+        let _turn = self.applying.lock();
+        let policies = self.policies();
+        let ranking = PolicyRanking::of(&policies);
+        // Matched without the topology's lock, so that messages go on being routed: what is declared meanwhile has these
+        // policies or newer ones already.
+        for queue in self.queues() {
+            let target = Target::Queue(queue.definition.arguments.queue_type());
+            let effective = ranking.effective(target, queue.name());
+            *queue.policy.lock() = effective;
+        }
+        let names: Vec<Box<[u8]>> =
+            self.topology.read().exchanges.exchanges().map(|exchange| exchange.name.clone()).collect();
+        let alternates = names.into_iter().filter_map(|name| {
+            let effective = ranking.effective(Target::Exchange, std::str::from_utf8(&name).ok()?);
+            Some((name, effective))
+        });
+        let alternates: Vec<(Box<[u8]>, EffectivePolicy)> = alternates.collect();
         self.change(|topology| {
-            // Read under the lock: a queue that is declared meanwhile has these or newer ones.
-            let policies = self.policies();
-            for queue in topology.queues.values() {
-                *queue.policy.lock() = effective_for(&policies, &queue.definition);
-            }
-            let names: Vec<Box<[u8]>> = topology.exchanges.exchanges().map(|exchange| exchange.name.clone()).collect();
-            for name in names {
-                apply_to_exchange(topology, &policies, &name);
+            for (name, policy) in &alternates {
+                set_alternate(topology, name, policy);
             }
         });
     }
@@ -586,7 +600,11 @@ fn effective_for(policies: &[Arc<Policy>], queue: &definition::Queue) -> Effecti
 
 fn apply_to_exchange(topology: &mut Topology, policies: &[Arc<Policy>], name: &[u8]) {
     let Ok(text) = std::str::from_utf8(name) else { return };
-    let alternate = EffectivePolicy::of(policies, Target::Exchange, text).get("alternate-exchange");
+    set_alternate(topology, name, &EffectivePolicy::of(policies, Target::Exchange, text));
+}
+
+fn set_alternate(topology: &mut Topology, name: &[u8], policy: &EffectivePolicy) {
+    let alternate = policy.get("alternate-exchange");
     let alternate = alternate.as_ref().and_then(|alternate| alternate.as_str());
     topology.exchanges.set_policy_alternate(name, alternate.map(str::as_bytes));
 }

@@ -27,7 +27,7 @@ pub fn check(broker: &Broker, definitions: &Definitions, scope: Scope<'_>) -> Re
     })?;
     each(&definitions.exchanges, |exchange| {
         expected.check_vhost(&exchange.vhost)?;
-        if expected.existing_exchange(&exchange.vhost, exchange.name.as_str()).is_some() {
+        if exchange.is_reserved() || expected.existing_exchange(&exchange.vhost, exchange.name.as_str()).is_some() {
             return Ok(());
         }
         broker.check_exchange(&exchange.vhost, &exchange.request()).map_err(|refusal| refusal.text)
@@ -100,7 +100,7 @@ impl<'a> Expected<'a> {
             .map(|name| (name.as_str(), broker.exchanges_of_new_vhost(name)))
             .collect();
         let mut exchanges = HashMap::new();
-        for exchange in definitions.exchanges.iter().flatten() {
+        for exchange in definitions.exchanges.iter().flatten().filter(|exchange| !exchange.is_reserved()) {
             if let Ok(kind) = ExchangeType::parse(exchange.kind.as_bytes()) {
                 // Of two with the same name the first one is made.
                 exchanges.entry((exchange.vhost.as_str(), exchange.name.as_str())).or_insert(kind);

@@ -54,6 +54,12 @@ pub fn import(
     }
     let mut rooms = Rooms::new(broker, actor);
     for entry in definitions.exchanges.iter().flatten() {
+        if entry.is_reserved() {
+            if broker.exchange_type(entry.vhost.as_str(), entry.name.as_str()).is_none() {
+                imported.warnings.push(format!("{} was left out: its name is reserved", entry.place));
+            }
+            continue;
+        }
         imported.note(declare_exchange(&mut rooms, entry).map_err(|reason| late(&entry.place, reason))?);
     }
     for entry in definitions.topic_permissions.iter().flatten() {

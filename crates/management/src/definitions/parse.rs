@@ -141,6 +141,11 @@ pub(super) enum EndEntry {
 }
 
 impl ExchangeEntry {
+    /// Whether only brokers make exchanges of this name: documents of RabbitMQ have those of its own.
+    pub(super) fn is_reserved(&self) -> bool {
+        self.name.refuse_reserved().is_err()
+    }
+
     pub(super) fn request(&self) -> ExchangeRequest<'_> {
         ExchangeRequest {
             name: &self.name,

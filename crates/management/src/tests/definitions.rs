@@ -230,9 +230,6 @@ fn nothing_is_imported_of_a_document_of_which_something_cannot_be() {
         let exchange = |name: &str, kind: &str| json!({"name": name, "vhost": "new", "type": kind});
         let text = "exchanges, entry 1 ('e' in vhost 'new'): the exchange type 'x-random' is not implemented";
         check("exchanges", exchange("e", "x-random"), text).await;
-        let text =
-            "exchanges, entry 1 ('amq.x' in vhost 'new'): exchange name 'amq.x' contains reserved prefix 'amq.*'";
-        check("exchanges", exchange("amq.x", "direct"), text).await;
         let given = |user: &str, vhost: &str| json!({"user": user, "vhost": vhost, "configure": "", "write": "", "read": "", "exchange": "e"});
         for kind in ["permissions", "topic_permissions"] {
             let text = format!("{kind}, entry 1 ('nosuch' in vhost 'new'): {{no_such_user,<<\"nosuch\">>}}");
@@ -276,6 +273,22 @@ fn nothing_is_imported_of_a_document_of_which_something_cannot_be() {
         check("bindings", binding("amq.direct", "q", &"k".repeat(256), json!({})), text).await;
         let text = "bindings, entry 1 ('' to 'q' in vhost 'new'): operation not permitted on the default exchange";
         check("bindings", binding("", "q", "q", json!({})), text).await;
+    });
+}
+
+#[test]
+fn exchanges_of_rabbitmq_itself_are_left_out() {
+    in_house(async |house| {
+        let exchange = json!({"name": "amq.rabbitmq.log", "vhost": "shop", "type": "topic", "durable": true,
+            "auto_delete": false, "arguments": {}});
+        let mut document = json!({"exchanges": [exchange]});
+        house.check("POST /api/definitions", &document.to_string(), 204, "").await;
+        assert_eq!(house.get("/api/exchanges/shop/amq.rabbitmq.log").await.status, 404);
+        document["bindings"] = json!([{"source": "amq.rabbitmq.log", "vhost": "shop", "destination": "amq.fanout",
+            "destination_type": "exchange", "routing_key": "k"}]);
+        let text = "bindings, entry 1 ('amq.rabbitmq.log' to 'amq.fanout' in vhost 'shop'): \
+                    {resources_missing,[{not_found,{resource,<<\"shop\">>,exchange,<<\"amq.rabbitmq.log\">>}}]}";
+        house.check_refused("POST /api/definitions", &document.to_string(), 400, "bad_request", text).await;
     });
 }
 

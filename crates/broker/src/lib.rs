@@ -70,7 +70,10 @@ pub use backend::{
 };
 pub use broker::{Broker, QueueCounts, StartError};
 pub use connections::ConnectionState;
-pub use control::{BackupError, BackupView, ControlError, PasswordChange, PolicyRequest, UserRequest, VhostRequest};
+pub use control::{
+    BackupError, BackupView, ControlError, PasswordChange, PolicyRequest, UserRequest, VhostRequest,
+    check_parameter_name,
+};
 pub use events::{Event, EventSink};
 pub use identity::{Actor, Identity, Interface, Origin};
 pub use inside::{

@@ -14,8 +14,8 @@ use model::arguments::{ExchangeArguments, ExchangeType};
 use model::definition::{self, Definition};
 use model::ids::{JournalPosition, QueueId, QueueSeq};
 use model::name::{ExchangeName, QueueName, VhostName};
-use model::policy::{EffectivePolicy, Policy, Target};
-use parking_lot::RwLock;
+use model::policy::{EffectivePolicy, Policy, PolicyRanking, Target};
+use parking_lot::{Mutex, RwLock};
 use routing::{
     BindError, BindingRef, BindingSpec, DeleteError, Destination, Epoch, Exchanges, HashSeed, Removed, Routable,
 };
@@ -42,6 +42,8 @@ pub(crate) struct Vhost {
     topology: RwLock<Topology>,
     /// Of both kinds, by name.
     policies: RwLock<Arc<[Arc<Policy>]>>,
+    /// Held while policies are applied: of two changes the later one is applied last.
+    applying: Mutex<()>,
     /// How fast may be published.
     pub(crate) throttle: Throttle,
     /// Connections that are open in it.
@@ -126,6 +128,7 @@ impl Vhost {
             epoch,
             topology,
             policies: RwLock::new(Arc::from([])),
+            applying: Mutex::default(),
             throttle,
             connection_count: AtomicUsize::new(0),
             traffic: Traffic::default(),
@@ -179,20 +182,32 @@ impl Vhost {
 
     /// Gives every queue and every exchange the policies that hold for it now.
     pub(crate) fn apply_policies(&self) {
+        let _turn = self.applying.lock();
+        let policies = self.policies();
+        let ranking = PolicyRanking::of(&policies);
+        // Matched without the topology's lock, so that messages go on being routed: what is declared meanwhile has these
+        // policies or newer ones already.
+        for queue in self.queues() {
+            let target = Target::Queue(queue.definition.arguments.queue_type());
+            let effective = ranking.effective(target, queue.name());
+            *queue.policy.lock() = effective;
+        }
+        let exchanges: Vec<(Box<[u8]>, Option<Box<[u8]>>)> = {
+            let topology = self.topology.read();
+            let shown = |exchange: &routing::Exchange| (exchange.name.clone(), exchange.policy_alternate.clone());
+            topology.exchanges.exchanges().map(shown).collect()
+        };
+        let changed: Vec<(Box<[u8]>, Option<String>)> = exchanges
+            .into_iter()
+            .filter_map(|(name, before)| {
+                let effective = ranking.effective(Target::Exchange, std::str::from_utf8(&name).ok()?);
+                let alternate = alternate_of(&effective);
+                (alternate.as_deref().map(str::as_bytes) != before.as_deref()).then_some((name, alternate))
+            })
+            .collect();
         self.change(|topology| {
-            // Read under the lock: a queue that is declared meanwhile has these or newer ones.
-            let policies = self.policies();
-            for queue in topology.queues.values() {
-                *queue.policy.lock() = effective_for(&policies, &queue.definition);
-            }
-            let changes = |exchange: &routing::Exchange| {
-                let alternate = alternate_for(&policies, &exchange.name);
-                let is_changed = exchange.policy_alternate.as_deref() != alternate.as_deref().map(str::as_bytes);
-                is_changed.then(|| (exchange.name.clone(), alternate))
-            };
-            let changed: Vec<_> = topology.exchanges.exchanges().filter_map(changes).collect();
-            for (name, alternate) in changed {
-                topology.exchanges.set_policy_alternate(&name, alternate.as_deref().map(str::as_bytes));
+            for (name, alternate) in &changed {
+                topology.exchanges.set_policy_alternate(name, alternate.as_deref().map(str::as_bytes));
             }
         });
     }
@@ -610,15 +625,14 @@ fn effective_for(policies: &[Arc<Policy>], queue: &definition::Queue) -> Effecti
 }
 
 fn apply_to_exchange(topology: &mut Topology, policies: &[Arc<Policy>], name: &[u8]) {
-    let alternate = alternate_for(policies, name);
+    let Ok(text) = std::str::from_utf8(name) else { return };
+    let alternate = alternate_of(&EffectivePolicy::of(policies, Target::Exchange, text));
     topology.exchanges.set_policy_alternate(name, alternate.as_deref().map(str::as_bytes));
 }
 
 /// The alternate exchange that policies give to an exchange.
-fn alternate_for(policies: &[Arc<Policy>], name: &[u8]) -> Option<String> {
-    let text = std::str::from_utf8(name).ok()?;
-    let alternate = EffectivePolicy::of(policies, Target::Exchange, text).get("alternate-exchange")?;
-    alternate.as_str().map(str::to_owned)
+fn alternate_of(policy: &EffectivePolicy) -> Option<String> {
+    policy.get("alternate-exchange")?.as_str().map(str::to_owned)
 }
 
 /// Declares an exchange. False when there is one of this name.

@@ -3,12 +3,12 @@
 //! What JSON cannot tell apart is lost on the way, as in RabbitMQ: binaries become text, timestamps become numbers. On
 //! the way back whole numbers become 64-bit integers, the others doubles.
 
-use amqp::limits::SHORT_STR_LEN_MAX;
+use amqp::limits::{SHORT_STR_LEN_MAX, TABLE_DEPTH_MAX};
 use amqp::table::{Array, ArrayBuf, Table, TableBuf, Value};
 use serde_json::{Map, Number, Value as Json};
 
-/// How deeply arguments from JSON may be nested.
-const DEPTH_MAX: usize = 16;
+/// How deeply arguments from JSON may be nested: as deeply as those of clients, so that what is exported can be read.
+const DEPTH_MAX: usize = TABLE_DEPTH_MAX as usize;
 
 /// JSON that cannot be a field table.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -77,6 +77,12 @@ struct Filed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct InvalidMatch;
 
+/// Whether a binding from a headers exchange may have these arguments.
+#[must_use]
+pub fn is_valid_match(arguments: Table<'_>) -> bool {
+    check(arguments).is_ok()
+}
+
 /// Whether a binding may have these arguments.
 pub(crate) fn check(arguments: Table<'_>) -> Result<(), InvalidMatch> {
     match arguments.get("x-match") {

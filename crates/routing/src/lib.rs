@@ -37,5 +37,6 @@ pub use binding::{BindingRef, BindingSpec, Destination, RemovedBinding};
 pub use cache::{CacheLimits, RouteCache};
 pub use exchange::{Declaration, Exchange, ExchangeType, UnknownExchangeType};
 pub use exchanges::{BindError, DEFAULT_EXCHANGE, DeleteError, Epoch, Exchanges, Removed, TRACE_EXCHANGE};
+pub use headers::is_valid_match;
 pub use route::{NoSuchExchange, Routable, RouteScratch, Routed};
 pub use seed::HashSeed;

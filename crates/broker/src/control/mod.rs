@@ -5,6 +5,7 @@
 //! [`crate::inside`].
 
 mod backups;
+mod checks;
 mod connections;
 mod parameters;
 mod permissions;
@@ -13,6 +14,7 @@ mod users;
 mod vhosts;
 
 pub use backups::{BackupError, BackupView};
+pub use parameters::check_parameter_name;
 pub use policies::PolicyRequest;
 pub use users::{PasswordChange, UserRequest};
 pub use vhosts::VhostRequest;

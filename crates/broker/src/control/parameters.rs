@@ -40,9 +40,7 @@ impl Broker {
 
     /// Sets a global parameter.
     pub fn put_global_parameter(&self, actor: &Actor, name: &str, value: Value) -> Result<Changed, ControlError> {
-        if name.is_empty() || name.len() > NAME_LEN_MAX {
-            return invalid(format!("a parameter's name has 1 to {NAME_LEN_MAX} bytes, not {}", name.len()));
-        }
+        check_parameter_name(name)?;
         let parameter = GlobalParameter { name: name.into(), value: value.clone() };
         let (is_new, position) = {
             let mut parameters = self.global_parameters.lock();
@@ -78,4 +76,12 @@ impl Broker {
             *self.server_properties.write() = properties;
         }
     }
+}
+
+/// Whether a parameter may have this name.
+pub fn check_parameter_name(name: &str) -> Result<(), ControlError> {
+    if name.is_empty() || name.len() > NAME_LEN_MAX {
+        return invalid(format!("a parameter's name has 1 to {NAME_LEN_MAX} bytes, not {}", name.len()));
+    }
+    Ok(())
 }

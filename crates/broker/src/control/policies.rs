@@ -1,11 +1,13 @@
 //! Policies of both kinds: set, applied at once, deleted.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::definition::Definition;
 use model::name::VhostName;
 use model::policy::{ApplyTo, Policy, PolicyDefinition, PolicyKind};
 use serde_json::{Map, Value};
+use store::RecordBatch;
 
 use super::vhosts::no_vhost;
 use super::{ControlError, invalid, not_found};
@@ -35,6 +37,23 @@ pub struct PolicyRequest {
     pub definition: Map<String, Value>,
 }
 
+impl PolicyRequest {
+    /// Whether it can be set at all, wherever it is.
+    pub fn check(&self) -> Result<(), ControlError> {
+        self.clone().parse().map(drop)
+    }
+
+    /// The policy, and remarks about keys that have no effect.
+    fn parse(self) -> Result<(Policy, Vec<String>), ControlError> {
+        let PolicyRequest { vhost, name, kind, pattern, apply_to, priority, definition } = self;
+        let name = Policy::parse_name(&name).or_else(|error| invalid(error.to_string()))?;
+        let pattern = Policy::parse_pattern(&pattern).or_else(|error| invalid(error.to_string()))?;
+        let parsed = PolicyDefinition::parse(definition, kind);
+        let (definition, warnings) = parsed.or_else(|error| invalid(error.to_string()))?;
+        Ok((Policy { vhost, name, kind, pattern, apply_to, priority, definition }, warnings))
+    }
+}
+
 impl Broker {
     /// All policies of a kind, by vhost and name.
     #[must_use]
@@ -45,34 +64,63 @@ impl Broker {
 
     /// Sets a policy, which holds at once. The second are remarks about keys that have no effect.
     pub fn put_policy(&self, actor: &Actor, request: PolicyRequest) -> Result<(Changed, Vec<String>), ControlError> {
-        let Some(vhost) = self.vhosts.get(request.vhost.as_str()) else { return no_vhost(request.vhost.as_str()) };
-        let name = Policy::parse_name(&request.name).or_else(|error| invalid(error.to_string()))?;
-        let pattern = Policy::parse_pattern(&request.pattern).or_else(|error| invalid(error.to_string()))?;
-        let parsed = PolicyDefinition::parse(request.definition.clone(), request.kind);
-        let (definition, warnings) = parsed.or_else(|error| invalid(error.to_string()))?;
-        let PolicyRequest { vhost: vhost_name, kind, apply_to, priority, .. } = request;
-        let policy = Arc::new(Policy { vhost: vhost_name, name, kind, pattern, apply_to, priority, definition });
-        let before = self.policies_of_queues(&vhost);
-        let (is_new, position) = vhost.change_policies(|policies| {
-            let position = self.put_definition(&Definition::Policy(Policy::clone(&policy)));
-            let same = policies.iter_mut().find(|other| (&other.name, other.kind) == (&policy.name, kind));
-            match same {
-                Some(same) => {
-                    *same = policy.clone();
-                    (false, position)
-                }
-                None => {
-                    policies.push(policy.clone());
-                    (true, position)
+        self.put_policies(actor, vec![request])
+    }
+
+    /// Sets policies, which hold at once: each vhost's queues are looked at once, however many policies there are. None is
+    /// set if one of them cannot be.
+    pub fn put_policies(
+        &self,
+        actor: &Actor,
+        requests: Vec<PolicyRequest>,
+    ) -> Result<(Changed, Vec<String>), ControlError> {
+        let mut of_vhosts: BTreeMap<VhostName, Vec<Arc<Policy>>> = BTreeMap::new();
+        let mut warnings = Vec::new();
+        for request in requests {
+            if self.vhosts.get(request.vhost.as_str()).is_none() {
+                return no_vhost(request.vhost.as_str());
+            }
+            let (policy, remarks) = request.parse()?;
+            for warning in &remarks {
+                tracing::warn!(vhost = %policy.vhost, policy = %policy.name, %warning, "policy was accepted with a remark");
+            }
+            warnings.extend(remarks);
+            of_vhosts.entry(policy.vhost.clone()).or_default().push(Arc::new(policy));
+        }
+        let mut all = Changed::default();
+        for (name, policies) in of_vhosts {
+            let Some(vhost) = self.vhosts.get(name.as_str()) else { return no_vhost(name.as_str()) };
+            let changed = self.put_policies_of(actor, &vhost, policies);
+            all = Changed { is_new: all.is_new || changed.is_new, position: all.position.max(changed.position) };
+        }
+        Ok((all, warnings))
+    }
+
+    fn put_policies_of(&self, actor: &Actor, vhost: &Vhost, wanted: Vec<Arc<Policy>>) -> Changed {
+        let before = self.policies_of_queues(vhost);
+        let mut records = RecordBatch::new();
+        for policy in &wanted {
+            let definition = Definition::Policy(Policy::clone(policy));
+            records.put(&definition.key(), &definition.encode());
+        }
+        let changed = vhost.change_policies(|policies| {
+            let mut is_new = false;
+            for policy in &wanted {
+                match policies.binary_search_by(|other| (&other.name, other.kind).cmp(&(&policy.name, policy.kind))) {
+                    Ok(at) => policies[at] = policy.clone(),
+                    Err(at) => {
+                        policies.insert(at, policy.clone());
+                        is_new = true;
+                    }
                 }
             }
+            Changed { is_new, position: self.append(&mut records) }
         });
-        for warning in &warnings {
-            tracing::warn!(vhost = %policy.vhost, policy = %policy.name, %warning, "policy was accepted with a remark");
+        for policy in &wanted {
+            self.emit_by(actor, event_of(policy, ["policy.set", "operator.policy.set"]).with_policy(policy));
         }
-        self.emit_by(actor, event_of(&policy, ["policy.set", "operator.policy.set"]).with_policy(&policy));
         self.tell_of_changes(actor, before);
-        Ok((Changed { is_new, position: Some(position) }, warnings))
+        changed
     }
 
     /// Deletes a policy; what it set is gone at once.
@@ -83,20 +131,37 @@ impl Broker {
         vhost: &str,
         name: &str,
     ) -> Result<Changed, ControlError> {
+        let (count, changed) =
+            self.delete_policies(actor, vhost, |policy| policy.kind == kind && *policy.name == *name)?;
+        if count == 0 {
+            return not_found(format!("no policy '{name}' in vhost '{vhost}'"));
+        }
+        Ok(changed)
+    }
+
+    /// Deletes policies of a vhost; what they set is gone at once. Says how many there were.
+    pub fn delete_policies(
+        &self,
+        actor: &Actor,
+        vhost: &str,
+        is_meant: impl Fn(&Policy) -> bool,
+    ) -> Result<(usize, Changed), ControlError> {
         let Some(vhost) = self.vhosts.get(vhost) else { return no_vhost(vhost) };
         let before = self.policies_of_queues(&vhost);
-        let deleted = vhost.change_policies(|policies| {
-            let is_it = |policy: &Arc<Policy>| policy.kind == kind && *policy.name == *name;
-            let policy = policies.remove(policies.iter().position(is_it)?);
-            let position = self.delete(&Definition::Policy(Policy::clone(&policy)));
-            Some((policy, position))
+        let (deleted, position) = vhost.change_policies(|policies| {
+            let (deleted, kept): (Vec<_>, Vec<_>) = policies.drain(..).partition(|policy| is_meant(policy));
+            *policies = kept;
+            let mut records = RecordBatch::new();
+            for policy in &deleted {
+                records.delete(&Definition::Policy(Policy::clone(policy)).key());
+            }
+            (deleted, self.append(&mut records))
         });
-        let Some((policy, position)) = deleted else {
-            return not_found(format!("no policy '{name}' in vhost '{}'", vhost.name()));
-        };
-        self.emit_by(actor, event_of(&policy, ["policy.cleared", "operator.policy.cleared"]));
+        for policy in &deleted {
+            self.emit_by(actor, event_of(policy, ["policy.cleared", "operator.policy.cleared"]));
+        }
         self.tell_of_changes(actor, before);
-        Ok(Changed { is_new: false, position: Some(position) })
+        Ok((deleted.len(), Changed { is_new: false, position }))
     }
 }
 

@@ -81,14 +81,9 @@ impl Broker {
 
     /// Makes a user, or changes it.
     pub fn put_user(&self, actor: &Actor, request: UserRequest) -> Result<Changed, ControlError> {
+        self.check_user(&request)?;
         let UserRequest { name, password, second_password, keeps_old_password, tags, limits } = request;
         let is_password_changed = password != PasswordChange::Keep || second_password != PasswordChange::Keep;
-        for change in [&password, &second_password] {
-            if let PasswordChange::Plain(password) = change {
-                let checked = self.options.credential_validator.check(password);
-                checked.map_err(|error| ControlError::Invalid(error.to_string()))?;
-            }
-        }
         self.check_unprotected(actor, name.as_str())?;
         // Hashed before anything is locked.
         let (password, second_password) = (self.hashed(password), self.hashed(second_password));
@@ -126,6 +121,17 @@ impl Broker {
         }
         self.access_changed(name.as_str());
         Ok(Changed { is_new: before.is_none(), position })
+    }
+
+    /// Whether a user may be so.
+    pub fn check_user(&self, request: &UserRequest) -> Result<(), ControlError> {
+        for change in [&request.password, &request.second_password] {
+            if let PasswordChange::Plain(password) = change {
+                let checked = self.options.credential_validator.check(password);
+                checked.map_err(|error| ControlError::Invalid(error.to_string()))?;
+            }
+        }
+        Ok(())
     }
 
     fn hashed(&self, change: PasswordChange) -> HashChange {

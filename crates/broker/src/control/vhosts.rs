@@ -39,6 +39,14 @@ impl VhostRequest {
         VhostRequest { name, description: None, tags: None, default_queue_type: None, is_protected: None }
     }
 
+    /// Whether a vhost can be so.
+    pub fn check(&self) -> Result<(), ControlError> {
+        match self.default_queue_type.as_deref() {
+            None | Some("") => Ok(()),
+            Some(name) => check_queue_type(name),
+        }
+    }
+
     fn apply(self, facts: &mut Facts) {
         let metadata = &mut facts.metadata;
         metadata.description = self.description.unwrap_or_else(|| std::mem::take(&mut metadata.description));
@@ -53,9 +61,7 @@ impl VhostRequest {
 impl Broker {
     /// Makes a vhost, or changes what is said about it.
     pub fn put_vhost(&self, actor: &Actor, request: VhostRequest) -> Result<Changed, ControlError> {
-        if let Some(name) = request.default_queue_type.as_deref().filter(|name| !name.is_empty()) {
-            check_queue_type(name)?;
-        }
+        request.check()?;
         let name = request.name.clone();
         let mut changed = loop {
             if let Some(vhost) = self.vhosts.get(name.as_str()) {

@@ -1,5 +1,6 @@
 //! Bindings: made and removed.
 
+use amqp::limits::SHORT_STR_LEN_MAX;
 use amqp::table::{Table, Value};
 use model::arguments::ExchangeType;
 use model::definition;
@@ -105,19 +106,9 @@ impl Inside {
     }
 
     fn check_binding_key(&self, request: &BindingRequest<'_>) -> Outcome<()> {
-        let words = request.routing_key.split(|&byte| byte == b'.');
-        let count = words.filter(|word| *word == b"#").count();
-        if count <= BINDING_HASH_COUNT_MAX {
-            return Ok(());
-        }
-        let exchange = self.vhost.exchange(request.source.as_str());
-        if exchange.is_none_or(|exchange| exchange.exchange_type != ExchangeType::Topic) {
-            return Ok(());
-        }
-        let key = String::from_utf8_lossy(request.routing_key);
-        refusal::precondition_failed(format!(
-            "Topic binding key '{key}' uses {count} '#' wildcards, at most {BINDING_HASH_COUNT_MAX} are allowed"
-        ))
+        check_hashes(request.routing_key, || {
+            self.vhost.exchange(request.source.as_str()).map(|exchange| exchange.exchange_type)
+        })
     }
 
     /// The text for a binding that could not be.
@@ -129,19 +120,55 @@ impl Inside {
                 BindingEnd::Exchange(name) => self.vhost.no_exchange(name.as_bytes()),
                 BindingEnd::Queue(name) => self.vhost.no_queue(name.as_str()),
             },
-            BindError::InvalidMatch => refusal::precondition_failed(match request.arguments.get("x-match") {
-                Some(Value::LongStr(value)) => format!(
-                    "Invalid x-match field value <<\"{}\">>; expected all, any, all-with-x, or any-with-x",
-                    String::from_utf8_lossy(value)
-                ),
-                Some(other) => {
-                    let shown = other.as_i64().map_or_else(|| format!("{other:?}"), |number| number.to_string());
-                    format!("Invalid x-match field type {} (value {shown}); expected longstr", other.type_name())
-                }
-                None => "Invalid x-match".to_owned(),
-            }),
+            BindError::InvalidMatch => invalid_match(request),
         }
     }
+}
+
+/// What can be wrong with a new binding from an exchange of this type, whatever else is there.
+pub(crate) fn check_new_binding(source: ExchangeType, request: &BindingRequest<'_>) -> Outcome<()> {
+    let is_to_default = matches!(request.destination, BindingEnd::Exchange(name) if name.is_default());
+    if request.source.is_default() || is_to_default {
+        return default_exchange();
+    }
+    if request.routing_key.len() > SHORT_STR_LEN_MAX {
+        let len = request.routing_key.len();
+        return refusal::precondition_failed(format!(
+            "the routing key has {len} bytes, at most {SHORT_STR_LEN_MAX} are allowed"
+        ));
+    }
+    check_hashes(request.routing_key, || Some(source))?;
+    if source == ExchangeType::Headers && !routing::is_valid_match(request.arguments) {
+        return invalid_match(request);
+    }
+    Ok(())
+}
+
+/// The type of the source is asked for only where it matters.
+fn check_hashes(routing_key: &[u8], source: impl FnOnce() -> Option<ExchangeType>) -> Outcome<()> {
+    let words = routing_key.split(|&byte| byte == b'.');
+    let count = words.filter(|word| *word == b"#").count();
+    if count <= BINDING_HASH_COUNT_MAX || source() != Some(ExchangeType::Topic) {
+        return Ok(());
+    }
+    let key = String::from_utf8_lossy(routing_key);
+    refusal::precondition_failed(format!(
+        "Topic binding key '{key}' uses {count} '#' wildcards, at most {BINDING_HASH_COUNT_MAX} are allowed"
+    ))
+}
+
+fn invalid_match<T>(request: &BindingRequest<'_>) -> Outcome<T> {
+    refusal::precondition_failed(match request.arguments.get("x-match") {
+        Some(Value::LongStr(value)) => format!(
+            "Invalid x-match field value <<\"{}\">>; expected all, any, all-with-x, or any-with-x",
+            String::from_utf8_lossy(value)
+        ),
+        Some(other) => {
+            let shown = other.as_i64().map_or_else(|| format!("{other:?}"), |number| number.to_string());
+            format!("Invalid x-match field type {} (value {shown}); expected longstr", other.type_name())
+        }
+        None => "Invalid x-match".to_owned(),
+    })
 }
 
 fn spec_of<'a>(request: &BindingRequest<'a>, destination: Destination<'a>) -> BindingSpec<'a> {

@@ -3,7 +3,7 @@
 use amqp::table::Table;
 use model::arguments::{ExchangeArguments, ExchangeType};
 use model::definition;
-use model::name::ExchangeName;
+use model::name::{ExchangeName, VhostName};
 use model::user::Access;
 use routing::DeleteError;
 
@@ -58,19 +58,9 @@ impl Inside {
         if request.name.is_default() {
             return default_exchange();
         }
-        let exchange_type = match ExchangeType::parse(request.kind) {
-            Ok(exchange_type) => exchange_type,
-            Err(error) => return refusal::precondition_failed(error.to_string()),
-        };
-        if !exchange_type.is_built() {
-            let name = exchange_type.name();
-            return refusal::not_implemented(format!("the exchange type '{name}' is not implemented"));
-        }
+        let exchange_type = check_type(request.kind)?;
         self.check(Access::Configure, Resource::Exchange, request.name.as_str())?;
-        let arguments = match ExchangeArguments::parse(request.arguments, self.resource_of_exchange(request.name)) {
-            Ok(arguments) => arguments,
-            Err(error) => return refusal::precondition_failed(error.to_string()),
-        };
+        let arguments = check_arguments(self.vhost.name(), request)?;
         if let Some(existing) = self.vhost.exchange(request.name.as_str()) {
             return check_redeclare(&existing, exchange_type, request);
         }
@@ -129,6 +119,24 @@ impl Inside {
             None => self.vhost.no_exchange(name.as_bytes()),
         }
     }
+}
+
+/// The type that an exchange is to be of.
+pub(crate) fn check_type(kind: &[u8]) -> Outcome<ExchangeType> {
+    let exchange_type = match ExchangeType::parse(kind) {
+        Ok(exchange_type) => exchange_type,
+        Err(error) => return refusal::precondition_failed(error.to_string()),
+    };
+    if !exchange_type.is_built() {
+        let name = exchange_type.name();
+        return refusal::not_implemented(format!("the exchange type '{name}' is not implemented"));
+    }
+    Ok(exchange_type)
+}
+
+pub(crate) fn check_arguments(vhost: &VhostName, request: &ExchangeRequest<'_>) -> Outcome<ExchangeArguments> {
+    let parsed = ExchangeArguments::parse(request.arguments, model::resource::Resource::exchange(vhost, request.name));
+    parsed.or_else(|error| refusal::precondition_failed(error.to_string()))
 }
 
 fn check_redeclare(

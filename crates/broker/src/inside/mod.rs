@@ -26,11 +26,13 @@ use crate::queue_handle::ConnectionId;
 use crate::refusal::Outcome;
 use crate::vhost::Vhost;
 
+pub(crate) use bindings::check_new_binding;
 pub use bindings::{BindingEnd, BindingRequest};
 pub use exchanges::ExchangeRequest;
-pub(crate) use exchanges::exchange_name;
+pub(crate) use exchanges::{check_arguments, check_type, exchange_name};
 pub use messages::{AckMode, GetRequest, GotMessage, PublishRequest};
 pub use queues::QueueRequest;
+pub(crate) use queues::check_new_queue;
 
 /// What a change came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use amqp::table::{Table, TableBuf, Value};
 use model::arguments::{QUEUE_TYPE, QueueArguments, QueueType};
 use model::definition;
-use model::name::QueueName;
+use model::name::{QueueName, VhostName};
 use model::user::Access;
 
 use super::{Changed, Inside};
 use crate::batch;
+use crate::broker::Broker;
 use crate::events::Event;
 use crate::permissions::Resource;
 use crate::queue_handle::QueueHandle;
@@ -71,12 +72,21 @@ impl Inside {
         self.queue_declared(request).map(|(_, changed)| changed)
     }
 
+    /// Declares a queue that is among definitions: its name may be one that a broker has made up.
+    pub fn import_queue(&self, request: &QueueRequest<'_>) -> Outcome<Changed> {
+        self.queue_made(request).map(|(_, changed)| changed)
+    }
+
     pub(crate) fn queue_declared(&self, request: &QueueRequest<'_>) -> Outcome<(Arc<QueueHandle>, Changed)> {
-        let is_named = !request.name.as_str().is_empty();
-        let name = if is_named { request.name.clone() } else { self.generated_name() };
-        if is_named && let Err(error) = name.refuse_reserved() {
+        if let Err(error) = request.name.refuse_reserved() {
             return refusal::access_refused(error.to_string());
         }
+        self.queue_made(request)
+    }
+
+    fn queue_made(&self, request: &QueueRequest<'_>) -> Outcome<(Arc<QueueHandle>, Changed)> {
+        let is_named = !request.name.as_str().is_empty();
+        let name = if is_named { request.name.clone() } else { self.generated_name() };
         self.check(Access::Configure, Resource::Queue, name.as_str())?;
         self.broker.counters.queues_declared.add(1);
         let with_type;
@@ -90,7 +100,7 @@ impl Inside {
         if is_named && let Some(existing) = self.vhost.queue(name.as_bytes()) {
             return Ok((self.redeclared(existing, request)?, Changed::default()));
         }
-        let arguments = self.check_arguments(request, &name)?;
+        let arguments = check_new_queue(&self.broker, self.vhost.name(), request, &name)?;
         let owner = self.connection.filter(|_| request.is_exclusive);
         let make = |id| definition::Queue {
             vhost: self.vhost.name().clone(),
@@ -133,29 +143,6 @@ impl Inside {
         let vhost = self.vhost.facts();
         let default = vhost.metadata.default_queue_type.as_deref()?;
         Some(request.arguments.to_owned().with(QUEUE_TYPE, Value::LongStr(default.as_bytes())))
-    }
-
-    fn check_arguments(&self, request: &QueueRequest<'_>, name: &QueueName) -> Outcome<QueueArguments> {
-        let resource = model::resource::Resource::queue(self.vhost.name(), name);
-        let arguments = match QueueArguments::parse(request.arguments, resource) {
-            Ok(arguments) => arguments,
-            Err(error) => return refusal::precondition_failed(error.to_string()),
-        };
-        if arguments.queue_type() != QueueType::Classic {
-            let queue_type = arguments.queue_type().name();
-            return refusal::not_implemented(format!("the queue type '{queue_type}' is not implemented"));
-        }
-        if let Some(argument) = arguments.unbuilt() {
-            return refusal::not_implemented(format!("the queue argument '{argument}' is not implemented"));
-        }
-        let is_transient = !request.is_durable && !request.is_exclusive;
-        if is_transient && !self.broker.options.permits_transient_nonexclusive_queues {
-            return refusal::internal_error(
-                "Feature `transient_nonexcl_queues` is deprecated and denied by \
-                 deprecated_features.permit.transient_nonexcl_queues = false",
-            );
-        }
-        Ok(arguments)
     }
 
     fn redeclared(&self, existing: Arc<QueueHandle>, request: &QueueRequest<'_>) -> Outcome<Arc<QueueHandle>> {
@@ -208,6 +195,35 @@ impl Inside {
         self.emit(|| Event::queue_purged(&queue, count));
         Ok((count, Changed { is_new: false, position }))
     }
+}
+
+/// What can be wrong with a new queue whatever else is there.
+pub(crate) fn check_new_queue(
+    broker: &Broker,
+    vhost: &VhostName,
+    request: &QueueRequest<'_>,
+    name: &QueueName,
+) -> Outcome<QueueArguments> {
+    let resource = model::resource::Resource::queue(vhost, name);
+    let arguments = match QueueArguments::parse(request.arguments, resource) {
+        Ok(arguments) => arguments,
+        Err(error) => return refusal::precondition_failed(error.to_string()),
+    };
+    if arguments.queue_type() != QueueType::Classic {
+        let queue_type = arguments.queue_type().name();
+        return refusal::not_implemented(format!("the queue type '{queue_type}' is not implemented"));
+    }
+    if let Some(argument) = arguments.unbuilt() {
+        return refusal::not_implemented(format!("the queue argument '{argument}' is not implemented"));
+    }
+    let is_transient = !request.is_durable && !request.is_exclusive;
+    if is_transient && !broker.options.permits_transient_nonexclusive_queues {
+        return refusal::internal_error(
+            "Feature `transient_nonexcl_queues` is deprecated and denied by \
+             deprecated_features.permit.transient_nonexcl_queues = false",
+        );
+    }
+    Ok(arguments)
 }
 
 /// 405 for an exclusive queue.

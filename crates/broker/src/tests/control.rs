@@ -488,6 +488,27 @@ fn a_policy_gives_exchanges_an_alternate_at_once_and_takes_it_again() {
 }
 
 #[test]
+fn many_policies_are_set_and_deleted_at_once_or_not_at_all() {
+    let node = Node::new();
+    guest(&node).declare_queue(&lasting(&queue_name("q"))).unwrap();
+    let put = |policies: &[PolicyRequest]| node.broker.put_policies(&operator(), policies.to_vec());
+    let holds = |node: &Node| node.broker.queue_view("/", "q").unwrap().policy().user.map(|p| p.name.to_string());
+    let weak = policy("weak", "^q", 0, json!({"queue-mode": "lazy"}));
+    let strong = policy("strong", "^q", 5, json!({}));
+    assert!(put(&[weak.clone(), policy("bad", "^q", 9, json!({"nosuch": 1}))]).is_err());
+    assert_eq!((holds(&node), node.broker.policies(PolicyKind::User).len()), (None, 0));
+    let (changed, warnings) = put(&[weak.clone(), strong.clone(), weak.clone()]).unwrap();
+    assert!(changed.is_new && changed.position.is_some());
+    assert_eq!((holds(&node).as_deref(), warnings.len()), (Some("strong"), 2));
+    assert!(!put(&[weak, strong]).unwrap().0.is_new);
+    let delete = |name: &str| node.broker.delete_policies(&operator(), "/", |policy| *policy.name == *name).unwrap();
+    assert_eq!((delete("strong").0, delete("strong").0, holds(&node).as_deref()), (1, 0, Some("weak")));
+    node.sync();
+    let node = node.kill();
+    assert_eq!(holds(&node).as_deref(), Some("weak"));
+}
+
+#[test]
 fn everything_that_was_changed_is_there_after_a_crash() {
     let node = node_with("^c", "^w", "^r");
     let broker = &node.broker;

@@ -1,11 +1,10 @@
 //! Exporting: one document of everything, or of one vhost, made piece by piece.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use broker::Broker;
 use broker::view::{BindingEndView, BindingFilter, ExchangeView, QueueView};
-use model::json::from_table;
+use model::json::{from_table, to_table};
 use model::name::RESERVED_PREFIX;
 use model::parameter::{GlobalParameter, VHOST_LIMITS, VHOST_LIMITS_NAME};
 use model::policy::{Policy, PolicyKind};
@@ -14,6 +13,7 @@ use model::vhost::Vhost;
 use serde_json::{Map, Value, json};
 
 use super::Scope;
+use super::binding::HiddenEnds;
 use crate::answer::Pieces;
 use crate::json::{Writer, write_text};
 use crate::limits::PIECE_LEN;
@@ -231,7 +231,7 @@ fn in_vhost(mut entry: Value, vhost: &str) -> Value {
 }
 
 /// What tells this cluster from others stays here.
-fn is_exported(parameter: &GlobalParameter) -> bool {
+pub(super) fn is_exported(parameter: &GlobalParameter) -> bool {
     !matches!(&*parameter.name, GlobalParameter::CLUSTER_NAME | GlobalParameter::CLUSTER_ID)
 }
 
@@ -246,8 +246,11 @@ fn of_user(user: &User) -> Value {
         "tags": user.tags.iter().collect::<Vec<_>>(),
         "limits": limits,
     });
-    if user.second_password_hash.is_some() {
-        entry["second_password_hash"] = hash(&user.second_password_hash).into();
+    if let Some(second) = &user.second_password_hash {
+        entry["second_password_hash"] = second.to_string().into();
+        if second.algorithm() != algorithm {
+            entry["second_hashing_algorithm"] = second.algorithm().name().into();
+        }
     }
     entry
 }
@@ -313,7 +316,7 @@ fn queues(broker: &Broker, vhost: &str) -> impl Iterator<Item = Value> + Send + 
             "type": definition.arguments.queue_type().name(),
             "durable": definition.is_durable,
             "auto_delete": definition.is_auto_delete,
-            "arguments": shown_arguments(&view),
+            "arguments": readable(shown_arguments(&view)),
         })
     })
 }
@@ -326,36 +329,36 @@ fn exchanges(broker: &Broker, vhost: &str) -> impl Iterator<Item = Value> + Send
             "type": definition.exchange_type.name(),
             "durable": definition.is_durable,
             "auto_delete": definition.is_auto_delete,
-            "arguments": from_table(definition.arguments.table()),
+            "arguments": readable(from_table(definition.arguments.table())),
         })
+    })
+}
+
+/// Arguments as they are once they have been read again: very large timestamps become floats. Without the fields that cannot be
+/// read: names of bytes that are no text can become too long when they are written.
+fn readable(arguments: Map<String, Value>) -> Map<String, Value> {
+    let read = |arguments: &Map<String, Value>| to_table(arguments).map(|table| from_table(table.as_table()));
+    read(&arguments).unwrap_or_else(|_| {
+        let fields = arguments.into_iter().map(|field| Map::from_iter([field]));
+        fields.filter_map(|field| read(&field).ok()).flatten().collect()
     })
 }
 
 /// Bindings that somebody has made, between ends that are exported, too, or that are in every vhost.
 fn bindings(broker: &Broker, vhost: &str) -> impl Iterator<Item = Value> + Send + 'static + use<> {
-    let exclusive: HashSet<String> = broker
-        .queue_views(vhost)
-        .iter()
-        .filter(|view| !is_defined_queue(view))
-        .map(|view| view.definition().name.to_string())
-        .collect();
+    let hidden = HiddenEnds::of(broker, vhost);
     let views = broker.binding_views(vhost, BindingFilter::All).into_iter();
-    views
-        .filter(move |view| match &view.destination {
-            BindingEndView::Queue(name) => !view.source.is_empty() && !exclusive.contains(name),
-            BindingEndView::Exchange(_) => !view.source.is_empty(),
+    views.filter(move |view| hidden.identity(view).is_some()).map(|view| {
+        let (kind, name) = match &view.destination {
+            BindingEndView::Queue(name) => ("queue", name),
+            BindingEndView::Exchange(name) => ("exchange", name),
+        };
+        json!({
+            "source": view.source,
+            "destination": name,
+            "destination_type": kind,
+            "routing_key": String::from_utf8_lossy(&view.routing_key),
+            "arguments": readable(from_table(view.arguments.as_table())),
         })
-        .map(|view| {
-            let (kind, name) = match &view.destination {
-                BindingEndView::Queue(name) => ("queue", name),
-                BindingEndView::Exchange(name) => ("exchange", name),
-            };
-            json!({
-                "source": view.source,
-                "destination": name,
-                "destination_type": kind,
-                "routing_key": String::from_utf8_lossy(&view.routing_key),
-                "arguments": from_table(view.arguments.as_table()),
-            })
-        })
+    })
 }

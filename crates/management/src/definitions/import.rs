@@ -1,16 +1,18 @@
 //! Importing: making what a document says, in RabbitMQ's order.
 
+use std::collections::{HashMap, HashSet};
+use std::fmt::Display;
 use std::sync::Arc;
 
-use broker::{
-    Actor, BindingEnd, BindingRequest, Broker, Changed, ControlError, ExchangeRequest, Identity, Inside, Outcome,
-    QueueRequest,
-};
+use broker::view::BindingFilter;
+use broker::{Actor, Broker, Changed, Identity, Inside, Outcome};
 use model::ids::JournalPosition;
 use model::name::VhostName;
 
-use super::parse::{BindingEntry, Definitions, EndEntry, ExchangeEntry, QueueEntry};
-use super::{DefinitionsError, Scope};
+use super::binding::BindingIdentity;
+use super::check::check;
+use super::parse::{BindingEntry, Definitions, ExchangeEntry, QueueEntry};
+use super::{DefinitionsError, Scope, no_vhost};
 
 /// What an import came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -27,63 +29,71 @@ impl Imported {
     }
 }
 
-/// Imports a document. Doing it twice is the same as once.
+/// Imports a document that passes [`check`]. Doing it twice is the same as once.
 pub fn import(
     broker: &Arc<Broker>,
     actor: &Actor,
     definitions: &Definitions,
     scope: Scope<'_>,
 ) -> Result<Imported, DefinitionsError> {
+    check(broker, definitions, scope)?;
     let mut imported = Imported { position: None, warnings: definitions.warnings.clone() };
-    let refused = |error: ControlError| DefinitionsError(error.to_string());
-    if let Scope::Vhost(vhost) = scope {
-        check_vhost(broker, vhost)?;
-    }
-    for request in definitions.users.iter().flatten() {
-        imported.note(broker.put_user(actor, request.clone()).map_err(refused)?);
+    for entry in definitions.users.iter().flatten() {
+        imported.note(broker.put_user(actor, (**entry).clone()).map_err(|error| late(&entry.place, error))?);
     }
     for entry in definitions.vhosts.iter().flatten() {
+        let refused = |error| late(&entry.place, error);
         imported.note(broker.put_vhost(actor, entry.request.clone()).map_err(refused)?);
         if let Some(limits) = entry.limits {
             let name = entry.request.name.as_str();
             imported.note(broker.set_vhost_limits(actor, name, |own| *own = limits).map_err(refused)?);
         }
     }
-    check_vhosts(broker, definitions)?;
-    for given in definitions.permissions.iter().flatten() {
-        check_user(broker, given.user.as_str())?;
-        imported.note(broker.put_permission(actor, given.clone()).map_err(refused)?);
+    for entry in definitions.permissions.iter().flatten() {
+        imported.note(broker.put_permission(actor, (**entry).clone()).map_err(|error| late(&entry.place, error))?);
     }
     let mut rooms = Rooms::new(broker, actor);
     for entry in definitions.exchanges.iter().flatten() {
-        imported.note(declare_exchange(&mut rooms, entry)?);
+        if entry.is_reserved() {
+            if broker.exchange_type(entry.vhost.as_str(), entry.name.as_str()).is_none() {
+                imported.warnings.push(format!("{} was left out: its name is reserved", entry.place));
+            }
+            continue;
+        }
+        imported.note(declare_exchange(&mut rooms, entry).map_err(|reason| late(&entry.place, reason))?);
     }
-    for given in definitions.topic_permissions.iter().flatten() {
-        check_user(broker, given.user.as_str())?;
-        imported.note(broker.put_topic_permission(actor, given.clone()).map_err(refused)?);
+    for entry in definitions.topic_permissions.iter().flatten() {
+        let set = broker.put_topic_permission(actor, (**entry).clone());
+        imported.note(set.map_err(|error| late(&entry.place, error))?);
     }
-    for parameter in definitions.global_parameters.iter().flatten() {
-        let set = broker.put_global_parameter(actor, &parameter.name, parameter.value.clone());
-        imported.note(set.map_err(refused)?);
+    for entry in definitions.global_parameters.iter().flatten() {
+        let set = broker.put_global_parameter(actor, &entry.name, entry.value.clone());
+        imported.note(set.map_err(|error| late(&entry.place, error))?);
     }
-    for request in definitions.policies.iter().chain(&definitions.operator_policies).flatten() {
-        let (changed, warnings) = broker.put_policy(actor, request.clone()).map_err(|error| {
-            let (vhost, name) = (&request.vhost, &request.name);
-            DefinitionsError(format!("Validation failed\n\n{error}\n (vhost: \"{vhost}\" key: \"{name}\")"))
-        })?;
+    let policies: Vec<_> = definitions.policies.iter().chain(&definitions.operator_policies).flatten().collect();
+    if !policies.is_empty() {
+        let requests = policies.iter().map(|entry| (***entry).clone()).collect();
+        let (changed, warnings) = broker.put_policies(actor, requests).map_err(|error| late(&"policies", error))?;
         imported.note(changed);
         imported.warnings.extend(warnings);
     }
-    for (vhost, limits) in &definitions.limits {
-        imported.note(broker.set_vhost_limits(actor, vhost.as_str(), |own| *own = *limits).map_err(refused)?);
+    for entry in &definitions.limits {
+        let (vhost, limits) = &**entry;
+        let set = broker.set_vhost_limits(actor, vhost.as_str(), |own| *own = *limits);
+        imported.note(set.map_err(|error| late(&entry.place, error))?);
     }
     for entry in definitions.queues.iter().flatten() {
-        imported.note(declare_queue(&mut rooms, entry)?);
+        imported.note(declare_queue(&mut rooms, entry).map_err(|reason| late(&entry.place, reason))?);
     }
     for entry in definitions.bindings.iter().flatten() {
-        imported.note(bind(&mut rooms, entry)?);
+        imported.note(bind(&mut rooms, entry).map_err(|reason| late(&entry.place, reason))?);
     }
     Ok(imported)
+}
+
+/// Why something could not be done although it has been checked: somebody else has changed the broker meanwhile.
+fn late(place: &impl Display, reason: impl Display) -> DefinitionsError {
+    DefinitionsError(format!("{place}: {reason}. What comes before it has been imported."))
 }
 
 /// Vhosts that definitions are imported into. Whoever may import may do so whatever its permissions in them.
@@ -91,15 +101,17 @@ pub(super) struct Rooms<'a> {
     broker: &'a Arc<Broker>,
     actor: Actor,
     entered: Vec<(VhostName, Inside)>,
+    /// The bindings that were there at first, by vhost.
+    bindings: HashMap<VhostName, HashSet<BindingIdentity>>,
 }
 
 impl<'a> Rooms<'a> {
     pub(super) fn new(broker: &'a Arc<Broker>, actor: &Actor) -> Self {
         let actor = Actor { identity: Arc::new(Identity::local_operator()), origin: actor.origin };
-        Rooms { broker, actor, entered: Vec::new() }
+        Rooms { broker, actor, entered: Vec::new(), bindings: HashMap::new() }
     }
 
-    pub(super) fn enter(&mut self, vhost: &VhostName) -> Result<&Inside, DefinitionsError> {
+    pub(super) fn enter(&mut self, vhost: &VhostName) -> Result<&Inside, String> {
         // Documents are sorted by vhost more often than not, so the last one is the likeliest.
         let at = match self.entered.iter().rposition(|(name, _)| name == vhost) {
             Some(at) => at,
@@ -111,94 +123,40 @@ impl<'a> Rooms<'a> {
         };
         Ok(&self.entered[at].1)
     }
+
+    /// Whether there is a binding that is exported as this one is.
+    fn has_binding(&mut self, entry: &BindingEntry) -> bool {
+        let bindings = self.bindings.entry(entry.vhost.clone()).or_insert_with(|| {
+            let views = self.broker.binding_views(entry.vhost.as_str(), BindingFilter::All);
+            views.iter().filter_map(BindingIdentity::of_view).collect()
+        });
+        bindings.contains(&BindingIdentity::of_entry(entry))
+    }
 }
 
-fn no_vhost(name: &str) -> DefinitionsError {
-    DefinitionsError(format!("Please create virtual host \"{name}\" prior to importing definitions."))
-}
-
-fn check_vhost(broker: &Broker, name: &str) -> Result<(), DefinitionsError> {
-    if broker.has_vhost(name) { Ok(()) } else { Err(no_vhost(name)) }
-}
-
-/// All vhosts that the rest is about must be there before any of it is.
-fn check_vhosts(broker: &Broker, definitions: &Definitions) -> Result<(), DefinitionsError> {
-    let mut wanted: Vec<&VhostName> = Vec::new();
-    wanted.extend(definitions.permissions.iter().flatten().map(|given| &given.vhost));
-    wanted.extend(definitions.topic_permissions.iter().flatten().map(|given| &given.vhost));
-    wanted.extend(definitions.policies.iter().chain(&definitions.operator_policies).flatten().map(|p| &p.vhost));
-    wanted.extend(definitions.exchanges.iter().flatten().map(|exchange| &exchange.vhost));
-    wanted.extend(definitions.queues.iter().flatten().map(|queue| &queue.vhost));
-    wanted.extend(definitions.bindings.iter().flatten().map(|binding| &binding.vhost));
-    wanted.sort_unstable();
-    wanted.dedup();
-    wanted.into_iter().try_for_each(|name| check_vhost(broker, name.as_str()))
-}
-
-fn check_user(broker: &Broker, name: &str) -> Result<(), DefinitionsError> {
-    if broker.user(name).is_some() { Ok(()) } else { Err(DefinitionsError(format!("{{no_such_user,<<\"{name}\">>}}"))) }
-}
-
-fn told<T>(outcome: Outcome<T>) -> Result<T, DefinitionsError> {
-    outcome.map_err(|refusal| DefinitionsError(refusal.text))
+fn told(outcome: Outcome<Changed>) -> Result<Changed, String> {
+    outcome.map_err(|refusal| refusal.text)
 }
 
 /// An exchange that is there stays as it is, whatever the document says of it.
-fn declare_exchange(rooms: &mut Rooms<'_>, entry: &ExchangeEntry) -> Result<Changed, DefinitionsError> {
-    if rooms.broker.exchange_view(entry.vhost.as_str(), entry.name.as_str()).is_some() {
+fn declare_exchange(rooms: &mut Rooms<'_>, entry: &ExchangeEntry) -> Result<Changed, String> {
+    if rooms.broker.exchange_type(entry.vhost.as_str(), entry.name.as_str()).is_some() {
         return Ok(Changed::default());
     }
-    let request = ExchangeRequest {
-        name: &entry.name,
-        kind: entry.kind.as_bytes(),
-        is_durable: entry.is_durable,
-        is_auto_delete: entry.is_auto_delete,
-        is_internal: entry.is_internal,
-        arguments: entry.arguments.as_table(),
-    };
-    told(rooms.enter(&entry.vhost)?.declare_exchange(&request))
+    told(rooms.enter(&entry.vhost)?.declare_exchange(&entry.request()))
 }
 
 /// A queue that is there stays as it is, whatever the document says of it.
-fn declare_queue(rooms: &mut Rooms<'_>, entry: &QueueEntry) -> Result<Changed, DefinitionsError> {
+fn declare_queue(rooms: &mut Rooms<'_>, entry: &QueueEntry) -> Result<Changed, String> {
     if rooms.broker.queue_view(entry.vhost.as_str(), entry.name.as_str()).is_some() {
         return Ok(Changed::default());
     }
-    let request = QueueRequest {
-        name: &entry.name,
-        is_durable: entry.is_durable,
-        is_auto_delete: entry.is_auto_delete,
-        is_exclusive: false,
-        arguments: entry.arguments.as_table(),
-    };
-    told(rooms.enter(&entry.vhost)?.declare_queue(&request))
+    told(rooms.enter(&entry.vhost)?.import_queue(&entry.request()))
 }
 
-fn bind(rooms: &mut Rooms<'_>, entry: &BindingEntry) -> Result<Changed, DefinitionsError> {
-    let (broker, vhost) = (rooms.broker, entry.vhost.as_str());
-    if broker.exchange_view(vhost, entry.source.as_str()).is_none() {
-        return Err(missing(vhost, "exchange", entry.source.as_str()));
+fn bind(rooms: &mut Rooms<'_>, entry: &BindingEntry) -> Result<Changed, String> {
+    if rooms.has_binding(entry) {
+        return Ok(Changed::default());
     }
-    let destination = match &entry.destination {
-        EndEntry::Queue(name) if broker.queue_view(vhost, name.as_str()).is_none() => {
-            return Err(missing(vhost, "queue", name.as_str()));
-        }
-        EndEntry::Exchange(name) if broker.exchange_view(vhost, name.as_str()).is_none() => {
-            return Err(missing(vhost, "exchange", name.as_str()));
-        }
-        EndEntry::Queue(name) => BindingEnd::Queue(name),
-        EndEntry::Exchange(name) => BindingEnd::Exchange(name),
-    };
-    let request = BindingRequest {
-        source: &entry.source,
-        destination,
-        routing_key: entry.routing_key.as_bytes(),
-        arguments: entry.arguments.as_table(),
-    };
-    told(rooms.enter(&entry.vhost)?.bind(&request))
-}
-
-fn missing(vhost: &str, kind: &str, name: &str) -> DefinitionsError {
-    let resource = format!("{{resource,<<\"{vhost}\">>,{kind},<<\"{name}\">>}}");
-    DefinitionsError(format!("{{resources_missing,[{{not_found,{resource}}}]}}"))
+    told(rooms.enter(&entry.vhost)?.bind(&entry.request()))
 }

@@ -2,20 +2,23 @@
 //!
 //! A document is of the whole broker, or of one vhost and then names no vhost. Importing one makes what is missing and
 //! changes what RabbitMQ changes; it deletes nothing unless it is asked to ([`prune`]). A document is read and checked
-//! as a whole before anything is changed; the one wait for durability is the caller's, at the end.
+//! as a whole before anything is changed ([`check`]); the one wait for durability is the caller's, at the end.
 
+mod binding;
+mod check;
 mod export;
 mod import;
 mod parse;
 mod prune;
 
+pub use check::check;
 pub(crate) use export::Export;
 pub use export::export;
 pub use import::{Imported, import};
 pub use parse::{Definitions, parse};
 pub use prune::{Pruned, prune};
 
-/// Why definitions cannot be imported. What came before the reason has been imported.
+/// Why definitions cannot be imported, with the entry that is in the way. Nothing has been imported unless it says so.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct DefinitionsError(pub String);
@@ -37,4 +40,9 @@ pub enum Scope<'a> {
     Broker,
     /// Those of one vhost.
     Vhost(&'a str),
+}
+
+/// Why what a vhost is to have cannot be imported, in RabbitMQ's words.
+fn no_vhost(name: &str) -> String {
+    format!("Please create virtual host \"{name}\" prior to importing definitions.")
 }

@@ -1,13 +1,19 @@
 //! Reading a document: JSON to what is to be there.
 
+use std::fmt::{self, Display};
+use std::ops::Deref;
+
 use amqp::table::TableBuf;
-use broker::{PasswordChange, PolicyRequest, UserRequest, VhostRequest};
+use broker::{
+    BindingEnd, BindingRequest, ExchangeRequest, PasswordChange, PolicyRequest, QueueRequest, UserRequest, VhostRequest,
+};
 use model::arguments::ExchangeType;
 use model::definition::UserPermission;
+use model::json::to_table;
 use model::name::{ExchangeName, QueueName, UserName, VhostName};
 use model::parameter::{GlobalParameter, VHOST_LIMITS};
 use model::policy::PolicyKind;
-use model::user::{Permission, TopicPermission, UserLimits};
+use model::user::{HashingAlgorithm, PasswordHash, Permission, TopicPermission, UserLimits};
 use model::vhost::VhostLimits;
 use serde_json::{Map, Value};
 
@@ -19,20 +25,78 @@ use crate::routes::bodies;
 /// A document that makes sense. What it does not mention at all is None, which pruning leaves alone.
 #[derive(Debug, Default)]
 pub struct Definitions {
-    pub(super) users: Option<Vec<UserRequest>>,
-    pub(super) vhosts: Option<Vec<VhostEntry>>,
-    pub(super) permissions: Option<Vec<UserPermission>>,
-    pub(super) topic_permissions: Option<Vec<TopicPermission>>,
-    pub(super) global_parameters: Option<Vec<GlobalParameter>>,
-    pub(super) policies: Option<Vec<PolicyRequest>>,
-    /// Operators' policies and limits of vhosts: RabbitMQ writes them as parameters.
-    pub(super) operator_policies: Option<Vec<PolicyRequest>>,
-    pub(super) limits: Vec<(VhostName, VhostLimits)>,
-    pub(super) exchanges: Option<Vec<ExchangeEntry>>,
-    pub(super) queues: Option<Vec<QueueEntry>>,
-    pub(super) bindings: Option<Vec<BindingEntry>>,
+    pub(super) users: Option<Vec<Entry<UserRequest>>>,
+    pub(super) vhosts: Option<Vec<Entry<VhostEntry>>>,
+    pub(super) permissions: Option<Vec<Entry<UserPermission>>>,
+    pub(super) topic_permissions: Option<Vec<Entry<TopicPermission>>>,
+    pub(super) global_parameters: Option<Vec<Entry<GlobalParameter>>>,
+    pub(super) policies: Option<Vec<Entry<PolicyRequest>>>,
+    /// Operators' policies and limits of vhosts: RabbitMQ writes them as parameters, so both are mentioned or neither is.
+    pub(super) operator_policies: Option<Vec<Entry<PolicyRequest>>>,
+    pub(super) limits: Vec<Entry<(VhostName, VhostLimits)>>,
+    pub(super) exchanges: Option<Vec<Entry<ExchangeEntry>>>,
+    pub(super) queues: Option<Vec<Entry<QueueEntry>>>,
+    pub(super) bindings: Option<Vec<Entry<BindingEntry>>>,
     /// Keys that mean nothing here, with where they are.
     pub warnings: Vec<String>,
+}
+
+/// Something that a document defines, and where.
+#[derive(Debug)]
+pub(super) struct Entry<T> {
+    pub(super) place: Place,
+    value: T,
+}
+
+impl<T> Deref for Entry<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+/// Where something stands in a document, for whoever has to find it.
+#[derive(Debug)]
+pub(super) struct Place {
+    kind: &'static str,
+    /// From 1.
+    number: usize,
+    /// What it calls itself.
+    name: Box<str>,
+}
+
+impl Place {
+    fn of(kind: &'static str, number: usize, entry: &Map<String, Value>) -> Place {
+        let text = |key: &str| entry.get(key).and_then(Value::as_str).map(shortened);
+        let own = match (text("name").or_else(|| text("user")), text("source"), text("destination")) {
+            (Some(name), _, _) => Some(format!("'{name}'")),
+            (None, Some(source), Some(destination)) => Some(format!("'{source}' to '{destination}'")),
+            (None, _, _) => None,
+        };
+        let vhost = text("vhost").map(|vhost| format!("in vhost '{vhost}'"));
+        let name: Vec<String> = own.into_iter().chain(vhost).collect();
+        Place { kind, number, name: name.join(" ").into() }
+    }
+
+    /// Why it cannot be imported.
+    pub(super) fn refuse(&self, reason: impl Display) -> DefinitionsError {
+        DefinitionsError(format!("{self}: {reason}"))
+    }
+}
+
+impl Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, entry {}", self.kind, self.number)?;
+        if self.name.is_empty() { Ok(()) } else { write!(f, " ({})", self.name) }
+    }
+}
+
+/// No name that makes sense is longer.
+const SHOWN_NAME_LEN_MAX: usize = 255;
+
+fn shortened(name: &str) -> &str {
+    &name[..name.floor_char_boundary(SHOWN_NAME_LEN_MAX)]
 }
 
 #[derive(Debug)]
@@ -74,6 +138,51 @@ pub(super) struct BindingEntry {
 pub(super) enum EndEntry {
     Queue(QueueName),
     Exchange(ExchangeName),
+}
+
+impl ExchangeEntry {
+    /// Whether only brokers make exchanges of this name: documents of RabbitMQ have those of its own.
+    pub(super) fn is_reserved(&self) -> bool {
+        self.name.refuse_reserved().is_err()
+    }
+
+    pub(super) fn request(&self) -> ExchangeRequest<'_> {
+        ExchangeRequest {
+            name: &self.name,
+            kind: self.kind.as_bytes(),
+            is_durable: self.is_durable,
+            is_auto_delete: self.is_auto_delete,
+            is_internal: self.is_internal,
+            arguments: self.arguments.as_table(),
+        }
+    }
+}
+
+impl QueueEntry {
+    pub(super) fn request(&self) -> QueueRequest<'_> {
+        QueueRequest {
+            name: &self.name,
+            is_durable: self.is_durable,
+            is_auto_delete: self.is_auto_delete,
+            is_exclusive: false,
+            arguments: self.arguments.as_table(),
+        }
+    }
+}
+
+impl BindingEntry {
+    pub(super) fn request(&self) -> BindingRequest<'_> {
+        let destination = match &self.destination {
+            EndEntry::Queue(name) => BindingEnd::Queue(name),
+            EndEntry::Exchange(name) => BindingEnd::Exchange(name),
+        };
+        BindingRequest {
+            source: &self.source,
+            destination,
+            routing_key: self.routing_key.as_bytes(),
+            arguments: self.arguments.as_table(),
+        }
+    }
 }
 
 /// Keys that say what a document is and define nothing.
@@ -137,11 +246,13 @@ fn of_members(members: &Map<String, Value>, scope: Scope<'_>) -> Result<Definiti
         reader.all(members, "policies", |reader, fields| reader.policy(fields, fields, PolicyKind::User))?;
     if let Some(parameters) = reader.all(members, "parameters", Reader::parameter)? {
         let operator_policies = definitions.operator_policies.insert(Vec::new());
-        for parameter in parameters {
-            match parameter {
-                Parameter::OperatorPolicy(policy) => operator_policies.push(policy),
-                Parameter::Policy(policy) => definitions.policies.get_or_insert_default().push(policy),
-                Parameter::Limits(vhost, limits) => definitions.limits.push((vhost, limits)),
+        for Entry { place, value } in parameters {
+            match value {
+                Parameter::OperatorPolicy(value) => operator_policies.push(Entry { place, value }),
+                Parameter::Policy(value) => definitions.policies.get_or_insert_default().push(Entry { place, value }),
+                Parameter::Limits(vhost, limits) => {
+                    definitions.limits.push(Entry { place, value: (vhost, limits) });
+                }
             }
         }
     }
@@ -174,9 +285,9 @@ impl Reader<'_> {
     fn all<T>(
         &mut self,
         members: &Map<String, Value>,
-        kind: &str,
+        kind: &'static str,
         read: impl Fn(&mut Self, Fields<'_>) -> Result<T, Problem>,
-    ) -> Result<Option<Vec<T>>, DefinitionsError> {
+    ) -> Result<Option<Vec<Entry<T>>>, DefinitionsError> {
         let entries = match members.get(kind) {
             None => return Ok(None),
             Some(Value::Array(entries)) => entries,
@@ -187,11 +298,12 @@ impl Reader<'_> {
             let Value::Object(entry) = entry else {
                 return Err(DefinitionsError(format!("{kind}, entry {}: it must be an object", at + 1)));
             };
-            let read = read(self, Fields(entry)).map_err(|problem| {
+            let place = Place::of(kind, at + 1, entry);
+            let value = read(self, Fields(entry)).map_err(|problem| {
                 let DefinitionsError(reason) = problem.into();
-                DefinitionsError(format!("{kind}, entry {}: {reason}", at + 1))
-            });
-            found.push(read?);
+                place.refuse(reason)
+            })?;
+            found.push(Entry { place, value });
         }
         Ok(Some(found))
     }
@@ -206,14 +318,33 @@ impl Reader<'_> {
     }
 
     fn user(&mut self, fields: Fields<'_>) -> Result<UserRequest, Problem> {
-        let mut request = bodies::user(fields.required_text("name")?, fields)?;
-        let mut limits = UserLimits::default();
-        for (name, value) in limits_of(fields)? {
-            limits.set(&name, value).map_err(|error| Problem::bad_request(error.to_string()))?;
+        // A second hash may have been made in another way than the first.
+        let own_algorithm = fields.text("second_password_hash")?.zip(fields.text("second_hashing_algorithm")?);
+        let mut without_second = Map::new();
+        let common = match own_algorithm {
+            None => fields,
+            Some(_) => {
+                without_second.clone_from(fields.0);
+                without_second.remove("second_password_hash");
+                Fields(&without_second)
+            }
+        };
+        let mut request = bodies::user(fields.required_text("name")?, common)?;
+        if let Some(values) = limits_of(fields)? {
+            let limits = request.limits.insert(UserLimits::default());
+            for (name, value) in values {
+                limits.set(&name, value).map_err(|error| Problem::bad_request(error.to_string()))?;
+            }
         }
-        request.limits = Some(limits);
         if request.second_password == PasswordChange::Clear && fields.get("second_password_hash").is_none() {
             request.second_password = PasswordChange::Keep;
+        }
+        if let Some((text, algorithm)) = own_algorithm {
+            let algorithm = HashingAlgorithm::parse(algorithm)
+                .ok_or_else(|| Problem::bad_request(format!("'{algorithm}' is no hashing algorithm")))?;
+            let hash = PasswordHash::parse(text, algorithm);
+            let hash = hash.map_err(|error| Problem::bad_request(format!("second_{error}")))?;
+            request.second_password = hash.map_or(PasswordChange::Clear, PasswordChange::Hash);
         }
         Ok(request)
     }
@@ -228,10 +359,7 @@ impl Reader<'_> {
             request.default_queue_type = request.default_queue_type.or(of_metadata.default_queue_type);
             request.is_protected = request.is_protected.or(of_metadata.is_protected);
         }
-        let limits = match fields.get("limits") {
-            None => None,
-            Some(_) => Some(vhost_limits(limits_of(fields)?)?),
-        };
+        let limits = limits_of(fields)?.map(vhost_limits).transpose()?;
         Ok(VhostEntry { request, limits })
     }
 
@@ -294,12 +422,12 @@ impl Reader<'_> {
             is_durable: fields.bool("durable", true)?,
             is_auto_delete: fields.bool("auto_delete", false)?,
             is_internal: fields.bool("internal", false)?,
-            arguments: bodies::arguments(fields)?,
+            arguments: arguments(fields)?,
         })
     }
 
     fn queue(&mut self, fields: Fields<'_>) -> Result<QueueEntry, Problem> {
-        let mut arguments = bodies::arguments(fields)?;
+        let mut arguments = arguments(fields)?;
         if let Some(kind) = fields.text("type")?.filter(|_| arguments.as_table().get("x-queue-type").is_none()) {
             let value = amqp::table::Value::LongStr(kind.as_bytes());
             arguments.set(b"x-queue-type", value).map_err(|error| Problem::bad_request(format!("{error:?}")))?;
@@ -327,9 +455,15 @@ impl Reader<'_> {
             source: exchange_name(fields.required_text("source")?)?,
             destination,
             routing_key: fields.text("routing_key")?.unwrap_or_default().to_owned(),
-            arguments: bodies::arguments(fields)?,
+            arguments: arguments(fields)?,
         })
     }
+}
+
+/// The member `arguments` as a field table. `null` is a field without a value (`V`): so such fields are exported.
+fn arguments(fields: Fields<'_>) -> Result<TableBuf, Problem> {
+    let Some(members) = fields.object("arguments")? else { return Ok(TableBuf::new()) };
+    to_table(members).map_err(|error| Problem::bad_request(error.to_string()))
 }
 
 fn user_name(fields: Fields<'_>) -> Result<UserName, Problem> {
@@ -356,12 +490,14 @@ fn limit(name: &str, value: &Value) -> Result<(String, i64), Problem> {
     Ok((name.to_owned(), number))
 }
 
-/// The member `limits`: an object, or as older versions wrote it, a list of names and values.
-fn limits_of(fields: Fields<'_>) -> Result<Vec<(String, i64)>, Problem> {
+/// The member `limits`, if it is there: an object, or `[]`, as older versions wrote an empty one.
+fn limits_of(fields: Fields<'_>) -> Result<Option<Vec<(String, i64)>>, Problem> {
     match fields.get("limits") {
-        None => Ok(Vec::new()),
-        Some(Value::Object(members)) => members.iter().map(|(name, value)| limit(name, value)).collect(),
-        Some(Value::Array(items)) if items.is_empty() => Ok(Vec::new()),
+        None => Ok(None),
+        Some(Value::Object(members)) => {
+            members.iter().map(|(name, value)| limit(name, value)).collect::<Result<_, _>>().map(Some)
+        }
+        Some(Value::Array(items)) if items.is_empty() => Ok(Some(Vec::new())),
         Some(other) => Err(wrong_type("limits", "an object", other)),
     }
 }

@@ -1,6 +1,5 @@
 //! Objects as JSON describes them and shows them: the same in a request's body and in a file of definitions.
 
-pub(crate) use super::exchanges::arguments;
 pub(crate) use super::permissions::permission;
 pub(crate) use super::policies::request as policy;
 pub(crate) use super::queues::shown_arguments;

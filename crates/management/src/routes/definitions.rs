@@ -5,7 +5,7 @@ use hyper::header::{CONTENT_DISPOSITION, HeaderValue};
 use super::vhosts;
 use crate::answer::Answer;
 use crate::call::Call;
-use crate::definitions::{Definitions, DefinitionsError, Export, Pruned, Scope, import, parse, prune};
+use crate::definitions::{DefinitionsError, Export, Pruned, Scope, check, import, parse, prune};
 use crate::json::Writer;
 use crate::media;
 use crate::multipart;
@@ -90,7 +90,10 @@ impl From<DefinitionsError> for Problem {
 fn imported(call: &Call, scope: Scope<'_>) -> Result<Answer, Problem> {
     let definitions = parse(document(call)?, scope)?;
     let pruned = match call.query.get("prune") {
-        Some("dry-run") => return Ok(told(&prune_all(call, &definitions, scope, true)?, true)),
+        Some("dry-run") => {
+            check(call.broker(), &definitions, scope)?;
+            return Ok(told(&prune(call.broker(), call.actor(), &definitions, scope, true)?, true));
+        }
         Some("true") => true,
         None | Some("false") => false,
         Some(other) => {
@@ -104,7 +107,10 @@ fn imported(call: &Call, scope: Scope<'_>) -> Result<Answer, Problem> {
     }
     let mut answer = match pruned {
         true => {
-            let pruned = prune_all(call, &definitions, scope, false)?;
+            let pruned = prune(call.broker(), call.actor(), &definitions, scope, false);
+            let pruned = pruned.map_err(|DefinitionsError(reason)| {
+                Problem::bad_request(format!("{reason} All of the document has been imported."))
+            })?;
             let mut answer = told(&pruned, false);
             answer.position = pruned.position;
             answer
@@ -115,19 +121,17 @@ fn imported(call: &Call, scope: Scope<'_>) -> Result<Answer, Problem> {
     Ok(answer)
 }
 
-fn prune_all(call: &Call, definitions: &Definitions, scope: Scope<'_>, is_dry_run: bool) -> Result<Pruned, Problem> {
-    Ok(prune(call.broker(), call.actor(), definitions, scope, is_dry_run)?)
-}
-
 fn told(pruned: &Pruned, is_dry_run: bool) -> Answer {
     let mut out = Vec::new();
     Writer::new(&mut out).object(|members| {
         members.cell("dry_run").bool(is_dry_run);
-        members.cell("deleted").object(|deleted| {
-            for (kind, names) in &pruned.deleted {
-                deleted.cell(kind).texts(names.iter().map(String::as_str));
-            }
-        });
+        for (member, kinds) in [("deleted", &pruned.deleted), ("spared", &pruned.spared)] {
+            members.cell(member).object(|object| {
+                for (kind, names) in kinds {
+                    object.cell(kind).texts(names.iter().map(String::as_str));
+                }
+            });
+        }
     });
     Answer::json(out)
 }

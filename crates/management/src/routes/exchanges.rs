@@ -141,7 +141,7 @@ fn put(call: &Call) -> Result<Answer, Problem> {
 }
 
 /// The member `arguments` as a field table.
-pub(crate) fn arguments(fields: Fields<'_>) -> Result<TableBuf, Problem> {
+pub(super) fn arguments(fields: Fields<'_>) -> Result<TableBuf, Problem> {
     match fields.object("arguments")? {
         None => Ok(TableBuf::new()),
         Some(members) => table(members),

@@ -1,12 +1,17 @@
 //! Definitions: what is exported comes back by importing, and nothing else changes.
 
+use model::name::UserName;
+use model::pattern::Pattern;
+use model::user::{CredentialValidator, Permission, Tags};
+use model::vhost::{VhostDefaults, VhostUserDefault};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::house::{House, in_house, in_house_with};
+use super::house::{House, in_house, in_house_of, in_house_with};
 use crate::options::Options;
 
 /// A little of everything.
-async fn furnish(house: &House) {
+pub(super) async fn furnish(house: &House) {
     house.check("PUT /api/queues/shop/q", r#"{"durable":true,"arguments":{"x-unknown":1}}"#, 201, "").await;
     house.check("PUT /api/exchanges/shop/e", r#"{"type":"topic","durable":true}"#, 201, "").await;
     house.check("PUT /api/exchanges/shop/hidden", r#"{"internal":true}"#, 201, "").await;
@@ -20,7 +25,7 @@ async fn furnish(house: &House) {
     house.check("PUT /api/topic-permissions/shop/manny", topic, 201, "").await;
 }
 
-fn sorted(mut document: Value) -> Value {
+pub(super) fn sorted(mut document: Value) -> Value {
     for (_, entries) in document.as_object_mut().unwrap() {
         if let Some(entries) = entries.as_array_mut() {
             entries.sort_by_key(Value::to_string);
@@ -84,16 +89,19 @@ fn documents_that_make_no_sense_are_refused_in_the_words_of_rabbitmq() {
         check("[]", "failed_to_parse_json").await;
         check(r#"{"queues":{}}"#, "'queues' must be a list, not {}").await;
         check(r#"{"vhosts":["x"]}"#, "vhosts, entry 1: it must be an object").await;
-        check(r#"{"queues":[{"name":"x"}]}"#, "queues, entry 1: [{key_missing,vhost}]").await;
-        let text = "Please create virtual host \"nosuch\" prior to importing definitions.";
+        check(r#"{"queues":[{"name":"x"}]}"#, "queues, entry 1 ('x'): [{key_missing,vhost}]").await;
+        let text = "queues, entry 1 ('x' in vhost 'nosuch'): Please create virtual host \"nosuch\" prior to importing definitions.";
         check(r#"{"queues":[{"name":"x","vhost":"nosuch"}]}"#, text).await;
         let permission = r#"{"permissions":[{"user":"nosuch","vhost":"shop","configure":"","write":"","read":""}]}"#;
-        check(permission, "{no_such_user,<<\"nosuch\">>}").await;
+        check(permission, "permissions, entry 1 ('nosuch' in vhost 'shop'): {no_such_user,<<\"nosuch\">>}").await;
         let binding = r#"{"bindings":[{"source":"amq.direct","vhost":"shop","destination":"nosuch",
             "destination_type":"queue","routing_key":"k","arguments":{}}]}"#;
-        check(binding, "{resources_missing,[{not_found,{resource,<<\"shop\">>,queue,<<\"nosuch\">>}}]}").await;
+        let text = "bindings, entry 1 ('amq.direct' to 'nosuch' in vhost 'shop'): \
+                    {resources_missing,[{not_found,{resource,<<\"shop\">>,queue,<<\"nosuch\">>}}]}";
+        check(binding, text).await;
         let policy = r#"{"policies":[{"vhost":"shop","name":"bad","pattern":"x","definition":{"nosuch":1}}]}"#;
-        let text = "Validation failed\n\n[{<<\"nosuch\">>,1}] are not recognised policy settings\n \
+        let text = "policies, entry 1 ('bad' in vhost 'shop'): \
+                    Validation failed\n\n[{<<\"nosuch\">>,1}] are not recognised policy settings\n \
                     (vhost: \"shop\" key: \"bad\")";
         check(policy, text).await;
     });
@@ -103,7 +111,7 @@ fn documents_that_make_no_sense_are_refused_in_the_words_of_rabbitmq() {
 fn a_document_is_checked_before_anything_is_done() {
     in_house(async |house| {
         let body = r#"{"vhosts":[{"name":"new"}],"queues":[{"name":5,"vhost":"new"}]}"#;
-        let text = "queues, entry 1: 'name' must be a string, not 5";
+        let text = "queues, entry 1 (in vhost 'new'): 'name' must be a string, not 5";
         house.check_refused("POST /api/definitions", body, 400, "bad_request", text).await;
         assert_eq!(house.get("/api/vhosts/new").await.status, 404);
     });
@@ -159,11 +167,11 @@ fn pruning_deletes_what_the_document_does_not_have() {
         house.check("PUT /api/queues/shop/extra", "", 201, "").await;
         house.check("POST /api/bindings/shop/e/e/q/q", r#"{"routing_key":"extra"}"#, 201, "").await;
         let deleted = json!({"bindings": ["shop: e to q by extra"], "queues": ["shop: extra"]});
-        let dry = json!({"dry_run": true, "deleted": deleted});
+        let dry = json!({"dry_run": true, "deleted": deleted, "spared": {}});
         let path = "POST /api/definitions/shop?prune=";
         house.check(&format!("{path}dry-run"), &document.to_string(), 200, &dry.to_string()).await;
         assert_eq!(house.get("/api/queues/shop/extra").await.status, 200);
-        let done = json!({"dry_run": false, "deleted": deleted});
+        let done = json!({"dry_run": false, "deleted": deleted, "spared": {}});
         house.check(&format!("{path}true"), &document.to_string(), 200, &done.to_string()).await;
         assert_eq!(house.get("/api/queues/shop/extra").await.status, 404);
         assert_eq!(house.get("/api/queues/shop/q").await.status, 200);
@@ -179,7 +187,236 @@ fn pruning_leaves_alone_what_is_not_mentioned_and_who_asks() {
         let document = r#"{"users":[{"name":"alice","tags":"administrator","password":"alice"}]}"#;
         let pruned = house.ask("POST", "/api/definitions?prune=true", "guest", document).await.json();
         assert_eq!(pruned["deleted"], json!({"users": ["manny", "mona", "nobody", "polly"]}));
+        assert_eq!(pruned["spared"], json!({"users": ["guest: it is who asks"]}));
         assert_eq!(house.get("/api/users?columns=name").await.json(), json!([{"name": "alice"}, {"name": "guest"}]));
         assert_eq!(house.get("/api/queues/shop/q").await.status, 200);
+    });
+}
+
+#[test]
+fn nothing_is_imported_of_a_document_of_which_something_cannot_be() {
+    in_house(async |house| {
+        house.check("PUT /api/vhost-limits/shop/max-queues", r#"{"value":1}"#, 204, "").await;
+        let check = async |kind: &str, entry: Value, reason: &str| {
+            let mut document = json!({"vhosts": [{"name": "new"}], "users": [{"name": "new", "tags": ""}]});
+            document["queues"] = json!([{"name": "q", "vhost": "new"}]);
+            document[kind] = match document[kind].take() {
+                Value::Array(mut entries) => {
+                    entries.push(entry);
+                    entries.into()
+                }
+                _ => json!([entry]),
+            };
+            for path in ["POST /api/definitions", "POST /api/definitions?prune=dry-run"] {
+                house.check_refused(path, &document.to_string(), 400, "bad_request", reason).await;
+            }
+            assert_eq!(house.get("/api/vhosts/new").await.status, 404, "{document}");
+            assert_eq!(house.get("/api/users/new").await.status, 404, "{document}");
+        };
+        let queue = |arguments: Value| json!({"name": "x", "vhost": "new", "arguments": arguments});
+        let text = "queues, entry 2 ('x' in vhost 'new'): the queue argument 'x-message-ttl' is not implemented";
+        check("queues", queue(json!({"x-message-ttl": 1})), text).await;
+        let text = "queues, entry 2 ('x' in vhost 'new'): invalid arg 'x-message-ttl' for queue 'x' in vhost 'new': \
+                    {value_negative,-1}";
+        check("queues", queue(json!({"x-message-ttl": -1})), text).await;
+        let text = "queues, entry 2 ('x' in vhost 'new'): the queue type 'quorum' is not implemented";
+        check("queues", queue(json!({"x-queue-type": "quorum"})), text).await;
+        let text = "queues, entry 2 ('' in vhost 'new'): a queue must have a name";
+        check("queues", json!({"name": "", "vhost": "new"}), text).await;
+        let limits = json!({"component": "vhost-limits", "name": "limits", "vhost": "new", "value": {"max-queues": 0}});
+        let text =
+            "queues, entry 1 ('q' in vhost 'new'): cannot declare queue 'q': queue limit in vhost 'new' (0) is reached";
+        check("parameters", limits, text).await;
+        let exchange = |name: &str, kind: &str| json!({"name": name, "vhost": "new", "type": kind});
+        let text = "exchanges, entry 1 ('e' in vhost 'new'): the exchange type 'x-random' is not implemented";
+        check("exchanges", exchange("e", "x-random"), text).await;
+        let given = |user: &str, vhost: &str| json!({"user": user, "vhost": vhost, "configure": "", "write": "", "read": "", "exchange": "e"});
+        for kind in ["permissions", "topic_permissions"] {
+            let text = format!("{kind}, entry 1 ('nosuch' in vhost 'new'): {{no_such_user,<<\"nosuch\">>}}");
+            check(kind, given("nosuch", "new"), &text).await;
+            let text = format!(
+                "{kind}, entry 1 ('new' in vhost 'nosuch'): \
+                 Please create virtual host \"nosuch\" prior to importing definitions."
+            );
+            check(kind, given("new", "nosuch"), &text).await;
+        }
+        let limits = json!({"component": "vhost-limits", "name": "limits", "vhost": "nosuch", "value": {}});
+        let text = "parameters, entry 1 ('limits' in vhost 'nosuch'): \
+                    Please create virtual host \"nosuch\" prior to importing definitions.";
+        check("parameters", limits, text).await;
+        let policy = |key: &str| json!({"vhost": "new", "name": "bad", "pattern": "x", "definition": {key: 1}});
+        let text = "policies, entry 1 ('bad' in vhost 'new'): Validation failed\n\n\
+                    the policy key 'max-length' is not implemented\n (vhost: \"new\" key: \"bad\")";
+        check("policies", policy("max-length"), text).await;
+        let text = "vhosts, entry 2 ('typed'): the queue type 'quorum' is not implemented";
+        check("vhosts", json!({"name": "typed", "default_queue_type": "quorum"}), text).await;
+        let text = "global_parameters, entry 1 (''): a parameter's name has 1 to 255 bytes, not 0";
+        check("global_parameters", json!({"name": "", "value": 1}), text).await;
+        let binding = |source: &str, destination: &str, key: &str, arguments: Value| {
+            json!({"vhost": "new", "source": source, "destination": destination, "destination_type": "queue",
+                "routing_key": key, "arguments": arguments})
+        };
+        let text = "bindings, entry 1 ('amq.topic' to 'none' in vhost 'new'): \
+                    {resources_missing,[{not_found,{resource,<<\"new\">>,queue,<<\"none\">>}}]}";
+        check("bindings", binding("amq.topic", "none", "", json!({})), text).await;
+        let text = "bindings, entry 1 ('none' to 'q' in vhost 'new'): \
+                    {resources_missing,[{not_found,{resource,<<\"new\">>,exchange,<<\"none\">>}}]}";
+        check("bindings", binding("none", "q", "", json!({})), text).await;
+        let text = "bindings, entry 1 ('amq.topic' to 'q' in vhost 'new'): \
+                    Topic binding key '#.#.#' uses 3 '#' wildcards, at most 2 are allowed";
+        check("bindings", binding("amq.topic", "q", "#.#.#", json!({})), text).await;
+        let text = "bindings, entry 1 ('amq.headers' to 'q' in vhost 'new'): \
+                    Invalid x-match field value <<\"x\">>; expected all, any, all-with-x, or any-with-x";
+        check("bindings", binding("amq.headers", "q", "", json!({"x-match": "x"})), text).await;
+        let text = "bindings, entry 1 ('amq.direct' to 'q' in vhost 'new'): \
+                    the routing key has 256 bytes, at most 255 are allowed";
+        check("bindings", binding("amq.direct", "q", &"k".repeat(256), json!({})), text).await;
+        let text = "bindings, entry 1 ('' to 'q' in vhost 'new'): operation not permitted on the default exchange";
+        check("bindings", binding("", "q", "q", json!({})), text).await;
+    });
+}
+
+#[test]
+fn exchanges_of_rabbitmq_itself_are_left_out() {
+    in_house(async |house| {
+        let exchange = json!({"name": "amq.rabbitmq.log", "vhost": "shop", "type": "topic", "durable": true,
+            "auto_delete": false, "arguments": {}});
+        let mut document = json!({"exchanges": [exchange]});
+        house.check("POST /api/definitions", &document.to_string(), 204, "").await;
+        assert_eq!(house.get("/api/exchanges/shop/amq.rabbitmq.log").await.status, 404);
+        document["bindings"] = json!([{"source": "amq.rabbitmq.log", "vhost": "shop", "destination": "amq.fanout",
+            "destination_type": "exchange", "routing_key": "k"}]);
+        let text = "bindings, entry 1 ('amq.rabbitmq.log' to 'amq.fanout' in vhost 'shop'): \
+                    {resources_missing,[{not_found,{resource,<<\"shop\">>,exchange,<<\"amq.rabbitmq.log\">>}}]}";
+        house.check_refused("POST /api/definitions", &document.to_string(), 400, "bad_request", text).await;
+    });
+}
+
+#[test]
+fn passwords_are_checked_before_anything_is_imported() {
+    let credential_validator = CredentialValidator::MinLength(4);
+    let of_broker = broker::Options { credential_validator, ..broker::Options::default() };
+    in_house_of(of_broker, Options::default(), async |house| {
+        let users = json!({"users": [{"name": "fine", "tags": "", "password": "long enough"},
+            {"name": "short", "tags": "", "password": "x"}]});
+        let text = "users, entry 2 ('short'): minimum required password length is set to 4";
+        house.check_refused("POST /api/definitions", &users.to_string(), 400, "bad_request", text).await;
+        assert_eq!(house.get("/api/users/fine").await.status, 404);
+    });
+}
+
+#[test]
+fn what_fails_late_says_what_has_been_done() {
+    let vhosts = Pattern::parse("^late$").unwrap();
+    let permission = Permission::parse("", "", "").unwrap();
+    let (name, tags) = (UserName::parse(b"tester").unwrap(), Tags::default());
+    let user = VhostUserDefault { name, vhosts, password: Some("x".to_owned()), tags, permission };
+    let of_broker = broker::Options {
+        credential_validator: CredentialValidator::MinLength(4),
+        vhost_defaults: VhostDefaults { limits: Vec::new(), users: vec![user] },
+        ..broker::Options::default()
+    };
+    in_house_of(of_broker, Options::default(), async |house| {
+        let body = r#"{"vhosts":[{"name":"early"},{"name":"late"}]}"#;
+        let text = "vhosts, entry 2 ('late'): minimum required password length is set to 4. What comes before it has been imported.";
+        house.check_refused("POST /api/definitions", body, 400, "bad_request", text).await;
+        assert_eq!(house.get("/api/vhosts/early").await.status, 200);
+    });
+}
+
+#[test]
+fn limits_of_users_stay_where_the_document_does_not_mention_them() {
+    in_house(async |house| {
+        furnish(house).await;
+        let import = async |limits: &str, expected: Value| {
+            let body = format!(r#"{{"users":[{{"name":"manny","tags":"management","password":"manny"{limits}}}]}}"#);
+            house.check("POST /api/definitions", &body, 204, "").await;
+            assert_eq!(house.get("/api/users/manny").await.json()["limits"], expected);
+        };
+        import("", json!({"max-channels": 7})).await;
+        import(r#","limits":{"max-connections":3}"#, json!({"max-connections": 3})).await;
+        import(r#","limits":{}"#, json!({})).await;
+    });
+}
+
+/// What a client says to open a connection and to declare an exclusive queue.
+fn client_of(vhost: &str) -> Vec<u8> {
+    let mut said = b"AMQP\x00\x00\x09\x01".to_vec();
+    let mut say = |channel: u16, method: &[u8]| {
+        said.push(1);
+        said.extend(channel.to_be_bytes());
+        said.extend((method.len() as u32).to_be_bytes());
+        said.extend(method);
+        said.push(0xce);
+    };
+    say(0, b"\x00\x0a\x00\x0b\x00\x00\x00\x00\x05PLAIN\x00\x00\x00\x0c\x00guest\x00guest\x05en_US");
+    say(0, b"\x00\x0a\x00\x1f\x07\xff\x00\x02\x00\x00\x00\x00");
+    say(0, &[b"\x00\x0a\x00\x28", &[vhost.len() as u8][..], vhost.as_bytes(), b"\x00\x00"].concat());
+    say(1, b"\x00\x14\x00\x0a\x00");
+    say(1, b"\x00\x32\x00\x0a\x00\x00\x04mine\x04\x00\x00\x00\x00");
+    said
+}
+
+#[test]
+fn pruning_spares_vhosts_that_are_in_use_and_says_so() {
+    in_house(async |house| {
+        house.check("PUT /api/permissions/empty/guest", r#"{"configure":"","write":"","read":""}"#, 201, "").await;
+        house.check("PUT /api/vhosts/fort", r#"{"protected_from_deletion":true}"#, 201, "").await;
+        let body = r#"{"configure":".*","write":".*","read":".*"}"#;
+        house.check("PUT /api/permissions/shop/guest", body, 204, "").await;
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut client = tokio::net::TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let accepted = listener.accept().await.unwrap().0;
+        let serving = tokio::spawn(house.service.broker.clone().serve(net::Stream::Tcp(accepted)));
+        client.write_all(&client_of("shop")).await.unwrap();
+        let broker = &house.service.broker;
+        while broker.queue_view("shop", "mine").is_none() {
+            assert_ne!(client.read(&mut [0; 4096]).await.unwrap(), 0, "the connection was closed");
+        }
+        let document = r#"{"vhosts":[{"name":"/"}],"permissions":[
+            {"user":"guest","vhost":"/","configure":".*","write":".*","read":".*"}]}"#;
+        let spared = json!({"vhosts": ["fort: it is protected", "shop: it has open connections (1)"]});
+        for (query, is_dry_run) in [("dry-run", true), ("true", false)] {
+            let pruned = json!({"dry_run": is_dry_run, "deleted": {"vhosts": ["empty"]}, "spared": spared});
+            let request = format!("POST /api/definitions?prune={query}");
+            house.check(&request, document, 200, &pruned.to_string()).await;
+        }
+        assert!(broker.queue_view("shop", "mine").is_some() && broker.has_vhost("fort"));
+        assert!(broker.permissions().iter().any(|given| given.user.as_str() == "alice"));
+        // Nobody else can bind to a connection's own queue, so a document that does is refused as a whole.
+        let binding = json!({"bindings": [{"source": "amq.direct", "vhost": "shop", "destination": "mine",
+            "destination_type": "queue", "routing_key": "k"}]});
+        let text = "bindings, entry 1 ('amq.direct' to 'mine' in vhost 'shop'): \
+                    the queue 'mine' belongs to a connection";
+        house.check_refused("POST /api/definitions", &binding.to_string(), 400, "bad_request", text).await;
+        drop(client);
+        serving.await.unwrap();
+        let pruned = house.ask("POST", "/api/definitions?prune=true", "guest", document).await.json();
+        assert_eq!(pruned["deleted"], json!({"vhosts": ["shop"]}));
+    });
+}
+
+#[test]
+fn pruning_takes_parameters_and_limits_that_the_document_does_not_have() {
+    in_house(async |house| {
+        furnish(house).await;
+        house.check("PUT /api/global-parameters/other", r#"{"value":1}"#, 201, "").await;
+        house.check("PUT /api/global-parameters/cluster_name", r#"{"value":"burrow"}"#, 201, "").await;
+        house.check("PUT /api/vhost-limits/empty/max-queues", r#"{"value":9}"#, 204, "").await;
+        let document = json!({
+            "global_parameters": [{"name": "other", "value": 2}],
+            "parameters": [{"component": "vhost-limits", "name": "limits", "vhost": "empty", "value": {"max-queues": 8}}],
+        });
+        let deleted = json!({"global_parameters": ["house"], "vhost_limits": ["shop"]});
+        for (query, is_dry_run) in [("dry-run", true), ("true", false)] {
+            let pruned = json!({"dry_run": is_dry_run, "deleted": deleted, "spared": {}});
+            let request = format!("POST /api/definitions?prune={query}");
+            house.check(&request, &document.to_string(), 200, &pruned.to_string()).await;
+        }
+        let left = house.get("/api/global-parameters").await.json();
+        let left: Vec<&Value> = left.as_array().unwrap().iter().map(|parameter| &parameter["name"]).collect();
+        assert_eq!(left, ["cluster_name", "internal_cluster_id", "other"]);
+        let limits = json!([{"vhost": "empty", "value": {"max-queues": 8}}]);
+        assert_eq!(house.get("/api/vhost-limits").await.json(), limits);
     });
 }

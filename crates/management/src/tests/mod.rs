@@ -5,6 +5,7 @@ mod backends;
 mod backup;
 mod certificates;
 mod definitions;
+mod exports;
 mod house;
 mod listings;
 mod objects;

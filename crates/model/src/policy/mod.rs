@@ -5,6 +5,7 @@
 
 mod definition;
 mod keys;
+mod ranking;
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use crate::name::VhostName;
 use crate::pattern::{Pattern, PatternError};
 
 pub use definition::{PolicyDefinition, PolicyError};
+pub use ranking::PolicyRanking;
 
 /// The longest name of a policy or a parameter, in bytes.
 pub const POLICY_NAME_LEN_MAX: usize = 255;
@@ -162,8 +164,7 @@ impl EffectivePolicy {
     pub fn of(policies: &[Arc<Policy>], target: Target, name: &str) -> EffectivePolicy {
         let best = |kind| {
             let matching = policies.iter().filter(|policy| policy.kind == kind && policy.matches(target, name));
-            // RabbitMQ leaves open which of two with the same priority counts; here it is the first by name.
-            matching.min_by(|a, b| b.priority.cmp(&a.priority).then_with(|| a.name.cmp(&b.name))).cloned()
+            matching.min_by(|a, b| ranking::compare(a, b)).cloned()
         };
         EffectivePolicy { user: best(PolicyKind::User), operator: best(PolicyKind::Operator) }
     }
@@ -230,6 +231,27 @@ mod tests {
     fn the_first_by_name_counts_among_equals() {
         let [b, a] = ["b", "a"].map(|name| policy(name, PolicyKind::User, "", ApplyTo::All, 1, &json!({})));
         assert_eq!(EffectivePolicy::of(&[b, a.clone()], CLASSIC, "q").user, Some(a));
+    }
+
+    #[test]
+    fn a_ranking_finds_what_looking_at_each_finds() {
+        let named =
+            |name: &str, kind, pattern: &str, priority| policy(name, kind, pattern, ApplyTo::All, priority, &json!({}));
+        let policies = [
+            named("c", PolicyKind::User, "^q", 1),
+            named("b", PolicyKind::User, "^q", 1),
+            named("a", PolicyKind::User, "", i64::MIN),
+            named("z", PolicyKind::User, "^x", i64::MAX),
+            named("o", PolicyKind::Operator, "1$", 0),
+            policy("e", PolicyKind::Operator, "", ApplyTo::Exchanges, 9, &json!({})),
+        ];
+        let ranking = PolicyRanking::of(&policies);
+        for (name, user, operator) in [("q1", "b", Some("o")), ("x", "z", None), ("other", "a", None)] {
+            let effective = ranking.effective(CLASSIC, name);
+            assert_eq!(effective, EffectivePolicy::of(&policies, CLASSIC, name));
+            assert_eq!(effective.user.as_ref().map(|policy| &*policy.name), Some(user));
+            assert_eq!(effective.operator.as_ref().map(|policy| &*policy.name), operator);
+        }
     }
 
     #[test]

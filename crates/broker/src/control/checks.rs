@@ -1,0 +1,49 @@
+//! What would be refused whatever happens meanwhile: asked for a whole document before anything of it is changed.
+
+use model::arguments::ExchangeType;
+use model::name::VhostName;
+
+use crate::broker::Broker;
+use crate::events;
+use crate::inside::{
+    BindingRequest, ExchangeRequest, QueueRequest, check_arguments, check_new_binding, check_new_queue, check_type,
+};
+use crate::refusal::{self, Outcome};
+use crate::vhost::Vhost;
+
+impl Broker {
+    /// Whether there could be such an exchange; there is none so far.
+    pub fn check_exchange(&self, vhost: &VhostName, request: &ExchangeRequest<'_>) -> Outcome<()> {
+        check_type(request.kind)?;
+        check_arguments(vhost, request)?;
+        request.name.refuse_reserved().or_else(|error| refusal::access_refused(error.to_string()))
+    }
+
+    /// Whether there could be such a queue; there is none so far.
+    pub fn check_queue(&self, vhost: &VhostName, request: &QueueRequest<'_>) -> Outcome<()> {
+        check_new_queue(self, vhost, request, request.name).map(drop)
+    }
+
+    /// Whether there could be such a binding from an exchange of this type.
+    pub fn check_binding(&self, source: ExchangeType, request: &BindingRequest<'_>) -> Outcome<()> {
+        check_new_binding(source, request)
+    }
+
+    /// The type of an exchange, if it is there.
+    #[must_use]
+    pub fn exchange_type(&self, vhost: &str, name: &str) -> Option<ExchangeType> {
+        Some(self.vhosts.get(vhost)?.exchange(name)?.exchange_type)
+    }
+
+    /// Exchanges that a vhost of this name has as soon as it is made.
+    #[must_use]
+    pub fn exchanges_of_new_vhost(&self, vhost: &VhostName) -> Vec<(String, ExchangeType)> {
+        let new = Vhost::new(model::vhost::Vhost::new(vhost.clone()), self.hash_seed);
+        let exchanges = new.exchanges().into_iter();
+        let mut names: Vec<_> = exchanges.map(|exchange| (exchange.name.to_string(), exchange.exchange_type)).collect();
+        if *vhost == self.options.default_user.vhost {
+            names.push((events::EXCHANGE.to_owned(), ExchangeType::Topic));
+        }
+        names
+    }
+}

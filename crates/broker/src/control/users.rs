@@ -180,7 +180,7 @@ impl Broker {
     }
 
     /// Protected users are changed by operators on the host itself only. RabbitMQ lets its command line do so, and no HTTP.
-    fn check_unprotected(&self, actor: &Actor, name: &str) -> Result<(), ControlError> {
+    pub fn check_unprotected(&self, actor: &Actor, name: &str) -> Result<(), ControlError> {
         let is_protected = self.users.get(name).is_some_and(|user| user.tags.has(Tags::PROTECTED));
         if is_protected && !actor.origin.interface.is_of_host() {
             return Err(ControlError::Invalid("Protected users cannot be modified via the HTTP API".to_owned()));

@@ -39,6 +39,10 @@ pub fn import(
     check(broker, definitions, scope)?;
     let mut imported = Imported { position: None, warnings: definitions.warnings.clone() };
     for entry in definitions.users.iter().flatten() {
+        if broker.check_unprotected(actor, entry.name.as_str()).is_err() {
+            imported.warnings.push(format!("{} was left as it is: it is protected", entry.place));
+            continue;
+        }
         imported.note(broker.put_user(actor, (**entry).clone()).map_err(|error| late(&entry.place, error))?);
     }
     for entry in definitions.vhosts.iter().flatten() {

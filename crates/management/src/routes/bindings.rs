@@ -1,5 +1,6 @@
 //! Bindings, and the keys by which paths name one of several between the same two ends.
 
+use amqp::limits::SHORT_STR_LEN_MAX;
 use amqp::table::TableBuf;
 use broker::view::{BindingEndView, BindingFilter, BindingView};
 use broker::{BindingEnd, BindingRequest};
@@ -234,6 +235,9 @@ fn bind(call: &Call) -> Result<Answer, Problem> {
     let body = call.object()?;
     let fields = Fields(&body);
     let routing_key = fields.text("routing_key")?.unwrap_or_default();
+    if routing_key.len() > SHORT_STR_LEN_MAX {
+        return Err(too_long("routing_key", routing_key));
+    }
     let arguments = arguments(fields)?;
     let request = BindingRequest {
         source: &source,

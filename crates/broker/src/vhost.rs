@@ -192,7 +192,7 @@ impl Vhost {
             let effective = ranking.effective(target, queue.name());
             *queue.policy.lock() = effective;
         }
-        let exchanges: Vec<(Box<[u8]>, Option<Box<[u8]>>)> = {
+        let exchanges: Vec<_> = {
             let topology = self.topology.read();
             let shown = |exchange: &routing::Exchange| (exchange.name.clone(), exchange.policy_alternate.clone());
             topology.exchanges.exchanges().map(shown).collect()

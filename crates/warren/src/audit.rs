@@ -125,55 +125,72 @@ struct RotatedFile {
     len: u64,
     len_max: u64,
     kept_count: u64,
+    /// The last attempt to put it aside failed, which was told.
+    is_stuck: bool,
 }
 
 impl RotatedFile {
     fn open(path: PathBuf, len_max: u64, kept_count: u64) -> io::Result<Self> {
         let file = open(&path)?;
         let len = file.metadata()?.len();
-        Ok(Self { path, file, len, len_max, kept_count })
+        Ok(Self { path, file, len, len_max, kept_count, is_stuck: false })
     }
 
     fn write_line(&mut self, line: &str) -> io::Result<()> {
         let len = line.len() as u64 + 1;
         if self.len > 0 && self.len + len > self.len_max {
-            self.rotate()?;
+            self.rotate();
         }
         self.file.write_all(format!("{line}\n").as_bytes())?;
         self.len += len;
         Ok(())
     }
 
-    fn rotate(&mut self) -> io::Result<()> {
-        let numbered = |number: u64| {
+    /// Goes on in a new file, or in the old one if there can be none: too long a log is better than none.
+    fn rotate(&mut self) {
+        match self.replace() {
+            Ok(file) => {
+                (self.file, self.len) = (file, 0);
+                self.is_stuck = false;
+            }
+            Err(error) if !self.is_stuck => {
+                self.is_stuck = true;
+                tracing::error!(path = %self.path.display(), %error, "the audit log could not be put aside and grows on");
+            }
+            Err(_) => {} // told already
+        }
+    }
+
+    /// Opens the new file before any other is touched, and gives it the name last.
+    fn replace(&self) -> io::Result<File> {
+        let beside = |suffix: &str| {
             let mut name = self.path.clone().into_os_string();
-            name.push(format!(".{number}"));
+            name.push(suffix);
             PathBuf::from(name)
         };
-        if self.kept_count == 0 {
-            std::fs::remove_file(&self.path)?;
-        } else {
-            for number in (1..self.kept_count).rev() {
-                rename_if_there(&numbered(number), &numbered(number + 1))?;
+        let numbered = |number: u64| beside(&format!(".{number}"));
+        let new = beside(".new");
+        let file = open(&new)?;
+        file.set_len(0)?; // of an attempt that did not get further
+        if self.kept_count > 0 && self.path.try_exists()? {
+            // Up to a gap, which an attempt that failed half-way may have left: each must not move all of them on.
+            let mut gap = 1;
+            while gap < self.kept_count && numbered(gap).try_exists()? {
+                gap += 1;
             }
-            rename_if_there(&self.path, &numbered(1))?;
+            for number in (1..gap).rev() {
+                std::fs::rename(numbered(number), numbered(number + 1))?;
+            }
+            std::fs::rename(&self.path, numbered(1))?;
         }
-        self.file = open(&self.path)?;
-        self.len = 0;
-        Ok(())
+        std::fs::rename(&new, &self.path)?;
+        Ok(file)
     }
 }
 
 /// Only the broker's user may read it: it has names and addresses.
 fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).mode(0o600).open(path)
-}
-
-fn rename_if_there(from: &Path, to: &Path) -> io::Result<()> {
-    match std::fs::rename(from, to) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        result => result,
-    }
 }
 
 #[cfg(test)]
@@ -256,5 +273,66 @@ mod tests {
             RotatedFile::open(folder.0.join("a"), 100, 2).unwrap().write_line(line).unwrap();
         }
         assert_eq!(folder.read("a"), "one\ntwo\n");
+    }
+
+    /// A folder where a directory is in the way of every new file.
+    fn blocked(kept_count: u64) -> (Folder, RotatedFile) {
+        let folder = Folder::new();
+        let mut file = RotatedFile::open(folder.0.join("a"), 10, kept_count).unwrap();
+        for line in ["first line", "second line", "third line"] {
+            file.write_line(line).unwrap();
+        }
+        std::fs::create_dir(folder.0.join("a.new")).unwrap();
+        for line in ["four", "five", "six", "seven", "eight"] {
+            file.write_line(line).unwrap();
+        }
+        (folder, file)
+    }
+
+    #[test]
+    fn what_was_put_aside_stays_when_no_new_file_can_be_opened() {
+        let (folder, mut file) = blocked(2);
+        assert_eq!(folder.read("a"), "third line\nfour\nfive\nsix\nseven\neight\n");
+        assert_eq!((folder.read("a.1"), folder.read("a.2")), ("second line\n".to_owned(), "first line\n".to_owned()));
+        std::fs::remove_dir(folder.0.join("a.new")).unwrap();
+        file.write_line("nine").unwrap();
+        assert_eq!(folder.read("a"), "nine\n");
+        assert_eq!(folder.read("a.2"), "second line\n");
+        assert!(!folder.0.join("a.new").exists());
+    }
+
+    #[test]
+    fn without_files_put_aside_lines_are_written_when_no_new_file_can_be_opened() {
+        let (folder, mut file) = blocked(0);
+        assert_eq!(folder.read("a"), "third line\nfour\nfive\nsix\nseven\neight\n");
+        std::fs::remove_dir(folder.0.join("a.new")).unwrap();
+        file.write_line("nine").unwrap();
+        assert_eq!(folder.read("a"), "nine\n");
+    }
+
+    #[test]
+    fn an_attempt_that_fails_half_way_moves_nothing_twice() {
+        let folder = Folder::new();
+        let mut file = RotatedFile::open(folder.0.join("a"), 10, 3).unwrap();
+        for (name, text) in [("a.2", "older"), ("a.3", "oldest")] {
+            std::fs::write(folder.0.join(name), text).unwrap();
+        }
+        for line in ["first line", "second line"] {
+            file.write_line(line).unwrap();
+        }
+        assert_eq!((folder.read("a"), folder.read("a.1")), ("second line\n".to_owned(), "first line\n".to_owned()));
+        assert_eq!((folder.read("a.2"), folder.read("a.3")), ("older".to_owned(), "oldest".to_owned()));
+    }
+
+    #[test]
+    fn a_log_that_was_taken_away_is_begun_anew() {
+        for kept_count in [0, 2] {
+            let folder = Folder::new();
+            let mut file = RotatedFile::open(folder.0.join("a"), 10, kept_count).unwrap();
+            file.write_line("first line").unwrap();
+            std::fs::remove_file(folder.0.join("a")).unwrap();
+            file.write_line("second line").unwrap();
+            assert_eq!(folder.read("a"), "second line\n");
+        }
     }
 }

@@ -105,11 +105,12 @@ async fn run(config: &Config, data_dir: &Path, connection_max: usize, started_at
     let closed = stop_broker(&broker, config.shutdown_timeout, &mut signals).await;
     // After AMQP, some of which comes over WebSockets.
     management.end();
-    if let Some(failed) = failed {
-        return Err(failed).context("the data directory cannot be written any more; what was confirmed is safe");
-    }
+    // Whatever else has failed: what was done is written down.
     if let Some(writer) = audit_writer {
         writer.close();
+    }
+    if let Some(failed) = failed {
+        return Err(failed).context("the data directory cannot be written any more; what was confirmed is safe");
     }
     closed.context("cannot close the store")?;
     tracing::info!("stopped");

@@ -36,7 +36,9 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<()> {
             eprintln!("warren: {warning}");
         }
     }
-    tracing::info!(files = ?config.files, "configuration was read");
+    if !config.files.is_empty() {
+        tracing::info!(files = ?config.files, "configuration was read");
+    }
     let files = net::raise_open_files_limit();
     tracing::debug!(limit = files.limit, "limit of open files was raised");
     let connection_max = connection_max(files.limit);

@@ -40,7 +40,7 @@ latency: --size 1024  --publishers 1  --consumers 1  --persistent  --warm-up-s 2
          --prefetch N (0 = auto-ack)
 flat:    --size 1024  --count 10000000  --step 1000000  --window 1000  --queue-type TYPE  --prefetch 2000 (0 = auto-ack)
          --fill-only (leave the messages there)
-binds:   --count 100000  --publishes 6000000  --keep (leave the queues there)
+binds:   --count 100000  --publishes 500000 (eight times)  --keep (leave the queues there)
 sink:    --size 1024 (of what consumers are sent)
 loopback: --write-len 65536 (bytes a write)  --warm-up-s 1  --measure-s 3
 all:     --host 127.0.0.1  --queue bench

@@ -43,7 +43,7 @@ impl Session {
     /// Counts what is published towards the vhost's limit of rates.
     pub(crate) fn charge(&mut self, batch: &Batch) {
         if !batch.publishes.is_empty() {
-            self.throttled_for = self.vhost().throttle.charge_batch(batch, Instant::now());
+            self.throttled_for = self.vhost().throttle.charge_batch(batch, Instant::now);
         }
     }
 

@@ -55,12 +55,12 @@ impl Throttle {
 
     /// Counts what a batch publishes, and says how long its publisher is to wait before it publishes more.
     #[inline]
-    pub(crate) fn charge_batch(&self, batch: &Batch, now: Instant) -> Duration {
+    pub(crate) fn charge_batch(&self, batch: &Batch, now: impl FnOnce() -> Instant) -> Duration {
         if !self.is_on() {
             return Duration::ZERO;
         }
         let byte_count = batch.publishes.iter().map(|publish| u64::from(publish.body_len)).sum();
-        self.charge(batch.publishes.len() as u64, byte_count, now)
+        self.charge(batch.publishes.len() as u64, byte_count, now())
     }
 
     /// Counts what has been published, and says how long its publisher is to wait before it publishes more.

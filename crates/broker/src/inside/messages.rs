@@ -148,7 +148,7 @@ impl Inside {
             channel: 0,
             confirm_seq: 0,
         });
-        *self.throttled_for.lock() = self.vhost.throttle.charge_batch(&batch, Instant::now());
+        *self.throttled_for.lock() = self.vhost.throttle.charge_batch(&batch, Instant::now);
         let mut durable_at = None;
         batch.apply(&self.broker, |_, position| durable_at = position);
         Ok((true, durable_at))

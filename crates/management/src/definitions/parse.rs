@@ -336,9 +336,6 @@ impl Reader<'_> {
                 limits.set(&name, value).map_err(|error| Problem::bad_request(error.to_string()))?;
             }
         }
-        if request.second_password == PasswordChange::Clear && fields.get("second_password_hash").is_none() {
-            request.second_password = PasswordChange::Keep;
-        }
         if let Some((text, algorithm)) = own_algorithm {
             let algorithm = HashingAlgorithm::parse(algorithm)
                 .ok_or_else(|| Problem::bad_request(format!("'{algorithm}' is no hashing algorithm")))?;

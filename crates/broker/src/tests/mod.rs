@@ -1,7 +1,9 @@
 //! The broker through its sessions, without sockets: bytes in, bytes out, on a disk in memory.
 //!
-//! `node` starts and kills brokers, `client` speaks to one. `tests/clients` has the same from outside, with real clients.
+//! `node` starts and kills brokers, `client` speaks to one, `operators` change what is
+//! allowed. `tests/clients` has the same from outside, with real clients.
 
+mod access;
 mod backends;
 mod backups;
 mod carriers;
@@ -9,11 +11,16 @@ mod client;
 mod confirms;
 mod consumers;
 mod control;
+mod events;
 mod external;
 mod kept;
+mod limits;
 mod logins;
 mod memory;
 mod node;
+mod operators;
+mod policies;
 mod power_loss;
 mod refusals;
 mod vhost_defaults;
+mod vhosts;

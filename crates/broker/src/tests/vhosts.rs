@@ -1,0 +1,115 @@
+//! Vhosts come and go, with everything in them.
+
+use amqp::table::Table;
+use model::name::ExchangeName;
+
+use super::client::Heard;
+use super::node::Node;
+use super::operators::{block_on, connect, connection_closed, guest, lasting, node_with, operator, queue_name, vhost};
+use crate::control::{ControlError, VhostRequest};
+use crate::inside::{ExchangeRequest, QueueRequest};
+use crate::options::Options;
+
+#[test]
+fn nothing_comes_into_a_vhost_that_is_deleted() {
+    let node = node_with(".*", ".*", ".*");
+    // Somebody who was in it before, and whom nobody has told yet.
+    let inside = block_on(node.broker.enter(&operator(), "/")).unwrap();
+    node.broker.delete_vhost(&operator(), "/").unwrap();
+    let refused = inside.declare_queue(&lasting(&queue_name("late"))).unwrap_err();
+    assert_eq!(refused.text, "no vhost '/'");
+    let name = ExchangeName::parse(b"late").unwrap();
+    let request = ExchangeRequest {
+        name: &name,
+        kind: b"fanout",
+        is_durable: true,
+        is_auto_delete: false,
+        is_internal: false,
+        arguments: Table::EMPTY,
+    };
+    assert!(!inside.declare_exchange(&request).unwrap().is_new);
+    node.sync();
+    let node = node.kill();
+    node.broker.put_vhost(&operator(), VhostRequest::named(vhost("/"))).unwrap();
+    node.sync();
+    let node = node.kill();
+    assert!(node.broker.queue_views("/").is_empty());
+    assert!(node.broker.exchange_view("/", "late").is_none());
+}
+
+#[test]
+fn who_makes_the_same_vhost_at_the_same_time_waits_for_it_too() {
+    let node = node_with(".*", ".*", ".*");
+    let start = std::sync::Barrier::new(2);
+    let put = |round: usize| {
+        start.wait();
+        node.broker.put_vhost(&operator(), VhostRequest::named(vhost(&format!("v{round}")))).unwrap()
+    };
+    let put_all = || (0..3000).map(put).collect::<Vec<_>>();
+    let (first, second) = std::thread::scope(|scope| {
+        let other = scope.spawn(put_all);
+        (put_all(), other.join().unwrap())
+    });
+    for (first, second) in std::iter::zip(first, second) {
+        assert!(first.is_new != second.is_new);
+        assert!(first.position.is_some() && second.position.is_some());
+    }
+}
+
+#[test]
+fn a_protected_vhost_stays_and_another_goes_with_everything_in_it() {
+    let node = node_with(".*", ".*", ".*");
+    let broker = &node.broker;
+    let mut client = connect(&node);
+    client.declare("q");
+    client.consume(1, "q", "c", true);
+    node.sync();
+    client.hear();
+    broker.protect_vhost(&operator(), "/", true).unwrap();
+    assert!(matches!(broker.delete_vhost(&operator(), "/"), Err(ControlError::Protected(_))));
+    broker.protect_vhost(&operator(), "/", false).unwrap();
+    broker.delete_vhost(&operator(), "/").unwrap();
+    let closed = connection_closed(320, "CONNECTION_FORCED - vhost '/' is deleted");
+    assert_eq!(client.hear(), [Heard::Other("basic.cancel"), closed]);
+    assert!(broker.permissions().is_empty());
+    node.sync();
+    // Nothing comes back, and a broker without any vhost is not taken for a new one.
+    let node = node.kill();
+    assert!(node.broker.queue_view("/", "q").is_none());
+    assert!(node.broker.vhost_names().is_empty() && node.broker.permissions().is_empty());
+}
+
+#[test]
+fn the_default_type_of_a_vhost_is_written_into_new_durable_queues() {
+    let node = Node::new();
+    let change = VhostRequest { default_queue_type: Some("classic".to_owned()), ..VhostRequest::named(vhost("/")) };
+    node.broker.put_vhost(&operator(), change).unwrap();
+    let inside = guest(&node);
+    let (lasting_name, transient_name) = (queue_name("lasting"), queue_name("transient"));
+    assert!(inside.declare_queue(&lasting(&lasting_name)).unwrap().is_new);
+    assert!(!inside.declare_queue(&lasting(&lasting_name)).unwrap().is_new);
+    let transient = QueueRequest { is_durable: false, ..lasting(&transient_name) };
+    inside.declare_queue(&transient).unwrap();
+    let has_type = |name: &str| {
+        let view = node.broker.queue_view("/", name).unwrap();
+        view.definition().arguments.table().get("x-queue-type").is_some()
+    };
+    assert!(has_type("lasting") && !has_type("transient"));
+    let unbuilt = VhostRequest { default_queue_type: Some("quorum".to_owned()), ..VhostRequest::named(vhost("/")) };
+    assert!(matches!(node.broker.put_vhost(&operator(), unbuilt), Err(ControlError::Invalid(_))));
+}
+
+#[test]
+fn who_imports_definitions_gets_no_user_and_no_vhost_but_theirs() {
+    let node = Node::with(Options { imports_definitions: true, ..Options::default() });
+    assert!(node.broker.users().is_empty() && node.broker.vhost_names().is_empty());
+    let event_exchange = |node: &Node, name| node.broker.exchange_view(name, "amq.rabbitmq.event").is_some();
+    for name in ["shop", "/"] {
+        assert!(node.broker.put_vhost(&operator(), VhostRequest::named(vhost(name))).unwrap().is_new);
+        assert_eq!(event_exchange(&node, name), name == "/", "events are published in the default vhost");
+    }
+    node.sync();
+    let node = node.kill();
+    assert_eq!(node.broker.vhost_names(), [vhost("/"), vhost("shop")]);
+    assert!(node.broker.users().is_empty() && event_exchange(&node, "/"));
+}

@@ -30,6 +30,7 @@ mod consume;
 mod control;
 mod deliver;
 mod dispatch;
+mod ending;
 mod events;
 mod exchange_methods;
 mod gate;

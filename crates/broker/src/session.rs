@@ -29,7 +29,7 @@ use crate::events::Event;
 use crate::handshake::{Handshake, Login};
 use crate::identity::{Identity, Interface, Origin};
 use crate::inside::Inside;
-use crate::limits::{BATCH_COUNT, CLOSE_TIMEOUT, OUTPUT_LEN, PACE_LEN, PAUSES_MAX};
+use crate::limits::{BATCH_COUNT, OUTPUT_LEN, PACE_LEN, PAUSES_MAX};
 use crate::links::Links;
 use crate::login::LoginRefused;
 use crate::outbox::{Outbox, Outgoing, Taken};
@@ -118,7 +118,7 @@ pub(crate) struct Session {
     /// Its place among its user's connections, while it is open.
     pub(crate) seat: Option<Seat>,
     /// It is not counted among its vhost's connections any more.
-    has_left: bool,
+    pub(crate) has_left: bool,
     /// How long nothing is received, because the vhost's limit of rates asks for it.
     pub(crate) throttled_for: Duration,
 }
@@ -715,96 +715,6 @@ impl Session {
         }
         self.taken = Taken::default();
         self.batch.shrink();
-    }
-
-    /// Ends the channel or the connection for a refusal, as its code demands.
-    pub(crate) fn fail(&mut self, refusal: &Refusal, site: Site) {
-        if site.channel == 0 || refusal.code.is_connection_error() || !matches!(self.phase, Phase::Running) {
-            self.fail_connection(refusal, site);
-        } else {
-            self.fail_channel(refusal, site);
-        }
-    }
-
-    fn fail_channel(&mut self, refusal: &Refusal, site: Site) {
-        self.apply_batch();
-        self.write_confirms();
-        tracing::warn!(peer = %self.peer(), channel = site.channel, code = refusal.code.code(), text = %refusal.text, "channel was closed by an error");
-        let Some(channel) = self.channels.take(site.channel) else { return };
-        self.release_channel(channel);
-        let mut closing = Channel::new(site.channel);
-        closing.is_closing = true;
-        self.channels.put(Box::new(closing));
-        let method = channel::Close {
-            reply_code: refusal.code.code(),
-            reply_text: &refusal.code.text(&refusal.text),
-            class_id: site.class_id,
-            method_id: site.method_id,
-        };
-        put_method(&mut self.out, site.channel, &method);
-    }
-
-    pub(crate) fn fail_connection(&mut self, refusal: &Refusal, site: Site) {
-        if matches!(self.phase, Phase::Closing { .. }) {
-            return;
-        }
-        self.apply_batch();
-        self.write_confirms();
-        tracing::warn!(peer = %self.peer(), code = refusal.code.code(), text = %refusal.text, "connection was closed by an error");
-        self.release_everything();
-        let method = connection::Close {
-            reply_code: refusal.code.code(),
-            reply_text: &refusal.code.text(&refusal.text),
-            class_id: site.class_id,
-            method_id: site.method_id,
-        };
-        put_method(&mut self.out, 0, &method);
-        // It is listened to again, so that its close-ok is heard.
-        self.awaited = None;
-        self.awaited_get = None;
-        self.is_blocked = false;
-        self.is_congested = false;
-        self.waiting = None;
-        self.throttled_for = Duration::ZERO;
-        self.phase = Phase::Closing { until: Instant::now() + CLOSE_TIMEOUT };
-    }
-
-    /// The server's own decision: 320 CONNECTION_FORCED.
-    pub(crate) fn close_by_server(&mut self, reason: &str) {
-        match self.phase {
-            Phase::Running => {
-                let refusal = Refusal { code: amqp::reply::ReplyCode::ConnectionForced, text: reason.to_owned() };
-                self.fail_connection(&refusal, Site::default());
-            }
-            Phase::Handshake(_) => self.phase = Phase::Closed,
-            Phase::Closing { .. } | Phase::Refused { .. } | Phase::Closed => {}
-        }
-    }
-
-    /// Ends the session without a word: the socket is gone. What was received in full has been done.
-    pub(crate) fn end(&mut self) {
-        self.apply_batch();
-        self.release_everything();
-        self.phase = Phase::Closed;
-    }
-
-    /// Closes all channels and deletes what belongs to the connection alone.
-    fn release_everything(&mut self) {
-        for channel in self.channels.take_all() {
-            self.release_channel(channel);
-        }
-        for queue in std::mem::take(&mut self.exclusive_queues) {
-            self.delete_owned(&queue);
-        }
-        self.confirming.clear();
-        if self.handle.opened.get().is_some()
-            && let Some(inside) = &self.inside
-            && !std::mem::replace(&mut self.has_left, true)
-        {
-            inside.vhost.connection_count.fetch_sub(1, Ordering::Relaxed);
-            self.seat = None;
-            self.broker.emit_if_wanted(|| Event::connection_closed(&self.handle));
-        }
     }
 }
 

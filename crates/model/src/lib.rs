@@ -10,6 +10,7 @@ pub mod arguments;
 pub mod config;
 pub mod definition;
 pub mod erlang;
+pub mod features;
 pub mod ids;
 pub mod json;
 pub mod name;

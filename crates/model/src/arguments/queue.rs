@@ -79,6 +79,26 @@ pub enum Overflow {
     RejectPublishDlx,
 }
 
+impl Overflow {
+    const ALL: [Overflow; 3] = [Overflow::DropHead, Overflow::RejectPublish, Overflow::RejectPublishDlx];
+
+    /// The name as in `x-overflow`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Overflow::DropHead => "drop-head",
+            Overflow::RejectPublish => "reject-publish",
+            Overflow::RejectPublishDlx => "reject-publish-dlx",
+        }
+    }
+
+    /// What is called so.
+    #[must_use]
+    pub fn parse(name: &[u8]) -> Option<Overflow> {
+        Overflow::ALL.into_iter().find(|overflow| overflow.name().as_bytes() == name)
+    }
+}
+
 /// A queue's arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueArguments {
@@ -173,11 +193,7 @@ impl QueueArguments {
     /// `x-overflow`.
     #[must_use]
     pub fn overflow(&self) -> Overflow {
-        match self.table().get("x-overflow").and_then(|value| value.as_bytes()) {
-            Some(b"reject-publish") => Overflow::RejectPublish,
-            Some(b"reject-publish-dlx") => Overflow::RejectPublishDlx,
-            _ => Overflow::DropHead,
-        }
+        self.table().get("x-overflow").and_then(|value| Overflow::parse(value.as_bytes()?)).unwrap_or_default()
     }
 
     /// `x-dead-letter-exchange`.

@@ -13,7 +13,7 @@ use model::ids::{JournalPosition, QueueId, QueueSeq, SegmentId};
 use crate::checkpoint::CheckpointWriter;
 use crate::manifest::{CheckpointFile, ManifestFile};
 use crate::reserve::Purpose;
-use crate::residents::QueueState;
+use crate::residents::{QueueState, Returns};
 use crate::shared::{Shared, WorkError, attempting};
 
 /// What checkpoints are made from, besides the catalog.
@@ -22,7 +22,7 @@ pub(crate) struct Checkpointer {
     pub(crate) definitions: BTreeMap<Vec<u8>, Vec<u8>>,
     /// As of the last collection, whose records all lie behind the manifest's position.
     pub(crate) queues: Vec<QueueState>,
-    pub(crate) returned: Vec<(QueueId, QueueSeq, u32)>,
+    pub(crate) returned: Vec<(QueueId, QueueSeq, Returns)>,
     pub(crate) next_number: u64,
     /// Checkpoint files that are not in force, or may not be.
     pub(crate) stale: Vec<u64>,
@@ -51,7 +51,7 @@ impl Pinned {
 pub(crate) struct Collection {
     pub(crate) position: JournalPosition,
     pub(crate) queues: Vec<QueueState>,
-    pub(crate) returned: Vec<(QueueId, QueueSeq, u32)>,
+    pub(crate) returned: Vec<(QueueId, QueueSeq, Returns)>,
 }
 
 impl Shared {

@@ -204,7 +204,7 @@ impl Shared {
                     placed.push(Placed { seq: resident.seq, place: Place { segment: segment.id, slot } });
                     slot += 1;
                 }
-                residents.relocate(lane.queue, &placed);
+                residents.relocate(lane.queue, lane.lane, &placed);
                 message_count += placed.len() as u64;
                 if part.residents.end == lane.residents.len() {
                     lane.residents = Vec::new(); // lets go of the memory

@@ -28,7 +28,7 @@ use crate::file::{Disk, read_exact_at};
 use crate::journal;
 use crate::manifest::{CheckpointFile, ManifestError, ManifestFile};
 use crate::paths::Paths;
-use crate::residents::{QueueState, RecoveredRange};
+use crate::residents::{QueueState, RecoveredRange, Returns};
 use crate::segment::ReadError;
 use crate::{ChunkWriter, Content};
 use replay::Replay;
@@ -102,7 +102,9 @@ pub struct RecoveredQueue {
     /// Messages in memory, by rising seq.
     pub messages: Vec<(QueueSeq, Content)>,
     /// How often messages have been delivered, as far as that was recorded.
-    pub returned: Vec<(QueueSeq, u32)>,
+    pub returned: Vec<(QueueSeq, Returns)>,
+    /// Whether some message in segments may have a time to live of its own.
+    pub may_expire: bool,
 }
 
 /// All that a start knows when it has read everything.
@@ -112,7 +114,7 @@ pub(crate) struct Found {
     pub(crate) journal: journal::Recovery,
     pub(crate) segments: Vec<SegmentState>,
     pub(crate) queues: Vec<QueueState>,
-    pub(crate) returned: Vec<(QueueId, QueueSeq, u32)>,
+    pub(crate) returned: Vec<(QueueId, QueueSeq, Returns)>,
     pub(crate) next_segment: u32,
     pub(crate) next_checkpoint: u64,
 }

@@ -7,11 +7,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use model::ids::{QueueId, QueueSeq};
 
 use super::{OpenError, Recovered};
-use crate::Content;
 use crate::checkpoint::{Checkpoint, SegmentState};
 use crate::file::Disk;
 use crate::journal::Record;
 use crate::paths::Paths;
+use crate::{Content, Returns};
 
 /// Undecided settlements that are kept before footers are read for them: bounds memory.
 const UNDECIDED_COUNT_MAX: usize = 1 << 20;
@@ -32,7 +32,8 @@ pub(super) struct QueueReplay {
     pub(super) watermark: Option<QueueSeq>,
     pub(super) messages: Messages,
     pub(super) ranges: Ranges,
-    pub(super) returned: BTreeMap<QueueSeq, u32>,
+    pub(super) returned: BTreeMap<QueueSeq, Returns>,
+    pub(super) may_expire: bool,
 }
 
 impl QueueReplay {
@@ -43,6 +44,7 @@ impl QueueReplay {
             messages: Messages::default(),
             ranges: Ranges::default(),
             returned: BTreeMap::new(),
+            may_expire: false,
         }
     }
 
@@ -67,9 +69,10 @@ impl Replay {
         for state in checkpoint.queues {
             let queue = queues.entry(state.queue).or_insert_with(QueueReplay::new);
             (queue.next_seq, queue.watermark) = (state.next_seq, state.watermark);
+            queue.may_expire = state.may_expire;
         }
-        for (queue, seq, count) in checkpoint.returned {
-            queues.entry(queue).or_insert_with(QueueReplay::new).returned.insert(seq, count);
+        for (queue, seq, returns) in checkpoint.returned {
+            queues.entry(queue).or_insert_with(QueueReplay::new).returned.insert(seq, returns);
         }
         for (index, segment) in checkpoint.segments.iter().enumerate() {
             for (range_index, range) in segment.ranges.iter().enumerate() {
@@ -117,10 +120,10 @@ impl Replay {
             Record::Delete { key } => {
                 self.definitions.remove(key);
             }
-            Record::Returned { queue, seq, delivery_count } => {
+            Record::Returned { queue, seq, returns } => {
                 let queue = self.queue(queue);
                 queue.name(seq);
-                queue.returned.insert(seq, delivery_count);
+                queue.returned.insert(seq, returns);
             }
             Record::CleanShutdown => {}
             // Some watermark may have been among what is lost.
@@ -265,6 +268,7 @@ impl QueueReplay {
             ranges: Vec::new(),
             messages: messages.filter_map(|(seq, content)| Some((seq, content?))).collect(),
             returned: self.returned.into_iter().collect(),
+            may_expire: self.may_expire,
         }
     }
 }

@@ -42,7 +42,7 @@ impl Residents for Lanes {
         out.lanes.retain(|lane| !lane.residents.is_empty());
     }
 
-    fn relocate(&self, queue: QueueId, placed: &[Placed]) {
+    fn relocate(&self, queue: QueueId, _lane: u8, placed: &[Placed]) {
         for lane in self.0.lock().iter_mut().filter(|lane| lane.queue == queue) {
             lane.residents.retain(|resident| placed.iter().all(|placed| placed.seq != resident.seq));
         }
@@ -180,9 +180,16 @@ fn load(store: &Store, segment: SegmentId, first_slot: u32, end_slot: u32) -> Ou
         first_seq: QueueSeq(1),
         last_seq: QueueSeq(1000),
     };
-    let restored = Restored { next_seq: QueueSeq(1001), watermark: None, ranges: vec![range], messages: Vec::new() };
+    let restored = Restored {
+        next_seq: QueueSeq(1001),
+        watermark: None,
+        ranges: vec![(0, range)],
+        messages: Vec::new(),
+        returned: Vec::new(),
+        may_expire: false,
+    };
     let mut queue: Queue<Held, Open> = Queue::restore(Settings::default(), restored);
-    let Get::Loading(Some(load)) = queue.get(false) else { panic!("it has nothing in memory") };
+    let Get::Loading(Some(load)) = queue.get(false, 0, &mut queue::Effects::default()) else { panic!("it has nothing in memory") };
     Loader::new(&store.shared).load(&store.shared, QueueId(1), load)
 }
 

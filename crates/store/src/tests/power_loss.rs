@@ -81,7 +81,7 @@ fn check_queue(store: &Store, id: QueueId, expected: &DurableQueue, recovered: O
     assert!(recovered.messages.is_sorted_by(|left, right| left.0 < right.0), "messages of queue {id} are not in order");
     assert_eq!(recovered.watermark, expected.watermark, "watermark of queue {id}");
     let returned: BTreeMap<_, _> = recovered.returned.iter().copied().collect();
-    assert_eq!(returned, expected.returned, "delivery counts of queue {id}");
+    assert_eq!(returned, expected.returned, "what had come back to queue {id}");
     assert!(recovered.next_seq.0 > expected.named, "queue {id} would give out {} again", recovered.next_seq);
 }
 

@@ -7,14 +7,18 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use model::arguments::Overflow;
 use model::ids::{JournalPosition, QueueId, QueueSeq};
+use queue::{Counts, DropReason, Message};
 use store::Content;
 
 use crate::broker::Broker;
+use crate::dead_letters::Leaver;
 use crate::dispatch::Work;
 use crate::gate::window_cost;
 use crate::message::Held;
 use crate::queue_handle::{QueueHandle, Targets};
+use crate::shard::{Cell, Locked};
 
 /// A message that is ready to go to its queues.
 #[derive(Debug)]
@@ -27,6 +31,20 @@ pub(crate) struct Publish {
     pub(crate) channel: u16,
     /// The publish's number on a channel in confirm mode, else 0.
     pub(crate) confirm_seq: u64,
+    pub(crate) has_ttl: bool,
+    /// The property.
+    pub(crate) priority: Option<u8>,
+    /// Whether some queue has refused it. Known once the batch has been applied.
+    pub(crate) is_refused: bool,
+}
+
+impl Publish {
+    /// As one of its queues holds it.
+    pub(crate) fn held_by(&self, queue: &QueueHandle) -> Held {
+        let is_journalled = self.is_persistent && queue.is_journalled();
+        let priority = queue.priorities.of(self.priority);
+        Held::new(self.content.clone(), self.body_len, is_journalled, self.has_ttl, priority)
+    }
 }
 
 /// Deliveries of one queue that a client settled.
@@ -90,7 +108,8 @@ impl Batch {
         }
     }
 
-    /// Brings everything to its queues. Calls `done` for each publish with where it is durable, if it has to be.
+    /// Brings everything to its queues. Calls `done` for each publish with where it is durable, if it has to be; it may have been
+    /// refused.
     /// Gives the position where all of it is durable, settlements too.
     pub(crate) fn apply(
         &mut self,
@@ -118,36 +137,12 @@ impl Batch {
                     }
                 }
                 for publish in &mut self.publishes {
-                    refs.clear();
-                    for queue in &self.targets[publish.targets as usize].queues {
-                        let Some(cell) = locked.get(queue) else { continue };
-                        let is_journalled = publish.is_persistent && queue.is_journalled();
-                        let held = Held::new(publish.content.clone(), publish.body_len, is_journalled);
-                        let seq = cell.queue.publish(held);
-                        cell.handle.counters.published.add(1);
-                        if is_journalled {
-                            refs.push((queue.id(), seq));
-                        }
-                        if cell.touch() {
-                            touched.push(cell.handle.clone());
-                        }
-                    }
-                    // From here on: whether its confirm waits for the disk.
-                    publish.is_persistent = !refs.is_empty();
-                    if publish.is_persistent {
-                        work.records.publish(&publish.content, refs);
-                    }
+                    let queues = &self.targets[publish.targets as usize].queues;
+                    put(work, broker, locked, publish, queues, refs, touched);
                 }
-                for queue in &*touched {
-                    let cell = locked.get(queue).expect("a touched queue is there while its shard is locked");
-                    cell.is_touched = false;
-                    work.dispatch(cell, broker);
-                    cell.report();
-                    is_outrun |= cell.queue.is_outrun();
-                }
+                is_outrun = dispatch_touched(work, broker, locked, touched);
                 work.commit(broker)
             });
-            touched.clear();
             work.finish(broker);
             position
         });
@@ -174,11 +169,81 @@ impl Batch {
     }
 }
 
+/// Adds a message to its queues. Afterwards it knows whether one has refused it, and is persistent only if its confirm waits for the
+/// disk. `refs` is only room.
+pub(crate) fn put(
+    work: &mut Work,
+    broker: &Broker,
+    locked: &mut Locked<'_>,
+    publish: &mut Publish,
+    queues: &[Arc<QueueHandle>],
+    refs: &mut Vec<(QueueId, QueueSeq)>,
+    touched: &mut Vec<Arc<QueueHandle>>,
+) {
+    refs.clear();
+    for queue in queues {
+        let Some(cell) = locked.get(queue) else { continue };
+        if work.refuses(cell, broker, publish) {
+            publish.is_refused = true;
+            continue;
+        }
+        let held = publish.held_by(queue);
+        let is_journalled = held.is_journalled();
+        let seq = cell.queue.publish(held);
+        cell.handle.counters.published.add(1);
+        if is_journalled {
+            refs.push((queue.id(), seq));
+        }
+        if cell.touch() {
+            touched.push(cell.handle.clone());
+        }
+    }
+    publish.is_persistent = !refs.is_empty();
+    if publish.is_persistent {
+        work.records.publish(&publish.content, refs);
+    }
+}
+
+/// Dispatches the queues that were touched, and empties their list. Says whether publishers outrun the consumers of one.
+pub(crate) fn dispatch_touched(
+    work: &mut Work,
+    broker: &Broker,
+    locked: &mut Locked<'_>,
+    touched: &mut Vec<Arc<QueueHandle>>,
+) -> bool {
+    let mut is_outrun = false;
+    for queue in touched.drain(..) {
+        let cell = locked.get(&queue).expect("a touched queue is there while its shard is locked");
+        cell.is_touched = false;
+        work.dispatch(cell, broker);
+        cell.report();
+        is_outrun |= cell.queue.is_outrun();
+    }
+    is_outrun
+}
+
+impl Work {
+    /// Whether a queue has too much to take this message, too. What it can hand out now does not count.
+    fn refuses(&mut self, cell: &mut Cell, broker: &Broker, publish: &Publish) -> bool {
+        if !cell.queue.refuses(publish.body_len) {
+            return false;
+        }
+        self.dispatch(cell, broker);
+        let is_refused = cell.queue.refuses(publish.body_len);
+        if is_refused && cell.handle.features().overflow == Overflow::RejectPublishDlx {
+            let (queue, content) = (cell.handle.clone(), publish.content.clone());
+            let (reason, counts) = (DropReason::MaxLength, Counts::default());
+            self.leavers.push(Leaver { queue, seq: None, content, reason, counts });
+        }
+        is_refused
+    }
+}
+
 /// Runs `act` with this thread's scratch work on one queue and finishes it. `None` when the queue is gone.
 pub(crate) fn with_queue<T>(
     broker: &Broker,
     queue: &QueueHandle,
-    act: impl FnOnce(&mut crate::shard::Cell, &mut Work) -> T,
+    act: impl FnOnce(&mut Cell, &mut Work) -> T,
 ) -> Option<(T, Option<JournalPosition>)> {
     WORK.with_borrow_mut(|Scratch { work, .. }| {
         let result = broker.shards.with_queue(queue, |cell| {

@@ -7,7 +7,7 @@ use amqp::method::basic;
 use model::ids::QueueId;
 use model::name::generate_consumer_tag;
 use model::user::Access;
-use queue::{ConsumeError, Consumer, Get};
+use queue::{ConsumeError, Consumer, Get, Return};
 
 use crate::batch;
 use crate::channel::{Channel, UnackedDelivery};
@@ -175,6 +175,7 @@ impl Session {
         self.consumer_ended(number);
         let is_abandoned = batch::with_queue(&broker, &queue, |cell, work| {
             cell.queue.cancel(consumer);
+            work.note_used(cell, &broker);
             // An exclusive consumer or the one with the highest priority may have been in the way of others.
             work.dispatch(cell, &broker);
             cell.queue.is_abandoned()
@@ -202,6 +203,7 @@ impl Session {
         let broker = self.broker.clone();
         let is_abandoned = batch::with_queue(&broker, queue, |cell, work| {
             cell.queue.cancel(consumer);
+            work.note_used(cell, &broker);
             work.dispatch(cell, &broker);
             cell.queue.is_abandoned()
         });
@@ -228,8 +230,7 @@ impl Session {
             channel.limit.release(seqs.len() as u32);
             let broker = &self.broker;
             batch::with_queue(broker, &queue, |cell, work| {
-                cell.queue.requeue(&seqs);
-                work.dispatch(cell, broker);
+                work.requeue(cell, broker, &seqs, Return::Undelivered);
             });
         } else if delivers {
             for outgoing in &mine {
@@ -283,7 +284,7 @@ impl Session {
         let outbox = self.outbox.clone();
         let mut hold_until = None;
         let got = batch::with_queue(&broker, &queue, |cell, work| {
-            let got = cell.queue.get(no_ack);
+            let got = work.get(cell, &broker, no_ack);
             match &got {
                 Get::Message(got) => {
                     hold_until = work.open_watermark(cell, &broker);
@@ -324,7 +325,8 @@ impl Session {
                     channel.unacked.push(UnackedDelivery { tag, seq: got.seq, link });
                 }
                 let start = self.out.len();
-                self.put_get_ok(channel.number, tag, got.redelivered, got.remaining, &parts);
+                let counts = queue.is_quorum().then_some(got.counts);
+                self.put_get_ok(channel.number, tag, got.redelivered, got.remaining, &parts, counts);
                 self.send_when_durable(hold_until, start);
             }
         }
@@ -384,7 +386,7 @@ impl Session {
         if let Some(tx) = channel.tx.take() {
             unacked.extend(tx.into_settled());
         }
-        self.requeue(&channel, &mut unacked);
+        self.requeue(&channel, &mut unacked, Return::Failed);
         channel.seat = None;
         if self.handle.channels.lock().remove(&channel.number).is_some() {
             self.broker.counters.channels_closed.add(1);

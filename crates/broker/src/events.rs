@@ -20,7 +20,7 @@ use crate::connections::{ConnectionHandle, ConsumerHandle};
 use crate::control::BackupView;
 use crate::identity::{Actor, Interface, Origin};
 use crate::inside::{BindingEnd, BindingRequest};
-use crate::message::Parts;
+use crate::message::{History, Parts};
 use crate::queue_handle::QueueHandle;
 
 /// The exchange on which events are published, in the default vhost.
@@ -347,6 +347,7 @@ impl Broker {
         ContentHeader { class_id: CLASS_BASIC, body_len: 0, properties }.encode(&mut header);
         let parts = Parts {
             published_at_ms: event.at_ms,
+            history: History::default(),
             exchange: EXCHANGE.as_bytes(),
             routing_key: event.name.as_bytes(),
             header: &header,
@@ -363,6 +364,9 @@ impl Broker {
             targets,
             channel: 0,
             confirm_seq: 0,
+            has_ttl: false,
+            priority: None,
+            is_refused: false,
         });
         batch.apply(self, |_, _| ());
     }

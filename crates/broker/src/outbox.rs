@@ -11,6 +11,7 @@ use std::task::{Wake, Waker};
 
 use model::ids::{JournalPosition, QueueId, QueueSeq};
 use parking_lot::Mutex;
+use queue::Counts;
 use store::Content;
 
 use crate::limits::{OUTBOX_OVERDRAFT_LEN, OUTBOX_WINDOW_LEN};
@@ -23,6 +24,8 @@ pub(crate) struct Outgoing {
     pub(crate) is_redelivered: bool,
     pub(crate) seq: QueueSeq,
     pub(crate) content: Content,
+    /// How often it has come back, where that is counted.
+    pub(crate) counts: Counts,
 }
 
 /// Something a connection is told. Each is rare.

@@ -16,7 +16,7 @@ use crate::batch::Publish;
 use crate::channel::{Channel, LastRoute};
 use crate::identity::Identity;
 use crate::limits::{CACHED_TARGET_COUNT, MESSAGE_LEN_MAX};
-use crate::message::Parts;
+use crate::message::{History, Parts};
 use crate::queue_handle::Targets;
 use crate::refusal::{self, Outcome};
 use crate::reply_to;
@@ -47,13 +47,13 @@ pub(crate) struct Whole<'a> {
 
 impl<'a> Whole<'a> {
     /// As a message is stored.
-    fn parts(&self, published_at_ms: u64) -> Parts<'a> {
+    fn parts(&self, published_at_ms: u64, history: History<'a>) -> Parts<'a> {
         let Self { exchange, routing_key, header, body, .. } = *self;
-        Parts { published_at_ms, exchange, routing_key, header, body }
+        Parts { published_at_ms, history, exchange, routing_key, header, body }
     }
 }
 
-const PERSISTENT: u8 = 2;
+pub(crate) const PERSISTENT: u8 = 2;
 
 impl Assembly {
     /// Begins with the method.
@@ -136,9 +136,18 @@ pub(crate) fn check_body_len(body_len: u64, message_len_max: u64) -> Outcome<()>
 /// What a publish asks that not every publish does; found by one look at the properties.
 pub(crate) struct Asked<'a> {
     pub(crate) headers: Option<Table<'a>>,
-    pub(crate) is_persistent: bool,
+    pub(crate) terms: Terms,
     pub(crate) has_sender_selected: bool,
     pub(crate) wants_fast_reply: bool,
+}
+
+/// How queues are to keep a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Terms {
+    pub(crate) is_persistent: bool,
+    /// How long.
+    pub(crate) ttl_ms: Option<u64>,
+    pub(crate) priority: Option<u8>,
 }
 
 impl<'a> Asked<'a> {
@@ -154,16 +163,20 @@ impl<'a> Asked<'a> {
                 identity.name()
             ));
         }
-        if let Some(expiration) = properties.expiration {
-            check_expiration(&String::from_utf8_lossy(expiration))?;
-            return refusal::not_implemented("the property 'expiration' (message TTL) is not implemented");
-        }
+        let ttl_ms = match properties.expiration {
+            Some(expiration) => Some(parse_expiration(&String::from_utf8_lossy(expiration))?),
+            None => None,
+        };
         let headers = properties.headers.filter(|headers| !headers.is_empty());
         let has_sender_selected =
             headers.is_some_and(|headers| headers.get("CC").is_some() || headers.get("BCC").is_some());
         Ok(Asked {
             headers,
-            is_persistent: properties.delivery_mode == Some(PERSISTENT),
+            terms: Terms {
+                is_persistent: properties.delivery_mode == Some(PERSISTENT),
+                ttl_ms,
+                priority: properties.priority,
+            },
             has_sender_selected,
             wants_fast_reply: properties.reply_to == Some(reply_to::QUEUE.as_bytes()),
         })
@@ -188,7 +201,7 @@ impl Session {
             return self.publish_reply(channel, whole);
         }
         let targets = self.route(channel, whole, asked.headers)?;
-        self.store_publish(channel, whole, &targets, asked.is_persistent)
+        self.store_publish(channel, whole, &targets, asked.terms, &[])
     }
 
     /// The queues of a message with one routing key, from the nearest memory that has them.
@@ -246,8 +259,10 @@ impl Session {
     ) -> Outcome<()> {
         let mut routing_keys = vec![whole.routing_key];
         let mut headers = asked.headers.map(|headers| headers.to_owned());
+        let mut hidden_keys = Vec::new();
         if let Some(table) = asked.headers {
             sender_selected_keys(&table, &mut routing_keys)?;
+            hidden_keys = hidden_keys_of(&table);
             if let Some(headers) = &mut headers {
                 headers.remove(b"BCC");
             }
@@ -265,14 +280,17 @@ impl Session {
             return self.publish_reply(channel, &rewritten);
         }
         let targets = self.route_afresh(whole.exchange, &routing_keys, asked.headers)?;
-        self.store_publish(channel, &rewritten, &targets, asked.is_persistent)
+        self.store_publish(channel, &rewritten, &targets, asked.terms, &hidden_keys)
     }
 
     /// A reply to a direct reply-to consumer: it goes to that consumer's connection, past all queues.
     fn publish_reply(&mut self, channel: &mut Channel, whole: &Whole<'_>) -> Outcome<()> {
         self.inside().check_publish(whole.exchange, &[whole.routing_key])?;
         match &mut channel.tx {
-            Some(tx) => tx.publish(&whole.parts(self.now_ms), whole.mandatory, None, false),
+            Some(tx) => {
+                let parts = whole.parts(self.now_ms, History::default());
+                tx.publish(&parts, whole.mandatory, None, Terms::default());
+            }
             None => self.send_reply(channel, whole),
         }
         Ok(())
@@ -280,7 +298,7 @@ impl Session {
 
     /// Sends a reply to where its routing key says.
     pub(crate) fn send_reply(&mut self, channel: &mut Channel, whole: &Whole<'_>) {
-        let content = self.content(whole, Kind::Transient);
+        let content = self.content(whole, History::default(), Kind::Transient);
         let is_there = self.broker.replies.send(self.vhost().name().as_str(), whole.routing_key, content);
         if !is_there && whole.mandatory {
             self.return_unroutable(channel.number, whole);
@@ -295,13 +313,15 @@ impl Session {
         channel: &mut Channel,
         whole: &Whole<'_>,
         targets: &Arc<Targets>,
-        is_persistent: bool,
+        terms: Terms,
+        hidden_keys: &[u8],
     ) -> Outcome<()> {
+        let history = History { ttl_ms: terms.ttl_ms, hidden_keys, ..History::default() };
         match &mut channel.tx {
             Some(tx) => {
-                tx.publish(&whole.parts(self.now_ms), whole.mandatory, Some(targets.clone()), is_persistent);
+                tx.publish(&whole.parts(self.now_ms, history), whole.mandatory, Some(targets.clone()), terms);
             }
-            None => self.publish_to(channel, whole, targets, is_persistent),
+            None => self.publish_to(channel, whole, targets, terms, history),
         }
         Ok(())
     }
@@ -312,7 +332,8 @@ impl Session {
         channel: &mut Channel,
         whole: &Whole<'_>,
         targets: &Arc<Targets>,
-        is_persistent: bool,
+        terms: Terms,
+        history: History<'_>,
     ) {
         self.counters.published.add(1);
         let confirm_seq = channel.confirms.as_mut().map_or(0, |confirms| confirms.take_seq());
@@ -325,20 +346,23 @@ impl Session {
             self.confirm_now(channel, confirm_seq);
             return;
         }
-        let is_journalled = is_persistent && targets.is_journalled;
-        let content = self.content(whole, if is_journalled { Kind::Journalled } else { Kind::Transient });
+        let is_journalled = terms.is_persistent && targets.is_journalled;
+        let content = self.content(whole, history, if is_journalled { Kind::Journalled } else { Kind::Transient });
         self.batch.publish(targets, |targets| Publish {
             content,
             body_len: whole.body.len() as u32,
-            is_persistent,
+            is_persistent: terms.is_persistent,
             targets,
             channel: channel.number,
             confirm_seq,
+            has_ttl: terms.ttl_ms.is_some(),
+            priority: terms.priority,
+            is_refused: false,
         });
     }
 
-    fn content(&self, whole: &Whole<'_>, kind: Kind) -> store::Content {
-        let parts = whole.parts(self.now_ms);
+    fn content(&self, whole: &Whole<'_>, history: History<'_>, kind: Kind) -> store::Content {
+        let parts = whole.parts(self.now_ms, history);
         self.broker.chunks.write(kind, parts.len(), |out| parts.write(out))
     }
 
@@ -368,26 +392,53 @@ impl Session {
 }
 
 /// Expirations are whole milliseconds in decimal; the reasons are RabbitMQ's.
-fn check_expiration(text: &str) -> Outcome<()> {
+fn parse_expiration(text: &str) -> Outcome<u64> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let digit_count = unsigned.bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = text.split_at(text.len() - unsigned.len() + digit_count);
+    let prefix = format!("invalid expiration '{text}': ");
     let reason = if digit_count == 0 {
         "no_integer".to_owned()
     } else if !rest.is_empty() {
         format!("{{leftover_string,\"{rest}\"}}")
     } else {
+        let magnitude = number.trim_start_matches(['-', '+']).trim_start_matches('0');
         match number.parse::<i128>() {
-            Ok(number) if number < 0 => format!("{{value_negative,{number}}}"),
-            Ok(number) if number <= EXPIRATION_MS_MAX => return Ok(()),
-            _ => format!("{{value_too_large,{number}}}"),
+            Ok(milliseconds @ 0..=EXPIRATION_MS_MAX) => return Ok(milliseconds as u64),
+            _ if number.starts_with('-') => pair(&prefix, "value_negative", &format!("-{magnitude}")),
+            _ => pair(&prefix, "value_too_large", magnitude),
         }
     };
-    refusal::precondition_failed(format!("invalid expiration '{text}': {reason}"))
+    refusal::precondition_failed(format!("{prefix}{reason}"))
 }
 
-/// RabbitMQ's longest timer.
-const EXPIRATION_MS_MAX: i128 = u32::MAX as i128;
+/// RabbitMQ's longest time to live: ten years.
+const EXPIRATION_MS_MAX: i128 = 10 * 365 * 24 * 60 * 60 * 1000;
+
+/// A pair as RabbitMQ prints it: broken after the comma where the line gets too long.
+fn pair(prefix: &str, name: &str, value: &str) -> String {
+    let whole = format!("{{{name},{value}}}");
+    if prefix.chars().count() + whole.len() <= PRINTED_COLUMNS {
+        return whole;
+    }
+    format!("{{{name},\n{:indent$}{value}}}", "", indent = prefix.chars().count() + 1)
+}
+
+const PRINTED_COLUMNS: usize = 80;
+
+/// The keys of a BCC header, each a shortstr. Longer ones match no binding's key.
+pub(crate) fn hidden_keys_of(headers: &Table<'_>) -> Vec<u8> {
+    let mut hidden = Vec::new();
+    if let Some(Value::Array(keys)) = headers.get("BCC") {
+        for key in keys.iter().filter_map(|key| key.as_bytes()) {
+            if let Ok(len) = u8::try_from(key.len()) {
+                hidden.push(len);
+                hidden.extend_from_slice(key);
+            }
+        }
+    }
+    hidden
+}
 
 /// Adds the routing keys of the CC and BCC headers (RabbitMQ's sender-selected distribution).
 pub(crate) fn sender_selected_keys<'a>(headers: &Table<'a>, keys: &mut Vec<&'a [u8]>) -> Outcome<()> {

@@ -12,23 +12,26 @@ use model::name::{ExchangeName, VhostName};
 use model::parameter::GlobalParameter;
 use model::policy::Policy;
 use model::user::{PasswordHash, User};
-use queue::{Queue, Restored, Settings};
+use queue::{Queue, Restored, TtlHistory};
 use routing::{BindingSpec, Destination};
 use store::{RecordBatch, Recovered, RecoveredQueue};
 
 use crate::broker::{Broker, StartError};
 use crate::events;
+use crate::features;
 use crate::identity::Actor;
 use crate::inside::Changed;
-use crate::message::Held;
+use crate::message::{Held, Priorities};
 use crate::queue_ids;
 use crate::shard::Watermark;
-use crate::vhost::Vhost;
+use crate::vhost::{Vhost, settings_of};
 
 /// What definitions find, and what they leave until all of them are there.
 #[derive(Default)]
 struct Gathered {
     queues: HashMap<QueueId, RecoveredQueue>,
+    /// Times to live that have changed while there were messages.
+    ttls: HashMap<QueueId, TtlHistory>,
     /// Each changes what holds for everything in its vhost: they are put in place together.
     policies: HashMap<VhostName, Vec<Arc<Policy>>>,
 }
@@ -37,6 +40,11 @@ struct Gathered {
 pub(crate) fn restore(broker: &Arc<Broker>, mut recovered: Recovered) -> Result<(), StartError> {
     broker.queue_ids.resume(recovered.definitions.remove(queue_ids::KEY).as_deref());
     let mut gathered = Gathered { queues: std::mem::take(&mut recovered.queues), ..Gathered::default() };
+    recovered.definitions.retain(|key, value| {
+        let queue = features::queue_of_ttl_key(key);
+        gathered.ttls.extend(queue.map(|queue| (queue, features::decode_ttls(value))));
+        queue.is_none()
+    });
     for (key, value) in &recovered.definitions {
         let definition = Definition::decode(key, value).map_err(|error| StartError::Definition {
             key: String::from_utf8_lossy(key).into_owned(),
@@ -46,9 +54,10 @@ pub(crate) fn restore(broker: &Arc<Broker>, mut recovered: Recovered) -> Result<
     }
     for (name, policies) in gathered.policies {
         if let Some(vhost) = broker.vhosts.get(name.as_str()) {
-            vhost.restore_policies(policies);
+            vhost.restore_policies(broker, policies);
         }
     }
+    broker.wake_restored();
     let queues = gathered.queues;
     if !queues.is_empty() {
         tracing::warn!(count = queues.len(), "messages of queues without a definition were left out");
@@ -116,11 +125,13 @@ fn define(broker: &Arc<Broker>, definition: Definition, gathered: &mut Gathered)
         Definition::Queue(queue) => {
             let Some(vhost) = broker.vhosts.get(queue.vhost.as_str()) else { return };
             broker.queue_ids.note_used(queue.id);
-            let settings = Settings { auto_delete: queue.is_auto_delete };
-            let (state, watermark) = match gathered.queues.remove(&queue.id) {
-                Some(recovered) => restored(settings, recovered),
-                None => (Queue::new(settings), Watermark::Closed(model::ids::QueueSeq(0))),
+            let (mut state, watermark) = match gathered.queues.remove(&queue.id) {
+                Some(recovered) => restored(&queue, recovered),
+                None => (Queue::new(settings_of(&queue)), Watermark::Closed(model::ids::QueueSeq(0))),
             };
+            if let Some(ttls) = gathered.ttls.remove(&queue.id) {
+                state.restore_ttls(ttls);
+            }
             vhost.restore_queue(broker, queue, state, watermark);
         }
         Definition::Binding(binding) => {
@@ -143,20 +154,26 @@ fn define(broker: &Arc<Broker>, definition: Definition, gathered: &mut Gathered)
     }
 }
 
-fn restored(settings: Settings, recovered: RecoveredQueue) -> (Queue<Held, crate::gate::ConsumerGate>, Watermark) {
+fn restored(
+    definition: &definition::Queue,
+    recovered: RecoveredQueue,
+) -> (Queue<Held, crate::gate::ConsumerGate>, Watermark) {
     let watermark = match recovered.watermark {
         Some(mark) => Watermark::Closed(mark),
         None => Watermark::Open(model::ids::JournalPosition(0)),
     };
-    let hold = |content, place: Option<Place>| Held::restored(content, true, place);
+    let priorities = Priorities::of_arguments(&definition.arguments);
+    let hold = |content, place: Option<Place>| Held::restored(content, true, place, priorities);
     let messages = recovered.messages.into_iter().filter_map(|(seq, content)| Some((seq, hold(content, None)?)));
     let restored = Restored {
         next_seq: recovered.next_seq,
         watermark: recovered.watermark,
-        ranges: recovered.ranges.into_iter().map(|recovered| recovered.range).collect(),
+        ranges: recovered.ranges.into_iter().map(|recovered| (recovered.lane, recovered.range)).collect(),
         messages: messages.collect(),
+        returned: recovered.returned.iter().map(|(seq, r)| (*seq, r.counts, r.waits_until_ms)).collect(),
+        may_expire: recovered.may_expire,
     };
-    (Queue::restore(settings, restored), watermark)
+    (Queue::restore(settings_of(definition), restored), watermark)
 }
 
 fn create_defaults(broker: &Arc<Broker>) {

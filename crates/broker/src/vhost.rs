@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use amqp::table::Table;
 use model::arguments::{ExchangeArguments, ExchangeType};
 use model::definition::{self, Definition};
+use model::features::QueueFeatures;
 use model::ids::{JournalPosition, QueueId, QueueSeq};
 use model::name::{ExchangeName, QueueName, VhostName};
 use model::policy::{EffectivePolicy, Policy, PolicyRanking, Target};
@@ -24,6 +25,7 @@ use store::RecordBatch;
 
 use crate::broker::Broker;
 use crate::connections::Traffic;
+use crate::features;
 use crate::inside::Changed;
 use crate::outbox::News;
 use crate::queue_handle::{ConnectionId, QueueHandle, Targets};
@@ -113,6 +115,8 @@ pub(crate) struct DeleteConditions {
     pub(crate) if_empty: bool,
     /// Only if its last consumer has gone (auto-delete), looked at once more under the lock.
     pub(crate) if_abandoned: bool,
+    /// Only if nobody has used it for too long by this time, in milliseconds since 1970, looked at once more under the lock.
+    pub(crate) if_expired_at_ms: Option<u64>,
 }
 
 impl Vhost {
@@ -162,26 +166,26 @@ impl Vhost {
     }
 
     /// Changes the policies, and applies them at once. `record` is told before anybody sees it.
-    pub(crate) fn change_policies<T>(&self, change: impl FnOnce(&mut Vec<Arc<Policy>>) -> T) -> T {
+    pub(crate) fn change_policies<T>(&self, broker: &Broker, change: impl FnOnce(&mut Vec<Arc<Policy>>) -> T) -> T {
         let mut policies = self.policies.write();
         let mut changed = policies.to_vec();
         let result = change(&mut changed);
         changed.sort_by(|a, b| (&a.name, a.kind).cmp(&(&b.name, b.kind)));
         *policies = changed.into();
         drop(policies);
-        self.apply_policies();
+        self.apply_policies(|queue, features| broker.change_features(queue, features));
         result
     }
 
     /// Puts policies that recovery found where they were, and applies them.
-    pub(crate) fn restore_policies(&self, mut restored: Vec<Arc<Policy>>) {
+    pub(crate) fn restore_policies(&self, broker: &Broker, mut restored: Vec<Arc<Policy>>) {
         restored.sort_by(|a, b| (&a.name, a.kind).cmp(&(&b.name, b.kind)));
         *self.policies.write() = restored.into();
-        self.apply_policies();
+        self.apply_policies(|queue, features| broker.restore_features(queue, features));
     }
 
-    /// Gives every queue and every exchange the policies that hold for it now.
-    pub(crate) fn apply_policies(&self) {
+    /// Gives every queue and every exchange the policies that hold for it now; `change` is told of queues that do something else by it.
+    fn apply_policies(&self, mut change: impl FnMut(&Arc<QueueHandle>, &QueueFeatures)) {
         let _turn = self.applying.lock();
         let policies = self.policies();
         let ranking = PolicyRanking::of(&policies);
@@ -190,7 +194,9 @@ impl Vhost {
         for queue in self.queues() {
             let target = Target::Queue(queue.definition.arguments.queue_type());
             let effective = ranking.effective(target, queue.name());
-            *queue.policy.lock() = effective;
+            if let Some(features) = queue.set_policy(effective) {
+                change(&queue, &features);
+            }
         }
         let exchanges: Vec<_> = {
             let topology = self.topology.read();
@@ -499,10 +505,10 @@ impl Vhost {
                 records.watermark(id, Some(QueueSeq(0)));
                 position = broker.append(&mut records);
             }
-            let settings = queue::Settings { auto_delete: definition.is_auto_delete };
             let watermark = if is_journalled { Watermark::Closed(QueueSeq(0)) } else { Watermark::None };
-            let queue = self.insert(broker, topology, definition, owner, queue::Queue::new(settings), watermark);
-            *queue.policy.lock() = effective_for(&self.policies(), &queue.definition);
+            let policy = effective_for(&self.policies(), &definition);
+            let queue = queue::Queue::new(settings_of(&definition));
+            let queue = self.insert(broker, topology, definition, owner, policy, queue, watermark);
             broker.counters.queues_created.add(1);
             Declared::New(queue, position)
         })
@@ -529,7 +535,9 @@ impl Vhost {
         queue: queue::Queue<crate::message::Held, crate::gate::ConsumerGate>,
         watermark: Watermark,
     ) {
-        self.change(|topology| self.insert(broker, topology, definition, None, queue, watermark));
+        // Policies are restored when all that they are for is there.
+        let policy = EffectivePolicy::default();
+        self.change(|topology| self.insert(broker, topology, definition, None, policy, queue, watermark));
     }
 
     fn insert(
@@ -538,18 +546,26 @@ impl Vhost {
         topology: &mut Topology,
         definition: definition::Queue,
         owner: Option<ConnectionId>,
+        policy: EffectivePolicy,
         queue: queue::Queue<crate::message::Held, crate::gate::ConsumerGate>,
         watermark: Watermark,
     ) -> Arc<QueueHandle> {
         let id = definition.id;
-        let handle = broker.shards.with(Shards::number_of(id), |shard| {
+        let now_ms = broker.clock.now_ms();
+        let (handle, due_ms) = broker.shards.with(Shards::number_of(id), |shard| {
             let cell = shard.insert(|slot| {
-                let handle = Arc::new(QueueHandle::new(definition, slot, owner));
+                let handle = Arc::new(QueueHandle::new(definition, slot, owner, policy));
                 Cell::new(handle, queue, watermark)
             });
+            let features = cell.handle.features();
+            features::tell(cell, &features, now_ms);
             cell.report();
-            cell.handle.clone()
+            cell.timer_at_ms = cell.next_due().unwrap_or(0);
+            (cell.handle.clone(), cell.next_due())
         });
+        if let Some(due_ms) = due_ms {
+            broker.timers.set([(due_ms, handle.clone())].into_iter());
+        }
         topology.exchanges.queue_added(handle.definition.name.as_bytes(), id, handle.is_journalled());
         topology.queues.insert(id, handle.clone());
         if matches!(watermark, Watermark::Open(_)) {
@@ -576,6 +592,11 @@ impl Vhost {
                 if conditions.if_abandoned && !cell.queue.is_abandoned() {
                     return Err(Deletion::Missing);
                 }
+                if let Some(now_ms) = conditions.if_expired_at_ms
+                    && cell.queue.expires_at().is_none_or(|at_ms| at_ms > now_ms)
+                {
+                    return Err(Deletion::Missing);
+                }
                 let cell = shard.remove(handle).ok_or(Deletion::Missing)?;
                 topology.queues.remove(&id);
                 let removed = topology.exchanges.queue_deleted(id);
@@ -583,8 +604,13 @@ impl Vhost {
                 self.forget(&removed, &mut records);
                 if handle.is_journalled() {
                     records.delete(&Definition::Queue(handle.definition.clone()).key());
+                    if !cell.queue.ttls().changes().is_empty() {
+                        records.delete(&features::ttl_key(id));
+                    }
                 }
-                if handle.is_journalled() || cell.queue.ready_count() > 0 || cell.queue.unacked_count() > 0 {
+                let has_messages =
+                    cell.queue.ready_count() + cell.queue.unacked_count() + cell.queue.set_aside_count() > 0;
+                if handle.is_journalled() || has_messages {
                     records.drop_queue(id);
                 }
                 // Under the shard's lock: no checkpoint may find the queue gone before the journal says so.
@@ -628,6 +654,14 @@ fn apply_to_exchange(topology: &mut Topology, policies: &[Arc<Policy>], name: &[
     let Ok(text) = std::str::from_utf8(name) else { return };
     let alternate = alternate_of(&EffectivePolicy::of(policies, Target::Exchange, text));
     topology.exchanges.set_policy_alternate(name, alternate.as_deref().map(str::as_bytes));
+}
+
+/// What of a definition the queue's state machine has to know, for ever.
+pub(crate) fn settings_of(definition: &definition::Queue) -> queue::Settings {
+    queue::Settings {
+        auto_delete: definition.is_auto_delete,
+        single_active_consumer: definition.arguments.is_single_active_consumer(),
+    }
 }
 
 /// The alternate exchange that policies give to an exchange.

@@ -6,7 +6,7 @@
 use model::ids::QueueSeq;
 
 use crate::consumers::Gate;
-use crate::effects::{DropReason, Dropped, Effects};
+use crate::effects::{Counts, DropReason, Dropped, Effects};
 use crate::lane::{Load, Source};
 use crate::message::Message;
 use crate::queue::{Queue, to_keep};
@@ -15,13 +15,16 @@ use crate::rules::Rules;
 use crate::set_aside::Why;
 
 impl<M: Message, G: Gate> Queue<M, G> {
-    /// Rejects messages that were handed out, so that nobody gets them again. Seqs that are not unacked are passed over. Dispatch
-    /// after it.
-    pub fn reject(&mut self, seqs: &[QueueSeq], effects: &mut Effects<M>) {
+    /// Rejects messages that were handed out, so that nobody gets them again; `has_failed`: that counts as a failure. Seqs that are
+    /// not unacked are passed over. Dispatch after it.
+    pub fn reject(&mut self, seqs: &[QueueSeq], has_failed: bool, effects: &mut Effects<M>) {
         for &seq in seqs {
             let Some((message, _)) = self.take_unacked(seq) else { continue };
+            let mut counts = self.counts.of(seq);
+            counts.delivery_count = counts.delivery_count.saturating_add(u32::from(has_failed));
+            counts.acquired_count = counts.acquired_count.saturating_add(u32::from(has_failed));
             self.counts.forget(seq);
-            self.leave(seq, message, DropReason::Rejected, effects);
+            self.leave(seq, message, DropReason::Rejected, counts, effects);
         }
     }
 
@@ -37,8 +40,8 @@ impl<M: Message, G: Gate> Queue<M, G> {
     /// Messages that were set aside when they were dropped could not be brought elsewhere: drops them once more.
     pub fn drop_again(&mut self, seqs: &[QueueSeq], effects: &mut Effects<M>) {
         for &seq in seqs {
-            if let Some((message, Why::Leaving(reason))) = self.take_aside(seq) {
-                self.leave(seq, message, reason, effects);
+            if let Some((message, Why::Leaving(reason, counts))) = self.take_aside(seq) {
+                self.leave(seq, message, reason, counts, effects);
             }
         }
     }
@@ -64,6 +67,12 @@ impl<M: Message, G: Gate> Queue<M, G> {
         [first_end, first_expiry, self.expires_at()].into_iter().flatten().min()
     }
 
+    /// Whether it matters to the queue what time it is.
+    #[inline]
+    pub fn is_timed(&self) -> bool {
+        self.may_expire || self.rules.is_some() || self.set_aside.is_some() || self.counts.has_waits()
+    }
+
     /// Somebody uses the queue: it expires later.
     pub fn note_used(&mut self, now_ms: u64) {
         self.used_at_ms = self.used_at_ms.max(now_ms);
@@ -76,18 +85,25 @@ impl<M: Message, G: Gate> Queue<M, G> {
     }
 
     /// The message leaves, whyever.
-    pub(crate) fn leave(&mut self, seq: QueueSeq, message: M, reason: DropReason, effects: &mut Effects<M>) {
+    pub(crate) fn leave(
+        &mut self,
+        seq: QueueSeq,
+        message: M,
+        reason: DropReason,
+        counts: Counts,
+        effects: &mut Effects<M>,
+    ) {
         if !self.rules.as_deref().is_some_and(|rules| rules.keeps_dropped) {
-            effects.dropped.push(Dropped { seq, message, reason });
+            effects.dropped.push(Dropped { seq, message, reason, counts });
             return;
         }
         let place = message.place().filter(|_| !message.has_body());
         match place {
             // Whoever brings it elsewhere needs its body.
             Some(place) => effects.loads.push(Load::single(place, message.priority())),
-            None => effects.dropped.push(Dropped { seq, message: message.clone(), reason }),
+            None => effects.dropped.push(Dropped { seq, message: message.clone(), reason, counts }),
         }
-        self.set_aside(seq, to_keep(&message), Why::Leaving(reason));
+        self.set_aside(seq, to_keep(&message), Why::Leaving(reason, counts));
     }
 
     /// The answer to the load of one message that leaves. Says whether it is lost: 1 or 0.
@@ -101,8 +117,8 @@ impl<M: Message, G: Gate> Queue<M, G> {
         let mut is_found = false;
         for (seq, message) in entries {
             let why = self.set_aside.as_ref().and_then(|set_aside| set_aside.get(seq));
-            if let Some(Why::Leaving(reason)) = why {
-                effects.dropped.push(Dropped { seq, message, reason });
+            if let Some(Why::Leaving(reason, counts)) = why {
+                effects.dropped.push(Dropped { seq, message, reason, counts });
                 is_found = true;
             }
         }
@@ -188,9 +204,10 @@ impl<M: Message, G: Gate> Queue<M, G> {
     }
 
     fn drop_front(&mut self, front: &Front, reason: DropReason, effects: &mut Effects<M>) {
-        let message = self.ready.take(front);
-        self.counts.forget(front.head.seq);
-        self.leave(front.head.seq, message, reason, effects);
+        let (seq, message) = (front.head.seq, self.ready.take(front));
+        let counts = self.counts.of(seq);
+        self.counts.forget(seq);
+        self.leave(seq, message, reason, counts, effects);
     }
 
     /// When the head of a lane expires; `None` if it must be read to know.

@@ -53,6 +53,8 @@ pub struct Dropped<M> {
     pub message: M,
     /// Why.
     pub reason: DropReason,
+    /// How often it has come back, this time included if it has failed.
+    pub counts: Counts,
 }
 
 /// A message that has come back, with what must be remembered of it.

@@ -91,7 +91,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
             counts.delivery_count = counts.delivery_count.saturating_add(u32::from(how == Return::Failed));
             if rules.delivery_limit.is_some_and(|limit| counts.delivery_count > limit) {
                 self.counts.forget(seq);
-                self.leave(seq, message, DropReason::DeliveryLimit, effects);
+                self.leave(seq, message, DropReason::DeliveryLimit, counts, effects);
                 continue;
             }
             self.counts.set(seq, counts);

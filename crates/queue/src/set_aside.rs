@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::ids::QueueSeq;
 
-use crate::effects::DropReason;
+use crate::effects::{Counts, DropReason};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Why {
-    Leaving(DropReason),
+    Leaving(DropReason, Counts),
     Waiting { until_ms: u64 },
 }
 

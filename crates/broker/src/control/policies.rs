@@ -103,7 +103,7 @@ impl Broker {
             let definition = Definition::Policy(Policy::clone(policy));
             records.put(&definition.key(), &definition.encode());
         }
-        let changed = vhost.change_policies(|policies| {
+        let changed = vhost.change_policies(self, |policies| {
             let mut is_new = false;
             for policy in &wanted {
                 match policies.binary_search_by(|other| (&other.name, other.kind).cmp(&(&policy.name, policy.kind))) {
@@ -148,7 +148,7 @@ impl Broker {
     ) -> Result<(usize, Changed), ControlError> {
         let Some(vhost) = self.vhosts.get(vhost) else { return no_vhost(vhost) };
         let before = self.policies_of_queues(&vhost);
-        let (deleted, position) = vhost.change_policies(|policies| {
+        let (deleted, position) = vhost.change_policies(self, |policies| {
             let (deleted, kept): (Vec<_>, Vec<_>) = policies.drain(..).partition(|policy| is_meant(policy));
             *policies = kept;
             let mut records = RecordBatch::new();

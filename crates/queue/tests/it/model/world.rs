@@ -189,7 +189,7 @@ impl World {
     /// Heads have been dropped because they had expired or were too much.
     fn drop_heads(&mut self, dropped: &mut impl Iterator<Item = Dropped<Note>>, is_loading: bool) {
         let mut has_limited = false;
-        for Dropped { seq, message, reason } in dropped {
+        for Dropped { seq, message, reason, .. } in dropped {
             let model = &mut self.model;
             match reason {
                 DropReason::Expired => {
@@ -393,7 +393,7 @@ impl World {
     fn reject(&mut self, pattern: u64, end: u16) {
         let chosen = self.choose_unacked(pattern, end);
         let mut effects = Effects::default();
-        self.queue.reject(&chosen, &mut effects);
+        self.queue.reject(&chosen, pattern % 3 == 0, &mut effects);
         self.asked(effects.loads);
         let mut dropped = effects.dropped.into_iter().peekable();
         for seq in chosen {
@@ -418,7 +418,7 @@ impl World {
         let keeps_dropped = self.model.rules.keeps_dropped;
         self.queue.drop_again(&failed, &mut effects);
         self.asked(effects.loads);
-        for Dropped { seq, message, reason } in effects.dropped {
+        for Dropped { seq, message, reason, .. } in effects.dropped {
             assert_eq!(Some(reason), self.model.leaving.get(&seq).copied());
             if !keeps_dropped {
                 self.model.leaving.remove(&seq);
@@ -545,7 +545,7 @@ impl World {
         let Effects { deliveries, dropped, returned, loads } = effects;
         assert!(deliveries.is_empty() && returned.is_empty());
         self.asked(loads);
-        for Dropped { seq, message, reason } in dropped {
+        for Dropped { seq, message, reason, .. } in dropped {
             assert!(message.has_body());
             assert_eq!(Some(reason), self.model.leaving.get(&seq).copied());
         }

@@ -303,6 +303,18 @@ mod tests {
     }
 
     #[test]
+    fn an_operators_delay_of_retries_is_at_least_and_at_most() {
+        let merged = |key, user: i64, operator: i64| keys::merge_value(key, &json!(user), &json!(operator));
+        assert_eq!(merged("delayed-retry-min", 5, 10), json!(10));
+        assert_eq!(merged("delayed-retry-min", 10, 5), json!(10));
+        assert_eq!(merged("delayed-retry-max", 5, 10), json!(5));
+        assert_eq!(merged("target-group-size", 3, 5), json!(5));
+        assert_eq!(merged("delayed-release-rate", 3, 5), json!(3));
+        let kinds = keys::merge_value("delayed-retry-type", &json!("all"), &json!("failed"));
+        assert_eq!(kinds, json!("failed"));
+    }
+
+    #[test]
     fn the_empty_pattern_matches_every_name() {
         assert!(policy("p", PolicyKind::User, "", ApplyTo::All, 0, &json!({})).matches(CLASSIC, "any"));
     }

@@ -46,7 +46,7 @@ impl QueueType {
         }
     }
 
-    pub(super) const fn bit(self) -> u8 {
+    pub(crate) const fn bit(self) -> u8 {
         1 << self as u8
     }
 

@@ -4,11 +4,16 @@ use serde_json::{Map, Value};
 
 use super::keys::{self, State};
 use super::{POLICY_NAME_LEN_MAX, PolicyKind};
+use crate::arguments::QueueType;
 use crate::erlang;
 
 /// What a policy sets.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct PolicyDefinition(Map<String, Value>);
+pub struct PolicyDefinition {
+    settings: Map<String, Value>,
+    /// Types of queues that it is not for, as bits.
+    unsuited: u8,
+}
 
 /// Why a policy cannot be set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -68,19 +73,27 @@ impl PolicyDefinition {
                 State::Unbuilt => return Err(PolicyError::Unbuilt(row.name)),
             }
         }
-        Ok((PolicyDefinition(settings), warnings))
+        Ok((PolicyDefinition::from_stored(settings), warnings))
     }
 
     /// Takes what was checked before it was stored.
     #[must_use]
     pub fn from_stored(settings: Map<String, Value>) -> PolicyDefinition {
-        PolicyDefinition(settings)
+        let unsuited = keys::unsuited(&settings);
+        PolicyDefinition { settings, unsuited }
     }
 
     /// The keys and their values.
     #[must_use]
     pub fn settings(&self) -> &Map<String, Value> {
-        &self.0
+        &self.settings
+    }
+
+    /// Whether queues of this type take all that it sets. A policy that sets anything that they do not is passed over, and
+    /// the next that matches counts.
+    #[must_use]
+    pub fn suits(&self, queue_type: QueueType) -> bool {
+        self.unsuited & queue_type.bit() == 0
     }
 }
 

@@ -4,6 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::{PolicyDefinition, PolicyKind};
+use crate::arguments::QueueType;
 use crate::erlang;
 
 /// A row of the table.
@@ -16,6 +17,8 @@ pub(super) struct Key {
     /// What RabbitMQ calls it when it refuses a value: `5 is not a valid …`.
     pub(super) what: &'static str,
     pub(super) accepts: fn(&Value) -> bool,
+    /// Types of queues for which RabbitMQ passes over policies that have it, as bits of [`QueueType::bit`].
+    unsuited: u8,
 }
 
 /// What a key does today.
@@ -57,7 +60,17 @@ const fn key(
         Some(merge) => (true, merge),
         None => (false, Merge::Operators),
     };
-    Key { name, is_for_operators, merge, state, what, accepts }
+    Key { name, is_for_operators, merge, state, what, accepts, unsuited: 0 }
+}
+
+const C: u8 = QueueType::Classic.bit();
+const Q: u8 = QueueType::Quorum.bit();
+const S: u8 = QueueType::Stream.bit();
+
+impl Key {
+    const fn not_for(self, unsuited: u8) -> Key {
+        Key { unsuited, ..self }
+    }
 }
 
 const KEYS: &[Key] = {
@@ -65,22 +78,25 @@ const KEYS: &[Key] = {
     use State::{Built, Unbuilt, WithoutEffect};
     &[
         key("alternate-exchange", None, Built, "alternate exchange name", is_text),
-        key("dead-letter-exchange", None, Built, "dead letter exchange name", is_text),
-        key("dead-letter-routing-key", None, Built, "dead letter routing key", is_text),
+        key("dead-letter-exchange", None, Built, "dead letter exchange name", is_text).not_for(S),
+        key("dead-letter-routing-key", None, Built, "dead letter routing key", is_text).not_for(S),
         key("dead-letter-strategy", None, Built, "dead letter strategy", |value| {
             is_one_of(value, &["at-most-once", "at-least-once"])
-        }),
-        key("message-ttl", Some(Smaller), Built, "message TTL", is_natural),
-        key("expires", Some(Smaller), Built, "queue expiry", is_positive),
-        key("max-length", Some(Smaller), Built, "maximum length", is_natural),
+        })
+        .not_for(C | S),
+        key("message-ttl", Some(Smaller), Built, "message TTL", is_natural).not_for(S),
+        key("expires", Some(Smaller), Built, "queue expiry", is_positive).not_for(S),
+        key("max-length", Some(Smaller), Built, "maximum length", is_natural).not_for(S),
         key("max-length-bytes", Some(Smaller), Built, "maximum length in bytes", is_natural),
-        key("max-in-memory-length", Some(Smaller), ONE_STORAGE, "maximum memory in bytes", is_natural),
-        key("max-in-memory-bytes", Some(Smaller), ONE_STORAGE, "maximum memory in bytes", is_natural),
+        key("max-in-memory-length", Some(Smaller), ONE_STORAGE, "maximum memory in bytes", is_natural).not_for(C | S),
+        key("max-in-memory-bytes", Some(Smaller), ONE_STORAGE, "maximum memory in bytes", is_natural).not_for(C | S),
         key("overflow", Some(Operators), Built, "overflow value", |value| {
             is_one_of(value, &["drop-head", "reject-publish", "reject-publish-dlx"])
-        }),
-        key("delivery-limit", Some(SmallerUnlessNegative), Built, "delivery limit", is_integer),
-        key("queue-mode", None, ONE_STORAGE, "queue-mode value", |value| is_one_of(value, &["default", "lazy"])),
+        })
+        .not_for(S),
+        key("delivery-limit", Some(SmallerUnlessNegative), Built, "delivery limit", is_integer).not_for(C | S),
+        key("queue-mode", None, ONE_STORAGE, "queue-mode value", |value| is_one_of(value, &["default", "lazy"]))
+            .not_for(Q | S),
         key(
             "queue-version",
             Some(Operators),
@@ -88,17 +104,17 @@ const KEYS: &[Key] = {
             "queue-version value",
             |value| matches!(value.as_i64(), Some(1 | 2)),
         ),
-        key("queue-master-locator", None, ONE_NODE, "queue leader locator", is_text),
+        key("queue-master-locator", None, ONE_NODE, "queue leader locator", is_text).not_for(Q | S),
         key("queue-leader-locator", None, ONE_NODE, "queue leader locator value", |value| {
             is_one_of(value, &["client-local", "balanced", "random", "least-leaders"])
         }),
-        key("target-group-size", Some(Greater), ONE_NODE, "qq target count value", is_positive),
-        key("max-age", None, Unbuilt, "max age", is_text),
-        key("stream-max-segment-size-bytes", None, Unbuilt, "segment size", is_natural),
+        key("target-group-size", Some(Greater), ONE_NODE, "qq target count value", is_positive).not_for(C | S),
+        key("max-age", None, Unbuilt, "max age", is_text).not_for(C | Q),
+        key("stream-max-segment-size-bytes", None, Unbuilt, "segment size", is_natural).not_for(C | Q),
         key("stream-filter-size-bytes", None, Unbuilt, "filter size. Valid range is 16-255", |value| {
             matches!(value.as_u64(), Some(16..=255))
         }),
-        key("initial-cluster-size", None, Unbuilt, "cluster size", is_natural),
+        key("initial-cluster-size", None, Unbuilt, "cluster size", is_natural).not_for(C | Q),
         key("consumer-timeout", None, Built, "consumer timeout", is_natural),
         key("consumer-disconnected-timeout", None, ONE_NODE, "consumer disconnected timeout", is_natural),
         key(
@@ -146,12 +162,12 @@ const KEYS: &[Key] = {
         // Refused by `refuse_together`, whose texts are the sharding plugin's.
         key("shards-per-node", None, Built, "", |_| true),
         key("routing-key", None, Built, "", |_| true),
-        key("ha-mode", Some(Operators), MIRRORS, "ha-mode", |_| true),
-        key("ha-params", Some(Operators), MIRRORS, "ha-params", |_| true),
-        key("ha-sync-mode", Some(Operators), MIRRORS, "ha-sync-mode", |_| true),
+        key("ha-mode", Some(Operators), MIRRORS, "ha-mode", |_| true).not_for(Q | S),
+        key("ha-params", Some(Operators), MIRRORS, "ha-params", |_| true).not_for(Q | S),
+        key("ha-sync-mode", Some(Operators), MIRRORS, "ha-sync-mode", |_| true).not_for(Q | S),
         key("ha-sync-batch-size", None, MIRRORS, "ha-sync-batch-size", |_| true),
-        key("ha-promote-on-shutdown", None, MIRRORS, "ha-promote-on-shutdown", |_| true),
-        key("ha-promote-on-failure", None, MIRRORS, "ha-promote-on-failure", |_| true),
+        key("ha-promote-on-shutdown", None, MIRRORS, "ha-promote-on-shutdown", |_| true).not_for(Q | S),
+        key("ha-promote-on-failure", None, MIRRORS, "ha-promote-on-failure", |_| true).not_for(Q | S),
     ]
 };
 
@@ -199,6 +215,12 @@ fn refuse_shards(settings: &Map<String, Value>) -> Option<String> {
         }
         (Some(_), _) => None,
     }
+}
+
+/// Types of queues for which RabbitMQ passes over a policy that sets these, as bits of [`QueueType::bit`].
+pub(super) fn unsuited(settings: &Map<String, Value>) -> u8 {
+    let rows = KEYS.iter().filter(|row| settings.contains_key(row.name));
+    rows.fold(0, |types, row| types | row.unsuited)
 }
 
 /// Both policies in one.

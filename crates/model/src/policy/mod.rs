@@ -131,7 +131,11 @@ impl Policy {
     /// Whether it is for what bears the name.
     #[must_use]
     pub fn matches(&self, target: Target, name: &str) -> bool {
-        self.apply_to.covers(target) && self.pattern.is_match(name)
+        let suits = match target {
+            Target::Exchange => true,
+            Target::Queue(queue_type) => self.definition.suits(queue_type),
+        };
+        suits && self.apply_to.covers(target) && self.pattern.is_match(name)
     }
 
     /// Reads the name of a policy.
@@ -275,6 +279,27 @@ mod tests {
         check(ApplyTo::QuorumQueues, false, false, true, false);
         check(ApplyTo::Streams, false, false, false, true);
         assert_eq!(ApplyTo::parse("bindings"), None);
+    }
+
+    #[test]
+    fn a_policy_that_a_type_of_queue_cannot_follow_is_passed_over() {
+        let of = |name, kind, priority, set| policy(name, kind, "", ApplyTo::All, priority, &set);
+        let policies = [
+            of("low", PolicyKind::User, 0, json!({"max-length": 5})),
+            of("mid", PolicyKind::User, 5, json!({"max-length": 6, "delivery-limit": 3})),
+            of("high", PolicyKind::User, 9, json!({"max-length": 7, "queue-mode": "lazy", "delivery-limit": 1})),
+            of("operators", PolicyKind::Operator, 5, json!({"max-length": 4, "delivery-limit": 2})),
+        ];
+        let names = |target| {
+            let effective = EffectivePolicy::of(&policies, target, "q");
+            assert_eq!(effective, PolicyRanking::of(&policies).effective(target, "q"));
+            [effective.user, effective.operator].map(|policy| policy.map(|policy| policy.name.to_string()))
+        };
+        let name = |name: &str| Some(name.to_owned());
+        assert_eq!(names(CLASSIC), [name("low"), None]);
+        assert_eq!(names(Target::Queue(QueueType::Quorum)), [name("mid"), name("operators")]);
+        assert_eq!(names(Target::Queue(QueueType::Stream)), [None, None]);
+        assert_eq!(names(Target::Exchange), [name("high"), name("operators")]);
     }
 
     #[test]

@@ -198,7 +198,7 @@ const ARGUMENTS: &[Argument] = &[
     argument("x-overflow", C | Q, |v, _| {
         one_of(v, &["drop-head", "reject-publish", "reject-publish-dlx"], "invalid_overflow")
     }),
-    argument("x-queue-mode", C, check_queue_mode),
+    argument("x-queue-mode", C, accept),
     argument("x-queue-version", C, check_queue_version),
     argument("x-single-active-consumer", C | Q, check_bool),
     TYPE_ARGUMENT,
@@ -280,10 +280,6 @@ fn check_max_priority(value: &Value<'_>, table: Table<'_>) -> Checked {
     }
 }
 
-fn check_queue_mode(value: &Value<'_>, _: Table<'_>) -> Checked {
-    one_of(value, &["default", "lazy"], &unsupported("queue mode", value))
-}
-
 fn check_queue_version(value: &Value<'_>, table: Table<'_>) -> Checked {
     check_non_negative(value, table)?;
     match integer(value)? {
@@ -293,7 +289,7 @@ fn check_queue_version(value: &Value<'_>, table: Table<'_>) -> Checked {
 }
 
 fn check_type(value: &Value<'_>, _: Table<'_>) -> Checked {
-    QueueType::parse(text(value)?).map(drop).ok_or_else(|| unsupported("queue type", value))
+    QueueType::asked_for(text(value)?).map(drop).ok_or_else(|| unsupported("queue type", value))
 }
 
 fn unsupported(what: &str, value: &Value<'_>) -> String {
@@ -368,8 +364,9 @@ mod tests {
     fn words_are_one_of_a_list() {
         check_refused("x-overflow", text("drop-tail"), "invalid_overflow");
         check_refused("x-overflow", Value::Bool(true), "{unacceptable_type,bool}");
-        check_refused("x-queue-mode", text("eager"), "\"unsupported queue mode 'eager'\"");
+        check_accepted("x-queue-mode", text("eager"));
         check_refused("x-queue-version", Value::I32(3), "\"unsupported queue version '3'\"");
+        check_accepted("x-queue-type", text(""));
         check_refused("x-queue-type", text("bogus"), "\"unsupported queue type 'bogus'\"");
         check_refused("x-queue-type", Value::I32(1), "{unacceptable_type,signedint}");
         check_refused("x-single-active-consumer", text("true"), "{unacceptable_type,longstr}");

@@ -53,8 +53,13 @@ impl QueueType {
     pub(super) fn of(table: Table<'_>) -> Option<QueueType> {
         match table.get(QUEUE_TYPE) {
             None => Some(QueueType::Classic),
-            Some(value) => QueueType::parse(value.as_bytes()?),
+            Some(value) => QueueType::asked_for(value.as_bytes()?),
         }
+    }
+
+    /// The type that an argument asks for: an empty one for none in particular.
+    pub(super) fn asked_for(name: &[u8]) -> Option<QueueType> {
+        if name.is_empty() { Some(QueueType::Classic) } else { QueueType::parse(name) }
     }
 }
 
@@ -86,7 +91,7 @@ pub fn default_queue_type(default: QueueType, shape: QueueShape) -> QueueType {
 /// Whether queues of this type can have no name of their own: RabbitMQ asks that before anything else.
 pub fn check_server_named(arguments: Table<'_>) -> Result<(), PreconditionFailed> {
     let Some(name) = arguments.get(QUEUE_TYPE).and_then(|value| value.as_bytes()) else { return Ok(()) };
-    match QueueType::parse(name) {
+    match QueueType::asked_for(name) {
         Some(QueueType::Classic) => Ok(()),
         Some(queue_type) => {
             Err(PreconditionFailed(format!("Cannot declare a server-named queue for type {}", queue_type.module())))

@@ -65,7 +65,9 @@ impl DelayedType {
 impl Sharding {
     /// By policy alone.
     fn of(settings: Settings<'_>) -> Option<Sharding> {
-        let shards_per_node = settings.policy("shards-per-node")?.as_u64()?;
+        let shards_per_node = settings.policy("shards-per-node")?;
+        // Half a shard is none: RabbitMQ takes such numbers.
+        let shards_per_node = shards_per_node.as_u64().or_else(|| Some(shards_per_node.as_f64()?.floor() as u64))?;
         let routing_key = settings.policy("routing-key");
         let routing_key = routing_key.as_ref().and_then(|key| key.as_str()).unwrap_or_default();
         Some(Sharding { shards_per_node, routing_key: Box::from(routing_key.as_bytes()) })
@@ -140,6 +142,7 @@ mod tests {
         let of = |set: &serde_json::Value| features(ExchangeType::ModulusHash, TableBuf::new(), set).sharding;
         assert_eq!(of(&json!({"shards-per-node": 3, "routing-key": "k"})), shards(3, "k"));
         assert_eq!(of(&json!({"shards-per-node": 0})), shards(0, ""));
+        assert_eq!(of(&json!({"shards-per-node": 1.5})), shards(1, ""));
         assert_eq!(of(&json!({"routing-key": "k"})), None);
     }
 

@@ -207,7 +207,7 @@ fn refuse_shards(settings: &Map<String, Value>) -> Option<String> {
         (Some(shards), _) if !shards.is_number() => {
             Some(format!("shards-per-node should be a number, actually was {}", erlang::term(shards)))
         }
-        (Some(shards), _) if !is_natural(shards) => {
+        (Some(shards), _) if shards.as_f64().is_none_or(|count| count < 0.0) => {
             Some(format!("shards-per-node should be greater than 0, actually was {}", erlang::term(shards)))
         }
         (Some(_), Some(key)) if !key.is_string() => {

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use model::arguments::QueueType;
 use model::config::{AuthMechanism, CertificateLogin, Config, DefaultUser, Login};
 use model::user::CredentialValidator;
 use model::vhost::VhostDefaults;
@@ -75,6 +76,10 @@ pub struct Options {
     pub permits_global_qos: bool,
     /// Whether queues may be declared that are neither durable nor exclusive.
     pub permits_transient_nonexclusive_queues: bool,
+    /// The type of queues that are declared without one, in vhosts that have no default of their own.
+    pub default_queue_type: QueueType,
+    /// Whether who declares an existing quorum queue as a classic one may go on.
+    pub permits_quorum_queues_declared_as_classic: bool,
 }
 
 impl Default for Options {
@@ -110,6 +115,8 @@ impl Default for Options {
             event_sink: None,
             permits_global_qos: true,
             permits_transient_nonexclusive_queues: true,
+            default_queue_type: defaults.default_queue_type,
+            permits_quorum_queues_declared_as_classic: false,
         }
     }
 }

@@ -58,9 +58,13 @@ fn put_json(out: &mut String, value: &Json) {
             out.push(']');
         }
         Json::Object(fields) => {
-            out.push('[');
-            put_separated(out, fields.iter(), |out, (key, value)| put_pair(out, key, value));
-            out.push(']');
+            out.push_str("#{");
+            put_separated(out, fields.iter(), |out, (key, value)| {
+                put_binary(out, key.as_bytes());
+                out.push_str(" => ");
+                put_json(out, value);
+            });
+            out.push('}');
         }
     }
 }
@@ -90,6 +94,7 @@ fn put_term(out: &mut String, value: &Value<'_>) {
 
 fn put_binary(out: &mut String, bytes: &[u8]) {
     match std::str::from_utf8(bytes).ok().filter(|text| !text.chars().any(char::is_control)) {
+        Some("") => out.push_str("<<>>"),
         Some(text) if text.is_ascii() => put(out, format_args!("<<{}>>", quoted(text))),
         Some(text) => put(out, format_args!("<<{}/utf8>>", quoted(text))),
         None => {
@@ -181,7 +186,8 @@ mod tests {
     #[test]
     fn json_prints_as_terms() {
         let value = serde_json::json!({"a": [1, 2.5, "x"], "b": null});
-        assert_eq!(term(&value), r#"[{<<"a">>,[1,2.5,<<"x">>]},{<<"b">>,null}]"#);
+        assert_eq!(term(&value), r#"#{<<"a">> => [1,2.5,<<"x">>],<<"b">> => null}"#);
+        assert_eq!(term(&serde_json::json!({"a": ""})), r#"#{<<"a">> => <<>>}"#);
         assert_eq!(pair("k", &serde_json::json!(true)), "{<<\"k\">>,true}");
     }
 

@@ -1,6 +1,7 @@
 //! What would be refused whatever happens meanwhile: asked for a whole document before anything of it is changed.
 
-use model::arguments::ExchangeType;
+use amqp::table::TableBuf;
+use model::arguments::{ExchangeType, QueueType};
 use model::name::VhostName;
 
 use crate::broker::Broker;
@@ -19,9 +20,12 @@ impl Broker {
         request.name.refuse_reserved().or_else(|error| refusal::access_refused(error.to_string()))
     }
 
-    /// Whether there could be such a queue; there is none so far.
-    pub fn check_queue(&self, vhost: &VhostName, request: &QueueRequest<'_>) -> Outcome<()> {
-        check_new_queue(self, vhost, request, request.name).map(drop)
+    /// Whether there could be such a queue; there is none so far. The default type is that of its vhost, which may not be there
+    /// either.
+    pub fn check_queue(&self, vhost: &VhostName, request: &QueueRequest<'_>, default: QueueType) -> Outcome<()> {
+        let with_type = request.with_default_type(default);
+        let arguments = with_type.as_ref().map_or(request.arguments, TableBuf::as_table);
+        check_new_queue(self, vhost, &QueueRequest { arguments, ..*request }, request.name).map(drop)
     }
 
     /// Whether there could be such a binding from an exchange of this type.

@@ -125,7 +125,7 @@ fn overview(call: &Call) -> Result<Answer, Problem> {
         members.cell("erlang_full_version").text("");
         members.cell("crypto_lib_version").text("");
         members.cell("disable_stats").bool(!has_stats);
-        members.cell("default_queue_type").text("classic");
+        members.cell("default_queue_type").text(broker.options().default_queue_type.name());
         members.cell("is_op_policy_updating_enabled").bool(options.operator_policies_change);
         members
             .cell("enable_queue_totals")

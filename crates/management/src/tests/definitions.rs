@@ -214,13 +214,15 @@ fn nothing_is_imported_of_a_document_of_which_something_cannot_be() {
             assert_eq!(house.get("/api/users/new").await.status, 404, "{document}");
         };
         let queue = |arguments: Value| json!({"name": "x", "vhost": "new", "arguments": arguments});
-        let text = "queues, entry 2 ('x' in vhost 'new'): the queue argument 'x-message-ttl' is not implemented";
-        check("queues", queue(json!({"x-message-ttl": 1})), text).await;
         let text = "queues, entry 2 ('x' in vhost 'new'): invalid arg 'x-message-ttl' for queue 'x' in vhost 'new': \
                     {value_negative,-1}";
         check("queues", queue(json!({"x-message-ttl": -1})), text).await;
-        let text = "queues, entry 2 ('x' in vhost 'new'): the queue type 'quorum' is not implemented";
-        check("queues", queue(json!({"x-queue-type": "quorum"})), text).await;
+        let text = "queues, entry 2 ('x' in vhost 'new'): the queue type 'stream' is not implemented";
+        check("queues", queue(json!({"x-queue-type": "stream"})), text).await;
+        let text = "queues, entry 2 ('x' in vhost 'new'): invalid property 'auto-delete' for queue 'x' in vhost 'new'";
+        let passing =
+            json!({"name": "x", "vhost": "new", "auto_delete": true, "arguments": {"x-queue-type": "quorum"}});
+        check("queues", passing, text).await;
         let text = "queues, entry 2 ('' in vhost 'new'): a queue must have a name";
         check("queues", json!({"name": "", "vhost": "new"}), text).await;
         let limits = json!({"component": "vhost-limits", "name": "limits", "vhost": "new", "value": {"max-queues": 0}});
@@ -244,12 +246,12 @@ fn nothing_is_imported_of_a_document_of_which_something_cannot_be() {
         let text = "parameters, entry 1 ('limits' in vhost 'nosuch'): \
                     Please create virtual host \"nosuch\" prior to importing definitions.";
         check("parameters", limits, text).await;
-        let policy = |key: &str| json!({"vhost": "new", "name": "bad", "pattern": "x", "definition": {key: 1}});
+        let policy = |key: &str| json!({"vhost": "new", "name": "bad", "pattern": "x", "definition": {key: "u"}});
         let text = "policies, entry 1 ('bad' in vhost 'new'): Validation failed\n\n\
-                    the policy key 'max-length' is not implemented\n (vhost: \"new\" key: \"bad\")";
-        check("policies", policy("max-length"), text).await;
-        let text = "vhosts, entry 2 ('typed'): the queue type 'quorum' is not implemented";
-        check("vhosts", json!({"name": "typed", "default_queue_type": "quorum"}), text).await;
+                    the policy key 'federation-upstream' is not implemented\n (vhost: \"new\" key: \"bad\")";
+        check("policies", policy("federation-upstream"), text).await;
+        let text = "vhosts, entry 2 ('typed'): the queue type 'stream' is not implemented";
+        check("vhosts", json!({"name": "typed", "default_queue_type": "stream"}), text).await;
         let text = "global_parameters, entry 1 (''): a parameter's name has 1 to 255 bytes, not 0";
         check("global_parameters", json!({"name": "", "value": 1}), text).await;
         let binding = |source: &str, destination: &str, key: &str, arguments: Value| {

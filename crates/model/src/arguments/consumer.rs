@@ -2,7 +2,7 @@
 
 use amqp::table::{Table, Value};
 
-use super::{Argument, Checked, QueueType, check, check_bool, check_integer};
+use super::{Argument, Checked, QueueType, accept, check, check_bool, check_integer};
 use crate::resource::{PreconditionFailed, Resource};
 
 /// What a consumer asks for beyond the fields of `basic.consume`.
@@ -30,7 +30,7 @@ const C: u8 = QueueType::Classic.bit();
 const Q: u8 = QueueType::Quorum.bit();
 const S: u8 = QueueType::Stream.bit();
 
-/// All that RabbitMQ knows. Whatever a classic queue does not take is refused, so none of the rest needs to be built.
+/// All that RabbitMQ knows.
 const ARGUMENTS: &[Argument] = &[
     argument("x-priority", C | Q | S, check_integer),
     argument("x-cancel-on-ha-failover", C, check_bool),
@@ -42,11 +42,7 @@ const ARGUMENTS: &[Argument] = &[
 ];
 
 const fn argument(name: &'static str, types: u8, check: fn(&Value<'_>, Table<'_>) -> Checked) -> Argument {
-    Argument { name, types, is_built: types & C != 0, check }
-}
-
-fn accept(_: &Value<'_>, _: Table<'_>) -> Checked {
-    Ok(())
+    Argument { name, types, is_compared: false, check }
 }
 
 #[cfg(test)]

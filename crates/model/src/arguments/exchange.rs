@@ -3,6 +3,7 @@
 use amqp::table::{Table, TableBuf};
 
 use super::equivalence::check_arguments;
+use super::exchange_options::check_options;
 use super::invalid_type;
 use crate::name::ExchangeName;
 use crate::resource::{PreconditionFailed, Resource};
@@ -107,6 +108,7 @@ impl ExchangeArguments {
                 PreconditionFailed(format!("invalid arg '{ALTERNATE_EXCHANGE}' for {exchange}: {error}"))
             })?;
         }
+        check_options(table, exchange)?;
         Ok(ExchangeArguments { table: table.to_owned() })
     }
 

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use super::schema::State;
 use super::value::Type;
 use super::*;
+use crate::arguments::QueueType;
 use crate::user::Access;
 
 fn source(text: &str) -> Source {
@@ -266,6 +267,22 @@ fn deprecated_features_are_permitted_unless_forbidden() {
         "rabbitmq.conf:1: unknown key 'deprecated_features.permit.transient_nonexclusive_queues'; \
          the closest known key is 'deprecated_features.permit.transient_nonexcl_queues'",
     );
+}
+
+#[test]
+fn queues_have_a_default_type() {
+    let queue_type = |text| config(text).default_queue_type;
+    assert_eq!(queue_type(""), QueueType::Classic);
+    assert_eq!(queue_type("default_queue_type = quorum"), QueueType::Quorum);
+    assert_eq!(queue_type("default_queue_type = rabbit_quorum_queue"), QueueType::Quorum);
+    check_error(
+        "default_queue_type = stream",
+        "rabbitmq.conf:1: 'default_queue_type' must be one of classic, quorum, rabbit_classic_queue, rabbit_quorum_queue, \
+         not 'stream'",
+    );
+    let relaxed = "quorum_queue.property_equivalence.relaxed_checks_on_redeclaration = true";
+    assert!(config(relaxed).permits_quorum_queues_declared_as_classic);
+    assert!(!config("").permits_quorum_queues_declared_as_classic);
 }
 
 #[test]

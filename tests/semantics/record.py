@@ -24,6 +24,7 @@ from blackbox import broker as brokers  # noqa: E402
 from scene import as_json  # noqa: E402
 
 TIMES = 3
+SLOW_SHOWN = 5
 
 
 def wanted(names: list[str]) -> list[str]:
@@ -39,6 +40,8 @@ def record(broker: brokers.Broker, names: list[str], times: int, is_shown: bool)
     """Runs and writes; the number of scenarios that could not be recorded."""
     rounds = [stage.run(broker, names) for _ in range(times)]
     failed = set()
+    slowest = sorted(names, key=lambda name: -rounds[0][name].seconds)[:SLOW_SHOWN]
+    print("slowest:", ", ".join(f"{name} {rounds[0][name].seconds:.1f} s" for name in slowest))
     for name in names:
         outcomes = [each[name] for each in rounds]
         failure = next((outcome.failure for outcome in outcomes if outcome.failure), None)

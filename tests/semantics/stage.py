@@ -9,6 +9,7 @@ import inspect
 import itertools
 import json
 import os
+import time
 import traceback
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -31,10 +32,11 @@ _serial = itertools.count(1)
 
 
 class Outcome(NamedTuple):
-    """What a scenario saw, and the trace of its failure if it did not come to its end."""
+    """What a scenario saw, the trace of its failure if it did not come to its end, and how long it took."""
 
     transcript: dict[str, Any]
     failure: str | None
+    seconds: float
 
 
 def scenarios(areas: Iterable[str] = AREAS) -> dict[str, Callable[[Scene], None]]:
@@ -58,13 +60,14 @@ def run(broker: brokers.Broker, names: Iterable[str]) -> dict[str, Outcome]:
 
 
 def _run_one(broker: brokers.Broker, node: str, scenario: Callable[[Scene], None]) -> Outcome:
-    scene = Scene(broker, f"semantics-{os.getpid()}-{next(_serial):04}", node)
+    scene = Scene(broker, f"semantics-{os.getpid() % 10**6:06}-{next(_serial):04}", node)
+    started, failure = time.monotonic(), None
     try:
         with scene:
             scenario(scene)
     except Exception:
-        return Outcome(scene.transcript, traceback.format_exc(limit=-6))
-    return Outcome(scene.transcript, None)
+        failure = traceback.format_exc(limit=-6)
+    return Outcome(scene.transcript, failure, time.monotonic() - started)
 
 
 def golden(area: str) -> dict[str, dict[str, Any]]:

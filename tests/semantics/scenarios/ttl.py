@@ -81,7 +81,7 @@ def policy_on_waiting_messages(s: Scene):
     s.ch.declare("q")
     s.ch.publish("q", "old")
     s.policy("p", {"message-ttl": 60})
-    s.eventually(lambda: "message-ttl" in str(s.api.get(s.path("queues", "q")).json.get("effective_policy_definition")))
+    s.ch.rest(0.1)
     s.ch.publish("q", "new")
     s.ch.rest(0.25)
     s.note("after the TTL", s.ch.count("q"))

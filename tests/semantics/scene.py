@@ -210,6 +210,14 @@ class Channel:
         refused = self.connection.closed or self.closed
         return refused.seen() if refused else "is still open"
 
+    def state(self) -> Any:
+        """How the broker closes this channel for what was sent on it, or that it does not."""
+        try:
+            self.call("basic.qos", prefetch_count=0)
+        except Refused as refused:
+            return refused.seen()
+        return "is still open"
+
     def close(self) -> None:
         self.call("channel.close", reply_code=200, reply_text="")
 
@@ -319,8 +327,9 @@ class Channel:
         """The bodies of the next deliveries."""
         return [delivery.body for delivery in self.take(count, within)]
 
-    def rest(self, within: float = SILENCE_S) -> list[str]:
-        """The bodies of what comes within a short while, which mostly is nothing."""
+    def rest(self, within: float = SILENCE_S, least: int = 0) -> list[str]:
+        """The bodies of what comes within a short while, which mostly is nothing; first waits for the least that must come."""
+        self.wait(lambda: len(self.inbox) >= least)
         self.wait(lambda: False, within)
         taken, self.inbox = self.inbox, []
         return [delivery.body for delivery in taken]

@@ -224,6 +224,49 @@ def policy_that_fits(s: Scene):
     s.note("of exchanges", s.ch.publish("my-q-of-mine", "m") and s.ch.await_count("my-q-of-mine", 0))
 
 
+def policy_changes_while_in_use(s: Scene):
+    """Each change holds for what happens after it, whatever waits already."""
+    s.ch.declare("q", x_dead_letter_exchange="")
+    for queue in ("one", "two"):
+        s.ch.declare(queue)
+    for body in "abc":
+        s.ch.publish("q", body)
+    for queue in ("one", "two"):
+        s.policy("p", {"dead-letter-routing-key": queue}, "^q$")
+        s.ch.nack(s.ch.get("q", no_ack=False))
+        s.note(f"dead letter key {queue}", s.ch.await_get(queue))
+    s.policy("p", {"dead-letter-routing-key": "one", "message-ttl": 30}, "^q$")
+    s.ch.publish("q", "d")
+    s.ch.get("q")
+    s.note("and with a TTL", s.ch.await_get("one"))
+
+
+def policy_changes_of_quorum(s: Scene):
+    """The same for a quorum queue."""
+    s.ch.declare("q", x_queue_type="quorum", x_dead_letter_exchange="")
+    for queue in ("one", "two"):
+        s.ch.declare(queue)
+    for body in "abc":
+        s.ch.publish("q", body)
+    for queue in ("one", "two"):
+        s.policy("p", {"dead-letter-routing-key": queue}, "^q$")
+        s.ch.rest(0.1)
+        s.ch.nack(s.ch.await_get("q", no_ack=False))
+        s.note(f"dead letter key {queue}", s.ch.await_get(queue))
+    s.policy("p", {"dead-letter-routing-key": "one", "max-length": 0}, "^q$")
+    s.note("and with a length", s.ch.await_get("one"))
+
+
+def policy_of_another_name_replaces(s: Scene):
+    """A policy of higher priority replaces all of the other, also what it does not say."""
+    s.ch.declare("q")
+    s.policy("a", {"max-length": 1, "overflow": "reject-publish"}, "^q$", priority=1)
+    s.note("confirms", [s.ch.publish("q", body) for body in "ab"])
+    s.policy("b", {"overflow": "drop-head"}, "^q$", priority=2)
+    s.note("confirms then", [s.ch.publish("q", body) for body in "cd"])
+    s.note("ready", s.ch.count("q"))
+
+
 def policy_and_operator_policy(s: Scene):
     """Numbers: the smaller; what only one has."""
     s.policy("p", {"max-length": 5, "message-ttl": 60000, "dead-letter-exchange": "dlx"}, "q")

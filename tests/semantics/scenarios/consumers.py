@@ -116,10 +116,10 @@ def single_active_with_priority(s: Scene):
     middle.consume("q", "middle", prefetch=10, x_priority=1)
     high.consume("q", "high", prefetch=10, x_priority=5)
     s.ch.publish("q", "a")
-    s.note("deliveries", {"low": low.rest(), "middle": middle.rest(), "high": high.rest()})
+    s.note("deliveries", {"low": low.rest(least=1), "middle": middle.rest(), "high": high.rest()})
     low.cancel("low")
     s.ch.publish("q", "b")
-    s.note("after the cancel", {"middle": middle.rest(), "high": high.rest()})
+    s.note("after the cancel", {"middle": middle.rest(), "high": high.rest(least=1)})
 
 
 def single_active_and_exclusive(s: Scene):
@@ -248,7 +248,7 @@ def global_prefetch(s: Scene):
     s.ch.consume("q", "b")
     for body in "abcde":
         s.ch.publish("q", body)
-    s.note("delivered", s.ch.rest())
+    s.note("delivered", s.ch.rest(least=4))
 
 
 def requeue_order(s: Scene):
@@ -297,7 +297,7 @@ def cancel_keeps_unacknowledged(s: Scene):
     s.ch.cancel()
     s.note("count", s.ch.count("q"))
     s.ch.ack(got)
-    s.note("channel", s.ch.await_close(0.1))
+    s.note("channel", s.ch.state())
     s.attempt("cancel of nobody", lambda: s.ch.cancel("nobody"))
 
 
@@ -352,7 +352,7 @@ def acknowledging_wrongly(s: Scene):
         ("tag 0, multiple", "basic.ack", {"delivery_tag": 0, "multiple": True}), ("reject of tag 0", "basic.reject", {"delivery_tag": 0}),
     ):  # fmt: skip
         s.ch.send(method, **arguments)
-        s.note(what, s.ch.await_close(0.15))
+        s.note(what, s.ch.state())
         if s.ch.closed:
             s.revive(s.ch)
 

@@ -108,7 +108,7 @@ def redelivered_after_death(s: Scene):
         queue, dead = f"q {act}", f"dead {act}"
         s.ch.declare(dead)
         s.ch.declare(queue, x_dead_letter_exchange="", x_dead_letter_routing_key=dead)
-        s.ch.publish(queue, "m", expiration="200")
+        s.ch.publish(queue, "m", expiration="600")
         got = s.ch.get(queue, no_ack=False)
         if "after requeue" in act:
             (s.ch.nack if act.endswith("nack") else s.ch.reject)(got, requeue=True)
@@ -199,8 +199,7 @@ def cc_and_bcc_without_key(s: Scene):
     s.ch.reject(got)
     s.note("by the key", s.ch.await_get("d-q"))
     s.note("by CC", s.ch.await_get("d-cc"))
-    s.ch.rest()
-    s.note("by BCC", s.ch.get("d-bcc"))
+    s.note("by BCC", s.ch.await_get("d-bcc"))
 
 
 def cc_with_key(s: Scene):
@@ -240,8 +239,7 @@ def cc_of_second_hop(s: Scene):
     s.ch.nack(s.ch.get("a", no_ack=False))
     s.ch.nack(s.ch.await_get("b", no_ack=False))
     s.note("end", s.ch.await_get("c"))
-    s.ch.rest()
-    s.note("ready", {queue: s.ch.count(queue)[0] for queue in ("cc", "bcc")})
+    s.note("ready", {queue: s.ch.await_count(queue, 1) for queue in ("cc", "bcc")})
 
 
 def cc_reaches_queue_by_cc(s: Scene):
@@ -410,7 +408,7 @@ def unroutable_is_lost(s: Scene):
     s.ch.publish("q", "m", mandatory=True)
     s.ch.reject(s.ch.get("q", no_ack=False))
     s.ch.rest()
-    s.note("channel", s.ch.await_close(0.1))
+    s.note("channel", s.ch.state())
     s.note("returned", [event for event in s.ch.events if "return" in event])
     s.note("ready", s.ch.count("q"))
 
@@ -458,7 +456,8 @@ def headers_exchange_as_dlx(s: Scene):
     s.ch.declare("q", x_dead_letter_exchange="dlx")
     s.ch.publish("q", "m", headers={"mine": "h"})
     s.ch.reject(s.ch.get("q", no_ack=False))
-    s.ch.await_count("mine", 1)
+    for queue in ("mine", "with-x", "last"):
+        s.ch.await_count(queue, 1)
     s.ch.rest()
     s.note("ready", {queue: s.ch.count(queue)[0] for queue in ("mine", "plain", "with-x", "last")})
 
@@ -522,7 +521,7 @@ def unacknowledged_of_a_deleted_queue(s: Scene):
     s.ch.delete("q")
     s.ch.reject(got)
     s.ch.rest()
-    s.note("channel", s.ch.await_close(0.1))
+    s.note("channel", s.ch.state())
     s.note("dead", s.ch.count("dead"))
 
 
@@ -660,10 +659,10 @@ def expired_dead_letter_does_not_expire_again(s: Scene):
 def rejected_keeps_no_expiration_either(s: Scene):
     """Whatever the reason: the expiration is removed."""
     _with_dead(s.ch)
-    s.ch.publish("q", "m", expiration="150")
+    s.ch.publish("q", "m", expiration="400")
     s.ch.reject(s.ch.get("q", no_ack=False))
     s.ch.await_count("dead", 1)
-    s.ch.rest(0.25)
+    s.ch.rest(0.5)
     s.note("stays", s.ch.get("dead"))
 
 

@@ -1,6 +1,6 @@
 """How long queues get, and what happens to what is too much."""
 
-from scene import Scene
+from scene import WAIT_S, Scene
 
 
 def _fill(s: Scene, queue: str, bodies: str, **how) -> list[str]:
@@ -63,7 +63,7 @@ def length_zero(s: Scene):
     s.note("dead", s.ch.await_get("dead").body)
     s.ch.consume("q", no_ack=True)
     s.ch.publish("q", "b")
-    s.note("with a consumer", s.ch.bodies(1, within=0.5))
+    s.note("with a consumer", s.ch.bodies(1))
     s.ch.declare("r", x_max_length=0, x_overflow="reject-publish")
     s.note("reject-publish", s.ch.publish("r", "a"))
     s.ch.consume("r", "d", no_ack=True)
@@ -89,7 +89,7 @@ def reject_publish_without_confirms(s: Scene):
     s.note("ready", s.ch.await_count("q", 1))
     s.ch.rest()
     s.note("stay", s.ch.drain("q"))
-    s.note("channel", s.ch.await_close(0.1))
+    s.note("channel", s.ch.state())
 
 
 def reject_publish_with_mandatory(s: Scene):
@@ -167,8 +167,7 @@ def requeue_over_the_limit_dead_letters(s: Scene):
     got = s.ch.get("q", no_ack=False)
     s.ch.publish("q", "b")
     s.ch.nack(got, requeue=True)
-    s.ch.rest()
-    s.note("dead", s.ch.get("dead"))
+    s.note("dead", s.ch.await_get("dead"))
     s.note("stay", s.ch.drain("q"))
 
 
@@ -319,7 +318,7 @@ def quorum_drop_head_by_bytes(s: Scene):
     s.note("stay", [body[0] for body in s.ch.drain("q")])
     for letter in "abc":
         s.ch.publish("q", letter, headers={"big": "h" * 2000})
-    s.note("ready with big headers", s.ch.await_count("q", 2, within=0.5))
+    s.note("ready with big headers", s.ch.await_count("q", 2))
 
 
 def quorum_bytes_of_small_messages(s: Scene):
@@ -327,7 +326,7 @@ def quorum_bytes_of_small_messages(s: Scene):
     for limit in (1, 2, 3, 4):
         s.ch.declare(f"q{limit}", x_queue_type="quorum", x_max_length_bytes=limit)
         s.ch.publish(f"q{limit}", "a")
-        s.note(f"{limit}", s.ch.await_count(f"q{limit}", 0, within=0.3))
+        s.note(f"{limit}", s.ch.await_count(f"q{limit}", 0, within=0.3 if limit > 2 else WAIT_S))
 
 
 def quorum_reject_publish(s: Scene):
@@ -346,7 +345,7 @@ def quorum_reject_publish_dlx(s: Scene):
     s.ch.declare("dead")
     s.attempt("argument", lambda: s.ch.declare("q", x_queue_type="quorum", x_max_length=1, x_overflow="reject-publish-dlx", x_dead_letter_exchange="", x_dead_letter_routing_key="dead"))
     s.note("confirms", _fill(s, "q", "abcdefgh"))
-    s.note("ready", s.ch.await_count("q", 1, within=0.5))
+    s.note("ready", s.ch.await_count("q", 1))
     s.note("stay", s.ch.drain("q"))
     s.note("dead", s.ch.drain("dead"))
 
@@ -362,7 +361,7 @@ def quorum_lowered_by_policy(s: Scene):
     s.ch.declare("q", x_queue_type="quorum")
     _fill(s, "q", "abcde")
     s.policy("p", {"max-length": 2})
-    s.note("without another message", s.ch.await_count("q", 2, within=1))
+    s.note("without another message", s.ch.await_count("q", 2))
     s.ch.publish("q", "f")
     s.note("ready", s.ch.await_count("q", 2))
     s.note("stay", s.ch.drain("q"))
@@ -375,6 +374,6 @@ def quorum_requeue_over_the_limit(s: Scene):
     got = s.ch.await_get("q", no_ack=False)
     s.ch.publish("q", "b")
     s.ch.nack(got, requeue=True)
-    dead = s.ch.await_get("dead", within=0.5)
+    dead = s.ch.await_get("dead")
     s.note("dead", dead and dead.body)
     s.note("stay", s.ch.drain("q"))

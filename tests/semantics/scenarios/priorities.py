@@ -157,7 +157,7 @@ def quorum_expiry(s: Scene):
     s.ch.declare("q", x_queue_type="quorum", x_dead_letter_exchange="", x_dead_letter_routing_key="dead")
     s.ch.publish("q", "high", priority=20)
     s.ch.publish("q", "low", priority=1, expiration="50")
-    s.note("dead", s.ch.await_count("dead", 1, within=0.7))
+    s.note("dead", s.ch.await_count("dead", 1))
     s.note("ready", s.ch.count("q"))
 
 

@@ -1,6 +1,6 @@
 """Exchanges with the policy shards-per-node: queues that nobody declares, and the exchange's name as that of a queue."""
 
-from scene import Channel, Scene
+from scene import WAIT_S, Channel, Scene
 
 
 def _sharded(s: Scene, shards: int = 2, **definition) -> list[str]:
@@ -12,7 +12,7 @@ def _sharded(s: Scene, shards: int = 2, **definition) -> list[str]:
 
 def _shards(s: Scene, count: int) -> list[str]:
     """The queues of the vhost, when there are as many as hoped for."""
-    s.eventually(lambda: len(_names(s)) == count, within=3)
+    s.eventually(lambda: len(_names(s)) == count, within=WAIT_S)
     return _names(s)
 
 
@@ -70,7 +70,7 @@ def consuming_by_the_exchange_name(s: Scene):
     s.attempt("first", lambda: one.consume("x", "one", no_ack=True), one)
     s.attempt("second", lambda: two.consume("x", "two", no_ack=True), two)
     got = []
-    s.eventually(lambda: len(got) >= 20 or got.extend(one.rest(0.05) + two.rest(0.05)), within=3)
+    s.eventually(lambda: len(got) >= 20 or got.extend(one.rest(0.05) + two.rest(0.05)))
     s.note("all arrive", sorted(map(int, got)) == list(range(20)))
     s.note("consumers", [s.ch.count(queue)[1] for queue in queues])
     s.attempt("third", lambda: s.ch.consume("x", "three", no_ack=True))
@@ -141,7 +141,7 @@ def policy_is_removed(s: Scene):
     queues = _sharded(s, 2)
     s.eventually(lambda: len(_bindings(s)) == 2)
     s.drop_policy("shards")
-    s.eventually(lambda: not _bindings(s), within=1)
+    s.eventually(lambda: not _bindings(s))
     s.note("names", _names(s))
     s.note("bindings", _bindings(s))
     s.note("publish", s.ch.publish("k", "m", "x", mandatory=True))
@@ -161,7 +161,7 @@ def exchange_is_deleted(s: Scene):
 def routing_key_changes(s: Scene):
     _sharded(s, 1, **{"routing-key": "a"})
     s.policy("shards", {"shards-per-node": 1, "routing-key": "b"}, "^x", apply_to="exchanges")
-    s.eventually(lambda: [each[1] for each in _bindings(s)] == ["b"], within=1)
+    s.eventually(lambda: [each[1] for each in _bindings(s)] == ["b"])
     s.note("bindings", _bindings(s))
 
 
@@ -177,7 +177,7 @@ def other_types(s: Scene):
 def not_durable(s: Scene):
     s.policy("shards", {"shards-per-node": 1}, "^x", apply_to="exchanges")
     s.attempt("declare", lambda: s.ch.exchange("x", "x-modulus-hash", durable=False))
-    s.eventually(lambda: _names(s), within=0.5)
+    s.eventually(lambda: _names(s))
     s.note("queues", [[queue["name"], queue["durable"]] for queue in s.api.get(s.path("queues")).json])
     s.note("exchange is there", s.api.get(s.path("exchanges", "x")).status)
 
@@ -196,7 +196,9 @@ def queue_and_exchange_of_one_name(s: Scene):
     """A queue that has the exchange's name already."""
     s.ch.declare("x")
     s.ch.publish("x", "in the queue")
-    _sharded(s, 1)
+    s.policy("shards", {"shards-per-node": 1}, "^x", apply_to="exchanges")
+    s.ch.exchange("x", "x-modulus-hash")
+    s.note("queues", _shards(s, 2))
     s.attempt("get", lambda: str(s.ch.get("x") and "a message"))
     s.attempt("count", lambda: s.ch.count("x"))
     s.attempt("purge", lambda: s.ch.purge("x"))

@@ -17,9 +17,9 @@ def per_message_expires(s: Scene):
     """A message with an expiration is gone after so many milliseconds."""
     s.ch.declare("q")
     started = time.monotonic()
-    s.note("publish", s.ch.publish("q", "m", expiration=SHORT_MS))
+    s.note("publish", s.ch.publish("q", "m", expiration="400"))
     s.note("at once", s.ch.count("q"))
-    s.note("later", _gone_after(s.ch, "q", started, int(SHORT_MS)))
+    s.note("later", _gone_after(s.ch, "q", started, 400))
     s.note("get", s.ch.get("q"))
 
 
@@ -91,12 +91,12 @@ def policy_on_waiting_messages(s: Scene):
 
 def policy_taken_away_from_waiting_messages(s: Scene):
     """A message keeps the expiry that it got when it came, though the policy is gone."""
-    s.policy("p", {"message-ttl": 150})
+    s.policy("p", {"message-ttl": 500})
     s.ch.declare("q")
     s.ch.publish("q", "m")
     s.drop_policy("p")
     s.note("at once", s.ch.count("q"))
-    s.note("after the TTL", s.ch.await_count("q", 0, within=1))
+    s.note("after the TTL", s.ch.await_count("q", 0))
 
 
 def policy_raised_on_waiting_messages(s: Scene):
@@ -104,7 +104,7 @@ def policy_raised_on_waiting_messages(s: Scene):
     s.ch.declare("q")
     s.ch.publish("q", "m")
     s.policy("p", {"message-ttl": 60000})
-    s.note("after the first TTL", s.ch.await_count("q", 0, within=1))
+    s.note("after the first TTL", s.ch.await_count("q", 0))
 
 
 def policy_lowered_on_waiting_messages(s: Scene):
@@ -189,9 +189,9 @@ def requeue_keeps_expiry(s: Scene):
     """The expiry counts from the publish: time spent unacknowledged counts, and a requeued message that is over it is dropped."""
     s.ch.declare("dead")
     s.ch.declare("q", x_dead_letter_exchange="", x_dead_letter_routing_key="dead")
-    s.ch.publish("q", "m", expiration="120")
+    s.ch.publish("q", "m", expiration="400")
     got = s.ch.get("q", no_ack=False)
-    s.ch.rest(0.2)
+    s.ch.rest(0.5)
     s.note("while unacknowledged", s.ch.count("dead"))
     s.ch.nack(got, requeue=True)
     s.note("dead after requeue", s.ch.await_get("dead"))
@@ -199,12 +199,12 @@ def requeue_keeps_expiry(s: Scene):
 
 
 def requeue_of_queue_ttl_keeps_expiry(s: Scene):
-    s.ch.declare("q", x_message_ttl=120)
+    s.ch.declare("q", x_message_ttl=400)
     s.ch.publish("q", "m")
     got = s.ch.get("q", no_ack=False)
-    s.ch.rest(0.2)
+    s.ch.rest(0.5)
     s.ch.nack(got, requeue=True)
-    s.note("ready", s.ch.await_count("q", 0, within=1))
+    s.note("ready", s.ch.await_count("q", 0))
 
 
 def unacknowledged_does_not_expire(s: Scene):
@@ -216,7 +216,7 @@ def unacknowledged_does_not_expire(s: Scene):
     s.ch.rest(0.2)
     s.ch.ack(got)
     s.note("ready after ack", s.ch.count("q"))
-    s.note("channel", s.ch.await_close(0.1))
+    s.note("channel", s.ch.state())
 
 
 def expiry_with_priorities(s: Scene):
@@ -281,9 +281,9 @@ def quorum_expired_behind_unexpired_head(s: Scene):
 
 def quorum_requeue_keeps_expiry(s: Scene):
     s.ch.declare("q", x_queue_type="quorum")
-    s.ch.publish("q", "m", expiration="120")
+    s.ch.publish("q", "m", expiration="400")
     got = s.ch.get("q", no_ack=False)
-    s.ch.rest(0.2)
+    s.ch.rest(0.5)
     s.ch.nack(got, requeue=True)
     s.note("get", s.ch.get("q"))
     s.note("ready", s.ch.await_count("q", 0))
@@ -293,7 +293,7 @@ def quorum_zero_with_consumer(s: Scene):
     s.ch.declare("q", x_queue_type="quorum")
     s.ch.consume("q", prefetch=10)
     s.ch.publish("q", "m", expiration="0")
-    s.note("delivered", s.ch.bodies(1, within=0.5))
+    s.note("delivered", s.ch.bodies(1))
 
 
 # -- x-expires
@@ -328,20 +328,20 @@ def expired_queue_does_not_dead_letter(s: Scene):
 
 
 def _survives(s: Scene, use) -> bool:
-    """Whether a queue of 250 ms lives at 500 ms when it is used at 125, 250 and 375."""
-    s.ch.declare("q", x_expires=250)
+    """Whether a queue of 900 ms lives after 1200 ms when it is used each 300."""
+    s.ch.declare("q", x_expires=900)
     for _ in range(3):
-        s.ch.rest(0.125)
+        s.ch.rest(0.3)
         try:
             use()
         except Exception:
             return False
-    s.ch.rest(0.125)
+    s.ch.rest(0.3)
     return s.exists("q")
 
 
 def redeclare_resets_expiry(s: Scene):
-    s.note("survives", _survives(s, lambda: s.ch.declare("q", x_expires=250)))
+    s.note("survives", _survives(s, lambda: s.ch.declare("q", x_expires=900)))
 
 
 def passive_declare_and_expiry(s: Scene):
@@ -366,23 +366,23 @@ def bind_and_expiry(s: Scene):
 
 def consumer_keeps_queue(s: Scene):
     """A queue with a consumer does not expire; the time begins anew when the last one goes."""
-    s.ch.declare("q", x_expires=120)
+    s.ch.declare("q", x_expires=500)
     s.ch.consume("q")
-    s.ch.rest(0.3)
+    s.ch.rest(0.7)
     s.note("with a consumer", s.exists("q"))
     started = time.monotonic()
     s.ch.cancel()
     s.note("gone after the cancel", s.await_gone("q"))
-    s.note("not before its time", (time.monotonic() - started) * 1000 >= 115)
+    s.note("not before its time", (time.monotonic() - started) * 1000 >= 495)
 
 
 def unacknowledged_get_does_not_keep_queue(s: Scene):
-    s.ch.declare("q", x_expires=120)
+    s.ch.declare("q", x_expires=500)
     s.ch.publish("q", "m")
     got = s.ch.get("q", no_ack=False)
     s.note("gone", s.await_gone("q"))
     s.ch.ack(got)
-    s.note("ack afterwards", s.ch.await_close(0.1))
+    s.note("ack afterwards", s.ch.state())
 
 
 def quorum_queue_expires(s: Scene):

@@ -14,7 +14,7 @@ from typing import Any
 from blackbox import broker as brokers
 from blackbox import codec
 from blackbox.management import Answer, Management, segment
-from blackbox.wire import Closed, Timeout, Wire
+from blackbox.wire import Closed, Timeout
 
 WAIT_S = 10.0
 """How long anything that must come may take."""

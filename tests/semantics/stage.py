@@ -1,7 +1,7 @@
 """Finds the scenarios, runs them at the same time, and keeps the golden transcripts.
 
-A scenario is a function of a module in `scenarios` whose name does not begin with an underscore, and which takes a `Scene`. Its name is
-`AREA.FUNCTION`, and its docstring, if it has one, says what it is about.
+A scenario is a function of an area's module in `scenarios` (or of a module of the area's package) whose name does not begin with an
+underscore, and which takes a `Scene`. Its name is `AREA.FUNCTION`, and its docstring, if it has one, says what it is about.
 """
 
 import importlib
@@ -9,11 +9,13 @@ import inspect
 import itertools
 import json
 import os
+import pkgutil
 import time
 import traceback
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from blackbox import broker as brokers
@@ -43,11 +45,19 @@ def scenarios(areas: Iterable[str] = AREAS) -> dict[str, Callable[[Scene], None]
     """All scenarios by name."""
     found = {}
     for area in areas:
-        module = importlib.import_module(f"scenarios.{area}")
-        for name, each in vars(module).items():
-            if inspect.isfunction(each) and each.__module__ == module.__name__ and not name.startswith("_"):
-                found[f"{area}.{name}"] = each
+        for module in _modules(area):
+            for name, each in vars(module).items():
+                if inspect.isfunction(each) and each.__module__ == module.__name__ and not name.startswith("_"):
+                    assert f"{area}.{name}" not in found, f"there are two scenarios {area}.{name}"
+                    found[f"{area}.{name}"] = each
     return found
+
+
+def _modules(area: str) -> list[ModuleType]:
+    """The module of an area, or all of its package."""
+    whole = importlib.import_module(f"scenarios.{area}")
+    parts = sorted(part.name for part in pkgutil.iter_modules(getattr(whole, "__path__", [])))
+    return [importlib.import_module(f"scenarios.{area}.{part}") for part in parts] if parts else [whole]
 
 
 def run(broker: brokers.Broker, names: Iterable[str]) -> dict[str, Outcome]:

@@ -357,6 +357,7 @@ class Scene:
 
     def __enter__(self) -> "Scene":
         self.api.put(f"/vhosts/{segment(self.vhost)}", {}).expect(201, 204)
+        self.api.put(self.path("permissions", self.broker.user), {"configure": ".*", "write": ".*", "read": ".*"}).expect(201, 204)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -438,8 +439,12 @@ class Scene:
         kind, *names = segments
         return "/" + "/".join([kind, segment(self.vhost), *map(segment, names)])
 
-    def policy(self, name: str, definition: dict, pattern: str = ".*", apply_to: str = "queues", priority: int = 0, operator: bool = False) -> Answer:
-        """Sets a policy; queues know it when this returns, or a moment later."""
+    def policy(self, name: str, definition: dict, pattern: str = ".*", apply_to: str = "queues", priority: int = 0, operator: bool = False) -> int:
+        """Sets a policy, which must be accepted; queues know it when this returns, or a moment later."""
+        return self.ask_for_policy(name, definition, pattern, apply_to, priority, operator).expect(201, 204).status
+
+    def ask_for_policy(self, name: str, definition: dict, pattern: str = ".*", apply_to: str = "queues", priority: int = 0, operator: bool = False) -> Answer:
+        """Sets a policy that may be refused."""
         body = {"pattern": pattern, "definition": definition, "apply-to": apply_to, "priority": priority}
         return self.api.put(self.path("operator-policies" if operator else "policies", name), body)
 

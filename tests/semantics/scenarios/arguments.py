@@ -121,7 +121,7 @@ def names(s: Scene):
 
 def lazy_is_an_ordinary_queue(s: Scene):
     s.attempt("declare", lambda: s.ch.declare("q", x_queue_mode="lazy"))
-    s.note("policy", s.policy("p", {"queue-mode": "lazy"}).status)
+    s.note("policy", s.policy("p", {"queue-mode": "lazy"}))
     s.ch.declare("r")
     s.ch.publish("r", "m")
     s.note("get", s.ch.get("r"))
@@ -191,7 +191,7 @@ def policies_and_keys(s: Scene):
         ("ha-mode", ["all"]), ("nosuch", [5]),
     ):  # fmt: skip
         for value in values:
-            answer = s.policy("p", {key: value}, "^nothing$", "all")
+            answer = s.ask_for_policy("p", {key: value}, "^nothing$", "all")
             s.note(f"{key} {value!r}", answer.json["reason"] if answer.status >= 400 else "ok")
 
 
@@ -201,7 +201,7 @@ def policies_of_operators(s: Scene):
         ("message-ttl", 5), ("expires", 5000), ("max-length", 5), ("max-length-bytes", 5), ("delivery-limit", 5), ("overflow", "reject-publish"), ("dead-letter-exchange", "x"), ("alternate-exchange", "x"),
         ("queue-version", 2), ("consumer-timeout", 60000), ("target-group-size", 1), ("max-in-memory-length", 5), ("delayed-retry-type", "all"), ("delayed-retry-min", 5),
     ):  # fmt: skip
-        answer = s.policy("o", {key: value}, "^nothing$", operator=True)
+        answer = s.ask_for_policy("o", {key: value}, "^nothing$", operator=True)
         s.note(f"{key}", answer.json["reason"] if answer.status >= 400 else "ok")
 
 

@@ -15,6 +15,7 @@ def priority(s: Scene):
     s.note("high", [each.body for each in taken])
     s.note("low", low.bodies(2))
     high.ack(taken[1], multiple=True)
+    high.state()
     s.ch.publish("q", "e")
     s.note("high again", high.bodies(1))
 
@@ -141,7 +142,7 @@ def single_active_and_get(s: Scene):
 
 
 def single_active_not_by_policy(s: Scene):
-    s.note("policy", s.policy("p", {"single-active-consumer": True}).json)
+    s.note("policy", s.ask_for_policy("p", {"single-active-consumer": True}).json)
 
 
 def single_active_argument(s: Scene):
@@ -190,10 +191,12 @@ def exclusive_on_the_same_channel(s: Scene):
 def exclusive_queue(s: Scene):
     """A queue of another connection."""
     s.ch.declare("q", durable=False, exclusive=True)
+    s.ch.bind("q", "amq.direct", "k")
     other = s.channel()
     for what, act in (
         ("consume", lambda: other.consume("q", "c")), ("get", lambda: other.get("q")), ("passive declare", lambda: other.count("q")), ("declare", lambda: other.declare("q", durable=False, exclusive=True)),
-        ("declare not exclusive", lambda: other.declare("q")), ("purge", lambda: other.purge("q")), ("delete", lambda: other.delete("q")), ("bind", lambda: other.bind("q", "amq.fanout")), ("unbind", lambda: other.unbind("q", "amq.fanout")),
+        ("declare not exclusive", lambda: other.declare("q")), ("purge", lambda: other.purge("q")), ("delete", lambda: other.delete("q")), ("bind", lambda: other.bind("q", "amq.fanout")), ("unbind", lambda: other.unbind("q", "amq.direct", "k")),
+        ("unbind of what is not bound", lambda: other.unbind("q", "amq.fanout")),
     ):  # fmt: skip
         s.attempt(what, act, other)
     s.note("publish", other.publish("q", "m"))

@@ -36,7 +36,7 @@ def without_the_argument(s: Scene):
 
 
 def not_by_policy(s: Scene):
-    s.note("policy", s.policy("p", {"max-priority": 5}).json)
+    s.note("policy", s.ask_for_policy("p", {"max-priority": 5}).json)
 
 
 def redeclare(s: Scene):

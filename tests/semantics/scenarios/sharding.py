@@ -5,7 +5,7 @@ from scene import WAIT_S, Channel, Scene
 
 def _sharded(s: Scene, shards: int = 2, **definition) -> list[str]:
     """An exchange `x` with shards; the names of its queues."""
-    s.note("policy", s.policy("shards", {"shards-per-node": shards, **definition}, "^x", apply_to="exchanges").status)
+    s.note("policy", s.policy("shards", {"shards-per-node": shards, **definition}, "^x", apply_to="exchanges"))
     s.ch.exchange("x", "x-modulus-hash")
     return _shards(s, shards)
 
@@ -188,7 +188,7 @@ def definitions(s: Scene):
         ("a string", {"shards-per-node": "2"}), ("negative", {"shards-per-node": -1}), ("no number", {"routing-key": "k"}), ("key is a number", {"shards-per-node": 1, "routing-key": 5}),
         ("fraction", {"shards-per-node": 1.5}), ("both", {"shards-per-node": 1, "routing-key": "k"}),
     ):  # fmt: skip
-        answer = s.policy("p", definition, "^nothing$", apply_to="exchanges")
+        answer = s.ask_for_policy("p", definition, "^nothing$", apply_to="exchanges")
         s.note(what, answer.json["reason"] if answer.status >= 400 else answer.status)
 
 

@@ -47,7 +47,7 @@ def smaller_of_queue_and_message(s: Scene):
 
 
 def per_policy_expires(s: Scene):
-    s.note("policy", s.policy("p", {"message-ttl": 80}).status)
+    s.note("policy", s.policy("p", {"message-ttl": 80}))
     s.ch.declare("q")
     started = time.monotonic()
     s.ch.publish("q", "m")
@@ -69,7 +69,7 @@ def smaller_of_argument_and_policy(s: Scene):
 
 def smaller_of_policy_and_operator_policy(s: Scene):
     s.policy("p", {"message-ttl": 60000})
-    s.note("operator policy", s.policy("o", {"message-ttl": 80}, operator=True).status)
+    s.note("operator policy", s.policy("o", {"message-ttl": 80}, operator=True))
     s.ch.declare("q")
     started = time.monotonic()
     s.ch.publish("q", "m")

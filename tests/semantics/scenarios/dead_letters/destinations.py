@@ -175,7 +175,8 @@ def permissions_at_declare(s: Scene):
     s.attempt("default exchange by its other name", lambda: channel.declare("q-with-default", x_dead_letter_exchange="", x_dead_letter_routing_key="k"), channel)
     channel = s.channel(**s.user("missing", write="^dlx$"))
     s.attempt("exchange that is not there", lambda: channel.declare("q-missing", x_dead_letter_exchange="nosuch"), channel)
-    s.attempt("redeclare without read", lambda ch=s.channel(**s.user("again", read="nothing")): ch.declare("q-all", x_dead_letter_exchange="dlx"))
+    channel = s.channel(**s.user("again", read="nothing"))
+    s.attempt("redeclare without read", lambda: channel.declare("q-all", x_dead_letter_exchange="dlx"), channel)
 
 
 def permissions_do_not_matter_afterwards(s: Scene):

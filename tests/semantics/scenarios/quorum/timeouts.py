@@ -82,7 +82,7 @@ def consumer_timeout_of_the_consumer(s: Scene):
 
 
 def consumer_timeout_by_policy(s: Scene):
-    s.note("policy", s.policy("p", {"consumer-timeout": 300}).status)
+    s.note("policy", s.policy("p", {"consumer-timeout": 300}))
     s.ch.declare("q", **QUORUM)
     holder = s.channel()
     holder.consume("q", "holder", prefetch=1)

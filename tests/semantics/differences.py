@@ -1,7 +1,7 @@
 """Where Warren is meant to differ from RabbitMQ: `differences.toml`, and the section of docs/compatibility.md that it renders to.
 
-An entry names a `scenario` (`AREA.NAME`) and the `step` of its transcript, what Warren gives instead (`warren`, as JSON), what users
-should know about it (`about`), and why (`reason`).
+An entry names a `scenario` (`AREA.NAME`) and the `step` of its transcript, what Warren gives instead (`warren`, as JSON), and why
+(`reason`, which users read). Warren must give exactly that: an entry that is not true any more fails.
 """
 
 import json

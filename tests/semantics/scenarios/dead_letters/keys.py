@@ -81,19 +81,54 @@ def cc_routes_with_key(s: Scene):
     s.note("ready", {key: s.ch.count(f"d-{key}")[0] for key in ("k", "q", "cc", "bcc")})
 
 
-def cc_of_second_hop(s: Scene):
-    """CC and BCC two queues further."""
-    s.ch.exchange("dlx", "fanout")
-    s.ch.declare("a", x_dead_letter_exchange="dlx")
-    s.ch.declare("b", x_dead_letter_exchange="", x_dead_letter_routing_key="c")
-    for queue in ("c", "cc", "bcc"):
+def _two_hops(s: Scene, **first) -> None:
+    """A message with CC and BCC dies in `a`, then in `b`, which has no key."""
+    s.ch.exchange("dlx", "direct")
+    s.ch.declare("a", x_dead_letter_exchange="", **first)
+    s.ch.declare("b", x_dead_letter_exchange="dlx")
+    for queue in ("end", "cc", "bcc"):
         s.ch.declare(queue)
-    s.ch.bind("b", "dlx")
+    for queue, key in (("end", "b"), ("end", "a"), ("cc", "cc"), ("bcc", "bcc")):
+        s.ch.bind(queue, "dlx", key)
     s.ch.publish("a", "m", headers={"CC": ["cc"], "BCC": ["bcc"]})
+    s.note("of the publish", {queue: s.ch.await_count(queue, 1) for queue in ("cc", "bcc")})
+    s.ch.purge("cc")
+    s.ch.purge("bcc")
+    s.ch.nack(s.ch.get("a", no_ack=False))
+
+
+def cc_after_a_hop_with_key(s: Scene):
+    """A key takes CC and BCC out of the routing for good, and CC out of later tables; the header stays."""
+    _two_hops(s, x_dead_letter_routing_key="b")
+    got = s.ch.await_get("b", no_ack=False)
+    s.ch.rest()
+    s.note("of the first death", {queue: s.ch.count(queue)[0] for queue in ("cc", "bcc")})
+    s.ch.nack(got)
+    s.note("end", s.ch.await_get("end"))
+    s.ch.rest()
+    s.note("of the second death", {queue: s.ch.count(queue)[0] for queue in ("cc", "bcc")})
+
+
+def cc_of_second_hop(s: Scene):
+    """Without any key CC and BCC take part in each routing."""
+    s.ch.exchange("first", "direct")
+    s.ch.declare("b", x_dead_letter_exchange="dlx")
+    s.ch.exchange("dlx", "direct")
+    s.ch.declare("a", x_dead_letter_exchange="first")
+    s.ch.bind("b", "first", "a")
+    for queue in ("end", "cc", "bcc"):
+        s.ch.declare(queue)
+    for queue, key in (("end", "a"), ("cc", "cc"), ("bcc", "bcc")):
+        s.ch.bind(queue, "dlx", key)
+        s.ch.bind(queue, "first", f"not {key}")
+    s.ch.publish("a", "m", headers={"CC": ["cc"], "BCC": ["bcc"]})
+    s.ch.purge("cc")
+    s.ch.purge("bcc")
     s.ch.nack(s.ch.get("a", no_ack=False))
     s.ch.nack(s.ch.await_get("b", no_ack=False))
-    s.note("end", s.ch.await_get("c"))
-    s.note("ready", {queue: s.ch.await_count(queue, 1) for queue in ("cc", "bcc")})
+    s.note("end", s.ch.await_get("end"))
+    s.ch.rest()
+    s.note("ready", {queue: s.ch.count(queue)[0] for queue in ("cc", "bcc")})
 
 
 def cc_reaches_queue_by_cc(s: Scene):

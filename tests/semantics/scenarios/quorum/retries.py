@@ -95,7 +95,6 @@ def delayed_retry_lets_others_pass(s: Scene):
 def delayed_retry_by_policy(s: Scene):
     s.note("policy", s.policy("p", {"delayed-retry-type": "all", "delayed-retry-min": 200, "delayed-retry-max": 1000}))
     s.ch.declare("q", **QUORUM)
-    s.ch.publish("q", "m")
     s.note("reject", _comes_again(s, "q", "reject", 200))
 
 

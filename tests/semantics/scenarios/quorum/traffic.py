@@ -221,3 +221,62 @@ def big_message(s: Scene):
     s.ch.declare("q", **QUORUM)
     s.ch.publish("q", b"x" * 300000)
     s.note("get", s.ch.await_get("q"))
+
+
+def unacknowledged_of_several_channels(s: Scene):
+    """A queue that is deleted while messages are unacknowledged: late acks are silent, consumers are told."""
+    s.ch.declare("q", **QUORUM)
+    for body in "ab":
+        s.ch.publish("q", body)
+    one, two = s.channel(), s.channel()
+    one.consume("q", "one", prefetch=1)
+    [first] = one.take()
+    second = two.await_get("q", no_ack=False)
+    s.note("deleted", s.ch.delete("q"))
+    one.wait(lambda: one.events)
+    s.note("events", one.events)
+    one.ack(first)
+    two.reject(second, requeue=True)
+    s.note("late acks", [one.state(), two.state()])
+
+
+def republish_of_what_was_counted(s: Scene):
+    """A client that publishes again what it got, headers and all: what the broker has not counted yet stays as it was sent."""
+    s.ch.declare("q", **QUORUM)
+    s.ch.publish("q", "m")
+    s.ch.reject(s.ch.await_get("q", no_ack=False), requeue=True)
+    got = s.ch.await_get("q")
+    s.ch.publish("q", "n", headers={key: int(value[2:]) for key, value in got.headers.items()})
+    again = s.ch.await_get("q", no_ack=False)
+    s.note("first", again)
+    s.ch.nack(again, requeue=True)
+    s.note("second", s.ch.await_get("q"))
+
+
+def requeued_goes_to_another_consumer(s: Scene):
+    """Whether the consumer that gives back has it again."""
+    s.ch.declare("q", **QUORUM)
+    one, two = s.channel(), s.channel()
+    one.consume("q", "one", prefetch=1)
+    two.consume("q", "two", prefetch=1)
+    s.ch.publish("q", "m")
+    [got] = one.take()
+    one.nack(got, requeue=True)
+    s.note("one", one.rest())
+    s.note("two", two.rest())
+
+
+def takes_turns(s: Scene):
+    """Consumers of one priority have messages in turn."""
+    s.ch.declare("q", **QUORUM)
+    one, two = s.channel(), s.channel()
+    one.consume("q", "one", prefetch=10)
+    two.consume("q", "two", prefetch=10)
+    for body in "abcdef":
+        s.ch.publish("q", body)
+    s.note("deliveries", [one.bodies(3), two.bodies(3)])
+
+
+def recover_without_requeue(s: Scene):
+    s.ch.declare("q", **QUORUM)
+    s.attempt("recover", lambda: s.ch.call("basic.recover", requeue=False))

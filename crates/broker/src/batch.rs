@@ -4,18 +4,19 @@
 //! appended to the journal as one batch, so it is durable as a whole or not at all. (A watermark that has to be opened
 //! goes ahead of it.)
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
 
 use model::arguments::Overflow;
 use model::ids::{JournalPosition, QueueId, QueueSeq};
-use queue::{Counts, DropReason, Message};
+use queue::{ConsumerId, Counts, DropReason, Message};
 use store::Content;
 
 use crate::broker::Broker;
 use crate::dead_letters::Leaver;
 use crate::dispatch::Work;
-use crate::gate::window_cost;
+use crate::gate::{ConsumerGate, window_cost};
 use crate::message::Held;
 use crate::queue_handle::{QueueHandle, Targets};
 use crate::shard::{Cell, Locked};
@@ -51,6 +52,8 @@ impl Publish {
 #[derive(Debug)]
 pub(crate) struct Settlement {
     pub(crate) queue: Arc<QueueHandle>,
+    /// Who held them.
+    holder: Option<ConsumerId>,
     /// The end of its seqs in [`Batch::seqs`]; they start where the one before ends.
     pub(crate) end: usize,
 }
@@ -96,14 +99,14 @@ impl Batch {
     }
 
     /// Adds a settled delivery.
-    pub(crate) fn settle(&mut self, queue: &Arc<QueueHandle>, seq: QueueSeq) {
+    pub(crate) fn settle(&mut self, queue: &Arc<QueueHandle>, holder: Option<ConsumerId>, seq: QueueSeq) {
         self.seqs.push(seq);
         let end = self.seqs.len();
         match self.settlements.last_mut() {
-            Some(last) if last.queue.id() == queue.id() => last.end = end,
+            Some(last) if last.queue.id() == queue.id() && last.holder == holder => last.end = end,
             _ => {
                 self.shards |= queue.shard_bit();
-                self.settlements.push(Settlement { queue: queue.clone(), end });
+                self.settlements.push(Settlement { queue: queue.clone(), holder, end });
             }
         }
     }
@@ -129,7 +132,7 @@ impl Batch {
                     start = settlement.end;
                     let Some(cell) = locked.get(&settlement.queue) else { continue };
                     let from = work.settled.len();
-                    cell.queue.settle(seqs, &mut work.settled);
+                    cell.queue.settle(&held_ones(&cell.queue, seqs, settlement.holder), &mut work.settled);
                     cell.handle.counters.acked.add((work.settled.len() - from) as u64);
                     work.settle(cell.handle.id(), from);
                     if cell.touch() {
@@ -167,6 +170,19 @@ impl Batch {
             *self = Self { outrun_len: self.outrun_len, ..Self::default() };
         }
     }
+}
+
+/// Those of a client's deliveries that have not been taken away from it meanwhile, for having been held too long.
+#[inline]
+pub(crate) fn held_ones<'a>(
+    queue: &queue::Queue<Held, ConsumerGate>,
+    seqs: &'a [QueueSeq],
+    holder: Option<ConsumerId>,
+) -> Cow<'a, [QueueSeq]> {
+    if !queue.has_timed_out() {
+        return Cow::Borrowed(seqs);
+    }
+    seqs.iter().copied().filter(|seq| queue.is_held_by(*seq, holder)).collect()
 }
 
 /// Adds a message to its queues. Afterwards it knows whether one has refused it, and is persistent only if its confirm waits for the

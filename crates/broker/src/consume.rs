@@ -62,14 +62,17 @@ impl Session {
             tag: tag.clone(),
             no_ack: consume.no_ack,
             is_live: true,
+            is_void: false,
             unacked_count: 0,
             is_parked: is_parked.clone(),
         });
         let consumer = Consumer {
             no_ack: consume.no_ack,
-            exclusive: consume.exclusive,
+            // As in RabbitMQ quorum queues know of no exclusive consumers, and do not say so.
+            exclusive: consume.exclusive && !queue.is_quorum(),
             priority: arguments.priority,
             prefetch: if consume.no_ack { 0 } else { channel.prefetch },
+            timeout_ms: arguments.timeout_ms,
             gate: ConsumerGate {
                 outbox: self.outbox.clone(),
                 consumer: number,
@@ -215,6 +218,28 @@ impl Session {
         }
     }
 
+    /// A consumer of ours held a message for too long: its queue has taken all back and knows it no longer. It is cancelled, or where the
+    /// client cannot be told so, its channel is closed.
+    pub(crate) fn consumer_timed_out(&mut self, number: u32, queue: QueueId) {
+        let Some(link) = self.links.get_mut(number) else { return };
+        if link.queue.id() != queue || link.is_void {
+            return;
+        }
+        let (was_live, channel) = (link.is_live, link.channel);
+        link.is_void = true;
+        if was_live && self.login().capabilities.consumer_cancel_notify {
+            self.consumer_cancelled(number, queue);
+            return;
+        }
+        let refused = refusal::precondition_failed::<()>(format!(
+            "delivery acknowledgement on channel {channel} timed out. Timeout value used: -1 ms. This timeout value can be \
+             configured, see consumers doc guide to learn more"
+        ));
+        if let Err(refusal) = refused {
+            self.fail(&refusal, crate::session::Site { channel, class_id: 0, method_id: 0 });
+        }
+    }
+
     /// Deals with deliveries that are between the queue and the output.
     fn take_back(&mut self, channel: &mut Channel, number: u32, delivers: bool) {
         let mut waiting = Vec::new();
@@ -223,15 +248,17 @@ impl Session {
         self.hold(hold_until);
         let mine: Vec<Outgoing> = self.pending.extract_all(|outgoing| outgoing.consumer == number);
         let Some(link) = self.links.get_mut(number) else { return };
-        let (queue, no_ack) = (link.queue.clone(), link.no_ack);
+        let (queue, no_ack, is_void) = (link.queue.clone(), link.no_ack, link.is_void);
         let released: i64 = mine.iter().map(|outgoing| cost_of(&outgoing.content)).sum();
         if !no_ack {
             let seqs: Vec<_> = mine.iter().map(|outgoing| outgoing.seq).collect();
             channel.limit.release(seqs.len() as u32);
             let broker = &self.broker;
-            batch::with_queue(broker, &queue, |cell, work| {
-                work.requeue(cell, broker, &seqs, Return::Undelivered);
-            });
+            if !is_void {
+                batch::with_queue(broker, &queue, |cell, work| {
+                    work.requeue(cell, broker, &seqs, Return::Undelivered);
+                });
+            }
         } else if delivers {
             for outgoing in &mine {
                 self.encode_for(channel, outgoing);
@@ -265,6 +292,13 @@ impl Session {
     pub(crate) fn get(&mut self, channel: &mut Channel, get: &basic::Get<'_>) -> Outcome<()> {
         let name = expand_name(channel, get.queue)?;
         let queue = self.inside().queue_for(Access::Read, &name)?;
+        if queue.is_quorum() && queue.features().is_single_active {
+            return refusal::resource_locked(format!(
+                "cannot obtain access to locked {}. basic.get operations are not supported by <<\"quorum\">> queues with \
+                 single active consumer",
+                queue.definition.resource()
+            ));
+        }
         self.get_from(channel, queue, get.no_ack)
     }
 
@@ -349,6 +383,7 @@ impl Session {
             tag: Box::default(),
             no_ack: false,
             is_live: false,
+            is_void: false,
             unacked_count: 1,
             is_parked: Default::default(),
         })

@@ -15,7 +15,7 @@ use store::{RecordBatch, Returns};
 use crate::broker::Broker;
 use crate::dead_letters::{self, Leaver};
 use crate::message::Held;
-use crate::outbox::{Outbox, Outgoing};
+use crate::outbox::{News, Outbox, Outgoing};
 use crate::queue_handle::QueueHandle;
 use crate::shard::{Cell, Watermark};
 
@@ -168,6 +168,15 @@ impl Work {
     /// Gives up messages once more that were set aside and could not be brought elsewhere.
     pub(crate) fn drop_again(&mut self, cell: &mut Cell, seqs: &[QueueSeq]) {
         cell.queue.drop_again(seqs, &mut self.effects);
+        self.take_effects(cell);
+    }
+
+    /// Takes everything back from consumers that hold a message for too long, and tells them.
+    pub(crate) fn time_out(&mut self, cell: &mut Cell, now_ms: u64) {
+        for consumer in cell.queue.time_out(now_ms, &mut self.effects) {
+            let (consumer, outbox) = (consumer.gate.consumer, consumer.gate.outbox);
+            outbox.tell(News::ConsumerTimedOut { consumer, queue: cell.handle.id() });
+        }
         self.take_effects(cell);
     }
 

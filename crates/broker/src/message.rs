@@ -11,7 +11,8 @@
 //! ```
 //!
 //! Integers are big-endian, as in AMQP. The store carries these bytes and never looks inside. `hidden` are the routing keys of a `BCC`
-//! header, each a shortstr; of the flags the lowest says that dead-letter headers are the broker's own.
+//! header, each a shortstr; of the flags the lowest says that dead-letter headers are the broker's own, the next one
+//! that a dead-letter routing key has taken the place of all other keys.
 
 use amqp::content::ContentHeader;
 use model::arguments::QueueArguments;
@@ -30,6 +31,7 @@ const FIXED_LEN: usize = 1 + 8;
 /// A history but for its hidden keys.
 const HISTORY_FIXED_LEN: usize = 8 + 4 + 4 + 1 + 4;
 const HAS_DIED: u8 = 1;
+const HAS_LOST_COPIES: u8 = 2;
 
 /// The parts of a message that go into its content.
 #[derive(Debug, Clone, Copy)]
@@ -57,6 +59,8 @@ pub(crate) struct History<'a> {
     pub(crate) counts: Counts,
     /// It was dead-lettered, and its headers say where.
     pub(crate) has_died: bool,
+    /// A dead-letter routing key has taken the place of all of its own: `CC` means nothing any more.
+    pub(crate) has_lost_copies: bool,
     /// The routing keys that its publisher hid from consumers (`BCC`), each a shortstr.
     pub(crate) hidden_keys: &'a [u8],
 }
@@ -81,7 +85,9 @@ impl<'a> History<'a> {
         out.put(&self.ttl_ms.unwrap_or(u64::MAX).to_be_bytes());
         out.put(&self.counts.delivery_count.to_be_bytes());
         out.put(&self.counts.acquired_count.to_be_bytes());
-        out.put(&[if self.has_died { HAS_DIED } else { 0 }]);
+        let died = if self.has_died { HAS_DIED } else { 0 };
+        let lost_copies = if self.has_lost_copies { HAS_LOST_COPIES } else { 0 };
+        out.put(&[died | lost_copies]);
         out.put(&(self.hidden_keys.len() as u32).to_be_bytes());
         out.put(self.hidden_keys);
     }
@@ -106,7 +112,8 @@ impl<'a> History<'a> {
             acquired_count: u32::from_be_bytes(*acquired_count),
         };
         let ttl_ms = Some(u64::from_be_bytes(*ttl_ms)).filter(|ttl_ms| *ttl_ms != u64::MAX);
-        Some((Self { ttl_ms, counts, has_died: flags & HAS_DIED != 0, hidden_keys }, rest))
+        let (has_died, has_lost_copies) = (flags & HAS_DIED != 0, flags & HAS_LOST_COPIES != 0);
+        Some((Self { ttl_ms, counts, has_died, has_lost_copies, hidden_keys }, rest))
     }
 }
 
@@ -371,6 +378,7 @@ mod tests {
             ttl_ms: Some(0),
             counts: Counts { delivery_count: 3, acquired_count: u32::MAX },
             has_died: true,
+            has_lost_copies: true,
             hidden_keys: b"\x01a\x00\x02bc",
         };
         assert_eq!(history.hidden_keys().collect::<Vec<_>>(), [&b"a"[..], b"", b"bc"]);

@@ -33,6 +33,8 @@ pub(crate) struct Outgoing {
 pub(crate) enum News {
     /// The consumer's queue is gone: the server cancels (RabbitMQ's `consumer_cancel_notify`).
     ConsumerCancelled { consumer: u32, queue: QueueId },
+    /// The consumer held a message for too long: the queue has taken all back.
+    ConsumerTimedOut { consumer: u32, queue: QueueId },
     /// A reply for a direct reply-to consumer, which has no queue.
     Reply { channel: u16, address: Arc<str>, content: Content },
     /// A memory or disk alarm began, changed or ended; the connection reads the alarms' state itself.

@@ -396,35 +396,22 @@ fn parse_expiration(text: &str) -> Outcome<u64> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let digit_count = unsigned.bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = text.split_at(text.len() - unsigned.len() + digit_count);
-    let prefix = format!("invalid expiration '{text}': ");
     let reason = if digit_count == 0 {
         "no_integer".to_owned()
     } else if !rest.is_empty() {
         format!("{{leftover_string,\"{rest}\"}}")
     } else {
-        let magnitude = number.trim_start_matches(['-', '+']).trim_start_matches('0');
         match number.parse::<i128>() {
             Ok(milliseconds @ 0..=EXPIRATION_MS_MAX) => return Ok(milliseconds as u64),
-            _ if number.starts_with('-') => pair(&prefix, "value_negative", &format!("-{magnitude}")),
-            _ => pair(&prefix, "value_too_large", magnitude),
+            Ok(milliseconds) if milliseconds < 0 => format!("{{value_negative,{milliseconds}}}"),
+            _ => format!("{{value_too_large,{}}}", number.trim_start_matches('+')),
         }
     };
-    refusal::precondition_failed(format!("{prefix}{reason}"))
+    refusal::precondition_failed(format!("invalid expiration '{text}': {reason}"))
 }
 
 /// RabbitMQ's longest time to live: ten years.
 const EXPIRATION_MS_MAX: i128 = 10 * 365 * 24 * 60 * 60 * 1000;
-
-/// A pair as RabbitMQ prints it: broken after the comma where the line gets too long.
-fn pair(prefix: &str, name: &str, value: &str) -> String {
-    let whole = format!("{{{name},{value}}}");
-    if prefix.chars().count() + whole.len() <= PRINTED_COLUMNS {
-        return whole;
-    }
-    format!("{{{name},\n{:indent$}{value}}}", "", indent = prefix.chars().count() + 1)
-}
-
-const PRINTED_COLUMNS: usize = 80;
 
 /// The keys of a BCC header, each a shortstr. Longer ones match no binding's key.
 pub(crate) fn hidden_keys_of(headers: &Table<'_>) -> Vec<u8> {

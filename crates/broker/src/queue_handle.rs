@@ -137,6 +137,9 @@ impl Targets {
     }
 }
 
+/// How long a consumer of a quorum queue may hold a message, unless it is told otherwise: RabbitMQ's half an hour.
+const CONSUMER_TIMEOUT_MS: u64 = 30 * 60 * 1000;
+
 /// What the queue's state machine has to know of its features.
 pub(crate) fn rules_of(features: &QueueFeatures) -> queue::Rules {
     queue::Rules {
@@ -148,6 +151,7 @@ pub(crate) fn rules_of(features: &QueueFeatures) -> queue::Rules {
         counts_returns: features.is_quorum,
         delivery_limit: features.delivery_limit,
         retry: features.retry,
+        consumer_timeout_ms: features.consumer_timeout_ms.or(features.is_quorum.then_some(CONSUMER_TIMEOUT_MS)),
         expires_after_ms: features.expires_ms,
     }
 }

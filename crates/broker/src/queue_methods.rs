@@ -26,8 +26,10 @@ impl Session {
         } else {
             self.declare_queue(declare)?
         };
-        let counts =
-            batch::with_queue(&self.broker, &queue, |cell, _| (cell.queue.ready_count(), cell.queue.consumer_count()));
+        let counts = batch::with_queue(&self.broker, &queue, |cell, work| {
+            work.note_used(cell, &self.broker);
+            (cell.queue.ready_count(), cell.queue.consumer_count())
+        });
         let Some(((ready_count, consumer_count), _)) = counts else { return self.vhost().no_queue(queue.name()) };
         channel.last_queue = Some(queue.name().into());
         self.declared(channel, declare, queue.name(), ready_count, consumer_count)

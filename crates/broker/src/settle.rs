@@ -6,6 +6,7 @@ use model::ids::{JournalPosition, QueueSeq};
 use queue::Return;
 
 use crate::batch;
+use crate::batch::held_ones;
 use crate::channel::{Channel, UnackedDelivery};
 use crate::dispatch::Work;
 use crate::refusal::{self, Outcome};
@@ -82,7 +83,9 @@ impl Session {
     pub(crate) fn settle_later(&mut self, channel: &Channel, deliveries: &[UnackedDelivery]) {
         for delivery in deliveries {
             let Some(link) = self.links.get_mut(delivery.link) else { continue };
-            self.batch.settle(&link.queue, delivery.seq);
+            if !link.is_void {
+                self.batch.settle(&link.queue, link.consumer, delivery.seq);
+            }
             self.count_settled(channel, delivery.link, 1);
         }
     }
@@ -131,10 +134,15 @@ impl Session {
             let number = group[0].link;
             let Some(link) = self.links.get(number) else { continue };
             let seqs: Vec<QueueSeq> = group.iter().map(|delivery| delivery.seq).collect();
-            let queue = link.queue.clone();
+            let (queue, holder, is_void) = (link.queue.clone(), link.consumer, link.is_void);
             self.count_settled(channel, number, group.len() as u32);
             let broker = &self.broker;
-            let given = batch::with_queue(broker, &queue, |cell, work| act(cell, work, &seqs));
+            if is_void {
+                continue;
+            }
+            let given = batch::with_queue(broker, &queue, |cell, work| {
+                act(cell, work, &held_ones(&cell.queue, &seqs, holder));
+            });
             durable_at = durable_at.max(given.and_then(|((), position)| position));
         }
         self.resume_parked();

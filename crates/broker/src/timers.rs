@@ -130,6 +130,7 @@ impl Broker {
             if cell.queue.expires_at().is_some_and(|at_ms| at_ms <= now_ms) {
                 return true;
             }
+            work.time_out(cell, now_ms);
             work.retry_stuck(cell, now_ms);
             work.dispatch(cell, self);
             false

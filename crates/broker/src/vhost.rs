@@ -661,6 +661,7 @@ pub(crate) fn settings_of(definition: &definition::Queue) -> queue::Settings {
     queue::Settings {
         auto_delete: definition.is_auto_delete,
         single_active_consumer: definition.arguments.is_single_active_consumer(),
+        is_quorum: definition.arguments.queue_type() == model::arguments::QueueType::Quorum,
     }
 }
 

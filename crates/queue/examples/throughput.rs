@@ -68,7 +68,8 @@ fn main() {
 fn measure(consumer_count: usize, batch: usize, no_ack: bool) -> f64 {
     let mut queue = Queue::new(Settings::default());
     for _ in 0..consumer_count {
-        let consumer = Consumer { gate: Room(Cell::new(0)), no_ack, exclusive: false, priority: 0, prefetch: 0 };
+        let consumer =
+            Consumer { gate: Room(Cell::new(0)), no_ack, exclusive: false, priority: 0, prefetch: 0, timeout_ms: None };
         queue.consume(consumer).expect("none is exclusive");
     }
     let handle = Handle { _chunk: Arc::new(()), len: 100, place: None };

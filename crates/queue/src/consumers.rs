@@ -31,6 +31,8 @@ pub struct Consumer<G> {
     pub priority: i32,
     /// How many messages it may hold unacked; 0 is no limit. Of no account with `no_ack`.
     pub prefetch: u16,
+    /// How long it may hold a message, in milliseconds, if that is not the queue's rule. Of account only where there is such a rule.
+    pub timeout_ms: Option<u64>,
 }
 
 /// A consumer of one queue. Never given out again by that queue.
@@ -43,7 +45,7 @@ pub struct ConsumerId {
 /// Why a queue refuses a consumer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConsumeError {
-    /// It has an exclusive consumer, or the new one wants to be exclusive and is not the first: 403.
+    /// It has an exclusive consumer, or the new one wants to be exclusive and is not the first, or only one is to be active: 403.
     InExclusiveUse,
 }
 
@@ -75,8 +77,12 @@ pub(crate) struct Consumers<G> {
     exclusive: Option<ConsumerId>,
     /// Only one at a time gets messages.
     is_single: bool,
+    /// It gives way to one of a higher priority, when what it holds has been settled.
+    gives_way: bool,
     /// That one.
     active: Option<ConsumerId>,
+    /// It is about to give way.
+    is_leaving: bool,
 }
 
 #[derive(Debug)]
@@ -128,6 +134,7 @@ struct Ring {
 pub(crate) struct Turn {
     pub(crate) id: ConsumerId,
     pub(crate) no_ack: bool,
+    pub(crate) timeout_ms: Option<u64>,
 }
 
 impl<G> Seat<G> {
@@ -137,7 +144,7 @@ impl<G> Seat<G> {
 }
 
 impl<G: Gate> Consumers<G> {
-    pub(crate) fn new(is_single: bool) -> Self {
+    pub(crate) fn new(is_single: bool, gives_way: bool) -> Self {
         Consumers {
             seats: Vec::new(),
             free: Vec::new(),
@@ -148,13 +155,15 @@ impl<G: Gate> Consumers<G> {
             briskness: Briskness::default(),
             exclusive: None,
             is_single,
+            gives_way,
             active: None,
+            is_leaving: false,
         }
     }
 
     /// Whether `consumer` may join.
     pub(crate) fn check(&self, consumer: &Consumer<G>) -> Result<(), ConsumeError> {
-        let is_taken = self.exclusive.is_some() || (consumer.exclusive && self.count > 0);
+        let is_taken = self.exclusive.is_some() || (consumer.exclusive && (self.count > 0 || self.is_single));
         if is_taken { Err(ConsumeError::InExclusiveUse) } else { Ok(()) }
     }
 
@@ -176,8 +185,35 @@ impl<G: Gate> Consumers<G> {
         } else {
             self.idle_count += 1;
             self.choose_active();
+            self.give_way_to(id);
         }
         id
+    }
+
+    /// If the newcomer is of a higher priority than the active one, that gets nothing more.
+    fn give_way_to(&mut self, newcomer: ConsumerId) {
+        let priority_of = |id| self.seat(id).map(|seat| seat.consumer.priority);
+        let Some(active) = self.active.filter(|active| priority_of(newcomer) > priority_of(*active)) else { return };
+        if !self.gives_way {
+            return;
+        }
+        self.is_leaving = true;
+        let Some(seat) = self.seat_mut(active) else { return };
+        let (priority, before) = (seat.consumer.priority, std::mem::replace(&mut seat.activity, Activity::Waiting));
+        self.idle_count += u32::from(!matches!(before, Activity::OutOfCredit | Activity::Waiting));
+        let ring = self.ring_of(priority);
+        self.rings[ring].turns.retain(|&index| index != active.index);
+        self.leave_if_done();
+    }
+
+    /// The active one that was to give way does so, if it holds nothing any more.
+    fn leave_if_done(&mut self) {
+        let holds_some = |id| self.seat(id).is_some_and(|seat| seat.unacked_count > 0);
+        if self.is_leaving && !self.active.is_some_and(holds_some) {
+            self.is_leaving = false;
+            self.active = None;
+            self.choose_active();
+        }
     }
 
     /// If there is to be one active consumer and there is none: who is next.
@@ -214,7 +250,7 @@ impl<G: Gate> Consumers<G> {
         self.free.push(id.index);
         self.count -= 1;
         if self.active == Some(id) {
-            self.active = None;
+            (self.active, self.is_leaving) = (None, false);
             self.choose_active();
         }
         Some(seat.consumer)
@@ -240,7 +276,7 @@ impl<G: Gate> Consumers<G> {
                 } else if ring.turns.len() > 1 {
                     ring.turns.rotate_left(1);
                 }
-                return Some(Turn { id: seat.id, no_ack });
+                return Some(Turn { id: seat.id, no_ack, timeout_ms: seat.consumer.timeout_ms });
             }
             self.first_ring += 1;
         }
@@ -272,6 +308,9 @@ impl<G: Gate> Consumers<G> {
         if seat.activity == Activity::OutOfCredit && seat.has_credit() {
             self.idle_count -= 1;
             self.enter_ring(id);
+        }
+        if self.is_leaving {
+            self.leave_if_done();
         }
     }
 

@@ -64,7 +64,8 @@ impl<M: Message, G: Gate> Queue<M, G> {
         } else {
             None
         };
-        [first_end, first_expiry, self.expires_at()].into_iter().flatten().min()
+        let next_look = self.holdings.as_ref().and_then(|holdings| holdings.next_look());
+        [first_end, first_expiry, next_look, self.expires_at()].into_iter().flatten().min()
     }
 
     /// Whether it matters to the queue what time it is.
@@ -173,7 +174,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
         }
     }
 
-    fn drop_expired(&mut self, now_ms: u64, effects: &mut Effects<M>) {
+    pub(crate) fn drop_expired(&mut self, now_ms: u64, effects: &mut Effects<M>) {
         loop {
             let is_due = |front: &Front| self.expiry_at(front).is_none_or(|at_ms| at_ms <= now_ms);
             let Some(front) = self.ready.heads().find(|front| !self.is_read(front) && is_due(front)) else { break };

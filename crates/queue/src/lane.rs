@@ -67,6 +67,8 @@ impl Load {
 pub(crate) enum Source {
     Fifo,
     Returned,
+    /// Returned, and not the first of those.
+    ReturnedAt,
     Loaded,
     /// Not in memory.
     Paged,
@@ -137,12 +139,13 @@ impl<M: Message> Lane<M> {
 
     /// The head, which is in memory.
     #[inline]
-    pub(crate) fn peek(&self, source: Source) -> Option<&M> {
-        match (source, &self.aside) {
+    pub(crate) fn peek(&self, head: &Head) -> Option<&M> {
+        match (head.source, &self.aside) {
             (Source::Fifo, _) => self.fifo.front().map(|entry| &entry.message),
             (Source::Returned, Some(aside)) => aside.returned.first_key_value().map(|(_, message)| message),
+            (Source::ReturnedAt, Some(aside)) => aside.returned.get(&head.seq),
             (Source::Loaded, Some(aside)) => aside.loaded.front().map(|entry| &entry.message),
-            (Source::Returned | Source::Loaded, None) | (Source::Paged, _) => None,
+            (Source::Returned | Source::ReturnedAt | Source::Loaded, None) | (Source::Paged, _) => None,
         }
     }
 
@@ -159,18 +162,25 @@ impl<M: Message> Lane<M> {
 
     /// Takes the head, which is in memory.
     #[inline]
-    pub(crate) fn take(&mut self, source: Source) -> Option<M> {
-        if source == Source::Fifo {
+    pub(crate) fn take(&mut self, head: &Head) -> Option<M> {
+        if head.source == Source::Fifo {
             return self.fifo.pop_front().map(|entry| entry.message);
         }
         let aside = self.aside.as_mut()?;
-        let taken = match source {
+        let taken = match head.source {
             Source::Returned => aside.returned.pop_first().map(|(_, message)| message),
+            Source::ReturnedAt => aside.returned.remove(&head.seq),
             Source::Loaded => aside.take_loaded(),
             Source::Fifo | Source::Paged => None,
         };
         self.tidy();
         taken
+    }
+
+    /// A message that came back and is in memory.
+    pub(crate) fn returned(&self, seq: QueueSeq) -> Option<Head> {
+        let message = self.aside.as_ref()?.returned.get(&seq)?;
+        Some(Head::of(seq, message, Source::ReturnedAt))
     }
 
     /// Puts an unacked message back to where it was.

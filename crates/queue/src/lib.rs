@@ -19,7 +19,7 @@
 //! - `queue`: the state machine itself; `dropping`: what leaves by itself; `returning`: what comes back; `spill`: its messages' way
 //!   to segments and from one segment to another.
 //! - `ready`: what is ready, by priority; `lane`, `fifo`, `ranges`: of one priority. `unacked`: what has been handed out; `set_aside`: what
-//!   is neither. `consumers`: whose turn it is.
+//!   is neither. `consumers`: whose turn it is; `holding`: who holds messages for too long.
 //! - `rules`, `expiry`: what the queue is asked to do. `effects`: what follows. `limits`: every number.
 //!
 //! **A message is redelivered** if its seq is at or below the highest one of its priority ever handed out: dispatch takes the lowest
@@ -36,6 +36,7 @@ mod dropping;
 mod effects;
 mod expiry;
 mod fifo;
+mod holding;
 mod lane;
 mod limits;
 mod message;

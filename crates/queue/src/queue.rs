@@ -9,6 +9,7 @@ use model::ids::QueueSeq;
 use crate::consumers::{ConsumeError, Consumer, ConsumerId, ConsumerView, Consumers, Gate};
 use crate::effects::{Counts, Delivery, Effects};
 use crate::expiry::TtlHistory;
+use crate::holding::Holdings;
 use crate::lane::{Head, Lane, Load, Source};
 use crate::limits::{MESSAGE_OVERHEAD, OUTRUN_LEN};
 use crate::message::Message;
@@ -26,6 +27,9 @@ pub struct Settings {
     pub auto_delete: bool,
     /// One consumer at a time gets messages.
     pub single_active_consumer: bool,
+    /// It follows the rules of quorum queues: what came back goes first, in the order in which it came back; a single active
+    /// consumer gives way to one of a higher priority.
+    pub is_quorum: bool,
 }
 
 /// What recovery knows of a queue. Nothing of it is trusted to be sorted.
@@ -110,6 +114,9 @@ pub struct Queue<M, G> {
     /// Some message that is here may expire.
     pub(crate) may_expire: bool,
     pub(crate) counts: ReturnCounts,
+    /// Deliveries, where consumers may hold them for so long only.
+    pub(crate) holdings: Option<Box<Holdings>>,
+    pub(crate) has_timed_out: bool,
     /// When the queue was last used, in milliseconds since 1970.
     pub(crate) used_at_ms: u64,
 }
@@ -118,7 +125,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
     /// A queue that nobody has used.
     pub fn new(settings: Settings) -> Self {
         Queue {
-            ready: Ready::new(),
+            ready: Ready::new(settings.is_quorum),
             unacked: Unacked::new(),
             set_aside: None,
             consumers: None,
@@ -131,6 +138,8 @@ impl<M: Message, G: Gate> Queue<M, G> {
             ttls: TtlHistory::default(),
             may_expire: false,
             counts: ReturnCounts::default(),
+            holdings: None,
+            has_timed_out: false,
             used_at_ms: 0,
         }
     }
@@ -228,6 +237,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
     fn hand_out(&mut self, consumers: &mut Consumers<G>, now_ms: u64, effects: &mut Effects<M>) {
         let start = effects.deliveries.len();
         let is_watchful = self.may_expire || self.counts.has_waits();
+        let timeout_ms = self.rules.as_deref().and_then(|rules| rules.consumer_timeout_ms);
         while let Some(front) = self.ready.front() {
             let Head { seq, len, source } = front.head;
             if source == Source::Paged {
@@ -250,6 +260,9 @@ impl<M: Message, G: Gate> Queue<M, G> {
                 self.counts.forget(seq);
             } else {
                 self.unacked.insert(seq, to_keep(&message), Some(turn.id));
+                if let Some(limit_ms) = timeout_ms {
+                    self.note_held(seq, turn.id, turn.timeout_ms.unwrap_or(limit_ms), now_ms);
+                }
             }
             let no_ack = turn.no_ack;
             effects.deliveries.push(Delivery { consumer: turn.id, seq, message, redelivered, no_ack, counts });
@@ -261,11 +274,14 @@ impl<M: Message, G: Gate> Queue<M, G> {
 
     /// Adds a consumer. Dispatch after it.
     pub fn consume(&mut self, consumer: Consumer<G>) -> Result<ConsumerId, ConsumeError> {
-        if let Some(consumers) = &self.consumers {
-            consumers.check(&consumer)?;
+        let Settings { single_active_consumer, is_quorum, .. } = self.settings;
+        match &self.consumers {
+            Some(consumers) => consumers.check(&consumer)?,
+            None if consumer.exclusive && single_active_consumer => return Err(ConsumeError::InExclusiveUse),
+            None => {}
         }
-        let is_single = self.settings.single_active_consumer;
-        let consumers = self.consumers.get_or_insert_with(|| Box::new(Consumers::new(is_single)));
+        let consumers =
+            self.consumers.get_or_insert_with(|| Box::new(Consumers::new(single_active_consumer, is_quorum)));
         let id = consumers.add(self.next_consumer, consumer);
         self.next_consumer = self.next_consumer.checked_add(1).unwrap_or(NonZeroU32::MIN);
         self.had_consumer = true;
@@ -310,6 +326,10 @@ impl<M: Message, G: Gate> Queue<M, G> {
             self.counts.forget(seq);
         } else {
             self.unacked.insert(seq, to_keep(&message), None);
+        }
+        if self.may_expire {
+            // It may have been all that was in front of what has expired.
+            self.drop_expired(now_ms, effects);
         }
         Get::Message(Got { seq, message, redelivered, counts, remaining: self.ready.count })
     }

@@ -3,9 +3,11 @@
 //! Each band has its own mark of what was handed out: a message is redelivered if it is at or below its band's. Bands are
 //! never taken away, for their marks are needed as long as a message may come back.
 
+use std::collections::VecDeque;
+
 use model::ids::QueueSeq;
 
-use crate::lane::{Head, Lane};
+use crate::lane::{Head, Lane, Source};
 use crate::message::Message;
 use crate::ranges::PagedRange;
 use crate::unacked::Unacked;
@@ -30,6 +32,17 @@ pub(crate) struct Ready<M> {
     pub(crate) bytes: u64,
     /// What bands that are yet to come start with.
     delivered_before: QueueSeq,
+    /// What came back and goes first, in that order, where this is so. Those that a segment has again go in their own order: what is
+    /// not in memory any more is passed over here.
+    returns: Option<VecDeque<Return>>,
+}
+
+/// A message that came back.
+#[derive(Debug, Clone, Copy)]
+struct Return {
+    seq: QueueSeq,
+    priority: u8,
+    is_journalled: bool,
 }
 
 /// Where the message is that goes next.
@@ -64,8 +77,9 @@ fn lane_of(is_journalled: bool) -> usize {
 }
 
 impl<M: Message> Ready<M> {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(keeps_returns_in_order: bool) -> Self {
         Ready {
+            returns: keeps_returns_in_order.then(VecDeque::new),
             lowest: Band::new(0, QueueSeq(0)),
             higher: Vec::new(),
             count: 0,
@@ -89,13 +103,33 @@ impl<M: Message> Ready<M> {
 
     /// The message that goes next: of the highest priority the lowest seq.
     #[inline]
-    pub(crate) fn front(&self) -> Option<Front> {
+    pub(crate) fn front(&mut self) -> Option<Front> {
+        if self.returns.is_some()
+            && let Some(front) = self.first_return()
+        {
+            return Some(front);
+        }
         for (index, band) in self.higher.iter().enumerate() {
             if let Some((lane, head)) = band.head() {
                 return Some(Front { head, band: index + 1, lane });
             }
         }
         self.lowest.head().map(|(lane, head)| Front { head, band: 0, lane })
+    }
+
+    fn first_return(&mut self) -> Option<Front> {
+        while let Some(Return { seq, priority, is_journalled }) = self.returns.as_ref()?.front().copied() {
+            let lane = lane_of(is_journalled);
+            let band = match self.higher.binary_search_by(|band| priority.cmp(&band.priority)) {
+                Ok(at) => at + 1,
+                Err(_) => 0,
+            };
+            if let Some(head) = self.band(band).lanes[lane].returned(seq) {
+                return Some(Front { head, band, lane });
+            }
+            self.returns.as_mut()?.pop_front();
+        }
+        None
     }
 
     /// The heads of all priorities that have messages, the highest first.
@@ -107,13 +141,18 @@ impl<M: Message> Ready<M> {
     /// The message at a front, which is in memory.
     #[inline]
     pub(crate) fn peek(&self, front: &Front) -> Option<&M> {
-        self.band(front.band).lanes[front.lane].peek(front.head.source)
+        self.band(front.band).lanes[front.lane].peek(&front.head)
     }
 
     /// Takes the message at a front, which is in memory.
     #[inline]
     pub(crate) fn take(&mut self, front: &Front) -> M {
-        let message = self.lane_at(front).take(front.head.source).expect("the front was just seen");
+        let message = self.lane_at(front).take(&front.head).expect("the front was just seen");
+        if front.head.source == Source::ReturnedAt
+            && let Some(returns) = &mut self.returns
+        {
+            returns.pop_front();
+        }
         self.count -= 1;
         self.bytes -= u64::from(message.len());
         message
@@ -147,7 +186,11 @@ impl<M: Message> Ready<M> {
     pub(crate) fn put_back(&mut self, seq: QueueSeq, message: M, unacked: &Unacked<M>) {
         self.count += 1;
         self.bytes += u64::from(message.len());
-        self.lane(message.priority(), message.is_journalled()).put_back(seq, message, unacked);
+        let (priority, is_journalled) = (message.priority(), message.is_journalled());
+        self.lane(priority, is_journalled).put_back(seq, message, unacked);
+        if let Some(returns) = &mut self.returns {
+            returns.push_back(Return { seq, priority, is_journalled });
+        }
     }
 
     /// Puts messages that lie in a segment among the ranges of their lane. They are counted already.

@@ -21,6 +21,9 @@ pub struct Rules {
     pub delivery_limit: Option<u32>,
     /// What comes back waits before it is ready again.
     pub retry: Option<DelayedRetry>,
+    /// A consumer that holds a message for so long, in milliseconds, loses all that it holds, and is removed. A consumer's own time
+    /// counts before this.
+    pub consumer_timeout_ms: Option<u64>,
     /// The queue is at its end when it has not been used for so long, in milliseconds.
     pub expires_after_ms: Option<u64>,
 }

@@ -154,7 +154,8 @@ fn rewritten(
 ) -> Option<(Publish, Targets)> {
     let parts = Parts::read(leaver.content.bytes())?;
     let header = ContentHeader::decode(parts.header).ok()?;
-    let copied_keys = headers::copied_keys(header.properties.headers);
+    let has_copies = !parts.history.has_lost_copies;
+    let copied_keys = if has_copies { headers::copied_keys(header.properties.headers) } else { Vec::new() };
     let keys_before: Vec<&[u8]> = std::iter::once(parts.routing_key).chain(copied_keys.iter().copied()).collect();
     let death = Death {
         queue: leaver.queue.name().as_bytes(),
@@ -176,11 +177,12 @@ fn rewritten(
     properties.headers = Some(table.as_table());
     let mut payload = Vec::with_capacity(parts.header.len() + 256);
     ContentHeader { properties, ..header }.encode(&mut payload);
-    let counts = Counts {
-        delivery_count: parts.history.counts.delivery_count.saturating_add(leaver.counts.delivery_count),
-        acquired_count: parts.history.counts.acquired_count.saturating_add(leaver.counts.acquired_count),
-    };
-    let history = History { ttl_ms: None, counts, has_died: true, hidden_keys: parts.history.hidden_keys };
+    // As in RabbitMQ failures are counted from queue to queue, and what was held is told as having been held once.
+    let delivery_count = parts.history.counts.delivery_count.saturating_add(leaver.counts.delivery_count);
+    let counts = Counts { delivery_count, acquired_count: delivery_count.min(1) };
+    let has_lost_copies = parts.history.has_lost_copies || dead_letter.routing_key.is_some();
+    let hidden_keys = if has_lost_copies { b"" } else { parts.history.hidden_keys };
+    let history = History { ttl_ms: None, counts, has_died: true, has_lost_copies, hidden_keys };
     let (routing_key, body) = (routing_keys[0], parts.body);
     let parts = Parts { published_at_ms: now_ms, history, exchange, routing_key, header: &payload, body };
     let is_persistent = properties.delivery_mode == Some(PERSISTENT);

@@ -182,6 +182,12 @@ impl Inside {
         let Some(queue) = self.vhost.queue(name.as_bytes()) else { return Ok(None) };
         self.check_owner(&queue)?;
         let resource = queue.definition.resource();
+        let asked = [(conditions.if_unused, "if-unused"), (conditions.if_empty, "if-empty")];
+        if let Some((_, flag)) = asked.into_iter().find(|(is_asked, _)| *is_asked && queue.is_quorum()) {
+            return refusal::not_implemented(format!(
+                "cannot delete {resource}. queue.delete operations with {flag} flag set are not supported by quorum queues"
+            ));
+        }
         match self.vhost.delete_queue(&self.broker, &queue, conditions) {
             Deletion::Deleted { ready_count, removed, position } => {
                 self.broker.emit_removals_with_queue(&queue, &removed);

@@ -2,7 +2,7 @@
 
 use amqp::table::{Table, Value};
 
-use super::{Argument, Checked, QueueType, accept, check, check_bool, check_integer};
+use super::{Argument, Checked, QueueType, accept, check, check_bool, check_integer, check_non_negative};
 use crate::resource::{PreconditionFailed, Resource};
 
 /// What a consumer asks for beyond the fields of `basic.consume`.
@@ -10,6 +10,8 @@ use crate::resource::{PreconditionFailed, Resource};
 pub struct ConsumerArguments {
     /// `x-priority`: consumers of a higher one come first. Values beyond 32 bits count as the nearest that fits.
     pub priority: i32,
+    /// `x-consumer-timeout`: how long it may hold a message, in milliseconds.
+    pub timeout_ms: Option<u64>,
 }
 
 impl ConsumerArguments {
@@ -22,7 +24,9 @@ impl ConsumerArguments {
         check(ARGUMENTS, queue_type, table, queue)?;
         let priority = table.get("x-priority").and_then(|value| value.as_i64()).unwrap_or_default();
         let priority = priority.clamp(i64::from(i32::MIN), i64::from(i32::MAX));
-        Ok(ConsumerArguments { priority: i32::try_from(priority).expect("clamped on the line before") })
+        let priority = i32::try_from(priority).expect("clamped on the line before");
+        let timeout_ms = table.get("x-consumer-timeout").and_then(|value| value.as_i64());
+        Ok(ConsumerArguments { priority, timeout_ms: timeout_ms.and_then(|timeout_ms| u64::try_from(timeout_ms).ok()) })
     }
 }
 
@@ -35,7 +39,7 @@ const ARGUMENTS: &[Argument] = &[
     argument("x-priority", C | Q | S, check_integer),
     argument("x-cancel-on-ha-failover", C, check_bool),
     argument("x-credit", C | S, accept),
-    argument("x-consumer-timeout", Q, check_integer),
+    argument("x-consumer-timeout", Q, check_non_negative),
     argument("x-stream-offset", S, accept),
     argument("x-stream-filter", S, accept),
     argument("x-stream-match-unfiltered", S, check_bool),

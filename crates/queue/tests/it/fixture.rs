@@ -170,7 +170,7 @@ impl Gate for Door {
 
 /// A consumer that acks, without limit.
 pub(crate) fn acking() -> Consumer<Door> {
-    Consumer { gate: Door::open(), no_ack: false, exclusive: false, priority: 0, prefetch: 0 }
+    Consumer { gate: Door::open(), no_ack: false, exclusive: false, priority: 0, prefetch: 0, timeout_ms: None }
 }
 
 /// A consumer that need not ack.

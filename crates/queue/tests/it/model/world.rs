@@ -69,7 +69,7 @@ impl World {
             Operation::Dispatch => self.dispatch(),
             Operation::Consume { no_ack, exclusive, priority, prefetch, times } => {
                 let gate = Door::open_for(times);
-                self.consume(Consumer { gate, no_ack, exclusive, priority, prefetch }, times);
+                self.consume(Consumer { gate, no_ack, exclusive, priority, prefetch, timeout_ms: None }, times);
             }
             Operation::Cancel { which } => self.cancel(which),
             Operation::Open { which, times } => self.open(which, times),
@@ -135,7 +135,7 @@ impl World {
         if !self.model.ready.is_empty() && self.model.is_waiting() {
             assert!(is_loading, "the dispatch stopped for no reason");
         }
-        self.drop_heads(&mut dropped, is_loading);
+        self.drop_heads(&mut dropped, is_loading, true);
         assert_eq!(dropped.next(), None);
         self.model.fresh_from = self.model.next_seq;
         for turns in self.model.turns.values_mut() {
@@ -187,7 +187,7 @@ impl World {
     }
 
     /// Heads have been dropped because they had expired or were too much.
-    fn drop_heads(&mut self, dropped: &mut impl Iterator<Item = Dropped<Note>>, is_loading: bool) {
+    fn drop_heads(&mut self, dropped: &mut impl Iterator<Item = Dropped<Note>>, is_loading: bool, has_limits: bool) {
         let mut has_limited = false;
         for Dropped { seq, message, reason, .. } in dropped {
             let model = &mut self.model;
@@ -214,7 +214,7 @@ impl World {
                 model.heads().into_iter().filter(|seq| model.expiry(*seq).is_some_and(|at| at <= model.now_ms));
             // What was dropped for being too much uncovers what may be dropped the next time.
             assert!(has_limited || expired.next().is_none(), "an expired head is still there");
-            assert!(!model.is_beyond(), "too much is still there");
+            assert!(!has_limits || !model.is_beyond(), "too much is still there");
         }
     }
 
@@ -228,7 +228,8 @@ impl World {
 
     fn consume(&mut self, consumer: Consumer<Door>, times: u32) {
         let taken = self.model.consumers.values().any(|taker| taker.consumer.exclusive);
-        let is_refused = taken || consumer.exclusive && !self.model.consumers.is_empty();
+        let is_first = self.model.consumers.is_empty() && !self.model.is_single_active;
+        let is_refused = taken || consumer.exclusive && !is_first;
         match self.queue.consume(Consumer { gate: consumer.gate.clone(), ..consumer }) {
             Ok(id) => {
                 assert!(!is_refused);
@@ -288,7 +289,6 @@ impl World {
         self.asked(effects.loads);
         let mut dropped = effects.dropped.into_iter().peekable();
         self.pass_over(&mut dropped, if let Get::Message(got) = &got { Some(got.seq) } else { None });
-        assert_eq!(dropped.next(), None);
         match got {
             Get::Empty => assert!(self.model.ready.is_empty()),
             Get::Message(got) => {
@@ -297,6 +297,8 @@ impl World {
                 assert_eq!(got.counts, self.model.counts.get(&seq).copied().unwrap_or_default());
                 let was_handed_out = self.model.hand_out(seq, &got.message, holder, &mut self.disk);
                 assert_eq!(got.redelivered, was_handed_out);
+                let is_loading = self.loads.iter().any(|asked| asked.is_valid);
+                self.drop_heads(&mut dropped, is_loading, false);
                 assert_eq!(got.remaining, self.model.ready.len() as u64);
             }
             Get::Loading(load) => {
@@ -305,6 +307,7 @@ impl World {
                 assert!(self.loads.iter().any(|asked| asked.is_valid), "the get waits for nothing");
             }
         }
+        assert_eq!(dropped.next(), None);
     }
 
     fn choose_unacked(&self, pattern: u64, end: u16) -> Vec<QueueSeq> {
@@ -736,7 +739,10 @@ impl World {
         self.model.now_ms += 1000;
         self.model.waits_again.clear();
         let gate = Door::open();
-        self.consume(Consumer { gate, no_ack: true, exclusive: true, priority: 0, prefetch: 0 }, u32::MAX);
+        self.consume(
+            Consumer { gate, no_ack: true, exclusive: false, priority: 0, prefetch: 0, timeout_ms: None },
+            u32::MAX,
+        );
         while !self.model.ready.is_empty() {
             let (before, load_count) = (self.model.ready.len(), self.loads.len());
             self.dispatch();

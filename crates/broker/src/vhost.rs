@@ -61,7 +61,7 @@ struct Topology {
 }
 
 thread_local! {
-    static SCRATCH: RefCell<routing::RouteScratch> = RefCell::default();
+    static SCRATCH: RefCell<routing::RouteScratch> = RefCell::new(routing::RouteScratch::new(random_seed()));
 }
 
 /// Where a message goes.
@@ -256,7 +256,7 @@ impl Vhost {
     ) -> Outcome<Routed> {
         let topology = self.topology.read();
         SCRATCH.with_borrow_mut(|scratch| {
-            let message = Routable { routing_key: routing_keys[0], more_keys: &routing_keys[1..], headers };
+            let message = Routable { more_keys: &routing_keys[1..], headers, ..Routable::by_key(routing_keys[0]) };
             let Ok(routed) = topology.exchanges.route(exchange, &message, scratch) else {
                 return self.no_exchange(exchange);
             };
@@ -609,6 +609,13 @@ impl Vhost {
         }
         deletion
     }
+}
+
+fn random_seed() -> u64 {
+    let mut bytes = [0; 8];
+    // It worked at the start; without it, threads only choose alike.
+    let _ = getrandom::fill(&mut bytes);
+    u64::from_ne_bytes(bytes)
 }
 
 /// Which bindings are to be shown.

@@ -6,7 +6,7 @@ use model::arguments::ExchangeType;
 use model::definition;
 use model::name::{ExchangeName, QueueName};
 use model::user::{Access, TopicAccess};
-use routing::{BindError, BindingSpec, Destination};
+use routing::{BindError, BindingSpec, Destination, InvalidWeight, WEIGHT_MAX};
 
 use super::exchanges::default_exchange;
 use super::{Changed, Inside};
@@ -121,6 +121,7 @@ impl Inside {
                 BindingEnd::Queue(name) => self.vhost.no_queue(name.as_str()),
             },
             BindError::InvalidMatch => invalid_match(request),
+            BindError::InvalidWeight(error) => invalid_weight(error, request),
         }
     }
 }
@@ -169,6 +170,26 @@ fn invalid_match<T>(request: &BindingRequest<'_>) -> Outcome<T> {
         }
         None => "Invalid x-match".to_owned(),
     })
+}
+
+fn invalid_weight<T>(error: InvalidWeight, request: &BindingRequest<'_>) -> Outcome<T> {
+    refusal::precondition_failed(match error {
+        InvalidWeight::NotAnInteger => {
+            format!("The binding key must be an integer: {}", erlang_binary(request.routing_key))
+        }
+        InvalidWeight::TooSmall => "The binding key must be greater than 0".to_owned(),
+        InvalidWeight::TooLarge => format!("The binding key must not exceed {WEIGHT_MAX}"),
+    })
+}
+
+/// Bytes as Erlang writes them, and so RabbitMQ in its texts.
+fn erlang_binary(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok("") => "<<>>".to_owned(),
+        Ok(text) if text.is_ascii() => format!("<<\"{text}\">>"),
+        Ok(text) => format!("<<\"{text}\"/utf8>>"),
+        Err(_) => format!("<<{}>>", bytes.iter().map(u8::to_string).collect::<Vec<_>>().join(",")),
+    }
 }
 
 fn spec_of<'a>(request: &BindingRequest<'a>, destination: Destination<'a>) -> BindingSpec<'a> {

@@ -10,6 +10,8 @@
 //!
 //! Integers are big-endian, as in AMQP. The store carries these bytes and never looks inside.
 
+use std::sync::Arc;
+
 use model::ids::{Place, SegmentId};
 use store::Content;
 
@@ -38,6 +40,13 @@ impl<'a> Parts<'a> {
     #[inline]
     pub(crate) fn len(&self) -> usize {
         FIXED_LEN + 1 + self.exchange.len() + 1 + self.routing_key.len() + 4 + self.header.len() + self.body.len()
+    }
+
+    /// The content in memory of its own, for whom no chunk must be kept alive.
+    pub(crate) fn to_kept(self) -> Arc<[u8]> {
+        let mut content = vec![0; self.len()];
+        self.write(&mut content);
+        content.into()
     }
 
     /// Writes the content into `out`, which is exactly [`Parts::len`] long.

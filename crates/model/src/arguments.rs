@@ -11,7 +11,7 @@ mod queue;
 
 pub use consumer::ConsumerArguments;
 pub use equivalence::{check_flag, check_name};
-pub use exchange::{ALTERNATE_EXCHANGE, ExchangeArguments, ExchangeType};
+pub use exchange::{ALTERNATE_EXCHANGE, ExchangeArguments, ExchangeType, HISTORY_COUNT};
 pub use queue::{Overflow, QUEUE_TYPE, QueueArguments, QueueType};
 
 use amqp::table::{Table, Value};

@@ -9,12 +9,16 @@ use serde_json::Value as Json;
 pub(crate) fn in_sentence(value: &Value<'_>) -> String {
     match value {
         Value::LongStr(bytes) | Value::Binary(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        _ => {
-            let mut out = String::new();
-            put_term(&mut out, value);
-            out
-        }
+        _ => value_term(value),
     }
+}
+
+/// A value as a term: text in angle brackets and quotes.
+#[must_use]
+pub fn value_term(value: &Value<'_>) -> String {
+    let mut out = String::new();
+    put_term(&mut out, value);
+    out
 }
 
 /// A list of characters as a term: in double quotes.

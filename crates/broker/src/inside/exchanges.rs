@@ -67,6 +67,7 @@ impl Inside {
         if let Err(error) = request.name.refuse_reserved() {
             return refusal::access_refused(error.to_string());
         }
+        check_arguments_for(exchange_type, &arguments, self.vhost.name(), request.name)?;
         if let Some(alternate) = arguments.alternate_exchange() {
             self.check(Access::Read, Resource::Exchange, request.name.as_str())?;
             self.check(Access::Write, Resource::Exchange, alternate.as_str())?;
@@ -137,6 +138,17 @@ pub(crate) fn check_type(kind: &[u8]) -> Outcome<ExchangeType> {
 pub(crate) fn check_arguments(vhost: &VhostName, request: &ExchangeRequest<'_>) -> Outcome<ExchangeArguments> {
     let parsed = ExchangeArguments::parse(request.arguments, model::resource::Resource::exchange(vhost, request.name));
     parsed.or_else(|error| refusal::precondition_failed(error.to_string()))
+}
+
+/// Checks what only exchanges of this type look at.
+pub(crate) fn check_arguments_for(
+    exchange_type: ExchangeType,
+    arguments: &ExchangeArguments,
+    vhost: &VhostName,
+    name: &ExchangeName,
+) -> Outcome<()> {
+    let checked = arguments.check_for(exchange_type, model::resource::Resource::exchange(vhost, name));
+    checked.or_else(|error| refusal::precondition_failed(error.to_string()))
 }
 
 fn check_redeclare(

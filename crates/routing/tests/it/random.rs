@@ -124,6 +124,22 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+/// A step in the life of the hashing exchange `x`.
+fn hashing_step() -> impl Strategy<Value = Step> {
+    let to = prop::sample::select(vec!["q:a", "q:b", "q:a.b", "q:q3", "e:a", "e:b"]).prop_map(str::to_owned);
+    let key = prop::sample::select(vec!["1", "2", "30", "+1"]).prop_map(str::to_owned);
+    let binding = (to, key).prop_map(|(to, key)| {
+        let (source, arguments) = ("x".to_owned(), TableBuf::new());
+        ModelBinding { source, to, key, arguments }
+    });
+    prop_oneof![
+        2 => queue().prop_map(Step::AddQueue),
+        1 => queue().prop_map(Step::DeleteQueue),
+        4 => binding.prop_map(Step::Bind),
+        2 => (2..12_usize).prop_map(Step::UnbindExisting),
+    ]
+}
+
 /// A vhost and what it should be.
 struct Pair {
     vhost: Vhost,
@@ -284,6 +300,33 @@ proptest! {
             pair.take(step);
             pair.check_cache();
             pair.check_lists();
+        }
+    }
+
+    #[test]
+    fn hashing_exchanges_choose_as_the_naive_version_does(
+        kind in prop::sample::select(vec![ExchangeType::ConsistentHash, ExchangeType::ModulusHash]),
+        steps in prop::collection::vec(hashing_step(), 1..60),
+    ) {
+        let mut pair = Pair::new();
+        let kinds = [("x", kind), ("a", ExchangeType::Fanout), ("b", ExchangeType::Fanout)];
+        for (name, kind) in kinds {
+            let (is_auto_delete, alternate, policy_alternate, hash_header) = (false, None, None, None);
+            let exchange = ModelExchange { kind, is_auto_delete, alternate, policy_alternate, hash_header };
+            pair.declare(name.to_owned(), exchange);
+        }
+        // Exchanges that have the names of queues, and queues behind them.
+        for (source, queue) in [("a", "behind a"), ("b", "behind b")] {
+            pair.add_queue(queue.to_owned());
+            let (source, to, key) = (source.to_owned(), format!("q:{queue}"), String::new());
+            pair.bind(ModelBinding { source, to, key, arguments: TableBuf::new() });
+        }
+        for step in steps {
+            pair.take(step);
+            pair.vhost.exchanges.check();
+            for key in 0..20 {
+                pair.route("x", &[key.to_string()], None);
+            }
         }
     }
 

@@ -94,6 +94,7 @@ fn put_term(out: &mut String, value: &Value<'_>) {
 
 fn put_binary(out: &mut String, bytes: &[u8]) {
     match std::str::from_utf8(bytes).ok().filter(|text| !text.chars().any(char::is_control)) {
+        Some("") => out.push_str("<<>>"),
         Some(text) if text.is_ascii() => put(out, format_args!("<<{}>>", quoted(text))),
         Some(text) => put(out, format_args!("<<{}/utf8>>", quoted(text))),
         None => {
@@ -179,6 +180,7 @@ mod tests {
         check_text(Value::Table(table.as_table()), r#"[{<<"a">>,longstr,<<"x\"y">>},{<<"b">>,signedint,1}]"#);
         let array = ArrayBuf::new().with(Value::Binary(&[0, 255])).with(Value::LongStr("é".as_bytes()));
         check_text(Value::Array(array.as_array()), r#"[{binary,<<0,255>>},{longstr,<<"é"/utf8>>}]"#);
+        check_text(Value::Array(ArrayBuf::new().with(Value::LongStr(b"")).as_array()), "[{longstr,<<>>}]");
         check_text(Value::Array(ArrayBuf::new().as_array()), "[]");
     }
 

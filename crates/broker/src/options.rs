@@ -73,6 +73,8 @@ pub struct Options {
     pub event_sink: Option<Arc<dyn EventSink>>,
     /// Whether `basic.qos` with `global` is allowed.
     pub permits_global_qos: bool,
+    /// Whether local random exchanges may be declared.
+    pub permits_local_random_exchanges: bool,
     /// Whether queues may be declared that are neither durable nor exclusive.
     pub permits_transient_nonexclusive_queues: bool,
 }
@@ -109,6 +111,7 @@ impl Default for Options {
             lockout: LockoutOptions::default(),
             event_sink: None,
             permits_global_qos: true,
+            permits_local_random_exchanges: true,
             permits_transient_nonexclusive_queues: true,
         }
     }

@@ -64,22 +64,6 @@ impl ExchangeType {
             Self::RecentHistory => "x-recent-history",
         }
     }
-
-    /// What the management API says of it.
-    #[must_use]
-    pub const fn description(self) -> &'static str {
-        match self {
-            Self::Direct => "AMQP direct exchange, as per the AMQP specification",
-            Self::Fanout => "AMQP fanout exchange, as per the AMQP specification",
-            Self::Topic => "AMQP topic exchange, as per the AMQP specification",
-            Self::Headers => "AMQP headers exchange, as per the AMQP specification",
-            Self::ConsistentHash => "Consistent Hashing Exchange",
-            Self::ModulusHash => "Modulus Hashing Exchange",
-            Self::Random => "Randomly picks a binding (queue) to route via (to).",
-            Self::LocalRandom => "Picks one random local binding (queue) to route via (to).",
-            Self::RecentHistory => "Recent History Exchange.",
-        }
-    }
 }
 
 /// What a client declares.

@@ -1,12 +1,13 @@
-//! The modulus hash exchange: the hash of the routing key modulo the number of bindings says which one, in the order of
+//! The modulus hash exchange: the hash of the routing keys modulo the number of bindings says which one, in the order of
 //! their destinations' names.
 //!
-//! Binding keys mean nothing, except that a destination bound by two of them counts twice. Of the keys in a message's
-//! headers (`CC`) none counts. When a destination comes or goes, nearly all keys move: who wants less takes
+//! Binding keys mean nothing, except that a destination bound by two of them counts twice. The keys in a message's
+//! headers (`CC`) are hashed with its own, as in RabbitMQ. When a destination comes or goes, nearly all keys move: who wants less takes
 //! [`ConsistentHash`](crate::consistent_hash::ConsistentHash).
 
+use crate::route::Routable;
 use crate::slab::{Handle, Slab};
-use crate::stable_hash::hash_bytes;
+use crate::stable_hash::{combine, hash_bytes};
 use crate::target::{Node, Place, Reached, Target};
 
 /// A modulus hash exchange's bindings.
@@ -53,9 +54,14 @@ impl ModulusHash {
     }
 
     #[inline]
-    pub(crate) fn route(&self, routing_key: &[u8], reached: &mut Reached) {
-        let Some(last) = self.order.len().checked_sub(1) else { return };
-        let position = hash_bytes(routing_key) % (last as u64 + 1);
+    pub(crate) fn route(&self, message: &Routable<'_>, reached: &mut Reached) {
+        if self.order.is_empty() {
+            return;
+        }
+        let key_hash = hash_bytes(message.routing_key);
+        let more = message.more_keys.iter();
+        let hash = more.fold(key_hash, |hash, key| combine(hash.rotate_left(1), hash_bytes(key)));
+        let position = hash % self.order.len() as u64;
         reached.add(self.bound[self.order[position as usize]].node);
     }
 }

@@ -139,7 +139,7 @@ impl Router {
             Self::Topic(topic) => message.keys().for_each(|key| topic.route(key, walk, reached)),
             Self::Headers(by_headers) => by_headers.route(headers, reached),
             Self::ConsistentHash(hash) => hash.route(message, reached),
-            Self::ModulusHash(hash) => hash.route(message.routing_key, reached),
+            Self::ModulusHash(hash) => hash.route(message, reached),
             Self::Random(random) => random.route(draws, reached),
         }
     }

@@ -6,7 +6,7 @@ use model::name::VhostName;
 use crate::broker::Broker;
 use crate::events;
 use crate::inside::{
-    BindingRequest, ExchangeRequest, QueueRequest, check_arguments, check_arguments_for, check_new_binding,
+    BindingRequest, ExchangeRequest, QueueRequest, check_arguments, check_new_binding, check_new_exchange,
     check_new_queue, check_type,
 };
 use crate::refusal::{self, Outcome};
@@ -18,7 +18,7 @@ impl Broker {
         let exchange_type = check_type(request.kind)?;
         let arguments = check_arguments(vhost, request)?;
         request.name.refuse_reserved().or_else(|error| refusal::access_refused(error.to_string()))?;
-        check_arguments_for(exchange_type, &arguments, vhost, request.name)
+        check_new_exchange(self, exchange_type, &arguments, vhost, request.name)
     }
 
     /// Whether there could be such a queue; there is none so far.

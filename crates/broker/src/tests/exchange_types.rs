@@ -7,6 +7,7 @@ use amqp::table::{Table, TableBuf, Value};
 
 use super::client::{Client, Heard, TRANSIENT};
 use super::node::Node;
+use crate::options::Options;
 
 pub(super) fn declare(client: &mut Client, name: &str, kind: &str, arguments: Table<'_>) -> Heard {
     let (exchange, kind) = (name.as_bytes(), kind.as_bytes());
@@ -65,7 +66,7 @@ fn refused(client: &mut Client, heard: Heard) -> String {
     text
 }
 
-fn text<'a>(name: &str, value: &'a str) -> TableBuf {
+fn text(name: &str, value: &str) -> TableBuf {
     TableBuf::new().with(name, Value::LongStr(value.as_bytes()))
 }
 
@@ -139,6 +140,16 @@ fn a_local_random_exchange_takes_queues_without_a_key() {
     assert_done(bind(&mut client, "x", "q", ""));
     client.publish(1, "x", "any key", TRANSIENT, b"one");
     assert_eq!(take_all(&node, &mut client, "q"), ["one"]);
+}
+
+#[test]
+fn local_random_exchanges_can_be_disabled() {
+    let node = Node::with(Options { permits_local_random_exchanges: false, ..Options::default() });
+    let mut client = node.connect();
+    let heard = declare(&mut client, "x", "x-local-random", Table::EMPTY);
+    let expected = "PRECONDITION_FAILED - x-local-random exchange is disabled by configuration";
+    assert_eq!(refused(&mut client, heard), expected);
+    assert_done(declare(&mut client, "x", "x-random", Table::EMPTY));
 }
 
 const QUEUES: [&str; 4] = ["a", "b", "c", "d"];

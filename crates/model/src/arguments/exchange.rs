@@ -95,6 +95,26 @@ impl ExchangeType {
         }
     }
 
+    /// What the HTTP API says of it, in RabbitMQ's words.
+    #[must_use]
+    pub fn description(self) -> &'static str {
+        match self {
+            ExchangeType::Direct => "AMQP direct exchange, as per the AMQP specification",
+            ExchangeType::Fanout => "AMQP fanout exchange, as per the AMQP specification",
+            ExchangeType::Topic => "AMQP topic exchange, as per the AMQP specification",
+            ExchangeType::Headers => "AMQP headers exchange, as per the AMQP specification",
+            ExchangeType::ConsistentHash => "Consistent Hashing Exchange",
+            ExchangeType::ModulusHash => "Modulus Hashing Exchange",
+            ExchangeType::Random => "Randomly picks a binding (queue) to route via (to).",
+            ExchangeType::LocalRandom => "Picks one random local binding (queue) to route via (to).",
+            ExchangeType::RecentHistory => "Recent History Exchange.",
+            ExchangeType::DelayedMessage => "Delayed Message Exchange.",
+            ExchangeType::JmsTopic => "JMS selector exchange",
+            ExchangeType::Event => "Event exchange",
+            ExchangeType::LastValueCache => "Last-value cache exchange.",
+        }
+    }
+
     /// Whether such exchanges route yet; others are to be refused with 540 NOT_IMPLEMENTED.
     #[must_use]
     pub fn is_built(self) -> bool {

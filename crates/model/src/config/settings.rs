@@ -90,6 +90,8 @@ pub struct Config {
     pub cluster_name: Option<String>,
     /// What RabbitMQ phases out.
     pub deprecated_features: DeprecatedFeatures,
+    /// Whether local random exchanges may be declared.
+    pub local_random_exchanges: bool,
 
     /// Who knows users.
     pub backends: Backends,
@@ -430,6 +432,7 @@ fn read(values: Values) -> Config {
                 .map(|(name, is)| (name.to_owned(), is == "true"))
                 .collect(),
         ),
+        local_random_exchanges: values.bool("exchange_types.local_random.enabled"),
         management: management::read(&values),
         load_definitions: text("load_definitions"),
         store: StoreOptions {

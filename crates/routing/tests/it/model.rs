@@ -150,7 +150,7 @@ impl Model {
                 0 => bound,
                 len => vec![bound[choices.choose(len)]],
             },
-            ExchangeType::ModulusHash => modulus_choice(&bound, keys[0]).into_iter().collect(),
+            ExchangeType::ModulusHash => modulus_choice(&bound, keys).into_iter().collect(),
             ExchangeType::ConsistentHash => {
                 let header = exchange.hash_header.as_ref().map(|name| header(headers, name.as_bytes()));
                 consistent_choice(&bound, keys[0], header).into_iter().collect()

@@ -10,11 +10,15 @@ pub(crate) fn weight(key: &str) -> Option<u32> {
     key.parse().ok().filter(|weight| (1..=10_000).contains(weight))
 }
 
-/// Of the bindings sorted by name, the one that the hash of the key says.
-pub(crate) fn modulus_choice<'a>(bound: &[&'a ModelBinding], key: &str) -> Option<&'a ModelBinding> {
+/// Of the bindings sorted by name, the one that the hash of the keys says.
+pub(crate) fn modulus_choice<'a>(bound: &[&'a ModelBinding], keys: &[&str]) -> Option<&'a ModelBinding> {
     let mut sorted = bound.to_vec();
     sorted.sort_by_key(|it| (name(it), !it.to.starts_with('q')));
-    let position = hash(key.as_bytes()).checked_rem(sorted.len() as u64)?;
+    let mut keys_hash = hash(keys[0].as_bytes());
+    for key in &keys[1..] {
+        keys_hash = mixed(keys_hash.rotate_left(1) ^ hash(key.as_bytes()));
+    }
+    let position = keys_hash.checked_rem(sorted.len() as u64)?;
     Some(sorted[position as usize])
 }
 

@@ -212,6 +212,7 @@ fn a_history_goes_with_its_exchange() {
     client.send(1, &exchange::Delete { exchange: b"x", ..Default::default() });
     node.sync();
     assert_done(client.hear_one());
+    assert!(node.broker.vhosts.get("/").unwrap().histories().is_empty());
     node.broker.record_histories();
     assert_done(declare(&mut client, "x", KIND, Table::EMPTY));
     assert!(kept(&node, &mut client, "x").is_empty());

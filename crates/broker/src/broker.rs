@@ -25,7 +25,7 @@ use crate::connection;
 use crate::connections::{ConnectionHandle, Connections};
 use crate::events::Event;
 use crate::handshake::server_properties;
-use crate::limits::{ALARM_INTERVAL, WATERMARK_INTERVAL};
+use crate::limits::{ALARM_INTERVAL, HISTORY_INTERVAL, WATERMARK_INTERVAL};
 use crate::lockout::Lockout;
 use crate::login::AuthAttempts;
 use crate::options::Options;
@@ -194,14 +194,16 @@ impl Broker {
         self.counters.connections_refused.add(1);
     }
 
-    /// Looks after alarms and watermarks, for ever.
+    /// Looks after alarms, watermarks and histories, for ever.
     pub async fn keep_house(self: Arc<Self>, data_dir: std::path::PathBuf) {
         let mut alarms = tokio::time::interval(ALARM_INTERVAL);
         let mut watermarks = tokio::time::interval(WATERMARK_INTERVAL);
+        let mut histories = tokio::time::interval(HISTORY_INTERVAL);
         loop {
             tokio::select! {
                 _ = alarms.tick() => self.watch_resources(&data_dir),
                 _ = watermarks.tick() => self.close_watermarks(false),
+                _ = histories.tick() => self.record_histories(),
             }
         }
     }
@@ -217,6 +219,7 @@ impl Broker {
         }
         self.timers.stop();
         self.close_watermarks(true);
+        self.record_histories();
         self.store.close()
     }
 
@@ -324,6 +327,22 @@ impl Broker {
             if is_closed == Some(false) {
                 self.opened.lock().push(handle);
             }
+        }
+    }
+
+    /// Writes down what exchanges have kept since the last time.
+    pub(crate) fn record_histories(&self) {
+        for history in self.vhosts.all().iter().flat_map(|vhost| vhost.histories()) {
+            history.record(|changes| {
+                let mut records = RecordBatch::new();
+                for (key, value) in changes {
+                    match value {
+                        Some(value) => records.put(&key, &value),
+                        None => records.delete(&key),
+                    }
+                }
+                self.store.append(&mut records);
+            });
         }
     }
 

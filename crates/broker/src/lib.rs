@@ -9,6 +9,7 @@
 //!    inside ─ what somebody may do in a vhost             control ─ what operators change
 //!    identity, login, permissions, lockout ─ who it is     view ─ what is shown to them
 //!    batch ─ one read's publishes and settlements      recovery ─ from the store to vhosts and queues
+//!                                                      history ─ what recent-history exchanges keep
 //!    outbox ─ what others have for a connection        alarms ─ memory and disk
 //! ```
 //!
@@ -37,6 +38,7 @@ mod exchange_methods;
 mod features;
 mod gate;
 mod handshake;
+mod history;
 mod identity;
 mod inside;
 mod limits;

@@ -14,6 +14,8 @@
 //! header, each a shortstr; of the flags the lowest says that dead-letter headers are the broker's own, the next one
 //! that a dead-letter routing key has taken the place of all other keys.
 
+use std::sync::Arc;
+
 use amqp::content::ContentHeader;
 use model::arguments::QueueArguments;
 use model::features::QueueFeatures;
@@ -123,6 +125,13 @@ impl<'a> Parts<'a> {
     pub(crate) fn len(&self) -> usize {
         let address_len = 1 + self.exchange.len() + 1 + self.routing_key.len();
         FIXED_LEN + self.history.len() + address_len + 4 + self.header.len() + self.body.len()
+    }
+
+    /// The content in memory of its own, for whom no chunk must be kept alive.
+    pub(crate) fn to_kept(self) -> Arc<[u8]> {
+        let mut content = vec![0; self.len()];
+        self.write(&mut content);
+        content.into()
     }
 
     /// Writes the content into `out`, which is exactly [`Parts::len`] long.

@@ -74,6 +74,8 @@ pub struct Options {
     pub event_sink: Option<Arc<dyn EventSink>>,
     /// Whether `basic.qos` with `global` is allowed.
     pub permits_global_qos: bool,
+    /// Whether local random exchanges may be declared.
+    pub permits_local_random_exchanges: bool,
     /// Whether queues may be declared that are neither durable nor exclusive.
     pub permits_transient_nonexclusive_queues: bool,
     /// The type of queues that are declared without one, in vhosts that have no default of their own.
@@ -114,6 +116,7 @@ impl Default for Options {
             lockout: LockoutOptions::default(),
             event_sink: None,
             permits_global_qos: true,
+            permits_local_random_exchanges: true,
             permits_transient_nonexclusive_queues: true,
             default_queue_type: defaults.default_queue_type,
             permits_quorum_queues_declared_as_classic: false,

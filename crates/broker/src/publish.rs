@@ -21,6 +21,7 @@ use crate::queue_handle::Targets;
 use crate::refusal::{self, Outcome};
 use crate::reply_to;
 use crate::session::Session;
+use crate::vhost::Routing;
 
 /// A publish whose content is on its way.
 #[derive(Debug)]
@@ -53,6 +54,7 @@ impl<'a> Whole<'a> {
     }
 }
 
+/// The delivery mode of messages that outlive a restart.
 pub(crate) const PERSISTENT: u8 = 2;
 
 impl Assembly {
@@ -200,13 +202,18 @@ impl Session {
         if whole.exchange.is_empty() && reply_to::is_address(whole.routing_key) {
             return self.publish_reply(channel, whole);
         }
-        let targets = self.route(channel, whole, asked.headers)?;
+        let targets = self.route(channel, whole, &header.properties)?;
         self.store_publish(channel, whole, &targets, asked.terms, &[])
     }
 
     /// The queues of a message with one routing key, from the nearest memory that has them.
     #[inline]
-    fn route(&mut self, channel: &mut Channel, whole: &Whole<'_>, headers: Option<Table<'_>>) -> Outcome<Arc<Targets>> {
+    fn route(
+        &mut self,
+        channel: &mut Channel,
+        whole: &Whole<'_>,
+        properties: &Properties<'_>,
+    ) -> Outcome<Arc<Targets>> {
         let epoch = self.vhost().epoch();
         if let Some(last) = &channel.last_route
             && last.epoch == epoch
@@ -225,20 +232,23 @@ impl Session {
             });
             return Ok(targets);
         }
-        self.route_afresh(whole.exchange, &[whole.routing_key], headers)
+        self.route_afresh(whole, &[whole.routing_key], properties)
     }
 
     fn route_afresh(
         &mut self,
-        exchange: &[u8],
+        whole: &Whole<'_>,
         routing_keys: &[&[u8]],
-        headers: Option<Table<'_>>,
+        properties: &Properties<'_>,
     ) -> Outcome<Arc<Targets>> {
+        let exchange = whole.exchange;
         let vhost = self.vhost().clone();
         // Read before the permission is: what is revoked in between must not be remembered as allowed.
         let epoch = vhost.epoch();
         self.inside().check_publish(exchange, routing_keys)?;
-        let routed = vhost.route(exchange, routing_keys, headers)?;
+        let ttl_ms = properties.expiration.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
+        let content = || whole.parts(self.now_ms, History { ttl_ms, ..History::default() }).to_kept();
+        let routed = vhost.route(&Routing { exchange, routing_keys, properties, content: &content })?;
         let targets = Arc::new(routed.targets);
         if let [routing_key] = routing_keys
             && routed.cacheable_at == Some(epoch)
@@ -254,7 +264,7 @@ impl Session {
         &mut self,
         channel: &mut Channel,
         whole: &Whole<'_>,
-        header: &ContentHeader<'_>,
+        published: &ContentHeader<'_>,
         asked: &Asked<'_>,
     ) -> Outcome<()> {
         let mut routing_keys = vec![whole.routing_key];
@@ -268,7 +278,7 @@ impl Session {
             }
         }
         let address = channel.reply_consumer.as_ref().map(|consumer| consumer.address.clone());
-        let mut header = *header;
+        let mut header = *published;
         if asked.wants_fast_reply {
             header.properties.reply_to = address.as_deref().map(str::as_bytes);
         }
@@ -279,7 +289,7 @@ impl Session {
         if whole.exchange.is_empty() && reply_to::is_address(whole.routing_key) {
             return self.publish_reply(channel, &rewritten);
         }
-        let targets = self.route_afresh(whole.exchange, &routing_keys, asked.headers)?;
+        let targets = self.route_afresh(&rewritten, &routing_keys, &published.properties)?;
         self.store_publish(channel, &rewritten, &targets, asked.terms, &hidden_keys)
     }
 

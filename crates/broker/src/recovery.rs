@@ -1,6 +1,7 @@
 //! From what the store recovered to vhosts, users and queues.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Display;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -19,6 +20,7 @@ use store::{RecordBatch, Recovered, RecoveredQueue};
 use crate::broker::{Broker, StartError};
 use crate::events;
 use crate::features;
+use crate::history;
 use crate::identity::Actor;
 use crate::inside::Changed;
 use crate::message::{Held, Priorities};
@@ -39,6 +41,7 @@ struct Gathered {
 /// Puts everything in place. An empty store gets the default vhost and user, unless definitions are about to be imported.
 pub(crate) fn restore(broker: &Arc<Broker>, mut recovered: Recovered) -> Result<(), StartError> {
     broker.queue_ids.resume(recovered.definitions.remove(queue_ids::KEY).as_deref());
+    let histories = take_histories(&mut recovered);
     let mut gathered = Gathered { queues: std::mem::take(&mut recovered.queues), ..Gathered::default() };
     recovered.definitions.retain(|key, value| {
         let queue = features::queue_of_ttl_key(key);
@@ -46,10 +49,7 @@ pub(crate) fn restore(broker: &Arc<Broker>, mut recovered: Recovered) -> Result<
         queue.is_none()
     });
     for (key, value) in &recovered.definitions {
-        let definition = Definition::decode(key, value).map_err(|error| StartError::Definition {
-            key: String::from_utf8_lossy(key).into_owned(),
-            reason: error.to_string(),
-        })?;
+        let definition = Definition::decode(key, value).map_err(|error| unreadable(key, &error))?;
         define(broker, definition, &mut gathered);
     }
     for (name, policies) in gathered.policies {
@@ -58,6 +58,7 @@ pub(crate) fn restore(broker: &Arc<Broker>, mut recovered: Recovered) -> Result<
         }
     }
     broker.wake_restored();
+    restore_histories(broker, &histories)?;
     let queues = gathered.queues;
     if !queues.is_empty() {
         tracing::warn!(count = queues.len(), "messages of queues without a definition were left out");
@@ -70,6 +71,30 @@ pub(crate) fn restore(broker: &Arc<Broker>, mut recovered: Recovered) -> Result<
     }
     name_cluster(broker);
     Ok(())
+}
+
+/// Takes what exchanges have kept out of the definitions.
+fn take_histories(recovered: &mut Recovered) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    recovered.definitions.extract_if(.., |key, _| history::is_key(key)).collect()
+}
+
+/// Gives exchanges what they have kept, in its order, which is that of the keys. What belongs to no exchange is forgotten.
+fn restore_histories(broker: &Broker, histories: &BTreeMap<Vec<u8>, Vec<u8>>) -> Result<(), StartError> {
+    let mut records = RecordBatch::new();
+    for (key, value) in histories {
+        let stored = history::read(key, value).map_err(|error| unreadable(key, &error))?;
+        let vhost = broker.vhosts.get(stored.vhost);
+        let message = || stored.content.into();
+        if !vhost.is_some_and(|vhost| vhost.restore_history(stored.exchange, stored.seq, message())) {
+            records.delete(key);
+        }
+    }
+    broker.append(&mut records);
+    Ok(())
+}
+
+fn unreadable(key: &[u8], error: &dyn Display) -> StartError {
+    StartError::Definition { key: String::from_utf8_lossy(key).into_owned(), reason: error.to_string() }
 }
 
 /// Whether there is nobody and nothing yet, as RabbitMQ has it. Who has deleted every vhost has not asked for the default user.

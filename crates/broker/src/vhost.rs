@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use amqp::table::Table;
+use amqp::content::Properties;
+use amqp::table::{Table, Value};
 use model::arguments::{ExchangeArguments, ExchangeType};
 use model::definition::{self, Definition};
 use model::features::QueueFeatures;
@@ -26,6 +27,7 @@ use store::RecordBatch;
 use crate::broker::Broker;
 use crate::connections::Traffic;
 use crate::features;
+use crate::history::{History, Kept};
 use crate::inside::Changed;
 use crate::outbox::News;
 use crate::queue_handle::{ConnectionId, QueueHandle, Targets};
@@ -58,19 +60,30 @@ pub(crate) struct Vhost {
 struct Topology {
     exchanges: Exchanges,
     queues: HashMap<QueueId, Arc<QueueHandle>, FxBuildHasher>,
+    /// Those of recent-history exchanges, by name.
+    histories: HashMap<Box<[u8]>, Arc<History>>,
     /// Whether the vhost is deleted: its connections may not know yet, and nothing of theirs may come into it any more.
     is_gone: bool,
 }
 
 thread_local! {
-    static SCRATCH: RefCell<routing::RouteScratch> = RefCell::default();
+    static SCRATCH: RefCell<routing::RouteScratch> = RefCell::new(routing::RouteScratch::new(random_seed()));
+}
+
+/// A message that wants to know where to go.
+#[derive(Clone, Copy)]
+pub(crate) struct Routing<'a> {
+    pub(crate) exchange: &'a [u8],
+    /// Its own key, and those in its headers.
+    pub(crate) routing_keys: &'a [&'a [u8]],
+    pub(crate) properties: &'a Properties<'a>,
+    /// Its content, should it come by an exchange that keeps it.
+    pub(crate) content: &'a dyn Fn() -> Kept,
 }
 
 /// Where a message goes.
 pub(crate) struct Routed {
     pub(crate) targets: Targets,
-    /// Whether the exchange is one that clients may not publish to.
-    is_internal: bool,
     /// Set when exchange and routing key alone led here: until when that holds.
     pub(crate) cacheable_at: Option<Epoch>,
 }
@@ -123,7 +136,8 @@ impl Vhost {
     pub(crate) fn new(facts: model::vhost::Vhost, seed: HashSeed) -> Self {
         let exchanges = Exchanges::new(seed);
         let epoch = AtomicU64::new(exchanges.epoch().0);
-        let topology = RwLock::new(Topology { exchanges, queues: HashMap::default(), is_gone: false });
+        let topology =
+            RwLock::new(Topology { exchanges, queues: HashMap::default(), histories: HashMap::new(), is_gone: false });
         let throttle = Throttle::default();
         throttle.set(&facts.limits);
         Self {
@@ -241,35 +255,52 @@ impl Vhost {
     }
 
     /// Finds a message's queues. Refuses an exchange that is not there, or that clients may not publish to.
-    pub(crate) fn route(&self, exchange: &[u8], routing_keys: &[&[u8]], headers: Option<Table<'_>>) -> Outcome<Routed> {
-        let routed = self.route_from(exchange, routing_keys, headers)?;
-        if routed.is_internal {
-            return refusal::access_refused(format!(
-                "cannot publish to internal exchange '{}' in vhost '{}'",
-                String::from_utf8_lossy(exchange),
-                self.name
-            ));
-        }
-        Ok(routed)
+    pub(crate) fn route(&self, routing: &Routing<'_>) -> Outcome<Routed> {
+        self.find_route(routing, true)
     }
 
     /// Finds a message's queues, from an internal exchange, too.
-    pub(crate) fn route_from(
-        &self,
-        exchange: &[u8],
-        routing_keys: &[&[u8]],
-        headers: Option<Table<'_>>,
-    ) -> Outcome<Routed> {
-        let topology = self.topology.read();
-        SCRATCH.with_borrow_mut(|scratch| {
-            let message = Routable { routing_key: routing_keys[0], more_keys: &routing_keys[1..], headers };
-            let Ok(routed) = topology.exchanges.route(exchange, &message, scratch) else {
-                return self.no_exchange(exchange);
-            };
-            let queues = routed.queues.iter().filter_map(|id| topology.queues.get(id).cloned());
-            let cacheable_at = routed.is_cacheable.then(|| topology.exchanges.epoch());
-            Ok(Routed { targets: Targets::new(queues), is_internal: routed.is_internal, cacheable_at })
-        })
+    pub(crate) fn route_from(&self, routing: &Routing<'_>) -> Outcome<Routed> {
+        self.find_route(routing, false)
+    }
+
+    /// Who binds to an exchange with a history gets every message exactly once: out of the history, which has it before the
+    /// lock is free again, or by this route. No message is copied under the lock, so the way of one that is to be kept is looked for
+    /// a second time when its copy is there.
+    fn find_route(&self, routing: &Routing<'_>, is_from_client: bool) -> Outcome<Routed> {
+        let Properties { headers, message_id, correlation_id, timestamp, .. } = *routing.properties;
+        let (routing_key, more_keys) = (routing.routing_keys[0], &routing.routing_keys[1..]);
+        let message = Routable { routing_key, more_keys, headers, message_id, correlation_id, timestamp };
+        let mut kept = None;
+        loop {
+            let topology = self.topology.read();
+            let routed = SCRATCH.with_borrow_mut(|scratch| {
+                let Ok(routed) = topology.exchanges.route(routing.exchange, &message, scratch) else {
+                    return self.no_exchange(routing.exchange).map(Some);
+                };
+                if routed.is_internal && is_from_client {
+                    return refusal::access_refused(format!(
+                        "cannot publish to internal exchange '{}' in vhost '{}'",
+                        String::from_utf8_lossy(routing.exchange),
+                        self.name
+                    ));
+                }
+                if !routed.histories.is_empty() && !has_no_store(headers) {
+                    let Some(kept) = &kept else { return Ok(None) };
+                    let names = routed.histories.iter().map(|history| topology.exchanges.name_of(*history));
+                    let histories = names.filter_map(|name| topology.histories.get(name));
+                    histories.for_each(|history| history.add(Kept::clone(kept)));
+                }
+                let queues = routed.queues.iter().filter_map(|id| topology.queues.get(id).cloned());
+                let cacheable_at = routed.is_cacheable.then(|| topology.exchanges.epoch());
+                Ok(Some(Routed { targets: Targets::new(queues), cacheable_at }))
+            })?;
+            drop(topology);
+            match routed {
+                Some(routed) => return Ok(routed),
+                None => kept = Some((routing.content)()),
+            }
+        }
     }
 
     /// 404 for an exchange.
@@ -296,9 +327,16 @@ impl Vhost {
 
     /// Whether there is a topic exchange of this name.
     pub(crate) fn is_topic(&self, name: &str) -> bool {
-        let topology = self.topology.read();
-        let exchange = topology.exchanges.exchange(name.as_bytes());
-        exchange.is_some_and(|exchange| exchange.kind == routing::ExchangeType::Topic)
+        self.exchange_kind(name.as_bytes()) == Some(routing::ExchangeType::Topic)
+    }
+
+    /// The type of an exchange.
+    pub(crate) fn exchange_kind(&self, name: &[u8]) -> Option<routing::ExchangeType> {
+        self.topology.read().exchanges.exchange(name).map(|exchange| exchange.kind)
+    }
+
+    pub(crate) fn queue_of(&self, id: QueueId) -> Option<Arc<QueueHandle>> {
+        self.topology.read().queues.get(&id).cloned()
     }
 
     /// Whether anything is bound to an exchange.
@@ -376,7 +414,7 @@ impl Vhost {
         self.change(|topology| {
             let removed = topology.exchanges.delete(name.as_bytes(), if_unused)?;
             let mut records = RecordBatch::new();
-            self.forget(&removed, &mut records);
+            self.forget(topology, &removed, &mut records);
             Ok(Removal { removed, position: broker.append(&mut records) })
         })
     }
@@ -402,6 +440,7 @@ impl Vhost {
             let binding = definition::Binding::new(self.name.clone(), source, destination, key, arguments);
             records.delete(&Definition::Binding(binding).key());
         }
+        topology.histories.values().flat_map(|history| history.forget()).for_each(|key| records.delete(&key));
         for exchange in topology.exchanges.exchanges().filter(|exchange| exchange.is_durable) {
             if let Some(exchange) = self.definition_of(exchange) {
                 records.delete(&Definition::Exchange(exchange).key());
@@ -410,7 +449,12 @@ impl Vhost {
     }
 
     /// Records that what was removed is gone, as far as it was durable.
-    fn forget(&self, removed: &Removed, records: &mut RecordBatch) {
+    fn forget(&self, topology: &mut Topology, removed: &Removed, records: &mut RecordBatch) {
+        for exchange in &removed.exchanges {
+            if let Some(history) = topology.histories.remove(&exchange.name) {
+                history.forget().iter().for_each(|key| records.delete(key));
+            }
+        }
         for binding in removed.bindings.iter().filter(|binding| binding.is_durable) {
             let destination = if binding.queue.is_some() {
                 QueueName::parse(&binding.destination_name).ok().map(definition::Destination::Queue)
@@ -434,13 +478,13 @@ impl Vhost {
         }
     }
 
-    /// Binds. Doing it twice is the same as once.
+    /// Binds. Doing it twice is the same as once. Gives the messages that the source has kept for its new destination.
     pub(crate) fn bind(
         &self,
         broker: &Broker,
         spec: &BindingSpec<'_>,
         destination: definition::Destination,
-    ) -> Result<Changed, BindError> {
+    ) -> Result<(Changed, Vec<Kept>), BindError> {
         self.change(|topology| {
             let is_new = !topology.is_gone && topology.exchanges.bind(spec)?;
             let mut position = None;
@@ -452,8 +496,21 @@ impl Vhost {
                     definition::Binding::new(self.name.clone(), source, destination, spec.routing_key, spec.arguments);
                 position = Some(broker.put_definition(&Definition::Binding(binding)));
             }
-            Ok(Changed { is_new, position })
+            let history = topology.histories.get(spec.source).filter(|_| is_new);
+            Ok((Changed { is_new, position }, history.map_or_else(Vec::new, |history| history.messages())))
         })
+    }
+
+    /// The histories of all exchanges that keep one.
+    pub(crate) fn histories(&self) -> Vec<Arc<History>> {
+        self.topology.read().histories.values().cloned().collect()
+    }
+
+    /// Puts a message of a history that recovery found where it was. False if there is no such exchange.
+    pub(crate) fn restore_history(&self, exchange: &[u8], seq: u64, message: Kept) -> bool {
+        let topology = self.topology.read();
+        let history = topology.histories.get(exchange);
+        history.inspect(|history| history.restore(seq, message)).is_some()
     }
 
     /// Whether both ends of a binding outlive a restart.
@@ -471,7 +528,7 @@ impl Vhost {
         self.change(|topology| {
             let removed = topology.exchanges.unbind(spec)?;
             let mut records = RecordBatch::new();
-            self.forget(&removed, &mut records);
+            self.forget(topology, &removed, &mut records);
             Ok(Removal { removed, position: broker.append(&mut records) })
         })
     }
@@ -601,7 +658,7 @@ impl Vhost {
                 topology.queues.remove(&id);
                 let removed = topology.exchanges.queue_deleted(id);
                 let mut records = RecordBatch::new();
-                self.forget(&removed, &mut records);
+                self.forget(topology, &removed, &mut records);
                 if handle.is_journalled() {
                     records.delete(&Definition::Queue(handle.definition.clone()).key());
                     if !cell.queue.ttls().changes().is_empty() {
@@ -635,6 +692,13 @@ impl Vhost {
         }
         deletion
     }
+}
+
+fn random_seed() -> u64 {
+    let mut bytes = [0; 8];
+    // It worked at the start; without it, threads only choose alike.
+    let _ = getrandom::fill(&mut bytes);
+    u64::from_ne_bytes(bytes)
 }
 
 /// Which bindings are to be shown.
@@ -683,7 +747,16 @@ fn declare(topology: &mut Topology, exchange: &definition::Exchange) -> bool {
         alternate: alternate.as_ref().map(|name| name.as_bytes()),
         arguments: exchange.arguments.table(),
     };
-    topology.exchanges.declare(&declaration)
+    let is_new = topology.exchanges.declare(&declaration);
+    if is_new && kind == routing::ExchangeType::RecentHistory {
+        topology.histories.insert(exchange.name.as_bytes().into(), Arc::new(History::new(exchange)));
+    }
+    is_new
+}
+
+/// Whether a message is not to be kept by any history.
+fn has_no_store(headers: Option<Table<'_>>) -> bool {
+    headers.is_some_and(|headers| headers.get("x-recent-history-no-store") == Some(Value::Bool(true)))
 }
 
 /// All vhosts.

@@ -12,7 +12,7 @@ mod queue_type;
 
 pub use consumer::ConsumerArguments;
 pub use equivalence::{check_flag, check_name};
-pub use exchange::{ALTERNATE_EXCHANGE, ExchangeArguments, ExchangeType};
+pub use exchange::{ALTERNATE_EXCHANGE, ExchangeArguments, ExchangeType, HISTORY_COUNT};
 pub use exchange_options::{DELAYED_TYPE, parse_delayed_type};
 pub use queue::{EXPIRY_MS_MAX, Overflow, QUEUE_TYPE, QueueArguments};
 pub use queue_type::{QueueShape, QueueType, check_queue_type, check_server_named, default_queue_type};

@@ -9,12 +9,16 @@ use serde_json::Value as Json;
 pub(crate) fn in_sentence(value: &Value<'_>) -> String {
     match value {
         Value::LongStr(bytes) | Value::Binary(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        _ => {
-            let mut out = String::new();
-            put_term(&mut out, value);
-            out
-        }
+        _ => value_term(value),
     }
+}
+
+/// A value as a term: text in angle brackets and quotes.
+#[must_use]
+pub fn value_term(value: &Value<'_>) -> String {
+    let mut out = String::new();
+    put_term(&mut out, value);
+    out
 }
 
 /// A list of characters as a term: in double quotes.
@@ -180,6 +184,7 @@ mod tests {
         check_text(Value::Table(table.as_table()), r#"[{<<"a">>,longstr,<<"x\"y">>},{<<"b">>,signedint,1}]"#);
         let array = ArrayBuf::new().with(Value::Binary(&[0, 255])).with(Value::LongStr("é".as_bytes()));
         check_text(Value::Array(array.as_array()), r#"[{binary,<<0,255>>},{longstr,<<"é"/utf8>>}]"#);
+        check_text(Value::Array(ArrayBuf::new().with(Value::LongStr(b"")).as_array()), "[{longstr,<<>>}]");
         check_text(Value::Array(ArrayBuf::new().as_array()), "[]");
     }
 

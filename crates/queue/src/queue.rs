@@ -362,6 +362,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
         // Of one lane nothing unacked lies inside a range; of others something may.
         purged.kept.extend(self.unacked.iter().map(|(seq, ..)| seq));
         purged.kept.sort_unstable();
+        self.counts.retain(|seq| purged.kept.binary_search(&seq).is_ok());
         self.ready.bytes = 0;
         std::mem::take(&mut self.ready.count)
     }

@@ -51,6 +51,16 @@ impl ReturnCounts {
         self.take_wait(seq);
     }
 
+    /// Forgets all messages but these.
+    pub(crate) fn retain(&mut self, is_kept: impl Fn(QueueSeq) -> bool) {
+        if let Some(by_seq) = &mut self.by_seq {
+            by_seq.retain(|seq, _| is_kept(*seq));
+        }
+        if let Some(waits) = &mut self.waits {
+            waits.retain(|seq, _| is_kept(*seq));
+        }
+    }
+
     #[inline]
     pub(crate) fn has_waits(&self) -> bool {
         self.waits.is_some()

@@ -7,7 +7,8 @@ use model::name::VhostName;
 use crate::broker::Broker;
 use crate::events;
 use crate::inside::{
-    BindingRequest, ExchangeRequest, QueueRequest, check_arguments, check_new_binding, check_new_queue, check_type,
+    BindingRequest, ExchangeRequest, QueueRequest, check_arguments, check_new_binding, check_new_exchange,
+    check_new_queue, check_type,
 };
 use crate::refusal::{self, Outcome};
 use crate::vhost::Vhost;
@@ -15,9 +16,10 @@ use crate::vhost::Vhost;
 impl Broker {
     /// Whether there could be such an exchange; there is none so far.
     pub fn check_exchange(&self, vhost: &VhostName, request: &ExchangeRequest<'_>) -> Outcome<()> {
-        check_type(request.kind)?;
-        check_arguments(vhost, request)?;
-        request.name.refuse_reserved().or_else(|error| refusal::access_refused(error.to_string()))
+        let exchange_type = check_type(request.kind)?;
+        let arguments = check_arguments(vhost, request)?;
+        request.name.refuse_reserved().or_else(|error| refusal::access_refused(error.to_string()))?;
+        check_new_exchange(self, exchange_type, &arguments, vhost, request.name)
     }
 
     /// Whether there could be such a queue; there is none so far. The default type is that of its vhost, which may not be there

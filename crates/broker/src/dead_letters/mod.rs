@@ -11,7 +11,6 @@ mod headers;
 use std::sync::Arc;
 
 use amqp::content::ContentHeader;
-use amqp::table::Table;
 use model::features::DeadLetter;
 use model::ids::{QueueId, QueueSeq};
 use queue::{Counts, DropReason};
@@ -24,7 +23,7 @@ use crate::message::{History, Parts};
 use crate::publish::PERSISTENT;
 use crate::queue_handle::{QueueHandle, Targets};
 use crate::shard::{Cell, Locked};
-use crate::vhost::Vhost;
+use crate::vhost::{Routing, Vhost};
 
 use self::headers::Death;
 
@@ -171,7 +170,6 @@ fn rewritten(
         None => keys_before.iter().copied().chain(parts.history.hidden_keys()).collect(),
     };
     let exchange = dead_letter.exchange.as_bytes();
-    let targets = targets(vhost, exchange, &routing_keys, table.as_table())?;
     let mut properties = header.properties;
     properties.expiration = None;
     properties.headers = Some(table.as_table());
@@ -185,6 +183,8 @@ fn rewritten(
     let history = History { ttl_ms: None, counts, has_died: true, has_lost_copies, hidden_keys };
     let (routing_key, body) = (routing_keys[0], parts.body);
     let parts = Parts { published_at_ms: now_ms, history, exchange, routing_key, header: &payload, body };
+    let content = || parts.to_kept();
+    let targets = targets(vhost, &Routing { exchange, routing_keys: &routing_keys, properties: &properties, content: &content })?;
     let is_persistent = properties.delivery_mode == Some(PERSISTENT);
     let kind = if is_persistent && targets.is_journalled { Kind::Journalled } else { Kind::Transient };
     let publish = Publish {
@@ -202,9 +202,10 @@ fn rewritten(
 }
 
 /// The queues of a dead letter, but for those in which it would go round in circles.
-fn targets(vhost: &Vhost, exchange: &[u8], routing_keys: &[&[u8]], headers: Table<'_>) -> Option<Targets> {
+fn targets(vhost: &Vhost, routing: &Routing<'_>) -> Option<Targets> {
     // An exchange that is not there is as good as one without bindings.
-    let routed = vhost.route_from(exchange, routing_keys, Some(headers)).ok()?.targets;
+    let routed = vhost.route_from(routing).ok()?.targets;
+    let headers = routing.properties.headers?;
     let is_circle = |queue: &Arc<QueueHandle>| headers::is_circle(headers, queue.name().as_bytes());
     let routed = if routed.queues.iter().any(is_circle) {
         Targets::new(routed.queues.iter().filter(|queue| !is_circle(queue)).cloned())

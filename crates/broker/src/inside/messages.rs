@@ -20,6 +20,7 @@ use crate::publish::{Asked, check_body_len, hidden_keys_of, sender_selected_keys
 use crate::queue_handle::QueueHandle;
 use crate::refusal::{self, Outcome};
 use crate::reply_to;
+use crate::vhost::Routing;
 
 /// A message that somebody publishes without a channel.
 #[derive(Debug, Clone, Copy)]
@@ -134,7 +135,9 @@ impl Inside {
             let is_there = self.broker.replies.send(self.vhost.name().as_str(), routing_key, content);
             return Ok((is_there, None));
         }
-        let targets = Arc::new(self.vhost.route(exchange, &routing_keys, asked.headers)?.targets);
+        let (routing_keys, content) = (&routing_keys[..], || parts.to_kept());
+        let routing = Routing { exchange, routing_keys, properties: &request.properties, content: &content };
+        let targets = Arc::new(self.vhost.route(&routing)?.targets);
         if targets.queues.is_empty() {
             self.broker.counters.dropped_unroutable.add(1);
             return Ok((false, None));

@@ -230,8 +230,12 @@ fn nothing_is_imported_of_a_document_of_which_something_cannot_be() {
             "queues, entry 1 ('q' in vhost 'new'): cannot declare queue 'q': queue limit in vhost 'new' (0) is reached";
         check("parameters", limits, text).await;
         let exchange = |name: &str, kind: &str| json!({"name": name, "vhost": "new", "type": kind});
-        let text = "exchanges, entry 1 ('e' in vhost 'new'): the exchange type 'x-random' is not implemented";
-        check("exchanges", exchange("e", "x-random"), text).await;
+        let text = "exchanges, entry 1 ('e' in vhost 'new'): the exchange type 'x-lvc' is not implemented";
+        check("exchanges", exchange("e", "x-lvc"), text).await;
+        let mut bogus = exchange("e", "x-consistent-hash");
+        bogus["arguments"] = json!({"hash-property": "bogus"});
+        let text = "exchanges, entry 1 ('e' in vhost 'new'): Unsupported property: bogus";
+        check("exchanges", bogus, text).await;
         let given = |user: &str, vhost: &str| json!({"user": user, "vhost": vhost, "configure": "", "write": "", "read": "", "exchange": "e"});
         for kind in ["permissions", "topic_permissions"] {
             let text = format!("{kind}, entry 1 ('nosuch' in vhost 'new'): {{no_such_user,<<\"nosuch\">>}}");

@@ -95,6 +95,8 @@ pub struct Config {
     pub default_queue_type: QueueType,
     /// Whether who declares an existing quorum queue as a classic one may go on.
     pub permits_quorum_queues_declared_as_classic: bool,
+    /// Whether local random exchanges may be declared.
+    pub local_random_exchanges: bool,
 
     /// Who knows users.
     pub backends: Backends,
@@ -438,6 +440,7 @@ fn read(values: Values) -> Config {
         default_queue_type: default_queue_type(&values),
         permits_quorum_queues_declared_as_classic: values
             .bool("quorum_queue.property_equivalence.relaxed_checks_on_redeclaration"),
+        local_random_exchanges: values.bool("exchange_types.local_random.enabled"),
         management: management::read(&values),
         load_definitions: text("load_definitions"),
         store: StoreOptions {

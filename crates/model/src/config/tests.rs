@@ -253,6 +253,12 @@ fn the_first_frames_are_no_longer_than_the_others() {
 }
 
 #[test]
+fn local_random_exchanges_are_permitted_unless_disabled() {
+    assert!(config("").local_random_exchanges);
+    assert!(!config("exchange_types.local_random.enabled = false").local_random_exchanges);
+}
+
+#[test]
 fn deprecated_features_are_permitted_unless_forbidden() {
     let features = config("deprecated_features.permit.global_qos = false").deprecated_features;
     assert!(!features.permits("global_qos"));

@@ -61,7 +61,12 @@ const KEYS: &[Key] = &[
     no_effect("consumer_disconnected_timeout", Type::ANY_DURATION, ONE_NODE),
     not_built("queue_types.stream.enabled", Type::Bool, "there are no streams").unless(&["false"]),
     not_built("queue_types.{classic,quorum}.enabled", Type::Bool, "both types are always enabled").unless(&["true"]),
-    not_built("exchange_types.local_random.enabled", Type::Bool, "there is no such exchange").unless(&["false"]),
+    effective(
+        "exchange_types.local_random.enabled",
+        Type::Bool,
+        "true",
+        "Whether exchanges of the type `x-local-random` may be declared. Those that are there stay.",
+    ),
     not_built("channel_interceptor.priorities.$name", Type::Integer(i64::MIN, i64::MAX), "there are no interceptors"),
     not_built("message_interceptors.**", Type::Text, "messages are passed on as they came"),
     no_effect("classic_queue.default_version", Type::Integer(1, 2), "there is one storage for all queues"),

@@ -35,7 +35,9 @@ pub struct Load {
     pub end_slot: u32,
     /// and no more than about so many bytes, but at least one message.
     pub bytes_max: u32,
-    number: u32,
+    /// Of the messages there, by rising seq, only those from this one on. The reader looks for it, and stops where it likes.
+    pub from_seq: Option<QueueSeq>,
+    pub(crate) number: u32,
 }
 
 /// Where the head of a lane is.
@@ -189,6 +191,7 @@ impl<M: Message> Lane<M> {
             first_slot: window.first_slot,
             end_slot: window.end_slot,
             bytes_max: aside.load_bytes,
+            from_seq: None,
             number: self.load_count,
         })
     }

@@ -18,6 +18,7 @@
 //! - `queue`: the state machine itself; `spill`: its messages' way to segments and from one segment to another.
 //! - `consumers`: whose turn it is. `unacked`: what has been handed out. `lane`, `fifo`, `ranges`: what is ready.
 //! - `limits`: every number.
+//! - `delays`: messages that wait until they are due, which are in no queue yet: a state machine of its own.
 //!
 //! **A message is redelivered** if its seq is at or below the highest one ever handed out: dispatch takes the lowest seq
 //! first, so no message needs a flag, in memory or on disk.
@@ -30,6 +31,7 @@
 //! queue's commit mark will be an upper bound for the head.
 
 mod consumers;
+mod delays;
 mod fifo;
 mod lane;
 mod limits;
@@ -40,6 +42,10 @@ mod spill;
 mod unacked;
 
 pub use consumers::{ConsumeError, Consumer, ConsumerId, ConsumerView, Gate};
+pub use delays::{
+    Answered, Ask, Cancel, DelayId, Delays, Find, Found, Page, PageNumber, Progress, PurgedDelays, RestoredGeneration,
+    SettledDelays, Sought,
+};
 pub use lane::Load;
 pub use message::{Message, Moved, Placed};
 pub use queue::{Delivery, Get, Got, Purged, Queue, Restored, Settings};

@@ -1,7 +1,7 @@
 //! Fills a set of waiting messages with more than memory holds, restarts, and releases all of it: rates and memory for each million.
 //!
 //! Times are arguments: nothing waits for a clock. SPREAD_S is the time over which due times are spread at random; with 0 all delays
-//! are equal. STEP_MS is how far time goes on from one release to the next; with 0 everything is due at once.
+//! are equal. With 0 millions it releases what is in the directory. STEP_MS is how far time goes on from one release to the next; with 0 everything is due at once.
 //!
 //! `cargo run --release -p store --example waiting -- [DIR] [MILLIONS] [BODY_LEN] [SPREAD_S] [STEP_MS]`
 
@@ -328,6 +328,12 @@ fn main() {
         let (store, broker) = open(&dir);
         fill(&broker, millions * 1_000_000, body_len as usize, spread_s * 1000);
         close(&store, &broker);
+        drop((store, broker));
+        // A process of its own: its memory is that of a restart.
+        let program = std::env::current_exe().unwrap();
+        let rest = [0, body_len, spread_s, step_ms].map(|number| number.to_string());
+        assert!(std::process::Command::new(program).arg(&dir).args(rest).status().unwrap().success());
+        return;
     }
     let (store, broker) = open(&dir);
     release(&broker, step_ms);

@@ -1,8 +1,8 @@
 //! Waiting messages in memory, by due time.
 //!
-//! A tree of blocks rather than of messages: neighbours lie together, an arrival behind all others or behind those of the same delay
-//! is an append, a message costs its own size and no allocation, and no step ever moves more than half a block. Random due
-//! times leave blocks about two thirds full.
+//! A tree of blocks rather than of messages: neighbours lie together, an arrival is an append to its block, a message costs its own
+//! size and no allocation, and no step ever sorts or moves more than a block. A block is put in order when it is full or
+//! something is taken from it. Random due times leave blocks about two thirds full.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -17,12 +17,64 @@ pub(super) struct Entry<M> {
     pub(super) message: M,
 }
 
+#[derive(Debug)]
+struct Block<M> {
+    entries: Vec<Entry<M>>,
+    is_sorted: bool,
+}
+
+impl<M> Block<M> {
+    fn new(entry: Entry<M>) -> Self {
+        let mut entries = Vec::with_capacity(BLOCK_LEN);
+        entries.push(entry);
+        Block { entries, is_sorted: true }
+    }
+
+    #[inline]
+    fn push(&mut self, entry: Entry<M>) {
+        self.is_sorted = self.is_sorted && self.entries.last().is_none_or(|last| last.key < entry.key);
+        self.entries.push(entry);
+    }
+
+    fn sort(&mut self) {
+        if !self.is_sorted {
+            self.entries.sort_unstable_by_key(|entry| entry.key);
+            self.is_sorted = true;
+        }
+    }
+
+    /// Adds an entry to a full block, by beginning another one: it is returned with its least key.
+    fn overflow(&mut self, entry: Entry<M>) -> (Key, Self) {
+        self.sort();
+        if self.entries.last().is_none_or(|last| last.key < entry.key) {
+            return (entry.key, Block::new(entry));
+        }
+        let mut entries = Vec::with_capacity(BLOCK_LEN);
+        entries.extend(self.entries.drain(BLOCK_LEN / 2..));
+        let first = entries[0].key;
+        let mut next = Block { entries, is_sorted: true };
+        if first < entry.key {
+            next.push(entry)
+        } else {
+            self.push(entry)
+        }
+        (first, next)
+    }
+
+    fn find(&self, key: Key) -> Option<usize> {
+        match self.is_sorted {
+            true => self.entries.binary_search_by_key(&key, |entry| entry.key).ok(),
+            false => self.entries.iter().position(|entry| entry.key == key),
+        }
+    }
+}
+
 /// Invariants: blocks are not empty and do not overlap, no block of `rest` has a key below its own in the tree, and `front`, which
 /// comes before all of them, is empty only if there are none.
 #[derive(Debug)]
 pub(super) struct Calendar<M> {
     front: VecDeque<Entry<M>>,
-    rest: BTreeMap<Key, Vec<Entry<M>>>,
+    rest: BTreeMap<Key, Block<M>>,
     count: u64,
     bytes: u64,
     /// Of these, what lies in segments too.
@@ -64,18 +116,12 @@ impl<M: Message> Calendar<M> {
             return self.insert_in_front(entry);
         }
         let (_, block) = self.rest.range_mut(..=key).next_back().expect("the first block begins before it");
-        let is_last = block.last().is_some_and(|last| last.key < key);
-        if block.len() < BLOCK_LEN {
-            if is_last {
-                block.push(entry);
-            } else {
-                let at = block.partition_point(|other| other.key < key);
-                block.insert(at, entry);
-            }
-            return;
+        if block.entries.len() < BLOCK_LEN {
+            block.push(entry);
+        } else {
+            let (first, next) = block.overflow(entry);
+            self.rest.insert(first, next);
         }
-        let next = if is_last { new_block(entry) } else { split(block, entry) };
-        self.rest.insert(next[0].key, next);
     }
 
     fn insert_in_front(&mut self, entry: Entry<M>) {
@@ -88,13 +134,13 @@ impl<M: Message> Calendar<M> {
             return;
         }
         if at == self.front.len() {
-            self.rest.insert(entry.key, new_block(entry));
+            self.rest.insert(entry.key, Block::new(entry));
             return;
         }
         self.front.insert(at, entry);
-        let mut next = Vec::with_capacity(BLOCK_LEN);
-        next.extend(self.front.drain(BLOCK_LEN / 2..));
-        self.rest.insert(next[0].key, next);
+        let mut entries = Vec::with_capacity(BLOCK_LEN);
+        entries.extend(self.front.drain(BLOCK_LEN / 2..));
+        self.rest.insert(entries[0].key, Block { entries, is_sorted: true });
     }
 
     #[inline]
@@ -120,15 +166,18 @@ impl<M: Message> Calendar<M> {
             entry
         } else {
             let (&at_block, block) = self.rest.range_mut(..=key).next_back()?;
-            let at = block.binary_search_by_key(&key, |entry| entry.key).ok()?;
-            if !is_wanted(&block[at].message) {
+            // What is taken out together lies together.
+            block.sort();
+            let at = block.find(key)?;
+            let entries = &mut block.entries;
+            if !is_wanted(&entries[at].message) {
                 return None;
             }
-            let entry = block.remove(at);
-            if block.is_empty() {
+            let entry = entries.remove(at);
+            if entries.is_empty() {
                 self.rest.remove(&at_block);
-            } else if block.len() * 4 < block.capacity() {
-                block.shrink_to(block.len() * 2);
+            } else if entries.len() * 4 < entries.capacity() {
+                entries.shrink_to(entries.len() * 2);
             }
             entry
         };
@@ -143,8 +192,7 @@ impl<M: Message> Calendar<M> {
             return self.front.get(at).map(|entry| &entry.message);
         }
         let (_, block) = self.rest.range(..=key).next_back()?;
-        let at = block.binary_search_by_key(&key, |entry| entry.key).ok()?;
-        Some(&block[at].message)
+        block.find(key).map(|at| &block.entries[at].message)
     }
 
     /// Changes a message that lies in a segment; it still does afterwards.
@@ -155,16 +203,26 @@ impl<M: Message> Calendar<M> {
         true
     }
 
+    /// All, in no order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Entry<M>> {
-        self.front.iter().chain(self.rest.values().flatten())
+        self.front.iter().chain(self.rest.values().flat_map(|block| &block.entries))
     }
 
-    /// From this key on.
-    pub(super) fn iter_from(&self, key: Key) -> impl Iterator<Item = &Entry<M>> {
-        let in_front = self.front.iter().skip(self.front.partition_point(|entry| entry.key < key));
-        let block = self.rest.range(..=key).next_back().map_or(key, |(first, _)| *first);
-        let rest = self.rest.range(block..).flat_map(|(_, block)| block).skip_while(move |entry| entry.key < key);
-        in_front.chain(rest)
+    /// So many from this key on, in order.
+    pub(super) fn copy_from(&mut self, key: Key, count_max: usize) -> Vec<(Key, M)> {
+        let copy = |entry: &Entry<M>| (entry.key, entry.message.clone());
+        let is_wanted = |entry: &&Entry<M>| key <= entry.key;
+        let mut copied: Vec<_> = self.front.iter().filter(is_wanted).take(count_max).map(copy).collect();
+        let first = self.rest.range(..=key).next_back().map_or(key, |(first, _)| *first);
+        for (_, block) in self.rest.range_mut(first..) {
+            if copied.len() >= count_max {
+                break;
+            }
+            block.sort();
+            let left = count_max - copied.len();
+            copied.extend(block.entries.iter().filter(is_wanted).take(left).map(copy));
+        }
+        copied
     }
 
     /// Takes out what lies in segments too and is due later than `due`.
@@ -181,13 +239,16 @@ impl<M: Message> Calendar<M> {
     /// Empties it.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = Entry<M>> + use<M> {
         let drained = std::mem::replace(self, Calendar::new());
-        drained.front.into_iter().chain(drained.rest.into_values().flatten())
+        drained.front.into_iter().chain(drained.rest.into_values().flat_map(|block| block.entries))
     }
 
     /// The front block has become empty.
     fn refill(&mut self) {
         match self.rest.pop_first() {
-            Some((_, block)) => self.front = block.into(),
+            Some((_, mut block)) => {
+                block.sort();
+                self.front = block.entries.into();
+            }
             None if self.front.capacity() > KEPT_LEN => self.front = VecDeque::new(),
             None => {}
         }
@@ -212,22 +273,6 @@ impl<M: Message> Calendar<M> {
 
 /// Entries whose space an empty calendar keeps.
 const KEPT_LEN: usize = 8;
-
-fn new_block<M>(entry: Entry<M>) -> Vec<Entry<M>> {
-    let mut block = Vec::with_capacity(BLOCK_LEN);
-    block.push(entry);
-    block
-}
-
-/// Halves a full block; the entry goes into one of the halves. The second is returned.
-fn split<M>(block: &mut Vec<Entry<M>>, entry: Entry<M>) -> Vec<Entry<M>> {
-    let mut next = Vec::with_capacity(BLOCK_LEN);
-    next.extend(block.drain(BLOCK_LEN / 2..));
-    let half = if next[0].key < entry.key { &mut next } else { block };
-    let at = half.partition_point(|other| other.key < entry.key);
-    half.insert(at, entry);
-    next
-}
 
 #[cfg(test)]
 mod tests {
@@ -318,14 +363,17 @@ mod tests {
                         prop_assert_eq!(calendar.remove(key(number), |_| true).map(|card| card.0), model.remove(&key(number)));
                     },
                 }
-                let all: Vec<_> = calendar.iter().map(|entry| (entry.key, entry.message.0)).collect();
+                let mut all: Vec<_> = calendar.iter().map(|entry| (entry.key, entry.message.0)).collect();
+                all.sort_unstable();
                 prop_assert_eq!(&all, &model.iter().map(|(key, number)| (*key, *number)).collect::<Vec<_>>());
                 prop_assert_eq!(calendar.count(), model.len() as u64);
                 prop_assert_eq!(calendar.bytes(), model.values().map(|len| u64::from(*len)).sum::<u64>());
                 prop_assert_eq!(calendar.first_key(), model.keys().next().copied());
-                let rest: Vec<_> = calendar.iter_from(key(from)).map(|entry| entry.key).collect();
-                prop_assert_eq!(rest, model.range(key(from)..).map(|(key, _)| *key).collect::<Vec<_>>());
-                prop_assert!(calendar.rest.iter().all(|(first, block)| !block.is_empty() && *first <= block[0].key));
+                let some: Vec<_> = calendar.copy_from(key(from), 500).into_iter().map(|(key, _)| key).collect();
+                prop_assert_eq!(some, model.range(key(from)..).take(500).map(|(key, _)| *key).collect::<Vec<_>>());
+                for (first, block) in &calendar.rest {
+                    prop_assert!(!block.entries.is_empty() && block.entries.iter().all(|entry| *first <= entry.key));
+                }
                 prop_assert!(!calendar.front.is_empty() || calendar.rest.is_empty());
             }
         }

@@ -63,10 +63,9 @@ impl<M: Message> Delays<M> {
     ) -> Result<Page<M>, PageNumber> {
         let after = after.map(Key::from);
         let is_wanted = |key: Key| after.is_none_or(|after| after < key);
-        let in_memory = self.calendar.iter_from(after.unwrap_or(Key::MIN)).filter(|entry| is_wanted(entry.key));
-        // One more than is asked for tells whether there are more.
-        let in_memory = in_memory.take(count_max.saturating_add(1));
-        let found: Vec<_> = in_memory.map(|entry| (entry.key, entry.message.clone())).collect();
+        // One more than is asked for tells whether there are more; and one may be where it begins.
+        let mut found = self.calendar.copy_from(after.unwrap_or(Key::MIN), count_max.saturating_add(2));
+        found.retain(|(key, _)| is_wanted(*key));
         let enough = found.get(count_max).map(|(key, _)| *key);
         let mut gathering = Gathering { after, count_max, found, end: None, pending_count: 0, is_interrupted: false };
         let has_some = |run: &Run| {

@@ -1,18 +1,26 @@
 //! The messages of a queue that the journal holds, while it is replayed.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use model::ids::QueueSeq;
 
+use super::replay::SeqRuns;
 use crate::Content;
+
+/// So many strays are put in order together, or as many as there were already.
+const STRAYS_LEN_MIN: usize = 1 << 16;
 
 /// The messages of a queue that the journal holds.
 #[derive(Default)]
 pub(super) struct Messages {
     /// By rising seq, as a queue's arrive. `None`: settled.
     in_order: VecDeque<(QueueSeq, Option<Content>)>,
-    /// Those that arrived behind one with a higher seq, as messages do whose seq is when they are due.
-    strays: BTreeMap<QueueSeq, Content>,
+    /// Those that arrived behind one with a higher seq, as messages do whose seq is when they are due. In no order.
+    strays: Vec<(QueueSeq, Content)>,
+    /// What was settled, perhaps of strays. No seq is published after it was settled.
+    settled: SeqRuns,
+    /// Strays that were left when they were last put in order.
+    left_len: usize,
 }
 
 impl Messages {
@@ -22,7 +30,8 @@ impl Messages {
             return;
         }
         if self.in_order.binary_search_by_key(&seq, |(seq, _)| *seq).is_err() {
-            self.strays.insert(seq, content);
+            self.strays.push((seq, content));
+            self.thin_out();
         }
     }
 
@@ -35,9 +44,30 @@ impl Messages {
         while let Some((_, None)) = self.in_order.front() {
             self.in_order.pop_front();
         }
-        while let Some((&seq, _)) = self.strays.range(first..=last).next() {
-            self.strays.remove(&seq);
+        if !self.strays.is_empty() {
+            self.settled.push(first, last);
+            self.thin_out();
         }
+    }
+
+    /// Lets go of settled strays when there may be many: so they take no more memory than twice what is left.
+    fn thin_out(&mut self) {
+        if self.strays.len() + self.settled.len() >= STRAYS_LEN_MIN.max(self.left_len * 2) {
+            self.sort_strays();
+        }
+    }
+
+    fn sort_strays(&mut self) {
+        self.settled.sort();
+        self.strays.sort_unstable_by_key(|(seq, _)| *seq);
+        self.strays.dedup_by_key(|(seq, _)| *seq);
+        let settled = std::mem::take(&mut self.settled);
+        let mut settled = settled.iter().peekable();
+        self.strays.retain(|(seq, _)| {
+            while settled.next_if(|(_, last)| last < seq).is_some() {}
+            settled.peek().is_none_or(|(first, _)| seq < first)
+        });
+        self.left_len = self.strays.len();
     }
 
     /// Puts all in order, once everything has been replayed.
@@ -45,6 +75,7 @@ impl Messages {
         if self.strays.is_empty() {
             return;
         }
+        self.sort_strays();
         let strays = std::mem::take(&mut self.strays);
         self.in_order.extend(strays.into_iter().map(|(seq, content)| (seq, Some(content))));
         // Two sorted runs: this merges them.
@@ -120,6 +151,7 @@ mod tests {
                     }
                 }
                 if !is_insert {
+                    seen.extend(first..=first + count);
                     messages.remove(QueueSeq(first), QueueSeq(first + count));
                     model.retain(|seq, _| !(first..=first + count).contains(seq));
                 }

@@ -209,7 +209,7 @@ impl Replay {
 
 impl SeqRuns {
     /// Adds a run, to the last one if that is its neighbour. Whether there are more of them now.
-    fn push(&mut self, first: QueueSeq, last: QueueSeq) -> bool {
+    pub(super) fn push(&mut self, first: QueueSeq, last: QueueSeq) -> bool {
         match self.runs.last_mut() {
             Some(before) if before.1.0.checked_add(1) == Some(first.0) => {
                 before.1 = last;
@@ -224,6 +224,14 @@ impl SeqRuns {
 
     pub(super) fn is_empty(&self) -> bool {
         self.runs.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.runs.len()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &(QueueSeq, QueueSeq)> {
+        self.runs.iter()
     }
 
     /// Sorts them and joins what overlaps.

@@ -134,16 +134,17 @@ impl<M: Message> Delays<M> {
         seek.pending_count -= 1;
         let has_read = next_slot > flight.load.first_slot;
         seek.is_interrupted |= flight.is_stale || !has_read;
+        // Should it be put back before the last answer, it may be where the others have not looked.
+        let is_leaving = self.leaving.contains_key(&id);
+        seek.is_interrupted |= is_leaving;
         let (is_last, is_interrupted) = (seek.pending_count == 0, seek.is_interrupted);
         let brought = entries.into_iter().find(|(seq, _)| *seq == id.seq);
-        let found = match brought.and_then(|(_, message)| self.take_sought(id, is_cancel, message)) {
+        let in_run = brought.and_then(|(_, message)| self.take_sought(id, is_cancel, message));
+        let found = match in_run.or_else(|| self.find_in_memory(id, is_cancel)) {
             Some(message) => Found::Message(message),
             None if !is_last => return None,
-            None => match self.find_in_memory(id, is_cancel) {
-                Some(message) => Found::Message(message),
-                None if is_interrupted => Found::Interrupted,
-                None => Found::Missing,
-            },
+            None if is_interrupted && !is_leaving => Found::Interrupted,
+            None => Found::Missing,
         };
         self.seeks.by_number.remove(&number);
         self.flights.forget(Purpose::Seek(number));

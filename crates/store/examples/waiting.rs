@@ -229,7 +229,9 @@ fn release(broker: &Broker, step_ms: u64) {
         longest = longest.max(start.elapsed());
         broker.ask(&mut asks);
         report.count(out.len() as u64);
-        (places.clear(), ids.clear(), out.clear());
+        places.clear();
+        ids.clear();
+        out.clear();
         match progress {
             Progress::More => {}
             Progress::Done if count == 0 => break,

@@ -1,7 +1,7 @@
 //! What the model cannot say: limits, memory, generations.
 
 use ::model::ids::{Place, QueueId, SegmentId};
-use ::queue::{Delays, Progress};
+use ::queue::{Cancel, Delays, Found, Message, Placed, Progress};
 
 use crate::fixture::Note;
 
@@ -54,7 +54,7 @@ fn far_messages_are_read_once_and_left_where_they_are() {
         // Two are due now, all others in an hour.
         let delay = if slot < 2 { 0 } else { 3_600_000 };
         let id = set.insert(START_MS + delay, note.clone(), || QueueId(1));
-        placed.push(queue::Placed { seq: id.seq, place: Place { segment: SegmentId(1), slot } });
+        placed.push(Placed { seq: id.seq, place: Place { segment: SegmentId(1), slot } });
     }
     set.relocate(QueueId(1), &placed, &mut Vec::new());
     assert_eq!(set.paged_count(), 100);
@@ -75,7 +75,7 @@ fn a_damaged_segment_loses_its_messages_and_no_others() {
     let mut placed = Vec::new();
     for slot in 0..10 {
         let id = set.insert(START_MS, note(slot), || QueueId(1));
-        placed.push(queue::Placed { seq: id.seq, place: Place { segment: SegmentId(1), slot: slot as u32 } });
+        placed.push(Placed { seq: id.seq, place: Place { segment: SegmentId(1), slot: slot as u32 } });
     }
     set.insert(START_MS, note(10), || unreachable!());
     set.relocate(QueueId(1), &placed, &mut Vec::new());
@@ -86,4 +86,50 @@ fn a_damaged_segment_loses_its_messages_and_no_others() {
     assert_eq!(set.loaded(&load, read, 10, &mut asks).lost_count, 9);
     assert_eq!(set.count(), 2);
     assert_eq!(release(&mut set, START_MS), (vec![3, 10], Progress::Done));
+}
+
+#[test]
+fn what_is_put_back_while_it_is_sought_is_not_called_missing() {
+    let mut set = Delays::new();
+    // Two runs of a generation that may both hold the message.
+    let mut placed = Vec::new();
+    for (name, delay) in [(1, 0), (2, 10), (3, 20), (4, 30)] {
+        let id = set.insert(START_MS + delay, Note::light(name, 10, true), || QueueId(1));
+        placed.push((id, Note::light(name, 10, true)));
+    }
+    for (segment, at) in [(1, [0, 2]), (2, [1, 3])] {
+        let place = |slot| Place { segment: SegmentId(segment), slot };
+        let of_segment: Vec<_> =
+            (0..).zip(at).map(|(slot, at)| Placed { seq: placed[at].0.seq, place: place(slot) }).collect();
+        set.relocate(QueueId(1), &of_segment, &mut Vec::new());
+    }
+    let (id, note) = (placed[2].0, &placed[2].1);
+    let read = |at: usize, segment, slot| {
+        let place = Place { segment: SegmentId(segment), slot };
+        (placed[at].0.seq, placed[at].1.read_at(place))
+    };
+    let mut seeks = Vec::new();
+    assert!(matches!(set.cancel(id, &mut seeks), Cancel::Loading));
+    assert_eq!(seeks.len(), 2);
+    // Meanwhile all of it is read and released.
+    let (mut out, mut asks) = (Vec::new(), Vec::new());
+    set.release(START_MS + 20, 10, &mut out, &mut asks);
+    for ask in std::mem::take(&mut asks) {
+        let entries = match ask.load.segment {
+            SegmentId(1) => vec![read(0, 1, 0), read(2, 1, 1)],
+            _ => vec![read(1, 2, 0), read(3, 2, 1)],
+        };
+        set.loaded(&ask.load, entries, 2, &mut asks);
+    }
+    set.release(START_MS + 20, 10, &mut out, &mut asks);
+    assert!(out.iter().any(|(released, _)| *released == id));
+    let answer = |set: &mut Delays<Note>, segment, entries| {
+        let ask = seeks.iter().find(|ask| ask.load.segment == SegmentId(segment)).unwrap();
+        set.loaded(&ask.load, entries, 2, &mut Vec::new()).sought
+    };
+    assert!(answer(&mut set, 1, vec![read(2, 1, 1)]).is_none(), "the other may still have it");
+    set.put_back(&[id]);
+    let sought = answer(&mut set, 2, vec![read(3, 2, 1)]).expect("it was the last");
+    assert_eq!(sought.id, id);
+    assert!(matches!(sought.found, Found::Interrupted), "{note:?} with {} bytes waits: {:?}", note.len(), sought.found);
 }

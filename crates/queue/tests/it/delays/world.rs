@@ -22,6 +22,9 @@ struct Known {
     place: Option<Place>,
 }
 
+/// By generation and old segment.
+type MovedBySegment = BTreeMap<(QueueId, SegmentId), Vec<Moved>>;
+
 struct Asked {
     ask: Ask,
     /// What a quick disk would say; a slow one reads later.
@@ -54,7 +57,7 @@ pub(super) struct World {
     pages: BTreeMap<PageNumber, Listing>,
     version: u64,
     spills: Vec<(QueueId, Vec<Placed>)>,
-    compaction: Option<(Vec<SegmentId>, BTreeMap<(QueueId, SegmentId), Vec<Moved>>)>,
+    compaction: Option<(Vec<SegmentId>, MovedBySegment)>,
 }
 
 /// Some time in 2024.
@@ -285,7 +288,7 @@ impl World {
     }
 
     fn page(&mut self, which: u16, count_max: usize) {
-        let after = (which % 3 > 0).then(|| self.choose(which));
+        let after = (!which.is_multiple_of(3)).then(|| self.choose(which));
         let mut asks = Vec::new();
         let listing = Listing { after, count_max, version: self.version };
         match self.set.page(after, count_max, &mut asks) {
@@ -318,7 +321,7 @@ impl World {
     fn purge(&mut self) {
         let mut purged = PurgedDelays::default();
         assert_eq!(self.set.purge(&mut purged), self.waiting.len() as u64);
-        let mut found: Vec<_> = purged.messages.into_iter().map(|(id, note)| (id, note)).collect();
+        let mut found = purged.messages;
         for range in &purged.ranges {
             let generations: BTreeSet<_> = self.disk.segments[&range.segment]
                 [range.first_slot as usize..range.end_slot as usize]
@@ -469,7 +472,7 @@ impl World {
         let number = |range| ranges.iter().position(|other| *other == range).unwrap() as u32;
         let written = copied.iter().map(|(range, id, note, _)| (number(*range), *id, note.clone())).collect();
         let segment = self.disk.write(!is_transient, written);
-        let mut moved: BTreeMap<_, Vec<Moved>> = BTreeMap::new();
+        let mut moved = MovedBySegment::new();
         for (slot, (_, id, note, from)) in (0..).zip(&copied) {
             let to = Place { segment, slot };
             moved.entry((id.generation, from.segment)).or_default().push(Moved {

@@ -37,7 +37,9 @@ pub struct Load {
     pub bytes_max: u32,
     /// For which lane: its messages' priority.
     pub lane: u8,
-    number: u32,
+    /// Of the messages there, by rising seq, only those from this one on. The reader looks for it, and stops where it likes.
+    pub from_seq: Option<QueueSeq>,
+    pub(crate) number: u32,
 }
 
 /// The number of a load that is for one message, wherever its lane is with reading.
@@ -53,6 +55,7 @@ impl Load {
             end_slot: slot.saturating_add(1),
             bytes_max: 1,
             lane: priority,
+            from_seq: None,
             number: SINGLE,
         }
     }
@@ -251,6 +254,7 @@ impl<M: Message> Lane<M> {
             end_slot: window.end_slot,
             bytes_max: aside.load_bytes,
             lane: self.priority,
+            from_seq: None,
             number: self.load_count,
         })
     }

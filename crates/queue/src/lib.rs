@@ -21,6 +21,7 @@
 //! - `ready`: what is ready, by priority; `lane`, `fifo`, `ranges`: of one priority. `unacked`: what has been handed out; `set_aside`: what
 //!   is neither. `consumers`: whose turn it is; `holding`: who holds messages for too long.
 //! - `rules`, `expiry`: what the queue is asked to do. `effects`: what follows. `limits`: every number.
+//! - `delays`: messages that wait until they are due, which are in no queue yet: a state machine of its own.
 //!
 //! **A message is redelivered** if its seq is at or below the highest one of its priority ever handed out: dispatch takes the lowest
 //! seq first, so no message needs a flag, in memory or on disk.
@@ -32,6 +33,7 @@
 //! dropped messages go. A replicated queue's commit mark will be an upper bound for the front.
 
 mod consumers;
+mod delays;
 mod dropping;
 mod effects;
 mod expiry;
@@ -50,6 +52,10 @@ mod spill;
 mod unacked;
 
 pub use consumers::{ConsumeError, Consumer, ConsumerId, ConsumerView, Gate};
+pub use delays::{
+    Answered, Ask, Cancel, DelayId, Delays, Find, Found, Page, PageNumber, Progress, PurgedDelays, RestoredGeneration,
+    SettledDelays, Sought,
+};
 pub use effects::{Counts, Delivery, DropReason, Dropped, Effects, Returned};
 pub use expiry::TtlHistory;
 pub use lane::Load;

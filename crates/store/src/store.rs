@@ -7,7 +7,7 @@ use std::task::Waker;
 
 use model::ids::{JournalPosition, Place, QueueId};
 use parking_lot::Mutex;
-use queue::{Load, PagedRange};
+use queue::{Load, Moved, PagedRange};
 use thiserror::Error;
 
 use crate::backup::{self, Backup, BackupError};
@@ -265,6 +265,16 @@ impl Store {
             self.shared.catalog.settle_ranges(slots);
             self.shared.signals.reclaim.raise();
         }
+    }
+
+    /// Of messages that were copied from one segment to another, those that were not settled in the old one since. The new slots of the
+    /// others are settled by this. For owners of messages that leave from the middle of a range; called in
+    /// [`Residents::moved`], under the shard's lock.
+    #[must_use]
+    pub fn settle_moved(&self, moved: &[Moved]) -> Vec<Moved> {
+        let (alive, settled) = self.shared.catalog.split_settled(moved);
+        self.settle_slots(&settled);
+        alive
     }
 
     /// Asks for messages in a segment. [`Residents::loaded`] answers, on another thread.

@@ -10,6 +10,7 @@
 //! Where a range has holes, only the segment's footer tells which seqs are in it, so what is undecided is kept until the journal has
 //! been read, and decided segment by segment: see `resolve`.
 
+mod messages;
 mod replay;
 mod resolve;
 

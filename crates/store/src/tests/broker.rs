@@ -56,7 +56,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    fn new(queue: QueueId, content: Content, is_journalled: bool, place: Option<Place>) -> Self {
+    pub(super) fn new(queue: QueueId, content: Content, is_journalled: bool, place: Option<Place>) -> Self {
         let body_len = body_len_of(content.bytes());
         let priority = priority_of(queue, number_of(content.bytes()));
         Held { content: Some(content), body_len, is_journalled, priority, place }
@@ -96,6 +96,13 @@ impl Message for Held {
 
     fn has_body(&self) -> bool {
         self.content.is_some()
+    }
+}
+
+impl Held {
+    /// What is to be written, of a message that has its body.
+    pub(super) fn content(&self) -> &Content {
+        self.content.as_ref().expect("a message without a place has its body")
     }
 }
 

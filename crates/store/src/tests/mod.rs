@@ -4,6 +4,7 @@
 mod backup;
 mod broker;
 mod damage;
+mod delays;
 mod failing_disk;
 mod full_disk;
 mod history;

@@ -189,7 +189,9 @@ fn load(store: &Store, segment: SegmentId, first_slot: u32, end_slot: u32) -> Ou
         may_expire: false,
     };
     let mut queue: Queue<Held, Open> = Queue::restore(Settings::default(), restored);
-    let Get::Loading(Some(load)) = queue.get(false, 0, &mut queue::Effects::default()) else { panic!("it has nothing in memory") };
+    let Get::Loading(Some(load)) = queue.get(false, 0, &mut queue::Effects::default()) else {
+        panic!("it has nothing in memory")
+    };
     Loader::new(&store.shared).load(&store.shared, QueueId(1), load)
 }
 

@@ -10,4 +10,5 @@ mod history;
 mod known_errors;
 mod meddling;
 mod power_loss;
+mod seeds;
 mod threads;

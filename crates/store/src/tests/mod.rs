@@ -3,6 +3,7 @@
 
 mod backup;
 mod broker;
+mod copied;
 mod damage;
 mod failing_disk;
 mod full_disk;

@@ -145,6 +145,10 @@ impl Shared {
 
     /// Retires what should be retired now, if anything.
     pub(crate) fn retire_once(&self, residents: &dyn Residents) -> Result<Option<Retired>, WorkError> {
+        if self.is_disk_full() {
+            // What is alive in a journal file goes to a segment: without the file's room each takes more of the disk.
+            self.journal.remove_surplus();
+        }
         let Some(goal) = self.retire_goal() else { return Ok(None) };
         let retired = self.retire(goal, residents)?;
         if goal.chunk_end > 0 {

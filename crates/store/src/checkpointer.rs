@@ -119,6 +119,12 @@ impl Shared {
             self.remove_segment_file(id);
         }
         self.reserve.note_checkpoint_len(len);
+        // At once: the next segment may take what room there is, and the next checkpoint is what frees more.
+        if self.is_disk_full()
+            && let Err(error) = self.reserve.refill_for(Purpose::Checkpoint)
+        {
+            tracing::warn!(%error, "the reserve for a checkpoint could not be made whole");
+        }
         tracing::debug!(number, len, position = position.0, segments = segments.len(), "made a checkpoint");
         Ok(())
     }

@@ -392,6 +392,8 @@ impl State {
         let ids: Vec<_> = self.queues.keys().copied().collect();
         let Some(id) = self.random.pick(&ids).copied() else { return self.create_queue(store) };
         match self.random.below(100) {
+            // The alarm stops publishers; others go on.
+            0..40 if store.is_disk_full() => {}
             0..40 => self.publish(store),
             40..62 => {
                 for _ in 0..self.random.below(12) {

@@ -154,6 +154,33 @@ fn a_spill_that_finds_no_room_keeps_no_journal() {
     assert!(store.refill_reserve() && !store.is_disk_full());
 }
 
+/// What was alive in several journal files was written until the disk was full, then on in the reserve, and not to its end: the
+/// reserve was spent, and no file had come free.
+#[test]
+fn journal_files_are_retired_one_by_one_when_the_disk_is_nearly_full() {
+    let disk = SimDisk::new(0);
+    let store = open(&disk, options());
+    let mut writer = store.chunk_writer(Kind::Journalled);
+    for _ in 0..12 {
+        publish(&store, QueueId(1), &writer.copy(&[&[b'x'; 10_000]]));
+        (0..3).for_each(|_| store.step_journal().unwrap());
+    }
+    let ends: Vec<_> = store.shared.journal.closed_files().iter().map(|file| file.end).collect();
+    assert!(store.shared.retire_goal().unwrap().position > ends[1]);
+    let leave = |room: u64| {
+        disk.set_faults(Faults { capacity: Some(1 << 30), ..Faults::default() });
+        let used = (1 << 30) - disk.free_space(std::path::Path::new("/data")).unwrap();
+        disk.set_faults(Faults { capacity: Some(used + room), ..Faults::default() });
+    };
+    leave(200 << 10);
+    assert!(store.shared.retire_goal().unwrap().position > ends[1]);
+    leave(40 << 10);
+    assert!(!store.is_disk_full());
+    assert_eq!(store.shared.retire_goal().unwrap().position, ends[0]);
+    store.retire_once(&Lanes::default()).unwrap();
+    assert_eq!(store.shared.checkpointer.lock().manifest.current().position, ends[0]);
+}
+
 /// A store with one segment, that holds so many messages of one queue, and where the slots are.
 fn with_segment(disk: &SimDisk, count: u32) -> (Arc<Store>, SegmentId, std::path::PathBuf, Vec<u64>) {
     let lanes = Lanes::default();

@@ -3,6 +3,7 @@
 
 mod backup;
 mod broker;
+mod copied;
 mod damage;
 mod delays;
 mod failing_disk;
@@ -11,4 +12,5 @@ mod history;
 mod known_errors;
 mod meddling;
 mod power_loss;
+mod seeds;
 mod threads;

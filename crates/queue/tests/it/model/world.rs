@@ -637,12 +637,17 @@ impl World {
         model.messages.retain(|_, known| known.note.is_journalled());
         model.counts.retain(|seq, _| model.messages.contains_key(seq));
         model.waiting.retain(|seq, _| model.messages.contains_key(seq));
-        let expected =
-            model.counts.iter().map(|(seq, counts)| (*seq, *counts, model.waiting.get(seq).copied().unwrap_or(0)));
-        assert_eq!(returned, expected.collect::<Vec<_>>(), "what had come back");
+        model.waits_again.retain(|seq, _| model.messages.contains_key(seq));
+        model.waits_again.append(&mut model.waiting);
+        // What has waited for long enough may or may not have been noticed.
+        let now_ms = model.now_ms;
+        let still = |until_ms: u64| if until_ms > now_ms { until_ms } else { 0 };
+        let wait_of = |seq| still(model.waits_again.get(seq).copied().unwrap_or(0));
+        let expected: Vec<_> = model.counts.iter().map(|(seq, counts)| (*seq, *counts, wait_of(seq))).collect();
+        let found: Vec<_> = returned.iter().map(|(seq, counts, until_ms)| (*seq, *counts, still(*until_ms))).collect();
+        assert_eq!(found, expected, "what had come back");
         // They are ready at first, and set aside when their turn comes.
         model.ready = model.messages.keys().copied().collect();
-        model.waits_again = std::mem::take(&mut model.waiting);
         let watermark = if is_clean { self.queue.last_delivered() } else { QueueSeq(model.next_seq) };
         model.handed_out.extend(model.ready.range(..=watermark));
         let unplaced = model.messages.iter().filter(|(_, known)| known.place.is_none());

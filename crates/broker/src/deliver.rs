@@ -170,8 +170,8 @@ fn counted_header(parts: &Parts<'_>, counts: Option<Counts>) -> Option<Vec<u8>> 
         return None;
     }
     let delivery_count = u64::from(here.delivery_count) + u64::from(before.delivery_count);
-    let acquired_count = u64::from(here.acquired_count) + u64::from(before.acquired_count);
-    with_counts(parts.header, delivery_count, acquired_count)
+    let acquired_count = if here.acquired_count > 0 { here.acquired_count } else { before.acquired_count };
+    with_counts(parts.header, delivery_count, acquired_count.into())
 }
 
 #[cold]

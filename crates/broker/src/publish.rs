@@ -448,9 +448,9 @@ fn collect_keys<'a>(headers: &Table<'a>, name: &str, keys: &mut Vec<&'a [u8]>) -
         None => Ok(()),
         Some(Value::Array(array)) => {
             for value in array.iter() {
-                match value {
-                    Value::LongStr(key) => keys.push(key),
-                    other => return unacceptable_type(name, other.type_name()),
+                // As in RabbitMQ what is no text is no key, and no fault either.
+                if let Value::LongStr(key) = value {
+                    keys.push(key);
                 }
             }
             Ok(())

@@ -128,8 +128,8 @@ impl Session {
         mut act: impl FnMut(&mut Cell, &mut Work, &[QueueSeq]),
     ) -> Option<JournalPosition> {
         let mut durable_at = None;
-        // By queue and then by place, so that each queue is visited once and gets them in its own order.
-        deliveries.sort_unstable_by_key(|delivery| (delivery.link, delivery.seq));
+        // By queue, so that each is visited once, and then in the order in which they were delivered.
+        deliveries.sort_unstable_by_key(|delivery| (delivery.link, delivery.tag));
         for group in deliveries.chunk_by(|a, b| a.link == b.link) {
             let number = group[0].link;
             let Some(link) = self.links.get(number) else { continue };

@@ -14,9 +14,9 @@ use crate::set_aside::Why;
 /// How often messages have come back. Empty in queues that do not count.
 #[derive(Debug, Default)]
 pub(crate) struct ReturnCounts {
-    by_seq: Option<Box<BTreeMap<QueueSeq, Counts>>>,
+    by_seq: Option<BTreeMap<QueueSeq, Counts>>,
     /// Of those that waited when the process ended: until when. They are set aside again when their turn comes.
-    waits: Option<Box<BTreeMap<QueueSeq, u64>>>,
+    waits: Option<BTreeMap<QueueSeq, u64>>,
 }
 
 impl ReturnCounts {

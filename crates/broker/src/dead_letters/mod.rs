@@ -175,16 +175,19 @@ fn rewritten(
     properties.headers = Some(table.as_table());
     let mut payload = Vec::with_capacity(parts.header.len() + 256);
     ContentHeader { properties, ..header }.encode(&mut payload);
-    // As in RabbitMQ failures are counted from queue to queue, and what was held is told as having been held once.
-    let delivery_count = parts.history.counts.delivery_count.saturating_add(leaver.counts.delivery_count);
-    let counts = Counts { delivery_count, acquired_count: delivery_count.min(1) };
+    // As in RabbitMQ failures are counted from queue to queue; how often it was held is what its last queue knew.
+    let before = parts.history.counts;
+    let delivery_count = before.delivery_count.saturating_add(leaver.counts.delivery_count);
+    let of_queue = Some(leaver.counts.acquired_count).filter(|count| *count > 0 && delivery_count > 0);
+    let counts = Counts { delivery_count, acquired_count: of_queue.unwrap_or(before.acquired_count) };
     let has_lost_copies = parts.history.has_lost_copies || dead_letter.routing_key.is_some();
     let hidden_keys = if has_lost_copies { b"" } else { parts.history.hidden_keys };
     let history = History { ttl_ms: None, counts, has_died: true, has_lost_copies, hidden_keys };
     let (routing_key, body) = (routing_keys[0], parts.body);
     let parts = Parts { published_at_ms: now_ms, history, exchange, routing_key, header: &payload, body };
     let content = || parts.to_kept();
-    let targets = targets(vhost, &Routing { exchange, routing_keys: &routing_keys, properties: &properties, content: &content })?;
+    let targets =
+        targets(vhost, &Routing { exchange, routing_keys: &routing_keys, properties: &properties, content: &content })?;
     let is_persistent = properties.delivery_mode == Some(PERSISTENT);
     let kind = if is_persistent && targets.is_journalled { Kind::Journalled } else { Kind::Transient };
     let publish = Publish {

@@ -47,7 +47,13 @@ impl Inside {
         self.check_binding(request)?;
         self.check_binding_key(request)?;
         self.check_topic(TopicAccess::Read, request.source.as_str(), request.routing_key)?;
-        let (id, destination) = self.ends(request)?;
+        let (id, destination) = match self.ends(request) {
+            // Where both ends are missing RabbitMQ speaks of the exchange.
+            Err(_) if self.vhost.exchange(request.source.as_str()).is_none() => {
+                return self.vhost.no_exchange(request.source.as_bytes());
+            }
+            ends => ends?,
+        };
         self.check_destination(request, &id)?;
         let spec = spec_of(request, id);
         match self.vhost.bind(&self.broker, &spec, destination.clone()) {

@@ -72,6 +72,9 @@ impl ExchangeType {
 
     /// The type that a declaration names.
     pub fn parse(name: &[u8]) -> Result<ExchangeType, PreconditionFailed> {
+        if name.is_empty() {
+            return Err(PreconditionFailed("invalid exchange type ''".to_owned()));
+        }
         let found = ExchangeType::ALL.into_iter().find(|t| t.name().as_bytes() == name);
         found.ok_or_else(|| PreconditionFailed(format!("unknown exchange type '{}'", String::from_utf8_lossy(name))))
     }

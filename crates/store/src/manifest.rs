@@ -124,6 +124,12 @@ impl ManifestFile {
         self.current
     }
 
+    /// Makes what is in force last. It may have been read from the page cache of a kernel that has failed to write it.
+    pub(crate) fn write_again(&self) -> io::Result<()> {
+        write_all_at(&*self.file, &self.current.encode(), (self.slot * SLOT_LEN) as u64)?;
+        self.file.fdatasync()
+    }
+
     /// Puts a checkpoint in force. If it fails, either may be in force after a restart: what both name must be kept.
     pub(crate) fn switch(&mut self, checkpoint: CheckpointFile, position: JournalPosition) -> io::Result<()> {
         assert!(position >= self.current.position, "replay would begin where the journal has been recycled");

@@ -346,8 +346,8 @@ impl Opening {
         self,
         start_journal: impl FnOnce(journal::Recovery, journal::Options) -> Result<Started, journal::OpenError>,
     ) -> Result<(Arc<Store>, Recovered), OpenError> {
-        let Opening { options, disk, paths, dir, budget, found, signals } = self;
-        recovery::remove_orphans(&*disk, &paths, &found)?;
+        let Opening { options, disk, paths, dir, budget, mut found, signals } = self;
+        recovery::remove_orphans(&*disk, &paths, &mut found)?;
         // A segment that is spilled goes a little beyond its length, by a message (a copy by a range: it finds no room then, and
         // is tried again when there is). A checkpoint's grows with what there is, see `Reserve::note_checkpoint_len`.
         let reserve_lens = (options.segment_len + options.segment_len / 4, options.segment_len / 4);

@@ -159,7 +159,9 @@ pub(crate) fn recover(disk: &Arc<dyn Disk>, paths: &Paths, contents: &mut ChunkW
 
 /// Deletes what nothing names: segments and checkpoints of a crash half-way, and transient segments. Files with other names than the
 /// store gives are somebody else's.
-pub(crate) fn remove_orphans(disk: &dyn Disk, paths: &Paths, found: &Found) -> Result<(), OpenError> {
+pub(crate) fn remove_orphans(disk: &dyn Disk, paths: &Paths, found: &mut Found) -> Result<(), OpenError> {
+    // Else a power cut could bring back another manifest, and what that names would be gone.
+    found.manifest.write_again(disk, &paths.manifest()).map_err(attempting("writing", &paths.manifest()))?;
     let in_force = found.manifest.current().checkpoint.map(|file| file.number);
     for name in list(disk, &paths.checkpoints())? {
         if Paths::checkpoint_number(&name).is_some_and(|number| Some(number) != in_force) {

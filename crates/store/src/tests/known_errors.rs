@@ -181,6 +181,25 @@ fn journal_files_are_retired_one_by_one_when_the_disk_is_nearly_full() {
     assert_eq!(store.shared.checkpointer.lock().manifest.current().position, ends[0]);
 }
 
+/// A manifest that could not be synced was read from the page cache by the next start, which removed the checkpoint before. Then the
+/// power went, and the manifest before was there again.
+#[test]
+fn a_start_removes_no_checkpoint_that_a_power_cut_brings_back() {
+    for seed in 0..30 {
+        let disk = SimDisk::new(seed);
+        let store = open(&disk, options());
+        store.checkpoint_once().unwrap();
+        disk.fail_sync_pattern(&[false, true]); // the checkpoint's, then the manifest's
+        let error = store.checkpoint_once().unwrap_err().to_string();
+        assert!(error.contains("manifest"), "{error}");
+        drop(store);
+        disk.kill_process();
+        drop(open(&disk, options()));
+        disk.restart();
+        drop(open(&disk, options()));
+    }
+}
+
 /// A store with one segment, that holds so many messages of one queue, and where the slots are.
 fn with_segment(disk: &SimDisk, count: u32) -> (Arc<Store>, SegmentId, std::path::PathBuf, Vec<u64>) {
     let lanes = Lanes::default();

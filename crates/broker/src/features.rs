@@ -34,21 +34,22 @@ impl Broker {
         });
     }
 
-    /// What recovery found of a queue does this. Unless a history of its times to live was kept, one time holds for all that is there.
+    /// What recovery found of a queue does this.
     pub(crate) fn restore_features(&self, queue: &QueueHandle, features: &QueueFeatures) {
         let now_ms = self.clock.now_ms();
-        let is_timed = self.shards.with_queue(queue, |cell| {
-            tell(cell, features, now_ms);
-            cell.queue.is_timed()
-        });
-        debug_assert!(is_timed.is_some(), "a queue that is being restored is there");
+        let told = self.shards.with_queue(queue, |cell| tell(cell, features, now_ms));
+        debug_assert!(told.is_some(), "a queue that is being restored is there");
     }
 
-    /// Every queue that has times is looked after once: nobody knows yet when the first of its messages expires.
+    /// All policies are there again. Unless a history of a queue's times to live was kept, one time holds for all that is there. Every queue
+    /// that has times is looked after once: nobody knows yet when the first of its messages expires.
     pub(crate) fn wake_restored(&self) {
         let queues = self.vhosts.all().into_iter().flat_map(|vhost| vhost.queues());
         let timed = queues.filter(|queue| {
             let is_timed = self.shards.with_queue(queue, |cell| {
+                if cell.queue.ttls().changes().is_empty() {
+                    cell.queue.restore_ttls(TtlHistory::always(queue.features().message_ttl_ms));
+                }
                 cell.timer_at_ms = u64::from(cell.queue.is_timed());
                 cell.queue.is_timed()
             });
@@ -62,9 +63,6 @@ impl Broker {
 /// Tells a new queue what it does.
 pub(crate) fn tell(cell: &mut Cell, features: &QueueFeatures, now_ms: u64) {
     cell.queue.set_rules(rules_of(features));
-    if cell.queue.ttls().changes().is_empty() {
-        cell.queue.restore_ttls(TtlHistory::always(features.message_ttl_ms));
-    }
     cell.queue.note_used(now_ms);
 }
 

@@ -88,6 +88,15 @@ pub(crate) struct Routed {
     pub(crate) cacheable_at: Option<Epoch>,
 }
 
+/// A queue that is to be put among the others.
+struct NewQueue {
+    definition: definition::Queue,
+    owner: Option<ConnectionId>,
+    policy: EffectivePolicy,
+    queue: queue::Queue<crate::message::Held, crate::gate::ConsumerGate>,
+    watermark: Watermark,
+}
+
 /// What a queue's deletion found.
 pub(crate) enum Deletion {
     /// It is gone; so many messages went with it, and these bindings and exchanges. The position is where that is durable.
@@ -564,8 +573,10 @@ impl Vhost {
             }
             let watermark = if is_journalled { Watermark::Closed(QueueSeq(0)) } else { Watermark::None };
             let policy = effective_for(&self.policies(), &definition);
-            let queue = queue::Queue::new(settings_of(&definition));
-            let queue = self.insert(broker, topology, definition, owner, policy, queue, watermark);
+            let mut queue = queue::Queue::new(settings_of(&definition));
+            let ttl_ms = QueueFeatures::of(&definition.arguments, &policy).message_ttl_ms;
+            queue.restore_ttls(queue::TtlHistory::always(ttl_ms));
+            let queue = self.insert(broker, topology, NewQueue { definition, owner, policy, queue, watermark });
             broker.counters.queues_created.add(1);
             Declared::New(queue, position)
         })
@@ -594,19 +605,12 @@ impl Vhost {
     ) {
         // Policies are restored when all that they are for is there.
         let policy = EffectivePolicy::default();
-        self.change(|topology| self.insert(broker, topology, definition, None, policy, queue, watermark));
+        let new = NewQueue { definition, owner: None, policy, queue, watermark };
+        self.change(|topology| self.insert(broker, topology, new));
     }
 
-    fn insert(
-        &self,
-        broker: &Broker,
-        topology: &mut Topology,
-        definition: definition::Queue,
-        owner: Option<ConnectionId>,
-        policy: EffectivePolicy,
-        queue: queue::Queue<crate::message::Held, crate::gate::ConsumerGate>,
-        watermark: Watermark,
-    ) -> Arc<QueueHandle> {
+    fn insert(&self, broker: &Broker, topology: &mut Topology, new: NewQueue) -> Arc<QueueHandle> {
+        let NewQueue { definition, owner, policy, queue, watermark } = new;
         let id = definition.id;
         let now_ms = broker.clock.now_ms();
         let (handle, due_ms) = broker.shards.with(Shards::number_of(id), |shard| {

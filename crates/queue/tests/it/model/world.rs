@@ -396,7 +396,7 @@ impl World {
     fn reject(&mut self, pattern: u64, end: u16) {
         let chosen = self.choose_unacked(pattern, end);
         let mut effects = Effects::default();
-        self.queue.reject(&chosen, pattern % 3 == 0, &mut effects);
+        self.queue.reject(&chosen, pattern.is_multiple_of(3), &mut effects);
         self.asked(effects.loads);
         let mut dropped = effects.dropped.into_iter().peekable();
         for seq in chosen {

@@ -185,15 +185,19 @@ mod tests {
     }
 
     #[test]
-    fn duplicates_groups_and_delays_are_set_by_policies() {
-        check_accepted(PolicyKind::User, &json!({"message-deduplication": true, "cache-size": 1, "cache-ttl": 1}));
-        check_accepted(PolicyKind::User, &json!({"deduplication-header": "id", "deduplication-replaces": true}));
-        check_accepted(
-            PolicyKind::User,
-            &json!({"x-message-deduplication": true, "x-cache-size": 1, "x-cache-ttl": 1}),
-        );
-        check_accepted(PolicyKind::User, &json!({"message-group-header": "g"}));
-        check_accepted(PolicyKind::User, &json!({"delayed-message": true, "delayed-release-rate": 100}));
+    fn duplicates_groups_and_delays_are_refused_by_name() {
+        let refused = |key: &str, value: Value| {
+            check_refused(&json!({ key: value }), &format!("the policy key '{key}' is not implemented"));
+        };
+        for key in ["message-deduplication", "deduplication-replaces", "x-message-deduplication", "delayed-message"] {
+            refused(key, json!(true));
+        }
+        for key in ["cache-size", "cache-ttl", "x-cache-size", "x-cache-ttl", "delayed-release-rate"] {
+            refused(key, json!(1));
+        }
+        for key in ["deduplication-header", "message-group-header"] {
+            refused(key, json!("h"));
+        }
         check_refused(&json!({"cache-size": 0}), "0 is not a valid number of keys to remember");
         check_refused(&json!({"message-group-header": ""}), "<<>> is not a valid message group header");
         let warnings = parse(PolicyKind::User, &json!({"x-cache-persistence": "disk"})).unwrap();

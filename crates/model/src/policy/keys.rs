@@ -141,21 +141,27 @@ const KEYS: &[Key] = {
         key("delayed-retry-backoff", Some(Operators), Built, "delayed retry back-off", |value| {
             is_one_of(value, &["linear", "exponential"])
         }),
-        key("message-group-header", None, Built, "message group header", is_name),
-        key("message-deduplication", None, Built, DEDUPLICATION, Value::is_boolean),
-        key("cache-size", None, Built, CACHE_SIZE, is_positive),
-        key("cache-ttl", None, Built, CACHE_TTL, is_positive),
-        key("deduplication-header", None, Built, "deduplication header", is_name),
-        key("deduplication-replaces", None, Built, "choice of whether new messages replace others", Value::is_boolean),
+        key("message-group-header", None, Unbuilt, "message group header", is_name),
+        key("message-deduplication", None, Unbuilt, DEDUPLICATION, Value::is_boolean),
+        key("cache-size", None, Unbuilt, CACHE_SIZE, is_positive),
+        key("cache-ttl", None, Unbuilt, CACHE_TTL, is_positive),
+        key("deduplication-header", None, Unbuilt, "deduplication header", is_name),
+        key(
+            "deduplication-replaces",
+            None,
+            Unbuilt,
+            "choice of whether new messages replace others",
+            Value::is_boolean,
+        ),
         // As the deduplication plugin names them.
-        key("x-message-deduplication", None, Built, DEDUPLICATION, Value::is_boolean),
-        key("x-cache-size", None, Built, CACHE_SIZE, is_positive),
-        key("x-cache-ttl", None, Built, CACHE_TTL, is_positive),
+        key("x-message-deduplication", None, Unbuilt, DEDUPLICATION, Value::is_boolean),
+        key("x-cache-size", None, Unbuilt, CACHE_SIZE, is_positive),
+        key("x-cache-ttl", None, Unbuilt, CACHE_TTL, is_positive),
         key("x-cache-persistence", None, WithoutEffect("caches are kept in memory"), "place for a cache", |value| {
             is_one_of(value, &["disk", "memory"])
         }),
-        key("delayed-message", None, Built, "choice of whether messages are delayed", Value::is_boolean),
-        key("delayed-release-rate", Some(Smaller), Built, "number of delayed messages a second", is_positive),
+        key("delayed-message", None, Unbuilt, "choice of whether messages are delayed", Value::is_boolean),
+        key("delayed-release-rate", Some(Smaller), Unbuilt, "number of delayed messages a second", is_positive),
         key("federation-upstream", None, Unbuilt, "federation upstream name", is_text),
         key("federation-upstream-set", None, Unbuilt, "federation upstream set name", is_text),
         key("federation-upstream-pattern", None, Unbuilt, "upstream pattern", is_text),

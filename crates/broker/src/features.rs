@@ -8,6 +8,7 @@ use queue::TtlHistory;
 
 use crate::batch;
 use crate::broker::Broker;
+use crate::options::Options;
 use crate::queue_handle::{QueueHandle, rules_of};
 use crate::shard::Cell;
 
@@ -20,7 +21,7 @@ impl Broker {
     /// A queue does something else from now on.
     pub(crate) fn change_features(&self, queue: &Arc<QueueHandle>, features: &QueueFeatures) {
         batch::with_queue(self, queue, |cell, work| {
-            cell.queue.set_rules(rules_of(features));
+            cell.queue.set_rules(rules_of(features, &self.options));
             let is_changed = cell.queue.set_ttl(features.message_ttl_ms);
             if is_changed && queue.is_journalled() {
                 // Messages that are here keep the time they came under, after a restart, too.
@@ -37,7 +38,7 @@ impl Broker {
     /// What recovery found of a queue does this.
     pub(crate) fn restore_features(&self, queue: &QueueHandle, features: &QueueFeatures) {
         let now_ms = self.clock.now_ms();
-        let told = self.shards.with_queue(queue, |cell| tell(cell, features, now_ms));
+        let told = self.shards.with_queue(queue, |cell| tell(cell, features, &self.options, now_ms));
         debug_assert!(told.is_some(), "a queue that is being restored is there");
     }
 
@@ -61,8 +62,8 @@ impl Broker {
 }
 
 /// Tells a new queue what it does.
-pub(crate) fn tell(cell: &mut Cell, features: &QueueFeatures, now_ms: u64) {
-    cell.queue.set_rules(rules_of(features));
+pub(crate) fn tell(cell: &mut Cell, features: &QueueFeatures, options: &Options, now_ms: u64) {
+    cell.queue.set_rules(rules_of(features, options));
     cell.queue.note_used(now_ms);
 }
 

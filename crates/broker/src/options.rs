@@ -80,6 +80,8 @@ pub struct Options {
     pub permits_transient_nonexclusive_queues: bool,
     /// The type of queues that are declared without one, in vhosts that have no default of their own.
     pub default_queue_type: QueueType,
+    /// How long a consumer of a quorum queue may hold a message, unless it is told otherwise.
+    pub consumer_timeout: Duration,
     /// Whether who declares an existing quorum queue as a classic one may go on.
     pub permits_quorum_queues_declared_as_classic: bool,
 }
@@ -119,6 +121,7 @@ impl Default for Options {
             permits_local_random_exchanges: true,
             permits_transient_nonexclusive_queues: true,
             default_queue_type: defaults.default_queue_type,
+            consumer_timeout: defaults.consumer_timeout,
             permits_quorum_queues_declared_as_classic: false,
         }
     }

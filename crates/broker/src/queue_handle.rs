@@ -11,6 +11,7 @@ use parking_lot::{Mutex, RwLock};
 use telemetry::{Counter, Gauge};
 
 use crate::message::Priorities;
+use crate::options::Options;
 use crate::shard::Shards;
 
 /// The number of a connection, never reused while the broker runs.
@@ -137,11 +138,9 @@ impl Targets {
     }
 }
 
-/// How long a consumer of a quorum queue may hold a message, unless it is told otherwise: RabbitMQ's half an hour.
-const CONSUMER_TIMEOUT_MS: u64 = 30 * 60 * 1000;
-
 /// What the queue's state machine has to know of its features.
-pub(crate) fn rules_of(features: &QueueFeatures) -> queue::Rules {
+pub(crate) fn rules_of(features: &QueueFeatures, options: &Options) -> queue::Rules {
+    let timeout_ms = options.consumer_timeout.as_millis() as u64;
     queue::Rules {
         length_max: features.length_max,
         bytes_max: features.length_bytes_max,
@@ -151,7 +150,7 @@ pub(crate) fn rules_of(features: &QueueFeatures) -> queue::Rules {
         counts_returns: features.is_quorum,
         delivery_limit: features.delivery_limit,
         retry: features.retry,
-        consumer_timeout_ms: features.consumer_timeout_ms.or(features.is_quorum.then_some(CONSUMER_TIMEOUT_MS)),
+        consumer_timeout_ms: features.consumer_timeout_ms.or(features.is_quorum.then_some(timeout_ms)),
         expires_after_ms: features.expires_ms,
     }
 }

@@ -619,7 +619,7 @@ impl Vhost {
                 Cell::new(handle, queue, watermark)
             });
             let features = cell.handle.features();
-            features::tell(cell, &features, now_ms);
+            features::tell(cell, &features, &broker.options, now_ms);
             cell.report();
             cell.timer_at_ms = cell.next_due().unwrap_or(0);
             (cell.handle.clone(), cell.next_due())

@@ -93,6 +93,8 @@ pub struct Config {
     pub deprecated_features: DeprecatedFeatures,
     /// The type of queues that are declared without one, in vhosts that have no default of their own.
     pub default_queue_type: QueueType,
+    /// How long a consumer of a quorum queue may hold a message, unless it is told otherwise.
+    pub consumer_timeout: Duration,
     /// Whether who declares an existing quorum queue as a classic one may go on.
     pub permits_quorum_queues_declared_as_classic: bool,
     /// Whether local random exchanges may be declared.
@@ -438,6 +440,7 @@ fn read(values: Values) -> Config {
                 .collect(),
         ),
         default_queue_type: default_queue_type(&values),
+        consumer_timeout: duration("consumer_timeout"),
         permits_quorum_queues_declared_as_classic: values
             .bool("quorum_queue.property_equivalence.relaxed_checks_on_redeclaration"),
         local_random_exchanges: values.bool("exchange_types.local_random.enabled"),

@@ -403,11 +403,6 @@ fn what_does_nothing_is_warned_of() {
         "management.rates_mode = basic",
         "rabbitmq.conf:1: 'management.rates_mode' is not built yet and has no effect: there are no rates yet",
     );
-    check_warning(
-        "consumer_timeout = 3600000",
-        "rabbitmq.conf:1: 'consumer_timeout' is not built yet and has no effect: \
-         acknowledgements are waited for without limit, as by classic queues of RabbitMQ 4.3",
-    );
 }
 
 #[test]

@@ -48,16 +48,18 @@ const KEYS: &[Key] = &[
     no_effect("definitions.skip_if_unchanged", Type::Bool, "importing what is there already changes nothing"),
     no_effect("definitions.hashing.algorithm", Type::Text, "definitions are imported at every start"),
     not_built("default_policies.operator.$id.**", Type::Text, "what operator policies set that way is not built"),
-    not_built(
+    effective(
         "consumer_timeout",
         Type::ANY_DURATION,
-        "acknowledgements are waited for without limit, as by classic queues of RabbitMQ 4.3",
+        "1800000",
+        "How long a consumer of a quorum queue may hold a message, unless the queue or the consumer says otherwise.",
     ),
     not_built(
         "consumer_timeout_response",
         Type::OneOf(&["notify_consumer", "close_channel"]),
-        "acknowledgements are waited for without limit",
-    ),
+        "consumers are notified, and channels are closed of clients that do not listen for it",
+    )
+    .unless(&["notify_consumer"]),
     no_effect("consumer_disconnected_timeout", Type::ANY_DURATION, ONE_NODE),
     not_built("queue_types.stream.enabled", Type::Bool, "there are no streams").unless(&["false"]),
     not_built("queue_types.{classic,quorum}.enabled", Type::Bool, "both types are always enabled").unless(&["true"]),

@@ -184,7 +184,8 @@ fn rewritten(
     let (routing_key, body) = (routing_keys[0], parts.body);
     let parts = Parts { published_at_ms: now_ms, history, exchange, routing_key, header: &payload, body };
     let content = || parts.to_kept();
-    let targets = targets(vhost, &Routing { exchange, routing_keys: &routing_keys, properties: &properties, content: &content })?;
+    let targets =
+        targets(vhost, &Routing { exchange, routing_keys: &routing_keys, properties: &properties, content: &content })?;
     let is_persistent = properties.delivery_mode == Some(PERSISTENT);
     let kind = if is_persistent && targets.is_journalled { Kind::Journalled } else { Kind::Transient };
     let publish = Publish {

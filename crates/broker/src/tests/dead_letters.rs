@@ -3,10 +3,14 @@
 use amqp::content::Properties;
 use amqp::method::{basic, queue};
 use amqp::table::Value;
+use model::policy::PolicyKind;
+use serde_json::json;
 use store::file::SimDisk;
 
 use super::client::{Client, Heard, PERSISTENT};
 use super::node::{NOW, Node};
+use super::operators::operator;
+use super::policies::policy;
 
 /// How long a dead letter waits that has found no place.
 const RETRY_MS: u64 = 5_000;
@@ -155,6 +159,28 @@ fn a_rejected_message_whose_body_is_in_a_segment_is_read_for_its_journey() {
     node.sync();
     let node = node.kill();
     assert_eq!((node.drain("q"), node.drain("d")), (numbers(0..0), ["1", "0", "2"].map(str::to_owned).to_vec()));
+}
+
+#[test]
+fn a_message_that_is_being_read_goes_nowhere_when_nobody_wants_it_any_more() {
+    let node = Node::new();
+    let mut client = node.connect();
+    client.declare("d");
+    client.declare("q");
+    let dead_letters = json!({"dead-letter-exchange": "", "dead-letter-routing-key": "d"});
+    node.broker.put_policy(&operator(), policy("p", "^q", 0, dead_letters)).unwrap();
+    client.publish(1, "", "q", PERSISTENT, b"m");
+    node.spill();
+    client.get(1, "q", false);
+    node.listen(&mut client);
+    node.unload();
+    nack(&mut client, 1);
+    assert_eq!(node.set_aside_count("q"), 1);
+    node.broker.delete_policy(&operator(), PolicyKind::User, "/", "p").unwrap();
+    node.load();
+    assert_eq!((node.set_aside_count("q"), node.counts("q"), node.counts("d")), (0, (0, 0), (0, 0)));
+    node.sync();
+    assert_eq!(node.kill().drain("q"), [""; 0]);
 }
 
 #[test]

@@ -15,7 +15,6 @@ mod dead_letters;
 mod events;
 mod exchange_types;
 mod expiry;
-
 mod external;
 mod histories;
 mod kept;

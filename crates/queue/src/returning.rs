@@ -150,7 +150,9 @@ impl<M: Message, G: Gate> Queue<M, G> {
     /// Every message that lasts and has come back: how often, and until when it waits, in milliseconds since 1970 or 0. What
     /// [`Restored::returned`](crate::Restored::returned) wants to know.
     pub fn returned(&self) -> impl Iterator<Item = (QueueSeq, Counts, u64)> {
-        self.counts.iter().map(|(seq, counts)| {
+        let leaving = self.set_aside.iter().flat_map(|set_aside| set_aside.leaving());
+        let leaving = leaving.filter(|(_, counts)| *counts != Counts::default());
+        self.counts.iter().chain(leaving).map(|(seq, counts)| {
             let waiting = match self.set_aside.as_ref().and_then(|set_aside| set_aside.get(seq)) {
                 Some(Why::Waiting { until_ms }) => Some(until_ms),
                 _ => self.counts.wait_of(seq),

@@ -266,6 +266,38 @@ fn what_waits_for_a_place_goes_there_from_its_segment() {
 }
 
 #[test]
+fn a_message_that_failed_too_often_and_waits_for_a_place_keeps_its_count() {
+    let node = Node::new();
+    node.at(NOW);
+    let mut client = node.connect();
+    let text = |text: &'static str| Value::LongStr(text.as_bytes());
+    let more = [
+        ("x-queue-type", text("quorum")),
+        ("x-overflow", text("reject-publish")),
+        ("x-dead-letter-strategy", text("at-least-once")),
+        ("x-delivery-limit", Value::I64(2)),
+    ];
+    client.declare_with("q", &[&to_queue("d")[..], &more].concat());
+    client.publish(1, "", "q", PERSISTENT, b"m");
+    for tag in 1..=3 {
+        client.get(1, "q", false);
+        node.listen(&mut client);
+        client.send(1, &basic::Reject { delivery_tag: tag, requeue: true });
+    }
+    assert_eq!((node.counts("q"), node.set_aside_count("q")), ((0, 0), 1));
+    node.spill();
+    node.broker.store.checkpoint_once().unwrap();
+    let node = node.kill();
+    node.at(NOW);
+    let mut client = node.connect();
+    client.get(1, "q", false);
+    node.listen(&mut client);
+    // It has come back too often before: once more is too often again.
+    client.send(1, &basic::Reject { delivery_tag: 1, requeue: true });
+    assert_eq!((node.counts("q"), node.set_aside_count("q")), ((0, 0), 1));
+}
+
+#[test]
 fn a_purge_takes_dead_letters_that_have_found_no_place() {
     let node = Node::new();
     node.at(NOW);

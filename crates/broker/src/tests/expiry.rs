@@ -191,6 +191,105 @@ fn messages_keep_the_time_to_live_of_a_policy_that_is_gone() {
     assert_eq!(node.drain("q"), ["endless"]);
 }
 
+/// Of two times to live that a queue has from its beginning the shorter one holds, after a restart, too.
+#[test]
+fn a_policy_that_was_there_before_the_queue_holds_after_a_restart() {
+    let node = Node::new();
+    node.at(NOW);
+    let mut client = node.connect();
+    set_ttl(&node, 10);
+    client.declare_with("q", &[("x-message-ttl", Value::I64(1000))]);
+    client.declare("q2");
+    for queue in ["q", "q2"] {
+        client.publish(1, "", queue, PERSISTENT, b"m");
+    }
+    node.sync();
+    let node = node.kill();
+    node.at(NOW + 9);
+    assert_eq!((node.counts("q"), node.counts("q2")), ((1, 0), (1, 0)));
+    node.at(NOW + 10);
+    assert_eq!((node.counts("q"), node.counts("q2")), ((0, 0), (0, 0)));
+}
+
+/// The process may end after the policy is journalled and before its queues are told.
+#[test]
+fn a_policy_whose_queues_were_not_told_leaves_waiting_messages_alone() {
+    let node = Node::new();
+    node.at(NOW);
+    let mut client = node.connect();
+    client.declare("q");
+    client.publish(1, "", "q", PERSISTENT, b"old");
+    set_ttl(&node, 10);
+    let queue = node.broker.vhosts.get("/").unwrap().queue(b"q").unwrap();
+    let mut records = store::RecordBatch::new();
+    records.delete(&crate::features::ttl_key(queue.id()));
+    node.broker.append(&mut records);
+    node.sync();
+    let node = node.kill();
+    node.broker.clock.set(NOW + 5);
+    node.connect().publish(1, "", "q", PERSISTENT, b"new");
+    node.sync();
+    let node = node.kill();
+    node.at(NOW + 15);
+    node.load();
+    assert_eq!(node.drain("q"), ["old"]);
+}
+
+/// The process may end after the end of the policy is journalled and before its queues are told.
+#[test]
+fn a_policy_whose_end_queues_were_not_told_of_holds_no_longer() {
+    let node = Node::new();
+    node.at(NOW);
+    let mut client = node.connect();
+    client.declare("q");
+    set_ttl(&node, 10);
+    client.publish(1, "", "q", PERSISTENT, b"old");
+    let queue = node.broker.vhosts.get("/").unwrap().queue(b"q").unwrap();
+    let mut records = store::RecordBatch::new();
+    let ttls = ::queue::TtlHistory::of(vec![(model::ids::QueueSeq(1), Some(10))]);
+    node.broker.delete_policy(&operator(), PolicyKind::User, "/", "ttl").unwrap();
+    crate::features::record_ttls(&mut records, queue.id(), &ttls);
+    node.broker.append(&mut records);
+    node.sync();
+    let node = node.kill();
+    node.broker.clock.set(NOW + 5);
+    node.connect().publish(1, "", "q", PERSISTENT, b"new");
+    node.at(NOW + 100);
+    assert_eq!(node.drain("q"), ["new"]);
+}
+
+#[test]
+fn the_history_of_a_deleted_queue_is_forgotten() {
+    let definition_count = |node: Node| {
+        node.sync();
+        let disk = node.disk.clone();
+        drop(node);
+        disk.kill_process();
+        super::node::open(&disk, 7).expect("the store opens").1.definitions.len()
+    };
+    let node = Node::new();
+    let mut client = node.connect();
+    client.declare("q");
+    set_ttl(&node, 10);
+    client.publish(1, "", "q", PERSISTENT, b"m");
+    node.broker.delete_policy(&operator(), PolicyKind::User, "/", "ttl").unwrap();
+    client.declare("q2");
+    set_ttl(&node, 10);
+    node.broker.delete_policy(&operator(), PolicyKind::User, "/", "ttl").unwrap();
+    for queue in [b"q".as_slice(), b"q2"] {
+        client.send(1, &queue::Delete { queue, ..Default::default() });
+        node.listen(&mut client);
+    }
+    drop(client);
+    let with_history = definition_count(node);
+    let node = Node::new();
+    let mut client = node.connect();
+    client.declare("q");
+    client.send(1, &queue::Delete { queue: b"q", ..Default::default() });
+    drop(client);
+    assert_eq!(with_history, definition_count(node));
+}
+
 #[test]
 fn a_backlog_in_segments_expires_from_its_head() {
     let node = Node::new();

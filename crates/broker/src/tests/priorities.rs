@@ -142,12 +142,12 @@ fn what_comes_back_goes_before_its_equals_only() {
 }
 
 #[test]
-fn the_lowest_priority_makes_room_for_others() {
+fn the_head_makes_room_however_high_its_priority_is() {
     let node = Node::new();
     let mut client = node.connect();
     declare(&mut client, "q", &[("x-max-length", Value::I64(2))]);
     for (priority, body) in [(0, "a"), (5, "b"), (0, "c")] {
         publish(&mut client, "q", priority, body);
     }
-    assert_eq!(node.drain("q").len(), 2);
+    assert_eq!(node.drain("q"), ["a", "c"]);
 }

@@ -186,6 +186,25 @@ fn a_consumer_that_holds_a_message_for_too_long_is_cancelled() {
 }
 
 #[test]
+fn an_ack_that_crosses_the_cancellation_settles_nothing() {
+    let node = Node::new();
+    node.at(NOW);
+    let (mut late, mut other) = (node.connect(), node.connect());
+    declare(&mut late, &[("x-consumer-timeout", Value::I64(1000))]);
+    late.publish(1, "", "q", PERSISTENT, b"m");
+    late.consume(1, "q", "late", false);
+    node.listen(&mut late);
+    other.consume(1, "q", "other", false);
+    node.at(NOW + 1000);
+    assert_eq!(node.listen(&mut other).len(), 2);
+    late.ack(1, 1, false);
+    assert_eq!(node.counts("q"), (0, 1));
+    assert_eq!(node.listen(&mut late), [Heard::Other("basic.cancel")]);
+    other.ack(1, 1, false);
+    assert_eq!(node.counts("q"), (0, 0));
+}
+
+#[test]
 fn a_late_ack_does_not_settle_what_was_got_again_by_the_same_client() {
     let node = Node::new();
     node.at(NOW);

@@ -16,6 +16,9 @@ pub(super) enum Heard {
         tag: u64,
         multiple: bool,
     },
+    Nack {
+        tag: u64,
+    },
     Message {
         tag: u64,
         redelivered: bool,
@@ -236,6 +239,7 @@ fn heard(method: &Method<'_>) -> Heard {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     match method {
         Method::BasicAck(ack) => Heard::Ack { tag: ack.delivery_tag, multiple: ack.multiple },
+        Method::BasicNack(nack) => Heard::Nack { tag: nack.delivery_tag },
         Method::BasicDeliver(deliver) => {
             Heard::Message { tag: deliver.delivery_tag, redelivered: deliver.redelivered, body: Vec::new() }
         }

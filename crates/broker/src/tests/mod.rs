@@ -26,6 +26,7 @@ mod node;
 mod operators;
 mod policies;
 mod power_loss;
+mod power_loss_in_chains;
 mod priorities;
 mod quorum;
 mod refusals;

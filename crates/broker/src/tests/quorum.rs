@@ -77,6 +77,22 @@ fn counts_outlive_restarts_segments_and_checkpoints() {
 }
 
 #[test]
+fn what_came_back_goes_first_in_the_order_in_which_it_came_back() {
+    let node = Node::new();
+    let mut client = node.connect();
+    declare(&mut client, &[]);
+    for body in [b"a", b"b", b"c"] {
+        client.publish(1, "", "q", PERSISTENT, body);
+    }
+    take(&node, &mut client);
+    take(&node, &mut client);
+    for tag in [2, 1] {
+        give_back(&mut client, tag);
+    }
+    assert_eq!(node.drain("q"), ["b", "a", "c"]);
+}
+
+#[test]
 fn a_connection_that_ends_has_failed_with_what_it_holds() {
     let node = Node::new();
     let mut client = node.connect();

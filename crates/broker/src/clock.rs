@@ -19,11 +19,16 @@ impl Clock {
     #[inline]
     pub(crate) fn now_ms(&self) -> u64 {
         #[cfg(test)]
-        match self.set_to.load(std::sync::atomic::Ordering::SeqCst) {
-            0 => {}
-            now_ms => return now_ms,
+        if let Some(now_ms) = self.set_to() {
+            return now_ms;
         }
         now_ms()
+    }
+
+    /// Where the clock stands still, if it does.
+    #[cfg(test)]
+    pub(crate) fn set_to(&self) -> Option<u64> {
+        Some(self.set_to.load(std::sync::atomic::Ordering::SeqCst)).filter(|now_ms| *now_ms > 0)
     }
 
     /// Stops the clock at this time.

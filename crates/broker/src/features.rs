@@ -5,6 +5,7 @@ use std::sync::Arc;
 use model::features::QueueFeatures;
 use model::ids::{QueueId, QueueSeq};
 use queue::TtlHistory;
+use store::RecordBatch;
 
 use crate::batch;
 use crate::broker::Broker;
@@ -25,7 +26,7 @@ impl Broker {
             let is_changed = cell.queue.set_ttl(features.message_ttl_ms);
             if is_changed && queue.is_journalled() {
                 // Messages that are here keep the time they came under, after a restart, too.
-                work.records.put(&ttl_key(queue.id()), &encode(cell.queue.ttls()));
+                record_ttls(&mut work.records, queue.id(), cell.queue.ttls());
             }
             // What it does now may have nothing left to wait for.
             cell.stuck_until_ms = 0;
@@ -35,36 +36,44 @@ impl Broker {
         });
     }
 
-    /// What recovery found of a queue does this.
+    /// What recovery found of a queue does this. Its times to live were kept.
     pub(crate) fn restore_features(&self, queue: &QueueHandle, features: &QueueFeatures) {
         let now_ms = self.clock.now_ms();
         let told = self.shards.with_queue(queue, |cell| tell(cell, features, &self.options, now_ms));
         debug_assert!(told.is_some(), "a queue that is being restored is there");
     }
 
-    /// All policies are there again. Unless a history of a queue's times to live was kept, one time holds for all that is there. Every queue
-    /// that has times is looked after once: nobody knows yet when the first of its messages expires.
+    /// Every queue that has times is looked after once: nobody knows yet when the first of its messages expires. A time to live that
+    /// a policy had just been given or had just lost when the process ended holds, or does not, for what comes from here on.
     pub(crate) fn wake_restored(&self) {
         let queues = self.vhosts.all().into_iter().flat_map(|vhost| vhost.queues());
         let timed = queues.filter(|queue| {
-            let is_timed = self.shards.with_queue(queue, |cell| {
-                if cell.queue.ttls().changes().is_empty() {
-                    cell.queue.restore_ttls(TtlHistory::always(queue.features().message_ttl_ms));
+            let is_timed = batch::with_queue(self, queue, |cell, work| {
+                if cell.queue.set_ttl(queue.features().message_ttl_ms) {
+                    record_ttls(&mut work.records, queue.id(), cell.queue.ttls());
                 }
                 cell.timer_at_ms = u64::from(cell.queue.is_timed());
                 cell.queue.is_timed()
             });
-            is_timed == Some(true)
+            matches!(is_timed, Some((true, _)))
         });
         let timers: Vec<_> = timed.map(|queue| (1, queue)).collect();
         self.timers.set(timers.into_iter());
     }
 }
 
-/// Tells a new queue what it does.
+/// Tells a queue that was not there before what it does, but for its times to live.
 pub(crate) fn tell(cell: &mut Cell, features: &QueueFeatures, options: &Options, now_ms: u64) {
     cell.queue.set_rules(rules_of(features, options));
     cell.queue.note_used(now_ms);
+}
+
+/// Keeps a queue's history of times to live, if it has any.
+pub(crate) fn record_ttls(records: &mut RecordBatch, queue: QueueId, ttls: &TtlHistory) {
+    match ttls.changes() {
+        [] => records.delete(&ttl_key(queue)),
+        _ => records.put(&ttl_key(queue), &encode(ttls)),
+    }
 }
 
 /// The key under which a history of times to live lasts.

@@ -18,6 +18,7 @@ use model::ids::{JournalPosition, QueueId, QueueSeq};
 use model::name::{ExchangeName, QueueName, VhostName};
 use model::policy::{EffectivePolicy, Policy, PolicyRanking, Target};
 use parking_lot::{Mutex, RwLock};
+use queue::TtlHistory;
 use routing::{
     BindError, BindingRef, BindingSpec, DeleteError, Destination, Epoch, Exchanges, HashSeed, Removed, Routable,
 };
@@ -563,19 +564,22 @@ impl Vhost {
             let definition = make(broker.queue_ids.take(broker));
             let id = definition.id;
             let is_journalled = definition.is_durable && owner.is_none();
+            let policy = effective_for(&self.policies(), &definition);
+            let ttls = TtlHistory::always(QueueFeatures::of(&definition.arguments, &policy).message_ttl_ms);
             let mut position = None;
             if is_journalled {
                 let mut records = RecordBatch::new();
                 let stored = Definition::Queue(definition.clone());
                 records.put(&stored.key(), &stored.encode());
+                if !ttls.changes().is_empty() {
+                    features::record_ttls(&mut records, id, &ttls);
+                }
                 records.watermark(id, Some(QueueSeq(0)));
                 position = broker.append(&mut records);
             }
             let watermark = if is_journalled { Watermark::Closed(QueueSeq(0)) } else { Watermark::None };
-            let policy = effective_for(&self.policies(), &definition);
             let mut queue = queue::Queue::new(settings_of(&definition));
-            let ttl_ms = QueueFeatures::of(&definition.arguments, &policy).message_ttl_ms;
-            queue.restore_ttls(queue::TtlHistory::always(ttl_ms));
+            queue.restore_ttls(ttls);
             let queue = self.insert(broker, topology, NewQueue { definition, owner, policy, queue, watermark });
             broker.counters.queues_created.add(1);
             Declared::New(queue, position)

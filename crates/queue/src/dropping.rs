@@ -85,6 +85,10 @@ impl<M: Message, G: Gate> Queue<M, G> {
         self.is_unused().then(|| self.used_at_ms.saturating_add(expires_after_ms))
     }
 
+    fn keeps_dropped(&self) -> bool {
+        self.rules.as_deref().is_some_and(|rules| rules.keeps_dropped)
+    }
+
     /// The message leaves, whyever.
     pub(crate) fn leave(
         &mut self,
@@ -94,7 +98,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
         counts: Counts,
         effects: &mut Effects<M>,
     ) {
-        if !self.rules.as_deref().is_some_and(|rules| rules.keeps_dropped) {
+        if !self.keeps_dropped() {
             effects.dropped.push(Dropped { seq, message, reason, counts });
             return;
         }
@@ -119,6 +123,10 @@ impl<M: Message, G: Gate> Queue<M, G> {
         for (seq, message) in entries {
             let why = self.set_aside.as_ref().and_then(|set_aside| set_aside.get(seq));
             if let Some(Why::Leaving(reason, counts)) = why {
+                if !self.keeps_dropped() {
+                    // The rules have changed meanwhile: nobody brings it elsewhere any more.
+                    self.take_aside(seq);
+                }
                 effects.dropped.push(Dropped { seq, message, reason, counts });
                 is_found = true;
             }

@@ -11,12 +11,15 @@ use crate::queue::Queue;
 use crate::rules::{Return, retry_delay_ms};
 use crate::set_aside::Why;
 
-/// How often messages have come back. Empty in queues that do not count.
+/// What is known of messages that have come back. Nothing in queues that do not count.
 #[derive(Debug, Default)]
-pub(crate) struct ReturnCounts {
-    by_seq: Option<BTreeMap<QueueSeq, Counts>>,
+pub(crate) struct ReturnCounts(Option<Box<Known>>);
+
+#[derive(Debug, Default)]
+struct Known {
+    counts: BTreeMap<QueueSeq, Counts>,
     /// Of those that waited when the process ended: until when. They are set aside again when their turn comes.
-    waits: Option<BTreeMap<QueueSeq, u64>>,
+    waits: BTreeMap<QueueSeq, u64>,
 }
 
 impl ReturnCounts {
@@ -24,64 +27,64 @@ impl ReturnCounts {
         for (seq, counts, until_ms) in returned {
             self.set(seq, counts);
             if until_ms > 0 {
-                self.waits.get_or_insert_default().insert(seq, until_ms);
+                self.0.get_or_insert_default().waits.insert(seq, until_ms);
             }
         }
     }
 
     #[inline]
     pub(crate) fn of(&self, seq: QueueSeq) -> Counts {
-        self.by_seq.as_ref().and_then(|by_seq| by_seq.get(&seq)).copied().unwrap_or_default()
+        self.0.as_ref().and_then(|known| known.counts.get(&seq)).copied().unwrap_or_default()
     }
 
     pub(crate) fn set(&mut self, seq: QueueSeq, counts: Counts) {
         if counts != Counts::default() {
-            self.by_seq.get_or_insert_default().insert(seq, counts);
+            self.0.get_or_insert_default().counts.insert(seq, counts);
         }
     }
 
     #[inline]
     pub(crate) fn forget(&mut self, seq: QueueSeq) {
-        if let Some(by_seq) = &mut self.by_seq {
-            by_seq.remove(&seq);
-            if by_seq.is_empty() {
-                self.by_seq = None;
-            }
+        if let Some(known) = &mut self.0 {
+            known.counts.remove(&seq);
+            known.waits.remove(&seq);
+            self.tidy();
         }
-        self.take_wait(seq);
     }
 
     /// Forgets all messages but these.
     pub(crate) fn retain(&mut self, is_kept: impl Fn(QueueSeq) -> bool) {
-        if let Some(by_seq) = &mut self.by_seq {
-            by_seq.retain(|seq, _| is_kept(*seq));
-        }
-        if let Some(waits) = &mut self.waits {
-            waits.retain(|seq, _| is_kept(*seq));
+        if let Some(known) = &mut self.0 {
+            known.counts.retain(|seq, _| is_kept(*seq));
+            known.waits.retain(|seq, _| is_kept(*seq));
+            self.tidy();
         }
     }
 
     #[inline]
     pub(crate) fn has_waits(&self) -> bool {
-        self.waits.is_some()
+        self.0.as_ref().is_some_and(|known| !known.waits.is_empty())
     }
 
     /// Until when a message waits that waited when the process ended. Asked once.
     pub(crate) fn take_wait(&mut self, seq: QueueSeq) -> Option<u64> {
-        let waits = self.waits.as_mut()?;
-        let until_ms = waits.remove(&seq);
-        if waits.is_empty() {
-            self.waits = None;
-        }
+        let until_ms = self.0.as_mut()?.waits.remove(&seq);
+        self.tidy();
         until_ms
     }
 
     fn iter(&self) -> impl Iterator<Item = (QueueSeq, Counts)> {
-        self.by_seq.iter().flat_map(|by_seq| by_seq.iter().map(|(seq, counts)| (*seq, *counts)))
+        self.0.iter().flat_map(|known| known.counts.iter().map(|(seq, counts)| (*seq, *counts)))
     }
 
     fn wait_of(&self, seq: QueueSeq) -> Option<u64> {
-        self.waits.as_ref()?.get(&seq).copied()
+        self.0.as_ref()?.waits.get(&seq).copied()
+    }
+
+    fn tidy(&mut self) {
+        if self.0.as_ref().is_some_and(|known| known.counts.is_empty() && known.waits.is_empty()) {
+            self.0 = None;
+        }
     }
 }
 
@@ -150,7 +153,9 @@ impl<M: Message, G: Gate> Queue<M, G> {
     /// Every message that lasts and has come back: how often, and until when it waits, in milliseconds since 1970 or 0. What
     /// [`Restored::returned`](crate::Restored::returned) wants to know.
     pub fn returned(&self) -> impl Iterator<Item = (QueueSeq, Counts, u64)> {
-        self.counts.iter().map(|(seq, counts)| {
+        let leaving = self.set_aside.iter().flat_map(|set_aside| set_aside.leaving());
+        let leaving = leaving.filter(|(_, counts)| *counts != Counts::default());
+        self.counts.iter().chain(leaving).map(|(seq, counts)| {
             let waiting = match self.set_aside.as_ref().and_then(|set_aside| set_aside.get(seq)) {
                 Some(Why::Waiting { until_ms }) => Some(until_ms),
                 _ => self.counts.wait_of(seq),

@@ -56,6 +56,14 @@ impl SetAside {
         self.by_seq.get(&seq).map(|(why, _)| *why)
     }
 
+    /// Those that are on their way elsewhere, with how often they have come back.
+    pub(crate) fn leaving(&self) -> impl Iterator<Item = (QueueSeq, Counts)> {
+        self.by_seq.iter().filter_map(|(seq, (why, _))| match why {
+            Why::Leaving(_, counts) => Some((*seq, *counts)),
+            Why::Waiting { .. } => None,
+        })
+    }
+
     pub(crate) fn contains(&self, seq: QueueSeq) -> bool {
         self.by_seq.contains_key(&seq)
     }

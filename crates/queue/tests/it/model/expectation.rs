@@ -16,7 +16,7 @@ pub(super) struct Model {
     pub(super) ready: BTreeSet<QueueSeq>,
     pub(super) unacked: BTreeMap<QueueSeq, Option<ConsumerId>>,
     /// Dropped, and not elsewhere yet.
-    pub(super) leaving: BTreeMap<QueueSeq, DropReason>,
+    pub(super) leaving: BTreeMap<QueueSeq, (DropReason, Counts)>,
     /// Waiting to be tried again, and until when.
     pub(super) waiting: BTreeMap<QueueSeq, u64>,
     /// Ready ones that waited when the process ended: they are set aside when their turn comes.
@@ -127,10 +127,10 @@ impl Model {
 
     /// A ready or unacked message was dropped.
     pub(super) fn drop_message(&mut self, seq: QueueSeq, note: &Note, reason: DropReason, disk: &mut Disk) {
-        self.counts.remove(&seq);
+        let counts = self.counts.remove(&seq).unwrap_or_default();
         self.waits_again.remove(&seq);
         if self.rules.keeps_dropped {
-            self.leaving.insert(seq, reason);
+            self.leaving.insert(seq, (reason, counts));
         } else {
             self.forget(seq, note, disk);
         }

@@ -355,6 +355,7 @@ impl World {
             counts.acquired_count += u32::from(how != Return::Undelivered);
             counts.delivery_count += u32::from(how == Return::Failed);
             if model.rules.delivery_limit.is_some_and(|limit| counts.delivery_count > limit) {
+                model.counts.insert(seq, counts);
                 self.dropped_with_body(seq, DropReason::DeliveryLimit, dropped.next_if(|drop| drop.seq == seq));
                 continue;
             }
@@ -385,8 +386,8 @@ impl World {
         }
         if self.model.rules.keeps_dropped {
             assert!(dropped.is_none_or(|dropped| dropped.message.has_body()));
-            self.model.counts.remove(&seq);
-            self.model.leaving.insert(seq, reason);
+            let counts = self.model.counts.remove(&seq).unwrap_or_default();
+            self.model.leaving.insert(seq, (reason, counts));
         } else {
             let message = dropped.expect("it is gone at once").message;
             self.model.drop_message(seq, &message, reason, &mut self.disk);
@@ -396,12 +397,16 @@ impl World {
     fn reject(&mut self, pattern: u64, end: u16) {
         let chosen = self.choose_unacked(pattern, end);
         let mut effects = Effects::default();
-        self.queue.reject(&chosen, pattern.is_multiple_of(3), &mut effects);
+        let has_failed = pattern.is_multiple_of(3);
+        self.queue.reject(&chosen, has_failed, &mut effects);
         self.asked(effects.loads);
         let mut dropped = effects.dropped.into_iter().peekable();
         for seq in chosen {
             let holder = self.model.unacked.remove(&seq).unwrap();
             self.model.give_credit(holder);
+            let counts = self.model.counts.entry(seq).or_default();
+            counts.delivery_count += u32::from(has_failed);
+            counts.acquired_count += u32::from(has_failed);
             self.dropped_with_body(seq, DropReason::Rejected, dropped.next_if(|drop| drop.seq == seq));
         }
         assert_eq!(dropped.next(), None);
@@ -422,7 +427,7 @@ impl World {
         self.queue.drop_again(&failed, &mut effects);
         self.asked(effects.loads);
         for Dropped { seq, message, reason, .. } in effects.dropped {
-            assert_eq!(Some(reason), self.model.leaving.get(&seq).copied());
+            assert_eq!(Some(reason), self.model.leaving.get(&seq).map(|(reason, _)| *reason));
             if !keeps_dropped {
                 self.model.leaving.remove(&seq);
                 self.model.forget(seq, &message, &mut self.disk);
@@ -550,7 +555,11 @@ impl World {
         self.asked(loads);
         for Dropped { seq, message, reason, .. } in dropped {
             assert!(message.has_body());
-            assert_eq!(Some(reason), self.model.leaving.get(&seq).copied());
+            assert_eq!(Some(reason), self.model.leaving.get(&seq).map(|(reason, _)| *reason));
+            if !self.model.rules.keeps_dropped {
+                self.model.leaving.remove(&seq);
+                self.model.forget(seq, &message, &mut self.disk);
+            }
         }
     }
 
@@ -633,7 +642,9 @@ impl World {
         model.active = None;
         model.turns.clear();
         model.unacked.clear();
-        model.leaving.clear();
+        let leaving = std::mem::take(&mut model.leaving).into_iter();
+        model.counts.extend(leaving.map(|(seq, (_, counts))| (seq, counts)));
+        model.counts.retain(|_, counts| *counts != Counts::default());
         model.messages.retain(|_, known| known.note.is_journalled());
         model.counts.retain(|seq, _| model.messages.contains_key(seq));
         model.waiting.retain(|seq, _| model.messages.contains_key(seq));

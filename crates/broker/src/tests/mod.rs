@@ -24,5 +24,6 @@ mod operators;
 mod policies;
 mod power_loss;
 mod refusals;
+mod sharding;
 mod vhost_defaults;
 mod vhosts;

@@ -63,9 +63,9 @@ test-api: build
 	$(PYTHON) tests/api/run_schemathesis.py
 	$(PYTHON) tests/definitions/run.py
 
-# What clients see of queues and exchanges, held against what they see on RabbitMQ. Sharded queues are not there yet.
+# What clients see of queues and exchanges, held against what they see on RabbitMQ.
 test-semantics: build
-	$(PYTHON) tests/semantics/run.py -- -k "not sharding"
+	$(PYTHON) tests/semantics/run.py
 
 # `warren ctl`, against this broker and a RabbitMQ.
 test-ctl: build

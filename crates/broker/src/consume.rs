@@ -44,8 +44,9 @@ impl Session {
         {
             return refusal::not_allowed(format!("reached maximum ({count_max}) of consumers per channel"));
         }
-        let name = expand_name(channel, consume.queue)?;
-        let queue = self.inside().queue_for(Access::Read, &name)?;
+        let vhost = self.vhost().clone();
+        let chosen = vhost.queue_to_read(expand_name(channel, consume.queue)?)?;
+        let queue = self.inside().queue_for(Access::Read, &chosen.name)?;
         let arguments = match model::arguments::ConsumerArguments::parse(
             consume.arguments,
             queue.definition.arguments.queue_type(),
@@ -88,6 +89,7 @@ impl Session {
             work.dispatch(cell, &broker);
             Ok(id)
         });
+        drop(chosen);
         let id = match result {
             Some((Ok(id), _)) => id,
             Some((Err(ConsumeError::InExclusiveUse), _)) => {
@@ -290,7 +292,7 @@ impl Session {
 
     /// basic.get.
     pub(crate) fn get(&mut self, channel: &mut Channel, get: &basic::Get<'_>) -> Outcome<()> {
-        let name = expand_name(channel, get.queue)?;
+        let name = self.vhost().queue_to_read(expand_name(channel, get.queue)?)?.name;
         let queue = self.inside().queue_for(Access::Read, &name)?;
         if queue.is_quorum() && queue.features().is_single_active {
             return refusal::resource_locked(format!(

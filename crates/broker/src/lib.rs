@@ -10,6 +10,7 @@
 //!    identity, login, permissions, lockout ─ who it is     view ─ what is shown to them
 //!    batch ─ one read's publishes and settlements      recovery ─ from the store to vhosts and queues
 //!                                                      history ─ what recent-history exchanges keep
+//!                                                      sharding ─ exchanges with queues of their own
 //!    outbox ─ what others have for a connection        alarms ─ memory and disk
 //! ```
 //!
@@ -61,6 +62,7 @@ mod residents;
 mod session;
 mod settle;
 mod shard;
+mod sharding;
 #[cfg(test)]
 mod tests;
 mod throttle;

@@ -34,6 +34,7 @@ use crate::outbox::News;
 use crate::queue_handle::{ConnectionId, QueueHandle, Targets};
 use crate::refusal::{self, Outcome};
 use crate::shard::{Cell, Shards, Watermark};
+use crate::sharding::ShardedExchanges;
 use crate::throttle::Throttle;
 
 /// A vhost.
@@ -49,6 +50,8 @@ pub(crate) struct Vhost {
     policies: RwLock<Arc<[Arc<Policy>]>>,
     /// Held while policies are applied: of two changes the later one is applied last.
     applying: Mutex<()>,
+    /// The exchanges that have queues of their own.
+    pub(crate) sharded: ShardedExchanges,
     /// How fast may be published.
     pub(crate) throttle: Throttle,
     /// Connections that are open in it.
@@ -157,6 +160,7 @@ impl Vhost {
             topology,
             policies: RwLock::new(Arc::from([])),
             applying: Mutex::default(),
+            sharded: ShardedExchanges::default(),
             throttle,
             connection_count: AtomicUsize::new(0),
             traffic: Traffic::default(),
@@ -189,8 +193,12 @@ impl Vhost {
         self.policies.read().clone()
     }
 
-    /// Changes the policies, and applies them at once. `record` is told before anybody sees it.
-    pub(crate) fn change_policies<T>(&self, broker: &Broker, change: impl FnOnce(&mut Vec<Arc<Policy>>) -> T) -> T {
+    /// Changes the policies, and applies them at once. The position is where that is durable which follows from the change.
+    pub(crate) fn change_policies<T>(
+        &self,
+        broker: &Broker,
+        change: impl FnOnce(&mut Vec<Arc<Policy>>) -> T,
+    ) -> (T, Option<JournalPosition>) {
         let mut policies = self.policies.write();
         let mut changed = policies.to_vec();
         let result = change(&mut changed);
@@ -198,7 +206,7 @@ impl Vhost {
         *policies = changed.into();
         drop(policies);
         self.apply_policies(|queue, features| broker.change_features(queue, features));
-        result
+        (result, self.shard_exchanges(broker))
     }
 
     /// Puts policies that recovery found where they were, and applies them.
@@ -206,6 +214,7 @@ impl Vhost {
         restored.sort_by(|a, b| (&a.name, a.kind).cmp(&(&b.name, b.kind)));
         *self.policies.write() = restored.into();
         self.apply_policies(|queue, features| broker.restore_features(queue, features));
+        self.shard_exchanges(broker);
     }
 
     /// Gives every queue and every exchange the policies that hold for it now; `change` is told of queues that do something else by it.
@@ -403,7 +412,7 @@ impl Vhost {
 
     /// Declares an exchange that is not there. Not new when another has been quicker.
     pub(crate) fn declare_exchange(&self, broker: &Broker, exchange: &definition::Exchange) -> Changed {
-        self.change(|topology| {
+        let mut changed = self.change(|topology| {
             let is_new = !topology.is_gone && declare(topology, exchange);
             if is_new {
                 apply_to_exchange(topology, &self.policies(), exchange.name.as_bytes());
@@ -411,7 +420,11 @@ impl Vhost {
             let is_kept = is_new && exchange.is_durable;
             let position = is_kept.then(|| broker.put_definition(&Definition::Exchange(exchange.clone())));
             Changed { is_new, position }
-        })
+        });
+        if changed.is_new {
+            changed.position = changed.position.max(self.shard_new_exchange(broker, exchange));
+        }
+        changed
     }
 
     /// Deletes an exchange with its bindings.

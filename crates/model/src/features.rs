@@ -14,6 +14,6 @@ mod retry;
 mod settings;
 
 pub use deduplication::{DEDUPLICATION_HEADER, Deduplication};
-pub use exchange::{DelayedType, ExchangeFeatures, Sharding};
+pub use exchange::{DelayedType, ExchangeFeatures, SHARDS_PER_NODE_MAX, Sharding};
 pub use queue::{DELIVERY_LIMIT_DEFAULT, DeadLetter, QUORUM_DEFAULT_PRIORITY, QUORUM_PRIORITY_MAX, QueueFeatures};
 pub use retry::{BackOff, DelayedRetry, RetryOf};

@@ -60,7 +60,7 @@ impl Inside {
             Ok((mut changed, history)) => {
                 if changed.is_new {
                     self.emit(|| Event::binding_created(self.vhost.name(), request));
-                    changed.position = changed.position.max(self.hand_over(&history, &id));
+                    changed.position = changed.position.max(self.vhost.hand_over(&self.broker, &history, &id));
                 }
                 Ok(changed)
             }

@@ -10,20 +10,25 @@ use model::ids::JournalPosition;
 use routing::Destination;
 use store::Kind;
 
-use super::Inside;
 use crate::batch::{Batch, Publish};
+use crate::broker::Broker;
 use crate::history::Kept;
 use crate::limits::BATCH_COUNT;
 use crate::message::Parts;
 use crate::publish::{PERSISTENT, sender_selected_keys};
 use crate::queue_handle::Targets;
-use crate::vhost::Routing;
+use crate::vhost::{Routing, Vhost};
 
-impl Inside {
+impl Vhost {
     /// Brings messages to a new binding's destination. Says where they are durable there.
-    pub(super) fn hand_over(&self, history: &[Kept], destination: &Destination<'_>) -> Option<JournalPosition> {
+    pub(crate) fn hand_over(
+        &self,
+        broker: &Broker,
+        history: &[Kept],
+        destination: &Destination<'_>,
+    ) -> Option<JournalPosition> {
         let queue = match destination {
-            Destination::Queue(id) => Some(Arc::new(Targets::new(self.vhost.queue_of(*id)))),
+            Destination::Queue(id) => Some(Arc::new(Targets::new(self.queue_of(*id)))),
             Destination::Exchange(_) => None,
         };
         let mut durable_at = None;
@@ -31,7 +36,7 @@ impl Inside {
             let mut batch = Batch::default();
             for message in part {
                 let Some(kept) = Parts::read(message) else { continue };
-                let parts = Parts { published_at_ms: self.broker.clock.now_ms(), ..kept };
+                let parts = Parts { published_at_ms: broker.clock.now_ms(), ..kept };
                 let Ok(header) = ContentHeader::decode(parts.header) else { continue };
                 let targets = match (&queue, destination) {
                     (Some(queue), _) => queue.clone(),
@@ -43,7 +48,7 @@ impl Inside {
                 }
                 let is_persistent = header.properties.delivery_mode == Some(PERSISTENT);
                 let kind = if is_persistent && targets.is_journalled { Kind::Journalled } else { Kind::Transient };
-                let content = self.broker.chunks.write(kind, parts.len(), |out| parts.write(out));
+                let content = broker.chunks.write(kind, parts.len(), |out| parts.write(out));
                 batch.publish(&targets, |targets| Publish {
                     content,
                     body_len: parts.body.len() as u32,
@@ -56,7 +61,7 @@ impl Inside {
                     is_refused: false,
                 });
             }
-            durable_at = durable_at.max(batch.apply(&self.broker, |_, _| ()));
+            durable_at = durable_at.max(batch.apply(broker, |_, _| ()));
         }
         durable_at
     }
@@ -71,6 +76,6 @@ impl Inside {
         let properties = &header.properties;
         let routing = Routing { exchange, routing_keys: &routing_keys, properties, content: &|| message.clone() };
         // It may have been deleted meanwhile.
-        self.vhost.route_from(&routing).map_or_else(|_| Arc::default(), |routed| Arc::new(routed.targets))
+        self.route_from(&routing).map_or_else(|_| Arc::default(), |routed| Arc::new(routed.targets))
     }
 }

@@ -30,6 +30,7 @@ mod power_loss_in_chains;
 mod priorities;
 mod quorum;
 mod refusals;
+mod sharding;
 mod single_active;
 mod timers;
 mod vhost_defaults;

@@ -80,6 +80,25 @@ fn one_vhost_is_exported_without_its_name_and_imported_into_another() {
 }
 
 #[test]
+fn shards_of_another_node_are_taken_for_the_exchanges_own() {
+    in_house(async |house| {
+        let queues: Vec<_> = (0..3).map(|number| format!("sharding: x - rabbit@elsewhere - {number}")).collect();
+        let document = json!({
+            "policies": [{"name": "p", "pattern": "^x$", "apply-to": "exchanges", "definition": {"shards-per-node": 3}}],
+            "exchanges": [{"name": "x", "type": "x-modulus-hash", "durable": true}],
+            "queues": queues.iter().map(|name| json!({"name": name, "durable": true})).collect::<Vec<_>>(),
+            "bindings": queues.iter().map(|name| json!({"source": "x", "destination": name, "destination_type": "queue",
+                "routing_key": ""})).collect::<Vec<_>>(),
+        });
+        house.check("POST /api/definitions/shop", &document.to_string(), 204, "").await;
+        let listed = house.get("/api/queues/shop?columns=name").await.json();
+        assert_eq!(listed, json!(queues.iter().map(|name| json!({"name": name})).collect::<Vec<_>>()));
+        let bindings = house.get("/api/exchanges/shop/x/bindings/source").await.json();
+        assert_eq!(bindings.as_array().unwrap().len(), 3);
+    });
+}
+
+#[test]
 fn documents_that_make_no_sense_are_refused_in_the_words_of_rabbitmq() {
     in_house(async |house| {
         let check = async |body: &str, reason: &str| {

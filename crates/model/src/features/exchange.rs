@@ -23,6 +23,9 @@ pub struct ExchangeFeatures {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DelayedType(pub ExchangeType);
 
+/// The most queues that an exchange can have of its own on a node. All of them are made at once, while whoever sets the policy waits.
+pub const SHARDS_PER_NODE_MAX: u64 = 1024;
+
 /// Queues that an exchange has of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sharding {
@@ -68,6 +71,7 @@ impl Sharding {
         let shards_per_node = settings.policy("shards-per-node")?;
         // Half a shard is none: RabbitMQ takes such numbers.
         let shards_per_node = shards_per_node.as_u64().or_else(|| Some(shards_per_node.as_f64()?.floor() as u64))?;
+        let shards_per_node = shards_per_node.min(SHARDS_PER_NODE_MAX);
         let routing_key = settings.policy("routing-key");
         let routing_key = routing_key.as_ref().and_then(|key| key.as_str()).unwrap_or_default();
         Some(Sharding { shards_per_node, routing_key: Box::from(routing_key.as_bytes()) })
@@ -143,6 +147,7 @@ mod tests {
         assert_eq!(of(&json!({"shards-per-node": 3, "routing-key": "k"})), shards(3, "k"));
         assert_eq!(of(&json!({"shards-per-node": 0})), shards(0, ""));
         assert_eq!(of(&json!({"shards-per-node": 1.5})), shards(1, ""));
+        assert_eq!(of(&json!({"shards-per-node": u64::MAX})), shards(SHARDS_PER_NODE_MAX, ""));
         assert_eq!(of(&json!({"routing-key": "k"})), None);
     }
 

@@ -178,6 +178,8 @@ mod tests {
     fn shards_are_checked_together() {
         check_accepted(PolicyKind::User, &json!({"shards-per-node": 0, "routing-key": "k"}));
         check_accepted(PolicyKind::User, &json!({"shards-per-node": 1.5}));
+        check_accepted(PolicyKind::User, &json!({"shards-per-node": 1024}));
+        check_refused(&json!({"shards-per-node": 1025}), "shards-per-node should be 1024 at most, actually was 1025");
         check_refused(&json!({"shards-per-node": -1}), "shards-per-node should be greater than 0, actually was -1");
         check_refused(&json!({"shards-per-node": "x"}), "shards-per-node should be a number, actually was <<\"x\">>");
         check_refused(&json!({"routing-key": "k"}), "shards-per-node must be specified");

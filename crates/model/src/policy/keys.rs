@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use super::{PolicyDefinition, PolicyKind};
 use crate::arguments::QueueType;
 use crate::erlang;
+use crate::features::SHARDS_PER_NODE_MAX;
 
 /// A row of the table.
 pub(super) struct Key {
@@ -215,6 +216,10 @@ fn refuse_shards(settings: &Map<String, Value>) -> Option<String> {
         }
         (Some(shards), _) if shards.as_f64().is_none_or(|count| count < 0.0) => {
             Some(format!("shards-per-node should be greater than 0, actually was {}", erlang::term(shards)))
+        }
+        (Some(shards), _) if shards.as_f64().is_none_or(|count| count > SHARDS_PER_NODE_MAX as f64) => {
+            let actual = erlang::term(shards);
+            Some(format!("shards-per-node should be {SHARDS_PER_NODE_MAX} at most, actually was {actual}"))
         }
         (Some(_), Some(key)) if !key.is_string() => {
             Some(format!("routing-key should be binary, actually was {}", erlang::term(key)))

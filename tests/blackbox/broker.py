@@ -230,8 +230,8 @@ class Peer(Broker):
 
     script = ROOT / "bench" / "peers" / "rabbitmq"
 
-    def __init__(self, version: str, settings: dict[str, str] | None = None, management: bool = False):
-        self.major = version
+    def __init__(self, version: str, settings: dict[str, str] | None = None, management: bool = False, plugins: tuple[str, ...] = ()):
+        self.major, self.plugins = version, plugins
         self.port = _peer_port()
         if management:
             self.management_port = self.port + 10000
@@ -242,6 +242,7 @@ class Peer(Broker):
     def start(self, wait: bool = True) -> "Peer":
         options = [option for key, value in self.settings.items() for option in ("--set", f"{key} = {value}")]
         plugins = ["--plugins"] if self.management_port is not None else []
+        plugins += [option for plugin in self.plugins for option in ("--enable", plugin)]
         self._call("start", self.major, str(self.port), *plugins, *(["--fresh"] if self.is_fresh else []), *options)
         self.is_fresh = False
         self.pid = int(self._call("pid", str(self.port)))
@@ -338,10 +339,13 @@ def own_options(options) -> list[str]:
     return [f"--broker-command={options.broker_command}", *named]
 
 
-def from_options(options, settings: dict[str, str] | None = None, management: bool = False, **how) -> Broker:
-    """A broker of the kind that the options ask for, not started yet; with `management`, one that serves its HTTP API too."""
+def from_options(options, settings: dict[str, str] | None = None, management: bool = False, plugins: tuple[str, ...] = (), **how) -> Broker:
+    """A broker of the kind that the options ask for, not started yet; with `management`, one that serves its HTTP API too.
+
+    `plugins` are those that only a RabbitMQ needs.
+    """
     if options.url:
         return Running(options.url, options.management_port)
     if options.peer:
-        return Peer(options.peer, settings, management)
+        return Peer(options.peer, settings, management, plugins)
     return Warren(options.broker_command, settings, management=management, **how)

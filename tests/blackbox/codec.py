@@ -206,14 +206,14 @@ def decode_method(channel: int, payload: bytes) -> Method:
     return Method(name, channel, arguments)
 
 
-def decode_header(payload: bytes) -> ContentHeader:
-    """A content header frame's payload, taken apart."""
+def decode_header(payload: bytes, *, with_types: bool = False) -> ContentHeader:
+    """A content header frame's payload, taken apart; `with_types` renders each field of a table as its type octet and value: `l:1`."""
     class_id, weight, body_len, flags = struct.unpack_from(">HHQH", payload)
     assert weight == 0, f"the weight of a content header must be 0, not {weight}"
     at, properties = 14, {}
     for position, (name, kind) in enumerate(_PROPERTIES):
         if flags >> (15 - position) & 1:
-            properties[name], at = _unpack(kind, payload, at)
+            properties[name], at = _unpack(kind, payload, at, with_types)
     assert at == len(payload), f"a content header has {len(payload) - at} bytes too many"
     return ContentHeader(class_id, body_len, properties)
 
@@ -269,7 +269,7 @@ def _pack(kind: str, value: Any) -> bytes:
     return struct.pack(">B" if kind == "s" else ">I", len(text)) + text
 
 
-def _unpack(kind: str, data: bytes, at: int) -> tuple[Any, int]:
+def _unpack(kind: str, data: bytes, at: int, with_types: bool = False) -> tuple[Any, int]:
     if kind in "BHIQ":
         return struct.unpack_from(">" + kind, data, at)[0], at + struct.calcsize(">" + kind)
     if kind == "s":
@@ -278,14 +278,14 @@ def _unpack(kind: str, data: bytes, at: int) -> tuple[Any, int]:
     length = struct.unpack_from(">I", data, at)[0]
     start, end = at + 4, at + 4 + length
     assert end <= len(data), "a long string or table runs over the end of its frame"
-    return (data[start:end] if kind == "S" else _unpack_table(data, start, end)), end
+    return (data[start:end] if kind == "S" else _unpack_table(data, start, end, with_types)), end
 
 
-def _unpack_table(data: bytes, at: int, end: int) -> dict:
+def _unpack_table(data: bytes, at: int, end: int, with_types: bool = False) -> dict:
     values = {}
     while at < end:
         name, at = _unpack("s", data, at)
-        values[name], at = _unpack_field(data, at)
+        values[name], at = _unpack_field(data, at, with_types)
     assert at == end, "a field table runs over its own length"
     return values
 
@@ -295,7 +295,10 @@ _FIXED = {
 }  # fmt: skip
 
 
-def _unpack_field(data: bytes, at: int) -> tuple[Any, int]:
+def _unpack_field(data: bytes, at: int, with_types: bool = False) -> tuple[Any, int]:
+    if with_types and chr(data[at]) not in "FA":
+        value, end = _unpack_field(data, at)
+        return f"{chr(data[at])}:{value}", end
     kind, at = chr(data[at]), at + 1
     if kind in _FIXED:
         return struct.unpack_from(_FIXED[kind], data, at)[0], at + struct.calcsize(_FIXED[kind])
@@ -310,10 +313,10 @@ def _unpack_field(data: bytes, at: int) -> tuple[Any, int]:
     length = struct.unpack_from(">I", data, at)[0]
     start, end = at + 4, at + 4 + length
     if kind == "F":
-        return _unpack_table(data, start, end), end
+        return _unpack_table(data, start, end, with_types), end
     assert kind == "A", f"unknown field type {kind!r}"
     values = []
     while start < end:
-        value, start = _unpack_field(data, start)
+        value, start = _unpack_field(data, start, with_types)
         values.append(value)
     return values, end

@@ -38,10 +38,10 @@ def test_the_successors_words_do_the_same(ok, fails, api, vhost):
 
 
 def test_the_successors_words_know_types_of_queues(ok, api, vhost, broker):
-    if broker.is_warren:
-        pytest.skip("this Warren has classic queues only")
     ok("--vhost", vhost, "queues", "declare", "--name", "q", "--type", "quorum")
     assert api.get("queues", vhost, "q")["type"] == "quorum"
+    if broker.is_warren:
+        return  # there are no streams yet
     ok("--vhost", vhost, "streams", "declare", "--name", "s", "--expiration", "7D")
     assert api.get("queues", vhost, "s")["arguments"]["x-max-age"] == "7D"
     ok("--vhost", vhost, "streams", "delete", "--name", "s")

@@ -55,12 +55,12 @@ def mixed(count: int = LARGE) -> Document:
             _add(document, "permissions", {"user": user, "vhost": name, "configure": "", "write": ".*", "read": f"^queue-{number}"})
         _add(document, "topic_permissions", {"user": f"user-{vhost}-0", "vhost": name, "exchange": "exchange-0", "write": ".*", "read": "^a\\."})
         _add(document, "parameters", {"vhost": name, "component": "vhost-limits", "name": "limits", "value": {"max-queues": 1000 + vhost}})
-        operators = {"pattern": f"^queue-{vhost}", "apply-to": "queues", "priority": 1, "definition": {"queue-version": vhost % 2 + 1}}
+        operators = {"pattern": f"^queue-{vhost}", "apply-to": "queues", "priority": 1, "definition": {"max-length": 1000 + vhost}}
         _add(document, "parameters", {"vhost": name, "component": "operator_policy", "name": "operators", "value": operators})
         for number in range(6):
             _add(document, "global_parameters", {"name": f"parameter-{vhost}-{number}", "value": {"vhost": vhost, "list": [number, "x", None, True]}})
         for number in range(5):
-            policy = {"vhost": name, "name": f"policy-{number}", "pattern": f"^queue-{number}", "apply-to": "queues", "priority": number, "definition": {"queue-version": number % 2 + 1}}
+            policy = {"vhost": name, "name": f"policy-{number}", "pattern": f"^queue-{number}", "apply-to": "queues", "priority": number, "definition": {"message-ttl": 1_000_000 + number}}
             _add(document, "policies", policy)
         for number in range(20):
             _add(document, "exchanges", _exchange(vhost, number))
@@ -154,7 +154,7 @@ def _exchange(vhost: int, number: int) -> dict[str, Any]:
 
 
 def _queue(vhost: int, number: int) -> dict[str, Any]:
-    arguments = {"x-house": number} if number % 3 == 0 else {}
+    arguments = {"x-message-ttl": 1_000_000 + number, "x-house": number} if number % 3 == 0 else {}
     return {"name": f"queue-{number}", "vhost": _vhost(vhost), "durable": True, "auto_delete": False, "arguments": arguments}
 
 

@@ -28,7 +28,11 @@ impl Session {
                 && let Some(channel) = self.channels.get_mut(publish.channel)
                 && let Some(confirms) = &mut channel.confirms
             {
-                confirms.complete(publish.confirm_seq, position);
+                if publish.is_refused {
+                    confirms.refuse(publish.confirm_seq);
+                } else {
+                    confirms.complete(publish.confirm_seq, position);
+                }
                 note(&mut self.confirming, publish.channel);
             }
         });
@@ -71,6 +75,10 @@ impl Session {
             let Some(confirms) = channels.get_mut(number).and_then(|channel| channel.confirms.as_mut()) else {
                 return false;
             };
+            for delivery_tag in confirms.take_refused() {
+                broker.counters.refused.add(1);
+                put_method(out, number, &basic::Nack { delivery_tag, multiple: false, requeue: false });
+            }
             confirms.write(durable, |delivery_tag, multiple| {
                 broker.counters.confirmed.add(1);
                 put_method(out, number, &basic::Ack { delivery_tag, multiple });

@@ -4,17 +4,22 @@
 //! appended to the journal as one batch, so it is durable as a whole or not at all. (A watermark that has to be opened
 //! goes ahead of it.)
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use model::arguments::Overflow;
 use model::ids::{JournalPosition, QueueId, QueueSeq};
+use queue::{ConsumerId, Counts, DropReason, Message};
 use store::Content;
 
 use crate::broker::Broker;
+use crate::dead_letters::Leaver;
 use crate::dispatch::Work;
-use crate::gate::window_cost;
+use crate::gate::{ConsumerGate, window_cost};
 use crate::message::Held;
 use crate::queue_handle::{QueueHandle, Targets};
+use crate::shard::{Cell, Locked};
 
 /// A message that is ready to go to its queues.
 #[derive(Debug)]
@@ -27,12 +32,28 @@ pub(crate) struct Publish {
     pub(crate) channel: u16,
     /// The publish's number on a channel in confirm mode, else 0.
     pub(crate) confirm_seq: u64,
+    pub(crate) has_ttl: bool,
+    /// The property.
+    pub(crate) priority: Option<u8>,
+    /// Whether some queue has refused it. Known once the batch has been applied.
+    pub(crate) is_refused: bool,
+}
+
+impl Publish {
+    /// As one of its queues holds it.
+    pub(crate) fn held_by(&self, queue: &QueueHandle) -> Held {
+        let is_journalled = self.is_persistent && queue.is_journalled();
+        let priority = queue.priorities.of(self.priority);
+        Held::new(self.content.clone(), self.body_len, is_journalled, self.has_ttl, priority)
+    }
 }
 
 /// Deliveries of one queue that a client settled.
 #[derive(Debug)]
 pub(crate) struct Settlement {
     pub(crate) queue: Arc<QueueHandle>,
+    /// Who held them.
+    holder: Option<ConsumerId>,
     /// The end of its seqs in [`Batch::seqs`]; they start where the one before ends.
     pub(crate) end: usize,
 }
@@ -78,19 +99,20 @@ impl Batch {
     }
 
     /// Adds a settled delivery.
-    pub(crate) fn settle(&mut self, queue: &Arc<QueueHandle>, seq: QueueSeq) {
+    pub(crate) fn settle(&mut self, queue: &Arc<QueueHandle>, holder: Option<ConsumerId>, seq: QueueSeq) {
         self.seqs.push(seq);
         let end = self.seqs.len();
         match self.settlements.last_mut() {
-            Some(last) if last.queue.id() == queue.id() => last.end = end,
+            Some(last) if last.queue.id() == queue.id() && last.holder == holder => last.end = end,
             _ => {
                 self.shards |= queue.shard_bit();
-                self.settlements.push(Settlement { queue: queue.clone(), end });
+                self.settlements.push(Settlement { queue: queue.clone(), holder, end });
             }
         }
     }
 
-    /// Brings everything to its queues. Calls `done` for each publish with where it is durable, if it has to be.
+    /// Brings everything to its queues. Calls `done` for each publish with where it is durable, if it has to be; it may have been
+    /// refused.
     /// Gives the position where all of it is durable, settlements too.
     pub(crate) fn apply(
         &mut self,
@@ -110,7 +132,7 @@ impl Batch {
                     start = settlement.end;
                     let Some(cell) = locked.get(&settlement.queue) else { continue };
                     let from = work.settled.len();
-                    cell.queue.settle(seqs, &mut work.settled);
+                    cell.queue.settle(&held_ones(&cell.queue, seqs, settlement.holder), &mut work.settled);
                     cell.handle.counters.acked.add((work.settled.len() - from) as u64);
                     work.settle(cell.handle.id(), from);
                     if cell.touch() {
@@ -118,36 +140,12 @@ impl Batch {
                     }
                 }
                 for publish in &mut self.publishes {
-                    refs.clear();
-                    for queue in &self.targets[publish.targets as usize].queues {
-                        let Some(cell) = locked.get(queue) else { continue };
-                        let is_journalled = publish.is_persistent && queue.is_journalled();
-                        let held = Held::new(publish.content.clone(), publish.body_len, is_journalled);
-                        let seq = cell.queue.publish(held);
-                        cell.handle.counters.published.add(1);
-                        if is_journalled {
-                            refs.push((queue.id(), seq));
-                        }
-                        if cell.touch() {
-                            touched.push(cell.handle.clone());
-                        }
-                    }
-                    // From here on: whether its confirm waits for the disk.
-                    publish.is_persistent = !refs.is_empty();
-                    if publish.is_persistent {
-                        work.records.publish(&publish.content, refs);
-                    }
+                    let queues = &self.targets[publish.targets as usize].queues;
+                    put(work, broker, locked, publish, queues, refs, touched);
                 }
-                for queue in &*touched {
-                    let cell = locked.get(queue).expect("a touched queue is there while its shard is locked");
-                    cell.is_touched = false;
-                    work.dispatch(cell, broker);
-                    cell.report();
-                    is_outrun |= cell.queue.is_outrun();
-                }
+                is_outrun = dispatch_touched(work, broker, locked, touched);
                 work.commit(broker)
             });
-            touched.clear();
             work.finish(broker);
             position
         });
@@ -174,11 +172,94 @@ impl Batch {
     }
 }
 
+/// Those of a client's deliveries that have not been taken away from it meanwhile, for having been held too long.
+#[inline]
+pub(crate) fn held_ones<'a>(
+    queue: &queue::Queue<Held, ConsumerGate>,
+    seqs: &'a [QueueSeq],
+    holder: Option<ConsumerId>,
+) -> Cow<'a, [QueueSeq]> {
+    if !queue.has_timed_out() {
+        return Cow::Borrowed(seqs);
+    }
+    seqs.iter().copied().filter(|seq| queue.is_held_by(*seq, holder)).collect()
+}
+
+/// Adds a message to its queues. Afterwards it knows whether one has refused it, and is persistent only if its confirm waits for the
+/// disk. `refs` is only room.
+pub(crate) fn put(
+    work: &mut Work,
+    broker: &Broker,
+    locked: &mut Locked<'_>,
+    publish: &mut Publish,
+    queues: &[Arc<QueueHandle>],
+    refs: &mut Vec<(QueueId, QueueSeq)>,
+    touched: &mut Vec<Arc<QueueHandle>>,
+) {
+    refs.clear();
+    for queue in queues {
+        let Some(cell) = locked.get(queue) else { continue };
+        if work.refuses(cell, broker, publish) {
+            publish.is_refused = true;
+            continue;
+        }
+        let held = publish.held_by(queue);
+        let is_journalled = held.is_journalled();
+        let seq = cell.queue.publish(held);
+        cell.handle.counters.published.add(1);
+        if is_journalled {
+            refs.push((queue.id(), seq));
+        }
+        if cell.touch() {
+            touched.push(cell.handle.clone());
+        }
+    }
+    publish.is_persistent = !refs.is_empty();
+    if publish.is_persistent {
+        work.records.publish(&publish.content, refs);
+    }
+}
+
+/// Dispatches the queues that were touched, and empties their list. Says whether publishers outrun the consumers of one.
+pub(crate) fn dispatch_touched(
+    work: &mut Work,
+    broker: &Broker,
+    locked: &mut Locked<'_>,
+    touched: &mut Vec<Arc<QueueHandle>>,
+) -> bool {
+    let mut is_outrun = false;
+    for queue in touched.drain(..) {
+        let cell = locked.get(&queue).expect("a touched queue is there while its shard is locked");
+        cell.is_touched = false;
+        work.dispatch(cell, broker);
+        cell.report();
+        is_outrun |= cell.queue.is_outrun();
+    }
+    is_outrun
+}
+
+impl Work {
+    /// Whether a queue has too much to take this message, too. What it can hand out now does not count.
+    fn refuses(&mut self, cell: &mut Cell, broker: &Broker, publish: &Publish) -> bool {
+        if !cell.queue.refuses(publish.body_len) {
+            return false;
+        }
+        self.dispatch(cell, broker);
+        let is_refused = cell.queue.refuses(publish.body_len);
+        if is_refused && cell.handle.features().overflow == Overflow::RejectPublishDlx {
+            let (queue, content) = (cell.handle.clone(), publish.content.clone());
+            let (reason, counts) = (DropReason::MaxLength, Counts::default());
+            self.leavers.push(Leaver { queue, seq: None, content, reason, counts });
+        }
+        is_refused
+    }
+}
+
 /// Runs `act` with this thread's scratch work on one queue and finishes it. `None` when the queue is gone.
 pub(crate) fn with_queue<T>(
     broker: &Broker,
     queue: &QueueHandle,
-    act: impl FnOnce(&mut crate::shard::Cell, &mut Work) -> T,
+    act: impl FnOnce(&mut Cell, &mut Work) -> T,
 ) -> Option<(T, Option<JournalPosition>)> {
     WORK.with_borrow_mut(|Scratch { work, .. }| {
         let result = broker.shards.with_queue(queue, |cell| {

@@ -20,12 +20,12 @@ use telemetry::Counter;
 use crate::alarms::Alarms;
 use crate::batch;
 use crate::chunks::Chunks;
-use crate::clock::now_ms;
+use crate::clock::{Clock, now_ms};
 use crate::connection;
 use crate::connections::{ConnectionHandle, Connections};
 use crate::events::Event;
 use crate::handshake::server_properties;
-use crate::limits::{ALARM_INTERVAL, WATERMARK_INTERVAL};
+use crate::limits::{ALARM_INTERVAL, HISTORY_INTERVAL, WATERMARK_INTERVAL};
 use crate::lockout::Lockout;
 use crate::login::AuthAttempts;
 use crate::options::Options;
@@ -37,6 +37,7 @@ use crate::reply_to::Replies;
 use crate::residents::BrokerResidents;
 use crate::session::Session;
 use crate::shard::{Shards, Watermark};
+use crate::timers::{Timers, look_after_queues};
 use crate::usage::Usages;
 use crate::users::Users;
 use crate::vhost::{DeleteConditions, Deletion, Vhosts};
@@ -55,6 +56,8 @@ pub struct Broker {
     pub(crate) chunks: Chunks,
     pub(crate) alarms: Alarms,
     pub(crate) queue_ids: QueueIds,
+    pub(crate) clock: Clock,
+    pub(crate) timers: Arc<Timers>,
     pub(crate) server_properties: RwLock<TableBuf>,
     pub(crate) global_parameters: Mutex<BTreeMap<Box<str>, serde_json::Value>>,
     /// Held while connections open, so that whoever deletes or changes what they need finds them or is found.
@@ -75,6 +78,8 @@ pub struct Broker {
 pub(crate) struct NodeCounters {
     /// Confirms sent, a `multiple` one counting once.
     pub(crate) confirmed: Counter,
+    /// Publishes refused with `basic.nack`.
+    pub(crate) refused: Counter,
     /// Mandatory messages sent back.
     pub(crate) returned_unroutable: Counter,
     /// Messages that no queue wanted.
@@ -110,6 +115,9 @@ pub enum StartError {
         /// What is wrong with it.
         reason: String,
     },
+    /// There can be no thread more.
+    #[error("cannot start the thread of timers: {0}")]
+    Thread(std::io::Error),
     /// The system has no random numbers.
     #[error("cannot draw random numbers: {0}")]
     Random(getrandom::Error),
@@ -126,6 +134,9 @@ impl Broker {
     pub fn start(options: Options, store: Arc<Store>, recovered: Recovered) -> Result<Arc<Self>, StartError> {
         let broker = Self::assemble(options, store, recovered)?;
         broker.store.start(Arc::new(BrokerResidents(Arc::downgrade(&broker))));
+        let (timers, weak) = (broker.timers.clone(), Arc::downgrade(&broker));
+        let thread = std::thread::Builder::new().name("warren-timers".to_owned());
+        thread.spawn(move || look_after_queues(&timers, &weak)).map_err(StartError::Thread)?;
         Ok(broker)
     }
 
@@ -151,6 +162,8 @@ impl Broker {
             chunks: Chunks::new(store.clone()),
             alarms: Alarms::default(),
             queue_ids: QueueIds::default(),
+            clock: Clock::default(),
+            timers: Arc::default(),
             hash_seed: HashSeed::new(u64::from_ne_bytes(seed)),
             pausing: AtomicU32::new(0),
             opened: Mutex::default(),
@@ -181,14 +194,16 @@ impl Broker {
         self.counters.connections_refused.add(1);
     }
 
-    /// Looks after alarms and watermarks, for ever.
+    /// Looks after alarms, watermarks and histories, for ever.
     pub async fn keep_house(self: Arc<Self>, data_dir: std::path::PathBuf) {
         let mut alarms = tokio::time::interval(ALARM_INTERVAL);
         let mut watermarks = tokio::time::interval(WATERMARK_INTERVAL);
+        let mut histories = tokio::time::interval(HISTORY_INTERVAL);
         loop {
             tokio::select! {
                 _ = alarms.tick() => self.watch_resources(&data_dir),
                 _ = watermarks.tick() => self.close_watermarks(false),
+                _ = histories.tick() => self.record_histories(),
             }
         }
     }
@@ -202,7 +217,9 @@ impl Broker {
         while self.connections.count() > 0 && tokio::time::Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+        self.timers.stop();
         self.close_watermarks(true);
+        self.record_histories();
         self.store.close()
     }
 
@@ -268,6 +285,16 @@ impl Broker {
         .await;
     }
 
+    /// Deletes a queue if it has not been used for too long.
+    pub(crate) fn delete_expired(&self, queue: &QueueHandle) {
+        let Some(vhost) = self.vhosts.get(queue.definition.vhost.as_str()) else { return };
+        let conditions =
+            DeleteConditions { if_expired_at_ms: Some(self.clock.now_ms()), ..DeleteConditions::default() };
+        if let Deletion::Deleted { removed, .. } = vhost.delete_queue(self, queue, conditions) {
+            self.emit_queue_gone(queue, &removed);
+        }
+    }
+
     /// Deletes an auto-delete queue if its last consumer has gone. Says whether it did.
     pub(crate) fn delete_abandoned(&self, queue: &QueueHandle) -> bool {
         let Some(vhost) = self.vhosts.get(queue.definition.vhost.as_str()) else { return false };
@@ -303,6 +330,22 @@ impl Broker {
         }
     }
 
+    /// Writes down what exchanges have kept since the last time.
+    pub(crate) fn record_histories(&self) {
+        for history in self.vhosts.all().iter().flat_map(|vhost| vhost.histories()) {
+            history.record(|changes| {
+                let mut records = RecordBatch::new();
+                for (key, value) in changes {
+                    match value {
+                        Some(value) => records.put(&key, &value),
+                        None => records.delete(&key),
+                    }
+                }
+                self.store.append(&mut records);
+            });
+        }
+    }
+
     fn watch_resources(&self, data_dir: &std::path::Path) {
         let before = self.alarms();
         if !self.alarms.look(&self.options, data_dir, self.store.is_disk_full()) {
@@ -318,6 +361,12 @@ impl Broker {
                 self.emit(Event::alarm(now, source, node));
             }
         }
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        self.timers.stop();
     }
 }
 

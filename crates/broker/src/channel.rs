@@ -200,11 +200,13 @@ pub(crate) struct Confirms {
     waiting: VecDeque<(u64, JournalPosition)>,
     /// Publishes that need not wait, since the last [`Confirms::write`].
     ready: Vec<u64>,
+    /// Publishes that a queue has refused, since then.
+    refused: Vec<u64>,
 }
 
 impl Confirms {
     pub(crate) fn new() -> Self {
-        Self { next_seq: 1, waiting: VecDeque::new(), ready: Vec::new() }
+        Self { next_seq: 1, waiting: VecDeque::new(), ready: Vec::new(), refused: Vec::new() }
     }
 
     /// Numbers a publish.
@@ -224,9 +226,19 @@ impl Confirms {
         }
     }
 
+    /// A queue has refused the publish.
+    pub(crate) fn refuse(&mut self, seq: u64) {
+        self.refused.push(seq);
+    }
+
+    /// The publishes that were refused since they were last asked for.
+    pub(crate) fn take_refused(&mut self) -> impl Iterator<Item = u64> + '_ {
+        self.refused.drain(..)
+    }
+
     /// How many publishes have not been confirmed.
     pub(crate) fn unconfirmed_count(&self) -> usize {
-        self.waiting.len() + self.ready.len()
+        self.waiting.len() + self.ready.len() + self.refused.len()
     }
 
     /// Where the oldest waiting publish is durable.

@@ -7,7 +7,7 @@ use amqp::method::basic;
 use model::ids::QueueId;
 use model::name::generate_consumer_tag;
 use model::user::Access;
-use queue::{ConsumeError, Consumer, Get};
+use queue::{ConsumeError, Consumer, Get, Return};
 
 use crate::batch;
 use crate::channel::{Channel, UnackedDelivery};
@@ -44,8 +44,9 @@ impl Session {
         {
             return refusal::not_allowed(format!("reached maximum ({count_max}) of consumers per channel"));
         }
-        let name = expand_name(channel, consume.queue)?;
-        let queue = self.inside().queue_for(Access::Read, &name)?;
+        let vhost = self.vhost().clone();
+        let chosen = vhost.queue_to_read(expand_name(channel, consume.queue)?)?;
+        let queue = self.inside().queue_for(Access::Read, &chosen.name)?;
         let arguments = match model::arguments::ConsumerArguments::parse(
             consume.arguments,
             queue.definition.arguments.queue_type(),
@@ -62,14 +63,17 @@ impl Session {
             tag: tag.clone(),
             no_ack: consume.no_ack,
             is_live: true,
+            is_void: false,
             unacked_count: 0,
             is_parked: is_parked.clone(),
         });
         let consumer = Consumer {
             no_ack: consume.no_ack,
-            exclusive: consume.exclusive,
+            // As in RabbitMQ quorum queues know of no exclusive consumers, and do not say so.
+            exclusive: consume.exclusive && !queue.is_quorum(),
             priority: arguments.priority,
             prefetch: if consume.no_ack { 0 } else { channel.prefetch },
+            timeout_ms: arguments.timeout_ms,
             gate: ConsumerGate {
                 outbox: self.outbox.clone(),
                 consumer: number,
@@ -85,6 +89,7 @@ impl Session {
             work.dispatch(cell, &broker);
             Ok(id)
         });
+        drop(chosen);
         let id = match result {
             Some((Ok(id), _)) => id,
             Some((Err(ConsumeError::InExclusiveUse), _)) => {
@@ -175,6 +180,7 @@ impl Session {
         self.consumer_ended(number);
         let is_abandoned = batch::with_queue(&broker, &queue, |cell, work| {
             cell.queue.cancel(consumer);
+            work.note_used(cell, &broker);
             // An exclusive consumer or the one with the highest priority may have been in the way of others.
             work.dispatch(cell, &broker);
             cell.queue.is_abandoned()
@@ -202,6 +208,7 @@ impl Session {
         let broker = self.broker.clone();
         let is_abandoned = batch::with_queue(&broker, queue, |cell, work| {
             cell.queue.cancel(consumer);
+            work.note_used(cell, &broker);
             work.dispatch(cell, &broker);
             cell.queue.is_abandoned()
         });
@@ -213,6 +220,28 @@ impl Session {
         }
     }
 
+    /// A consumer of ours held a message for too long: its queue has taken all back and knows it no longer. It is cancelled, or where the
+    /// client cannot be told so, its channel is closed.
+    pub(crate) fn consumer_timed_out(&mut self, number: u32, queue: QueueId) {
+        let Some(link) = self.links.get_mut(number) else { return };
+        if link.queue.id() != queue || link.is_void {
+            return;
+        }
+        let (was_live, channel) = (link.is_live, link.channel);
+        link.is_void = true;
+        if was_live && self.login().capabilities.consumer_cancel_notify {
+            self.consumer_cancelled(number, queue);
+            return;
+        }
+        let refused = refusal::precondition_failed::<()>(format!(
+            "delivery acknowledgement on channel {channel} timed out. Timeout value used: -1 ms. This timeout value can be \
+             configured, see consumers doc guide to learn more"
+        ));
+        if let Err(refusal) = refused {
+            self.fail(&refusal, crate::session::Site { channel, class_id: 0, method_id: 0 });
+        }
+    }
+
     /// Deals with deliveries that are between the queue and the output.
     fn take_back(&mut self, channel: &mut Channel, number: u32, delivers: bool) {
         let mut waiting = Vec::new();
@@ -221,16 +250,17 @@ impl Session {
         self.hold(hold_until);
         let mine: Vec<Outgoing> = self.pending.extract_all(|outgoing| outgoing.consumer == number);
         let Some(link) = self.links.get_mut(number) else { return };
-        let (queue, no_ack) = (link.queue.clone(), link.no_ack);
+        let (queue, no_ack, is_void) = (link.queue.clone(), link.no_ack, link.is_void);
         let released: i64 = mine.iter().map(|outgoing| cost_of(&outgoing.content)).sum();
         if !no_ack {
             let seqs: Vec<_> = mine.iter().map(|outgoing| outgoing.seq).collect();
             channel.limit.release(seqs.len() as u32);
             let broker = &self.broker;
-            batch::with_queue(broker, &queue, |cell, work| {
-                cell.queue.requeue(&seqs);
-                work.dispatch(cell, broker);
-            });
+            if !is_void {
+                batch::with_queue(broker, &queue, |cell, work| {
+                    work.requeue(cell, broker, &seqs, Return::Undelivered);
+                });
+            }
         } else if delivers {
             for outgoing in &mine {
                 self.encode_for(channel, outgoing);
@@ -262,8 +292,15 @@ impl Session {
 
     /// basic.get.
     pub(crate) fn get(&mut self, channel: &mut Channel, get: &basic::Get<'_>) -> Outcome<()> {
-        let name = expand_name(channel, get.queue)?;
+        let name = self.vhost().queue_to_read(expand_name(channel, get.queue)?)?.name;
         let queue = self.inside().queue_for(Access::Read, &name)?;
+        if queue.is_quorum() && queue.features().is_single_active {
+            return refusal::resource_locked(format!(
+                "cannot obtain access to locked {}. basic.get operations are not supported by <<\"quorum\">> queues with \
+                 single active consumer",
+                queue.definition.resource()
+            ));
+        }
         self.get_from(channel, queue, get.no_ack)
     }
 
@@ -283,7 +320,7 @@ impl Session {
         let outbox = self.outbox.clone();
         let mut hold_until = None;
         let got = batch::with_queue(&broker, &queue, |cell, work| {
-            let got = cell.queue.get(no_ack);
+            let got = work.get(cell, &broker, no_ack);
             match &got {
                 Get::Message(got) => {
                     hold_until = work.open_watermark(cell, &broker);
@@ -324,7 +361,8 @@ impl Session {
                     channel.unacked.push(UnackedDelivery { tag, seq: got.seq, link });
                 }
                 let start = self.out.len();
-                self.put_get_ok(channel.number, tag, got.redelivered, got.remaining, &parts);
+                let counts = queue.is_quorum().then_some(got.counts);
+                self.put_get_ok(channel.number, tag, got.redelivered, got.remaining, &parts, counts);
                 self.send_when_durable(hold_until, start);
             }
         }
@@ -347,6 +385,7 @@ impl Session {
             tag: Box::default(),
             no_ack: false,
             is_live: false,
+            is_void: false,
             unacked_count: 1,
             is_parked: Default::default(),
         })
@@ -384,7 +423,7 @@ impl Session {
         if let Some(tx) = channel.tx.take() {
             unacked.extend(tx.into_settled());
         }
-        self.requeue(&channel, &mut unacked);
+        self.requeue(&channel, &mut unacked, Return::Failed);
         channel.seat = None;
         if self.handle.channels.lock().remove(&channel.number).is_some() {
             self.broker.counters.channels_closed.add(1);

@@ -1,7 +1,10 @@
 //! From the outbox to bytes: basic.deliver, basic.get-ok, basic.return's content, server-sent cancels.
 
+use amqp::content::ContentHeader;
 use amqp::frame::{FRAME_END, FrameKind, frame_head, put_method};
 use amqp::method::basic;
+use amqp::table::{Table, Value};
+use queue::Counts;
 
 use crate::channel::{Channel, UnackedDelivery};
 use crate::gate::window_cost;
@@ -72,22 +75,27 @@ impl Session {
         is_redelivered: bool,
         remaining_count: u64,
         parts: &Parts<'_>,
+        counts: Option<Counts>,
     ) {
         let method = basic::GetOk {
             delivery_tag: tag,
-            redelivered: is_redelivered,
+            redelivered: is_redelivered || parts.history.counts.delivery_count > 0,
             exchange: parts.exchange,
             routing_key: parts.routing_key,
             message_count: u32::try_from(remaining_count).unwrap_or(u32::MAX),
         };
         put_method(&mut self.out, channel, &method);
-        self.put_content(channel, parts.header, parts.body);
+        match counted_header(parts, counts) {
+            Some(header) => self.put_content(channel, &header, parts.body),
+            None => self.put_content(channel, parts.header, parts.body),
+        }
     }
 
     /// Takes what the connection is told.
     pub(crate) fn hear(&mut self, news: News) {
         match news {
             News::ConsumerCancelled { consumer, queue } => self.consumer_cancelled(consumer, queue),
+            News::ConsumerTimedOut { consumer, queue } => self.consumer_timed_out(consumer, queue),
             News::Reply { channel, address, content } => self.deliver_reply(channel, &address, &content),
             News::AlarmsChanged => self.alarms_changed(),
             News::AccessChanged => self.access_changed(),
@@ -142,10 +150,43 @@ fn put_delivery(
     out.extend_from_slice(&[0, 60, 0, 60, link.tag.len() as u8]);
     out.extend_from_slice(&link.tag);
     out.extend_from_slice(&tag.to_be_bytes());
-    out.push(u8::from(outgoing.is_redelivered));
+    let had_failed = parts.history.counts.delivery_count > 0;
+    out.push(u8::from(outgoing.is_redelivered || had_failed));
     out.extend_from_slice(address);
     out.push(FRAME_END);
-    put_content(out, frame_len_max, channel.number, parts.header, parts.body);
+    let counts = link.queue.is_quorum().then_some(outgoing.counts);
+    match counted_header(parts, counts) {
+        Some(header) => put_content(out, frame_len_max, channel.number, &header, parts.body),
+        None => put_content(out, frame_len_max, channel.number, parts.header, parts.body),
+    }
+}
+
+/// The header of a message that a quorum queue has had back, or that another had before it was dead-lettered: with how often. `None` if
+/// it is as it was published.
+#[inline]
+fn counted_header(parts: &Parts<'_>, counts: Option<Counts>) -> Option<Vec<u8>> {
+    let (here, before) = (counts?, parts.history.counts);
+    if here == Counts::default() && before == Counts::default() {
+        return None;
+    }
+    let delivery_count = u64::from(here.delivery_count) + u64::from(before.delivery_count);
+    let acquired_count = if here.acquired_count > 0 { here.acquired_count } else { before.acquired_count };
+    with_counts(parts.header, delivery_count, acquired_count.into())
+}
+
+#[cold]
+fn with_counts(header: &[u8], delivery_count: u64, acquired_count: u64) -> Option<Vec<u8>> {
+    let mut header = ContentHeader::decode(header).ok()?;
+    let mut headers = header.properties.headers.unwrap_or(Table::EMPTY).to_owned();
+    for (name, count) in [("x-acquired-count", acquired_count), ("x-delivery-count", delivery_count)] {
+        if count > 0 {
+            headers.set(name.as_bytes(), Value::I64(count.cast_signed())).ok()?;
+        }
+    }
+    header.properties.headers = Some(headers.as_table());
+    let mut payload = Vec::new();
+    header.encode(&mut payload);
+    Some(payload)
 }
 
 #[inline]

@@ -9,18 +9,20 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use model::ids::{JournalPosition, Place, QueueId, QueueSeq};
-use queue::{Delivery, Message, PagedRange};
-use store::RecordBatch;
+use queue::{Dropped, Effects, Message, PagedRange, Return};
+use store::{RecordBatch, Returns};
 
 use crate::broker::Broker;
+use crate::dead_letters::{self, Leaver};
 use crate::message::Held;
-use crate::outbox::{Outbox, Outgoing};
+use crate::outbox::{News, Outbox, Outgoing};
+use crate::queue_handle::QueueHandle;
 use crate::shard::{Cell, Watermark};
 
 /// Entries for which a thread's vectors keep their room.
 const KEPT_COUNT: usize = 8192;
 
-/// Deliveries to one consumer, back to back in [`Work::deliveries`].
+/// Deliveries to one consumer, back to back among the effects.
 #[derive(Debug)]
 struct Run {
     outbox: Arc<Outbox>,
@@ -43,7 +45,13 @@ pub(crate) struct Work {
     pub(crate) records: RecordBatch,
     /// Where what has been appended in this section is durable.
     position: Option<JournalPosition>,
-    deliveries: Vec<Delivery<Held>>,
+    effects: Effects<Held>,
+    /// What queues have given up that is to go elsewhere.
+    pub(crate) leavers: Vec<Leaver>,
+    /// Queues to be looked after, and when.
+    timers: Vec<(u64, Arc<QueueHandle>)>,
+    /// The time, once somebody has asked for it.
+    now_ms: Option<u64>,
     runs: Vec<Run>,
     wanted: Vec<Wanted>,
     wakers: Vec<Waker>,
@@ -80,13 +88,22 @@ impl Ranges {
 }
 
 impl Work {
-    /// Hands out what the queue has ready to whoever can take it. `store` learns of it in [`Work::commit`].
+    /// The time of this section. The clock is looked at only where a queue has times, and once.
+    pub(crate) fn now_ms(&mut self, broker: &Broker) -> u64 {
+        *self.now_ms.get_or_insert_with(|| broker.clock.now_ms())
+    }
+
+    /// Hands out what the queue has ready to whoever can take it, and lets go what has expired or is too much. `store` learns of it
+    /// in [`Work::commit`].
     pub(crate) fn dispatch(&mut self, cell: &mut Cell, broker: &Broker) {
-        let start = self.deliveries.len();
-        if let Some(load) = cell.queue.dispatch(&mut self.deliveries) {
-            self.wanted.push(Wanted { queue: cell.handle.id(), load });
+        let start = self.effects.deliveries.len();
+        let now_ms = if cell.queue.is_timed() { self.now_ms(broker) } else { 0 };
+        cell.queue.dispatch(now_ms, &mut self.effects);
+        self.take_effects(cell);
+        if cell.queue.is_timed() {
+            self.set_timer(cell);
         }
-        if self.deliveries.len() == start {
+        if self.effects.deliveries.len() == start {
             return;
         }
         let hold_until = self.open_watermark(cell, broker);
@@ -94,7 +111,7 @@ impl Work {
         let id = cell.handle.id();
         let mut redelivered_count = 0;
         let mut current: Option<(queue::ConsumerId, usize)> = None;
-        for (index, delivery) in self.deliveries.iter().enumerate().skip(start) {
+        for (index, delivery) in self.effects.deliveries.iter().enumerate().skip(start) {
             redelivered_count += u64::from(delivery.redelivered);
             if delivery.no_ack && delivery.message.is_journalled() {
                 settled.push(delivery.seq, |first, last| self.records.settle(id, first, last));
@@ -118,8 +135,108 @@ impl Work {
             }
         }
         settled.end(|first, last| self.records.settle(id, first, last));
-        cell.handle.counters.delivered.add((self.deliveries.len() - start) as u64);
+        cell.handle.counters.delivered.add((self.effects.deliveries.len() - start) as u64);
         cell.handle.counters.redelivered.add(redelivered_count);
+    }
+
+    /// Gives messages back that were handed out, and hands them out again.
+    pub(crate) fn requeue(&mut self, cell: &mut Cell, broker: &Broker, seqs: &[QueueSeq], how: Return) {
+        let now_ms = if cell.queue.is_timed() { self.now_ms(broker) } else { 0 };
+        cell.queue.requeue(seqs, how, now_ms, &mut self.effects);
+        self.dispatch(cell, broker);
+    }
+
+    /// Takes messages away from whoever has them, so that nobody gets them again.
+    pub(crate) fn reject(&mut self, cell: &mut Cell, seqs: &[QueueSeq], has_failed: bool) {
+        cell.queue.reject(seqs, has_failed, &mut self.effects);
+        self.take_effects(cell);
+    }
+
+    /// The answer to a load. Dispatch after it. Says how many messages are lost.
+    pub(crate) fn loaded(
+        &mut self,
+        cell: &mut Cell,
+        load: &queue::Load,
+        entries: Vec<(QueueSeq, Held)>,
+        next_slot: u32,
+    ) -> u64 {
+        let lost_count = cell.queue.loaded(load, entries, next_slot, &mut self.effects);
+        self.take_effects(cell);
+        lost_count
+    }
+
+    /// Gives up messages once more that were set aside and could not be brought elsewhere.
+    pub(crate) fn drop_again(&mut self, cell: &mut Cell, seqs: &[QueueSeq]) {
+        cell.queue.drop_again(seqs, &mut self.effects);
+        self.take_effects(cell);
+    }
+
+    /// Takes everything back from consumers that hold a message for too long, and tells them.
+    pub(crate) fn time_out(&mut self, cell: &mut Cell, now_ms: u64) {
+        for consumer in cell.queue.time_out(now_ms, &mut self.effects) {
+            let (consumer, outbox) = (consumer.gate.consumer, consumer.gate.outbox);
+            outbox.tell(News::ConsumerTimedOut { consumer, queue: cell.handle.id() });
+        }
+        self.take_effects(cell);
+    }
+
+    /// Somebody has used the queue: it expires later.
+    pub(crate) fn note_used(&mut self, cell: &mut Cell, broker: &Broker) {
+        if cell.queue.is_timed() {
+            cell.queue.note_used(self.now_ms(broker));
+            self.set_timer(cell);
+        }
+    }
+
+    /// Takes the head.
+    pub(crate) fn get(&mut self, cell: &mut Cell, broker: &Broker, no_ack: bool) -> queue::Get<Held> {
+        let now_ms = if cell.queue.is_timed() { self.now_ms(broker) } else { 0 };
+        cell.queue.note_used(now_ms);
+        let got = cell.queue.get(no_ack, now_ms, &mut self.effects);
+        self.take_effects(cell);
+        if cell.queue.is_timed() {
+            self.set_timer(cell);
+        }
+        got
+    }
+
+    /// Carries out what a queue asks for besides deliveries.
+    pub(crate) fn take_effects(&mut self, cell: &mut Cell) {
+        let id = cell.handle.id();
+        self.wanted.extend(self.effects.loads.drain(..).map(|load| Wanted { queue: id, load }));
+        for returned in self.effects.returned.drain(..).filter(|returned| returned.is_journalled) {
+            let returns = Returns { counts: returned.counts, waits_until_ms: returned.waits_until_ms };
+            self.records.returned(id, returned.seq, returns);
+        }
+        if !self.effects.dropped.is_empty() {
+            self.take_dropped(cell);
+        }
+    }
+
+    fn take_dropped(&mut self, cell: &mut Cell) {
+        let from = self.settled.len();
+        let is_kept = cell.queue.rules().keeps_dropped;
+        for dropped in self.effects.dropped.drain(..) {
+            cell.handle.counters.dropped.add(1);
+            if is_kept {
+                let Dropped { seq, message, reason, counts } = dropped;
+                let (queue, content) = (cell.handle.clone(), message.into_content());
+                self.leavers.push(Leaver { queue, seq: Some(seq), content, reason, counts });
+            } else {
+                self.settled.push((dropped.seq, dropped.message));
+            }
+        }
+        self.settled[from..].sort_unstable_by_key(|(seq, _)| *seq);
+        self.settle(cell.handle.id(), from);
+    }
+
+    /// Has the queue looked after when something is due, unless it is already by then.
+    pub(crate) fn set_timer(&mut self, cell: &mut Cell) {
+        let Some(due_ms) = cell.next_due() else { return };
+        if cell.timer_at_ms == 0 || due_ms < cell.timer_at_ms {
+            cell.timer_at_ms = due_ms;
+            self.timers.push((due_ms, cell.handle.clone()));
+        }
     }
 
     /// Journals that the queue delivers beyond its closed watermark, and says until when its deliveries must wait for
@@ -160,14 +277,27 @@ impl Work {
         let mut purged = queue::Purged::default();
         let count = cell.queue.purge(&mut purged);
         for range in purged.ranges.iter().filter(|range| !range.segment.is_transient()) {
-            self.records.settle(id, range.first_seq, range.last_seq);
+            let mut first = range.first_seq;
+            let start = purged.kept.partition_point(|kept| *kept < first);
+            for &kept in purged.kept[start..].iter().take_while(|kept| **kept <= range.last_seq) {
+                if first < kept {
+                    self.records.settle(id, first, QueueSeq(kept.0 - 1));
+                }
+                first = kept.next();
+            }
+            if first <= range.last_seq {
+                self.records.settle(id, first, range.last_seq);
+            }
         }
         self.ranges.append(&mut purged.ranges);
         let from = self.settled.len();
-        purged.messages.sort_unstable_by_key(|(seq, _)| *seq);
         self.settled.append(&mut purged.messages);
+        // Dead letters that have found no queue are nobody's but the queue's.
+        let stuck = std::mem::take(&mut cell.stuck);
+        cell.queue.depart(&stuck, &mut self.settled);
+        self.settled[from..].sort_unstable_by_key(|(seq, _)| *seq);
         self.settle(id, from);
-        count
+        count + stuck.len() as u64
     }
 
     fn append(&mut self, broker: &Broker) -> JournalPosition {
@@ -199,13 +329,14 @@ impl Work {
             self.places.clear();
         }
         broker.store.settle_ranges(&std::mem::take(&mut self.ranges));
-        let mut deliveries = self.deliveries.drain(..);
+        let mut deliveries = self.effects.deliveries.drain(..);
         let mut start = 0;
         for run in self.runs.drain(..) {
             let outgoing = deliveries.by_ref().take(run.end - start).map(|delivery| Outgoing {
                 consumer: run.consumer,
                 is_redelivered: delivery.redelivered,
                 seq: delivery.seq,
+                counts: delivery.counts,
                 content: delivery.message.into_content(),
             });
             self.wakers.extend(run.outbox.deliver(outgoing, run.hold_until));
@@ -214,18 +345,28 @@ impl Work {
         self.position.take()
     }
 
-    /// What is left to do once the locks are gone: wake connections, ask for reads, free content.
+    /// What is left to do once the locks are gone: wake connections, ask for reads, free content, bring dead letters on.
     pub(crate) fn finish(&mut self, broker: &Broker) {
+        self.release(broker);
+        while !self.leavers.is_empty() {
+            dead_letters::bring(self, broker);
+            self.release(broker);
+        }
+    }
+
+    fn release(&mut self, broker: &Broker) {
         for waker in self.wakers.drain(..) {
             waker.wake();
         }
         for wanted in self.wanted.drain(..) {
             broker.store.load(wanted.queue, wanted.load);
         }
+        broker.timers.set(self.timers.drain(..));
+        self.now_ms = None;
         self.settled.clear();
         // A thread does not keep the room of its largest purge for ever.
         self.settled.shrink_to(KEPT_COUNT);
         self.places.shrink_to(KEPT_COUNT);
-        self.deliveries.shrink_to(KEPT_COUNT);
+        self.effects.deliveries.shrink_to(KEPT_COUNT);
     }
 }

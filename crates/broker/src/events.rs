@@ -20,8 +20,9 @@ use crate::connections::{ConnectionHandle, ConsumerHandle};
 use crate::control::BackupView;
 use crate::identity::{Actor, Interface, Origin};
 use crate::inside::{BindingEnd, BindingRequest};
-use crate::message::Parts;
+use crate::message::{History, Parts};
 use crate::queue_handle::QueueHandle;
+use crate::vhost::Routing;
 
 /// The exchange on which events are published, in the default vhost.
 pub(crate) const EXCHANGE: &str = "amq.rabbitmq.event";
@@ -300,6 +301,31 @@ impl Event {
     }
 }
 
+/// An event as a message.
+impl Event {
+    fn properties<'a>(&self, headers: Table<'a>) -> Properties<'a> {
+        Properties {
+            headers: Some(headers),
+            delivery_mode: Some(PERSISTENT),
+            timestamp: Some(self.at_ms / 1000),
+            ..Properties::default()
+        }
+    }
+
+    fn header(&self) -> Vec<u8> {
+        let headers = self.fields.clone().with("timestamp_in_ms", Value::I64(self.at_ms.cast_signed()));
+        let properties = self.properties(headers.as_table());
+        let mut header = Vec::new();
+        ContentHeader { class_id: CLASS_BASIC, body_len: 0, properties }.encode(&mut header);
+        header
+    }
+
+    fn parts<'a>(&'a self, header: &'a [u8]) -> Parts<'a> {
+        let (exchange, routing_key) = (EXCHANGE.as_bytes(), self.name.as_bytes());
+        Parts { published_at_ms: self.at_ms, history: History::default(), exchange, routing_key, header, body: b"" }
+    }
+}
+
 impl Broker {
     /// Tells everybody who wants to know what somebody did.
     pub(crate) fn emit_by(&self, actor: &Actor, event: Event) {
@@ -330,28 +356,18 @@ impl Broker {
     /// Publishes an event if any queue wants it.
     fn publish_event(&self, event: &Event) {
         let Some(vhost) = self.vhosts.get(self.options.default_user.vhost.as_str()) else { return };
-        let headers = event.fields.as_table();
-        let Ok(routed) = vhost.route_from(EXCHANGE.as_bytes(), &[event.name.as_bytes()], Some(headers)) else { return };
+        let routing = Routing {
+            exchange: EXCHANGE.as_bytes(),
+            routing_keys: &[event.name.as_bytes()],
+            properties: &event.properties(event.fields.as_table()),
+            content: &|| event.parts(&event.header()).to_kept(),
+        };
+        let Ok(routed) = vhost.route_from(&routing) else { return };
         if routed.targets.queues.is_empty() {
             return;
         }
-        let mut headers = event.fields.clone();
-        headers = headers.with("timestamp_in_ms", Value::I64(event.at_ms.cast_signed()));
-        let properties = Properties {
-            headers: Some(headers.as_table()),
-            delivery_mode: Some(PERSISTENT),
-            timestamp: Some(event.at_ms / 1000),
-            ..Properties::default()
-        };
-        let mut header = Vec::new();
-        ContentHeader { class_id: CLASS_BASIC, body_len: 0, properties }.encode(&mut header);
-        let parts = Parts {
-            published_at_ms: event.at_ms,
-            exchange: EXCHANGE.as_bytes(),
-            routing_key: event.name.as_bytes(),
-            header: &header,
-            body: b"",
-        };
+        let header = event.header();
+        let parts = event.parts(&header);
         let kind = if routed.targets.is_journalled { Kind::Journalled } else { Kind::Transient };
         let content = self.chunks.write(kind, parts.len(), |out| parts.write(out));
         let targets = Arc::new(routed.targets);
@@ -363,6 +379,9 @@ impl Broker {
             targets,
             channel: 0,
             confirm_seq: 0,
+            has_ttl: false,
+            priority: None,
+            is_refused: false,
         });
         batch.apply(self, |_, _| ());
     }

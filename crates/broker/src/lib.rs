@@ -9,6 +9,8 @@
 //!    inside ─ what somebody may do in a vhost             control ─ what operators change
 //!    identity, login, permissions, lockout ─ who it is     view ─ what is shown to them
 //!    batch ─ one read's publishes and settlements      recovery ─ from the store to vhosts and queues
+//!                                                      history ─ what recent-history exchanges keep
+//!                                                      sharding ─ exchanges with queues of their own
 //!    outbox ─ what others have for a connection        alarms ─ memory and disk
 //! ```
 //!
@@ -28,13 +30,16 @@ mod connection;
 mod connections;
 mod consume;
 mod control;
+mod dead_letters;
 mod deliver;
 mod dispatch;
 mod ending;
 mod events;
 mod exchange_methods;
+mod features;
 mod gate;
 mod handshake;
+mod history;
 mod identity;
 mod inside;
 mod limits;
@@ -57,9 +62,11 @@ mod residents;
 mod session;
 mod settle;
 mod shard;
+mod sharding;
 #[cfg(test)]
 mod tests;
 mod throttle;
+mod timers;
 mod tx;
 mod usage;
 mod users;

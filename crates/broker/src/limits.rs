@@ -52,6 +52,12 @@ pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest body that any configuration may allow (RabbitMQ: 512 MiB).
 pub(crate) const MESSAGE_LEN_MAX: u64 = 512 << 20;
 
+/// Bytes of messages that a recent-history exchange keeps, whatever the count that it was declared with.
+pub(crate) const HISTORY_LEN_MAX: usize = 16 << 20;
+
+/// How often histories that have changed are recorded.
+pub(crate) const HISTORY_INTERVAL: Duration = Duration::from_secs(5);
+
 /// How often memory and disk are looked at.
 pub(crate) const ALARM_INTERVAL: Duration = Duration::from_secs(1);
 

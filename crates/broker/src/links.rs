@@ -18,6 +18,8 @@ pub(crate) struct Link {
     pub(crate) no_ack: bool,
     /// False once it was cancelled; it stays for its unacked deliveries.
     pub(crate) is_live: bool,
+    /// Its queue has taken back what it holds: settling that means nothing.
+    pub(crate) is_void: bool,
     pub(crate) unacked_count: u32,
     pub(crate) is_parked: Parked,
 }

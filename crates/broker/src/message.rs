@@ -3,26 +3,45 @@
 //! What a delivery needs is laid out as it will be sent, so that handing a message out is three copies and no encoding:
 //!
 //! ```text
-//!  | version u8 | published_at_ms u64 | exchange shortstr | routing key shortstr | header_len u32 | header … | body … |
-//!                                     '------ as basic.deliver has them --------'                 '- a content   '- the rest
-//!                                                                                                    header's payload
+//!  | version u8 | published_at_ms u64 | history … | exchange shortstr | routing key shortstr | header_len u32 | header … | body … |
+//!                                                 '------ as basic.deliver has them --------'                 '- a content   '- the rest
+//!                                                                                                                 header's payload
+//!  version 1: no history. Version 2:
+//!  | ttl_ms u64, u64::MAX for none | delivery_count u32 | acquired_count u32 | flags u8 | hidden_len u32 | hidden … |
 //! ```
 //!
-//! Integers are big-endian, as in AMQP. The store carries these bytes and never looks inside.
+//! Integers are big-endian, as in AMQP. The store carries these bytes and never looks inside. `hidden` are the routing keys of a `BCC`
+//! header, each a shortstr; of the flags the lowest says that dead-letter headers are the broker's own, the next one
+//! that a dead-letter routing key has taken the place of all other keys.
 
+use std::sync::Arc;
+
+use amqp::content::ContentHeader;
+use model::arguments::QueueArguments;
+use model::features::QueueFeatures;
 use model::ids::{Place, SegmentId};
+use model::policy::EffectivePolicy;
+use queue::Counts;
 use store::Content;
 
-/// The layout above. A reader refuses any other.
-const LAYOUT_VERSION: u8 = 1;
+/// The layout of most messages.
+const PLAIN: u8 = 1;
+/// The layout of those with a history.
+const WITH_HISTORY: u8 = 2;
 /// Version and time.
 const FIXED_LEN: usize = 1 + 8;
+/// A history but for its hidden keys.
+const HISTORY_FIXED_LEN: usize = 8 + 4 + 4 + 1 + 4;
+const HAS_DIED: u8 = 1;
+const HAS_LOST_COPIES: u8 = 2;
 
 /// The parts of a message that go into its content.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Parts<'a> {
-    /// When the broker took it, in milliseconds since 1970.
+    /// When it entered its queues, in milliseconds since 1970.
     pub(crate) published_at_ms: u64,
+    /// What else is known of it that clients do not see.
+    pub(crate) history: History<'a>,
     /// The exchange it was published to.
     pub(crate) exchange: &'a [u8],
     /// The routing key it was published with.
@@ -33,19 +52,98 @@ pub(crate) struct Parts<'a> {
     pub(crate) body: &'a [u8],
 }
 
+/// What is known of a message besides what clients see of it. Most have none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct History<'a> {
+    /// Its own time to live.
+    pub(crate) ttl_ms: Option<u64>,
+    /// How often it had come back to other queues, before it was dead-lettered.
+    pub(crate) counts: Counts,
+    /// It was dead-lettered, and its headers say where.
+    pub(crate) has_died: bool,
+    /// A dead-letter routing key has taken the place of all of its own: `CC` means nothing any more.
+    pub(crate) has_lost_copies: bool,
+    /// The routing keys that its publisher hid from consumers (`BCC`), each a shortstr.
+    pub(crate) hidden_keys: &'a [u8],
+}
+
+impl<'a> History<'a> {
+    /// The hidden routing keys.
+    pub(crate) fn hidden_keys(&self) -> impl Iterator<Item = &'a [u8]> {
+        let mut rest = self.hidden_keys;
+        std::iter::from_fn(move || {
+            let (key, after) = short_str(rest)?;
+            rest = after;
+            Some(key)
+        })
+    }
+
+    #[inline]
+    fn len(&self) -> usize {
+        if *self == History::default() { 0 } else { HISTORY_FIXED_LEN + self.hidden_keys.len() }
+    }
+
+    fn write(&self, out: &mut Filler<'_>) {
+        out.put(&self.ttl_ms.unwrap_or(u64::MAX).to_be_bytes());
+        out.put(&self.counts.delivery_count.to_be_bytes());
+        out.put(&self.counts.acquired_count.to_be_bytes());
+        let died = if self.has_died { HAS_DIED } else { 0 };
+        let lost_copies = if self.has_lost_copies { HAS_LOST_COPIES } else { 0 };
+        out.put(&[died | lost_copies]);
+        out.put(&(self.hidden_keys.len() as u32).to_be_bytes());
+        out.put(self.hidden_keys);
+    }
+
+    /// How long it is in this content.
+    #[inline]
+    fn stored_len(&self, content: &[u8]) -> usize {
+        if content.first() == Some(&WITH_HISTORY) { HISTORY_FIXED_LEN + self.hidden_keys.len() } else { 0 }
+    }
+
+    #[cold]
+    fn read(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
+        let (fixed, rest) = bytes.split_first_chunk::<HISTORY_FIXED_LEN>()?;
+        let (ttl_ms, rest_of_fixed) = fixed.split_first_chunk::<8>()?;
+        let (delivery_count, rest_of_fixed) = rest_of_fixed.split_first_chunk::<4>()?;
+        let (acquired_count, rest_of_fixed) = rest_of_fixed.split_first_chunk::<4>()?;
+        let [flags, hidden_len @ ..] = rest_of_fixed else { return None };
+        let hidden_len = u32::from_be_bytes(hidden_len.try_into().ok()?);
+        let (hidden_keys, rest) = rest.split_at_checked(hidden_len as usize)?;
+        let counts = Counts {
+            delivery_count: u32::from_be_bytes(*delivery_count),
+            acquired_count: u32::from_be_bytes(*acquired_count),
+        };
+        let ttl_ms = Some(u64::from_be_bytes(*ttl_ms)).filter(|ttl_ms| *ttl_ms != u64::MAX);
+        let (has_died, has_lost_copies) = (flags & HAS_DIED != 0, flags & HAS_LOST_COPIES != 0);
+        Some((Self { ttl_ms, counts, has_died, has_lost_copies, hidden_keys }, rest))
+    }
+}
+
 impl<'a> Parts<'a> {
     /// How many bytes the content takes.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        FIXED_LEN + 1 + self.exchange.len() + 1 + self.routing_key.len() + 4 + self.header.len() + self.body.len()
+        let address_len = 1 + self.exchange.len() + 1 + self.routing_key.len();
+        FIXED_LEN + self.history.len() + address_len + 4 + self.header.len() + self.body.len()
+    }
+
+    /// The content in memory of its own, for whom no chunk must be kept alive.
+    pub(crate) fn to_kept(self) -> Arc<[u8]> {
+        let mut content = vec![0; self.len()];
+        self.write(&mut content);
+        content.into()
     }
 
     /// Writes the content into `out`, which is exactly [`Parts::len`] long.
     #[inline]
     pub(crate) fn write(&self, out: &mut [u8]) {
         let mut out = Filler { rest: out };
-        out.put(&[LAYOUT_VERSION]);
+        let has_history = self.history.len() > 0;
+        out.put(&[if has_history { WITH_HISTORY } else { PLAIN }]);
         out.put(&self.published_at_ms.to_be_bytes());
+        if has_history {
+            self.history.write(&mut out);
+        }
         out.put(&[self.exchange.len() as u8]);
         out.put(self.exchange);
         out.put(&[self.routing_key.len() as u8]);
@@ -60,24 +158,27 @@ impl<'a> Parts<'a> {
     #[inline]
     pub(crate) fn read(content: &'a [u8]) -> Option<Self> {
         let (fixed, rest) = content.split_at_checked(FIXED_LEN)?;
-        if fixed[0] != LAYOUT_VERSION {
-            return None;
-        }
         let published_at_ms = u64::from_be_bytes(fixed[1..].try_into().ok()?);
+        let (history, rest) = match fixed[0] {
+            PLAIN => (History::default(), rest),
+            WITH_HISTORY => History::read(rest)?,
+            _ => return None,
+        };
         let (exchange, rest) = short_str(rest)?;
         let (routing_key, rest) = short_str(rest)?;
         let (header_len, rest) = rest.split_at_checked(4)?;
         let header_len = u32::from_be_bytes(header_len.try_into().ok()?) as usize;
         let (header, body) = rest.split_at_checked(header_len)?;
-        Some(Self { published_at_ms, exchange, routing_key, header, body })
+        Some(Self { published_at_ms, history, exchange, routing_key, header, body })
     }
 }
 
 /// `exchange` and `routing key` of a content, back to back and each with its length, as basic.deliver wants them.
 #[inline]
 pub(crate) fn address_of<'a>(content: &'a [u8], parts: &Parts<'_>) -> &'a [u8] {
-    let end = FIXED_LEN + 2 + parts.exchange.len() + parts.routing_key.len();
-    content.get(FIXED_LEN..end).unwrap_or_default()
+    let start = FIXED_LEN + parts.history.stored_len(content);
+    let end = start + 2 + parts.exchange.len() + parts.routing_key.len();
+    content.get(start..end).unwrap_or_default()
 }
 
 #[inline]
@@ -121,6 +222,8 @@ pub(crate) struct Held {
     content: Option<Content>,
     body_len: u32,
     is_journalled: bool,
+    has_ttl: bool,
+    priority: u8,
     /// `slot` counts only where `segment` is not [`NO_SEGMENT`]; an `Option<Place>` would cost eight bytes a message.
     segment: SegmentId,
     slot: u32,
@@ -132,8 +235,8 @@ const HAS_CONTENT: &str = "a queue hands out and spills only what has a body";
 
 impl Held {
     #[inline]
-    pub(crate) fn new(content: Content, body_len: u32, is_journalled: bool) -> Self {
-        Self { content: Some(content), body_len, is_journalled, segment: NO_SEGMENT, slot: 0 }
+    pub(crate) fn new(content: Content, body_len: u32, is_journalled: bool, has_ttl: bool, priority: u8) -> Self {
+        Self { content: Some(content), body_len, is_journalled, has_ttl, priority, segment: NO_SEGMENT, slot: 0 }
     }
 
     /// The content of a message that is being handed out or written to a segment.
@@ -148,13 +251,52 @@ impl Held {
     }
 
     /// A message read back from the store. `None` when its content is not one of ours.
-    pub(crate) fn restored(content: Content, is_journalled: bool, place: Option<Place>) -> Option<Self> {
-        let body_len = Parts::read(content.bytes())?.body.len() as u32;
-        let mut held = Self::new(content, body_len, is_journalled);
+    pub(crate) fn restored(
+        content: Content,
+        is_journalled: bool,
+        place: Option<Place>,
+        priorities: Priorities,
+    ) -> Option<Self> {
+        let parts = Parts::read(content.bytes())?;
+        let (body_len, has_ttl) = (parts.body.len() as u32, parts.history.ttl_ms.is_some());
+        let priority = if priorities.max == 0 { 0 } else { priorities.of(priority_in(parts.header)) };
+        let mut held = Self::new(content, body_len, is_journalled, has_ttl, priority);
         if let Some(place) = place {
             queue::Message::set_place(&mut held, place);
         }
         Some(held)
+    }
+
+    fn parts(&self) -> Option<Parts<'_>> {
+        Parts::read(self.content.as_ref()?.bytes())
+    }
+}
+
+/// The `priority` property in a content header's payload.
+fn priority_in(header: &[u8]) -> Option<u8> {
+    ContentHeader::decode(header).ok()?.properties.priority
+}
+
+/// Which priorities a queue has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Priorities {
+    /// The highest; 0: there are none.
+    pub(crate) max: u8,
+    /// That of messages without one.
+    pub(crate) default: u8,
+}
+
+impl Priorities {
+    /// Of a queue with these arguments: policies change nothing about it.
+    pub(crate) fn of_arguments(arguments: &QueueArguments) -> Self {
+        let features = QueueFeatures::of(arguments, &EffectivePolicy::default());
+        Self { max: features.priority_max.unwrap_or(0), default: features.default_priority }
+    }
+
+    /// The priority here of a message with this property.
+    #[inline]
+    pub(crate) fn of(self, property: Option<u8>) -> u8 {
+        property.unwrap_or(self.default).min(self.max)
     }
 }
 
@@ -167,6 +309,24 @@ impl queue::Message for Held {
     #[inline]
     fn is_journalled(&self) -> bool {
         self.is_journalled
+    }
+
+    #[inline]
+    fn priority(&self) -> u8 {
+        self.priority
+    }
+
+    #[inline]
+    fn has_ttl(&self) -> bool {
+        self.has_ttl
+    }
+
+    fn ttl_ms(&self) -> Option<u64> {
+        self.parts()?.history.ttl_ms
+    }
+
+    fn entered_at_ms(&self) -> u64 {
+        self.parts().map_or(0, |parts| parts.published_at_ms)
     }
 
     #[inline]
@@ -200,7 +360,7 @@ mod tests {
         let mut content = vec![0; parts.len()];
         parts.write(&mut content);
         let read = Parts::read(&content).unwrap();
-        assert_eq!(read.published_at_ms, parts.published_at_ms);
+        assert_eq!((read.published_at_ms, read.history), (parts.published_at_ms, parts.history));
         assert_eq!(
             (read.exchange, read.routing_key, read.header, read.body),
             (parts.exchange, parts.routing_key, parts.header, parts.body)
@@ -214,19 +374,40 @@ mod tests {
 
     #[test]
     fn content_reads_back_as_written() {
-        check_round_trip(Parts { published_at_ms: 7, exchange: b"", routing_key: b"q", header: b"h", body: b"" });
+        let history = History::default();
         check_round_trip(Parts {
+            published_at_ms: 7,
+            history,
+            exchange: b"",
+            routing_key: b"q",
+            header: b"h",
+            body: b"",
+        });
+        let history = History {
+            ttl_ms: Some(0),
+            counts: Counts { delivery_count: 3, acquired_count: u32::MAX },
+            has_died: true,
+            has_lost_copies: true,
+            hidden_keys: b"\x01a\x00\x02bc",
+        };
+        assert_eq!(history.hidden_keys().collect::<Vec<_>>(), [&b"a"[..], b"", b"bc"]);
+        let long = Parts {
             published_at_ms: u64::MAX,
+            history,
             exchange: &[b'e'; 255],
             routing_key: &[b'r'; 255],
             header: &[8; 1000],
             body: &[1; 5000],
-        });
+        };
+        check_round_trip(long);
+        check_round_trip(Parts { history: History { has_died: true, ..History::default() }, ..long });
+        check_round_trip(Parts { history: History { ttl_ms: Some(1), ..History::default() }, ..long });
     }
 
     #[test]
     fn property_flags_without_a_meaning_are_not_passed_on() {
-        let parts = Parts { published_at_ms: 1, exchange: b"", routing_key: b"q", header: &[0xff; 20], body: b"" };
+        let (history, header) = (History::default(), &[0xff; 20]);
+        let parts = Parts { published_at_ms: 1, history, exchange: b"", routing_key: b"q", header, body: b"" };
         let mut content = vec![0; parts.len()];
         parts.write(&mut content);
         let header = Parts::read(&content).unwrap().header;
@@ -235,13 +416,17 @@ mod tests {
 
     #[test]
     fn damaged_content_is_refused() {
-        let parts = Parts { published_at_ms: 1, exchange: b"e", routing_key: b"k", header: b"hh", body: b"" };
-        let mut content = vec![0; parts.len()];
-        parts.write(&mut content);
-        for len in 0..content.len() {
-            assert!(Parts::read(&content[..len]).is_none(), "cut to {len}");
+        let dead = History { has_died: true, hidden_keys: b"\x01a", ..History::default() };
+        for history in [History::default(), dead] {
+            let parts =
+                Parts { published_at_ms: 1, history, exchange: b"e", routing_key: b"k", header: b"hh", body: b"" };
+            let mut content = vec![0; parts.len()];
+            parts.write(&mut content);
+            for len in 0..content.len() {
+                assert!(Parts::read(&content[..len]).is_none(), "cut to {len}");
+            }
+            content[0] = 3;
+            assert!(Parts::read(&content).is_none());
         }
-        content[0] = 2;
-        assert!(Parts::read(&content).is_none());
     }
 }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use model::arguments::QueueType;
 use model::config::{AuthMechanism, CertificateLogin, Config, DefaultUser, Login};
 use model::user::CredentialValidator;
 use model::vhost::VhostDefaults;
@@ -73,8 +74,16 @@ pub struct Options {
     pub event_sink: Option<Arc<dyn EventSink>>,
     /// Whether `basic.qos` with `global` is allowed.
     pub permits_global_qos: bool,
+    /// Whether local random exchanges may be declared.
+    pub permits_local_random_exchanges: bool,
     /// Whether queues may be declared that are neither durable nor exclusive.
     pub permits_transient_nonexclusive_queues: bool,
+    /// The type of queues that are declared without one, in vhosts that have no default of their own.
+    pub default_queue_type: QueueType,
+    /// How long a consumer of a quorum queue may hold a message, unless it is told otherwise.
+    pub consumer_timeout: Duration,
+    /// Whether who declares an existing quorum queue as a classic one may go on.
+    pub permits_quorum_queues_declared_as_classic: bool,
 }
 
 impl Default for Options {
@@ -109,7 +118,11 @@ impl Default for Options {
             lockout: LockoutOptions::default(),
             event_sink: None,
             permits_global_qos: true,
+            permits_local_random_exchanges: true,
             permits_transient_nonexclusive_queues: true,
+            default_queue_type: defaults.default_queue_type,
+            consumer_timeout: defaults.consumer_timeout,
+            permits_quorum_queues_declared_as_classic: false,
         }
     }
 }

@@ -11,6 +11,7 @@ use std::task::{Wake, Waker};
 
 use model::ids::{JournalPosition, QueueId, QueueSeq};
 use parking_lot::Mutex;
+use queue::Counts;
 use store::Content;
 
 use crate::limits::{OUTBOX_OVERDRAFT_LEN, OUTBOX_WINDOW_LEN};
@@ -23,6 +24,8 @@ pub(crate) struct Outgoing {
     pub(crate) is_redelivered: bool,
     pub(crate) seq: QueueSeq,
     pub(crate) content: Content,
+    /// How often it has come back, where that is counted.
+    pub(crate) counts: Counts,
 }
 
 /// Something a connection is told. Each is rare.
@@ -30,6 +33,8 @@ pub(crate) struct Outgoing {
 pub(crate) enum News {
     /// The consumer's queue is gone: the server cancels (RabbitMQ's `consumer_cancel_notify`).
     ConsumerCancelled { consumer: u32, queue: QueueId },
+    /// The consumer held a message for too long: the queue has taken all back.
+    ConsumerTimedOut { consumer: u32, queue: QueueId },
     /// A reply for a direct reply-to consumer, which has no queue.
     Reply { channel: u16, address: Arc<str>, content: Content },
     /// A memory or disk alarm began, changed or ended; the connection reads the alarms' state itself.

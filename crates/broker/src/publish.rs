@@ -16,11 +16,12 @@ use crate::batch::Publish;
 use crate::channel::{Channel, LastRoute};
 use crate::identity::Identity;
 use crate::limits::{CACHED_TARGET_COUNT, MESSAGE_LEN_MAX};
-use crate::message::Parts;
+use crate::message::{History, Parts};
 use crate::queue_handle::Targets;
 use crate::refusal::{self, Outcome};
 use crate::reply_to;
 use crate::session::Session;
+use crate::vhost::Routing;
 
 /// A publish whose content is on its way.
 #[derive(Debug)]
@@ -47,13 +48,14 @@ pub(crate) struct Whole<'a> {
 
 impl<'a> Whole<'a> {
     /// As a message is stored.
-    fn parts(&self, published_at_ms: u64) -> Parts<'a> {
+    fn parts(&self, published_at_ms: u64, history: History<'a>) -> Parts<'a> {
         let Self { exchange, routing_key, header, body, .. } = *self;
-        Parts { published_at_ms, exchange, routing_key, header, body }
+        Parts { published_at_ms, history, exchange, routing_key, header, body }
     }
 }
 
-const PERSISTENT: u8 = 2;
+/// The delivery mode of messages that outlive a restart.
+pub(crate) const PERSISTENT: u8 = 2;
 
 impl Assembly {
     /// Begins with the method.
@@ -136,9 +138,18 @@ pub(crate) fn check_body_len(body_len: u64, message_len_max: u64) -> Outcome<()>
 /// What a publish asks that not every publish does; found by one look at the properties.
 pub(crate) struct Asked<'a> {
     pub(crate) headers: Option<Table<'a>>,
-    pub(crate) is_persistent: bool,
+    pub(crate) terms: Terms,
     pub(crate) has_sender_selected: bool,
     pub(crate) wants_fast_reply: bool,
+}
+
+/// How queues are to keep a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Terms {
+    pub(crate) is_persistent: bool,
+    /// How long.
+    pub(crate) ttl_ms: Option<u64>,
+    pub(crate) priority: Option<u8>,
 }
 
 impl<'a> Asked<'a> {
@@ -154,16 +165,20 @@ impl<'a> Asked<'a> {
                 identity.name()
             ));
         }
-        if let Some(expiration) = properties.expiration {
-            check_expiration(&String::from_utf8_lossy(expiration))?;
-            return refusal::not_implemented("the property 'expiration' (message TTL) is not implemented");
-        }
+        let ttl_ms = match properties.expiration {
+            Some(expiration) => Some(parse_expiration(&String::from_utf8_lossy(expiration))?),
+            None => None,
+        };
         let headers = properties.headers.filter(|headers| !headers.is_empty());
         let has_sender_selected =
             headers.is_some_and(|headers| headers.get("CC").is_some() || headers.get("BCC").is_some());
         Ok(Asked {
             headers,
-            is_persistent: properties.delivery_mode == Some(PERSISTENT),
+            terms: Terms {
+                is_persistent: properties.delivery_mode == Some(PERSISTENT),
+                ttl_ms,
+                priority: properties.priority,
+            },
             has_sender_selected,
             wants_fast_reply: properties.reply_to == Some(reply_to::QUEUE.as_bytes()),
         })
@@ -187,13 +202,18 @@ impl Session {
         if whole.exchange.is_empty() && reply_to::is_address(whole.routing_key) {
             return self.publish_reply(channel, whole);
         }
-        let targets = self.route(channel, whole, asked.headers)?;
-        self.store_publish(channel, whole, &targets, asked.is_persistent)
+        let targets = self.route(channel, whole, &header.properties)?;
+        self.store_publish(channel, whole, &targets, asked.terms, &[])
     }
 
     /// The queues of a message with one routing key, from the nearest memory that has them.
     #[inline]
-    fn route(&mut self, channel: &mut Channel, whole: &Whole<'_>, headers: Option<Table<'_>>) -> Outcome<Arc<Targets>> {
+    fn route(
+        &mut self,
+        channel: &mut Channel,
+        whole: &Whole<'_>,
+        properties: &Properties<'_>,
+    ) -> Outcome<Arc<Targets>> {
         let epoch = self.vhost().epoch();
         if let Some(last) = &channel.last_route
             && last.epoch == epoch
@@ -212,20 +232,23 @@ impl Session {
             });
             return Ok(targets);
         }
-        self.route_afresh(whole.exchange, &[whole.routing_key], headers)
+        self.route_afresh(whole, &[whole.routing_key], properties)
     }
 
     fn route_afresh(
         &mut self,
-        exchange: &[u8],
+        whole: &Whole<'_>,
         routing_keys: &[&[u8]],
-        headers: Option<Table<'_>>,
+        properties: &Properties<'_>,
     ) -> Outcome<Arc<Targets>> {
+        let exchange = whole.exchange;
         let vhost = self.vhost().clone();
         // Read before the permission is: what is revoked in between must not be remembered as allowed.
         let epoch = vhost.epoch();
         self.inside().check_publish(exchange, routing_keys)?;
-        let routed = vhost.route(exchange, routing_keys, headers)?;
+        let ttl_ms = properties.expiration.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
+        let content = || whole.parts(self.now_ms, History { ttl_ms, ..History::default() }).to_kept();
+        let routed = vhost.route(&Routing { exchange, routing_keys, properties, content: &content })?;
         let targets = Arc::new(routed.targets);
         if let [routing_key] = routing_keys
             && routed.cacheable_at == Some(epoch)
@@ -241,19 +264,21 @@ impl Session {
         &mut self,
         channel: &mut Channel,
         whole: &Whole<'_>,
-        header: &ContentHeader<'_>,
+        published: &ContentHeader<'_>,
         asked: &Asked<'_>,
     ) -> Outcome<()> {
         let mut routing_keys = vec![whole.routing_key];
         let mut headers = asked.headers.map(|headers| headers.to_owned());
+        let mut hidden_keys = Vec::new();
         if let Some(table) = asked.headers {
             sender_selected_keys(&table, &mut routing_keys)?;
+            hidden_keys = hidden_keys_of(&table);
             if let Some(headers) = &mut headers {
                 headers.remove(b"BCC");
             }
         }
         let address = channel.reply_consumer.as_ref().map(|consumer| consumer.address.clone());
-        let mut header = *header;
+        let mut header = *published;
         if asked.wants_fast_reply {
             header.properties.reply_to = address.as_deref().map(str::as_bytes);
         }
@@ -264,15 +289,18 @@ impl Session {
         if whole.exchange.is_empty() && reply_to::is_address(whole.routing_key) {
             return self.publish_reply(channel, &rewritten);
         }
-        let targets = self.route_afresh(whole.exchange, &routing_keys, asked.headers)?;
-        self.store_publish(channel, &rewritten, &targets, asked.is_persistent)
+        let targets = self.route_afresh(&rewritten, &routing_keys, &published.properties)?;
+        self.store_publish(channel, &rewritten, &targets, asked.terms, &hidden_keys)
     }
 
     /// A reply to a direct reply-to consumer: it goes to that consumer's connection, past all queues.
     fn publish_reply(&mut self, channel: &mut Channel, whole: &Whole<'_>) -> Outcome<()> {
         self.inside().check_publish(whole.exchange, &[whole.routing_key])?;
         match &mut channel.tx {
-            Some(tx) => tx.publish(&whole.parts(self.now_ms), whole.mandatory, None, false),
+            Some(tx) => {
+                let parts = whole.parts(self.now_ms, History::default());
+                tx.publish(&parts, whole.mandatory, None, Terms::default());
+            }
             None => self.send_reply(channel, whole),
         }
         Ok(())
@@ -280,7 +308,7 @@ impl Session {
 
     /// Sends a reply to where its routing key says.
     pub(crate) fn send_reply(&mut self, channel: &mut Channel, whole: &Whole<'_>) {
-        let content = self.content(whole, Kind::Transient);
+        let content = self.content(whole, History::default(), Kind::Transient);
         let is_there = self.broker.replies.send(self.vhost().name().as_str(), whole.routing_key, content);
         if !is_there && whole.mandatory {
             self.return_unroutable(channel.number, whole);
@@ -295,13 +323,15 @@ impl Session {
         channel: &mut Channel,
         whole: &Whole<'_>,
         targets: &Arc<Targets>,
-        is_persistent: bool,
+        terms: Terms,
+        hidden_keys: &[u8],
     ) -> Outcome<()> {
+        let history = History { ttl_ms: terms.ttl_ms, hidden_keys, ..History::default() };
         match &mut channel.tx {
             Some(tx) => {
-                tx.publish(&whole.parts(self.now_ms), whole.mandatory, Some(targets.clone()), is_persistent);
+                tx.publish(&whole.parts(self.now_ms, history), whole.mandatory, Some(targets.clone()), terms);
             }
-            None => self.publish_to(channel, whole, targets, is_persistent),
+            None => self.publish_to(channel, whole, targets, terms, history),
         }
         Ok(())
     }
@@ -312,7 +342,8 @@ impl Session {
         channel: &mut Channel,
         whole: &Whole<'_>,
         targets: &Arc<Targets>,
-        is_persistent: bool,
+        terms: Terms,
+        history: History<'_>,
     ) {
         self.counters.published.add(1);
         let confirm_seq = channel.confirms.as_mut().map_or(0, |confirms| confirms.take_seq());
@@ -325,20 +356,23 @@ impl Session {
             self.confirm_now(channel, confirm_seq);
             return;
         }
-        let is_journalled = is_persistent && targets.is_journalled;
-        let content = self.content(whole, if is_journalled { Kind::Journalled } else { Kind::Transient });
+        let is_journalled = terms.is_persistent && targets.is_journalled;
+        let content = self.content(whole, history, if is_journalled { Kind::Journalled } else { Kind::Transient });
         self.batch.publish(targets, |targets| Publish {
             content,
             body_len: whole.body.len() as u32,
-            is_persistent,
+            is_persistent: terms.is_persistent,
             targets,
             channel: channel.number,
             confirm_seq,
+            has_ttl: terms.ttl_ms.is_some(),
+            priority: terms.priority,
+            is_refused: false,
         });
     }
 
-    fn content(&self, whole: &Whole<'_>, kind: Kind) -> store::Content {
-        let parts = whole.parts(self.now_ms);
+    fn content(&self, whole: &Whole<'_>, history: History<'_>, kind: Kind) -> store::Content {
+        let parts = whole.parts(self.now_ms, history);
         self.broker.chunks.write(kind, parts.len(), |out| parts.write(out))
     }
 
@@ -368,7 +402,7 @@ impl Session {
 }
 
 /// Expirations are whole milliseconds in decimal; the reasons are RabbitMQ's.
-fn check_expiration(text: &str) -> Outcome<()> {
+fn parse_expiration(text: &str) -> Outcome<u64> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let digit_count = unsigned.bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = text.split_at(text.len() - unsigned.len() + digit_count);
@@ -378,16 +412,30 @@ fn check_expiration(text: &str) -> Outcome<()> {
         format!("{{leftover_string,\"{rest}\"}}")
     } else {
         match number.parse::<i128>() {
-            Ok(number) if number < 0 => format!("{{value_negative,{number}}}"),
-            Ok(number) if number <= EXPIRATION_MS_MAX => return Ok(()),
-            _ => format!("{{value_too_large,{number}}}"),
+            Ok(milliseconds @ 0..=EXPIRATION_MS_MAX) => return Ok(milliseconds as u64),
+            Ok(milliseconds) if milliseconds < 0 => format!("{{value_negative,{milliseconds}}}"),
+            _ => format!("{{value_too_large,{}}}", number.trim_start_matches('+')),
         }
     };
     refusal::precondition_failed(format!("invalid expiration '{text}': {reason}"))
 }
 
-/// RabbitMQ's longest timer.
-const EXPIRATION_MS_MAX: i128 = u32::MAX as i128;
+/// RabbitMQ's longest time to live: ten years.
+const EXPIRATION_MS_MAX: i128 = 10 * 365 * 24 * 60 * 60 * 1000;
+
+/// The keys of a BCC header, each a shortstr. Longer ones match no binding's key.
+pub(crate) fn hidden_keys_of(headers: &Table<'_>) -> Vec<u8> {
+    let mut hidden = Vec::new();
+    if let Some(Value::Array(keys)) = headers.get("BCC") {
+        for key in keys.iter().filter_map(|key| key.as_bytes()) {
+            if let Ok(len) = u8::try_from(key.len()) {
+                hidden.push(len);
+                hidden.extend_from_slice(key);
+            }
+        }
+    }
+    hidden
+}
 
 /// Adds the routing keys of the CC and BCC headers (RabbitMQ's sender-selected distribution).
 pub(crate) fn sender_selected_keys<'a>(headers: &Table<'a>, keys: &mut Vec<&'a [u8]>) -> Outcome<()> {
@@ -400,9 +448,9 @@ fn collect_keys<'a>(headers: &Table<'a>, name: &str, keys: &mut Vec<&'a [u8]>) -
         None => Ok(()),
         Some(Value::Array(array)) => {
             for value in array.iter() {
-                match value {
-                    Value::LongStr(key) => keys.push(key),
-                    other => return unacceptable_type(name, other.type_name()),
+                // As in RabbitMQ what is no text is no key, and no fault either.
+                if let Value::LongStr(key) = value {
+                    keys.push(key);
                 }
             }
             Ok(())

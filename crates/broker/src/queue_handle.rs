@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 
+use model::arguments::{Overflow, QueueType};
 use model::definition;
+use model::features::QueueFeatures;
 use model::ids::QueueId;
 use model::policy::EffectivePolicy;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use telemetry::{Counter, Gauge};
 
+use crate::message::Priorities;
+use crate::options::Options;
 use crate::shard::Shards;
 
 /// The number of a connection, never reused while the broker runs.
@@ -25,6 +29,10 @@ pub(crate) struct QueueHandle {
     pub(crate) gauges: QueueGauges,
     /// The policies that hold for it.
     pub(crate) policy: Mutex<EffectivePolicy>,
+    /// What it does, by its arguments and these policies.
+    features: RwLock<Arc<QueueFeatures>>,
+    /// Which priorities it has: as it was declared, for ever.
+    pub(crate) priorities: Priorities,
 }
 
 /// How things stand on a queue, as of the end of the last locked section that touched it.
@@ -48,12 +56,45 @@ pub(crate) struct QueueCounters {
     pub(crate) redelivered: Counter,
     /// Messages acknowledged, or rejected without requeue.
     pub(crate) acked: Counter,
+    /// Messages that the queue gave up: expired, too many, or failed too often.
+    pub(crate) dropped: Counter,
 }
 
 impl QueueHandle {
-    pub(crate) fn new(definition: definition::Queue, slot: u32, owner: Option<ConnectionId>) -> Self {
+    pub(crate) fn new(
+        definition: definition::Queue,
+        slot: u32,
+        owner: Option<ConnectionId>,
+        policy: EffectivePolicy,
+    ) -> Self {
         let (counters, gauges) = (QueueCounters::default(), QueueGauges::default());
-        Self { definition, slot, owner, counters, gauges, policy: Mutex::default() }
+        let features = QueueFeatures::of(&definition.arguments, &policy);
+        let priorities = Priorities::of_arguments(&definition.arguments);
+        let features = RwLock::new(Arc::new(features));
+        Self { definition, slot, owner, counters, gauges, policy: Mutex::new(policy), features, priorities }
+    }
+
+    /// What it does.
+    pub(crate) fn features(&self) -> Arc<QueueFeatures> {
+        self.features.read().clone()
+    }
+
+    /// These policies hold for it from now on. What it does then, if that is something else than before: it is the caller's to tell
+    /// the queue.
+    pub(crate) fn set_policy(&self, policy: EffectivePolicy) -> Option<Arc<QueueFeatures>> {
+        let features = QueueFeatures::of(&self.definition.arguments, &policy);
+        *self.policy.lock() = policy;
+        let mut current = self.features.write();
+        if **current == features {
+            return None;
+        }
+        *current = Arc::new(features);
+        Some(current.clone())
+    }
+
+    /// Whether it counts how often messages come back, and tells its consumers.
+    pub(crate) fn is_quorum(&self) -> bool {
+        self.definition.arguments.queue_type() == QueueType::Quorum
     }
 
     #[inline]
@@ -94,5 +135,22 @@ impl Targets {
         let is_journalled = queues.iter().any(|queue| queue.is_journalled());
         let shards = queues.iter().fold(0, |bits, queue| bits | queue.shard_bit());
         Self { queues, is_journalled, shards }
+    }
+}
+
+/// What the queue's state machine has to know of its features.
+pub(crate) fn rules_of(features: &QueueFeatures, options: &Options) -> queue::Rules {
+    let timeout_ms = options.consumer_timeout.as_millis() as u64;
+    queue::Rules {
+        length_max: features.length_max,
+        bytes_max: features.length_bytes_max,
+        refuses_beyond: features.overflow != Overflow::DropHead
+            && (features.length_max.is_some() || features.length_bytes_max.is_some()),
+        keeps_dropped: features.dead_letter.is_some(),
+        counts_returns: features.is_quorum,
+        delivery_limit: features.delivery_limit,
+        retry: features.retry,
+        consumer_timeout_ms: features.consumer_timeout_ms.or(features.is_quorum.then_some(timeout_ms)),
+        expires_after_ms: features.expires_ms,
     }
 }

@@ -22,12 +22,15 @@ impl Session {
             return self.declare_reply_address(channel, declare);
         }
         let queue = if declare.passive {
-            self.inside().find_queue(&expand_name(channel, declare.queue)?)?
+            let name = expand_name(channel, declare.queue)?;
+            self.inside().find_queue(&self.vhost().queue_to_declare(&self.broker, name))?
         } else {
             self.declare_queue(declare)?
         };
-        let counts =
-            batch::with_queue(&self.broker, &queue, |cell, _| (cell.queue.ready_count(), cell.queue.consumer_count()));
+        let counts = batch::with_queue(&self.broker, &queue, |cell, work| {
+            work.note_used(cell, &self.broker);
+            (cell.queue.ready_count(), cell.queue.consumer_count())
+        });
         let Some(((ready_count, consumer_count), _)) = counts else { return self.vhost().no_queue(queue.name()) };
         channel.last_queue = Some(queue.name().into());
         self.declared(channel, declare, queue.name(), ready_count, consumer_count)
@@ -64,7 +67,7 @@ impl Session {
 
     fn declare_queue(&mut self, declare: &queue::Declare<'_>) -> Outcome<Arc<QueueHandle>> {
         let request = QueueRequest {
-            name: &queue_name(declare.queue)?,
+            name: &self.vhost().queue_to_declare(&self.broker, queue_name(declare.queue)?),
             is_durable: declare.durable,
             is_auto_delete: declare.auto_delete,
             is_exclusive: declare.exclusive,
@@ -78,9 +81,11 @@ impl Session {
     }
 
     pub(crate) fn queue_bind(&mut self, channel: &mut Channel, bind: &queue::Bind<'_>) -> Outcome<()> {
+        let name = expand_name(channel, bind.queue)?;
+        self.vhost().refuse_sharded(&name, "bind")?;
         let request = BindingRequest {
             source: &exchange_name(bind.exchange)?,
-            destination: BindingEnd::Queue(&expand_name(channel, bind.queue)?),
+            destination: BindingEnd::Queue(&name),
             routing_key: binding_key(channel, bind.queue, bind.routing_key),
             arguments: bind.arguments,
         };
@@ -92,9 +97,11 @@ impl Session {
     }
 
     pub(crate) fn queue_unbind(&mut self, channel: &mut Channel, unbind: &queue::Unbind<'_>) -> Outcome<()> {
+        let name = expand_name(channel, unbind.queue)?;
+        self.vhost().refuse_sharded(&name, "unbind")?;
         let request = BindingRequest {
             source: &exchange_name(unbind.exchange)?,
-            destination: BindingEnd::Queue(&expand_name(channel, unbind.queue)?),
+            destination: BindingEnd::Queue(&name),
             routing_key: binding_key(channel, unbind.queue, unbind.routing_key),
             arguments: unbind.arguments,
         };
@@ -104,7 +111,9 @@ impl Session {
     }
 
     pub(crate) fn queue_purge(&mut self, channel: &mut Channel, purge: &queue::Purge<'_>) -> Outcome<()> {
-        let (count, changed) = self.inside().purge_queue(&expand_name(channel, purge.queue)?)?;
+        let name = expand_name(channel, purge.queue)?;
+        self.vhost().refuse_sharded(&name, "purge")?;
+        let (count, changed) = self.inside().purge_queue(&name)?;
         if !purge.no_wait {
             let number = channel.number;
             let method = queue::PurgeOk { message_count: u32::try_from(count).unwrap_or(u32::MAX) };
@@ -117,6 +126,7 @@ impl Session {
 
     pub(crate) fn queue_delete(&mut self, channel: &mut Channel, delete: &queue::Delete<'_>) -> Outcome<()> {
         let name = expand_name(channel, delete.queue)?;
+        self.vhost().refuse_sharded(&name, "delete")?;
         let conditions =
             DeleteConditions { if_unused: delete.if_unused, if_empty: delete.if_empty, ..DeleteConditions::default() };
         // Deleting what is not there is as good as deleting it.

@@ -1,6 +1,7 @@
 //! From what the store recovered to vhosts, users and queues.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Display;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -12,23 +13,27 @@ use model::name::{ExchangeName, VhostName};
 use model::parameter::GlobalParameter;
 use model::policy::Policy;
 use model::user::{PasswordHash, User};
-use queue::{Queue, Restored, Settings};
+use queue::{Queue, Restored, TtlHistory};
 use routing::{BindingSpec, Destination};
 use store::{RecordBatch, Recovered, RecoveredQueue};
 
 use crate::broker::{Broker, StartError};
 use crate::events;
+use crate::features;
+use crate::history;
 use crate::identity::Actor;
 use crate::inside::Changed;
-use crate::message::Held;
+use crate::message::{Held, Priorities};
 use crate::queue_ids;
 use crate::shard::Watermark;
-use crate::vhost::Vhost;
+use crate::vhost::{Vhost, settings_of};
 
 /// What definitions find, and what they leave until all of them are there.
 #[derive(Default)]
 struct Gathered {
     queues: HashMap<QueueId, RecoveredQueue>,
+    /// Times to live that have changed while there were messages.
+    ttls: HashMap<QueueId, TtlHistory>,
     /// Each changes what holds for everything in its vhost: they are put in place together.
     policies: HashMap<VhostName, Vec<Arc<Policy>>>,
 }
@@ -36,19 +41,24 @@ struct Gathered {
 /// Puts everything in place. An empty store gets the default vhost and user, unless definitions are about to be imported.
 pub(crate) fn restore(broker: &Arc<Broker>, mut recovered: Recovered) -> Result<(), StartError> {
     broker.queue_ids.resume(recovered.definitions.remove(queue_ids::KEY).as_deref());
+    let histories = take_histories(&mut recovered);
     let mut gathered = Gathered { queues: std::mem::take(&mut recovered.queues), ..Gathered::default() };
+    recovered.definitions.retain(|key, value| {
+        let queue = features::queue_of_ttl_key(key);
+        gathered.ttls.extend(queue.map(|queue| (queue, features::decode_ttls(value))));
+        queue.is_none()
+    });
     for (key, value) in &recovered.definitions {
-        let definition = Definition::decode(key, value).map_err(|error| StartError::Definition {
-            key: String::from_utf8_lossy(key).into_owned(),
-            reason: error.to_string(),
-        })?;
+        let definition = Definition::decode(key, value).map_err(|error| unreadable(key, &error))?;
         define(broker, definition, &mut gathered);
     }
     for (name, policies) in gathered.policies {
         if let Some(vhost) = broker.vhosts.get(name.as_str()) {
-            vhost.restore_policies(policies);
+            vhost.restore_policies(broker, policies);
         }
     }
+    broker.wake_restored();
+    restore_histories(broker, &histories)?;
     let queues = gathered.queues;
     if !queues.is_empty() {
         tracing::warn!(count = queues.len(), "messages of queues without a definition were left out");
@@ -61,6 +71,30 @@ pub(crate) fn restore(broker: &Arc<Broker>, mut recovered: Recovered) -> Result<
     }
     name_cluster(broker);
     Ok(())
+}
+
+/// Takes what exchanges have kept out of the definitions.
+fn take_histories(recovered: &mut Recovered) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    recovered.definitions.extract_if(.., |key, _| history::is_key(key)).collect()
+}
+
+/// Gives exchanges what they have kept, in its order, which is that of the keys. What belongs to no exchange is forgotten.
+fn restore_histories(broker: &Broker, histories: &BTreeMap<Vec<u8>, Vec<u8>>) -> Result<(), StartError> {
+    let mut records = RecordBatch::new();
+    for (key, value) in histories {
+        let stored = history::read(key, value).map_err(|error| unreadable(key, &error))?;
+        let vhost = broker.vhosts.get(stored.vhost);
+        let message = || stored.content.into();
+        if !vhost.is_some_and(|vhost| vhost.restore_history(stored.exchange, stored.seq, message())) {
+            records.delete(key);
+        }
+    }
+    broker.append(&mut records);
+    Ok(())
+}
+
+fn unreadable(key: &[u8], error: &dyn Display) -> StartError {
+    StartError::Definition { key: String::from_utf8_lossy(key).into_owned(), reason: error.to_string() }
 }
 
 /// Whether there is nobody and nothing yet, as RabbitMQ has it. Who has deleted every vhost has not asked for the default user.
@@ -116,11 +150,13 @@ fn define(broker: &Arc<Broker>, definition: Definition, gathered: &mut Gathered)
         Definition::Queue(queue) => {
             let Some(vhost) = broker.vhosts.get(queue.vhost.as_str()) else { return };
             broker.queue_ids.note_used(queue.id);
-            let settings = Settings { auto_delete: queue.is_auto_delete };
-            let (state, watermark) = match gathered.queues.remove(&queue.id) {
-                Some(recovered) => restored(settings, recovered),
-                None => (Queue::new(settings), Watermark::Closed(model::ids::QueueSeq(0))),
+            let (mut state, watermark) = match gathered.queues.remove(&queue.id) {
+                Some(recovered) => restored(&queue, recovered),
+                None => (Queue::new(settings_of(&queue)), Watermark::Closed(model::ids::QueueSeq(0))),
             };
+            if let Some(ttls) = gathered.ttls.remove(&queue.id) {
+                state.restore_ttls(ttls);
+            }
             vhost.restore_queue(broker, queue, state, watermark);
         }
         Definition::Binding(binding) => {
@@ -143,20 +179,26 @@ fn define(broker: &Arc<Broker>, definition: Definition, gathered: &mut Gathered)
     }
 }
 
-fn restored(settings: Settings, recovered: RecoveredQueue) -> (Queue<Held, crate::gate::ConsumerGate>, Watermark) {
+fn restored(
+    definition: &definition::Queue,
+    recovered: RecoveredQueue,
+) -> (Queue<Held, crate::gate::ConsumerGate>, Watermark) {
     let watermark = match recovered.watermark {
         Some(mark) => Watermark::Closed(mark),
         None => Watermark::Open(model::ids::JournalPosition(0)),
     };
-    let hold = |content, place: Option<Place>| Held::restored(content, true, place);
+    let priorities = Priorities::of_arguments(&definition.arguments);
+    let hold = |content, place: Option<Place>| Held::restored(content, true, place, priorities);
     let messages = recovered.messages.into_iter().filter_map(|(seq, content)| Some((seq, hold(content, None)?)));
     let restored = Restored {
         next_seq: recovered.next_seq,
         watermark: recovered.watermark,
-        ranges: recovered.ranges.into_iter().map(|recovered| recovered.range).collect(),
+        ranges: recovered.ranges.into_iter().map(|recovered| (recovered.lane, recovered.range)).collect(),
         messages: messages.collect(),
+        returned: recovered.returned.iter().map(|(seq, r)| (*seq, r.counts, r.waits_until_ms)).collect(),
+        may_expire: recovered.may_expire,
     };
-    (Queue::restore(settings, restored), watermark)
+    (Queue::restore(settings_of(definition), restored), watermark)
 }
 
 fn create_defaults(broker: &Arc<Broker>) {

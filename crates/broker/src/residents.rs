@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use model::ids::{QueueId, QueueSeq, SegmentId};
 use queue::{Message, Moved, Placed};
-use store::{Collected, Content, LaneResidents, Loaded, QueueState, Resident, Residents};
+use store::{Collected, Content, LaneResidents, Loaded, QueueState, Resident, Residents, Returns};
 
 use crate::batch;
 use crate::broker::Broker;
@@ -36,12 +36,12 @@ impl Residents for BrokerResidents {
         });
     }
 
-    fn relocate(&self, queue: QueueId, placed: &[Placed]) {
+    fn relocate(&self, queue: QueueId, lane: u8, placed: &[Placed]) {
         // In parts, so that others get at the shard in between.
         for placed in placed.chunks(RELOCATED_COUNT) {
             let found = self.with_queue(queue, |broker, cell| {
                 let mut dead = Vec::new();
-                cell.queue.relocate(placed, &mut dead);
+                cell.queue.relocate(lane, placed, &mut dead);
                 broker.store.settle_slots(&dead);
             });
             if found.is_none()
@@ -64,10 +64,13 @@ impl Residents for BrokerResidents {
         let entries = loaded
             .entries
             .into_iter()
-            .filter_map(|entry| Some((entry.seq, Held::restored(entry.content, is_journalled, Some(entry.place))?)))
+            .filter_map(|entry| {
+                let held = Held::restored(entry.content, is_journalled, Some(entry.place), handle.priorities)?;
+                Some((entry.seq, held))
+            })
             .collect();
         batch::with_queue(&broker, &handle, |cell, work| {
-            let lost_count = cell.queue.loaded(&loaded.load, entries, loaded.next_slot);
+            let lost_count = work.loaded(cell, &loaded.load, entries, loaded.next_slot);
             if lost_count > 0 {
                 tracing::error!(
                     queue = cell.handle.name(),
@@ -144,18 +147,22 @@ fn collect_from(
             Watermark::Closed(mark) => Some(mark),
             Watermark::Open(_) | Watermark::None => None,
         };
-        out.queues.push(QueueState { queue, next_seq: cell.queue.next_seq(), watermark });
+        let (next_seq, may_expire) = (cell.queue.next_seq(), cell.queue.may_expire());
+        out.queues.push(QueueState { queue, next_seq, watermark, may_expire });
+        let returned = cell.queue.returned();
+        out.returned
+            .extend(returned.map(|(seq, counts, waits_until_ms)| (queue, seq, Returns { counts, waits_until_ms })));
     }
     cell.queue.in_memory(&mut |held| is_old(held.content()), found);
-    let (mut journalled, mut transient) = (Vec::new(), Vec::new());
+    // Sorted by seq they come, and so they stay in each lane.
+    found.sort_by_key(|(_, held)| (held.priority(), held.is_journalled()));
+    let mut lane_before = None;
     for (seq, held) in found.drain(..) {
-        let (is_journalled, body_len) = (held.is_journalled(), held.len());
-        let resident = Resident { seq, content: held.into_content(), body_len };
-        if is_journalled { &mut journalled } else { &mut transient }.push(resident);
-    }
-    for (is_journalled, residents) in [(true, journalled), (false, transient)] {
-        if !residents.is_empty() {
-            out.lanes.push(LaneResidents { queue, lane: 0, is_journalled, residents });
+        let (lane, is_journalled, body_len) = (held.priority(), held.is_journalled(), held.len());
+        if lane_before.replace((lane, is_journalled)) != Some((lane, is_journalled)) {
+            out.lanes.push(LaneResidents { queue, lane, is_journalled, residents: Vec::new() });
         }
+        let residents = &mut out.lanes.last_mut().expect("pushed just now").residents;
+        residents.push(Resident { seq, content: held.into_content(), body_len });
     }
 }

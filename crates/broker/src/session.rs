@@ -542,8 +542,8 @@ impl Session {
         match method {
             Method::BasicPublish(publish) => self.begin_publish(channel, &publish),
             Method::BasicAck(ack) => self.ack(channel, ack.delivery_tag, ack.multiple),
-            Method::BasicNack(nack) => self.nack(channel, nack.delivery_tag, nack.multiple, nack.requeue),
-            Method::BasicReject(reject) => self.nack(channel, reject.delivery_tag, false, reject.requeue),
+            Method::BasicNack(nack) => self.nack(channel, nack.delivery_tag, nack.multiple, nack.requeue, false),
+            Method::BasicReject(reject) => self.nack(channel, reject.delivery_tag, false, reject.requeue, true),
             Method::BasicRecover(recover) => self.recover(channel, recover.requeue, true),
             Method::BasicRecoverAsync(recover) => self.recover(channel, recover.requeue, false),
             Method::BasicConsume(consume) => self.consume(channel, &consume),

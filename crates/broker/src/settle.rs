@@ -2,19 +2,24 @@
 
 use amqp::frame::put_method;
 use amqp::method::basic;
-use model::ids::QueueSeq;
+use model::ids::{JournalPosition, QueueSeq};
+use queue::Return;
 
 use crate::batch;
+use crate::batch::held_ones;
 use crate::channel::{Channel, UnackedDelivery};
+use crate::dispatch::Work;
 use crate::refusal::{self, Outcome};
 use crate::session::Session;
+use crate::shard::Cell;
+use crate::tx::Settlement;
 
 impl Session {
     /// basic.ack.
     pub(crate) fn ack(&mut self, channel: &mut Channel, tag: u64, multiple: bool) -> Outcome<()> {
         let mut taken = self.take_unacked(channel, tag, multiple)?;
         match &mut channel.tx {
-            Some(tx) => tx.settle(&taken, None),
+            Some(tx) => tx.settle(&taken, Settlement::Ack),
             None => self.settle_later(channel, &taken),
         }
         taken.clear();
@@ -22,13 +27,22 @@ impl Session {
         Ok(())
     }
 
-    /// basic.nack and basic.reject.
-    pub(crate) fn nack(&mut self, channel: &mut Channel, tag: u64, multiple: bool, requeue: bool) -> Outcome<()> {
+    /// basic.nack and basic.reject. As in RabbitMQ only the latter counts as a failure.
+    pub(crate) fn nack(
+        &mut self,
+        channel: &mut Channel,
+        tag: u64,
+        multiple: bool,
+        requeue: bool,
+        has_failed: bool,
+    ) -> Outcome<()> {
         let mut taken = self.take_unacked(channel, tag, multiple)?;
+        let how = if has_failed { Return::Failed } else { Return::Unharmed };
         match &mut channel.tx {
-            Some(tx) => tx.settle(&taken, Some(requeue)),
-            None if requeue => self.requeue(channel, &mut taken),
-            None => self.settle_later(channel, &taken),
+            Some(tx) if requeue => tx.settle(&taken, Settlement::Requeue(how)),
+            Some(tx) => tx.settle(&taken, Settlement::Reject { has_failed }),
+            None if requeue => self.requeue(channel, &mut taken, how),
+            None => drop(self.reject(channel, &mut taken, has_failed)),
         }
         taken.clear();
         self.taken_unacked = taken;
@@ -42,7 +56,7 @@ impl Session {
         }
         let mut taken = Vec::new();
         channel.unacked.take_up_to(0, &mut taken);
-        self.requeue(channel, &mut taken);
+        self.requeue(channel, &mut taken, Return::Unharmed);
         if is_answered {
             put_method(&mut self.out, channel.number, &basic::RecoverOk);
         }
@@ -69,7 +83,9 @@ impl Session {
     pub(crate) fn settle_later(&mut self, channel: &Channel, deliveries: &[UnackedDelivery]) {
         for delivery in deliveries {
             let Some(link) = self.links.get_mut(delivery.link) else { continue };
-            self.batch.settle(&link.queue, delivery.seq);
+            if !link.is_void {
+                self.batch.settle(&link.queue, link.consumer, delivery.seq);
+            }
             self.count_settled(channel, delivery.link, 1);
         }
     }
@@ -85,22 +101,52 @@ impl Session {
     }
 
     /// Gives deliveries back to their queues, to their places, and hands them out again.
-    pub(crate) fn requeue(&mut self, channel: &Channel, deliveries: &mut [UnackedDelivery]) {
-        // By queue and then by place, so that each queue is visited once and gets them in its own order.
-        deliveries.sort_unstable_by_key(|delivery| (delivery.link, delivery.seq));
+    pub(crate) fn requeue(&mut self, channel: &Channel, deliveries: &mut [UnackedDelivery], how: Return) {
+        let broker = self.broker.clone();
+        self.give_back(channel, deliveries, |cell, work, seqs| work.requeue(cell, &broker, seqs, how));
+    }
+
+    /// Tells queues that nobody is to get these deliveries again. Says where that is durable.
+    pub(crate) fn reject(
+        &mut self,
+        channel: &Channel,
+        deliveries: &mut [UnackedDelivery],
+        has_failed: bool,
+    ) -> Option<JournalPosition> {
+        let broker = self.broker.clone();
+        self.give_back(channel, deliveries, |cell, work, seqs| {
+            cell.handle.counters.acked.add(seqs.len() as u64);
+            work.reject(cell, seqs, has_failed);
+            work.dispatch(cell, &broker);
+        })
+    }
+
+    fn give_back(
+        &mut self,
+        channel: &Channel,
+        deliveries: &mut [UnackedDelivery],
+        mut act: impl FnMut(&mut Cell, &mut Work, &[QueueSeq]),
+    ) -> Option<JournalPosition> {
+        let mut durable_at = None;
+        // By queue, so that each is visited once, and then in the order in which they were delivered.
+        deliveries.sort_unstable_by_key(|delivery| (delivery.link, delivery.tag));
         for group in deliveries.chunk_by(|a, b| a.link == b.link) {
             let number = group[0].link;
             let Some(link) = self.links.get(number) else { continue };
             let seqs: Vec<QueueSeq> = group.iter().map(|delivery| delivery.seq).collect();
-            let queue = link.queue.clone();
+            let (queue, holder, is_void) = (link.queue.clone(), link.consumer, link.is_void);
             self.count_settled(channel, number, group.len() as u32);
             let broker = &self.broker;
-            batch::with_queue(broker, &queue, |cell, work| {
-                cell.queue.requeue(&seqs);
-                work.dispatch(cell, broker);
+            if is_void {
+                continue;
+            }
+            let given = batch::with_queue(broker, &queue, |cell, work| {
+                act(cell, work, &held_ones(&cell.queue, &seqs, holder));
             });
+            durable_at = durable_at.max(given.and_then(|((), position)| position));
         }
         self.resume_parked();
+        durable_at
     }
 
     /// Lets consumers that could not take more try again, now that there may be room.

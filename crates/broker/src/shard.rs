@@ -44,11 +44,26 @@ pub(crate) struct Cell {
     pub(crate) load_waiters: Vec<Arc<Outbox>>,
     /// Whether the batch at work has it on its list.
     pub(crate) is_touched: bool,
+    /// When a timer looks after it, in milliseconds since 1970; 0: never.
+    pub(crate) timer_at_ms: u64,
+    /// Dead letters that found no place, and when to try again.
+    pub(crate) stuck: Vec<QueueSeq>,
+    pub(crate) stuck_until_ms: u64,
 }
 
 impl Cell {
     pub(crate) fn new(handle: Arc<QueueHandle>, queue: queue::Queue<Held, ConsumerGate>, watermark: Watermark) -> Self {
-        Self { handle, queue, watermark, delivered_then: QueueSeq(0), load_waiters: Vec::new(), is_touched: false }
+        Self {
+            handle,
+            queue,
+            watermark,
+            delivered_then: QueueSeq(0),
+            load_waiters: Vec::new(),
+            is_touched: false,
+            timer_at_ms: 0,
+            stuck: Vec::new(),
+            stuck_until_ms: 0,
+        }
     }
 
     /// Writes down how things stand, for listings.
@@ -60,6 +75,12 @@ impl Cell {
         gauges.ready_bytes.set(self.queue.ready_bytes().cast_signed());
         gauges.unacked_bytes.set(self.queue.unacked_bytes().cast_signed());
         gauges.consumer_count.set(self.queue.consumer_count().into());
+    }
+
+    /// When something has to be done that nobody asks for, in milliseconds since 1970.
+    pub(crate) fn next_due(&self) -> Option<u64> {
+        let stuck_until_ms = (!self.stuck.is_empty()).then_some(self.stuck_until_ms);
+        [self.queue.next_due(), stuck_until_ms].into_iter().flatten().min()
     }
 
     /// Marks the queue as touched by a batch. True the first time.

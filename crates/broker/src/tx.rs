@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use amqp::frame::put_method;
 use amqp::method::{confirm, tx};
+use queue::Return;
 
 use crate::channel::{Channel, Confirms, UnackedDelivery};
 use crate::message::Parts;
-use crate::publish::Whole;
+use crate::publish::{Terms, Whole};
 use crate::queue_handle::Targets;
 use crate::refusal::{self, Outcome};
 use crate::session::Session;
@@ -18,8 +19,8 @@ use crate::session::Session;
 #[derive(Debug, Default)]
 pub(crate) struct Transaction {
     publishes: Vec<Pending>,
-    /// Settled deliveries, and what with: acked or dropped (`None`, `Some(false)`), or requeued (`Some(true)`).
-    settled: Vec<(UnackedDelivery, Option<bool>)>,
+    /// Settled deliveries.
+    settled: Vec<(UnackedDelivery, Settlement)>,
 }
 
 /// A publish that waits. Its content lies in no chunk: who never commits must not keep one from being freed.
@@ -29,7 +30,18 @@ struct Pending {
     is_mandatory: bool,
     /// `None` for a direct reply.
     targets: Option<Arc<Targets>>,
-    is_persistent: bool,
+    terms: Terms,
+}
+
+/// What a client has decided about a delivery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Settlement {
+    Ack,
+    /// Nobody is to get it again; `has_failed` if that was said with `basic.reject`, which RabbitMQ counts as a failure.
+    Reject {
+        has_failed: bool,
+    },
+    Requeue(Return),
 }
 
 impl Transaction {
@@ -44,16 +56,15 @@ impl Transaction {
         parts: &Parts<'_>,
         is_mandatory: bool,
         targets: Option<Arc<Targets>>,
-        is_persistent: bool,
+        terms: Terms,
     ) {
         let mut content = vec![0; parts.len()].into_boxed_slice();
         parts.write(&mut content);
-        self.publishes.push(Pending { content, is_mandatory, targets, is_persistent });
+        self.publishes.push(Pending { content, is_mandatory, targets, terms });
     }
 
-    /// `requeue` is `None` for an ack.
-    pub(crate) fn settle(&mut self, deliveries: &[UnackedDelivery], requeue: Option<bool>) {
-        self.settled.extend(deliveries.iter().map(|&delivery| (delivery, requeue)));
+    pub(crate) fn settle(&mut self, deliveries: &[UnackedDelivery], settlement: Settlement) {
+        self.settled.extend(deliveries.iter().map(|&delivery| (delivery, settlement)));
     }
 
     /// The deliveries that were to be settled: the channel is gone, so they were not.
@@ -88,11 +99,11 @@ impl Session {
         let Some(tx) = channel.tx.as_deref_mut().map(std::mem::take) else {
             return refusal::precondition_failed("channel is not transactional");
         };
-        let mut requeued = Vec::new();
-        for (delivery, requeue) in tx.settled {
-            match requeue {
-                Some(true) => requeued.push(delivery),
-                _ => self.settle_later(channel, &[delivery]),
+        let mut given_back = Vec::new();
+        for (delivery, settlement) in tx.settled {
+            match settlement {
+                Settlement::Ack => self.settle_later(channel, &[delivery]),
+                Settlement::Reject { .. } | Settlement::Requeue(_) => given_back.push((delivery, settlement)),
             }
         }
         for pending in &tx.publishes {
@@ -101,11 +112,24 @@ impl Session {
         let broker = self.broker.clone();
         let mut batch = std::mem::take(&mut self.batch);
         self.charge(&batch);
-        let position = batch.apply(&broker, |_, _| ());
+        let mut is_partial = false;
+        let mut position = batch.apply(&broker, |publish, _| is_partial |= publish.is_refused);
         self.batch = batch;
-        self.requeue(channel, &mut requeued);
+        for group in given_back.chunk_by(|a, b| a.1 == b.1) {
+            let mut deliveries: Vec<_> = group.iter().map(|(delivery, _)| *delivery).collect();
+            match group[0].1 {
+                Settlement::Reject { has_failed } => {
+                    position = position.max(self.reject(channel, &mut deliveries, has_failed));
+                }
+                Settlement::Requeue(how) => self.requeue(channel, &mut deliveries, how),
+                Settlement::Ack => {}
+            }
+        }
         if !tx.publishes.is_empty() {
             self.slow_down();
+        }
+        if is_partial {
+            return refusal::precondition_failed("partial tx completion");
         }
         let number = channel.number;
         self.reply_when_durable(position, |out| put_method(out, number, &tx::CommitOk));
@@ -124,7 +148,7 @@ impl Session {
             body: parts.body,
         };
         match &pending.targets {
-            Some(targets) => self.publish_to(channel, &whole, targets, pending.is_persistent),
+            Some(targets) => self.publish_to(channel, &whole, targets, pending.terms, parts.history),
             None => self.send_reply(channel, &whole),
         }
         Ok(())

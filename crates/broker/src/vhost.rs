@@ -9,13 +9,16 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use amqp::table::Table;
+use amqp::content::Properties;
+use amqp::table::{Table, Value};
 use model::arguments::{ExchangeArguments, ExchangeType};
 use model::definition::{self, Definition};
+use model::features::QueueFeatures;
 use model::ids::{JournalPosition, QueueId, QueueSeq};
 use model::name::{ExchangeName, QueueName, VhostName};
 use model::policy::{EffectivePolicy, Policy, PolicyRanking, Target};
 use parking_lot::{Mutex, RwLock};
+use queue::TtlHistory;
 use routing::{
     BindError, BindingRef, BindingSpec, DeleteError, Destination, Epoch, Exchanges, HashSeed, Removed, Routable,
 };
@@ -24,11 +27,14 @@ use store::RecordBatch;
 
 use crate::broker::Broker;
 use crate::connections::Traffic;
+use crate::features;
+use crate::history::{History, Kept};
 use crate::inside::Changed;
 use crate::outbox::News;
 use crate::queue_handle::{ConnectionId, QueueHandle, Targets};
 use crate::refusal::{self, Outcome};
 use crate::shard::{Cell, Shards, Watermark};
+use crate::sharding::ShardedExchanges;
 use crate::throttle::Throttle;
 
 /// A vhost.
@@ -44,6 +50,8 @@ pub(crate) struct Vhost {
     policies: RwLock<Arc<[Arc<Policy>]>>,
     /// Held while policies are applied: of two changes the later one is applied last.
     applying: Mutex<()>,
+    /// The exchanges that have queues of their own.
+    pub(crate) sharded: ShardedExchanges,
     /// How fast may be published.
     pub(crate) throttle: Throttle,
     /// Connections that are open in it.
@@ -56,21 +64,41 @@ pub(crate) struct Vhost {
 struct Topology {
     exchanges: Exchanges,
     queues: HashMap<QueueId, Arc<QueueHandle>, FxBuildHasher>,
+    /// Those of recent-history exchanges, by name.
+    histories: HashMap<Box<[u8]>, Arc<History>>,
     /// Whether the vhost is deleted: its connections may not know yet, and nothing of theirs may come into it any more.
     is_gone: bool,
 }
 
 thread_local! {
-    static SCRATCH: RefCell<routing::RouteScratch> = RefCell::default();
+    static SCRATCH: RefCell<routing::RouteScratch> = RefCell::new(routing::RouteScratch::new(random_seed()));
+}
+
+/// A message that wants to know where to go.
+#[derive(Clone, Copy)]
+pub(crate) struct Routing<'a> {
+    pub(crate) exchange: &'a [u8],
+    /// Its own key, and those in its headers.
+    pub(crate) routing_keys: &'a [&'a [u8]],
+    pub(crate) properties: &'a Properties<'a>,
+    /// Its content, should it come by an exchange that keeps it.
+    pub(crate) content: &'a dyn Fn() -> Kept,
 }
 
 /// Where a message goes.
 pub(crate) struct Routed {
     pub(crate) targets: Targets,
-    /// Whether the exchange is one that clients may not publish to.
-    is_internal: bool,
     /// Set when exchange and routing key alone led here: until when that holds.
     pub(crate) cacheable_at: Option<Epoch>,
+}
+
+/// A queue that is to be put among the others.
+struct NewQueue {
+    definition: definition::Queue,
+    owner: Option<ConnectionId>,
+    policy: EffectivePolicy,
+    queue: queue::Queue<crate::message::Held, crate::gate::ConsumerGate>,
+    watermark: Watermark,
 }
 
 /// What a queue's deletion found.
@@ -113,13 +141,16 @@ pub(crate) struct DeleteConditions {
     pub(crate) if_empty: bool,
     /// Only if its last consumer has gone (auto-delete), looked at once more under the lock.
     pub(crate) if_abandoned: bool,
+    /// Only if nobody has used it for too long by this time, in milliseconds since 1970, looked at once more under the lock.
+    pub(crate) if_expired_at_ms: Option<u64>,
 }
 
 impl Vhost {
     pub(crate) fn new(facts: model::vhost::Vhost, seed: HashSeed) -> Self {
         let exchanges = Exchanges::new(seed);
         let epoch = AtomicU64::new(exchanges.epoch().0);
-        let topology = RwLock::new(Topology { exchanges, queues: HashMap::default(), is_gone: false });
+        let topology =
+            RwLock::new(Topology { exchanges, queues: HashMap::default(), histories: HashMap::new(), is_gone: false });
         let throttle = Throttle::default();
         throttle.set(&facts.limits);
         Self {
@@ -129,6 +160,7 @@ impl Vhost {
             topology,
             policies: RwLock::new(Arc::from([])),
             applying: Mutex::default(),
+            sharded: ShardedExchanges::default(),
             throttle,
             connection_count: AtomicUsize::new(0),
             traffic: Traffic::default(),
@@ -161,27 +193,32 @@ impl Vhost {
         self.policies.read().clone()
     }
 
-    /// Changes the policies, and applies them at once. `record` is told before anybody sees it.
-    pub(crate) fn change_policies<T>(&self, change: impl FnOnce(&mut Vec<Arc<Policy>>) -> T) -> T {
+    /// Changes the policies, and applies them at once. The position is where that is durable which follows from the change.
+    pub(crate) fn change_policies<T>(
+        &self,
+        broker: &Broker,
+        change: impl FnOnce(&mut Vec<Arc<Policy>>) -> T,
+    ) -> (T, Option<JournalPosition>) {
         let mut policies = self.policies.write();
         let mut changed = policies.to_vec();
         let result = change(&mut changed);
         changed.sort_by(|a, b| (&a.name, a.kind).cmp(&(&b.name, b.kind)));
         *policies = changed.into();
         drop(policies);
-        self.apply_policies();
-        result
+        self.apply_policies(|queue, features| broker.change_features(queue, features));
+        (result, self.shard_exchanges(broker))
     }
 
     /// Puts policies that recovery found where they were, and applies them.
-    pub(crate) fn restore_policies(&self, mut restored: Vec<Arc<Policy>>) {
+    pub(crate) fn restore_policies(&self, broker: &Broker, mut restored: Vec<Arc<Policy>>) {
         restored.sort_by(|a, b| (&a.name, a.kind).cmp(&(&b.name, b.kind)));
         *self.policies.write() = restored.into();
-        self.apply_policies();
+        self.apply_policies(|queue, features| broker.restore_features(queue, features));
+        self.shard_exchanges(broker);
     }
 
-    /// Gives every queue and every exchange the policies that hold for it now.
-    pub(crate) fn apply_policies(&self) {
+    /// Gives every queue and every exchange the policies that hold for it now; `change` is told of queues that do something else by it.
+    fn apply_policies(&self, mut change: impl FnMut(&Arc<QueueHandle>, &QueueFeatures)) {
         let _turn = self.applying.lock();
         let policies = self.policies();
         let ranking = PolicyRanking::of(&policies);
@@ -190,7 +227,9 @@ impl Vhost {
         for queue in self.queues() {
             let target = Target::Queue(queue.definition.arguments.queue_type());
             let effective = ranking.effective(target, queue.name());
-            *queue.policy.lock() = effective;
+            if let Some(features) = queue.set_policy(effective) {
+                change(&queue, &features);
+            }
         }
         let exchanges: Vec<_> = {
             let topology = self.topology.read();
@@ -235,35 +274,52 @@ impl Vhost {
     }
 
     /// Finds a message's queues. Refuses an exchange that is not there, or that clients may not publish to.
-    pub(crate) fn route(&self, exchange: &[u8], routing_keys: &[&[u8]], headers: Option<Table<'_>>) -> Outcome<Routed> {
-        let routed = self.route_from(exchange, routing_keys, headers)?;
-        if routed.is_internal {
-            return refusal::access_refused(format!(
-                "cannot publish to internal exchange '{}' in vhost '{}'",
-                String::from_utf8_lossy(exchange),
-                self.name
-            ));
-        }
-        Ok(routed)
+    pub(crate) fn route(&self, routing: &Routing<'_>) -> Outcome<Routed> {
+        self.find_route(routing, true)
     }
 
     /// Finds a message's queues, from an internal exchange, too.
-    pub(crate) fn route_from(
-        &self,
-        exchange: &[u8],
-        routing_keys: &[&[u8]],
-        headers: Option<Table<'_>>,
-    ) -> Outcome<Routed> {
-        let topology = self.topology.read();
-        SCRATCH.with_borrow_mut(|scratch| {
-            let message = Routable { routing_key: routing_keys[0], more_keys: &routing_keys[1..], headers };
-            let Ok(routed) = topology.exchanges.route(exchange, &message, scratch) else {
-                return self.no_exchange(exchange);
-            };
-            let queues = routed.queues.iter().filter_map(|id| topology.queues.get(id).cloned());
-            let cacheable_at = routed.is_cacheable.then(|| topology.exchanges.epoch());
-            Ok(Routed { targets: Targets::new(queues), is_internal: routed.is_internal, cacheable_at })
-        })
+    pub(crate) fn route_from(&self, routing: &Routing<'_>) -> Outcome<Routed> {
+        self.find_route(routing, false)
+    }
+
+    /// Who binds to an exchange with a history gets every message exactly once: out of the history, which has it before the
+    /// lock is free again, or by this route. No message is copied under the lock, so the way of one that is to be kept is looked for
+    /// a second time when its copy is there.
+    fn find_route(&self, routing: &Routing<'_>, is_from_client: bool) -> Outcome<Routed> {
+        let Properties { headers, message_id, correlation_id, timestamp, .. } = *routing.properties;
+        let (routing_key, more_keys) = (routing.routing_keys[0], &routing.routing_keys[1..]);
+        let message = Routable { routing_key, more_keys, headers, message_id, correlation_id, timestamp };
+        let mut kept = None;
+        loop {
+            let topology = self.topology.read();
+            let routed = SCRATCH.with_borrow_mut(|scratch| {
+                let Ok(routed) = topology.exchanges.route(routing.exchange, &message, scratch) else {
+                    return self.no_exchange(routing.exchange).map(Some);
+                };
+                if routed.is_internal && is_from_client {
+                    return refusal::access_refused(format!(
+                        "cannot publish to internal exchange '{}' in vhost '{}'",
+                        String::from_utf8_lossy(routing.exchange),
+                        self.name
+                    ));
+                }
+                if !routed.histories.is_empty() && !has_no_store(headers) {
+                    let Some(kept) = &kept else { return Ok(None) };
+                    let names = routed.histories.iter().map(|history| topology.exchanges.name_of(*history));
+                    let histories = names.filter_map(|name| topology.histories.get(name));
+                    histories.for_each(|history| history.add(Kept::clone(kept)));
+                }
+                let queues = routed.queues.iter().filter_map(|id| topology.queues.get(id).cloned());
+                let cacheable_at = routed.is_cacheable.then(|| topology.exchanges.epoch());
+                Ok(Some(Routed { targets: Targets::new(queues), cacheable_at }))
+            })?;
+            drop(topology);
+            match routed {
+                Some(routed) => return Ok(routed),
+                None => kept = Some((routing.content)()),
+            }
+        }
     }
 
     /// 404 for an exchange.
@@ -290,9 +346,16 @@ impl Vhost {
 
     /// Whether there is a topic exchange of this name.
     pub(crate) fn is_topic(&self, name: &str) -> bool {
-        let topology = self.topology.read();
-        let exchange = topology.exchanges.exchange(name.as_bytes());
-        exchange.is_some_and(|exchange| exchange.kind == routing::ExchangeType::Topic)
+        self.exchange_kind(name.as_bytes()) == Some(routing::ExchangeType::Topic)
+    }
+
+    /// The type of an exchange.
+    pub(crate) fn exchange_kind(&self, name: &[u8]) -> Option<routing::ExchangeType> {
+        self.topology.read().exchanges.exchange(name).map(|exchange| exchange.kind)
+    }
+
+    pub(crate) fn queue_of(&self, id: QueueId) -> Option<Arc<QueueHandle>> {
+        self.topology.read().queues.get(&id).cloned()
     }
 
     /// Whether anything is bound to an exchange.
@@ -349,7 +412,7 @@ impl Vhost {
 
     /// Declares an exchange that is not there. Not new when another has been quicker.
     pub(crate) fn declare_exchange(&self, broker: &Broker, exchange: &definition::Exchange) -> Changed {
-        self.change(|topology| {
+        let mut changed = self.change(|topology| {
             let is_new = !topology.is_gone && declare(topology, exchange);
             if is_new {
                 apply_to_exchange(topology, &self.policies(), exchange.name.as_bytes());
@@ -357,7 +420,11 @@ impl Vhost {
             let is_kept = is_new && exchange.is_durable;
             let position = is_kept.then(|| broker.put_definition(&Definition::Exchange(exchange.clone())));
             Changed { is_new, position }
-        })
+        });
+        if changed.is_new {
+            changed.position = changed.position.max(self.shard_new_exchange(broker, exchange));
+        }
+        changed
     }
 
     /// Deletes an exchange with its bindings.
@@ -370,7 +437,7 @@ impl Vhost {
         self.change(|topology| {
             let removed = topology.exchanges.delete(name.as_bytes(), if_unused)?;
             let mut records = RecordBatch::new();
-            self.forget(&removed, &mut records);
+            self.forget(topology, &removed, &mut records);
             Ok(Removal { removed, position: broker.append(&mut records) })
         })
     }
@@ -396,6 +463,7 @@ impl Vhost {
             let binding = definition::Binding::new(self.name.clone(), source, destination, key, arguments);
             records.delete(&Definition::Binding(binding).key());
         }
+        topology.histories.values().flat_map(|history| history.forget()).for_each(|key| records.delete(&key));
         for exchange in topology.exchanges.exchanges().filter(|exchange| exchange.is_durable) {
             if let Some(exchange) = self.definition_of(exchange) {
                 records.delete(&Definition::Exchange(exchange).key());
@@ -404,7 +472,12 @@ impl Vhost {
     }
 
     /// Records that what was removed is gone, as far as it was durable.
-    fn forget(&self, removed: &Removed, records: &mut RecordBatch) {
+    fn forget(&self, topology: &mut Topology, removed: &Removed, records: &mut RecordBatch) {
+        for exchange in &removed.exchanges {
+            if let Some(history) = topology.histories.remove(&exchange.name) {
+                history.forget().iter().for_each(|key| records.delete(key));
+            }
+        }
         for binding in removed.bindings.iter().filter(|binding| binding.is_durable) {
             let destination = if binding.queue.is_some() {
                 QueueName::parse(&binding.destination_name).ok().map(definition::Destination::Queue)
@@ -428,13 +501,13 @@ impl Vhost {
         }
     }
 
-    /// Binds. Doing it twice is the same as once.
+    /// Binds. Doing it twice is the same as once. Gives the messages that the source has kept for its new destination.
     pub(crate) fn bind(
         &self,
         broker: &Broker,
         spec: &BindingSpec<'_>,
         destination: definition::Destination,
-    ) -> Result<Changed, BindError> {
+    ) -> Result<(Changed, Vec<Kept>), BindError> {
         self.change(|topology| {
             let is_new = !topology.is_gone && topology.exchanges.bind(spec)?;
             let mut position = None;
@@ -446,8 +519,21 @@ impl Vhost {
                     definition::Binding::new(self.name.clone(), source, destination, spec.routing_key, spec.arguments);
                 position = Some(broker.put_definition(&Definition::Binding(binding)));
             }
-            Ok(Changed { is_new, position })
+            let history = topology.histories.get(spec.source).filter(|_| is_new);
+            Ok((Changed { is_new, position }, history.map_or_else(Vec::new, |history| history.messages())))
         })
+    }
+
+    /// The histories of all exchanges that keep one.
+    pub(crate) fn histories(&self) -> Vec<Arc<History>> {
+        self.topology.read().histories.values().cloned().collect()
+    }
+
+    /// Puts a message of a history that recovery found where it was. False if there is no such exchange.
+    pub(crate) fn restore_history(&self, exchange: &[u8], seq: u64, message: Kept) -> bool {
+        let topology = self.topology.read();
+        let history = topology.histories.get(exchange);
+        history.inspect(|history| history.restore(seq, message)).is_some()
     }
 
     /// Whether both ends of a binding outlive a restart.
@@ -465,7 +551,7 @@ impl Vhost {
         self.change(|topology| {
             let removed = topology.exchanges.unbind(spec)?;
             let mut records = RecordBatch::new();
-            self.forget(&removed, &mut records);
+            self.forget(topology, &removed, &mut records);
             Ok(Removal { removed, position: broker.append(&mut records) })
         })
     }
@@ -491,18 +577,23 @@ impl Vhost {
             let definition = make(broker.queue_ids.take(broker));
             let id = definition.id;
             let is_journalled = definition.is_durable && owner.is_none();
+            let policy = effective_for(&self.policies(), &definition);
+            let ttls = TtlHistory::always(QueueFeatures::of(&definition.arguments, &policy).message_ttl_ms);
             let mut position = None;
             if is_journalled {
                 let mut records = RecordBatch::new();
                 let stored = Definition::Queue(definition.clone());
                 records.put(&stored.key(), &stored.encode());
+                if !ttls.changes().is_empty() {
+                    features::record_ttls(&mut records, id, &ttls);
+                }
                 records.watermark(id, Some(QueueSeq(0)));
                 position = broker.append(&mut records);
             }
-            let settings = queue::Settings { auto_delete: definition.is_auto_delete };
             let watermark = if is_journalled { Watermark::Closed(QueueSeq(0)) } else { Watermark::None };
-            let queue = self.insert(broker, topology, definition, owner, queue::Queue::new(settings), watermark);
-            *queue.policy.lock() = effective_for(&self.policies(), &queue.definition);
+            let mut queue = queue::Queue::new(settings_of(&definition));
+            queue.restore_ttls(ttls);
+            let queue = self.insert(broker, topology, NewQueue { definition, owner, policy, queue, watermark });
             broker.counters.queues_created.add(1);
             Declared::New(queue, position)
         })
@@ -529,27 +620,30 @@ impl Vhost {
         queue: queue::Queue<crate::message::Held, crate::gate::ConsumerGate>,
         watermark: Watermark,
     ) {
-        self.change(|topology| self.insert(broker, topology, definition, None, queue, watermark));
+        // Policies are restored when all that they are for is there.
+        let policy = EffectivePolicy::default();
+        let new = NewQueue { definition, owner: None, policy, queue, watermark };
+        self.change(|topology| self.insert(broker, topology, new));
     }
 
-    fn insert(
-        &self,
-        broker: &Broker,
-        topology: &mut Topology,
-        definition: definition::Queue,
-        owner: Option<ConnectionId>,
-        queue: queue::Queue<crate::message::Held, crate::gate::ConsumerGate>,
-        watermark: Watermark,
-    ) -> Arc<QueueHandle> {
+    fn insert(&self, broker: &Broker, topology: &mut Topology, new: NewQueue) -> Arc<QueueHandle> {
+        let NewQueue { definition, owner, policy, queue, watermark } = new;
         let id = definition.id;
-        let handle = broker.shards.with(Shards::number_of(id), |shard| {
+        let now_ms = broker.clock.now_ms();
+        let (handle, due_ms) = broker.shards.with(Shards::number_of(id), |shard| {
             let cell = shard.insert(|slot| {
-                let handle = Arc::new(QueueHandle::new(definition, slot, owner));
+                let handle = Arc::new(QueueHandle::new(definition, slot, owner, policy));
                 Cell::new(handle, queue, watermark)
             });
+            let features = cell.handle.features();
+            features::tell(cell, &features, &broker.options, now_ms);
             cell.report();
-            cell.handle.clone()
+            cell.timer_at_ms = cell.next_due().unwrap_or(0);
+            (cell.handle.clone(), cell.next_due())
         });
+        if let Some(due_ms) = due_ms {
+            broker.timers.set([(due_ms, handle.clone())].into_iter());
+        }
         topology.exchanges.queue_added(handle.definition.name.as_bytes(), id, handle.is_journalled());
         topology.queues.insert(id, handle.clone());
         if matches!(watermark, Watermark::Open(_)) {
@@ -576,15 +670,25 @@ impl Vhost {
                 if conditions.if_abandoned && !cell.queue.is_abandoned() {
                     return Err(Deletion::Missing);
                 }
+                if let Some(now_ms) = conditions.if_expired_at_ms
+                    && cell.queue.expires_at().is_none_or(|at_ms| at_ms > now_ms)
+                {
+                    return Err(Deletion::Missing);
+                }
                 let cell = shard.remove(handle).ok_or(Deletion::Missing)?;
                 topology.queues.remove(&id);
                 let removed = topology.exchanges.queue_deleted(id);
                 let mut records = RecordBatch::new();
-                self.forget(&removed, &mut records);
+                self.forget(topology, &removed, &mut records);
                 if handle.is_journalled() {
                     records.delete(&Definition::Queue(handle.definition.clone()).key());
+                    if !cell.queue.ttls().changes().is_empty() {
+                        records.delete(&features::ttl_key(id));
+                    }
                 }
-                if handle.is_journalled() || cell.queue.ready_count() > 0 || cell.queue.unacked_count() > 0 {
+                let has_messages =
+                    cell.queue.ready_count() + cell.queue.unacked_count() + cell.queue.set_aside_count() > 0;
+                if handle.is_journalled() || has_messages {
                     records.drop_queue(id);
                 }
                 // Under the shard's lock: no checkpoint may find the queue gone before the journal says so.
@@ -611,6 +715,13 @@ impl Vhost {
     }
 }
 
+fn random_seed() -> u64 {
+    let mut bytes = [0; 8];
+    // It worked at the start; without it, threads only choose alike.
+    let _ = getrandom::fill(&mut bytes);
+    u64::from_ne_bytes(bytes)
+}
+
 /// Which bindings are to be shown.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum BindingsOf<'a> {
@@ -628,6 +739,15 @@ fn apply_to_exchange(topology: &mut Topology, policies: &[Arc<Policy>], name: &[
     let Ok(text) = std::str::from_utf8(name) else { return };
     let alternate = alternate_of(&EffectivePolicy::of(policies, Target::Exchange, text));
     topology.exchanges.set_policy_alternate(name, alternate.as_deref().map(str::as_bytes));
+}
+
+/// What of a definition the queue's state machine has to know, for ever.
+pub(crate) fn settings_of(definition: &definition::Queue) -> queue::Settings {
+    queue::Settings {
+        auto_delete: definition.is_auto_delete,
+        single_active_consumer: definition.arguments.is_single_active_consumer(),
+        is_quorum: definition.arguments.queue_type() == model::arguments::QueueType::Quorum,
+    }
 }
 
 /// The alternate exchange that policies give to an exchange.
@@ -648,7 +768,16 @@ fn declare(topology: &mut Topology, exchange: &definition::Exchange) -> bool {
         alternate: alternate.as_ref().map(|name| name.as_bytes()),
         arguments: exchange.arguments.table(),
     };
-    topology.exchanges.declare(&declaration)
+    let is_new = topology.exchanges.declare(&declaration);
+    if is_new && kind == routing::ExchangeType::RecentHistory {
+        topology.histories.insert(exchange.name.as_bytes().into(), Arc::new(History::new(exchange)));
+    }
+    is_new
+}
+
+/// Whether a message is not to be kept by any history.
+fn has_no_store(headers: Option<Table<'_>>) -> bool {
+    headers.is_some_and(|headers| headers.get("x-recent-history-no-store") == Some(Value::Bool(true)))
 }
 
 /// All vhosts.

@@ -1,18 +1,21 @@
 //! Arguments of queues, exchanges and consumers: checked as RabbitMQ checks them, with its texts, and kept as they came.
 //!
 //! The table itself is what is stored and listed; typed values are read from it on demand, so that a queue with no
-//! arguments costs nothing. Arguments that nobody knows are kept and ignored. Those of RabbitMQ whose feature is not
-//! built yet are known by name, so that the broker can refuse them instead of ignoring what was asked for.
+//! arguments costs nothing. Arguments that nobody knows are kept and ignored.
 
 mod consumer;
 mod equivalence;
 mod exchange;
+mod exchange_options;
 mod queue;
+mod queue_type;
 
 pub use consumer::ConsumerArguments;
 pub use equivalence::{check_flag, check_name};
-pub use exchange::{ALTERNATE_EXCHANGE, ExchangeArguments, ExchangeType};
-pub use queue::{Overflow, QUEUE_TYPE, QueueArguments, QueueType};
+pub use exchange::{ALTERNATE_EXCHANGE, ExchangeArguments, ExchangeType, HISTORY_COUNT};
+pub use exchange_options::{DELAYED_TYPE, parse_delayed_type};
+pub use queue::{EXPIRY_MS_MAX, Overflow, QUEUE_TYPE, QueueArguments};
+pub use queue_type::{QueueShape, QueueType, check_queue_type, check_server_named, default_queue_type};
 
 use amqp::table::{Table, Value};
 
@@ -26,7 +29,8 @@ struct Argument {
     name: &'static str,
     /// The queue types that take it, as bits of [`QueueType::bit`].
     types: u8,
-    is_built: bool,
+    /// Whether a second declaration must have the same value.
+    is_compared: bool,
     check: fn(&Value<'_>, Table<'_>) -> Checked,
 }
 
@@ -56,6 +60,10 @@ fn check_one(argument: &Argument, table: Table<'_>, queue: Resource<'_>) -> Resu
     let Some(value) = table.get(argument.name) else { return Ok(()) };
     (argument.check)(&value, table)
         .map_err(|reason| PreconditionFailed(format!("invalid arg '{}' for {queue}: {reason}", argument.name)))
+}
+
+fn accept(_: &Value<'_>, _: Table<'_>) -> Checked {
+    Ok(())
 }
 
 fn check_integer(value: &Value<'_>, _: Table<'_>) -> Checked {

@@ -9,12 +9,16 @@ use serde_json::Value as Json;
 pub(crate) fn in_sentence(value: &Value<'_>) -> String {
     match value {
         Value::LongStr(bytes) | Value::Binary(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        _ => {
-            let mut out = String::new();
-            put_term(&mut out, value);
-            out
-        }
+        _ => value_term(value),
     }
+}
+
+/// A value as a term: text in angle brackets and quotes.
+#[must_use]
+pub fn value_term(value: &Value<'_>) -> String {
+    let mut out = String::new();
+    put_term(&mut out, value);
+    out
 }
 
 /// A list of characters as a term: in double quotes.
@@ -58,9 +62,13 @@ fn put_json(out: &mut String, value: &Json) {
             out.push(']');
         }
         Json::Object(fields) => {
-            out.push('[');
-            put_separated(out, fields.iter(), |out, (key, value)| put_pair(out, key, value));
-            out.push(']');
+            out.push_str("#{");
+            put_separated(out, fields.iter(), |out, (key, value)| {
+                put_binary(out, key.as_bytes());
+                out.push_str(" => ");
+                put_json(out, value);
+            });
+            out.push('}');
         }
     }
 }
@@ -90,6 +98,7 @@ fn put_term(out: &mut String, value: &Value<'_>) {
 
 fn put_binary(out: &mut String, bytes: &[u8]) {
     match std::str::from_utf8(bytes).ok().filter(|text| !text.chars().any(char::is_control)) {
+        Some("") => out.push_str("<<>>"),
         Some(text) if text.is_ascii() => put(out, format_args!("<<{}>>", quoted(text))),
         Some(text) => put(out, format_args!("<<{}/utf8>>", quoted(text))),
         None => {
@@ -175,13 +184,15 @@ mod tests {
         check_text(Value::Table(table.as_table()), r#"[{<<"a">>,longstr,<<"x\"y">>},{<<"b">>,signedint,1}]"#);
         let array = ArrayBuf::new().with(Value::Binary(&[0, 255])).with(Value::LongStr("é".as_bytes()));
         check_text(Value::Array(array.as_array()), r#"[{binary,<<0,255>>},{longstr,<<"é"/utf8>>}]"#);
+        check_text(Value::Array(ArrayBuf::new().with(Value::LongStr(b"")).as_array()), "[{longstr,<<>>}]");
         check_text(Value::Array(ArrayBuf::new().as_array()), "[]");
     }
 
     #[test]
     fn json_prints_as_terms() {
         let value = serde_json::json!({"a": [1, 2.5, "x"], "b": null});
-        assert_eq!(term(&value), r#"[{<<"a">>,[1,2.5,<<"x">>]},{<<"b">>,null}]"#);
+        assert_eq!(term(&value), r#"#{<<"a">> => [1,2.5,<<"x">>],<<"b">> => null}"#);
+        assert_eq!(term(&serde_json::json!({"a": ""})), r#"#{<<"a">> => <<>>}"#);
         assert_eq!(pair("k", &serde_json::json!(true)), "{<<\"k\">>,true}");
     }
 

@@ -8,10 +8,12 @@
 //! is here ignores a value that makes no sense, as RabbitMQ does with one that was stored before it was checked.
 
 mod deduplication;
+mod exchange;
 mod queue;
 mod retry;
 mod settings;
 
 pub use deduplication::{DEDUPLICATION_HEADER, Deduplication};
+pub use exchange::{DelayedType, ExchangeFeatures, SHARDS_PER_NODE_MAX, Sharding};
 pub use queue::{DELIVERY_LIMIT_DEFAULT, DeadLetter, QUORUM_DEFAULT_PRIORITY, QUORUM_PRIORITY_MAX, QueueFeatures};
 pub use retry::{BackOff, DelayedRetry, RetryOf};

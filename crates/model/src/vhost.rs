@@ -26,7 +26,7 @@ pub struct VhostMetadata {
     pub description: String,
     /// Free labels.
     pub tags: Vec<String>,
-    /// The type that is written into the arguments of a durable, non-exclusive queue declared without `x-queue-type`.
+    /// The type of queues that are declared without `x-queue-type`, if they can be of it; None: the broker's.
     pub default_queue_type: Option<String>,
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use model::ids::Place;
-use queue::{Consumer, Delivery, Gate, Message, Queue, Settings};
+use queue::{Consumer, Effects, Gate, Message, Queue, Settings};
 
 /// The size of the broker's handle, and its costs: cloning counts a reference.
 #[derive(Clone)]
@@ -68,11 +68,12 @@ fn main() {
 fn measure(consumer_count: usize, batch: usize, no_ack: bool) -> f64 {
     let mut queue = Queue::new(Settings::default());
     for _ in 0..consumer_count {
-        let consumer = Consumer { gate: Room(Cell::new(0)), no_ack, exclusive: false, priority: 0, prefetch: 0 };
+        let consumer =
+            Consumer { gate: Room(Cell::new(0)), no_ack, exclusive: false, priority: 0, prefetch: 0, timeout_ms: None };
         queue.consume(consumer).expect("none is exclusive");
     }
     let handle = Handle { _chunk: Arc::new(()), len: 100, place: None };
-    let mut deliveries: Vec<Delivery<Handle>> = Vec::new();
+    let mut effects: Effects<Handle> = Effects::default();
     let mut seqs = Vec::new();
     let mut settled = Vec::new();
     let start = Instant::now();
@@ -80,13 +81,13 @@ fn measure(consumer_count: usize, batch: usize, no_ack: bool) -> f64 {
         for _ in 0..batch {
             queue.publish(handle.clone());
         }
-        queue.dispatch(&mut deliveries);
-        assert_eq!(deliveries.len(), batch);
+        queue.dispatch(0, &mut effects);
+        assert_eq!(effects.deliveries.len(), batch);
         if no_ack {
-            deliveries.clear();
+            effects.deliveries.clear();
             continue;
         }
-        seqs.extend(deliveries.drain(..).map(|delivery| delivery.seq));
+        seqs.extend(effects.deliveries.drain(..).map(|delivery| delivery.seq));
         queue.settle(&seqs, &mut settled);
         seqs.clear();
         settled.clear();

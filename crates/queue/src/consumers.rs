@@ -5,6 +5,7 @@
 //! prefetch, or whose gate refused, leaves its ring until a settlement or [`resume`](Consumers::resume) brings it back, so
 //! that those who cannot take anything cost nothing.
 
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
 
@@ -30,6 +31,8 @@ pub struct Consumer<G> {
     pub priority: i32,
     /// How many messages it may hold unacked; 0 is no limit. Of no account with `no_ack`.
     pub prefetch: u16,
+    /// How long it may hold a message, in milliseconds, if that is not the queue's rule. Of account only where there is such a rule.
+    pub timeout_ms: Option<u64>,
 }
 
 /// A consumer of one queue. Never given out again by that queue.
@@ -42,7 +45,7 @@ pub struct ConsumerId {
 /// Why a queue refuses a consumer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConsumeError {
-    /// It has an exclusive consumer, or the new one wants to be exclusive and is not the first: 403.
+    /// It has an exclusive consumer, or the new one wants to be exclusive and is not the first, or only one is to be active: 403.
     InExclusiveUse,
 }
 
@@ -55,6 +58,8 @@ pub struct ConsumerView<'a, G> {
     pub consumer: &'a Consumer<G>,
     /// Messages that it holds unacked.
     pub unacked_count: u32,
+    /// Whether it may get messages at all: false while another is the single active one.
+    pub is_active: bool,
 }
 
 #[derive(Debug)]
@@ -66,10 +71,18 @@ pub(crate) struct Consumers<G> {
     /// No ring before this one has anyone waiting.
     first_ring: usize,
     count: u32,
-    /// Those of them that hold all they may.
-    out_of_credit_count: u32,
+    /// Those of them that take nothing now: they hold all they may, or another is the single active one.
+    idle_count: u32,
     briskness: Briskness,
     exclusive: Option<ConsumerId>,
+    /// Only one at a time gets messages.
+    is_single: bool,
+    /// It gives way to one of a higher priority, when what it holds has been settled.
+    gives_way: bool,
+    /// That one.
+    active: Option<ConsumerId>,
+    /// It is about to give way.
+    is_leaving: bool,
 }
 
 #[derive(Debug)]
@@ -85,6 +98,8 @@ enum Activity {
     InRing,
     OutOfCredit,
     GateClosed,
+    /// Another is the single active one.
+    Waiting,
 }
 
 /// Whether consumers settle anything like as many messages as are published.
@@ -119,6 +134,7 @@ struct Ring {
 pub(crate) struct Turn {
     pub(crate) id: ConsumerId,
     pub(crate) no_ack: bool,
+    pub(crate) timeout_ms: Option<u64>,
 }
 
 impl<G> Seat<G> {
@@ -128,22 +144,26 @@ impl<G> Seat<G> {
 }
 
 impl<G: Gate> Consumers<G> {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(is_single: bool, gives_way: bool) -> Self {
         Consumers {
             seats: Vec::new(),
             free: Vec::new(),
             rings: Vec::new(),
             first_ring: 0,
             count: 0,
-            out_of_credit_count: 0,
+            idle_count: 0,
             briskness: Briskness::default(),
             exclusive: None,
+            is_single,
+            gives_way,
+            active: None,
+            is_leaving: false,
         }
     }
 
     /// Whether `consumer` may join.
     pub(crate) fn check(&self, consumer: &Consumer<G>) -> Result<(), ConsumeError> {
-        let is_taken = self.exclusive.is_some() || (consumer.exclusive && self.count > 0);
+        let is_taken = self.exclusive.is_some() || (consumer.exclusive && (self.count > 0 || self.is_single));
         if is_taken { Err(ConsumeError::InExclusiveUse) } else { Ok(()) }
     }
 
@@ -158,11 +178,55 @@ impl<G: Gate> Consumers<G> {
         }
         let ring = self.ring_of(consumer.priority);
         self.rings[ring].consumer_count += 1;
-        self.rings[ring].turns.push_back(index);
-        self.first_ring = self.first_ring.min(ring);
-        self.seats[index as usize] = Some(Seat { id, consumer, unacked_count: 0, activity: Activity::InRing });
+        self.seats[index as usize] = Some(Seat { id, consumer, unacked_count: 0, activity: Activity::Waiting });
         self.count += 1;
+        if !self.is_single {
+            self.enter_ring(id);
+        } else {
+            self.idle_count += 1;
+            self.choose_active();
+            self.give_way_to(id);
+        }
         id
+    }
+
+    /// If the newcomer is of a higher priority than the active one, that gets nothing more.
+    fn give_way_to(&mut self, newcomer: ConsumerId) {
+        let priority_of = |id| self.seat(id).map(|seat| seat.consumer.priority);
+        let Some(active) = self.active.filter(|active| priority_of(newcomer) > priority_of(*active)) else { return };
+        if !self.gives_way {
+            return;
+        }
+        self.is_leaving = true;
+        let Some(seat) = self.seat_mut(active) else { return };
+        let (priority, before) = (seat.consumer.priority, std::mem::replace(&mut seat.activity, Activity::Waiting));
+        self.idle_count += u32::from(!matches!(before, Activity::OutOfCredit | Activity::Waiting));
+        let ring = self.ring_of(priority);
+        self.rings[ring].turns.retain(|&index| index != active.index);
+        self.leave_if_done();
+    }
+
+    /// The active one that was to give way does so, if it holds nothing any more.
+    fn leave_if_done(&mut self) {
+        let holds_some = |id| self.seat(id).is_some_and(|seat| seat.unacked_count > 0);
+        if self.is_leaving && !self.active.is_some_and(holds_some) {
+            self.is_leaving = false;
+            self.active = None;
+            self.choose_active();
+        }
+    }
+
+    /// If there is to be one active consumer and there is none: who is next.
+    fn choose_active(&mut self) {
+        if !self.is_single || self.active.is_some() {
+            return;
+        }
+        let next = self.seats.iter().flatten().min_by_key(|seat| (Reverse(seat.consumer.priority), seat.id.number));
+        if let Some(id) = next.map(|seat| seat.id) {
+            self.active = Some(id);
+            self.idle_count -= 1;
+            self.enter_ring(id);
+        }
     }
 
     pub(crate) fn remove(&mut self, id: ConsumerId) -> Option<Consumer<G>> {
@@ -172,7 +236,7 @@ impl<G: Gate> Consumers<G> {
         let ring = &mut self.rings[at];
         match seat.activity {
             Activity::InRing => ring.turns.retain(|&index| index != id.index),
-            Activity::OutOfCredit => self.out_of_credit_count -= 1,
+            Activity::OutOfCredit | Activity::Waiting => self.idle_count -= 1,
             Activity::GateClosed => {}
         }
         ring.consumer_count -= 1;
@@ -185,6 +249,10 @@ impl<G: Gate> Consumers<G> {
         }
         self.free.push(id.index);
         self.count -= 1;
+        if self.active == Some(id) {
+            (self.active, self.is_leaving) = (None, false);
+            self.choose_active();
+        }
         Some(seat.consumer)
     }
 
@@ -203,12 +271,12 @@ impl<G: Gate> Consumers<G> {
                 seat.unacked_count += u32::from(!no_ack);
                 if !seat.has_credit() {
                     seat.activity = Activity::OutOfCredit;
-                    self.out_of_credit_count += 1;
+                    self.idle_count += 1;
                     ring.turns.pop_front();
                 } else if ring.turns.len() > 1 {
                     ring.turns.rotate_left(1);
                 }
-                return Some(Turn { id: seat.id, no_ack });
+                return Some(Turn { id: seat.id, no_ack, timeout_ms: seat.consumer.timeout_ms });
             }
             self.first_ring += 1;
         }
@@ -223,7 +291,7 @@ impl<G: Gate> Consumers<G> {
     /// Whether anyone would take messages if they came to him fast enough: somebody has credit, or those who have none get it back
     /// so fast that it is the broker who is late.
     pub(crate) fn is_hungry(&self) -> bool {
-        self.count > self.out_of_credit_count || self.briskness.is_brisk
+        self.count > self.idle_count || self.briskness.is_brisk
     }
 
     /// A message was published to the queue.
@@ -238,8 +306,11 @@ impl<G: Gate> Consumers<G> {
         let Some(seat) = self.seat_mut(id) else { return };
         seat.unacked_count = seat.unacked_count.checked_sub(1).expect("only what it holds comes back from a consumer");
         if seat.activity == Activity::OutOfCredit && seat.has_credit() {
-            self.out_of_credit_count -= 1;
+            self.idle_count -= 1;
             self.enter_ring(id);
+        }
+        if self.is_leaving {
+            self.leave_if_done();
         }
     }
 
@@ -255,16 +326,21 @@ impl<G: Gate> Consumers<G> {
         self.count
     }
 
+    /// The single active consumer, where there is to be one.
+    pub(crate) fn active(&self) -> Option<ConsumerId> {
+        self.active
+    }
+
     pub(crate) fn exclusive(&self) -> Option<ConsumerId> {
         self.exclusive
     }
 
     pub(crate) fn get(&self, id: ConsumerId) -> Option<ConsumerView<'_, G>> {
-        self.seat(id).map(Seat::view)
+        self.seat(id).map(|seat| self.view(seat))
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = ConsumerView<'_, G>> {
-        self.seats.iter().flatten().map(Seat::view)
+        self.seats.iter().flatten().map(|seat| self.view(seat))
     }
 
     fn enter_ring(&mut self, id: ConsumerId) {
@@ -274,6 +350,11 @@ impl<G: Gate> Consumers<G> {
         let ring = self.ring_of(priority);
         self.rings[ring].turns.push_back(id.index);
         self.first_ring = self.first_ring.min(ring);
+    }
+
+    fn view<'a>(&self, seat: &'a Seat<G>) -> ConsumerView<'a, G> {
+        let is_active = !self.is_single || self.active == Some(seat.id);
+        ConsumerView { id: seat.id, consumer: &seat.consumer, unacked_count: seat.unacked_count, is_active }
     }
 
     /// The ring of a priority, made if there is none.
@@ -293,11 +374,5 @@ impl<G: Gate> Consumers<G> {
 
     fn seat_mut(&mut self, id: ConsumerId) -> Option<&mut Seat<G>> {
         self.seats.get_mut(id.index as usize)?.as_mut().filter(|seat| seat.id == id)
-    }
-}
-
-impl<G> Seat<G> {
-    fn view(&self) -> ConsumerView<'_, G> {
-        ConsumerView { id: self.id, consumer: &self.consumer, unacked_count: self.unacked_count }
     }
 }

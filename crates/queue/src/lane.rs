@@ -15,7 +15,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use model::ids::{QueueSeq, SegmentId};
+use model::ids::{Place, QueueSeq, SegmentId};
 
 use crate::fifo::{Entry, Fifo};
 use crate::limits::{LOAD_BYTES_MAX, LOAD_BYTES_MIN, MESSAGE_OVERHEAD, RETURNED_WITH_PLACE_MAX};
@@ -35,7 +35,34 @@ pub struct Load {
     pub end_slot: u32,
     /// and no more than about so many bytes, but at least one message.
     pub bytes_max: u32,
-    number: u32,
+    /// For which lane: its messages' priority.
+    pub lane: u8,
+    /// Of the messages there, by rising seq, only those from this one on. The reader looks for it, and stops where it likes.
+    pub from_seq: Option<QueueSeq>,
+    pub(crate) number: u32,
+}
+
+/// The number of a load that is for one message, wherever its lane is with reading.
+const SINGLE: u32 = 0;
+
+impl Load {
+    /// A load of one message.
+    pub(crate) fn single(place: Place, priority: u8) -> Self {
+        let Place { segment, slot } = place;
+        Load {
+            segment,
+            first_slot: slot,
+            end_slot: slot.saturating_add(1),
+            bytes_max: 1,
+            lane: priority,
+            from_seq: None,
+            number: SINGLE,
+        }
+    }
+
+    pub(crate) fn is_single(&self) -> bool {
+        self.number == SINGLE
+    }
 }
 
 /// Where the head of a lane is.
@@ -43,6 +70,8 @@ pub struct Load {
 pub(crate) enum Source {
     Fifo,
     Returned,
+    /// Returned, and not the first of those.
+    ReturnedAt,
     Loaded,
     /// Not in memory.
     Paged,
@@ -70,6 +99,8 @@ pub(crate) struct Lane<M> {
     aside: Option<Box<Aside<M>>>,
     /// Loads asked for, ever: tells the answer to the last from answers to those that were given up.
     load_count: u32,
+    /// Of all its messages.
+    priority: u8,
 }
 
 /// All that is not in the fifo.
@@ -85,11 +116,13 @@ struct Aside<M> {
     has_loaded: bool,
     /// Somebody found nothing loaded since the last load was asked for.
     is_starved: bool,
+    /// When a message expires that may be in a segment by now.
+    known_expiry: Option<(QueueSeq, u64)>,
 }
 
 impl<M: Message> Lane<M> {
-    pub(crate) fn new() -> Self {
-        Lane { fifo: Fifo::new(), aside: None, load_count: 0 }
+    pub(crate) fn new(priority: u8) -> Self {
+        Lane { fifo: Fifo::new(), aside: None, load_count: 0, priority }
     }
 
     #[inline]
@@ -107,20 +140,50 @@ impl<M: Message> Lane<M> {
         }
     }
 
+    /// The head, which is in memory.
+    #[inline]
+    pub(crate) fn peek(&self, head: &Head) -> Option<&M> {
+        match (head.source, &self.aside) {
+            (Source::Fifo, _) => self.fifo.front().map(|entry| &entry.message),
+            (Source::Returned, Some(aside)) => aside.returned.first_key_value().map(|(_, message)| message),
+            (Source::ReturnedAt, Some(aside)) => aside.returned.get(&head.seq),
+            (Source::Loaded, Some(aside)) => aside.loaded.front().map(|entry| &entry.message),
+            (Source::Returned | Source::ReturnedAt | Source::Loaded, None) | (Source::Paged, _) => None,
+        }
+    }
+
+    /// Remembers when a message expires, for when it is in a segment.
+    pub(crate) fn remember_expiry(&mut self, seq: QueueSeq, at_ms: u64) {
+        self.aside().known_expiry = Some((seq, at_ms));
+    }
+
+    /// When a message in a segment expires, if that is remembered.
+    pub(crate) fn remembered_expiry(&self, seq: QueueSeq) -> Option<u64> {
+        let (known_seq, at_ms) = self.aside.as_ref()?.known_expiry?;
+        (known_seq == seq).then_some(at_ms)
+    }
+
     /// Takes the head, which is in memory.
     #[inline]
-    pub(crate) fn take(&mut self, source: Source) -> Option<M> {
-        if source == Source::Fifo {
+    pub(crate) fn take(&mut self, head: &Head) -> Option<M> {
+        if head.source == Source::Fifo {
             return self.fifo.pop_front().map(|entry| entry.message);
         }
         let aside = self.aside.as_mut()?;
-        let taken = match source {
+        let taken = match head.source {
             Source::Returned => aside.returned.pop_first().map(|(_, message)| message),
+            Source::ReturnedAt => aside.returned.remove(&head.seq),
             Source::Loaded => aside.take_loaded(),
             Source::Fifo | Source::Paged => None,
         };
         self.tidy();
         taken
+    }
+
+    /// A message that came back and is in memory.
+    pub(crate) fn returned(&self, seq: QueueSeq) -> Option<Head> {
+        let message = self.aside.as_ref()?.returned.get(&seq)?;
+        Some(Head::of(seq, message, Source::ReturnedAt))
     }
 
     /// Puts an unacked message back to where it was.
@@ -138,10 +201,11 @@ impl<M: Message> Lane<M> {
 
     /// Puts messages that lie in a segment among the ranges.
     pub(crate) fn page(&mut self, range: PagedRange, unacked: &Unacked<M>) {
-        let is_journalled = !range.segment.is_transient();
+        let (is_journalled, priority) = (!range.segment.is_transient(), self.priority);
         let Aside { paged, loading, .. } = self.aside();
         paged.insert(range, loading.as_ref(), |after, before| {
-            unacked.is_clear(after, before, |message| message.is_journalled() == is_journalled)
+            let is_of_lane = |message: &M| message.is_journalled() == is_journalled && message.priority() == priority;
+            unacked.is_clear(after, before, is_of_lane)
         });
     }
 
@@ -183,12 +247,14 @@ impl<M: Message> Lane<M> {
         }
         let window = aside.paged.first_window(u64::from(aside.load_bytes))?;
         aside.loading = Some(window);
-        self.load_count = self.load_count.wrapping_add(1);
+        self.load_count = self.load_count.checked_add(1).unwrap_or(SINGLE + 1);
         Some(Load {
             segment: window.segment,
             first_slot: window.first_slot,
             end_slot: window.end_slot,
             bytes_max: aside.load_bytes,
+            lane: self.priority,
+            from_seq: None,
             number: self.load_count,
         })
     }
@@ -316,6 +382,7 @@ impl<M> Default for Aside<M> {
             load_bytes: LOAD_BYTES_MIN,
             has_loaded: false,
             is_starved: false,
+            known_expiry: None,
         }
     }
 }

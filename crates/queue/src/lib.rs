@@ -4,43 +4,62 @@
 //! owns and reuses. It never blocks and never fails. It knows messages by a small handle `M` and consumers by a [`Gate`].
 //!
 //! ```text
-//!            publish                                                 ack, reject
+//!            publish                                                 ack
 //!               │                                                        ▲
 //!               ▼                                                        │
-//!   ready: two lanes (journalled, transient), lowest seq first       unacked
-//!          ┌──────────┬────────┬─────────────────────┬──────┐            │
-//!          │ returned │ loaded │ paged (in segments) │ fifo │ ─ dispatch ┴─► deliveries
-//!          └──────────┴────────┴─────────────────────┴──────┘   get
-//!               ▲                    ▲                   │
-//!            requeue                 └──── relocate ─────┘
+//!   ready: for each priority two lanes (journalled, transient)        unacked ── reject ──┐
+//!          ┌──────────┬────────┬─────────────────────┬──────┐            │                │
+//!          │ returned │ loaded │ paged (in segments) │ fifo │ ─ dispatch ┴─► deliveries   │
+//!          └──────────┴────────┴─────────────────────┴──────┘   get                       ▼
+//!               ▲                    ▲                   │ └─── expired, beyond ───► dropped: gone, or set aside
+//!            requeue ─ set aside     └──── relocate ─────┘      a limit                  until it is elsewhere
+//!                      for a while
 //! ```
 //!
-//! - `queue`: the state machine itself; `spill`: its messages' way to segments and from one segment to another.
-//! - `consumers`: whose turn it is. `unacked`: what has been handed out. `lane`, `fifo`, `ranges`: what is ready.
-//! - `limits`: every number.
+//! - `queue`: the state machine itself; `dropping`: what leaves by itself; `returning`: what comes back; `spill`: its messages' way
+//!   to segments and from one segment to another.
+//! - `ready`: what is ready, by priority; `lane`, `fifo`, `ranges`: of one priority. `unacked`: what has been handed out; `set_aside`: what
+//!   is neither. `consumers`: whose turn it is; `holding`: who holds messages for too long.
+//! - `rules`, `expiry`: what the queue is asked to do. `effects`: what follows. `limits`: every number.
+//! - `delays`: messages that wait until they are due, which are in no queue yet: a state machine of its own.
 //!
-//! **A message is redelivered** if its seq is at or below the highest one ever handed out: dispatch takes the lowest seq
-//! first, so no message needs a flag, in memory or on disk.
+//! **A message is redelivered** if its seq is at or below the highest one of its priority ever handed out: dispatch takes the lowest
+//! seq first, so no message needs a flag, in memory or on disk.
 //!
-//! **Memory is flat.** A backlog in segments is a list of ranges, not of messages; a drained queue gives its buffers back.
+//! **Memory is flat.** A backlog in segments is a list of ranges, not of messages; a drained queue gives its buffers back. Nor
+//! does a queue without rules, priorities or times to live pay for those.
 //!
-//! Deliberately absent: clocks, files, sockets, locks, the queue's name, and what a delivery or a tag looks like on the wire.
-//! Message priorities will be more pairs of lanes (each with its own mark of what was handed out), TTL and length limits
-//! will take the head off a lane as `get` does, delivery counts will be kept beside the returned messages, a replicated
-//! queue's commit mark will be an upper bound for the head.
+//! Deliberately absent: clocks, files, sockets, locks, the queue's name, what a delivery or a tag looks like on the wire, and where
+//! dropped messages go. A replicated queue's commit mark will be an upper bound for the front.
 
 mod consumers;
+mod delays;
+mod dropping;
+mod effects;
+mod expiry;
 mod fifo;
+mod holding;
 mod lane;
 mod limits;
 mod message;
 mod queue;
 mod ranges;
+mod ready;
+mod returning;
+mod rules;
+mod set_aside;
 mod spill;
 mod unacked;
 
 pub use consumers::{ConsumeError, Consumer, ConsumerId, ConsumerView, Gate};
+pub use delays::{
+    Answered, Ask, Cancel, DelayId, Delays, Find, Found, Page, PageNumber, Progress, PurgedDelays, RestoredGeneration,
+    SettledDelays, Sought,
+};
+pub use effects::{Counts, Delivery, DropReason, Dropped, Effects, Returned};
+pub use expiry::TtlHistory;
 pub use lane::Load;
 pub use message::{Message, Moved, Placed};
-pub use queue::{Delivery, Get, Got, Purged, Queue, Restored, Settings};
+pub use queue::{Get, Got, Purged, Queue, Restored, Settings};
 pub use ranges::PagedRange;
+pub use rules::{Return, Rules};

@@ -15,6 +15,26 @@ pub trait Message: Clone {
     /// Whether the message lasts: it has a journal record, and its segments survive a restart.
     fn is_journalled(&self) -> bool;
 
+    /// Its priority in this queue: 0 where there are none.
+    fn priority(&self) -> u8 {
+        0
+    }
+
+    /// Whether it has a time to live of its own. Answered without its body.
+    fn has_ttl(&self) -> bool {
+        false
+    }
+
+    /// Its own time to live, in milliseconds. Asked only of a message with its body.
+    fn ttl_ms(&self) -> Option<u64> {
+        None
+    }
+
+    /// When it entered the queue, in milliseconds since 1970. Asked only of a message with its body.
+    fn entered_at_ms(&self) -> u64 {
+        0
+    }
+
     /// Its slot in a segment, once it has been written to one.
     fn place(&self) -> Option<Place>;
 

@@ -1,21 +1,35 @@
-//! The state machine: publish, dispatch, get, settle, requeue, purge.
+//! The state machine: publish, dispatch, get, settle, purge.
+//!
+//! What goes by itself is in `dropping`, what comes back in `returning`.
 
 use std::num::NonZeroU32;
 
 use model::ids::QueueSeq;
 
 use crate::consumers::{ConsumeError, Consumer, ConsumerId, ConsumerView, Consumers, Gate};
+use crate::effects::{Counts, Delivery, Effects};
+use crate::expiry::TtlHistory;
+use crate::holding::Holdings;
 use crate::lane::{Head, Lane, Load, Source};
 use crate::limits::{MESSAGE_OVERHEAD, OUTRUN_LEN};
 use crate::message::Message;
 use crate::ranges::PagedRange;
+use crate::ready::Ready;
+use crate::returning::ReturnCounts;
+use crate::rules::Rules;
+use crate::set_aside::SetAside;
 use crate::unacked::Unacked;
 
-/// What was asked for when the queue was declared, as far as it matters here.
+/// What was asked for when the queue was declared, as far as it never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Settings {
     /// The queue goes when its last consumer goes.
     pub auto_delete: bool,
+    /// One consumer at a time gets messages.
+    pub single_active_consumer: bool,
+    /// It follows the rules of quorum queues: what came back goes first, in the order in which it came back; a single active
+    /// consumer gives way to one of a higher priority.
+    pub is_quorum: bool,
 }
 
 /// What recovery knows of a queue. Nothing of it is trusted to be sorted.
@@ -25,25 +39,14 @@ pub struct Restored<M> {
     pub next_seq: QueueSeq,
     /// The highest seq that may have been handed out before; `None` if any may have been.
     pub watermark: Option<QueueSeq>,
-    /// Messages in segments.
-    pub ranges: Vec<PagedRange>,
+    /// Messages in segments, each range with its messages' priority.
+    pub ranges: Vec<(u8, PagedRange)>,
     /// Messages in memory.
     pub messages: Vec<(QueueSeq, M)>,
-}
-
-/// One attempt to hand a message to a consumer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Delivery<M> {
-    /// To whom.
-    pub consumer: ConsumerId,
-    /// Its position.
-    pub seq: QueueSeq,
-    /// The message.
-    pub message: M,
-    /// It may have been handed out before.
-    pub redelivered: bool,
-    /// It is settled by this; the queue knows nothing more of it.
-    pub no_ack: bool,
+    /// Those that had come back: their counts, and until when each waits, in milliseconds since 1970; 0: not at all.
+    pub returned: Vec<(QueueSeq, Counts, u64)>,
+    /// Whether some message in the ranges may have a time to live of its own.
+    pub may_expire: bool,
 }
 
 /// What [`Queue::get`] found.
@@ -66,6 +69,8 @@ pub struct Got<M> {
     pub message: M,
     /// It may have been handed out before.
     pub redelivered: bool,
+    /// How often it has come back.
+    pub counts: Counts,
     /// Ready messages that remain.
     pub remaining: u64,
 }
@@ -77,70 +82,123 @@ pub struct Purged<M> {
     pub messages: Vec<(QueueSeq, M)>,
     /// Those that were only in segments: all that is alive in these slots.
     pub ranges: Vec<PagedRange>,
+    /// What the queue still has, by rising seq: the ranges' seqs may go around it.
+    pub kept: Vec<QueueSeq>,
 }
 
 impl<M> Default for Purged<M> {
     fn default() -> Self {
-        Purged { messages: Vec::new(), ranges: Vec::new() }
+        Purged { messages: Vec::new(), ranges: Vec::new(), kept: Vec::new() }
     }
 }
 
 /// A queue. See the crate's page.
 #[derive(Debug)]
 pub struct Queue<M, G> {
-    /// Messages that are only in this process's life, and those that last.
-    pub(crate) lanes: [Lane<M>; 2],
+    pub(crate) ready: Ready<M>,
+    /// Handed out or set aside.
     pub(crate) unacked: Unacked<M>,
+    /// What is neither ready nor held by anybody; its messages are in `unacked`. None while there is nothing.
+    pub(crate) set_aside: Option<Box<SetAside>>,
     /// None while nobody consumes.
-    consumers: Option<Box<Consumers<G>>>,
-    ready_count: u64,
-    ready_bytes: u64,
-    next_seq: QueueSeq,
-    /// The highest seq ever handed out, or 0. Invariant: it is lower than `next_seq`.
-    pub(crate) delivered: QueueSeq,
+    pub(crate) consumers: Option<Box<Consumers<G>>>,
+    pub(crate) next_seq: QueueSeq,
+    /// Messages from here on have been published since the last dispatch.
+    pub(crate) fresh_from: QueueSeq,
     next_consumer: NonZeroU32,
     had_consumer: bool,
     settings: Settings,
+    /// None while there are no rules.
+    pub(crate) rules: Option<Box<Rules>>,
+    pub(crate) ttls: TtlHistory,
+    /// Some message that is here may expire.
+    pub(crate) may_expire: bool,
+    pub(crate) counts: ReturnCounts,
+    /// Deliveries, where consumers may hold them for so long only.
+    pub(crate) holdings: Option<Box<Holdings>>,
+    pub(crate) has_timed_out: bool,
+    /// When the queue was last used, in milliseconds since 1970.
+    pub(crate) used_at_ms: u64,
 }
 
 impl<M: Message, G: Gate> Queue<M, G> {
     /// A queue that nobody has used.
     pub fn new(settings: Settings) -> Self {
         Queue {
-            lanes: [Lane::new(), Lane::new()],
+            ready: Ready::new(settings.is_quorum),
             unacked: Unacked::new(),
+            set_aside: None,
             consumers: None,
-            ready_count: 0,
-            ready_bytes: 0,
             next_seq: QueueSeq::FIRST,
-            delivered: QueueSeq(0),
+            fresh_from: QueueSeq::FIRST,
             next_consumer: NonZeroU32::MIN,
             had_consumer: false,
             settings,
+            rules: None,
+            ttls: TtlHistory::default(),
+            may_expire: false,
+            counts: ReturnCounts::default(),
+            holdings: None,
+            has_timed_out: false,
+            used_at_ms: 0,
         }
     }
 
-    /// A queue after a restart.
+    /// A queue after a restart. Set its rules and times to live before it is used.
     pub fn restore(settings: Settings, mut restored: Restored<M>) -> Self {
         let mut queue = Queue::new(settings);
         restored.messages.sort_by_key(|(seq, _)| *seq);
         restored.messages.dedup_by_key(|(seq, _)| *seq);
         let last_in_memory = restored.messages.last().map_or(QueueSeq(0), |(seq, _)| *seq);
-        let last_in_ranges = restored.ranges.iter().map(|range| range.last_seq).max().unwrap_or(QueueSeq(0));
+        let last_in_ranges = restored.ranges.iter().map(|(_, range)| range.last_seq).max().unwrap_or(QueueSeq(0));
         queue.next_seq = restored.next_seq.max(last_in_memory.next()).max(last_in_ranges.next());
+        queue.fresh_from = queue.next_seq;
         let last = QueueSeq(queue.next_seq.0 - 1);
-        queue.delivered = restored.watermark.unwrap_or(last).min(last);
+        queue.ready.set_delivered(restored.watermark.unwrap_or(last).min(last));
+        queue.may_expire = restored.may_expire || restored.messages.iter().any(|(_, message)| message.has_ttl());
         for (seq, message) in restored.messages {
-            queue.ready_count += 1;
-            queue.ready_bytes += u64::from(message.len());
-            queue.lanes[lane_of(message.is_journalled())].publish(seq, message);
+            queue.ready.publish(seq, message);
         }
-        for range in restored.ranges {
-            queue.page(range);
+        for (priority, range) in restored.ranges {
+            queue.ready.page(priority, range, &queue.unacked);
         }
-        queue.ready_count += queue.paged_count();
-        queue.ready_bytes += queue.paged_bytes();
+        queue.ready.count += queue.paged_count();
+        queue.ready.bytes += queue.paged_bytes();
+        queue.counts.restore(restored.returned);
         queue
+    }
+
+    /// Other rules from now on. Dispatch after it.
+    pub fn set_rules(&mut self, rules: Rules) {
+        self.rules = (rules != Rules::default()).then(|| Box::new(rules));
+    }
+
+    /// The rules.
+    pub fn rules(&self) -> Rules {
+        self.rules.as_deref().copied().unwrap_or_default()
+    }
+
+    /// Another time to live for the messages from here on, in milliseconds. Whether that is a change. Dispatch after it.
+    pub fn set_ttl(&mut self, ttl_ms: Option<u64>) -> bool {
+        let is_changed = self.ttls.change(self.next_seq, ttl_ms);
+        self.may_expire |= !self.ttls.is_endless();
+        is_changed
+    }
+
+    /// What holds for the messages that are here already, after a restart.
+    pub fn restore_ttls(&mut self, ttls: TtlHistory) {
+        self.may_expire |= !ttls.is_endless();
+        self.ttls = ttls;
+    }
+
+    /// The times to live, each with the seq from which it holds.
+    pub fn ttls(&self) -> &TtlHistory {
+        &self.ttls
+    }
+
+    /// Whether messages in the ranges may have a time to live of their own: what [`Restored::may_expire`] wants to know.
+    pub fn may_expire(&self) -> bool {
+        self.may_expire
     }
 
     /// Appends a message.
@@ -148,53 +206,82 @@ impl<M: Message, G: Gate> Queue<M, G> {
     pub fn publish(&mut self, message: M) -> QueueSeq {
         let seq = self.next_seq;
         self.next_seq = seq.next();
-        self.ready_count += 1;
-        self.ready_bytes += u64::from(message.len());
-        self.lanes[lane_of(message.is_journalled())].publish(seq, message);
+        self.may_expire |= message.has_ttl();
+        self.ready.publish(seq, message);
         if let Some(consumers) = &mut self.consumers {
             consumers.published();
         }
         seq
     }
 
-    /// Hands ready messages, lowest seq first, to the consumers: by turns, one message each, among those of the highest
-    /// priority that have credit and whose gate opens. Appends to `deliveries`.
+    /// Hands ready messages, highest priority and then lowest seq first, to the consumers: by turns, one message each, among those
+    /// of the highest priority that have credit and whose gate opens. Before that, what has waited for long enough is ready
+    /// again; after it, what has expired or is too much is dropped.
     ///
-    /// Answers with a load if messages must be read from a segment for this to go on: at once, or soon. Each is asked for
+    /// Loads are asked for where messages must be read from a segment for this to go on: at once, or soon. Each is asked for
     /// only once. Dispatch again after its answer.
-    pub fn dispatch(&mut self, deliveries: &mut Vec<Delivery<M>>) -> Option<Load> {
-        let consumers = self.consumers.as_deref_mut()?;
-        let start = deliveries.len();
-        while let Some((lane, Head { seq, len, source })) = head(&self.lanes) {
-            let lane = &mut self.lanes[lane];
+    pub fn dispatch(&mut self, now_ms: u64, effects: &mut Effects<M>) {
+        if self.set_aside.is_some() {
+            self.end_waits(now_ms);
+        }
+        if let Some(mut consumers) = self.consumers.take() {
+            self.hand_out(&mut consumers, now_ms, effects);
+            self.consumers = Some(consumers);
+        }
+        if self.may_expire || self.rules.is_some() {
+            self.drop_head_if_due(now_ms, effects);
+        }
+        self.fresh_from = self.next_seq;
+    }
+
+    fn hand_out(&mut self, consumers: &mut Consumers<G>, now_ms: u64, effects: &mut Effects<M>) {
+        let start = effects.deliveries.len();
+        let is_watchful = self.may_expire || self.counts.has_waits();
+        let timeout_ms = self.rules.as_deref().and_then(|rules| rules.consumer_timeout_ms);
+        while let Some(front) = self.ready.front() {
+            let Head { seq, len, source } = front.head;
             if source == Source::Paged {
-                let load = if consumers.is_waiting() { lane.ask(true) } else { None };
-                if load.is_some() {
-                    return load;
+                if consumers.is_waiting()
+                    && let Some(load) = self.ready.lane_at(&front).ask(true)
+                {
+                    effects.loads.push(load);
+                    return;
                 }
                 break;
             }
-            let Some(turn) = consumers.take_turn(len) else { break };
-            let message = lane.take(source).expect("the head was just seen");
-            self.ready_count -= 1;
-            self.ready_bytes -= u64::from(len);
-            let redelivered = seq <= self.delivered;
-            self.delivered = self.delivered.max(seq);
-            if !turn.no_ack {
-                self.unacked.insert(seq, to_keep(&message), Some(turn.id));
+            if is_watchful && self.passes_over(&front, now_ms, effects) {
+                continue;
             }
-            deliveries.push(Delivery { consumer: turn.id, seq, message, redelivered, no_ack: turn.no_ack });
+            let Some(turn) = consumers.take_turn(len) else { break };
+            let message = self.ready.take(&front);
+            let redelivered = self.ready.note_delivered(&front);
+            let counts = if redelivered { self.counts.of(seq) } else { Counts::default() };
+            if turn.no_ack {
+                self.counts.forget(seq);
+            } else {
+                self.unacked.insert(seq, to_keep(&message), Some(turn.id));
+                if let Some(limit_ms) = timeout_ms {
+                    self.note_held(seq, turn.id, turn.timeout_ms.unwrap_or(limit_ms), now_ms);
+                }
+            }
+            let no_ack = turn.no_ack;
+            effects.deliveries.push(Delivery { consumer: turn.id, seq, message, redelivered, no_ack, counts });
         }
-        let is_reading = deliveries.len() > start || consumers.is_waiting();
-        if is_reading { self.lanes.iter_mut().find_map(Lane::ask_ahead) } else { None }
+        if effects.deliveries.len() > start || consumers.is_waiting() {
+            effects.loads.extend(self.ready.lanes_mut().find_map(Lane::ask_ahead));
+        }
     }
 
     /// Adds a consumer. Dispatch after it.
     pub fn consume(&mut self, consumer: Consumer<G>) -> Result<ConsumerId, ConsumeError> {
-        if let Some(consumers) = &self.consumers {
-            consumers.check(&consumer)?;
+        let Settings { single_active_consumer, is_quorum, .. } = self.settings;
+        match &self.consumers {
+            Some(consumers) => consumers.check(&consumer)?,
+            None if consumer.exclusive && single_active_consumer => return Err(ConsumeError::InExclusiveUse),
+            None => {}
         }
-        let consumers = self.consumers.get_or_insert_with(|| Box::new(Consumers::new()));
+        let consumers =
+            self.consumers.get_or_insert_with(|| Box::new(Consumers::new(single_active_consumer, is_quorum)));
         let id = consumers.add(self.next_consumer, consumer);
         self.next_consumer = self.next_consumer.checked_add(1).unwrap_or(NonZeroU32::MIN);
         self.had_consumer = true;
@@ -220,52 +307,64 @@ impl<M: Message, G: Gate> Queue<M, G> {
     }
 
     /// Takes the head.
-    pub fn get(&mut self, no_ack: bool) -> Get<M> {
-        let Some((lane, Head { seq, source, .. })) = head(&self.lanes) else { return Get::Empty };
-        let lane = &mut self.lanes[lane];
-        if source == Source::Paged {
-            return Get::Loading(lane.ask(true));
-        }
-        let message = lane.take(source).expect("the head was just seen");
-        self.ready_count -= 1;
-        self.ready_bytes -= u64::from(message.len());
-        let redelivered = seq <= self.delivered;
-        self.delivered = self.delivered.max(seq);
-        if !no_ack {
+    pub fn get(&mut self, no_ack: bool, now_ms: u64, effects: &mut Effects<M>) -> Get<M> {
+        let is_watchful = self.may_expire || self.counts.has_waits();
+        let front = loop {
+            let Some(front) = self.ready.front() else { return Get::Empty };
+            if front.head.source == Source::Paged {
+                return Get::Loading(self.ready.lane_at(&front).ask(true));
+            }
+            if !is_watchful || !self.passes_over(&front, now_ms, effects) {
+                break front;
+            }
+        };
+        let seq = front.head.seq;
+        let message = self.ready.take(&front);
+        let redelivered = self.ready.note_delivered(&front);
+        let counts = if redelivered { self.counts.of(seq) } else { Counts::default() };
+        if no_ack {
+            self.counts.forget(seq);
+        } else {
             self.unacked.insert(seq, to_keep(&message), None);
         }
-        Get::Message(Got { seq, message, redelivered, remaining: self.ready_count })
+        if self.may_expire {
+            // It may have been all that was in front of what has expired.
+            self.drop_expired(now_ms, effects);
+        }
+        Get::Message(Got { seq, message, redelivered, counts, remaining: self.ready.count })
     }
 
-    /// Acks, or rejects without requeue, messages that were handed out; appends them to `settled`. Seqs that are not unacked are
-    /// passed over. Dispatch after it: consumers may have got credit.
+    /// Acks messages that were handed out; appends them to `settled`. Seqs that are not unacked are passed over. Dispatch after
+    /// it: consumers may have got credit.
     pub fn settle(&mut self, seqs: &[QueueSeq], settled: &mut Vec<(QueueSeq, M)>) {
         for &seq in seqs {
-            let Some((message, holder)) = self.unacked.remove(seq) else { continue };
-            give_credit(&mut self.consumers, holder);
+            let Some((message, _)) = self.take_unacked(seq) else { continue };
+            self.counts.forget(seq);
             settled.push((seq, message));
         }
     }
 
-    /// Puts messages that were handed out back to where they were; they are redelivered next. Seqs that are not unacked are
-    /// passed over. Dispatch after it.
-    pub fn requeue(&mut self, seqs: &[QueueSeq]) {
-        for &seq in seqs {
-            let Some((message, holder)) = self.unacked.remove(seq) else { continue };
-            give_credit(&mut self.consumers, holder);
-            self.ready_count += 1;
-            self.ready_bytes += u64::from(message.len());
-            self.lanes[lane_of(message.is_journalled())].put_back(seq, message, &self.unacked);
+    /// Takes an unacked message from whoever holds it.
+    pub(crate) fn take_unacked(&mut self, seq: QueueSeq) -> Option<(M, Option<ConsumerId>)> {
+        if self.set_aside.as_ref().is_some_and(|set_aside| set_aside.contains(seq)) {
+            return None;
         }
+        let (message, holder) = self.unacked.remove(seq)?;
+        give_credit(&mut self.consumers, holder);
+        Some((message, holder))
     }
 
     /// Removes all ready messages, appends them to `purged`, and says how many they were.
     pub fn purge(&mut self, purged: &mut Purged<M>) -> u64 {
-        for lane in &mut self.lanes {
+        for lane in self.ready.lanes_mut() {
             lane.purge_into(purged);
         }
-        self.ready_bytes = 0;
-        std::mem::take(&mut self.ready_count)
+        // Of one lane nothing unacked lies inside a range; of others something may.
+        purged.kept.extend(self.unacked.iter().map(|(seq, ..)| seq));
+        purged.kept.sort_unstable();
+        self.counts.retain(|seq| purged.kept.binary_search(&seq).is_ok());
+        self.ready.bytes = 0;
+        std::mem::take(&mut self.ready.count)
     }
 
     /// Removes all unacked messages, for a queue that is being deleted.
@@ -274,6 +373,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
             give_credit(&mut self.consumers, holder);
         }
         self.unacked.drain_into(drained);
+        self.set_aside = None;
     }
 
     /// The answer to a load: the messages in its slots before `next_slot`, each with its place, by ascending seq. Dispatch
@@ -281,66 +381,81 @@ impl<M: Message, G: Gate> Queue<M, G> {
     ///
     /// A load that failed is answered with no message and its own `first_slot`; it will be asked for again.
     /// Answers with the number of messages that should have been there and were not: they are lost.
-    pub fn loaded(&mut self, load: &Load, entries: Vec<(QueueSeq, M)>, next_slot: u32) -> u64 {
-        let lane = &mut self.lanes[lane_of(!load.segment.is_transient())];
+    pub fn loaded(
+        &mut self,
+        load: &Load,
+        entries: Vec<(QueueSeq, M)>,
+        next_slot: u32,
+        effects: &mut Effects<M>,
+    ) -> u64 {
+        if load.is_single() {
+            return self.leaver_loaded(load, entries, next_slot, effects);
+        }
+        let lane = self.ready.lane(load.lane, !load.segment.is_transient());
         let before = (lane.paged_count() + lane.loaded_count(), lane.paged_bytes() + lane.loaded_bytes());
         lane.loaded(load, entries, next_slot);
         let after = (lane.paged_count() + lane.loaded_count(), lane.paged_bytes() + lane.loaded_bytes());
-        self.recount(before, after)
+        self.ready.recount(before, after)
     }
 
     /// Whether a load is on its way.
     pub fn is_loading(&self) -> bool {
-        self.lanes.iter().any(|lane| lane.is_loading())
+        self.ready.lanes().any(Lane::is_loading)
     }
 
     /// Lets go of ready messages that lie in segments too, for when memory is short, and gives up a load that is on its way. They will
     /// be loaded again.
     pub fn unload(&mut self) {
-        for lane in &mut self.lanes {
+        self.remember_expiries();
+        for lane in self.ready.lanes_mut() {
             lane.unload(&self.unacked);
         }
     }
 
     /// Whether publishers outrun consumers that would take more: much waits, though not for slow consumers' credit.
     pub fn is_outrun(&self) -> bool {
-        self.ready_bytes + self.ready_count * MESSAGE_OVERHEAD > OUTRUN_LEN
+        self.ready.bytes + self.ready.count * MESSAGE_OVERHEAD > OUTRUN_LEN
             && self.consumers.as_ref().is_some_and(|consumers| consumers.is_hungry())
     }
 
     /// Messages that wait for a consumer.
     pub fn ready_count(&self) -> u64 {
-        self.ready_count
+        self.ready.count
     }
 
     /// Bytes of their bodies.
     pub fn ready_bytes(&self) -> u64 {
-        self.ready_bytes
+        self.ready.bytes
     }
 
     /// Messages that were handed out and are not settled.
     pub fn unacked_count(&self) -> u64 {
-        self.unacked.count()
+        self.unacked.count() - self.set_aside_count()
     }
 
     /// Bytes of their bodies.
     pub fn unacked_bytes(&self) -> u64 {
-        self.unacked.bytes()
+        self.unacked.bytes() - self.set_aside.as_ref().map_or(0, |set_aside| set_aside.bytes())
+    }
+
+    /// Messages that are neither ready nor unacked: on their way elsewhere, or waiting to be tried again.
+    pub fn set_aside_count(&self) -> u64 {
+        self.set_aside.as_ref().map_or(0, |set_aside| set_aside.count())
     }
 
     /// Ready messages that are in a segment and not in memory.
     pub fn paged_count(&self) -> u64 {
-        self.lanes.iter().map(Lane::paged_count).sum()
+        self.ready.lanes().map(Lane::paged_count).sum()
     }
 
     /// Bytes of their bodies.
     pub fn paged_bytes(&self) -> u64 {
-        self.lanes.iter().map(Lane::paged_bytes).sum()
+        self.ready.lanes().map(Lane::paged_bytes).sum()
     }
 
     /// The ready messages that are in a segment and not in memory, lane by lane.
     pub fn ranges(&self) -> impl Iterator<Item = &PagedRange> {
-        self.lanes.iter().flat_map(Lane::ranges)
+        self.ready.lanes().flat_map(Lane::ranges)
     }
 
     /// Consumers, whether or not they can take messages now.
@@ -363,14 +478,20 @@ impl<M: Message, G: Gate> Queue<M, G> {
         self.consumers.as_ref()?.exclusive()
     }
 
+    /// The single active consumer, where only one at a time gets messages.
+    pub fn active_consumer(&self) -> Option<ConsumerId> {
+        self.consumers.as_ref()?.active()
+    }
+
     /// Unacked messages and who holds them (`None`: someone who took it with get).
     pub fn unacked(&self) -> impl Iterator<Item = (QueueSeq, &M, Option<ConsumerId>)> {
-        self.unacked.iter()
+        let is_set_aside = |seq| self.set_aside.as_ref().is_some_and(|set_aside| set_aside.contains(seq));
+        self.unacked.iter().filter(move |(seq, ..)| !is_set_aside(*seq))
     }
 
     /// The highest seq ever handed out, or 0: after a restart, what is at or below it is redelivered.
     pub fn last_delivered(&self) -> QueueSeq {
-        self.delivered
+        self.ready.last_delivered()
     }
 
     /// The seq that the next message gets.
@@ -380,7 +501,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
 
     /// No ready message: what `if-empty` asks.
     pub fn is_empty(&self) -> bool {
-        self.ready_count == 0
+        self.ready.count == 0
     }
 
     /// No consumer: what `if-unused` asks.
@@ -392,39 +513,11 @@ impl<M: Message, G: Gate> Queue<M, G> {
     pub fn is_abandoned(&self) -> bool {
         self.settings.auto_delete && self.had_consumer && self.is_unused()
     }
-
-    /// Puts messages that lie in a segment among the ranges of their lane.
-    pub(crate) fn page(&mut self, range: PagedRange) {
-        self.lanes[lane_of(!range.segment.is_transient())].page(range, &self.unacked);
-    }
-
-    /// Some ready messages, counted by (count, bytes) `before`, have turned out to be those counted `after`. How many are missing.
-    pub(crate) fn recount(&mut self, before: (u64, u64), after: (u64, u64)) -> u64 {
-        self.ready_count = (self.ready_count + after.0).saturating_sub(before.0);
-        self.ready_bytes = (self.ready_bytes + after.1).saturating_sub(before.1);
-        before.0.saturating_sub(after.0)
-    }
-}
-
-/// Which lane a message belongs to.
-#[inline]
-pub(crate) fn lane_of(is_journalled: bool) -> usize {
-    usize::from(is_journalled)
-}
-
-/// The lane whose head goes next, and that head.
-#[inline]
-fn head<M: Message>(lanes: &[Lane<M>; 2]) -> Option<(usize, Head)> {
-    match (lanes[0].head(), lanes[1].head()) {
-        (None, right) => right.map(|head| (1, head)),
-        (Some(left), Some(right)) if right.seq < left.seq => Some((1, right)),
-        (Some(left), _) => Some((0, left)),
-    }
 }
 
 /// What stays here of a message that is handed out.
 #[inline]
-fn to_keep<M: Message>(message: &M) -> M {
+pub(crate) fn to_keep<M: Message>(message: &M) -> M {
     let mut kept = message.clone();
     if kept.place().is_some() {
         kept.release_body();
@@ -433,7 +526,7 @@ fn to_keep<M: Message>(message: &M) -> M {
 }
 
 #[inline]
-fn give_credit<G: Gate>(consumers: &mut Option<Box<Consumers<G>>>, holder: Option<ConsumerId>) {
+pub(crate) fn give_credit<G: Gate>(consumers: &mut Option<Box<Consumers<G>>>, holder: Option<ConsumerId>) {
     if let (Some(consumers), Some(holder)) = (consumers, holder) {
         consumers.give_credit(holder);
     }

@@ -8,7 +8,7 @@ use model::ids::{Place, QueueSeq, SegmentId};
 
 use crate::consumers::Gate;
 use crate::message::{Message, Moved, Placed};
-use crate::queue::{Queue, lane_of};
+use crate::queue::Queue;
 use crate::ranges::PagedRange;
 
 impl<M: Message, G: Gate> Queue<M, G> {
@@ -16,7 +16,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
     /// before an old one of their lane go with it, so that what is in segments stays in runs.
     pub fn in_memory(&self, is_old: &mut dyn FnMut(&M) -> bool, out: &mut Vec<(QueueSeq, M)>) {
         let start = out.len();
-        for lane in &self.lanes {
+        for lane in self.ready.lanes() {
             lane.collect_old(is_old, out);
         }
         let unacked = self.unacked.iter().filter(|(_, message, _)| message.place().is_none() && is_old(message));
@@ -24,17 +24,19 @@ impl<M: Message, G: Gate> Queue<M, G> {
         out[start..].sort_unstable_by_key(|(seq, _)| *seq);
     }
 
-    /// These messages, by seq, have been written to segments. Ready ones leave memory, unacked ones get their place. Places of those
+    /// These messages of one priority, by seq, have been written to segments. Ready ones leave memory, unacked ones get their place. Places of those
     /// that are no longer here are appended to `dead`.
-    pub fn relocate(&mut self, placed: &[Placed], dead: &mut Vec<Place>) {
+    pub fn relocate(&mut self, priority: u8, placed: &[Placed], dead: &mut Vec<Place>) {
+        self.remember_expiries();
         let mut run: Option<PagedRange> = None;
+        let has_unacked = self.unacked.count() > 0;
         for &Placed { seq, place } in placed {
-            let is_unacked = seq <= self.delivered && self.unacked.get_mut(seq).is_some();
+            let is_unacked = has_unacked && self.unacked.get_mut(seq).is_some();
             if is_unacked {
                 self.place_unacked(seq, place, dead);
                 continue;
             }
-            let lane = &mut self.lanes[lane_of(!place.segment.is_transient())];
+            let lane = self.ready.lane(priority, !place.segment.is_transient());
             let Some(message) = lane.take_unplaced(seq) else {
                 dead.push(place);
                 continue;
@@ -43,41 +45,46 @@ impl<M: Message, G: Gate> Queue<M, G> {
             match &mut run {
                 // Nothing can lie between neighbours, so they need no look at what else is here.
                 Some(run) if run.last_seq.next() == seq && run.is_followed_by(&range) => run.append(&range),
-                _ => self.page_run(run.replace(range)),
+                _ => self.page_run(priority, run.replace(range)),
             }
         }
-        self.page_run(run);
+        self.page_run(priority, run);
     }
 
     /// Compaction has copied what was alive in the segments `from`: `moved` are this queue's messages among it, by seq. Places of those
     /// that are no longer here are appended to `dead`. Answers with the number of messages that were in ranges of these
     /// segments and are not in `moved`: they are lost.
     pub fn move_ranges(&mut self, from: &[SegmentId], moved: &[Moved], dead: &mut Vec<Place>) -> u64 {
-        let mut missing_count = 0;
-        for is_journalled in [false, true] {
-            let lane = &mut self.lanes[lane_of(is_journalled)];
+        let (mut missing_count, mut lost_bytes) = (0, 0);
+        let mut runs: Vec<PagedRange> = Vec::new();
+        let mut is_paged = vec![false; moved.len()];
+        for lane in self.ready.lanes_mut() {
             let mut ranges = lane.take_ranges(|segment| from.contains(&segment));
+            if ranges.is_empty() {
+                continue;
+            }
             ranges.sort_by_key(|range| (range.segment, range.first_slot));
-            let counts = |ranges: &[PagedRange]| {
-                ranges.iter().fold((0, 0), |sum, range| (sum.0 + u64::from(range.count), sum.1 + range.bytes))
-            };
             let before = counts(&ranges);
-            let mut runs: Vec<PagedRange> = Vec::new();
-            for message in moved.iter().filter(|message| message.from.segment.is_transient() != is_journalled) {
-                if !is_within(&ranges, message) {
-                    self.move_in_memory(message, dead);
-                    continue;
-                }
+            for (message, is_paged) in
+                moved.iter().zip(&mut is_paged).filter(|(message, _)| is_within(&ranges, message))
+            {
+                *is_paged = true;
                 let range = PagedRange::of_one(message.seq, message.to, message.len);
                 match runs.last_mut() {
                     Some(run) if run.last_seq.next() == message.seq && run.is_followed_by(&range) => run.append(&range),
                     _ => runs.push(range),
                 }
             }
-            missing_count += self.recount(before, counts(&runs));
-            for run in runs {
-                self.page(run);
+            let after = counts(&runs);
+            missing_count += before.0.saturating_sub(after.0);
+            lost_bytes += before.1.saturating_sub(after.1);
+            for run in runs.drain(..) {
+                lane.page(run, &self.unacked);
             }
+        }
+        self.ready.recount((missing_count, lost_bytes), (0, 0));
+        for (message, _) in moved.iter().zip(is_paged).filter(|(_, is_paged)| !is_paged) {
+            self.move_in_memory(message, dead);
         }
         missing_count
     }
@@ -93,10 +100,10 @@ impl<M: Message, G: Gate> Queue<M, G> {
     }
 
     fn move_in_memory(&mut self, moved: &Moved, dead: &mut Vec<Place>) {
-        let lane = &mut self.lanes[lane_of(!moved.from.segment.is_transient())];
+        let mut lanes = self.ready.lanes_of_mut(!moved.from.segment.is_transient());
         let message = match self.unacked.get_mut(moved.seq) {
             Some(message) => Some(message),
-            None => lane.placed_mut(moved.seq),
+            None => lanes.find_map(|lane| lane.placed_mut(moved.seq)),
         };
         match message {
             Some(message) if message.place() == Some(moved.from) => message.set_place(moved.to),
@@ -104,11 +111,16 @@ impl<M: Message, G: Gate> Queue<M, G> {
         }
     }
 
-    fn page_run(&mut self, run: Option<PagedRange>) {
+    fn page_run(&mut self, priority: u8, run: Option<PagedRange>) {
         if let Some(run) = run {
-            self.page(run);
+            self.ready.page(priority, run, &self.unacked);
         }
     }
+}
+
+/// Messages in ranges, and the bytes of their bodies.
+fn counts(ranges: &[PagedRange]) -> (u64, u64) {
+    ranges.iter().fold((0, 0), |sum, range| (sum.0 + u64::from(range.count), sum.1 + range.bytes))
 }
 
 /// Whether one of the ranges, sorted by place, holds the message.

@@ -112,6 +112,16 @@ impl<M: Message> Unacked<M> {
         self.again.get_mut(&seq).map(|(message, _)| message)
     }
 
+    /// Who holds a message; `None` if it is not unacked.
+    pub(crate) fn holder_of(&self, seq: QueueSeq) -> Option<Holder> {
+        if let Some((block, slot)) = self.find(seq)
+            && self.blocks[block].slots[slot].message.is_some()
+        {
+            return Some(self.blocks[block].slots[slot].holder);
+        }
+        self.again.get(&seq).map(|(_, holder)| *holder)
+    }
+
     /// Whether there is certainly none of the messages that `is_counted` between these two seqs.
     pub(crate) fn is_clear(&self, after: QueueSeq, before: QueueSeq, is_counted: impl Fn(&M) -> bool) -> bool {
         if self.count == 0 || after.next() >= before {

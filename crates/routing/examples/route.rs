@@ -117,7 +117,7 @@ fn run(shape: &Shape) {
     });
     // Neighbouring messages have keys far apart; of the cached ones, a thousand.
     let number = |message: u64, count: u64| (message.wrapping_mul(0x9e37_79b9_7f4a_7c15) % count) as usize;
-    let mut scratch = RouteScratch::new();
+    let mut scratch = RouteScratch::new(1);
     let route = time(|| {
         for message in 0..ROUTE_COUNT {
             let number = number(message, QUEUE_COUNT);

@@ -13,6 +13,16 @@ pub enum ExchangeType {
     Topic,
     /// By the message's headers.
     Headers,
+    /// One of them, by a hash: as many messages as its weight says, and as few as possible move when another comes or goes.
+    ConsistentHash,
+    /// One of them, by a hash modulo their number.
+    ModulusHash,
+    /// Any one.
+    Random,
+    /// Any one of those on this node, which all of them are.
+    LocalRandom,
+    /// All of them; and the broker keeps the last messages for those that will be bound.
+    RecentHistory,
 }
 
 /// No exchange type has this name.
@@ -22,7 +32,17 @@ pub struct UnknownExchangeType;
 
 impl ExchangeType {
     /// All types, in the order of their names.
-    pub const ALL: [ExchangeType; 4] = [Self::Direct, Self::Fanout, Self::Headers, Self::Topic];
+    pub const ALL: [ExchangeType; 9] = [
+        Self::Direct,
+        Self::Fanout,
+        Self::Headers,
+        Self::Topic,
+        Self::ConsistentHash,
+        Self::LocalRandom,
+        Self::ModulusHash,
+        Self::Random,
+        Self::RecentHistory,
+    ];
 
     /// The type of this name.
     pub fn parse(name: &[u8]) -> Result<Self, UnknownExchangeType> {
@@ -37,17 +57,11 @@ impl ExchangeType {
             Self::Fanout => "fanout",
             Self::Topic => "topic",
             Self::Headers => "headers",
-        }
-    }
-
-    /// What the management API says of it.
-    #[must_use]
-    pub const fn description(self) -> &'static str {
-        match self {
-            Self::Direct => "AMQP direct exchange, as per the AMQP specification",
-            Self::Fanout => "AMQP fanout exchange, as per the AMQP specification",
-            Self::Topic => "AMQP topic exchange, as per the AMQP specification",
-            Self::Headers => "AMQP headers exchange, as per the AMQP specification",
+            Self::ConsistentHash => "x-consistent-hash",
+            Self::ModulusHash => "x-modulus-hash",
+            Self::Random => "x-random",
+            Self::LocalRandom => "x-local-random",
+            Self::RecentHistory => "x-recent-history",
         }
     }
 }
@@ -67,7 +81,7 @@ pub struct Declaration<'a> {
     pub is_internal: bool,
     /// Where messages go that match nothing: the value of the argument `alternate-exchange`.
     pub alternate: Option<&'a [u8]>,
-    /// All arguments as declared. They are only kept.
+    /// All arguments as declared, checked. A consistent hash exchange looks into them; else they are only kept.
     pub arguments: Table<'a>,
 }
 
@@ -126,7 +140,7 @@ mod tests {
         for kind in ExchangeType::ALL {
             assert_eq!(ExchangeType::parse(kind.name().as_bytes()), Ok(kind));
         }
-        for unknown in [&b""[..], b"Direct", b"x-consistent-hash"] {
+        for unknown in [&b""[..], b"Direct", b"x-lvc"] {
             assert_eq!(ExchangeType::parse(unknown), Err(UnknownExchangeType));
         }
     }

@@ -119,7 +119,7 @@ impl Exchanges {
         };
         exchanges.predeclare(DEFAULT_EXCHANGE, ExchangeType::Direct, Router::Default);
         for (name, kind) in PREDECLARED {
-            exchanges.predeclare(name, kind, Router::new(kind, seed));
+            exchanges.predeclare(name, kind, Router::new(kind, Table::EMPTY, seed));
         }
         exchanges
     }
@@ -134,7 +134,8 @@ impl Exchanges {
     pub fn declare(&mut self, declaration: &Declaration<'_>) -> bool {
         let is_new = self.find_exchange(declaration.name).is_none();
         if is_new {
-            self.insert_exchange(Exchange::new(declaration), Router::new(declaration.kind, self.seed));
+            let router = Router::new(declaration.kind, declaration.arguments, self.seed);
+            self.insert_exchange(Exchange::new(declaration), router);
         }
         is_new
     }

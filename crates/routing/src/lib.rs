@@ -4,9 +4,11 @@
 //!  exchanges       the exchanges of a vhost: declare, delete, bind, unbind, list; names of queues
 //!  route           from exchange and message to queues: exchange-to-exchange bindings, alternate exchanges
 //!  cache           results of routing, remembered until something changes
-//!  router          the list of exchange types; one file each: direct, fanout, topic, headers
+//!  router          the list of exchange types; one file each: direct, fanout, topic, headers, consistent_hash,
+//!                  modulus_hash, random
 //!  exchange, binding          what the two are, apart from each other
 //!  header_value, header_fields   how headers are compared and found
+//!  stable_hash, draws         hashes that outlive a restart; random numbers from a seed
 //!  target, marks, slab, seed  what the above are made of
 //! ```
 //!
@@ -18,7 +20,9 @@
 
 mod binding;
 mod cache;
+mod consistent_hash;
 mod direct;
+mod draws;
 mod exchange;
 mod exchanges;
 mod fanout;
@@ -26,17 +30,21 @@ mod header_fields;
 mod header_value;
 mod headers;
 mod marks;
+mod modulus_hash;
+mod random;
 mod route;
 mod router;
 mod seed;
 mod slab;
+mod stable_hash;
 mod target;
 mod topic;
 
 pub use binding::{BindingRef, BindingSpec, Destination, RemovedBinding};
 pub use cache::{CacheLimits, RouteCache};
+pub use consistent_hash::{InvalidWeight, WEIGHT_MAX, parse_weight};
 pub use exchange::{Declaration, Exchange, ExchangeType, UnknownExchangeType};
 pub use exchanges::{BindError, DEFAULT_EXCHANGE, DeleteError, Epoch, Exchanges, Removed, TRACE_EXCHANGE};
 pub use headers::is_valid_match;
-pub use route::{NoSuchExchange, Routable, RouteScratch, Routed};
+pub use route::{ExchangeRef, NoSuchExchange, Routable, RouteScratch, Routed};
 pub use seed::HashSeed;

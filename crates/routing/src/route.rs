@@ -2,9 +2,10 @@
 
 use std::iter;
 
-use amqp::table::Table;
+use amqp::table::{Table, Value};
 use model::ids::QueueId;
 
+use crate::draws::Draws;
 use crate::exchanges::{DEFAULT_EXCHANGE, ExchangeEntry, Exchanges};
 use crate::header_fields::{HeaderFields, HeaderFieldsMemory};
 use crate::router::Router;
@@ -21,6 +22,12 @@ pub struct Routable<'a> {
     pub more_keys: &'a [&'a [u8]],
     /// The headers.
     pub headers: Option<Table<'a>>,
+    /// The property `message_id`.
+    pub message_id: Option<&'a [u8]>,
+    /// The property `correlation_id`.
+    pub correlation_id: Option<&'a [u8]>,
+    /// The property `timestamp`.
+    pub timestamp: Option<u64>,
 }
 
 /// Where a message goes.
@@ -34,7 +41,14 @@ pub struct Routed<'s> {
     pub used_alternate: bool,
     /// Whether exchange and routing key alone led here, so that the same two do until the epoch changes.
     pub is_cacheable: bool,
+    /// The exchanges that keep a history and have seen the message. It is for the broker to keep it.
+    pub histories: &'s [ExchangeRef],
 }
+
+/// An exchange that a message came by. It means nothing once the exchanges have changed; see
+/// [`Exchanges::name_of`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExchangeRef(Handle<ExchangeEntry>);
 
 /// There is no exchange of this name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -42,30 +56,42 @@ pub struct Routed<'s> {
 pub struct NoSuchExchange;
 
 /// The memory that routing needs, kept between messages so that none allocates. One serves any number of vhosts.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct RouteScratch {
     reached: Reached,
     walk: Walk,
     headers: HeaderFieldsMemory,
+    draws: Draws,
 }
 
 impl<'a> Routable<'a> {
     /// A message with nothing but a routing key.
     #[must_use]
     pub const fn by_key(routing_key: &'a [u8]) -> Self {
-        Self { routing_key, more_keys: &[], headers: None }
+        Self { routing_key, more_keys: &[], headers: None, message_id: None, correlation_id: None, timestamp: None }
     }
 
     pub(crate) fn keys(&self) -> impl Iterator<Item = &'a [u8]> {
         iter::once(self.routing_key).chain(self.more_keys.iter().copied())
     }
+
+    /// The header of this name: the last, if it has several.
+    pub(crate) fn header(&self, name: &[u8]) -> Option<Value<'a>> {
+        self.headers?.iter().filter(|(found, _)| *found == name).last().map(|(_, value)| value)
+    }
 }
 
 impl RouteScratch {
-    /// Scratch memory. It allocates nothing until it is used.
+    /// Scratch memory. It allocates nothing until it is used. Exchanges that choose at random draw their numbers from the
+    /// seed.
     #[must_use]
-    pub fn new() -> Self {
-        Self::default()
+    pub fn new(random_seed: u64) -> Self {
+        Self {
+            reached: Reached::default(),
+            walk: Walk::default(),
+            headers: HeaderFieldsMemory::default(),
+            draws: Draws::new(random_seed),
+        }
     }
 }
 
@@ -82,13 +108,14 @@ impl Exchanges {
         scratch: &'s mut RouteScratch,
     ) -> Result<Routed<'s>, NoSuchExchange> {
         let first = self.find_exchange(exchange).ok_or(NoSuchExchange)?;
-        let RouteScratch { reached, walk, headers } = scratch;
+        let RouteScratch { reached, walk, headers, draws } = scratch;
         let mut header_fields = HeaderFields::new(self.seed, message.headers, headers);
         let mut routed = Routed {
             queues: &[],
             is_internal: self.exchanges[first].exchange.is_internal,
             used_alternate: false,
             is_cacheable: message.more_keys.is_empty(),
+            histories: &[],
         };
         reached.clear();
         reached.exchanges.add(first);
@@ -102,7 +129,10 @@ impl Exchanges {
                 continue;
             }
             let match_count = reached.match_count;
-            entry.router.route(message, &mut header_fields, walk, reached);
+            if entry.router.has_history() {
+                reached.histories.push(ExchangeRef(handle));
+            }
+            entry.router.route(message, &mut header_fields, walk, draws, reached);
             if reached.match_count == match_count
                 && let Some(alternate) = self.find_alternate(entry)
             {
@@ -111,7 +141,14 @@ impl Exchanges {
         }
         header_fields.release(headers);
         routed.queues = &reached.queues;
+        routed.histories = &reached.histories;
         Ok(routed)
+    }
+
+    /// The name of an exchange that a message came by, before anything has changed.
+    #[must_use]
+    pub fn name_of(&self, exchange: ExchangeRef) -> &[u8] {
+        &self.exchanges[exchange.0].exchange.name
     }
 
     fn route_by_name(&self, message: &Routable<'_>, reached: &mut Reached) {

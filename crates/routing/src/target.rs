@@ -5,6 +5,7 @@ use model::ids::QueueId;
 use crate::binding::BindingEntry;
 use crate::exchanges::{ExchangeEntry, QueueEntry};
 use crate::marks::Marks;
+use crate::route::ExchangeRef;
 use crate::slab::Handle;
 
 /// A binding's destination.
@@ -64,6 +65,19 @@ impl Targets {
         self.first.is_none()
     }
 
+    pub(crate) fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.rest.len()
+    }
+
+    /// The target at a position, which is below [`len`](Self::len).
+    #[inline]
+    pub(crate) fn get(&self, position: usize) -> &Target {
+        match position.checked_sub(1) {
+            None => self.first.as_ref().expect("the position is below the length"),
+            Some(position) => &self.rest[position],
+        }
+    }
+
     #[inline]
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Target> {
         self.first.iter().chain(&self.rest)
@@ -76,6 +90,8 @@ pub(crate) struct Reached {
     pub(crate) queues: Vec<QueueId>,
     queue_marks: Marks<QueueEntry>,
     pub(crate) exchanges: Marks<ExchangeEntry>,
+    /// Those of the exchanges asked that keep a history.
+    pub(crate) histories: Vec<ExchangeRef>,
     /// How many bindings matched, those that led to what had been reached before included.
     pub(crate) match_count: usize,
 }
@@ -107,6 +123,7 @@ impl Reached {
         self.queues.clear();
         self.queue_marks.clear();
         self.exchanges.clear();
+        self.histories.clear();
         self.match_count = 0;
     }
 }

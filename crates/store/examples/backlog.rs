@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use model::ids::{Place, QueueId, QueueSeq, SegmentId};
 use parking_lot::Mutex;
-use queue::{Gate, Get, Message, Moved, Placed, Queue, Restored, Settings};
+use queue::{Effects, Gate, Get, Message, Moved, Placed, Queue, Restored, Settings};
 use store::file::RealDisk;
 use store::{
     Collected, Content, Kind, LaneResidents, Loaded, Options, QueueState, RecordBatch, Recovered, Resident, Residents,
@@ -70,8 +70,10 @@ impl Broker {
                 Restored {
                     next_seq: recovered.next_seq,
                     watermark: recovered.watermark,
-                    ranges: recovered.ranges.into_iter().map(|recovered| recovered.range).collect(),
+                    ranges: recovered.ranges.into_iter().map(|recovered| (recovered.lane, recovered.range)).collect(),
                     messages: recovered.messages.into_iter().map(|(seq, content)| (seq, held(content))).collect(),
+                    returned: Vec::new(),
+                    may_expire: false,
                 },
             )
         });
@@ -95,7 +97,7 @@ impl Residents for Broker {
         for (id, queue) in self.queues.iter().enumerate() {
             let id = QueueId(id as u64);
             let queue = queue.lock();
-            out.queues.push(QueueState { queue: id, next_seq: queue.next_seq(), watermark: None });
+            out.queues.push(QueueState { queue: id, next_seq: queue.next_seq(), watermark: None, may_expire: false });
             let mut found = Vec::new();
             queue.in_memory(&mut |held| is_old(&held.content), &mut found);
             drop(queue);
@@ -108,10 +110,10 @@ impl Residents for Broker {
         }
     }
 
-    fn relocate(&self, queue: QueueId, placed: &[Placed]) {
+    fn relocate(&self, queue: QueueId, lane: u8, placed: &[Placed]) {
         let mut dead = Vec::new();
         let mut queue = self.queues[queue.0 as usize].lock();
-        queue.relocate(placed, &mut dead);
+        queue.relocate(lane, placed, &mut dead);
         self.store().settle_slots(&dead);
     }
 
@@ -119,7 +121,12 @@ impl Residents for Broker {
         let held = |content, place| Held { content, place: Some(place) };
         let entries = loaded.entries.into_iter().map(|entry| (entry.seq, held(entry.content, entry.place))).collect();
         assert!(loaded.error.is_none(), "{:?}", loaded.error);
-        let lost = self.queues[queue.0 as usize].lock().loaded(&loaded.load, entries, loaded.next_slot);
+        let lost = self.queues[queue.0 as usize].lock().loaded(
+            &loaded.load,
+            entries,
+            loaded.next_slot,
+            &mut Effects::default(),
+        );
         assert_eq!(lost, 0);
         self.loaded.fetch_add(1, Ordering::Release);
         if let Some(drainer) = &*self.drainer.lock() {
@@ -196,7 +203,7 @@ fn drain(broker: &Broker, count: u64, batch_len: u64) {
             let mut queue = queue.lock();
             let mut wanted = None;
             for _ in 0..batch_len {
-                match queue.get(true) {
+                match queue.get(true, 0, &mut Effects::default()) {
                     Get::Message(got) => {
                         batch.settle(id, got.seq, got.seq);
                         places.extend(got.message.place);

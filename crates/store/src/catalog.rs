@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use model::ids::{Place, QueueId, SegmentId};
 use parking_lot::{Mutex, RwLock};
+use queue::Moved;
 
 use crate::bitmap::Bitmap;
 use crate::checkpoint::{SegmentState, SegmentView};
@@ -133,6 +134,26 @@ impl Catalog {
     pub(crate) fn settle(&self, places: &[Place]) {
         let mut runs = SlotRuns { rest: places };
         self.settle_runs(&mut || runs.next());
+    }
+
+    /// Those whose old slot is not settled, and the new places of the others.
+    pub(crate) fn split_settled(&self, moved: &[Moved]) -> (Vec<Moved>, Vec<Place>) {
+        let (mut alive, mut settled) = (Vec::with_capacity(moved.len()), Vec::new());
+        for of_segment in moved.chunk_by(|left, right| left.from.segment == right.from.segment) {
+            let Some(segment) = of_segment.first().and_then(|moved| self.get(moved.from.segment)) else {
+                alive.extend_from_slice(of_segment);
+                continue;
+            };
+            let bits = segment.settled.lock();
+            for moved in of_segment {
+                if bits.is_set(moved.from.slot) {
+                    settled.push(moved.to);
+                } else {
+                    alive.push(*moved);
+                }
+            }
+        }
+        (alive, settled)
     }
 
     /// Marks runs `(segment, first, end)` of slots as settled.

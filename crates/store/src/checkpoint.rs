@@ -4,8 +4,8 @@
 //! ```text
 //!  file       | magic "WRNCHKPT" | version u32 | position | next_segment | definitions | queues | returned | segments | crc32c u32 |
 //!  definitions| count | key_len, key, value_len, value | … |                                    keys rising
-//!  queues     | count | queue, next_seq, watermark + 1 or 0 for open | … |
-//!  returned   | count | queue, seq, delivery_count | … |
+//!  queues     | count | queue, next_seq, watermark + 1 or 0 for open, may_expire u8 | … |
+//!  returned   | count | queue, seq, delivery_count, acquired_count, waits_until_ms | … |
 //!  segments   | count | segment | … |
 //!  segment    | id | level u8 | file_len | slot_count | range_count | range … | bitmap |            ids rising
 //!  range      | queue | lane u8 | slot_count | stored_len | body_bytes | first_seq | last_seq − first_seq |
@@ -23,15 +23,18 @@ use std::collections::BTreeMap;
 use std::io;
 
 use model::ids::{JournalPosition, QueueId, QueueSeq, SegmentId};
+use queue::Counts;
 
 use crate::bitmap::Bitmap;
 use crate::file::{File, write_all_at};
-use crate::residents::QueueState;
+use crate::residents::{QueueState, Returns};
 use crate::segment::{HEADER_LEN, MARK_LEN, SegmentRange};
 use crate::varint::{self, Malformed, Reader};
 
 const MAGIC: [u8; 8] = *b"WRNCHKPT";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+/// Knew neither may_expire nor acquired_count and waits_until_ms.
+const VERSION_WITHOUT_TIMES: u32 = 1;
 /// What is gathered before it is written; little in tests, so that things happen in between.
 const BUFFER_LEN: usize = if cfg!(test) { 64 } else { 1 << 20 };
 
@@ -44,7 +47,7 @@ pub(crate) struct Checkpoint {
     pub(crate) next_segment: u32,
     pub(crate) definitions: BTreeMap<Vec<u8>, Vec<u8>>,
     pub(crate) queues: Vec<QueueState>,
-    pub(crate) returned: Vec<(QueueId, QueueSeq, u32)>,
+    pub(crate) returned: Vec<(QueueId, QueueSeq, Returns)>,
     pub(crate) segments: Vec<SegmentState>,
 }
 
@@ -124,17 +127,20 @@ impl CheckpointWriter {
             varint::put(&mut self.buffer, state.queue.0);
             varint::put(&mut self.buffer, state.next_seq.0);
             varint::put(&mut self.buffer, state.watermark.map_or(0, |seq| seq.0.saturating_add(1)));
+            self.buffer.push(u8::from(state.may_expire));
             self.flush_if_full()?;
         }
         Ok(())
     }
 
-    fn returned(&mut self, returned: &[(QueueId, QueueSeq, u32)]) -> io::Result<()> {
+    fn returned(&mut self, returned: &[(QueueId, QueueSeq, Returns)]) -> io::Result<()> {
         varint::put(&mut self.buffer, returned.len() as u64);
-        for (queue, seq, delivery_count) in returned {
+        for (queue, seq, Returns { counts, waits_until_ms }) in returned {
             varint::put(&mut self.buffer, queue.0);
             varint::put(&mut self.buffer, seq.0);
-            varint::put(&mut self.buffer, u64::from(*delivery_count));
+            varint::put(&mut self.buffer, u64::from(counts.delivery_count));
+            varint::put(&mut self.buffer, u64::from(counts.acquired_count));
+            varint::put(&mut self.buffer, *waits_until_ms);
             self.flush_if_full()?;
         }
         Ok(())
@@ -168,7 +174,7 @@ impl CheckpointWriter {
         next_segment: u32,
         definitions: &BTreeMap<Vec<u8>, Vec<u8>>,
         queues: &[QueueState],
-        returned: &[(QueueId, QueueSeq, u32)],
+        returned: &[(QueueId, QueueSeq, Returns)],
         segments: impl ExactSizeIterator<Item = SegmentView<'a>>,
     ) -> io::Result<Self> {
         let mut writer = CheckpointWriter::new(file, position, next_segment);
@@ -241,19 +247,29 @@ impl Checkpoint {
     /// Fills in what the bytes say, up to the first that makes no sense.
     fn read(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
         let mut reader = Reader::new(bytes);
-        if reader.array()? != MAGIC || reader.u32()? != VERSION {
+        let (magic, version) = (reader.array()?, reader.u32()?);
+        if magic != MAGIC || !(VERSION_WITHOUT_TIMES..=VERSION).contains(&version) {
             return Err(Malformed);
         }
+        let has_times = version > VERSION_WITHOUT_TIMES;
         self.position = JournalPosition(reader.varint()?);
         self.next_segment = reader.varint_u32()?;
         self.read_definitions(&mut reader)?;
         for _ in 0..reader.count(3)? {
             let (queue, next_seq) = (QueueId(reader.varint()?), QueueSeq(reader.varint()?));
             let watermark = reader.varint()?.checked_sub(1).map(QueueSeq);
-            self.queues.push(QueueState { queue, next_seq, watermark });
+            let may_expire = has_times && reader.u8()? != 0;
+            self.queues.push(QueueState { queue, next_seq, watermark, may_expire });
         }
         for _ in 0..reader.count(3)? {
-            self.returned.push((QueueId(reader.varint()?), QueueSeq(reader.varint()?), reader.varint_u32()?));
+            let (queue, seq) = (QueueId(reader.varint()?), QueueSeq(reader.varint()?));
+            let delivery_count = reader.varint_u32()?;
+            let mut returns = Returns { counts: Counts { delivery_count, acquired_count: 0 }, waits_until_ms: 0 };
+            if has_times {
+                returns.counts.acquired_count = reader.varint_u32()?;
+                returns.waits_until_ms = reader.varint()?;
+            }
+            self.returned.push((queue, seq, returns));
         }
         for _ in 0..reader.count(5)? {
             let segment = decode_segment(&mut reader)?;
@@ -373,13 +389,14 @@ mod tests {
 
     fn checkpoints() -> impl Strategy<Value = Checkpoint> {
         let bytes = || prop::collection::vec(any::<u8>(), 0..20);
-        let state = (any::<u64>(), any::<u64>(), prop::option::of(0..u64::MAX));
+        let state = (any::<u64>(), any::<u64>(), prop::option::of(0..u64::MAX), any::<bool>());
+        let returns = (any::<u32>(), any::<u32>(), any::<u64>());
         let ranges = prop::collection::vec((any::<u64>(), 1u32..200, 1u64..1 << 40), 0..5);
         let settled = prop::collection::vec((0u32..500, 0u32..500), 0..4);
         (
             prop::collection::btree_map(bytes(), bytes(), 0..10),
             prop::collection::vec(state, 0..10),
-            prop::collection::vec((any::<u64>(), any::<u64>(), any::<u32>()), 0..4),
+            prop::collection::vec((any::<u64>(), any::<u64>(), returns), 0..4),
             prop::collection::vec((ranges, settled), 0..4),
         )
             .prop_map(|(definitions, queues, returned, segments)| Checkpoint {
@@ -388,15 +405,19 @@ mod tests {
                 definitions,
                 queues: queues
                     .into_iter()
-                    .map(|(queue, next_seq, watermark)| QueueState {
+                    .map(|(queue, next_seq, watermark, may_expire)| QueueState {
                         queue: QueueId(queue),
                         next_seq: QueueSeq(next_seq),
                         watermark: watermark.map(QueueSeq),
+                        may_expire,
                     })
                     .collect(),
                 returned: returned
                     .into_iter()
-                    .map(|(queue, seq, count)| (QueueId(queue), QueueSeq(seq), count))
+                    .map(|(queue, seq, (delivery_count, acquired_count, waits_until_ms))| {
+                        let counts = Counts { delivery_count, acquired_count };
+                        (QueueId(queue), QueueSeq(seq), Returns { counts, waits_until_ms })
+                    })
                     .collect(),
                 segments: segments
                     .into_iter()

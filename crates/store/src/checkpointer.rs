@@ -13,7 +13,7 @@ use model::ids::{JournalPosition, QueueId, QueueSeq, SegmentId};
 use crate::checkpoint::CheckpointWriter;
 use crate::manifest::{CheckpointFile, ManifestFile};
 use crate::reserve::Purpose;
-use crate::residents::QueueState;
+use crate::residents::{QueueState, Returns};
 use crate::shared::{Shared, WorkError, attempting};
 
 /// What checkpoints are made from, besides the catalog.
@@ -22,7 +22,7 @@ pub(crate) struct Checkpointer {
     pub(crate) definitions: BTreeMap<Vec<u8>, Vec<u8>>,
     /// As of the last collection, whose records all lie behind the manifest's position.
     pub(crate) queues: Vec<QueueState>,
-    pub(crate) returned: Vec<(QueueId, QueueSeq, u32)>,
+    pub(crate) returned: Vec<(QueueId, QueueSeq, Returns)>,
     pub(crate) next_number: u64,
     /// Checkpoint files that are not in force, or may not be.
     pub(crate) stale: Vec<u64>,
@@ -51,7 +51,7 @@ impl Pinned {
 pub(crate) struct Collection {
     pub(crate) position: JournalPosition,
     pub(crate) queues: Vec<QueueState>,
-    pub(crate) returned: Vec<(QueueId, QueueSeq, u32)>,
+    pub(crate) returned: Vec<(QueueId, QueueSeq, Returns)>,
 }
 
 impl Shared {
@@ -119,6 +119,12 @@ impl Shared {
             self.remove_segment_file(id);
         }
         self.reserve.note_checkpoint_len(len);
+        // At once: the next segment may take what room there is, and the next checkpoint is what frees more.
+        if self.is_disk_full()
+            && let Err(error) = self.reserve.refill_for(Purpose::Checkpoint)
+        {
+            tracing::warn!(%error, "the reserve for a checkpoint could not be made whole");
+        }
         tracing::debug!(number, len, position = position.0, segments = segments.len(), "made a checkpoint");
         Ok(())
     }

@@ -44,7 +44,9 @@ pub use journal::{Record, RecordBatch};
 pub use random::Random;
 pub use reclaim::Reclaimed;
 pub use recovery::{OpenError, Recovered, RecoveredQueue};
-pub use residents::{Collected, LaneResidents, Loaded, LoadedMessage, QueueState, RecoveredRange, Resident, Residents};
+pub use residents::{
+    Collected, LaneResidents, Loaded, LoadedMessage, QueueState, RecoveredRange, Resident, Residents, Returns,
+};
 pub use retire::Retired;
 pub use segment::ReadError;
 pub use shared::WorkError;

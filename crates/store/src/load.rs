@@ -17,6 +17,9 @@ use crate::{ChunkWriter, Residents};
 /// When nothing could be read, a queue is answered so much later: it will ask for the same again.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
+/// A load that begins where a seq is looks no further than so many slots: its asker cannot know how many are alive.
+const SOUGHT_SLOTS_MAX: u32 = 4096;
+
 /// Loads that have been asked for, and answers that have to wait. Each queue has one of them, and those that it gave up.
 #[derive(Default)]
 pub(crate) struct Loads {
@@ -135,8 +138,15 @@ impl Loader {
 
     /// An error: nothing could be read, and the next attempt would not get further either.
     fn read(&mut self, shared: &Shared, queue: QueueId, load: &Load, segment: &Segment) -> Result<Loaded, ReadError> {
-        let runs = segment.live_runs(load.first_slot, load.end_slot);
         let file = shared.handles.get(segment)?;
+        let (first_slot, end_slot) = match load.from_seq {
+            Some(seq) => {
+                let first_slot = self.reader.seek(&file, (load.first_slot, load.end_slot), seq)?;
+                (first_slot, first_slot.saturating_add(SOUGHT_SLOTS_MAX).min(load.end_slot))
+            }
+            None => (load.first_slot, load.end_slot),
+        };
+        let runs = segment.live_runs(first_slot, end_slot);
         let bytes_max = shared.load_len_max().min(u64::from(load.bytes_max));
         let mut gathered =
             Gathered { queue, load: load.clone(), bytes_max, entries: Vec::new(), len: 0, next_slot: None };
@@ -149,7 +159,7 @@ impl Loader {
             gathered.take(&message, range, contents)
         });
         match outcome {
-            Ok(()) => Ok(gathered.loaded(load.end_slot, None)),
+            Ok(()) => Ok(gathered.loaded(end_slot, None)),
             // What was read is worth having; the next load will begin with the one that was not.
             Err((slot, _)) if !gathered.entries.is_empty() => Ok(gathered.loaded(slot, None)),
             Err((slot, error @ ReadError::Corrupt { .. })) => {
@@ -222,7 +232,8 @@ impl Gathered {
         contents: &mut ChunkWriter,
     ) -> ControlFlow<()> {
         let slot = message.slot;
-        if range.is_some_and(|range| range.queue == self.queue) {
+        let is_wanted = self.load.from_seq.is_none_or(|from| from <= message.seq);
+        if is_wanted && range.is_some_and(|range| range.queue == self.queue) {
             self.entries.push(LoadedMessage {
                 seq: message.seq,
                 place: Place { segment: self.load.segment, slot },

@@ -15,7 +15,8 @@ use std::path::Path;
 use model::ids::JournalPosition;
 use thiserror::Error;
 
-use crate::file::{Disk, File, read_exact_at, write_all_at};
+use crate::file::{self, Disk, File, read_exact_at, write_all_at};
+use crate::reserve::is_full;
 use crate::varint::Reader;
 
 pub(crate) const SLOT_LEN: usize = 4096;
@@ -122,6 +123,18 @@ impl ManifestFile {
 
     pub(crate) fn current(&self) -> Manifest {
         self.current
+    }
+
+    /// Makes what is in force last. It may have been read from the page cache of a kernel that has failed to write it; or it lasts, and
+    /// the other slot names what is gone. So neither slot may be torn, and all goes to another file.
+    pub(crate) fn write_again(&mut self, disk: &dyn Disk, path: &Path) -> io::Result<()> {
+        match file::replace(disk, path, &file_of(&self.current)) {
+            // It cannot be done now; the kernel may still have it to write.
+            Err(error) if is_full(&error) => return self.file.fdatasync(),
+            replaced => replaced?,
+        }
+        (self.file, self.slot, self.generation_max) = (disk.open(path)?, 0, self.current.generation);
+        Ok(())
     }
 
     /// Puts a checkpoint in force. If it fails, either may be in force after a restart: what both name must be kept.

@@ -22,7 +22,8 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
-    const ALL: [Purpose; 2] = [Purpose::Segment, Purpose::Checkpoint];
+    /// What matters most first: without a checkpoint nothing is let go.
+    const ALL: [Purpose; 2] = [Purpose::Checkpoint, Purpose::Segment];
 
     fn path(self, paths: &Paths) -> PathBuf {
         paths.reserve().join(match self {
@@ -154,17 +155,11 @@ impl Reserve {
         self.is_in_use() || (self.is_kept && Purpose::ALL.into_iter().any(is_short))
     }
 
-    /// Makes the reserve whole, if there is room for it twice; says whether it is.
+    /// Makes the reserve whole, as far as there is room; says whether it is.
     pub(crate) fn refill(&self) -> io::Result<bool> {
-        if self.is_kept {
-            for purpose in Purpose::ALL {
-                let (wanted, present) = {
-                    let mut lens = self.lens.lock();
-                    (lens.wanted(purpose), *lens.present(purpose))
-                };
-                if present < wanted && !self.allocate(purpose, wanted)? {
-                    return Ok(false);
-                }
+        for purpose in Purpose::ALL {
+            if !self.refill_for(purpose)? {
+                return Ok(false);
             }
         }
         if self.is_in_use() {
@@ -178,11 +173,28 @@ impl Reserve {
         Ok(true)
     }
 
-    fn allocate(&self, purpose: Purpose, len: u64) -> io::Result<bool> {
-        let dir = self.paths.reserve();
-        if self.disk.free_space(&dir)? < len.saturating_mul(2) {
+    /// As [`Reserve::refill`], for one purpose.
+    pub(crate) fn refill_for(&self, purpose: Purpose) -> io::Result<bool> {
+        let (wanted, present) = {
+            let mut lens = self.lens.lock();
+            (lens.wanted(purpose), *lens.present(purpose))
+        };
+        if !self.is_kept || present >= wanted {
+            return Ok(true);
+        }
+        // A checkpoint's room is the last that may be lacking. For a segment's others need some beside it.
+        let room_len = match purpose {
+            Purpose::Checkpoint => wanted,
+            Purpose::Segment => wanted.saturating_mul(2),
+        };
+        if self.disk.free_space(&self.paths.reserve())? < room_len {
             return Ok(false);
         }
+        self.allocate(purpose, wanted)
+    }
+
+    fn allocate(&self, purpose: Purpose, len: u64) -> io::Result<bool> {
+        let dir = self.paths.reserve();
         let path = purpose.path(&self.paths);
         let file = match self.disk.open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => self.disk.create(&path)?,
@@ -207,4 +219,30 @@ impl Reserve {
 /// Whether there is no room for what was to be written.
 pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::{Faults, SimDisk};
+
+    const DIR: &str = "/data";
+
+    fn names(disk: &SimDisk) -> Vec<String> {
+        disk.list(&Paths::new(Path::new(DIR)).reserve()).unwrap()
+    }
+
+    /// The segment came first and found no room; so neither did the next checkpoint, which would have made some.
+    #[test]
+    fn a_checkpoint_has_room_again_before_a_segment_has() {
+        let disk = SimDisk::new(0);
+        disk.set_faults(Faults { capacity: Some(150_000), ..Faults::default() });
+        let paths = Paths::new(Path::new(DIR));
+        let reserve = Reserve::open(Arc::new(disk.clone()), paths, (100_000, 50_000), true).unwrap();
+        assert!(!reserve.refill().unwrap() && reserve.is_wanting());
+        assert_eq!(names(&disk), ["checkpoint"]);
+        disk.set_faults(Faults::default());
+        assert!(reserve.refill().unwrap() && !reserve.is_wanting());
+        assert_eq!(names(&disk), ["checkpoint", "segment"]);
+    }
 }

@@ -1,7 +1,7 @@
 //! What the store needs from whoever owns the queues: the messages that are still alive, and an ear for where they went.
 
 use model::ids::{Place, QueueId, QueueSeq, SegmentId};
-use queue::{Load, Moved, PagedRange, Placed};
+use queue::{Counts, Load, Moved, PagedRange, Placed};
 
 use crate::Content;
 use crate::segment::ReadError;
@@ -18,7 +18,7 @@ pub trait Residents: Send + Sync {
 
     /// These messages of one queue and lane, by rising seq, are in a segment now. Under the lock of the queue's shard: tell
     /// the queue, and settle the slots of those that are gone before the lock is released. Of an unknown queue all are gone.
-    fn relocate(&self, queue: QueueId, placed: &[Placed]);
+    fn relocate(&self, queue: QueueId, lane: u8, placed: &[Placed]);
 
     /// The answer to [`Store::load`](crate::Store::load).
     fn loaded(&self, queue: QueueId, loaded: Loaded);
@@ -40,8 +40,17 @@ pub struct Collected {
     pub queues: Vec<QueueState>,
     /// The old messages.
     pub lanes: Vec<LaneResidents>,
-    /// Delivery counts of messages that last, wherever they are. Those without one are left out.
-    pub returned: Vec<(QueueId, QueueSeq, u32)>,
+    /// What is known of messages that last and have come back, wherever they are.
+    pub returned: Vec<(QueueId, QueueSeq, Returns)>,
+}
+
+/// What is known of a message that has come back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Returns {
+    /// How often that has happened.
+    pub counts: Counts,
+    /// Until when it waits, in milliseconds since 1970; 0: not at all.
+    pub waits_until_ms: u64,
 }
 
 /// What must be known of a durable queue besides its messages.
@@ -53,6 +62,8 @@ pub struct QueueState {
     pub next_seq: QueueSeq,
     /// No message above has been delivered; `None` if any may have been.
     pub watermark: Option<QueueSeq>,
+    /// Whether some message may have a time to live of its own.
+    pub may_expire: bool,
 }
 
 /// Messages of one queue and lane.

@@ -129,8 +129,10 @@ impl Shared {
                 goal.position = goal.position.max(file.end);
             }
         }
-        if self.is_disk_full() {
-            // The journal can go on only in files that it has used before. One at a time: there may be no room for more.
+        let retired_len = files.iter().take_while(|file| file.end <= goal.position).map(|file| file.used_len).sum();
+        if self.is_disk_full() || (goal.position > retired_already && !self.has_room_for(retired_len)) {
+            // The journal can go on only in files that it has used before. One at a time: there may be no room for more, and the
+            // reserve has room for what is alive in one. What is written of more and not to its end lets none go.
             goal.position =
                 files.iter().map(|file| file.end).find(|end| *end > retired_already).unwrap_or(retired_already);
         }
@@ -143,8 +145,16 @@ impl Shared {
         (goal.position > retired_already || goal.chunk_end > 0).then_some(goal)
     }
 
+    fn has_room_for(&self, len: u64) -> bool {
+        self.disk.free_space(&self.paths.segments()).is_ok_and(|free| free >= len)
+    }
+
     /// Retires what should be retired now, if anything.
     pub(crate) fn retire_once(&self, residents: &dyn Residents) -> Result<Option<Retired>, WorkError> {
+        if self.is_disk_full() {
+            // What is alive in a journal file goes to a segment: without the file's room each takes more of the disk.
+            self.journal.remove_surplus();
+        }
         let Some(goal) = self.retire_goal() else { return Ok(None) };
         let retired = self.retire(goal, residents)?;
         if goal.chunk_end > 0 {
@@ -204,7 +214,7 @@ impl Shared {
                     placed.push(Placed { seq: resident.seq, place: Place { segment: segment.id, slot } });
                     slot += 1;
                 }
-                residents.relocate(lane.queue, &placed);
+                residents.relocate(lane.queue, lane.lane, &placed);
                 message_count += placed.len() as u64;
                 if part.residents.end == lane.residents.len() {
                     lane.residents = Vec::new(); // lets go of the memory

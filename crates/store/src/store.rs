@@ -7,7 +7,7 @@ use std::task::Waker;
 
 use model::ids::{JournalPosition, Place, QueueId};
 use parking_lot::Mutex;
-use queue::{Load, PagedRange};
+use queue::{Load, Moved, PagedRange};
 use thiserror::Error;
 
 use crate::backup::{self, Backup, BackupError};
@@ -267,6 +267,16 @@ impl Store {
         }
     }
 
+    /// Of messages that were copied from one segment to another, those that were not settled in the old one since. The new slots of the
+    /// others are settled by this. For owners of messages that leave from the middle of a range; called in
+    /// [`Residents::moved`], under the shard's lock.
+    #[must_use]
+    pub fn settle_moved(&self, moved: &[Moved]) -> Vec<Moved> {
+        let (alive, settled) = self.shared.catalog.split_settled(moved);
+        self.settle_slots(&settled);
+        alive
+    }
+
     /// Asks for messages in a segment. [`Residents::loaded`] answers, on another thread.
     pub fn load(&self, queue: QueueId, load: Load) {
         self.shared.loads.push(queue, load);
@@ -336,8 +346,8 @@ impl Opening {
         self,
         start_journal: impl FnOnce(journal::Recovery, journal::Options) -> Result<Started, journal::OpenError>,
     ) -> Result<(Arc<Store>, Recovered), OpenError> {
-        let Opening { options, disk, paths, dir, budget, found, signals } = self;
-        recovery::remove_orphans(&*disk, &paths, &found)?;
+        let Opening { options, disk, paths, dir, budget, mut found, signals } = self;
+        recovery::remove_orphans(&*disk, &paths, &mut found)?;
         // A segment that is spilled goes a little beyond its length, by a message (a copy by a range: it finds no room then, and
         // is tried again when there is). A checkpoint's grows with what there is, see `Reserve::note_checkpoint_len`.
         let reserve_lens = (options.segment_len + options.segment_len / 4, options.segment_len / 4);

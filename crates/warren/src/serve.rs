@@ -203,6 +203,10 @@ fn broker_options(
         event_sink,
         node: machine::node_name(),
         permits_global_qos: config.deprecated_features.permits("global_qos"),
+        permits_local_random_exchanges: config.local_random_exchanges,
         permits_transient_nonexclusive_queues: config.deprecated_features.permits("transient_nonexcl_queues"),
+        default_queue_type: config.default_queue_type,
+        consumer_timeout: config.consumer_timeout,
+        permits_quorum_queues_declared_as_classic: config.permits_quorum_queues_declared_as_classic,
     }
 }

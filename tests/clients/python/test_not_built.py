@@ -5,29 +5,14 @@ import pytest
 pytestmark = pytest.mark.warren_only("not built yet")
 
 
-@pytest.mark.parametrize(
-    "argument, value",
-    [
-        ("x-message-ttl", 1000), ("x-expires", 1000), ("x-dead-letter-exchange", ""), ("x-max-length", 10), ("x-max-length-bytes", 10),
-        ("x-max-priority", 5), ("x-overflow", "reject-publish"), ("x-single-active-consumer", True),
-    ],
-)  # fmt: skip
-def test_queue_arguments(wire, name, argument, value):
-    wire.send_method(1, "queue.declare", queue=name(), durable=True, arguments={argument: value})
-    close = wire.expect("connection.close")
-    assert close.reply_code == 540 and argument in close.reply_text, close
-    wire.send_method(0, "connection.close-ok")
-    wire.expect_end()
-
-
-@pytest.mark.parametrize("kind", ["quorum", "stream"])
+@pytest.mark.parametrize("kind", ["stream"])
 def test_queue_types(wire, name, kind):
     wire.send_method(1, "queue.declare", queue=name(), durable=True, arguments={"x-queue-type": kind})
     close = wire.expect("connection.close")
     assert close.reply_code == 540 and kind in close.reply_text, close
 
 
-@pytest.mark.parametrize("kind", ["x-consistent-hash", "x-delayed-message"])
+@pytest.mark.parametrize("kind", ["x-delayed-message"])
 def test_exchange_types(wire, name, kind):
     wire.send_method(1, "exchange.declare", exchange=name("x"), type=kind, durable=True)
     close = wire.expect_one_of("connection.close", "channel.close")

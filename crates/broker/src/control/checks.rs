@@ -1,12 +1,14 @@
 //! What would be refused whatever happens meanwhile: asked for a whole document before anything of it is changed.
 
-use model::arguments::ExchangeType;
+use amqp::table::TableBuf;
+use model::arguments::{ExchangeType, QueueType};
 use model::name::VhostName;
 
 use crate::broker::Broker;
 use crate::events;
 use crate::inside::{
-    BindingRequest, ExchangeRequest, QueueRequest, check_arguments, check_new_binding, check_new_queue, check_type,
+    BindingRequest, ExchangeRequest, QueueRequest, check_arguments, check_new_binding, check_new_exchange,
+    check_new_queue, check_type,
 };
 use crate::refusal::{self, Outcome};
 use crate::vhost::Vhost;
@@ -14,14 +16,18 @@ use crate::vhost::Vhost;
 impl Broker {
     /// Whether there could be such an exchange; there is none so far.
     pub fn check_exchange(&self, vhost: &VhostName, request: &ExchangeRequest<'_>) -> Outcome<()> {
-        check_type(request.kind)?;
-        check_arguments(vhost, request)?;
-        request.name.refuse_reserved().or_else(|error| refusal::access_refused(error.to_string()))
+        let exchange_type = check_type(request.kind)?;
+        let arguments = check_arguments(vhost, request)?;
+        request.name.refuse_reserved().or_else(|error| refusal::access_refused(error.to_string()))?;
+        check_new_exchange(self, exchange_type, &arguments, vhost, request.name)
     }
 
-    /// Whether there could be such a queue; there is none so far.
-    pub fn check_queue(&self, vhost: &VhostName, request: &QueueRequest<'_>) -> Outcome<()> {
-        check_new_queue(self, vhost, request, request.name).map(drop)
+    /// Whether there could be such a queue; there is none so far. The default type is that of its vhost, which may not be there
+    /// either.
+    pub fn check_queue(&self, vhost: &VhostName, request: &QueueRequest<'_>, default: QueueType) -> Outcome<()> {
+        let with_type = request.with_default_type(default);
+        let arguments = with_type.as_ref().map_or(request.arguments, TableBuf::as_table);
+        check_new_queue(self, vhost, &QueueRequest { arguments, ..*request }, request.name).map(drop)
     }
 
     /// Whether there could be such a binding from an exchange of this type.

@@ -103,7 +103,7 @@ impl Broker {
             let definition = Definition::Policy(Policy::clone(policy));
             records.put(&definition.key(), &definition.encode());
         }
-        let changed = vhost.change_policies(|policies| {
+        let (mut changed, followed_at) = vhost.change_policies(self, |policies| {
             let mut is_new = false;
             for policy in &wanted {
                 match policies.binary_search_by(|other| (&other.name, other.kind).cmp(&(&policy.name, policy.kind))) {
@@ -116,6 +116,7 @@ impl Broker {
             }
             Changed { is_new, position: self.append(&mut records) }
         });
+        changed.position = changed.position.max(followed_at);
         for policy in &wanted {
             self.emit_by(actor, event_of(policy, ["policy.set", "operator.policy.set"]).with_policy(policy));
         }
@@ -148,7 +149,7 @@ impl Broker {
     ) -> Result<(usize, Changed), ControlError> {
         let Some(vhost) = self.vhosts.get(vhost) else { return no_vhost(vhost) };
         let before = self.policies_of_queues(&vhost);
-        let (deleted, position) = vhost.change_policies(|policies| {
+        let ((deleted, position), followed_at) = vhost.change_policies(self, |policies| {
             let (deleted, kept): (Vec<_>, Vec<_>) = policies.drain(..).partition(|policy| is_meant(policy));
             *policies = kept;
             let mut records = RecordBatch::new();
@@ -161,7 +162,7 @@ impl Broker {
             self.emit_by(actor, event_of(policy, ["policy.cleared", "operator.policy.cleared"]));
         }
         self.tell_of_changes(actor, before);
-        Ok((deleted.len(), Changed { is_new: false, position }))
+        Ok((deleted.len(), Changed { is_new: false, position: position.max(followed_at) }))
     }
 }
 

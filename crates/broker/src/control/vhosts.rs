@@ -199,6 +199,22 @@ impl Broker {
     }
 }
 
+impl Broker {
+    /// The type of queues that are declared without one in a vhost.
+    #[must_use]
+    pub fn default_queue_type(&self, vhost: &Facts) -> QueueType {
+        let own = vhost.metadata.default_queue_type.as_deref().and_then(|name| QueueType::parse(name.as_bytes()));
+        own.unwrap_or(self.options.default_queue_type)
+    }
+
+    /// The type of queues that are declared without one in the vhost of this name, if it is there, or else in a new one.
+    #[must_use]
+    pub fn default_queue_type_in(&self, vhost: &str) -> QueueType {
+        let vhost = self.vhosts.get(vhost);
+        vhost.map_or(self.options.default_queue_type, |vhost| self.default_queue_type(&vhost.facts()))
+    }
+}
+
 fn event_of_limits(vhost: &str, limits: &VhostLimits) -> Event {
     let event = match *limits == VhostLimits::default() {
         true => Event::new("vhost.limits.cleared"),
@@ -211,8 +227,8 @@ fn event_of_limits(vhost: &str, limits: &VhostLimits) -> Event {
 
 fn check_queue_type(name: &str) -> Result<(), ControlError> {
     match QueueType::parse(name.as_bytes()) {
-        Some(QueueType::Classic) => Ok(()),
-        Some(other) => invalid(format!("the queue type '{}' is not implemented", other.name())),
+        Some(QueueType::Classic | QueueType::Quorum) => Ok(()),
+        Some(QueueType::Stream) => invalid("the queue type 'stream' is not implemented"),
         None => invalid(format!("Unsupported default queue type: {name}")),
     }
 }

@@ -2,11 +2,12 @@
 
 use amqp::limits::SHORT_STR_LEN_MAX;
 use amqp::table::{Table, Value};
-use model::arguments::ExchangeType;
+use model::arguments::{ExchangeType, QueueType};
 use model::definition;
+use model::erlang::value_term;
 use model::name::{ExchangeName, QueueName};
 use model::user::{Access, TopicAccess};
-use routing::{BindError, BindingSpec, Destination};
+use routing::{BindError, BindingSpec, Destination, InvalidWeight, WEIGHT_MAX, parse_weight};
 
 use super::exchanges::default_exchange;
 use super::{Changed, Inside};
@@ -46,12 +47,20 @@ impl Inside {
         self.check_binding(request)?;
         self.check_binding_key(request)?;
         self.check_topic(TopicAccess::Read, request.source.as_str(), request.routing_key)?;
-        let (id, destination) = self.ends(request)?;
+        let (id, destination) = match self.ends(request) {
+            // Where both ends are missing RabbitMQ speaks of the exchange.
+            Err(_) if self.vhost.exchange(request.source.as_str()).is_none() => {
+                return self.vhost.no_exchange(request.source.as_bytes());
+            }
+            ends => ends?,
+        };
+        self.check_destination(request, &id)?;
         let spec = spec_of(request, id);
         match self.vhost.bind(&self.broker, &spec, destination.clone()) {
-            Ok(changed) => {
+            Ok((mut changed, history)) => {
                 if changed.is_new {
                     self.emit(|| Event::binding_created(self.vhost.name(), request));
+                    changed.position = changed.position.max(self.vhost.hand_over(&self.broker, &history, &id));
                 }
                 Ok(changed)
             }
@@ -111,6 +120,31 @@ impl Inside {
         })
     }
 
+    /// A local random exchange takes classic queues only, without a key.
+    fn check_destination(&self, request: &BindingRequest<'_>, destination: &Destination<'_>) -> Outcome<()> {
+        if self.vhost.exchange_kind(request.source.as_bytes()) != Some(routing::ExchangeType::LocalRandom) {
+            return Ok(());
+        }
+        if let BindingEnd::Exchange(name) = request.destination
+            && self.vhost.exchange_kind(name.as_bytes()).is_none()
+        {
+            return self.vhost.no_exchange(name.as_bytes());
+        }
+        check_local(request)?;
+        match destination {
+            Destination::Queue(id) => {
+                match self.vhost.queue_of(*id).map(|queue| queue.definition.arguments.queue_type()) {
+                    None | Some(QueueType::Classic) => Ok(()),
+                    Some(other) => refusal::precondition_failed(format!(
+                        "Queue type {} not valid for this exchange type",
+                        other.module()
+                    )),
+                }
+            }
+            Destination::Exchange(_) => Ok(()),
+        }
+    }
+
     /// The text for a binding that could not be.
     fn refuse_binding<T>(&self, error: BindError, request: &BindingRequest<'_>) -> Outcome<T> {
         match error {
@@ -121,6 +155,7 @@ impl Inside {
                 BindingEnd::Queue(name) => self.vhost.no_queue(name.as_str()),
             },
             BindError::InvalidMatch => invalid_match(request),
+            BindError::InvalidWeight(error) => invalid_weight(error, request),
         }
     }
 }
@@ -141,7 +176,13 @@ pub(crate) fn check_new_binding(source: ExchangeType, request: &BindingRequest<'
     if source == ExchangeType::Headers && !routing::is_valid_match(request.arguments) {
         return invalid_match(request);
     }
-    Ok(())
+    match source {
+        ExchangeType::ConsistentHash => {
+            parse_weight(request.routing_key).map(drop).or_else(|error| invalid_weight(error, request))
+        }
+        ExchangeType::LocalRandom => check_local(request),
+        _ => Ok(()),
+    }
 }
 
 /// The type of the source is asked for only where it matters.
@@ -169,6 +210,28 @@ fn invalid_match<T>(request: &BindingRequest<'_>) -> Outcome<T> {
         }
         None => "Invalid x-match".to_owned(),
     })
+}
+
+fn invalid_weight<T>(error: InvalidWeight, request: &BindingRequest<'_>) -> Outcome<T> {
+    refusal::precondition_failed(match error {
+        InvalidWeight::NotAnInteger => {
+            format!("The binding key must be an integer: {}", value_term(&Value::LongStr(request.routing_key)))
+        }
+        InvalidWeight::TooSmall => "The binding key must be greater than 0".to_owned(),
+        InvalidWeight::TooLarge => format!("The binding key must not exceed {WEIGHT_MAX}"),
+    })
+}
+
+/// A local random exchange takes queues on its node only, and no key.
+fn check_local(request: &BindingRequest<'_>) -> Outcome<()> {
+    let text = if !request.routing_key.is_empty() {
+        format!("Non empty binding '{}' key not permitted", String::from_utf8_lossy(request.routing_key))
+    } else if matches!(request.destination, BindingEnd::Exchange(_)) {
+        "Destination not found".to_owned()
+    } else {
+        return Ok(());
+    };
+    refusal::precondition_failed(text)
 }
 
 fn spec_of<'a>(request: &BindingRequest<'a>, destination: Destination<'a>) -> BindingSpec<'a> {

@@ -3,11 +3,14 @@
 use amqp::table::Table;
 use model::arguments::{ExchangeArguments, ExchangeType};
 use model::definition;
+use model::features::ExchangeFeatures;
 use model::name::{ExchangeName, VhostName};
+use model::policy::EffectivePolicy;
 use model::user::Access;
 use routing::DeleteError;
 
 use super::{Changed, Inside};
+use crate::broker::Broker;
 use crate::events::Event;
 use crate::permissions::Resource;
 use crate::refusal::{self, Outcome};
@@ -67,6 +70,7 @@ impl Inside {
         if let Err(error) = request.name.refuse_reserved() {
             return refusal::access_refused(error.to_string());
         }
+        check_new_exchange(&self.broker, exchange_type, &arguments, self.vhost.name(), request.name)?;
         if let Some(alternate) = arguments.alternate_exchange() {
             self.check(Access::Read, Resource::Exchange, request.name.as_str())?;
             self.check(Access::Write, Resource::Exchange, alternate.as_str())?;
@@ -137,6 +141,25 @@ pub(crate) fn check_type(kind: &[u8]) -> Outcome<ExchangeType> {
 pub(crate) fn check_arguments(vhost: &VhostName, request: &ExchangeRequest<'_>) -> Outcome<ExchangeArguments> {
     let parsed = ExchangeArguments::parse(request.arguments, model::resource::Resource::exchange(vhost, request.name));
     parsed.or_else(|error| refusal::precondition_failed(error.to_string()))
+}
+
+/// Checks what only exchanges of this type have to have when they are made.
+pub(crate) fn check_new_exchange(
+    broker: &Broker,
+    exchange_type: ExchangeType,
+    arguments: &ExchangeArguments,
+    vhost: &VhostName,
+    name: &ExchangeName,
+) -> Outcome<()> {
+    if exchange_type == ExchangeType::LocalRandom && !broker.options.permits_local_random_exchanges {
+        return refusal::precondition_failed("x-local-random exchange is disabled by configuration");
+    }
+    let features = ExchangeFeatures::of(exchange_type, arguments, &EffectivePolicy::default());
+    if features.deduplication.is_some() {
+        return refusal::not_implemented("the exchange argument 'x-message-deduplication' is not implemented");
+    }
+    let checked = arguments.check_for(exchange_type, model::resource::Resource::exchange(vhost, name));
+    checked.or_else(|error| refusal::precondition_failed(error.to_string()))
 }
 
 fn check_redeclare(

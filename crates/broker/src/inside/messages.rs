@@ -9,18 +9,18 @@ use amqp::content::{ContentHeader, Properties, properties_bytes};
 use model::ids::{JournalPosition, QueueSeq};
 use model::name::{ExchangeName, QueueName};
 use model::user::Access;
-use queue::Get;
+use queue::{Get, Return};
 use store::Kind;
 
 use super::{Changed, Inside};
 use crate::batch::{self, Batch, Publish};
-use crate::clock::now_ms;
-use crate::message::Parts;
+use crate::message::{History, Parts};
 use crate::outbox::{Outbox, Taken};
-use crate::publish::{Asked, check_body_len, sender_selected_keys};
+use crate::publish::{Asked, check_body_len, hidden_keys_of, sender_selected_keys};
 use crate::queue_handle::QueueHandle;
 use crate::refusal::{self, Outcome};
 use crate::reply_to;
+use crate::vhost::Routing;
 
 /// A message that somebody publishes without a channel.
 #[derive(Debug, Clone, Copy)]
@@ -112,10 +112,12 @@ impl Inside {
         }
         let mut routing_keys = vec![routing_key];
         let mut headers = asked.headers.map(|headers| headers.to_owned());
+        let mut hidden_keys = Vec::new();
         if asked.has_sender_selected
             && let Some(table) = &asked.headers
         {
             sender_selected_keys(table, &mut routing_keys)?;
+            hidden_keys = hidden_keys_of(table);
             if let Some(headers) = &mut headers {
                 headers.remove(b"BCC");
             }
@@ -125,28 +127,35 @@ impl Inside {
         let mut header = Vec::new();
         ContentHeader { class_id: CLASS_BASIC, body_len: body.len() as u64, properties }.encode(&mut header);
         let exchange = exchange.as_bytes();
-        let parts = Parts { published_at_ms: now_ms(), exchange, routing_key, header: &header, body };
+        let history = History { ttl_ms: asked.terms.ttl_ms, hidden_keys: &hidden_keys, ..History::default() };
+        let published_at_ms = self.broker.clock.now_ms();
+        let parts = Parts { published_at_ms, history, exchange, routing_key, header: &header, body };
         if exchange.is_empty() && reply_to::is_address(routing_key) {
             let content = self.broker.chunks.write(Kind::Transient, parts.len(), |out| parts.write(out));
             let is_there = self.broker.replies.send(self.vhost.name().as_str(), routing_key, content);
             return Ok((is_there, None));
         }
-        let targets = Arc::new(self.vhost.route(exchange, &routing_keys, asked.headers)?.targets);
+        let (routing_keys, content) = (&routing_keys[..], || parts.to_kept());
+        let routing = Routing { exchange, routing_keys, properties: &request.properties, content: &content };
+        let targets = Arc::new(self.vhost.route(&routing)?.targets);
         if targets.queues.is_empty() {
             self.broker.counters.dropped_unroutable.add(1);
             return Ok((false, None));
         }
-        let is_journalled = asked.is_persistent && targets.is_journalled;
+        let is_journalled = asked.terms.is_persistent && targets.is_journalled;
         let kind = if is_journalled { Kind::Journalled } else { Kind::Transient };
         let content = self.broker.chunks.write(kind, parts.len(), |out| parts.write(out));
         let mut batch = Batch::default();
         batch.publish(&targets, |targets| Publish {
             content,
             body_len: body.len() as u32,
-            is_persistent: asked.is_persistent,
+            is_persistent: asked.terms.is_persistent,
             targets,
             channel: 0,
             confirm_seq: 0,
+            has_ttl: asked.terms.ttl_ms.is_some(),
+            priority: asked.terms.priority,
+            is_refused: false,
         });
         *self.throttled_for.lock() = self.vhost.throttle.charge_batch(&batch, Instant::now);
         let mut durable_at = None;
@@ -194,7 +203,7 @@ impl HeldBack<'_> {
         loop {
             let mut hold_until = None;
             let got = batch::with_queue(broker, self.queue, |cell, work| {
-                let got = cell.queue.get(false);
+                let got = work.get(cell, broker, false);
                 match &got {
                     Get::Message(_) => {
                         hold_until = work.open_watermark(cell, broker);
@@ -257,8 +266,7 @@ impl HeldBack<'_> {
         }
         let broker = &self.inside.broker;
         batch::with_queue(broker, self.queue, |cell, work| {
-            cell.queue.requeue(&seqs);
-            work.dispatch(cell, broker);
+            work.requeue(cell, broker, &seqs, Return::Unharmed);
         });
     }
 }

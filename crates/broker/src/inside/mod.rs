@@ -6,6 +6,7 @@
 
 mod bindings;
 mod exchanges;
+mod history;
 mod messages;
 mod queues;
 
@@ -29,7 +30,7 @@ use crate::vhost::Vhost;
 pub(crate) use bindings::check_new_binding;
 pub use bindings::{BindingEnd, BindingRequest};
 pub use exchanges::ExchangeRequest;
-pub(crate) use exchanges::{check_arguments, check_type, exchange_name};
+pub(crate) use exchanges::{check_arguments, check_new_exchange, check_type, exchange_name};
 pub use messages::{AckMode, GetRequest, GotMessage, PublishRequest};
 pub use queues::QueueRequest;
 pub(crate) use queues::check_new_queue;

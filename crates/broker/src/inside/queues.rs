@@ -3,9 +3,13 @@
 use std::sync::Arc;
 
 use amqp::table::{Table, TableBuf, Value};
-use model::arguments::{QUEUE_TYPE, QueueArguments, QueueType};
+use model::arguments::{
+    QUEUE_TYPE, QueueArguments, QueueShape, QueueType, check_queue_type, check_server_named, default_queue_type,
+};
 use model::definition;
+use model::features::QueueFeatures;
 use model::name::{QueueName, VhostName};
+use model::policy::EffectivePolicy;
 use model::user::Access;
 
 use super::{Changed, Inside};
@@ -36,6 +40,23 @@ impl QueueRequest<'_> {
     /// An exclusive queue does not outlive its connection, whatever was asked for.
     fn is_lasting(&self) -> bool {
         self.is_durable && !self.is_exclusive
+    }
+
+    fn shape(&self) -> QueueShape {
+        let QueueRequest { is_durable, is_exclusive, is_auto_delete, .. } = *self;
+        QueueShape { is_durable, is_exclusive, is_auto_delete }
+    }
+
+    /// The arguments with the type in them that the queue gets, where none was asked for and the default is not the one that
+    /// goes without saying.
+    pub(crate) fn with_default_type(&self, default: QueueType) -> Option<TableBuf> {
+        if self.arguments.get(QUEUE_TYPE).is_some() {
+            return None;
+        }
+        match default_queue_type(default, self.shape()) {
+            QueueType::Classic => None,
+            other => Some(self.arguments.to_owned().with(QUEUE_TYPE, Value::LongStr(other.name().as_bytes()))),
+        }
     }
 }
 
@@ -85,22 +106,24 @@ impl Inside {
     }
 
     fn queue_made(&self, request: &QueueRequest<'_>) -> Outcome<(Arc<QueueHandle>, Changed)> {
+        let with_type = request.with_default_type(self.broker.default_queue_type(&self.vhost.facts()));
+        let arguments = with_type.as_ref().map_or(request.arguments, TableBuf::as_table);
+        let request = &QueueRequest { arguments, ..*request };
         let is_named = !request.name.as_str().is_empty();
+        if !is_named && let Err(error) = check_server_named(request.arguments) {
+            return refusal::precondition_failed(error.to_string());
+        }
         let name = if is_named { request.name.clone() } else { self.generated_name() };
         self.check(Access::Configure, Resource::Queue, name.as_str())?;
         self.broker.counters.queues_declared.add(1);
-        let with_type;
-        let request = match self.default_type(request) {
-            Some(arguments) => {
-                with_type = arguments;
-                &QueueRequest { arguments: with_type.as_table(), ..*request }
-            }
-            None => request,
-        };
         if is_named && let Some(existing) = self.vhost.queue(name.as_bytes()) {
             return Ok((self.redeclared(existing, request)?, Changed::default()));
         }
         let arguments = check_new_queue(&self.broker, self.vhost.name(), request, &name)?;
+        if let Some(exchange) = arguments.dead_letter_exchange() {
+            self.check(Access::Read, Resource::Queue, name.as_str())?;
+            self.check(Access::Write, Resource::Exchange, exchange.as_str())?;
+        }
         let owner = self.connection.filter(|_| request.is_exclusive);
         let make = |id| definition::Queue {
             vhost: self.vhost.name().clone(),
@@ -135,23 +158,18 @@ impl Inside {
         generated.get_or_insert_with(|| QueueName::generate(self.broker.random())).clone()
     }
 
-    /// The arguments with the vhost's default type in them, where none was asked for and it has one.
-    fn default_type(&self, request: &QueueRequest<'_>) -> Option<TableBuf> {
-        if !request.is_lasting() || request.arguments.get(QUEUE_TYPE).is_some() {
-            return None;
-        }
-        let vhost = self.vhost.facts();
-        let default = vhost.metadata.default_queue_type.as_deref()?;
-        Some(request.arguments.to_owned().with(QUEUE_TYPE, Value::LongStr(default.as_bytes())))
-    }
-
     fn redeclared(&self, existing: Arc<QueueHandle>, request: &QueueRequest<'_>) -> Outcome<Arc<QueueHandle>> {
         self.check_owner(&existing)?;
-        if existing.owner.is_some() != request.is_exclusive {
+        let (definition, received) = (&existing.definition, request.arguments);
+        let is_relaxed = self.broker.options.permits_quorum_queues_declared_as_classic
+            && definition.arguments.is_quorum_declared_as_classic(received);
+        if existing.owner.is_some() != request.is_exclusive && !is_relaxed {
             return locked(&existing);
         }
-        let checked =
-            existing.definition.check_redeclare(request.is_lasting(), request.is_auto_delete, request.arguments);
+        let checked = match is_relaxed {
+            true => definition.arguments.check_equivalent_to_classic(received, definition.resource()),
+            false => definition.check_redeclare(request.is_lasting(), request.is_auto_delete, received),
+        };
         checked.map_or_else(|error| refusal::precondition_failed(error.to_string()), |()| Ok(existing))
     }
 
@@ -166,6 +184,12 @@ impl Inside {
         let Some(queue) = self.vhost.queue(name.as_bytes()) else { return Ok(None) };
         self.check_owner(&queue)?;
         let resource = queue.definition.resource();
+        let asked = [(conditions.if_unused, "if-unused"), (conditions.if_empty, "if-empty")];
+        if let Some((_, flag)) = asked.into_iter().find(|(is_asked, _)| *is_asked && queue.is_quorum()) {
+            return refusal::not_implemented(format!(
+                "cannot delete {resource}. queue.delete operations with {flag} flag set are not supported by quorum queues"
+            ));
+        }
         match self.vhost.delete_queue(&self.broker, &queue, conditions) {
             Deletion::Deleted { ready_count, removed, position } => {
                 self.broker.emit_removals_with_queue(&queue, &removed);
@@ -209,11 +233,18 @@ pub(crate) fn check_new_queue(
         Ok(arguments) => arguments,
         Err(error) => return refusal::precondition_failed(error.to_string()),
     };
-    if arguments.queue_type() != QueueType::Classic {
-        let queue_type = arguments.queue_type().name();
-        return refusal::not_implemented(format!("the queue type '{queue_type}' is not implemented"));
+    if let Err(error) = check_queue_type(arguments.queue_type(), request.shape(), resource) {
+        return refusal::precondition_failed(error.to_string());
     }
-    if let Some(argument) = arguments.unbuilt() {
+    if arguments.queue_type() == QueueType::Stream {
+        return refusal::not_implemented("the queue type 'stream' is not implemented");
+    }
+    let features = QueueFeatures::of(&arguments, &EffectivePolicy::default());
+    let unbuilt = [
+        (features.deduplication.is_some(), "x-message-deduplication"),
+        (features.group_header.is_some(), "x-message-group-header"),
+    ];
+    if let Some((_, argument)) = unbuilt.into_iter().find(|(is_asked, _)| *is_asked) {
         return refusal::not_implemented(format!("the queue argument '{argument}' is not implemented"));
     }
     let is_transient = !request.is_durable && !request.is_exclusive;

@@ -2,7 +2,7 @@
 
 use std::task::Waker;
 
-use amqp::content::{put_body_frames, put_header_encoded};
+use amqp::content::{ContentHeader, Properties, properties_bytes, put_body_frames, put_header_encoded};
 use amqp::frame::{FrameKind, PROTOCOL_HEADER, decode_frame, put_method};
 use amqp::method::{EncodeMethod, Method, basic, channel, confirm, connection, queue};
 use amqp::table::{Table, TableBuf, Value};
@@ -15,6 +15,9 @@ pub(super) enum Heard {
     Ack {
         tag: u64,
         multiple: bool,
+    },
+    Nack {
+        tag: u64,
     },
     Message {
         tag: u64,
@@ -46,6 +49,7 @@ pub(super) enum Heard {
 
 pub(super) struct Client {
     pub(super) session: Session,
+    last_header: Option<Vec<u8>>,
     now_ms: u64,
 }
 
@@ -56,13 +60,14 @@ pub(super) const TRANSIENT: &[u8] = &[0, 0];
 
 impl Client {
     pub(super) fn new(session: Session) -> Self {
-        Self { session, now_ms: 1 }
+        Self { session, last_header: None, now_ms: 1 }
     }
 
     /// Sends bytes, as far as the broker wants them. Says how many it took.
     pub(super) fn send_bytes(&mut self, bytes: &[u8]) -> usize {
         self.now_ms += 1;
-        self.session.receive(bytes, self.now_ms)
+        let now_ms = self.session.broker.clock.set_to().unwrap_or(self.now_ms);
+        self.session.receive(bytes, now_ms)
     }
 
     pub(super) fn send<M: EncodeMethod>(&mut self, channel: u16, method: &M) {
@@ -78,9 +83,23 @@ impl Client {
             let is_busy = self.session.attend(Waker::noop()) || !self.session.out.is_empty();
             bytes.append(&mut self.session.out);
             if !is_busy {
-                return understand(&bytes);
+                return understand(&bytes, &mut self.last_header);
             }
         }
+    }
+
+    /// The content header of the last message that was heard.
+    #[track_caller]
+    pub(super) fn last_header(&self) -> Vec<u8> {
+        self.last_header.clone().expect("a message was heard")
+    }
+
+    /// A number among its headers.
+    #[track_caller]
+    pub(super) fn last_number(&self, name: &str) -> Option<i64> {
+        let header = self.last_header();
+        let header = ContentHeader::decode(&header).expect("a content header");
+        header.properties.headers?.get(name)?.as_i64()
     }
 
     /// The one thing that has come.
@@ -140,6 +159,23 @@ impl Client {
         assert!(matches!(self.hear_one(), Heard::DeclareOk { .. }));
     }
 
+    #[track_caller]
+    pub(super) fn declare_with(&mut self, name: &str, arguments: &[(&str, Value<'_>)]) {
+        let arguments = table_of(arguments);
+        let arguments = arguments.as_table();
+        self.send(1, &queue::Declare { queue: name.as_bytes(), durable: true, arguments, ..Default::default() });
+        let heard = self.hear_one();
+        assert!(matches!(heard, Heard::DeclareOk { .. }), "{heard:?}");
+    }
+
+    /// Publishes a lasting message to a queue.
+    pub(super) fn publish_with(&mut self, queue: &str, properties: Properties<'_>, body: &str) {
+        let mut header = Vec::new();
+        let properties = Properties { delivery_mode: Some(2), ..properties };
+        ContentHeader { class_id: 60, body_len: 0, properties }.encode(&mut header);
+        self.publish(1, "", queue, properties_bytes(&header), body.as_bytes());
+    }
+
     pub(super) fn publish(&mut self, channel: u16, exchange: &str, routing_key: &str, properties: &[u8], body: &[u8]) {
         let mut bytes = Vec::new();
         let (exchange, routing_key) = (exchange.as_bytes(), routing_key.as_bytes());
@@ -168,7 +204,11 @@ impl Client {
     }
 }
 
-fn understand(mut bytes: &[u8]) -> Vec<Heard> {
+pub(super) fn table_of(pairs: &[(&str, Value<'_>)]) -> TableBuf {
+    pairs.iter().fold(TableBuf::new(), |table, (name, value)| table.with(name, *value))
+}
+
+fn understand(mut bytes: &[u8], last_header: &mut Option<Vec<u8>>) -> Vec<Heard> {
     let mut all = Vec::new();
     let mut missing_len = 0;
     while let Some((frame, len)) = decode_frame(bytes, 131_080).expect("the broker speaks AMQP") {
@@ -176,6 +216,7 @@ fn understand(mut bytes: &[u8]) -> Vec<Heard> {
         match frame.kind {
             FrameKind::Method => all.push(heard(&Method::decode(frame.payload).expect("a method"))),
             FrameKind::Header => {
+                *last_header = Some(frame.payload.to_vec());
                 missing_len = u64::from_be_bytes(frame.payload[4..12].try_into().expect("eight bytes")) as usize;
             }
             FrameKind::Body => {
@@ -198,6 +239,7 @@ fn heard(method: &Method<'_>) -> Heard {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     match method {
         Method::BasicAck(ack) => Heard::Ack { tag: ack.delivery_tag, multiple: ack.multiple },
+        Method::BasicNack(nack) => Heard::Nack { tag: nack.delivery_tag },
         Method::BasicDeliver(deliver) => {
             Heard::Message { tag: deliver.delivery_tag, redelivered: deliver.redelivered, body: Vec::new() }
         }

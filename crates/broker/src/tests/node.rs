@@ -8,12 +8,15 @@ use net::TlsInfo;
 use store::file::SimDisk;
 use store::{Recovered, Residents, Store};
 
-use super::client::Client;
+use super::client::{Client, Heard};
 use crate::broker::Broker;
 use crate::connections::ConnectionHandle;
 use crate::options::Options;
 use crate::residents::BrokerResidents;
 use crate::session::Session;
+
+/// When tests that stop the clock begin: later than any of them runs.
+pub(super) const NOW: u64 = 4_000_000_000_000;
 
 pub(super) struct Node {
     pub(super) broker: Arc<Broker>,
@@ -92,6 +95,63 @@ impl Node {
     pub(super) fn kill(self) -> Self {
         self.disk.kill_process();
         Self::on(self.disk.clone())
+    }
+
+    /// Time stands still here, and what is due by then is done.
+    #[track_caller]
+    pub(super) fn at(&self, now_ms: u64) {
+        self.broker.clock.set(now_ms);
+        let has_rested = (0..100).any(|_| self.broker.look_after_due_queues() == 0);
+        assert!(has_rested, "queues are due again and again at the same time");
+    }
+
+    /// Lets reads and syncs happen until nothing more can come of them, and gives what the client heard meanwhile.
+    pub(super) fn listen(&self, client: &mut Client) -> Vec<Heard> {
+        let mut heard = Vec::new();
+        for _ in 0..4 {
+            self.load();
+            heard.append(&mut client.hear());
+            self.sync();
+        }
+        heard
+    }
+
+    /// Takes all there is in a queue, for good.
+    #[track_caller]
+    pub(super) fn drain(&self, queue: &str) -> Vec<String> {
+        self.drain_marked(queue).into_iter().map(|(body, _)| body).collect()
+    }
+
+    /// Takes all there is in a queue, for good: with whether it is marked redelivered.
+    #[track_caller]
+    pub(super) fn drain_marked(&self, queue: &str) -> Vec<(String, bool)> {
+        let mut client = self.connect();
+        let mut all = Vec::new();
+        loop {
+            client.get(1, queue, true);
+            match self.listen(&mut client).as_slice() {
+                [Heard::Message { body, redelivered, .. }] => {
+                    all.push((String::from_utf8_lossy(body).into_owned(), *redelivered));
+                }
+                [Heard::Other("basic.get-empty")] => return all,
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    /// How many messages of a queue are ready, and how many unacked.
+    #[track_caller]
+    pub(super) fn counts(&self, queue: &str) -> (u64, u64) {
+        let counts = self.broker.queue_counts("/", queue).expect("the queue is there");
+        (counts.ready, counts.unacked)
+    }
+
+    /// How many messages of a queue are neither: on their way elsewhere, or waiting.
+    #[track_caller]
+    pub(super) fn set_aside_count(&self, queue: &str) -> u64 {
+        let vhost = self.broker.vhosts.get("/").expect("the vhost is there");
+        let queue = vhost.queue(queue.as_bytes()).expect("the queue is there");
+        self.broker.shards.with_queue(&queue, |cell| cell.queue.set_aside_count()).expect("the queue is there")
     }
 
     pub(super) fn unload(&self) {

@@ -9,7 +9,7 @@ use super::operators::{exchange_name, guest, lasting, operator, publish, queue_n
 use crate::control::PolicyRequest;
 use crate::inside::{BindingEnd, BindingRequest};
 
-fn policy(name: &str, pattern: &str, priority: i64, settings: serde_json::Value) -> PolicyRequest {
+pub(super) fn policy(name: &str, pattern: &str, priority: i64, settings: serde_json::Value) -> PolicyRequest {
     let serde_json::Value::Object(definition) = settings else { panic!("no object") };
     PolicyRequest {
         vhost: vhost("/"),

@@ -22,21 +22,21 @@ const QUEUES: [&str; 3] = ["q0", "q1", "q2"];
 const CLIENT_COUNT: usize = QUEUES.len() + 1;
 const GETTER: usize = CLIENT_COUNT - 1;
 
-type Number = u64;
+pub(super) type Number = u64;
 
 /// When an event happened: where the journal ended before and after it.
 #[derive(Debug, Clone, Copy)]
-struct Span {
-    before: JournalPosition,
-    after: JournalPosition,
+pub(super) struct Span {
+    pub(super) before: JournalPosition,
+    pub(super) after: JournalPosition,
 }
 
 impl Span {
-    fn must_be(self, end: JournalPosition) -> bool {
+    pub(super) fn must_be(self, end: JournalPosition) -> bool {
         self.after <= end
     }
 
-    fn may_be(self, end: JournalPosition) -> bool {
+    pub(super) fn may_be(self, end: JournalPosition) -> bool {
         self.before < end || self.must_be(end)
     }
 }
@@ -91,7 +91,7 @@ struct Side {
 }
 
 /// All follows from the number.
-fn body_of(number: Number) -> Vec<u8> {
+pub(super) fn body_of(number: Number) -> Vec<u8> {
     let mut random = Random::new(number);
     let len = match random.below(100) {
         0..80 => random.range(8..300),
@@ -104,7 +104,7 @@ fn body_of(number: Number) -> Vec<u8> {
 }
 
 #[track_caller]
-fn number_of(body: &[u8]) -> Number {
+pub(super) fn number_of(body: &[u8]) -> Number {
     let number = u64::from_le_bytes(*body.first_chunk().expect("a body begins with its number"));
     assert!(body == body_of(number), "message {number} has another body than was published");
     number
@@ -112,7 +112,7 @@ fn number_of(body: &[u8]) -> Number {
 
 /// The power is cut: nothing more will come of this life.
 #[derive(Debug)]
-struct Cut;
+pub(super) struct Cut;
 
 struct World {
     node: Node,

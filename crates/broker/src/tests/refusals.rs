@@ -16,31 +16,31 @@ fn declare_with(client: &mut Client, name: &str, value: Value<'_>) -> Heard {
 }
 
 #[test]
-fn arguments_of_features_to_come_are_refused_by_name() {
+fn types_of_queues_to_come_are_refused_by_name() {
     let node = Node::new();
-    let named = [
-        ("x-message-ttl", Value::I32(1000)),
-        ("x-expires", Value::I32(1000)),
-        ("x-max-length", Value::I32(10)),
-        ("x-max-length-bytes", Value::I32(10)),
-        ("x-max-priority", Value::I32(10)),
-        ("x-dead-letter-exchange", Value::LongStr(b"dlx")),
-        ("x-single-active-consumer", Value::Bool(true)),
-    ];
-    let types = ["quorum", "stream"].map(|name| ("x-queue-type", name, Value::LongStr(name.as_bytes())));
-    for (argument, name, value) in named.map(|(name, value)| (name, name, value)).into_iter().chain(types) {
-        match declare_with(&mut node.connect(), argument, value) {
-            Heard::ConnectionClose { code: 540, text } => assert!(text.contains(name), "{text}"),
-            other => panic!("{name}: {other:?}"),
-        }
+    match declare_with(&mut node.connect(), "x-queue-type", Value::LongStr(b"stream")) {
+        Heard::ConnectionClose { code: 540, text } => assert!(text.contains("'stream'"), "{text}"),
+        other => panic!("{other:?}"),
     }
     assert!(node.broker.queue_counts("/", "q").is_none());
 }
 
 #[test]
-fn unknown_arguments_pass() {
+fn arguments_pass() {
     let node = Node::new();
-    for (name, value) in [("x-frobnicate", Value::I32(1)), ("x-queue-type", Value::LongStr(b"classic"))] {
+    for (name, value) in [
+        ("x-frobnicate", Value::I32(1)),
+        ("x-queue-type", Value::LongStr(b"classic")),
+        ("x-queue-type", Value::LongStr(b"quorum")),
+        ("x-message-ttl", Value::I32(100_000)),
+        ("x-expires", Value::I32(100_000)),
+        ("x-max-length", Value::I32(10)),
+        ("x-max-length-bytes", Value::I32(10)),
+        ("x-max-priority", Value::I32(10)),
+        ("x-overflow", Value::LongStr(b"reject-publish")),
+        ("x-dead-letter-exchange", Value::LongStr(b"dlx")),
+        ("x-single-active-consumer", Value::Bool(true)),
+    ] {
         let mut client = node.connect();
         assert!(matches!(declare_with(&mut client, name, value), Heard::DeclareOk { .. }), "{name}");
         client.send(1, &queue::Delete { queue: b"q", ..Default::default() });
@@ -48,9 +48,9 @@ fn unknown_arguments_pass() {
 }
 
 #[test]
-fn a_time_to_live_is_refused_and_nonsense_is_an_error() {
+fn a_time_to_live_that_is_none_is_an_error() {
     let node = Node::new();
-    for (expiration, wanted) in [(&b"60000"[..], 540), (b"soon", 406), (b"-1", 406)] {
+    for expiration in [&b"soon"[..], b"-1", b"1.5", b"315360000001"] {
         let mut client = node.connect();
         client.declare("q");
         let mut bytes = Vec::new();
@@ -62,8 +62,8 @@ fn a_time_to_live_is_refused_and_nonsense_is_an_error() {
         let (Heard::ConnectionClose { code, text } | Heard::ChannelClose { code, text }) = client.hear_one() else {
             panic!("{expiration:?} was taken")
         };
-        assert_eq!(code, wanted, "{text}");
-        assert!(text.contains("expiration"), "{text}");
+        assert_eq!(code, 406, "{text}");
+        assert!(text.contains("invalid expiration"), "{text}");
     }
 }
 

@@ -1,14 +1,16 @@
 //! Vhosts come and go, with everything in them.
 
-use amqp::table::Table;
+use amqp::table::{Table, TableBuf, Value};
+use model::arguments::QueueType;
 use model::name::ExchangeName;
 
 use super::client::Heard;
 use super::node::Node;
 use super::operators::{block_on, connect, connection_closed, guest, lasting, node_with, operator, queue_name, vhost};
 use crate::control::{ControlError, VhostRequest};
-use crate::inside::{ExchangeRequest, QueueRequest};
+use crate::inside::{Changed, ExchangeRequest, QueueRequest};
 use crate::options::Options;
+use crate::refusal::Outcome;
 
 #[test]
 fn nothing_comes_into_a_vhost_that_is_deleted() {
@@ -79,24 +81,94 @@ fn a_protected_vhost_stays_and_another_goes_with_everything_in_it() {
     assert!(node.broker.vhost_names().is_empty() && node.broker.permissions().is_empty());
 }
 
+#[track_caller]
+fn check_refused(outcome: Outcome<Changed>, code: u16, text: &str) {
+    let refusal = outcome.unwrap_err();
+    assert_eq!((refusal.code.code(), &*refusal.text), (code, text));
+}
+
 #[test]
-fn the_default_type_of_a_vhost_is_written_into_new_durable_queues() {
+fn the_default_type_of_a_vhost_is_written_into_queues_that_can_be_of_it() {
     let node = Node::new();
-    let change = VhostRequest { default_queue_type: Some("classic".to_owned()), ..VhostRequest::named(vhost("/")) };
+    let change = VhostRequest { default_queue_type: Some("quorum".to_owned()), ..VhostRequest::named(vhost("/")) };
     node.broker.put_vhost(&operator(), change).unwrap();
     let inside = guest(&node);
-    let (lasting_name, transient_name) = (queue_name("lasting"), queue_name("transient"));
+    let [lasting_name, transient_name, passing_name, classic_name] =
+        ["lasting", "transient", "passing", "classic"].map(queue_name);
     assert!(inside.declare_queue(&lasting(&lasting_name)).unwrap().is_new);
     assert!(!inside.declare_queue(&lasting(&lasting_name)).unwrap().is_new);
-    let transient = QueueRequest { is_durable: false, ..lasting(&transient_name) };
-    inside.declare_queue(&transient).unwrap();
-    let has_type = |name: &str| {
-        let view = node.broker.queue_view("/", name).unwrap();
-        view.definition().arguments.table().get("x-queue-type").is_some()
-    };
-    assert!(has_type("lasting") && !has_type("transient"));
-    let unbuilt = VhostRequest { default_queue_type: Some("quorum".to_owned()), ..VhostRequest::named(vhost("/")) };
+    inside.declare_queue(&QueueRequest { is_durable: false, ..lasting(&transient_name) }).unwrap();
+    inside.declare_queue(&QueueRequest { is_auto_delete: true, ..lasting(&passing_name) }).unwrap();
+    let classic = TableBuf::new().with("x-queue-type", Value::LongStr(b"classic"));
+    inside.declare_queue(&QueueRequest { arguments: classic.as_table(), ..lasting(&classic_name) }).unwrap();
+    let type_of = |name: &str| node.broker.queue_view("/", name).unwrap().definition().arguments.queue_type();
+    assert_eq!(
+        ["lasting", "transient", "passing", "classic"].map(type_of),
+        [QueueType::Quorum, QueueType::Classic, QueueType::Classic, QueueType::Classic]
+    );
+    let unnamed = inside.declare_queue(&lasting(&queue_name("")));
+    check_refused(unnamed, 406, "Cannot declare a server-named queue for type rabbit_quorum_queue");
+    let unbuilt = VhostRequest { default_queue_type: Some("stream".to_owned()), ..VhostRequest::named(vhost("/")) };
     assert!(matches!(node.broker.put_vhost(&operator(), unbuilt), Err(ControlError::Invalid(_))));
+}
+
+#[test]
+fn a_vhost_without_a_default_type_has_the_brokers() {
+    let node = Node::with(Options { default_queue_type: QueueType::Quorum, ..Options::default() });
+    let name = queue_name("q");
+    guest(&node).declare_queue(&lasting(&name)).unwrap();
+    let view = node.broker.queue_view("/", "q").unwrap();
+    assert_eq!(view.definition().arguments.queue_type(), QueueType::Quorum);
+    let own = VhostRequest { default_queue_type: Some("classic".to_owned()), ..VhostRequest::named(vhost("/")) };
+    node.broker.put_vhost(&operator(), own).unwrap();
+    check_refused(
+        guest(&node).declare_queue(&lasting(&name)),
+        406,
+        "inequivalent arg 'x-queue-type' for queue 'q' in vhost '/': received 'classic' but current is 'quorum'",
+    );
+}
+
+#[test]
+fn a_quorum_queue_is_declared_as_a_classic_one_where_that_is_permitted() {
+    let node = Node::with(Options { permits_quorum_queues_declared_as_classic: true, ..Options::default() });
+    let (inside, name) = (guest(&node), queue_name("q"));
+    let quorum = TableBuf::new().with("x-queue-type", Value::LongStr(b"quorum"));
+    let request = QueueRequest { arguments: quorum.as_table(), ..lasting(&name) };
+    assert!(inside.declare_queue(&request).unwrap().is_new);
+    let as_classic = QueueRequest { is_durable: false, is_auto_delete: true, ..lasting(&name) };
+    assert!(!inside.declare_queue(&as_classic).unwrap().is_new);
+    check_refused(
+        inside.declare_queue(&QueueRequest { is_durable: false, ..request }),
+        406,
+        "inequivalent arg 'durable' for queue 'q' in vhost '/': received 'false' but current is 'true'",
+    );
+}
+
+#[test]
+fn a_queue_of_a_type_that_cannot_be_so_is_refused() {
+    let node = Node::new();
+    let (inside, name) = (guest(&node), queue_name("q"));
+    let of = |queue_type: &'static str| TableBuf::new().with("x-queue-type", Value::LongStr(queue_type.as_bytes()));
+    let (quorum, stream) = (of("quorum"), of("stream"));
+    let check = |request: QueueRequest<'_>, code, text: &str| check_refused(inside.declare_queue(&request), code, text);
+    let request = QueueRequest { arguments: quorum.as_table(), ..lasting(&name) };
+    check(
+        QueueRequest { is_durable: false, ..request },
+        406,
+        "invalid property 'non-durable' for queue 'q' in vhost '/'",
+    );
+    check(
+        QueueRequest { is_exclusive: true, ..request },
+        406,
+        "invalid property 'exclusive-owner' for queue 'q' in vhost '/'",
+    );
+    check(
+        QueueRequest { is_auto_delete: true, ..request },
+        406,
+        "invalid property 'auto-delete' for queue 'q' in vhost '/'",
+    );
+    let request = QueueRequest { arguments: stream.as_table(), ..request };
+    check(request, 540, "the queue type 'stream' is not implemented");
 }
 
 #[test]

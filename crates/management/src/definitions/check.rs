@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
 
 use broker::{Broker, check_parameter_name};
-use model::arguments::ExchangeType;
+use model::arguments::{ExchangeType, QueueType};
 use model::name::VhostName;
 
 use super::parse::{Definitions, EndEntry, Entry};
@@ -57,7 +57,8 @@ pub fn check(broker: &Broker, definitions: &Definitions, scope: Scope<'_>) -> Re
         if queue.name.as_str().is_empty() {
             return Err("a queue must have a name".to_owned());
         }
-        broker.check_queue(&queue.vhost, &queue.request()).map_err(|refusal| refusal.text)?;
+        let default = expected.default_queue_type(&queue.vhost);
+        broker.check_queue(&queue.vhost, &queue.request(), default).map_err(|refusal| refusal.text)?;
         rooms.take(&expected, &queue.vhost, queue.name.as_str())
     })?;
     each(&definitions.bindings, |binding| {
@@ -89,6 +90,8 @@ struct Expected<'a> {
     new_vhosts: HashMap<&'a str, Vec<(String, ExchangeType)>>,
     exchanges: HashMap<(&'a str, &'a str), ExchangeType>,
     queues: HashSet<(&'a str, &'a str)>,
+    /// Types of queues that are declared without one, in vhosts of which the document says so.
+    default_queue_types: HashMap<&'a str, QueueType>,
 }
 
 impl<'a> Expected<'a> {
@@ -108,7 +111,17 @@ impl<'a> Expected<'a> {
         }
         let queues = definitions.queues.iter().flatten();
         let queues = queues.map(|queue| (queue.vhost.as_str(), queue.name.as_str())).collect();
-        Expected { broker, definitions, users, new_vhosts, exchanges, queues }
+        let default_queue_types = definitions.vhosts.iter().flatten().filter_map(|vhost| {
+            let name = vhost.request.default_queue_type.as_deref()?;
+            Some((vhost.request.name.as_str(), QueueType::parse(name.as_bytes())?))
+        });
+        let default_queue_types = default_queue_types.collect();
+        Expected { broker, definitions, users, new_vhosts, exchanges, queues, default_queue_types }
+    }
+
+    fn default_queue_type(&self, vhost: &VhostName) -> QueueType {
+        let own = self.default_queue_types.get(vhost.as_str()).copied();
+        own.unwrap_or_else(|| self.broker.default_queue_type_in(vhost.as_str()))
     }
 
     fn check_vhost(&self, name: &VhostName) -> Result<(), String> {

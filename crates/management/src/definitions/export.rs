@@ -18,7 +18,7 @@ use crate::answer::Pieces;
 use crate::json::{Writer, write_text};
 use crate::limits::PIECE_LEN;
 use crate::options::Options;
-use crate::routes::bodies::{default_queue_type, shown_arguments};
+use crate::routes::bodies::shown_arguments;
 
 /// Entries of one kind, one after the other.
 type Entries = Box<dyn Iterator<Item = Value> + Send>;
@@ -70,7 +70,7 @@ impl Export {
                 head.insert("original_vhost_name".to_owned(), name.into());
                 if let Some(view) = broker.vhost_view(name) {
                     head.insert("description".to_owned(), (&*view.facts.metadata.description).into());
-                    head.insert("metadata".to_owned(), metadata(&view.facts));
+                    head.insert("metadata".to_owned(), metadata(broker, &view.facts));
                     head.insert("limits".to_owned(), limits(&view.facts).into());
                 }
                 sections_of_vhost(broker, name)
@@ -120,7 +120,7 @@ fn boxed(entries: impl Iterator<Item = Value> + Send + 'static) -> Entries {
 fn sections_of_broker(broker: &Arc<Broker>) -> Vec<(&'static str, Entries)> {
     let vhosts = broker.vhost_views();
     let names: Vec<String> = vhosts.iter().map(|view| view.facts.name.to_string()).collect();
-    let (of_queues, of_exchanges, of_bindings) = (broker.clone(), broker.clone(), broker.clone());
+    let [of_vhosts, of_queues, of_exchanges, of_bindings] = std::array::from_fn(|_| Arc::clone(broker));
     let parameters: Vec<Value> = broker
         .policies(PolicyKind::Operator)
         .iter()
@@ -132,7 +132,7 @@ fn sections_of_broker(broker: &Arc<Broker>) -> Vec<(&'static str, Entries)> {
     let (queue_vhosts, exchange_vhosts) = (names.clone(), names.clone());
     vec![
         ("users", boxed(broker.users().into_iter().map(|user| of_user(&user)))),
-        ("vhosts", boxed(vhosts.into_iter().map(|view| vhost(&view.facts)))),
+        ("vhosts", boxed(vhosts.into_iter().map(move |view| vhost(&of_vhosts, &view.facts)))),
         (
             "permissions",
             boxed(broker.permissions().into_iter().map(|given| {
@@ -255,11 +255,11 @@ fn of_user(user: &User) -> Value {
     entry
 }
 
-fn metadata(vhost: &Vhost) -> Value {
+fn metadata(broker: &Broker, vhost: &Vhost) -> Value {
     let mut metadata = json!({
         "description": vhost.metadata.description,
         "tags": vhost.metadata.tags,
-        "default_queue_type": default_queue_type(vhost),
+        "default_queue_type": broker.default_queue_type(vhost).name(),
     });
     if vhost.is_protected {
         metadata["protected_from_deletion"] = true.into();
@@ -271,8 +271,8 @@ fn limits(vhost: &Vhost) -> Map<String, Value> {
     vhost.limits.iter().map(|(name, value)| (name.to_owned(), value.into())).collect()
 }
 
-fn vhost(vhost: &Vhost) -> Value {
-    json!({"name": vhost.name.as_str(), "metadata": metadata(vhost), "limits": limits(vhost)})
+fn vhost(broker: &Broker, vhost: &Vhost) -> Value {
+    json!({"name": vhost.name.as_str(), "metadata": metadata(broker, vhost), "limits": limits(vhost)})
 }
 
 fn limits_parameter(vhost: &Vhost) -> Option<Value> {

@@ -1,4 +1,4 @@
-//! Importing: making what a document says, in RabbitMQ's order.
+//! Importing: making what a document says, in RabbitMQ's order but for policies, which come after queues.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
@@ -74,13 +74,6 @@ pub fn import(
         let set = broker.put_global_parameter(actor, &entry.name, entry.value.clone());
         imported.note(set.map_err(|error| late(&entry.place, error))?);
     }
-    let policies: Vec<_> = definitions.policies.iter().chain(&definitions.operator_policies).flatten().collect();
-    if !policies.is_empty() {
-        let requests = policies.iter().map(|entry| (***entry).clone()).collect();
-        let (changed, warnings) = broker.put_policies(actor, requests).map_err(|error| late(&"policies", error))?;
-        imported.note(changed);
-        imported.warnings.extend(warnings);
-    }
     for entry in &definitions.limits {
         let (vhost, limits) = &**entry;
         let set = broker.set_vhost_limits(actor, vhost.as_str(), |own| *own = *limits);
@@ -88,6 +81,14 @@ pub fn import(
     }
     for entry in definitions.queues.iter().flatten() {
         imported.note(declare_queue(&mut rooms, entry).map_err(|reason| late(&entry.place, reason))?);
+    }
+    // After queues: a policy that gives an exchange shards finds those of the document, and makes no others.
+    let policies: Vec<_> = definitions.policies.iter().chain(&definitions.operator_policies).flatten().collect();
+    if !policies.is_empty() {
+        let requests = policies.iter().map(|entry| (***entry).clone()).collect();
+        let (changed, warnings) = broker.put_policies(actor, requests).map_err(|error| late(&"policies", error))?;
+        imported.note(changed);
+        imported.warnings.extend(warnings);
     }
     for entry in definitions.bindings.iter().flatten() {
         imported.note(bind(&mut rooms, entry).map_err(|reason| late(&entry.place, reason))?);

@@ -19,6 +19,7 @@ mod permissions;
 mod policies;
 mod publish;
 mod queues;
+mod quorum_queues;
 mod refusals;
 mod root;
 mod topic_permissions;

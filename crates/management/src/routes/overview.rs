@@ -1,6 +1,7 @@
 //! The overview: what runs here, and how many there are of everything.
 
 use broker::view::Churn;
+use model::arguments::ExchangeType;
 
 use crate::access::is_monitor;
 use crate::answer::Answer;
@@ -36,19 +37,14 @@ const OVERVIEW: Shape = Shape::Object(&[
     Field::optional("node", Text, "The node's name, for who may monitor."),
 ]);
 
-/// Exchange types that can be declared, and what each does.
-const EXCHANGE_TYPES: [(&str, &str); 4] = [
-    ("direct", "To queues whose binding key is the routing key."),
-    ("fanout", "To all queues that are bound."),
-    ("headers", "To queues whose binding's arguments match the headers."),
-    ("topic", "To queues whose binding key matches the routing key as a pattern."),
-];
-
+/// Exchange types that can be declared, by name, and what each does.
 pub(super) fn write_exchange_types(cell: Cell<'_>) {
-    cell.list(EXCHANGE_TYPES, |(name, description), writer| {
+    let mut types: Vec<_> = ExchangeType::ALL.into_iter().filter(|kind| kind.is_built()).collect();
+    types.sort_by_key(|kind| kind.name());
+    cell.list(types, |kind, writer| {
         writer.object(|members| {
-            members.cell("name").text(name);
-            members.cell("description").text(description);
+            members.cell("name").text(kind.name());
+            members.cell("description").text(kind.description());
             members.cell("enabled").bool(true);
         });
     });
@@ -125,7 +121,7 @@ fn overview(call: &Call) -> Result<Answer, Problem> {
         members.cell("erlang_full_version").text("");
         members.cell("crypto_lib_version").text("");
         members.cell("disable_stats").bool(!has_stats);
-        members.cell("default_queue_type").text("classic");
+        members.cell("default_queue_type").text(broker.options().default_queue_type.name());
         members.cell("is_op_policy_updating_enabled").bool(options.operator_policies_change);
         members
             .cell("enable_queue_totals")

@@ -5,13 +5,14 @@ use std::collections::{HashMap, HashSet};
 use broker::QueueRequest;
 use broker::view::{ConnectionView, ConsumerView, QueueView};
 use hyper::StatusCode;
+use model::arguments::QueueType;
 use model::ids::QueueId;
 use model::json;
 use model::name::QueueName;
 use serde_json::{Map, Value};
 
 use super::exchanges::{arguments, enter, too_long};
-use super::{consumers, refusals};
+use super::{consumers, quorum_queues, refusals};
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::{Cell, Fields};
@@ -106,6 +107,10 @@ impl Row {
         self.view.definition().vhost.as_str()
     }
 
+    fn is_quorum(&self) -> bool {
+        self.view.definition().arguments.queue_type() == QueueType::Quorum
+    }
+
     fn has_counts(&self) -> bool {
         self.level >= Level::Counts
     }
@@ -149,16 +154,29 @@ static TABLE: Table<Row, Service> = Table {
                 cell.int(row.view.consumer_count());
             }
         }),
+        column("delayed_retry", Text, |row, _, cell| {
+            if row.is_quorum() && row.has_counts() {
+                cell.text(&quorum_queues::delayed_retry(&row.view));
+            }
+        }),
         column("deliveries", List, |row, _, cell| row.by_others(cell)),
+        column("delivery_limit", Any, |row, _, cell| {
+            if row.is_quorum() {
+                quorum_queues::put_delivery_limit(&row.view, row.has_counts(), cell);
+            }
+        }),
         column("durable", Boolean, |row, _, cell| cell.bool(row.view.definition().is_durable)),
         column("effective_policy_definition", Object, |row, _, cell| {
-            if row.level != Level::Totals {
+            if row.level != Level::Totals || row.is_quorum() {
                 cell.value(&Value::Object(row.view.policy().definition().unwrap_or_default()));
             }
         }),
-        column("exclusive", Boolean, |row, _, cell| cell.bool(row.view.definition().is_exclusive)),
+        column("exclusive", Boolean, |row, _, cell| match row.level {
+            Level::Totals if row.is_quorum() => cell.null(),
+            _ => cell.bool(row.view.definition().is_exclusive),
+        }),
         column("exclusive_consumer_tag", Text, |row, _, cell| {
-            if row.has_counts() {
+            if row.has_counts() && !row.is_quorum() {
                 row.text(cell, row.exclusive_consumer_tag.as_deref());
             }
         }),
@@ -171,6 +189,16 @@ static TABLE: Table<Row, Service> = Table {
         column("internal_owner", Any, |row, _, cell| {
             if row.level != Level::Totals {
                 cell.bool(false);
+            }
+        }),
+        column("leader", Text, |row, service, cell| {
+            if row.is_quorum() {
+                cell.text(service.node());
+            }
+        }),
+        column("members", List, |row, service, cell| {
+            if row.is_quorum() {
+                cell.texts([service.node()]);
             }
         }),
         column("message_bytes", Integer, |row, _, cell| {
@@ -205,15 +233,20 @@ static TABLE: Table<Row, Service> = Table {
         }),
         column("name", Text, |row, _, cell| cell.text(row.name())),
         column("node", Text, |_, service, cell| cell.text(service.node())),
-        column("online", Any, |row, _, cell| {
-            // RabbitMQ asks it of every type of queue here, and only replicated ones have an answer.
-            if row.level == Level::Totals {
+        column("online", Any, |row, service, cell| {
+            if row.is_quorum() {
+                cell.texts([service.node()]);
+            } else if row.level == Level::Totals {
+                // RabbitMQ asks it of every type of queue here, and only replicated ones have an answer.
                 cell.null();
             }
         }),
         column("operator_policy", Text, |row, _, cell| {
-            if row.level != Level::Totals {
-                row.text(cell, row.view.policy().operator.as_ref().map(|policy| &*policy.name));
+            let policy = row.view.policy().operator;
+            match row.level {
+                Level::Totals if row.is_quorum() => cell.text_or_null(policy.as_ref().map(|policy| &*policy.name)),
+                Level::Totals => {}
+                _ => row.text(cell, policy.as_ref().map(|policy| &*policy.name)),
             }
         }),
         column("owner_pid_details", Object, |row, service, cell| {
@@ -238,7 +271,7 @@ static TABLE: Table<Row, Service> = Table {
         }),
         column("state", Text, |_, _, cell| cell.text("running")),
         column("storage_version", Integer, |row, _, cell| {
-            if row.has_counts() {
+            if row.has_counts() && !row.is_quorum() {
                 cell.int(2);
             }
         }),

@@ -5,7 +5,6 @@ use broker::view::{VhostTraffic, VhostView};
 use hyper::StatusCode;
 use model::arguments::QueueType;
 use model::name::VhostName;
-use model::vhost::Vhost;
 use serde_json::Value;
 
 use crate::access::is_monitor;
@@ -63,17 +62,19 @@ static TABLE: Table<Row, Service> = Table {
         column("cluster_state", Object, |_: &Row, service, cell| {
             cell.object(|nodes| nodes.cell(service.node()).text("running"));
         }),
-        column("default_queue_type", Text, |row, _, cell| cell.text(default_queue_type(&row.view.facts))),
+        column("default_queue_type", Text, |row, service, cell| {
+            cell.text(service.broker.default_queue_type(&row.view.facts).name());
+        }),
         column("description", Text, |row, _, cell| cell.text(&row.view.facts.metadata.description)),
         column("messages", Integer, |row, _, cell| cell.int(row.view.ready_count + row.view.unacked_count)),
         column("messages_ready", Integer, |row, _, cell| cell.int(row.view.ready_count)),
         column("messages_unacknowledged", Integer, |row, _, cell| cell.int(row.view.unacked_count)),
-        column("metadata", Object, |row, _, cell| {
+        column("metadata", Object, |row, service, cell| {
             let facts = &row.view.facts;
             cell.object(|metadata| {
                 metadata.cell("description").text(&facts.metadata.description);
                 metadata.cell("tags").texts(facts.metadata.tags.iter().map(String::as_str));
-                metadata.cell("default_queue_type").text(default_queue_type(facts));
+                metadata.cell("default_queue_type").text(service.broker.default_queue_type(facts).name());
                 if facts.is_protected {
                     metadata.cell("protected_from_deletion").bool(true);
                 }
@@ -89,11 +90,6 @@ static TABLE: Table<Row, Service> = Table {
     order: |a, b| a.view.facts.name.cmp(&b.view.facts.name),
     name: |row| row.view.facts.name.as_str().into(),
 };
-
-/// The node's own, where the vhost has none.
-pub(crate) fn default_queue_type(vhost: &Vhost) -> &str {
-    vhost.metadata.default_queue_type.as_deref().unwrap_or(QueueType::Classic.name())
-}
 
 fn rows(call: &Call, views: Vec<VhostView>) -> Vec<Row> {
     let traffic = call.broker().vhost_traffic();

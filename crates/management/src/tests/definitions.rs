@@ -80,6 +80,25 @@ fn one_vhost_is_exported_without_its_name_and_imported_into_another() {
 }
 
 #[test]
+fn shards_of_another_node_are_taken_for_the_exchanges_own() {
+    in_house(async |house| {
+        let queues: Vec<_> = (0..3).map(|number| format!("sharding: x - rabbit@elsewhere - {number}")).collect();
+        let document = json!({
+            "policies": [{"name": "p", "pattern": "^x$", "apply-to": "exchanges", "definition": {"shards-per-node": 3}}],
+            "exchanges": [{"name": "x", "type": "x-modulus-hash", "durable": true}],
+            "queues": queues.iter().map(|name| json!({"name": name, "durable": true})).collect::<Vec<_>>(),
+            "bindings": queues.iter().map(|name| json!({"source": "x", "destination": name, "destination_type": "queue",
+                "routing_key": ""})).collect::<Vec<_>>(),
+        });
+        house.check("POST /api/definitions/shop", &document.to_string(), 204, "").await;
+        let listed = house.get("/api/queues/shop?columns=name").await.json();
+        assert_eq!(listed, json!(queues.iter().map(|name| json!({"name": name})).collect::<Vec<_>>()));
+        let bindings = house.get("/api/exchanges/shop/x/bindings/source").await.json();
+        assert_eq!(bindings.as_array().unwrap().len(), 3);
+    });
+}
+
+#[test]
 fn documents_that_make_no_sense_are_refused_in_the_words_of_rabbitmq() {
     in_house(async |house| {
         let check = async |body: &str, reason: &str| {
@@ -214,13 +233,15 @@ fn nothing_is_imported_of_a_document_of_which_something_cannot_be() {
             assert_eq!(house.get("/api/users/new").await.status, 404, "{document}");
         };
         let queue = |arguments: Value| json!({"name": "x", "vhost": "new", "arguments": arguments});
-        let text = "queues, entry 2 ('x' in vhost 'new'): the queue argument 'x-message-ttl' is not implemented";
-        check("queues", queue(json!({"x-message-ttl": 1})), text).await;
         let text = "queues, entry 2 ('x' in vhost 'new'): invalid arg 'x-message-ttl' for queue 'x' in vhost 'new': \
                     {value_negative,-1}";
         check("queues", queue(json!({"x-message-ttl": -1})), text).await;
-        let text = "queues, entry 2 ('x' in vhost 'new'): the queue type 'quorum' is not implemented";
-        check("queues", queue(json!({"x-queue-type": "quorum"})), text).await;
+        let text = "queues, entry 2 ('x' in vhost 'new'): the queue type 'stream' is not implemented";
+        check("queues", queue(json!({"x-queue-type": "stream"})), text).await;
+        let text = "queues, entry 2 ('x' in vhost 'new'): invalid property 'auto-delete' for queue 'x' in vhost 'new'";
+        let passing =
+            json!({"name": "x", "vhost": "new", "auto_delete": true, "arguments": {"x-queue-type": "quorum"}});
+        check("queues", passing, text).await;
         let text = "queues, entry 2 ('' in vhost 'new'): a queue must have a name";
         check("queues", json!({"name": "", "vhost": "new"}), text).await;
         let limits = json!({"component": "vhost-limits", "name": "limits", "vhost": "new", "value": {"max-queues": 0}});
@@ -228,8 +249,12 @@ fn nothing_is_imported_of_a_document_of_which_something_cannot_be() {
             "queues, entry 1 ('q' in vhost 'new'): cannot declare queue 'q': queue limit in vhost 'new' (0) is reached";
         check("parameters", limits, text).await;
         let exchange = |name: &str, kind: &str| json!({"name": name, "vhost": "new", "type": kind});
-        let text = "exchanges, entry 1 ('e' in vhost 'new'): the exchange type 'x-random' is not implemented";
-        check("exchanges", exchange("e", "x-random"), text).await;
+        let text = "exchanges, entry 1 ('e' in vhost 'new'): the exchange type 'x-lvc' is not implemented";
+        check("exchanges", exchange("e", "x-lvc"), text).await;
+        let mut bogus = exchange("e", "x-consistent-hash");
+        bogus["arguments"] = json!({"hash-property": "bogus"});
+        let text = "exchanges, entry 1 ('e' in vhost 'new'): Unsupported property: bogus";
+        check("exchanges", bogus, text).await;
         let given = |user: &str, vhost: &str| json!({"user": user, "vhost": vhost, "configure": "", "write": "", "read": "", "exchange": "e"});
         for kind in ["permissions", "topic_permissions"] {
             let text = format!("{kind}, entry 1 ('nosuch' in vhost 'new'): {{no_such_user,<<\"nosuch\">>}}");
@@ -244,12 +269,12 @@ fn nothing_is_imported_of_a_document_of_which_something_cannot_be() {
         let text = "parameters, entry 1 ('limits' in vhost 'nosuch'): \
                     Please create virtual host \"nosuch\" prior to importing definitions.";
         check("parameters", limits, text).await;
-        let policy = |key: &str| json!({"vhost": "new", "name": "bad", "pattern": "x", "definition": {key: 1}});
+        let policy = |key: &str| json!({"vhost": "new", "name": "bad", "pattern": "x", "definition": {key: "u"}});
         let text = "policies, entry 1 ('bad' in vhost 'new'): Validation failed\n\n\
-                    the policy key 'max-length' is not implemented\n (vhost: \"new\" key: \"bad\")";
-        check("policies", policy("max-length"), text).await;
-        let text = "vhosts, entry 2 ('typed'): the queue type 'quorum' is not implemented";
-        check("vhosts", json!({"name": "typed", "default_queue_type": "quorum"}), text).await;
+                    the policy key 'federation-upstream' is not implemented\n (vhost: \"new\" key: \"bad\")";
+        check("policies", policy("federation-upstream"), text).await;
+        let text = "vhosts, entry 2 ('typed'): the queue type 'stream' is not implemented";
+        check("vhosts", json!({"name": "typed", "default_queue_type": "stream"}), text).await;
         let text = "global_parameters, entry 1 (''): a parameter's name has 1 to 255 bytes, not 0";
         check("global_parameters", json!({"name": "", "value": 1}), text).await;
         let binding = |source: &str, destination: &str, key: &str, arguments: Value| {

@@ -1,8 +1,10 @@
 //! Lists: pages, columns, order.
 
+use model::arguments::QueueType;
 use serde_json::{Value, json};
 
-use super::house::{House, in_house};
+use super::house::{House, in_house, in_house_of};
+use crate::Options;
 
 /// Queues in `shop`, the second of which has arguments.
 async fn declare(house: &House, names: &[&str]) {
@@ -113,5 +115,72 @@ fn memory_has_every_part_that_tools_expect() {
             (&relative["total"], &relative["other_proc"], &relative["code"]),
             (&json!(100), &json!(100), &json!(0))
         );
+    });
+}
+
+#[test]
+fn a_quorum_queue_tells_what_a_classic_one_does_not_have() {
+    in_house(async |house| {
+        declare(house, &["classic"]).await;
+        let arguments =
+            r#"{"x-queue-type":"quorum","x-delivery-limit":9,"x-delayed-retry-type":"all","x-delayed-retry-min":5}"#;
+        let body = format!(r#"{{"durable":true,"arguments":{arguments}}}"#);
+        house.check("PUT /api/queues/shop/quorum", &body, 201, "").await;
+        let policy = r#"{"pattern":"","definition":{"delivery-limit":3,"max-length":7},"apply-to":"queues"}"#;
+        house.check("PUT /api/policies/shop/limits", policy, 201, "").await;
+        let queue = house.get("/api/queues/shop/quorum").await.json();
+        let node = &queue["node"];
+        assert!(node.is_string());
+        assert_eq!((&queue["type"], &queue["leader"]), (&json!("quorum"), node));
+        assert_eq!((&queue["members"], &queue["online"]), (&json!([node]), &json!([node])));
+        assert_eq!((&queue["delivery_limit"], &queue["policy"]), (&json!(3), &json!("limits")));
+        assert_eq!(queue["delayed_retry"], json!("all (min: 5ms, max: 5ms)"));
+        assert_eq!(queue["effective_policy_definition"], json!({"delivery-limit": 3, "max-length": 7}));
+        assert_eq!(queue.get("storage_version"), None);
+        assert_eq!(queue.get("exclusive_consumer_tag"), None);
+        // A policy that sets what classic queues do not have is not for them.
+        let queue = house.get("/api/queues/shop/classic").await.json();
+        assert_eq!((&queue["policy"], &queue["effective_policy_definition"]), (&Value::Null, &json!({})));
+        for name in ["leader", "members", "online", "delivery_limit", "delayed_retry"] {
+            assert_eq!(queue.get(name), None, "{name}");
+        }
+        let unlimited = r#"{"durable":true,"arguments":{"x-queue-type":"quorum","x-delivery-limit":-1}}"#;
+        house.check("PUT /api/queues/%2F/unlimited", unlimited, 201, "").await;
+        assert_eq!(house.get("/api/queues/%2F/unlimited").await.json()["delivery_limit"], json!("unlimited"));
+        let totals = house.get("/api/queues/%2F?disable_stats=true&enable_queue_totals=true").await.json();
+        assert_eq!((&totals[0]["delivery_limit"], &totals[0]["exclusive"]), (&json!(-1), &Value::Null));
+    });
+}
+
+#[test]
+fn the_default_type_of_a_vhost_is_the_brokers_until_it_has_its_own() {
+    let of_broker = broker::Options { default_queue_type: QueueType::Quorum, ..broker::Options::default() };
+    in_house_of(of_broker, Options::default(), async |house| {
+        let default = async |of: &str| house.get(of).await.json()["default_queue_type"].clone();
+        assert_eq!(default("/api/vhosts/shop").await, json!("quorum"));
+        assert_eq!(default("/api/overview").await, json!("quorum"));
+        declare(house, &["q"]).await;
+        assert_eq!(house.get("/api/queues/shop/q").await.json()["arguments"], json!({"x-queue-type": "quorum"}));
+        house.check("PUT /api/vhosts/shop", r#"{"default_queue_type":"classic"}"#, 204, "").await;
+        assert_eq!(default("/api/vhosts/shop").await, json!("classic"));
+        let definitions = house.get("/api/definitions").await.json();
+        let vhosts = definitions["vhosts"].as_array().unwrap();
+        let of = |name| &vhosts.iter().find(|vhost| vhost["name"] == name).unwrap()["metadata"]["default_queue_type"];
+        assert_eq!((of("shop"), of("/")), (&json!("classic"), &json!("quorum")));
+        // What is imported without a type gets the default of its vhost, which may come with it.
+        let document = json!({
+            "vhosts": [{"name": "new", "metadata": {"default_queue_type": "quorum"}}],
+            "queues": [{"vhost": "new", "name": "q", "durable": true, "arguments": {}},
+                {"vhost": "new", "name": "passing", "durable": true, "auto_delete": true, "arguments": {}}],
+        });
+        house.check("POST /api/definitions", &document.to_string(), 204, "").await;
+        assert_eq!(house.get("/api/queues/new/q").await.json()["type"], json!("quorum"));
+        assert_eq!(house.get("/api/queues/new/passing").await.json()["type"], json!("classic"));
+        let document = json!({
+            "queues": [{"vhost": "new", "name": "ranked", "durable": true, "arguments": {"x-max-priority": 3}}],
+        });
+        let reason = "queues, entry 1 ('ranked' in vhost 'new'): invalid arg 'x-max-priority' for queue 'ranked' in vhost \
+                      'new' of queue type rabbit_quorum_queue";
+        house.check_refused("POST /api/definitions", &document.to_string(), 400, "bad_request", reason).await;
     });
 }

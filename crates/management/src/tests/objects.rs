@@ -387,6 +387,12 @@ fn the_overview_counts_what_somebody_sees() {
         let overview = house.get("/api/overview").await.json();
         assert_eq!(overview["object_totals"]["queues"], 1);
         assert_eq!(overview["rabbitmq_version"], "4.3.0");
+        let types = overview["exchange_types"].as_array().unwrap();
+        let names: Vec<_> = types.iter().map(|kind| kind["name"].as_str().unwrap()).collect();
+        let expected =
+            ["direct", "fanout", "headers", "topic", "x-consistent-hash", "x-local-random", "x-modulus-hash"];
+        assert_eq!(names, [&expected[..], &["x-random", "x-recent-history"]].concat());
+        assert_eq!(types[4]["description"], "Consistent Hashing Exchange");
         assert_eq!(overview["listeners"].as_array().unwrap().len(), 2);
         let overview = house.ask("GET", "/api/overview", "manny", "").await.json();
         assert_eq!(overview["object_totals"]["queues"], 0);

@@ -1,13 +1,16 @@
 //! Whether a second declaration means the same as the first.
 //!
 //! RabbitMQ compares values without their types: an integer's width does not matter, nor whether text came as a string
-//! or as bytes. `x-queue-type: classic` and no such argument are the same.
+//! or as bytes. No `x-queue-type` is `classic`.
 
 use amqp::table::{Table, Value};
 
 use super::queue::QUEUE_TYPE;
 use crate::erlang;
 use crate::resource::{PreconditionFailed, Resource};
+
+/// The type of a queue whose arguments name none.
+const CLASSIC: Value<'_> = Value::LongStr(b"classic");
 
 /// Compares the values of these names in two tables.
 pub(super) fn check_arguments<'n>(
@@ -44,13 +47,12 @@ fn check_argument(
 ) -> Result<(), PreconditionFailed> {
     match (current, received) {
         (None, None) => Ok(()),
+        (Some(current), None) if name == QUEUE_TYPE => check_argument(of, name, Some(current), Some(CLASSIC)),
+        (None, Some(received)) if name == QUEUE_TYPE => check_argument(of, name, Some(CLASSIC), Some(received)),
         (Some(current), Some(received)) if same(&current, &received) => Ok(()),
         (Some(current), Some(received)) => {
             let print = |value| format!("'{}'", erlang::in_sentence(value));
             Err(inequivalent(of, name, &print(&received), &print(&current)))
-        }
-        (Some(Value::LongStr(b"classic")), None) | (None, Some(Value::LongStr(b"classic"))) if name == QUEUE_TYPE => {
-            Ok(())
         }
         (current, received) => Err(inequivalent(of, name, &with_type(received), &with_type(current))),
     }
@@ -175,8 +177,17 @@ mod tests {
             "x-queue-type",
             None,
             Some(Value::LongStr(b"quorum")),
-            Err("inequivalent arg 'x-queue-type' for queue 'q' in vhost '/': \
-                 received the value 'quorum' of type 'longstr' but current is none"),
+            Err(
+                "inequivalent arg 'x-queue-type' for queue 'q' in vhost '/': received 'quorum' but current is 'classic'",
+            ),
+        );
+        check(
+            "x-queue-type",
+            Some(Value::LongStr(b"quorum")),
+            None,
+            Err(
+                "inequivalent arg 'x-queue-type' for queue 'q' in vhost '/': received 'classic' but current is 'quorum'",
+            ),
         );
         check(
             "x-foo",

@@ -1,14 +1,25 @@
 //! Types and arguments of an exchange.
 
-use amqp::table::{Table, TableBuf};
+use amqp::table::{Table, TableBuf, Value};
 
 use super::equivalence::check_arguments;
+use super::exchange_options::{check_options, parse_delayed_type};
 use super::invalid_type;
+use crate::erlang;
 use crate::name::ExchangeName;
 use crate::resource::{PreconditionFailed, Resource};
 
 /// The argument that names where messages go that an exchange cannot route.
 pub const ALTERNATE_EXCHANGE: &str = "alternate-exchange";
+
+/// How many messages a recent-history exchange keeps, unless its arguments say something else.
+pub const HISTORY_COUNT: u64 = 20;
+
+const HASH_HEADER: &str = "hash-header";
+const HASH_PROPERTY: &str = "hash-property";
+/// The properties that a consistent hash exchange can hash.
+const HASH_PROPERTIES: [&[u8]; 3] = [b"message_id", b"correlation_id", b"timestamp"];
+const HISTORY_LENGTH: &str = "x-recent-history-length";
 
 /// How an exchange routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -61,6 +72,9 @@ impl ExchangeType {
 
     /// The type that a declaration names.
     pub fn parse(name: &[u8]) -> Result<ExchangeType, PreconditionFailed> {
+        if name.is_empty() {
+            return Err(PreconditionFailed("invalid exchange type ''".to_owned()));
+        }
         let found = ExchangeType::ALL.into_iter().find(|t| t.name().as_bytes() == name);
         found.ok_or_else(|| PreconditionFailed(format!("unknown exchange type '{}'", String::from_utf8_lossy(name))))
     }
@@ -85,10 +99,44 @@ impl ExchangeType {
         }
     }
 
+    /// What the HTTP API says of it, in RabbitMQ's words.
+    #[must_use]
+    pub fn description(self) -> &'static str {
+        match self {
+            ExchangeType::Direct => "AMQP direct exchange, as per the AMQP specification",
+            ExchangeType::Fanout => "AMQP fanout exchange, as per the AMQP specification",
+            ExchangeType::Topic => "AMQP topic exchange, as per the AMQP specification",
+            ExchangeType::Headers => "AMQP headers exchange, as per the AMQP specification",
+            ExchangeType::ConsistentHash => "Consistent Hashing Exchange",
+            ExchangeType::ModulusHash => "Modulus Hashing Exchange",
+            ExchangeType::Random => "Randomly picks a binding (queue) to route via (to).",
+            ExchangeType::LocalRandom => "Picks one random local binding (queue) to route via (to).",
+            ExchangeType::RecentHistory => "Recent History Exchange.",
+            ExchangeType::DelayedMessage => "Delayed Message Exchange.",
+            ExchangeType::JmsTopic => "JMS selector exchange",
+            ExchangeType::Event => "Event exchange",
+            ExchangeType::LastValueCache => "Last-value cache exchange.",
+        }
+    }
+
     /// Whether such exchanges route yet; others are to be refused with 540 NOT_IMPLEMENTED.
     #[must_use]
     pub fn is_built(self) -> bool {
-        matches!(self, ExchangeType::Direct | ExchangeType::Fanout | ExchangeType::Topic | ExchangeType::Headers)
+        match self {
+            ExchangeType::Direct
+            | ExchangeType::Fanout
+            | ExchangeType::Topic
+            | ExchangeType::Headers
+            | ExchangeType::ConsistentHash
+            | ExchangeType::ModulusHash
+            | ExchangeType::Random
+            | ExchangeType::LocalRandom
+            | ExchangeType::RecentHistory => true,
+            ExchangeType::DelayedMessage
+            | ExchangeType::JmsTopic
+            | ExchangeType::Event
+            | ExchangeType::LastValueCache => false,
+        }
     }
 }
 
@@ -107,7 +155,46 @@ impl ExchangeArguments {
                 PreconditionFailed(format!("invalid arg '{ALTERNATE_EXCHANGE}' for {exchange}: {error}"))
             })?;
         }
+        check_options(table, exchange)?;
         Ok(ExchangeArguments { table: table.to_owned() })
+    }
+
+    /// Checks what only exchanges of one type look at. As in RabbitMQ, that is not done to a second declaration, whose
+    /// arguments are not used.
+    pub fn check_for(&self, exchange_type: ExchangeType, exchange: Resource<'_>) -> Result<(), PreconditionFailed> {
+        match exchange_type {
+            ExchangeType::ConsistentHash => self.check_hashed(exchange),
+            ExchangeType::RecentHistory => self.check_history(),
+            ExchangeType::DelayedMessage => self.check_for(parse_delayed_type(self.table())?, exchange),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_hashed(&self, exchange: Resource<'_>) -> Result<(), PreconditionFailed> {
+        let text = |name| match self.table().get(name) {
+            Some(Value::LongStr(text)) => Ok(Some(text)),
+            Some(other) => Err(invalid_type(&other, name, exchange)),
+            None => Ok(None),
+        };
+        match (text(HASH_HEADER)?, text(HASH_PROPERTY)?) {
+            (Some(_), Some(_)) => {
+                Err(PreconditionFailed(format!("{HASH_HEADER} and {HASH_PROPERTY} are mutually exclusive")))
+            }
+            (None, Some(property)) if !HASH_PROPERTIES.contains(&property) => {
+                Err(PreconditionFailed(format!("Unsupported property: {}", String::from_utf8_lossy(property))))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_history(&self) -> Result<(), PreconditionFailed> {
+        match self.table().get(HISTORY_LENGTH) {
+            Some(value) if value.as_i64().is_none_or(|length| length <= 0) => Err(PreconditionFailed(format!(
+                "Invalid argument {}, '{HISTORY_LENGTH}' must be a positive integer",
+                erlang::value_term(&value)
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// Takes arguments that were checked when they were stored.
@@ -125,6 +212,13 @@ impl ExchangeArguments {
     #[must_use]
     pub fn table(&self) -> Table<'_> {
         self.table.as_table()
+    }
+
+    /// How many messages a recent-history exchange keeps.
+    #[must_use]
+    pub fn history_count(&self) -> u64 {
+        let declared = self.table().get(HISTORY_LENGTH).and_then(|value| value.as_i64());
+        declared.and_then(|length| u64::try_from(length).ok()).unwrap_or(HISTORY_COUNT)
     }
 
     /// Where messages go that the exchange cannot route.
@@ -152,7 +246,7 @@ mod tests {
             assert_eq!(ExchangeType::parse(exchange_type.name().as_bytes()), Ok(exchange_type));
         }
         assert_eq!(ExchangeType::parse(b"bogus").unwrap_err().to_string(), "unknown exchange type 'bogus'");
-        assert_eq!(ExchangeType::ALL.into_iter().filter(|t| t.is_built()).count(), 4);
+        assert_eq!(ExchangeType::ALL.into_iter().filter(|t| t.is_built()).count(), 9);
     }
 
     #[test]
@@ -167,6 +261,54 @@ mod tests {
             with_exchange(|x| ExchangeArguments::parse(wrong.as_table(), x)).unwrap_err().to_string(),
             "invalid type 'bool' for arg 'alternate-exchange' in exchange 'x' in vhost '/'"
         );
+    }
+
+    #[track_caller]
+    fn check_refusal(exchange_type: ExchangeType, arguments: &[(&str, Value<'_>)], text: &str) {
+        let table = arguments.iter().fold(TableBuf::new(), |table, (name, value)| table.with(name, *value));
+        let arguments = ExchangeArguments::from_stored(table);
+        let checked = with_exchange(|x| arguments.check_for(exchange_type, x));
+        assert_eq!(checked.map_or_else(|error| error.to_string(), |()| String::new()), text);
+        assert_eq!(with_exchange(|x| arguments.check_for(ExchangeType::Fanout, x)), Ok(()));
+    }
+
+    #[test]
+    fn a_consistent_hash_exchange_hashes_one_header_or_one_of_three_properties() {
+        let (header, kind) = ((HASH_HEADER, Value::LongStr(b"h")), ExchangeType::ConsistentHash);
+        check_refusal(kind, &[], "");
+        check_refusal(kind, &[header], "");
+        for property in HASH_PROPERTIES {
+            check_refusal(kind, &[(HASH_PROPERTY, Value::LongStr(property))], "");
+        }
+        let bogus = (HASH_PROPERTY, Value::LongStr(b"bogus"));
+        check_refusal(kind, &[bogus], "Unsupported property: bogus");
+        check_refusal(kind, &[header, bogus], "hash-header and hash-property are mutually exclusive");
+        let text = "invalid type 'signedint' for arg 'hash-header' in exchange 'x' in vhost '/'";
+        check_refusal(kind, &[(HASH_HEADER, Value::I32(5))], text);
+    }
+
+    #[test]
+    fn a_history_has_a_positive_length() {
+        let length_of = |value| {
+            let table = TableBuf::new().with(HISTORY_LENGTH, value);
+            ExchangeArguments::from_stored(table).history_count()
+        };
+        for (value, length) in [(Value::I32(1), 1), (Value::U8(20), 20), (Value::I64(1 << 40), 1 << 40)] {
+            check_refusal(ExchangeType::RecentHistory, &[(HISTORY_LENGTH, value)], "");
+            assert_eq!(length_of(value), length);
+        }
+        assert_eq!(ExchangeArguments::default().history_count(), HISTORY_COUNT);
+        let wrong = [
+            (Value::I32(0), "0"),
+            (Value::I64(-1), "-1"),
+            (Value::LongStr(b"5"), "<<\"5\">>"),
+            (Value::Bool(true), "true"),
+            (Value::Void, "undefined"),
+        ];
+        for (value, shown) in wrong {
+            let text = format!("Invalid argument {shown}, 'x-recent-history-length' must be a positive integer");
+            check_refusal(ExchangeType::RecentHistory, &[(HISTORY_LENGTH, value)], &text);
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use amqp::table::{Table, TableBuf, Value};
 
 use super::equivalence::check_arguments;
 use super::{
-    Argument, Checked, check, check_bool, check_integer, check_non_negative, check_one, check_positive, check_text,
+    Argument, Checked, QueueType, accept, check, check_bool, check_non_negative, check_one, check_positive, check_text,
     integer, invalid_type, text,
 };
 use crate::erlang;
@@ -14,58 +14,10 @@ use crate::resource::{PreconditionFailed, Resource};
 /// The argument that names a queue's type.
 pub const QUEUE_TYPE: &str = "x-queue-type";
 const DEAD_LETTER_EXCHANGE: &str = "x-dead-letter-exchange";
+/// The longest time that messages and queues without use may be told to stay: ten years.
+pub const EXPIRY_MS_MAX: u64 = 315_360_000_000;
 /// The highest `x-max-priority`.
 const MAX_PRIORITY_MAX: i64 = 255;
-
-/// Which kind of queue this is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum QueueType {
-    /// On one node.
-    Classic,
-    /// Replicated.
-    Quorum,
-    /// Replicated, read without removing.
-    Stream,
-}
-
-impl QueueType {
-    /// The name as in `x-queue-type`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            QueueType::Classic => "classic",
-            QueueType::Quorum => "quorum",
-            QueueType::Stream => "stream",
-        }
-    }
-
-    /// The type of this name.
-    #[must_use]
-    pub fn parse(name: &[u8]) -> Option<QueueType> {
-        [QueueType::Classic, QueueType::Quorum, QueueType::Stream].into_iter().find(|t| t.name().as_bytes() == name)
-    }
-
-    /// RabbitMQ's module, which its texts and events name.
-    #[must_use]
-    pub fn module(self) -> &'static str {
-        match self {
-            QueueType::Classic => "rabbit_classic_queue",
-            QueueType::Quorum => "rabbit_quorum_queue",
-            QueueType::Stream => "rabbit_stream_queue",
-        }
-    }
-
-    pub(super) const fn bit(self) -> u8 {
-        1 << self as u8
-    }
-
-    fn of(table: Table<'_>) -> Option<QueueType> {
-        match table.get(QUEUE_TYPE) {
-            None => Some(QueueType::Classic),
-            Some(value) => QueueType::parse(value.as_bytes()?),
-        }
-    }
-}
 
 /// What happens to messages beyond a queue's length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -133,19 +85,24 @@ impl QueueArguments {
 
     /// Whether a second declaration's arguments mean the same. Only those that this queue's type takes are compared.
     pub fn check_equivalent(&self, received: Table<'_>, queue: Resource<'_>) -> Result<(), PreconditionFailed> {
-        let bit = self.queue_type.bit();
-        let names = ARGUMENTS.iter().filter(|argument| argument.types & bit != 0).map(|argument| argument.name);
-        check_arguments(queue, names, self.table(), received)
+        check_arguments(queue, compared(self.queue_type.bit()), self.table(), received)
     }
 
-    /// The first argument that asks for what is not built yet: to be refused with 540 NOT_IMPLEMENTED.
+    /// Whether a classic queue is asked for where this is a quorum queue: clients that do not know of quorum queues may be
+    /// permitted to go on, see [`QueueArguments::check_equivalent_to_classic`].
     #[must_use]
-    pub fn unbuilt(&self) -> Option<&'static str> {
-        if self.queue_type != QueueType::Classic {
-            return Some(QUEUE_TYPE);
-        }
-        let known = |name: &[u8]| ARGUMENTS.iter().find(|argument| argument.name.as_bytes() == name);
-        self.table().iter().filter_map(|(name, _)| known(name)).find(|argument| !argument.is_built).map(|a| a.name)
+    pub fn is_quorum_declared_as_classic(&self, received: Table<'_>) -> bool {
+        self.queue_type == QueueType::Quorum && QueueType::of(received) == Some(QueueType::Classic)
+    }
+
+    /// Whether a second declaration of this quorum queue as a classic one means the same in what both types take.
+    pub fn check_equivalent_to_classic(
+        &self,
+        received: Table<'_>,
+        queue: Resource<'_>,
+    ) -> Result<(), PreconditionFailed> {
+        let names = compared(C | Q).filter(|name| *name != QUEUE_TYPE);
+        check_arguments(queue, names, self.table(), received)
     }
 
     /// All arguments, as they came.
@@ -223,60 +180,87 @@ const C: u8 = QueueType::Classic.bit();
 const Q: u8 = QueueType::Quorum.bit();
 const S: u8 = QueueType::Stream.bit();
 
-const TYPE_ARGUMENT: Argument = built(QUEUE_TYPE, C | Q | S, check_queue_type);
+const TYPE_ARGUMENT: Argument = argument(QUEUE_TYPE, C | Q | S, check_type);
 
-/// All arguments that RabbitMQ knows, in the order in which it checks them.
+/// All arguments that RabbitMQ compares, in the order in which it checks them, and after them those of its plugins, of LavinMQ
+/// and our own. What `accept` is for, RabbitMQ takes with any value; one that makes no sense is ignored.
 const ARGUMENTS: &[Argument] = &[
-    unbuilt("x-expires", C | Q, check_positive),
-    unbuilt("x-message-ttl", C | Q, check_non_negative),
-    unbuilt(DEAD_LETTER_EXCHANGE, C | Q, check_exchange_name),
-    unbuilt("x-dead-letter-routing-key", C | Q, check_dead_letter_routing_key),
-    unbuilt("x-dead-letter-strategy", Q, |v, _| one_of(v, &["at-most-once", "at-least-once"], "invalid_dlx_strategy")),
-    unbuilt("x-max-length", C | Q, check_non_negative),
-    unbuilt("x-max-length-bytes", C | Q | S, check_non_negative),
-    unbuilt("x-max-in-memory-length", Q, check_non_negative),
-    unbuilt("x-max-in-memory-bytes", Q, check_non_negative),
-    unbuilt("x-max-priority", C, check_max_priority),
-    unbuilt("x-overflow", C | Q, |v, _| {
+    argument("x-expires", C | Q, check_expires),
+    argument("x-message-ttl", C | Q, check_expiry),
+    argument(DEAD_LETTER_EXCHANGE, C | Q, check_exchange_name),
+    argument("x-dead-letter-routing-key", C | Q, check_dead_letter_routing_key),
+    argument("x-dead-letter-strategy", Q, |v, _| one_of(v, &["at-most-once", "at-least-once"], "invalid_dlx_strategy")),
+    argument("x-max-length", C | Q, check_non_negative),
+    argument("x-max-length-bytes", C | Q | S, check_non_negative),
+    argument("x-max-in-memory-length", Q, check_non_negative),
+    argument("x-max-in-memory-bytes", Q, check_non_negative),
+    argument("x-max-priority", C, check_max_priority),
+    argument("x-overflow", C | Q, |v, _| {
         one_of(v, &["drop-head", "reject-publish", "reject-publish-dlx"], "invalid_overflow")
     }),
-    built("x-queue-mode", C, check_queue_mode),
-    built("x-queue-version", C, check_queue_version),
-    unbuilt("x-single-active-consumer", C | Q, check_bool),
+    argument("x-queue-mode", C, accept),
+    argument("x-queue-version", C, check_queue_version),
+    argument("x-single-active-consumer", C | Q, check_bool),
     TYPE_ARGUMENT,
-    unbuilt("x-quorum-initial-group-size", Q, check_positive),
-    unbuilt("x-quorum-target-group-size", Q, check_positive),
-    unbuilt("x-max-age", S, check_max_age),
-    unbuilt("x-stream-max-segment-size-bytes", S, check_non_negative),
-    unbuilt("x-stream-filter-size-bytes", S, check_non_negative),
-    unbuilt("x-initial-cluster-size", S, check_positive),
-    built("x-queue-leader-locator", C | Q | S, |v, _| one_of(v, LEADER_LOCATORS, "invalid_queue_locator_arg")),
-    built("x-queue-master-locator", C, check_text),
-    unbuilt("x-delivery-limit", Q, check_integer),
-    unbuilt("x-consumer-timeout", Q, check_positive),
-    unbuilt("x-consumer-disconnected-timeout", Q, check_non_negative),
-    unbuilt("x-delayed-retry-type", Q, |v, _| one_of(v, DELAYED_RETRY_TYPES, "invalid_delayed_retry_type")),
-    unbuilt("x-delayed-retry-min", Q, check_non_negative),
-    unbuilt("x-delayed-retry-max", Q, check_non_negative),
-    unbuilt("x-member-placement-tag", Q, check_text),
+    argument("x-quorum-initial-group-size", Q, check_positive),
+    argument("x-max-age", S, check_max_age),
+    argument("x-stream-max-segment-size-bytes", S, check_non_negative),
+    argument("x-stream-filter-size-bytes", S, check_non_negative),
+    argument("x-initial-cluster-size", S, check_positive),
+    argument("x-queue-leader-locator", C | Q | S, |v, _| one_of(v, LEADER_LOCATORS, "invalid_queue_locator_arg")),
+    argument("x-queue-master-locator", C, check_text),
+    argument("x-delivery-limit", Q, accept),
+    argument("x-consumer-timeout", Q, check_non_negative),
+    argument("x-consumer-disconnected-timeout", Q, check_non_negative),
+    argument("x-delayed-retry-type", Q, accept),
+    argument("x-delayed-retry-min", Q, accept),
+    argument("x-delayed-retry-max", Q, accept),
+    argument("x-delayed-retry-backoff", Q, |v, _| {
+        one_of(v, &["linear", "exponential"], "invalid_delayed_retry_backoff")
+    }),
+    argument("x-message-group-header", C | Q, check_text),
+    uncompared("x-message-deduplication", C | Q, check_bool),
+    uncompared("x-cache-size", C | Q, check_positive),
+    uncompared("x-cache-ttl", C | Q, check_positive),
+    uncompared("x-deduplication-header", C | Q, check_text),
+    argument("x-deduplication-replaces", C | Q, check_bool),
 ];
 
 const LEADER_LOCATORS: &[&str] = &["client-local", "balanced", "random", "least-leaders"];
-const DELAYED_RETRY_TYPES: &[&str] = &["disabled", "all", "failed", "returned"];
 
 type Check = fn(&Value<'_>, Table<'_>) -> Checked;
 
-const fn built(name: &'static str, types: u8, check: Check) -> Argument {
-    Argument { name, types, is_built: true, check }
+const fn argument(name: &'static str, types: u8, check: Check) -> Argument {
+    Argument { name, types, is_compared: true, check }
 }
 
-const fn unbuilt(name: &'static str, types: u8, check: Check) -> Argument {
-    Argument { name, types, is_built: false, check }
+/// RabbitMQ does not know it, so clients may leave it out when they declare the queue again.
+const fn uncompared(name: &'static str, types: u8, check: Check) -> Argument {
+    Argument { name, types, is_compared: false, check }
+}
+
+/// The names of what is compared that all of these types take.
+fn compared(types: u8) -> impl Iterator<Item = &'static str> {
+    let compared = ARGUMENTS.iter().filter(move |argument| argument.is_compared && argument.types & types == types);
+    compared.map(|argument| argument.name)
 }
 
 fn one_of(value: &Value<'_>, words: &[&str], otherwise: &str) -> Checked {
     let given = text(value)?;
     if words.iter().any(|word| word.as_bytes() == given) { Ok(()) } else { Err(otherwise.to_owned()) }
+}
+
+fn check_expires(value: &Value<'_>, table: Table<'_>) -> Checked {
+    check_positive(value, table)?;
+    check_expiry(value, table)
+}
+
+fn check_expiry(value: &Value<'_>, table: Table<'_>) -> Checked {
+    check_non_negative(value, table)?;
+    match integer(value)? {
+        number if number.cast_unsigned() > EXPIRY_MS_MAX => Err(format!("{{value_too_large,{number}}}")),
+        _ => Ok(()),
+    }
 }
 
 fn check_exchange_name(value: &Value<'_>, _: Table<'_>) -> Checked {
@@ -296,10 +280,6 @@ fn check_max_priority(value: &Value<'_>, table: Table<'_>) -> Checked {
     }
 }
 
-fn check_queue_mode(value: &Value<'_>, _: Table<'_>) -> Checked {
-    one_of(value, &["default", "lazy"], &unsupported("queue mode", value))
-}
-
 fn check_queue_version(value: &Value<'_>, table: Table<'_>) -> Checked {
     check_non_negative(value, table)?;
     match integer(value)? {
@@ -308,8 +288,8 @@ fn check_queue_version(value: &Value<'_>, table: Table<'_>) -> Checked {
     }
 }
 
-fn check_queue_type(value: &Value<'_>, _: Table<'_>) -> Checked {
-    QueueType::parse(text(value)?).map(drop).ok_or_else(|| unsupported("queue type", value))
+fn check_type(value: &Value<'_>, _: Table<'_>) -> Checked {
+    QueueType::asked_for(text(value)?).map(drop).ok_or_else(|| unsupported("queue type", value))
 }
 
 fn unsupported(what: &str, value: &Value<'_>) -> String {
@@ -368,6 +348,10 @@ mod tests {
         check_refused("x-expires", Value::I32(0), "{value_zero,0}");
         check_refused("x-expires", Value::I32(-1), "{value_negative,-1}");
         check_refused("x-message-ttl", Value::I32(-5), "{value_negative,-5}");
+        check_refused("x-message-ttl", Value::I64(315_360_000_001), "{value_too_large,315360000001}");
+        check_refused("x-expires", Value::I64(315_360_000_001), "{value_too_large,315360000001}");
+        check_accepted("x-message-ttl", Value::I64(315_360_000_000));
+        check_accepted("x-expires", Value::I64(315_360_000_000));
         check_refused("x-max-length", Value::I64(-1), "{value_negative,-1}");
         check_refused("x-max-length-bytes", Value::I64(-1), "{value_negative,-1}");
         check_refused("x-max-priority", Value::I32(256), "{max_value_exceeded,256}");
@@ -380,8 +364,9 @@ mod tests {
     fn words_are_one_of_a_list() {
         check_refused("x-overflow", text("drop-tail"), "invalid_overflow");
         check_refused("x-overflow", Value::Bool(true), "{unacceptable_type,bool}");
-        check_refused("x-queue-mode", text("eager"), "\"unsupported queue mode 'eager'\"");
+        check_accepted("x-queue-mode", text("eager"));
         check_refused("x-queue-version", Value::I32(3), "\"unsupported queue version '3'\"");
+        check_accepted("x-queue-type", text(""));
         check_refused("x-queue-type", text("bogus"), "\"unsupported queue type 'bogus'\"");
         check_refused("x-queue-type", Value::I32(1), "{unacceptable_type,signedint}");
         check_refused("x-single-active-consumer", text("true"), "{unacceptable_type,longstr}");
@@ -419,6 +404,52 @@ mod tests {
         );
     }
 
+    #[track_caller]
+    fn check_quorum(name: &str, value: Value<'_>, expected: Result<(), &str>) {
+        let parsed = parse(&TableBuf::new().with(QUEUE_TYPE, text("quorum")).with(name, value)).map(drop);
+        let expected = expected.map_err(|reason| format!("invalid arg '{name}' for queue 'q' in vhost '/'{reason}"));
+        assert_eq!(parsed, expected);
+    }
+
+    #[test]
+    fn a_quorum_queue_has_arguments_of_its_own() {
+        check_quorum("x-dead-letter-strategy", text("z"), Err(": invalid_dlx_strategy"));
+        check_quorum("x-dead-letter-strategy", Value::I32(3), Err(": {unacceptable_type,signedint}"));
+        check_quorum("x-quorum-initial-group-size", Value::I32(0), Err(": {value_zero,0}"));
+        check_quorum("x-max-in-memory-bytes", Value::I32(-1), Err(": {value_negative,-1}"));
+        check_quorum("x-consumer-timeout", Value::I32(0), Ok(()));
+        check_quorum("x-consumer-timeout", Value::I32(-1), Err(": {value_negative,-1}"));
+        check_quorum("x-consumer-disconnected-timeout", text("a"), Err(": \"expected integer, got longstr\""));
+        check_quorum("x-delayed-retry-backoff", text("exponential"), Ok(()));
+        check_quorum("x-delayed-retry-backoff", text("z"), Err(": invalid_delayed_retry_backoff"));
+        for name in ["x-max-priority", "x-queue-mode", "x-queue-version", "x-queue-master-locator", "x-max-age"] {
+            check_quorum(name, text("z"), Err(" of queue type rabbit_quorum_queue"));
+        }
+    }
+
+    #[test]
+    fn what_rabbitmq_takes_with_any_value_is_taken() {
+        for name in ["x-delivery-limit", "x-delayed-retry-type", "x-delayed-retry-min", "x-delayed-retry-max"] {
+            check_quorum(name, text("z"), Ok(()));
+            check_quorum(name, Value::I32(-1), Ok(()));
+        }
+        for name in ["x-quorum-target-group-size", "x-member-placement-tag"] {
+            check_quorum(name, Value::I32(0), Ok(()));
+            check_accepted(name, text("z"));
+        }
+    }
+
+    #[test]
+    fn deduplication_is_checked() {
+        check_accepted("x-message-deduplication", Value::Bool(true));
+        check_refused("x-message-deduplication", text("true"), "{unacceptable_type,longstr}");
+        check_refused("x-cache-size", Value::I32(0), "{value_zero,0}");
+        check_refused("x-cache-ttl", Value::I32(-1), "{value_negative,-1}");
+        check_refused("x-deduplication-header", Value::I32(1), "{unacceptable_type,signedint}");
+        check_refused("x-deduplication-replaces", Value::I32(1), "{unacceptable_type,signedint}");
+        check_refused("x-message-group-header", Value::I32(1), "{unacceptable_type,signedint}");
+    }
+
     #[test]
     fn stream_ages_have_a_number_and_a_unit() {
         let stream = |age| TableBuf::new().with("x-queue-type", text("stream")).with("x-max-age", text(age));
@@ -438,24 +469,6 @@ mod tests {
         let table = TableBuf::new().with("x-foo", Value::Void).with("whatever", text("v"));
         let arguments = parse(&table).unwrap();
         assert_eq!(arguments.table(), table.as_table());
-        assert_eq!(arguments.unbuilt(), None);
-    }
-
-    #[test]
-    fn what_is_not_built_is_named() {
-        let unbuilt = |name, value| parse(&TableBuf::new().with(name, value)).unwrap().unbuilt();
-        assert_eq!(unbuilt("x-message-ttl", Value::I32(5)), Some("x-message-ttl"));
-        assert_eq!(unbuilt("x-single-active-consumer", Value::Bool(false)), Some("x-single-active-consumer"));
-        assert_eq!(unbuilt("x-queue-type", text("quorum")), Some("x-queue-type"));
-        for (name, value) in [
-            ("x-queue-type", text("classic")),
-            ("x-queue-mode", text("lazy")),
-            ("x-queue-version", Value::I32(2)),
-            ("x-queue-leader-locator", text("balanced")),
-            ("x-queue-master-locator", text("min-masters")),
-        ] {
-            assert_eq!(unbuilt(name, value), None, "{name}");
-        }
     }
 
     #[test]
@@ -490,6 +503,7 @@ mod tests {
             .with("x-foo", text("b"))
             .with("x-max-length", Value::I64(5))
             .with("x-delivery-limit", Value::I32(1))
+            .with("x-message-deduplication", Value::Bool(true))
             .with("x-queue-type", text("classic"));
         assert_eq!(existing.check_equivalent(received.as_table(), of), Ok(()));
         assert_eq!(
@@ -497,5 +511,25 @@ mod tests {
             "inequivalent arg 'x-max-length' for queue 'q' in vhost '/': \
              received none but current is the value '5' of type 'signedint'"
         );
+    }
+
+    #[test]
+    fn a_quorum_queue_may_be_declared_as_classic_if_that_is_permitted() {
+        let (vhost, queue) = (VhostName::parse(b"/").unwrap(), QueueName::parse(b"q").unwrap());
+        let of = Resource::queue(&vhost, &queue);
+        let quorum = TableBuf::new().with(QUEUE_TYPE, text("quorum"));
+        let existing = parse(&quorum.clone().with("x-delivery-limit", Value::I32(3))).unwrap();
+        let classic = TableBuf::new().with(QUEUE_TYPE, text("classic")).with("x-max-priority", Value::I32(3));
+        assert!(existing.is_quorum_declared_as_classic(Table::EMPTY));
+        assert!(existing.is_quorum_declared_as_classic(classic.as_table()));
+        assert!(!existing.is_quorum_declared_as_classic(quorum.as_table()));
+        assert_eq!(existing.check_equivalent_to_classic(classic.as_table(), of), Ok(()));
+        let limited = TableBuf::new().with("x-max-length", Value::I32(3));
+        assert_eq!(
+            existing.check_equivalent_to_classic(limited.as_table(), of).unwrap_err().to_string(),
+            "inequivalent arg 'x-max-length' for queue 'q' in vhost '/': \
+             received the value '3' of type 'signedint' but current is none"
+        );
+        assert!(!QueueArguments::default().is_quorum_declared_as_classic(quorum.as_table()));
     }
 }

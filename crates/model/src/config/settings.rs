@@ -13,6 +13,7 @@ use super::value::{self, Size};
 use super::values::Values;
 use super::vhost_defaults;
 use super::{ConfigError, Origin, Remark, Warning};
+use crate::arguments::QueueType;
 use crate::name::{UserName, VhostName};
 use crate::user::{CredentialValidator, Permission, Tags};
 use crate::vhost::VhostDefaults;
@@ -90,6 +91,14 @@ pub struct Config {
     pub cluster_name: Option<String>,
     /// What RabbitMQ phases out.
     pub deprecated_features: DeprecatedFeatures,
+    /// The type of queues that are declared without one, in vhosts that have no default of their own.
+    pub default_queue_type: QueueType,
+    /// How long a consumer of a quorum queue may hold a message, unless it is told otherwise.
+    pub consumer_timeout: Duration,
+    /// Whether who declares an existing quorum queue as a classic one may go on.
+    pub permits_quorum_queues_declared_as_classic: bool,
+    /// Whether local random exchanges may be declared.
+    pub local_random_exchanges: bool,
 
     /// Who knows users.
     pub backends: Backends,
@@ -430,6 +439,11 @@ fn read(values: Values) -> Config {
                 .map(|(name, is)| (name.to_owned(), is == "true"))
                 .collect(),
         ),
+        default_queue_type: default_queue_type(&values),
+        consumer_timeout: duration("consumer_timeout"),
+        permits_quorum_queues_declared_as_classic: values
+            .bool("quorum_queue.property_equivalence.relaxed_checks_on_redeclaration"),
+        local_random_exchanges: values.bool("exchange_types.local_random.enabled"),
         management: management::read(&values),
         load_definitions: text("load_definitions"),
         store: StoreOptions {
@@ -459,6 +473,12 @@ fn tcp_options(values: &Values) -> TcpOptions {
         recbuf: buffer("tcp_listen_options.recbuf"),
         linger: values.bool("tcp_listen_options.linger.on").then_some(linger),
     }
+}
+
+fn default_queue_type(values: &Values) -> QueueType {
+    let name = values.required("default_queue_type");
+    let named = |queue_type: &QueueType| name == queue_type.name() || name == queue_type.module();
+    QueueType::ALL.into_iter().find(named).expect("the schema lists these names alone")
 }
 
 fn default_user(values: &Values) -> DefaultUser {

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use super::schema::State;
 use super::value::Type;
 use super::*;
+use crate::arguments::QueueType;
 use crate::user::Access;
 
 fn source(text: &str) -> Source {
@@ -252,6 +253,12 @@ fn the_first_frames_are_no_longer_than_the_others() {
 }
 
 #[test]
+fn local_random_exchanges_are_permitted_unless_disabled() {
+    assert!(config("").local_random_exchanges);
+    assert!(!config("exchange_types.local_random.enabled = false").local_random_exchanges);
+}
+
+#[test]
 fn deprecated_features_are_permitted_unless_forbidden() {
     let features = config("deprecated_features.permit.global_qos = false").deprecated_features;
     assert!(!features.permits("global_qos"));
@@ -266,6 +273,22 @@ fn deprecated_features_are_permitted_unless_forbidden() {
         "rabbitmq.conf:1: unknown key 'deprecated_features.permit.transient_nonexclusive_queues'; \
          the closest known key is 'deprecated_features.permit.transient_nonexcl_queues'",
     );
+}
+
+#[test]
+fn queues_have_a_default_type() {
+    let queue_type = |text| config(text).default_queue_type;
+    assert_eq!(queue_type(""), QueueType::Classic);
+    assert_eq!(queue_type("default_queue_type = quorum"), QueueType::Quorum);
+    assert_eq!(queue_type("default_queue_type = rabbit_quorum_queue"), QueueType::Quorum);
+    check_error(
+        "default_queue_type = stream",
+        "rabbitmq.conf:1: 'default_queue_type' must be one of classic, quorum, rabbit_classic_queue, rabbit_quorum_queue, \
+         not 'stream'",
+    );
+    let relaxed = "quorum_queue.property_equivalence.relaxed_checks_on_redeclaration = true";
+    assert!(config(relaxed).permits_quorum_queues_declared_as_classic);
+    assert!(!config("").permits_quorum_queues_declared_as_classic);
 }
 
 #[test]
@@ -379,11 +402,6 @@ fn what_does_nothing_is_warned_of() {
     check_warning(
         "management.rates_mode = basic",
         "rabbitmq.conf:1: 'management.rates_mode' is not built yet and has no effect: there are no rates yet",
-    );
-    check_warning(
-        "consumer_timeout = 3600000",
-        "rabbitmq.conf:1: 'consumer_timeout' is not built yet and has no effect: \
-         acknowledgements are waited for without limit, as by classic queues of RabbitMQ 4.3",
     );
 }
 

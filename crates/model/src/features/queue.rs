@@ -3,7 +3,7 @@
 use super::deduplication::Deduplication;
 use super::retry::DelayedRetry;
 use super::settings::Settings;
-use crate::arguments::{Overflow, QueueArguments, QueueType};
+use crate::arguments::{EXPIRY_MS_MAX, Overflow, QueueArguments, QueueType};
 use crate::name::ExchangeName;
 use crate::policy::EffectivePolicy;
 
@@ -70,8 +70,8 @@ impl QueueFeatures {
         let is_quorum = arguments.queue_type() == QueueType::Quorum;
         let overflow = overflow(settings, is_quorum);
         QueueFeatures {
-            message_ttl_ms: settings.number("x-message-ttl"),
-            expires_ms: settings.number("x-expires").filter(|expires| *expires > 0),
+            message_ttl_ms: settings.number("x-message-ttl").map(|ttl| ttl.min(EXPIRY_MS_MAX)),
+            expires_ms: settings.number("x-expires").filter(|expires| *expires > 0).map(|ms| ms.min(EXPIRY_MS_MAX)),
             dead_letter: DeadLetter::of(settings, is_quorum && overflow == Overflow::RejectPublish),
             length_max: settings.number("x-max-length"),
             length_bytes_max: settings.number("x-max-length-bytes"),

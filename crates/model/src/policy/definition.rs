@@ -4,11 +4,16 @@ use serde_json::{Map, Value};
 
 use super::keys::{self, State};
 use super::{POLICY_NAME_LEN_MAX, PolicyKind};
+use crate::arguments::QueueType;
 use crate::erlang;
 
 /// What a policy sets.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct PolicyDefinition(Map<String, Value>);
+pub struct PolicyDefinition {
+    settings: Map<String, Value>,
+    /// Types of queues that it is not for, as bits.
+    unsuited: u8,
+}
 
 /// Why a policy cannot be set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -24,6 +29,9 @@ pub enum PolicyError {
         /// What it was to be.
         what: &'static str,
     },
+    /// Values that do not go together. The text is RabbitMQ's.
+    #[error("{0}")]
+    Together(String),
     /// The feature is not there.
     #[error("the policy key '{0}' is not implemented")]
     Unbuilt(&'static str),
@@ -46,31 +54,46 @@ impl PolicyDefinition {
         if !unknown.is_empty() {
             return Err(PolicyError::Unknown(unknown));
         }
-        let mut warnings = Vec::new();
         for (key, value) in &settings {
-            let Some(row) = keys::find(key, kind) else { continue };
-            if !(row.accepts)(value) {
+            let wrong = keys::find(key, kind).filter(|row| !(row.accepts)(value));
+            if let Some(row) = wrong {
                 return Err(PolicyError::Value { value: erlang::term(value), what: row.what });
             }
+        }
+        if let Some(text) = keys::refuse_together(&settings) {
+            return Err(PolicyError::Together(text));
+        }
+        let mut warnings = Vec::new();
+        for row in settings.keys().filter_map(|key| keys::find(key, kind)) {
             match row.state {
                 State::Built => {}
-                State::WithoutEffect(why) => warnings.push(format!("the policy key '{key}' has no effect: {why}")),
+                State::WithoutEffect(why) => {
+                    warnings.push(format!("the policy key '{}' has no effect: {why}", row.name))
+                }
                 State::Unbuilt => return Err(PolicyError::Unbuilt(row.name)),
             }
         }
-        Ok((PolicyDefinition(settings), warnings))
+        Ok((PolicyDefinition::from_stored(settings), warnings))
     }
 
     /// Takes what was checked before it was stored.
     #[must_use]
     pub fn from_stored(settings: Map<String, Value>) -> PolicyDefinition {
-        PolicyDefinition(settings)
+        let unsuited = keys::unsuited(&settings);
+        PolicyDefinition { settings, unsuited }
     }
 
     /// The keys and their values.
     #[must_use]
     pub fn settings(&self) -> &Map<String, Value> {
-        &self.0
+        &self.settings
+    }
+
+    /// Whether queues of this type take all that it sets. A policy that sets anything that they do not is passed over, and
+    /// the next that matches counts.
+    #[must_use]
+    pub fn suits(&self, queue_type: QueueType) -> bool {
+        self.unsuited & queue_type.bit() == 0
     }
 }
 
@@ -108,7 +131,79 @@ mod tests {
 
     #[test]
     fn what_is_not_built_is_refused_by_name() {
-        check_refused(&json!({"max-length": 5}), "the policy key 'max-length' is not implemented");
+        check_refused(&json!({"max-age": "7D"}), "the policy key 'max-age' is not implemented");
+        check_refused(&json!({"federation-upstream": "u"}), "the policy key 'federation-upstream' is not implemented");
+    }
+
+    #[track_caller]
+    fn check_accepted(kind: PolicyKind, settings: &Value) {
+        assert_eq!(parse(kind, settings), Ok(vec![]), "{settings}");
+    }
+
+    #[test]
+    fn limits_of_queues_are_for_users_and_operators() {
+        for kind in [PolicyKind::User, PolicyKind::Operator] {
+            check_accepted(kind, &json!({"max-length": 0, "max-length-bytes": 0, "message-ttl": 0, "expires": 1}));
+            check_accepted(kind, &json!({"overflow": "reject-publish-dlx", "delivery-limit": -1}));
+            check_accepted(kind, &json!({"delayed-retry-type": "all", "delayed-retry-min": 1, "delayed-retry-max": 1}));
+        }
+        check_accepted(PolicyKind::User, &json!({"dead-letter-exchange": "", "dead-letter-routing-key": "k"}));
+        check_accepted(PolicyKind::User, &json!({"dead-letter-strategy": "at-least-once", "consumer-timeout": 0}));
+        for key in ["dead-letter-exchange", "consumer-timeout", "message-group-header", "shards-per-node"] {
+            let refused = parse(PolicyKind::Operator, &json!({key: 1})).unwrap_err();
+            assert_eq!(refused, format!("[{{<<\"{key}\">>,1}}] are not recognised policy settings"));
+        }
+    }
+
+    #[test]
+    fn retries_are_checked_together() {
+        check_accepted(PolicyKind::User, &json!({"delayed-retry-type": "disabled"}));
+        check_accepted(PolicyKind::User, &json!({"delayed-retry-max": 5}));
+        check_refused(
+            &json!({"delayed-retry-type": "returned", "delayed-retry-max": 5}),
+            "delayed-retry-min is required when delayed-retry-type is returned",
+        );
+        check_refused(
+            &json!({"delayed-retry-type": "disabled", "delayed-retry-min": 9, "delayed-retry-max": 5}),
+            "delayed-retry-max (5) must not be smaller than delayed-retry-min (9)",
+        );
+        check_refused(
+            &json!({"delayed-retry-min": 0}),
+            "0 is not a valid delayed retry minimum delay. Must be a positive integer",
+        );
+        check_refused(&json!({"delayed-retry-backoff": "z"}), "<<\"z\">> is not a valid delayed retry back-off");
+    }
+
+    #[test]
+    fn shards_are_checked_together() {
+        check_accepted(PolicyKind::User, &json!({"shards-per-node": 0, "routing-key": "k"}));
+        check_accepted(PolicyKind::User, &json!({"shards-per-node": 1.5}));
+        check_accepted(PolicyKind::User, &json!({"shards-per-node": 1024}));
+        check_refused(&json!({"shards-per-node": 1025}), "shards-per-node should be 1024 at most, actually was 1025");
+        check_refused(&json!({"shards-per-node": -1}), "shards-per-node should be greater than 0, actually was -1");
+        check_refused(&json!({"shards-per-node": "x"}), "shards-per-node should be a number, actually was <<\"x\">>");
+        check_refused(&json!({"routing-key": "k"}), "shards-per-node must be specified");
+        check_refused(&json!({"shards-per-node": 1, "routing-key": 5}), "routing-key should be binary, actually was 5");
+    }
+
+    #[test]
+    fn duplicates_groups_and_delays_are_refused_by_name() {
+        let refused = |key: &str, value: Value| {
+            check_refused(&json!({ key: value }), &format!("the policy key '{key}' is not implemented"));
+        };
+        for key in ["message-deduplication", "deduplication-replaces", "x-message-deduplication", "delayed-message"] {
+            refused(key, json!(true));
+        }
+        for key in ["cache-size", "cache-ttl", "x-cache-size", "x-cache-ttl", "delayed-release-rate"] {
+            refused(key, json!(1));
+        }
+        for key in ["deduplication-header", "message-group-header"] {
+            refused(key, json!("h"));
+        }
+        check_refused(&json!({"cache-size": 0}), "0 is not a valid number of keys to remember");
+        check_refused(&json!({"message-group-header": ""}), "<<>> is not a valid message group header");
+        let warnings = parse(PolicyKind::User, &json!({"x-cache-persistence": "disk"})).unwrap();
+        assert_eq!(warnings, ["the policy key 'x-cache-persistence' has no effect: caches are kept in memory"]);
     }
 
     #[test]

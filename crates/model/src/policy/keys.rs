@@ -4,6 +4,9 @@
 use serde_json::{Map, Value};
 
 use super::{PolicyDefinition, PolicyKind};
+use crate::arguments::QueueType;
+use crate::erlang;
+use crate::features::SHARDS_PER_NODE_MAX;
 
 /// A row of the table.
 pub(super) struct Key {
@@ -15,6 +18,8 @@ pub(super) struct Key {
     /// What RabbitMQ calls it when it refuses a value: `5 is not a valid …`.
     pub(super) what: &'static str,
     pub(super) accepts: fn(&Value) -> bool,
+    /// Types of queues for which RabbitMQ passes over policies that have it, as bits of [`QueueType::bit`].
+    unsuited: u8,
 }
 
 /// What a key does today.
@@ -35,11 +40,15 @@ enum Merge {
     Smaller,
     /// The smaller number, but a negative one is none.
     SmallerUnlessNegative,
+    /// The greater number.
+    Greater,
     /// The operator's.
     Operators,
 }
 
 const MIRRORS: State = State::WithoutEffect("classic queues are not mirrored");
+const ONE_NODE: State = State::WithoutEffect("there is one node");
+const ONE_STORAGE: State = State::WithoutEffect("every queue writes to disk what does not fit into memory");
 
 const fn key(
     name: &'static str,
@@ -52,72 +61,177 @@ const fn key(
         Some(merge) => (true, merge),
         None => (false, Merge::Operators),
     };
-    Key { name, is_for_operators, merge, state, what, accepts }
+    Key { name, is_for_operators, merge, state, what, accepts, unsuited: 0 }
+}
+
+const C: u8 = QueueType::Classic.bit();
+const Q: u8 = QueueType::Quorum.bit();
+const S: u8 = QueueType::Stream.bit();
+
+impl Key {
+    const fn not_for(self, unsuited: u8) -> Key {
+        Key { unsuited, ..self }
+    }
 }
 
 const KEYS: &[Key] = {
-    use Merge::{Operators, Smaller, SmallerUnlessNegative};
+    use Merge::{Greater, Operators, Smaller, SmallerUnlessNegative};
     use State::{Built, Unbuilt, WithoutEffect};
     &[
         key("alternate-exchange", None, Built, "alternate exchange name", is_text),
-        key("dead-letter-exchange", None, Unbuilt, "dead letter exchange name", is_text),
-        key("dead-letter-routing-key", None, Unbuilt, "dead letter routing key", is_text),
-        key("dead-letter-strategy", None, Unbuilt, "dead letter strategy", |value| {
+        key("dead-letter-exchange", None, Built, "dead letter exchange name", is_text).not_for(S),
+        key("dead-letter-routing-key", None, Built, "dead letter routing key", is_text).not_for(S),
+        key("dead-letter-strategy", None, Built, "dead letter strategy", |value| {
             is_one_of(value, &["at-most-once", "at-least-once"])
-        }),
-        key("message-ttl", Some(Smaller), Unbuilt, "message TTL", is_natural),
-        key("expires", Some(Smaller), Unbuilt, "queue expiry", is_positive),
-        key("max-length", Some(Smaller), Unbuilt, "maximum length", is_natural),
-        key("max-length-bytes", Some(Smaller), Unbuilt, "maximum length in bytes", is_natural),
-        key("max-in-memory-length", Some(Smaller), Unbuilt, "maximum memory in bytes", is_natural),
-        key("max-in-memory-bytes", Some(Smaller), Unbuilt, "maximum memory in bytes", is_natural),
-        key("overflow", Some(Operators), Unbuilt, "overflow value", |value| {
+        })
+        .not_for(C | S),
+        key("message-ttl", Some(Smaller), Built, "message TTL", is_natural).not_for(S),
+        key("expires", Some(Smaller), Built, "queue expiry", is_positive).not_for(S),
+        key("max-length", Some(Smaller), Built, "maximum length", is_natural).not_for(S),
+        key("max-length-bytes", Some(Smaller), Built, "maximum length in bytes", is_natural),
+        key("max-in-memory-length", Some(Smaller), ONE_STORAGE, "maximum memory in bytes", is_natural).not_for(C | S),
+        key("max-in-memory-bytes", Some(Smaller), ONE_STORAGE, "maximum memory in bytes", is_natural).not_for(C | S),
+        key("overflow", Some(Operators), Built, "overflow value", |value| {
             is_one_of(value, &["drop-head", "reject-publish", "reject-publish-dlx"])
-        }),
-        key("delivery-limit", Some(SmallerUnlessNegative), Unbuilt, "delivery limit", is_integer),
+        })
+        .not_for(S),
+        key("delivery-limit", Some(SmallerUnlessNegative), Built, "delivery limit", is_integer).not_for(C | S),
+        key("queue-mode", None, ONE_STORAGE, "queue-mode value", |value| is_one_of(value, &["default", "lazy"]))
+            .not_for(Q | S),
         key(
-            "queue-mode",
-            None,
-            WithoutEffect("every queue writes to disk what does not fit into memory"),
-            "queue-mode value",
-            |value| is_one_of(value, &["default", "lazy"]),
+            "queue-version",
+            Some(Operators),
+            WithoutEffect("queues have one format"),
+            "queue-version value",
+            |value| matches!(value.as_i64(), Some(1 | 2)),
         ),
-        key("queue-version", Some(Operators), WithoutEffect("queues have one format"), "queue version", |value| {
-            matches!(value.as_i64(), Some(1 | 2))
-        }),
-        key("queue-master-locator", None, WithoutEffect("there is one node"), "queue leader locator", is_text),
-        key("queue-leader-locator", None, WithoutEffect("there is one node"), "queue leader locator", |value| {
+        key("queue-master-locator", None, ONE_NODE, "queue leader locator", is_text).not_for(Q | S),
+        key("queue-leader-locator", None, ONE_NODE, "queue leader locator value", |value| {
             is_one_of(value, &["client-local", "balanced", "random", "least-leaders"])
         }),
-        key("target-group-size", Some(Operators), Unbuilt, "target quorum size", is_positive),
-        key("max-age", None, Unbuilt, "max age", is_text),
-        key("stream-max-segment-size-bytes", None, Unbuilt, "segment size", is_natural),
-        key("stream-filter-size-bytes", None, Unbuilt, "filter size", is_natural),
-        key("consumer-timeout", None, Unbuilt, "consumer timeout", is_natural),
-        key("consumer-disconnected-timeout", None, Unbuilt, "consumer disconnected timeout", is_natural),
-        key("delayed-retry-type", None, Unbuilt, "delayed retry type", |value| {
-            is_one_of(value, &["disabled", "all", "failed", "returned"])
+        key("target-group-size", Some(Greater), ONE_NODE, "qq target count value", is_positive).not_for(C | S),
+        key("max-age", None, Unbuilt, "max age", is_text).not_for(C | Q),
+        key("stream-max-segment-size-bytes", None, Unbuilt, "segment size", is_natural).not_for(C | Q),
+        key("stream-filter-size-bytes", None, Unbuilt, "filter size. Valid range is 16-255", |value| {
+            matches!(value.as_u64(), Some(16..=255))
         }),
-        key("delayed-retry-min", None, Unbuilt, "delayed retry minimum", is_natural),
-        key("delayed-retry-max", None, Unbuilt, "delayed retry maximum", is_natural),
-        key("federation-upstream", None, Unbuilt, "upstream name", is_text),
-        key("federation-upstream-set", None, Unbuilt, "upstream set name", is_text),
+        key("initial-cluster-size", None, Unbuilt, "cluster size", is_natural).not_for(C | Q),
+        key("consumer-timeout", None, Built, "consumer timeout", is_natural),
+        key("consumer-disconnected-timeout", None, ONE_NODE, "consumer disconnected timeout", is_natural),
+        key(
+            "delayed-retry-type",
+            Some(Operators),
+            Built,
+            "delayed retry type. Must be one of: all, failed, returned, disabled",
+            |value| is_one_of(value, &["all", "failed", "returned", "disabled"]),
+        ),
+        key(
+            "delayed-retry-min",
+            Some(Greater),
+            Built,
+            "delayed retry minimum delay. Must be a positive integer",
+            is_positive,
+        ),
+        key(
+            "delayed-retry-max",
+            Some(Smaller),
+            Built,
+            "delayed retry maximum delay. Must be a positive integer",
+            is_positive,
+        ),
+        key("delayed-retry-backoff", Some(Operators), Built, "delayed retry back-off", |value| {
+            is_one_of(value, &["linear", "exponential"])
+        }),
+        key("message-group-header", None, Unbuilt, "message group header", is_name),
+        key("message-deduplication", None, Unbuilt, DEDUPLICATION, Value::is_boolean),
+        key("cache-size", None, Unbuilt, CACHE_SIZE, is_positive),
+        key("cache-ttl", None, Unbuilt, CACHE_TTL, is_positive),
+        key("deduplication-header", None, Unbuilt, "deduplication header", is_name),
+        key(
+            "deduplication-replaces",
+            None,
+            Unbuilt,
+            "choice of whether new messages replace others",
+            Value::is_boolean,
+        ),
+        // As the deduplication plugin names them.
+        key("x-message-deduplication", None, Unbuilt, DEDUPLICATION, Value::is_boolean),
+        key("x-cache-size", None, Unbuilt, CACHE_SIZE, is_positive),
+        key("x-cache-ttl", None, Unbuilt, CACHE_TTL, is_positive),
+        key("x-cache-persistence", None, WithoutEffect("caches are kept in memory"), "place for a cache", |value| {
+            is_one_of(value, &["disk", "memory"])
+        }),
+        key("delayed-message", None, Unbuilt, "choice of whether messages are delayed", Value::is_boolean),
+        key("delayed-release-rate", Some(Smaller), Unbuilt, "number of delayed messages a second", is_positive),
+        key("federation-upstream", None, Unbuilt, "federation upstream name", is_text),
+        key("federation-upstream-set", None, Unbuilt, "federation upstream set name", is_text),
         key("federation-upstream-pattern", None, Unbuilt, "upstream pattern", is_text),
-        key("shards-per-node", None, Unbuilt, "number of shards", is_natural),
-        key("routing-key", None, Unbuilt, "routing key", is_text),
-        key("ha-mode", Some(Operators), MIRRORS, "ha-mode", |_| true),
-        key("ha-params", Some(Operators), MIRRORS, "ha-params", |_| true),
-        key("ha-sync-mode", Some(Operators), MIRRORS, "ha-sync-mode", |_| true),
+        // Refused by `refuse_together`, whose texts are the sharding plugin's.
+        key("shards-per-node", None, Built, "", |_| true),
+        key("routing-key", None, Built, "", |_| true),
+        key("ha-mode", Some(Operators), MIRRORS, "ha-mode", |_| true).not_for(Q | S),
+        key("ha-params", Some(Operators), MIRRORS, "ha-params", |_| true).not_for(Q | S),
+        key("ha-sync-mode", Some(Operators), MIRRORS, "ha-sync-mode", |_| true).not_for(Q | S),
         key("ha-sync-batch-size", None, MIRRORS, "ha-sync-batch-size", |_| true),
-        key("ha-promote-on-shutdown", None, MIRRORS, "ha-promote-on-shutdown", |_| true),
-        key("ha-promote-on-failure", None, MIRRORS, "ha-promote-on-failure", |_| true),
+        key("ha-promote-on-shutdown", None, MIRRORS, "ha-promote-on-shutdown", |_| true).not_for(Q | S),
+        key("ha-promote-on-failure", None, MIRRORS, "ha-promote-on-failure", |_| true).not_for(Q | S),
     ]
 };
+
+const DEDUPLICATION: &str = "choice of whether duplicates are dropped";
+const CACHE_SIZE: &str = "number of keys to remember";
+const CACHE_TTL: &str = "time to remember a key, in milliseconds";
 
 /// The row of a key, if policies of this kind may have it.
 pub(super) fn find(name: &str, kind: PolicyKind) -> Option<&'static Key> {
     let row = KEYS.iter().find(|key| key.name == name)?;
     (kind == PolicyKind::User || row.is_for_operators).then_some(row)
+}
+
+/// What is wrong with values that are right by themselves, in RabbitMQ's words.
+pub(super) fn refuse_together(settings: &Map<String, Value>) -> Option<String> {
+    refuse_retries(settings).or_else(|| refuse_shards(settings))
+}
+
+fn refuse_retries(settings: &Map<String, Value>) -> Option<String> {
+    let number = |key| settings.get(key).and_then(Value::as_u64);
+    let (min, max) = (number("delayed-retry-min"), number("delayed-retry-max"));
+    let kind = settings.get("delayed-retry-type").and_then(Value::as_str).filter(|kind| *kind != "disabled");
+    match (kind, min, max) {
+        (Some(kind), None, _) => Some(format!("delayed-retry-min is required when delayed-retry-type is {kind}")),
+        (_, Some(min), Some(max)) if max < min => {
+            Some(format!("delayed-retry-max ({max}) must not be smaller than delayed-retry-min ({min})"))
+        }
+        (_, _, _) => None,
+    }
+}
+
+fn refuse_shards(settings: &Map<String, Value>) -> Option<String> {
+    let (shards, routing_key) = (settings.get("shards-per-node"), settings.get("routing-key"));
+    match (shards, routing_key) {
+        (None, None) => None,
+        (None, Some(_)) => Some("shards-per-node must be specified".to_owned()),
+        (Some(shards), _) if !shards.is_number() => {
+            Some(format!("shards-per-node should be a number, actually was {}", erlang::term(shards)))
+        }
+        (Some(shards), _) if shards.as_f64().is_none_or(|count| count < 0.0) => {
+            Some(format!("shards-per-node should be greater than 0, actually was {}", erlang::term(shards)))
+        }
+        (Some(shards), _) if shards.as_f64().is_none_or(|count| count > SHARDS_PER_NODE_MAX as f64) => {
+            let actual = erlang::term(shards);
+            Some(format!("shards-per-node should be {SHARDS_PER_NODE_MAX} at most, actually was {actual}"))
+        }
+        (Some(_), Some(key)) if !key.is_string() => {
+            Some(format!("routing-key should be binary, actually was {}", erlang::term(key)))
+        }
+        (Some(_), _) => None,
+    }
+}
+
+/// Types of queues for which RabbitMQ passes over a policy that sets these, as bits of [`QueueType::bit`].
+pub(super) fn unsuited(settings: &Map<String, Value>) -> u8 {
+    let rows = KEYS.iter().filter(|row| settings.contains_key(row.name));
+    rows.fold(0, |types, row| types | row.unsuited)
 }
 
 /// Both policies in one.
@@ -139,6 +253,7 @@ pub(super) fn merge_value(key: &str, user: &Value, operator: &Value) -> Value {
     let (Some(users), Some(operators)) = (user.as_i64(), operator.as_i64()) else { return operator.clone() };
     match rule {
         Merge::Smaller => Value::from(users.min(operators)),
+        Merge::Greater => Value::from(users.max(operators)),
         Merge::SmallerUnlessNegative if users < 0 || operators < 0 => Value::from(users.max(operators)),
         Merge::SmallerUnlessNegative => Value::from(users.min(operators)),
         Merge::Operators => operator.clone(),
@@ -147,6 +262,10 @@ pub(super) fn merge_value(key: &str, user: &Value, operator: &Value) -> Value {
 
 fn is_text(value: &Value) -> bool {
     value.is_string()
+}
+
+fn is_name(value: &Value) -> bool {
+    value.as_str().is_some_and(|name| !name.is_empty())
 }
 
 fn is_natural(value: &Value) -> bool {

@@ -131,7 +131,11 @@ impl Policy {
     /// Whether it is for what bears the name.
     #[must_use]
     pub fn matches(&self, target: Target, name: &str) -> bool {
-        self.apply_to.covers(target) && self.pattern.is_match(name)
+        let suits = match target {
+            Target::Exchange => true,
+            Target::Queue(queue_type) => self.definition.suits(queue_type),
+        };
+        suits && self.apply_to.covers(target) && self.pattern.is_match(name)
     }
 
     /// Reads the name of a policy.
@@ -278,6 +282,27 @@ mod tests {
     }
 
     #[test]
+    fn a_policy_that_a_type_of_queue_cannot_follow_is_passed_over() {
+        let of = |name, kind, priority, set| policy(name, kind, "", ApplyTo::All, priority, &set);
+        let policies = [
+            of("low", PolicyKind::User, 0, json!({"max-length": 5})),
+            of("mid", PolicyKind::User, 5, json!({"max-length": 6, "delivery-limit": 3})),
+            of("high", PolicyKind::User, 9, json!({"max-length": 7, "queue-mode": "lazy", "delivery-limit": 1})),
+            of("operators", PolicyKind::Operator, 5, json!({"max-length": 4, "delivery-limit": 2})),
+        ];
+        let names = |target| {
+            let effective = EffectivePolicy::of(&policies, target, "q");
+            assert_eq!(effective, PolicyRanking::of(&policies).effective(target, "q"));
+            [effective.user, effective.operator].map(|policy| policy.map(|policy| policy.name.to_string()))
+        };
+        let name = |name: &str| Some(name.to_owned());
+        assert_eq!(names(CLASSIC), [name("low"), None]);
+        assert_eq!(names(Target::Queue(QueueType::Quorum)), [name("mid"), name("operators")]);
+        assert_eq!(names(Target::Queue(QueueType::Stream)), [None, None]);
+        assert_eq!(names(Target::Exchange), [name("high"), name("operators")]);
+    }
+
+    #[test]
     fn an_operators_policy_limits_a_users() {
         let user = json!({"max-length": 10, "message-ttl": 5, "overflow": "drop-head", "alternate-exchange": "ae"});
         let operator = json!({"max-length": 7, "message-ttl": 50, "overflow": "reject-publish", "expires": 3});
@@ -300,6 +325,18 @@ mod tests {
         assert_eq!(merged(3, 5), json!(3));
         assert_eq!(merged(-1, 5), json!(5));
         assert_eq!(merged(3, -1), json!(3));
+    }
+
+    #[test]
+    fn an_operators_delay_of_retries_is_at_least_and_at_most() {
+        let merged = |key, user: i64, operator: i64| keys::merge_value(key, &json!(user), &json!(operator));
+        assert_eq!(merged("delayed-retry-min", 5, 10), json!(10));
+        assert_eq!(merged("delayed-retry-min", 10, 5), json!(10));
+        assert_eq!(merged("delayed-retry-max", 5, 10), json!(5));
+        assert_eq!(merged("target-group-size", 3, 5), json!(5));
+        assert_eq!(merged("delayed-release-rate", 3, 5), json!(3));
+        let kinds = keys::merge_value("delayed-retry-type", &json!("all"), &json!("failed"));
+        assert_eq!(kinds, json!("failed"));
     }
 
     #[test]

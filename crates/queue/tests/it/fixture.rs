@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use ::model::ids::{Place, QueueSeq, SegmentId};
-use ::queue::{Consumer, Delivery, Gate, Load, Message, Placed, Queue};
+use ::queue::{Consumer, Delivery, Effects, Gate, Get, Load, Message, Placed, Queue, Return};
 
 pub(crate) type TestQueue = Queue<Note, Door>;
 
@@ -25,15 +25,44 @@ struct Paper {
     is_journalled: bool,
     /// It lets go of its body when it is asked to.
     is_light: bool,
+    priority: u8,
+    ttl_ms: Option<u64>,
+    entered_at_ms: u64,
+}
+
+impl Paper {
+    fn new(name: u64, len: u32, is_journalled: bool) -> Self {
+        Paper { name, len, is_journalled, is_light: false, priority: 0, ttl_ms: None, entered_at_ms: 0 }
+    }
 }
 
 impl Note {
     pub(crate) fn new(name: u64, len: u32, is_journalled: bool) -> Self {
-        Note::with_paper(Paper { name, len, is_journalled, is_light: false })
+        Note::with_paper(Paper::new(name, len, is_journalled))
     }
 
     pub(crate) fn light(name: u64, len: u32, is_journalled: bool) -> Self {
-        Note::with_paper(Paper { name, len, is_journalled, is_light: true })
+        Note::with_paper(Paper { is_light: true, ..Paper::new(name, len, is_journalled) })
+    }
+
+    /// The same with a priority.
+    pub(crate) fn of_priority(self, priority: u8) -> Self {
+        self.change(|paper| paper.priority = priority)
+    }
+
+    /// The same with a time to live, entering now.
+    pub(crate) fn with_ttl(self, ttl_ms: Option<u64>, entered_at_ms: u64) -> Self {
+        self.change(|paper| (paper.ttl_ms, paper.entered_at_ms) = (ttl_ms, entered_at_ms))
+    }
+
+    /// Its time to live and when it entered, whether or not its body is here.
+    pub(crate) fn time(&self) -> (Option<u64>, u64) {
+        (self.paper.ttl_ms, self.paper.entered_at_ms)
+    }
+
+    fn change(mut self, change: impl FnOnce(&mut Paper)) -> Self {
+        change(Rc::get_mut(&mut self.paper).expect("the note is new"));
+        self
     }
 
     fn with_paper(paper: Paper) -> Self {
@@ -67,6 +96,24 @@ impl Message for Note {
 
     fn is_journalled(&self) -> bool {
         self.paper.is_journalled
+    }
+
+    fn priority(&self) -> u8 {
+        self.paper.priority
+    }
+
+    fn has_ttl(&self) -> bool {
+        self.paper.ttl_ms.is_some()
+    }
+
+    fn ttl_ms(&self) -> Option<u64> {
+        assert!(self.has_body(), "a time to live is in the body");
+        self.paper.ttl_ms
+    }
+
+    fn entered_at_ms(&self) -> u64 {
+        assert!(self.has_body(), "the time of entering is in the body");
+        self.paper.entered_at_ms
     }
 
     fn place(&self) -> Option<Place> {
@@ -123,7 +170,7 @@ impl Gate for Door {
 
 /// A consumer that acks, without limit.
 pub(crate) fn acking() -> Consumer<Door> {
-    Consumer { gate: Door::open(), no_ack: false, exclusive: false, priority: 0, prefetch: 0 }
+    Consumer { gate: Door::open(), no_ack: false, exclusive: false, priority: 0, prefetch: 0, timeout_ms: None }
 }
 
 /// A consumer that need not ack.
@@ -147,21 +194,49 @@ pub(crate) fn seqs(numbers: impl IntoIterator<Item = u64>) -> Vec<QueueSeq> {
     numbers.into_iter().map(QueueSeq).collect()
 }
 
-/// Dispatches; nothing needs to be loaded.
+/// Dispatches; nothing needs to be loaded, and nothing goes by itself.
 #[track_caller]
 pub(crate) fn dispatch(queue: &mut TestQueue) -> Vec<Delivery<Note>> {
     let mut deliveries = Vec::new();
-    assert_eq!(queue.dispatch(&mut deliveries), None, "nothing is in segments");
+    assert_eq!(dispatch_into(queue, &mut deliveries), None, "nothing is in segments");
     deliveries
+}
+
+/// Dispatches where nothing goes by itself, and says what is to be loaded.
+#[track_caller]
+pub(crate) fn dispatch_into(queue: &mut TestQueue, deliveries: &mut Vec<Delivery<Note>>) -> Option<Load> {
+    let mut effects = Effects::default();
+    queue.dispatch(0, &mut effects);
+    assert!(effects.dropped.is_empty() && effects.returned.is_empty());
+    assert!(effects.loads.len() <= 1, "one lane needs one load");
+    deliveries.append(&mut effects.deliveries);
+    effects.loads.pop()
 }
 
 /// Dispatches and answers every load at once and in full.
 pub(crate) fn dispatch_loading(queue: &mut TestQueue, disk: &Disk) -> Vec<Delivery<Note>> {
     let mut deliveries = Vec::new();
-    while let Some(load) = queue.dispatch(&mut deliveries) {
-        assert_eq!(queue.loaded(&load, disk.read(&load, load.end_slot), load.end_slot), 0);
+    while let Some(load) = dispatch_into(queue, &mut deliveries) {
+        assert_eq!(loaded(queue, &load, disk.read(&load, load.end_slot), load.end_slot), 0);
     }
     deliveries
+}
+
+/// Answers a load.
+pub(crate) fn loaded(queue: &mut TestQueue, load: &Load, entries: Vec<(QueueSeq, Note)>, next_slot: u32) -> u64 {
+    queue.loaded(load, entries, next_slot, &mut Effects::default())
+}
+
+/// Gets where nothing goes by itself.
+pub(crate) fn get(queue: &mut TestQueue, no_ack: bool) -> Get<Note> {
+    queue.get(no_ack, 0, &mut Effects::default())
+}
+
+/// Requeues in a queue without rules.
+pub(crate) fn requeue(queue: &mut TestQueue, seqs: &[QueueSeq]) {
+    let mut effects = Effects::default();
+    queue.requeue(seqs, Return::Failed, 0, &mut effects);
+    assert!(effects.dropped.is_empty() && effects.returned.is_empty());
 }
 
 pub(crate) fn seqs_of(deliveries: &[Delivery<Note>]) -> Vec<u64> {
@@ -227,7 +302,7 @@ pub(crate) fn spill(queue: &mut TestQueue, disk: &mut Disk) {
             continue;
         }
         let mut dead = Vec::new();
-        queue.relocate(&disk.write(is_journalled, &messages), &mut dead);
+        queue.relocate(0, &disk.write(is_journalled, &messages), &mut dead);
         assert_eq!(dead, []);
     }
 }

@@ -3,7 +3,7 @@
 use ::model::ids::QueueSeq;
 use ::queue::{Consumer, Get, Got, Queue, Settings};
 
-use crate::fixture::{Disk, Note, TestQueue, acking, dispatch, publish, seqs, spill};
+use crate::fixture::{Disk, Note, TestQueue, acking, dispatch, get, loaded, publish, requeue, seqs, spill};
 
 fn queue_of(count: u64) -> TestQueue {
     let mut queue = Queue::new(Settings::default());
@@ -13,7 +13,7 @@ fn queue_of(count: u64) -> TestQueue {
 
 #[track_caller]
 fn got(queue: &mut TestQueue, no_ack: bool) -> Got<Note> {
-    match queue.get(no_ack) {
+    match get(queue, no_ack) {
         Get::Message(got) => got,
         other => panic!("expected a message: {other:?}"),
     }
@@ -25,7 +25,7 @@ fn get_takes_the_head_and_says_what_remains() {
     let first = got(&mut queue, false);
     assert_eq!((first.seq, first.redelivered, first.remaining), (QueueSeq(1), false, 1));
     assert_eq!(got(&mut queue, false).remaining, 0);
-    assert_eq!(queue.get(false), Get::Empty);
+    assert_eq!(get(&mut queue, false), Get::Empty);
     assert_eq!((queue.ready_count(), queue.unacked_count()), (0, 2));
 }
 
@@ -41,7 +41,7 @@ fn a_requeued_message_is_got_again_as_redelivered() {
     let mut queue = queue_of(3);
     got(&mut queue, false);
     got(&mut queue, false);
-    queue.requeue(&seqs([1]));
+    requeue(&mut queue, &seqs([1]));
     let again = got(&mut queue, false);
     assert_eq!((again.seq, again.redelivered), (QueueSeq(1), true));
     let next = got(&mut queue, false);
@@ -61,10 +61,10 @@ fn get_waits_for_a_head_in_a_segment() {
     let mut queue = queue_of(3);
     let mut disk = Disk::default();
     spill(&mut queue, &mut disk);
-    let Get::Loading(Some(load)) = queue.get(false) else { panic!("the head is in a segment") };
-    assert_eq!(queue.get(false), Get::Loading(None), "asked for once");
-    queue.loaded(&load, disk.read(&load, 1), 1);
+    let Get::Loading(Some(load)) = get(&mut queue, false) else { panic!("the head is in a segment") };
+    assert_eq!(get(&mut queue, false), Get::Loading(None), "asked for once");
+    loaded(&mut queue, &load, disk.read(&load, 1), 1);
     let first = got(&mut queue, false);
     assert_eq!((first.seq, first.remaining), (QueueSeq(1), 2));
-    assert!(matches!(queue.get(false), Get::Loading(Some(load)) if load.first_slot == 1));
+    assert!(matches!(get(&mut queue, false), Get::Loading(Some(load)) if load.first_slot == 1));
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests; clippy.toml covers only functions marked as such")]
 
 mod consuming;
+mod delays;
 mod fixture;
 mod getting;
 mod model;

@@ -6,6 +6,8 @@
 mod expectation;
 mod world;
 
+use ::model::features::{BackOff, DelayedRetry, RetryOf};
+use ::queue::{Return, Rules};
 use proptest::prelude::*;
 
 use self::world::World;
@@ -15,8 +17,19 @@ enum Operation {
     Publish {
         count: u16,
         journalled: u64,
+        /// Priorities are the lowest bits of it and the seq.
+        priorities: u8,
+        ttl_ms: Option<u64>,
     },
     Dispatch,
+    /// So much time passes.
+    Pass {
+        ms: u64,
+    },
+    SetRules(Rules),
+    SetTtl {
+        ttl_ms: Option<u64>,
+    },
     Consume {
         no_ack: bool,
         exclusive: bool,
@@ -42,6 +55,15 @@ enum Operation {
     Requeue {
         pattern: u64,
         end: u16,
+        how: Return,
+    },
+    Reject {
+        pattern: u64,
+        end: u16,
+    },
+    /// What was dropped and set aside is elsewhere; or, where the pattern has a bit, could not be brought there.
+    Depart {
+        pattern: u64,
     },
     Purge,
     /// Collects what is old and writes it to segments.
@@ -75,9 +97,19 @@ fn operation() -> impl Strategy<Value = Operation> {
     // Patterns with many bits of one kind make long runs, as in life.
     let pattern = prop_oneof![Just(u64::MAX), Just(0x5555_5555_5555_5555), any::<u64>()];
     prop_oneof![
-        6 => (prop_oneof![4 => 1..20u16, 1 => 100..300u16], prop_oneof![Just(u64::MAX), Just(0), any::<u64>()])
-            .prop_map(|(count, journalled)| Publish { count, journalled }),
+        6 => (
+            prop_oneof![4 => 1..20u16, 1 => 100..300u16],
+            prop_oneof![Just(u64::MAX), Just(0), any::<u64>()],
+            prop_oneof![3 => Just(0u8), 1 => Just(3), 1 => Just(4)],
+            prop_oneof![3 => Just(None), 1 => (0..30u64).prop_map(Some)],
+        )
+            .prop_map(|(count, journalled, priorities, ttl_ms)| Publish { count, journalled, priorities, ttl_ms }),
         8 => Just(Dispatch),
+        3 => (0..20u64).prop_map(|ms| Pass { ms }),
+        1 => rules().prop_map(SetRules),
+        1 => prop_oneof![Just(None), (0..40u64).prop_map(Some)].prop_map(|ttl_ms| SetTtl { ttl_ms }),
+        2 => (pattern.clone(), 1..200u16).prop_map(|(pattern, end)| Reject { pattern, end }),
+        3 => prop_oneof![Just(0), any::<u64>()].prop_map(|pattern| Depart { pattern }),
         3 => (any::<bool>(), prop::bool::weighted(0.05), -1..=1, 0..5u16, prop_oneof![Just(u32::MAX), 0..6u32]).prop_map(
             |(no_ack, exclusive, priority, prefetch, times)| Consume { no_ack, exclusive, priority, prefetch, times }
         ),
@@ -85,7 +117,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         3 => (any::<u8>(), prop_oneof![Just(u32::MAX), 0..6u32]).prop_map(|(which, times)| Open { which, times }),
         2 => any::<bool>().prop_map(|no_ack| Get { no_ack }),
         5 => (pattern.clone(), 1..200u16).prop_map(|(pattern, end)| Settle { pattern, end }),
-        3 => (pattern.clone(), 1..200u16).prop_map(|(pattern, end)| Requeue { pattern, end }),
+        3 => (pattern.clone(), 1..200u16, how()).prop_map(|(pattern, end, how)| Requeue { pattern, end, how }),
         1 => prop::bool::weighted(0.3).prop_map(|purge| if purge { Purge } else { Dispatch }),
         4 => (0..600u16, pattern, 1..200u16)
             .prop_map(|(old_until, pattern, piece)| StartSpill { old_until, pattern, piece }),
@@ -96,6 +128,31 @@ fn operation() -> impl Strategy<Value = Operation> {
         3 => Just(EndCompaction),
         1 => Just(Unload),
         1 => prop::bool::weighted(0.5).prop_map(|is_clean| Restart { is_clean }),
+    ]
+}
+
+fn how() -> impl Strategy<Value = Return> {
+    prop_oneof![Just(Return::Failed), Just(Return::Unharmed), Just(Return::Undelivered)]
+}
+
+fn rules() -> impl Strategy<Value = Rules> {
+    let retry = (
+        prop_oneof![Just(RetryOf::All), Just(RetryOf::Failed), Just(RetryOf::Returned)],
+        0..10u64,
+        prop::option::of(0..30u64),
+        prop_oneof![Just(BackOff::Linear), Just(BackOff::Exponential)],
+    )
+        .prop_map(|(applies_to, min_ms, max_ms, back_off)| DelayedRetry { applies_to, min_ms, max_ms, back_off });
+    let limits = (prop::option::of(0..100u64), prop::option::of(0..300u64), any::<bool>(), any::<bool>());
+    let returns = (any::<bool>(), prop::option::of(0..4u32), prop::option::of(retry), prop::option::of(1..50u64));
+    prop_oneof![
+        2 => Just(Rules::default()),
+        3 => (limits, returns).prop_map(|(limits, returns)| {
+            let (length_max, bytes_max, refuses_beyond, keeps_dropped) = limits;
+            let (counts_returns, delivery_limit, retry, expires_after_ms) = returns;
+            let limits = Rules { length_max, bytes_max, refuses_beyond, keeps_dropped, ..Rules::default() };
+            Rules { counts_returns, delivery_limit, retry, expires_after_ms, ..limits }
+        }),
     ]
 }
 
@@ -111,9 +168,22 @@ proptest! {
     fn a_queue_does_what_the_model_does(
         operations in prop::collection::vec(operation(), 1..120),
         is_light in any::<bool>(),
+        is_single_active in prop::bool::weighted(0.2),
+        has_times in any::<bool>(),
     ) {
-        let mut world = World::new(is_light);
+        let mut world = World::new(is_light, is_single_active);
         for operation in operations {
+            // Half of the queues have neither rules nor times: what they do is easier to lose sight of among the rest.
+            let is_of_times = matches!(operation, Operation::SetRules(_) | Operation::SetTtl { .. });
+            if is_of_times && !has_times {
+                continue;
+            }
+            let operation = match operation {
+                Operation::Publish { count, journalled, priorities, .. } if !has_times => {
+                    Operation::Publish { count, journalled, priorities, ttl_ms: None }
+                }
+                other => other,
+            };
             world.run(operation);
             world.check();
         }

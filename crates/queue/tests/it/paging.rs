@@ -4,8 +4,8 @@ use ::model::ids::{Place, QueueSeq, SegmentId};
 use ::queue::{Consumer, Delivery, Get, Load, Message, Moved, Placed, Purged, Queue, Settings};
 
 use crate::fixture::{
-    Disk, Door, Note, TestQueue, acking, dispatch, dispatch_loading, no_ack, publish, seqs, seqs_of, spill,
-    with_prefetch,
+    Disk, Door, Note, TestQueue, acking, dispatch, dispatch_into, dispatch_loading, get, loaded, no_ack, publish,
+    requeue, seqs, seqs_of, spill, with_prefetch,
 };
 
 /// A queue with so many messages, all in one segment.
@@ -27,7 +27,7 @@ fn ranges(queue: &TestQueue) -> Vec<(u32, u32, u32)> {
 
 #[track_caller]
 fn dispatch_to_load(queue: &mut TestQueue, deliveries: &mut Vec<Delivery<Note>>) -> Load {
-    queue.dispatch(deliveries).expect("messages are in segments")
+    dispatch_into(queue, deliveries).expect("messages are in segments")
 }
 
 #[test]
@@ -74,10 +74,10 @@ fn what_was_settled_while_it_was_written_is_dead() {
     let mut messages = Vec::new();
     queue.in_memory(&mut |_| true, &mut messages);
     let placed = disk.write(true, &messages);
-    queue.get(true);
-    queue.get(false);
+    get(&mut queue, true);
+    get(&mut queue, false);
     let mut dead = Vec::new();
-    queue.relocate(&placed, &mut dead);
+    queue.relocate(0, &placed, &mut dead);
     assert_eq!(dead, [place(1, 0)]);
     assert_eq!(ranges(&queue), [(2, 5, 3)]);
     let mut settled = Vec::new();
@@ -89,14 +89,14 @@ fn what_was_settled_while_it_was_written_is_dead() {
 fn a_message_written_twice_has_its_first_place() {
     let (mut queue, mut disk) = (Queue::new(Settings::default()), Disk::default());
     publish(&mut queue, 2);
-    queue.get(false);
+    get(&mut queue, false);
     let mut messages = Vec::new();
     queue.in_memory(&mut |_| true, &mut messages);
     let (first, second) = (disk.write(true, &messages), disk.write(true, &messages));
     let mut dead = Vec::new();
-    queue.relocate(&first, &mut dead);
+    queue.relocate(0, &first, &mut dead);
     assert_eq!(dead, []);
-    queue.relocate(&second, &mut dead);
+    queue.relocate(0, &second, &mut dead);
     assert_eq!(dead, [place(2, 0), place(2, 1)]);
     assert_eq!(queue.ready_count(), 1);
 }
@@ -105,8 +105,8 @@ fn a_message_written_twice_has_its_first_place() {
 fn an_unacked_message_divides_a_range() {
     let (mut queue, mut disk) = (Queue::new(Settings::default()), Disk::default());
     publish(&mut queue, 5);
-    (0..3).for_each(|_| drop(queue.get(false)));
-    queue.requeue(&seqs([1, 3]));
+    (0..3).for_each(|_| drop(get(&mut queue, false)));
+    requeue(&mut queue, &seqs([1, 3]));
     spill(&mut queue, &mut disk);
     assert_eq!(ranges(&queue), [(0, 1, 1), (2, 5, 3)]);
     queue.consume(acking()).unwrap();
@@ -117,11 +117,11 @@ fn an_unacked_message_divides_a_range() {
 fn nothing_is_read_for_nobody() {
     let (mut queue, _) = paged_queue(3);
     let mut deliveries = Vec::new();
-    assert_eq!(queue.dispatch(&mut deliveries), None);
+    assert_eq!(dispatch_into(&mut queue, &mut deliveries), None);
     let door = Door::open_for(0);
     queue.consume(Consumer { gate: door.clone(), ..acking() }).unwrap();
     publish(&mut queue, 1);
-    assert!(queue.dispatch(&mut deliveries).is_some(), "nobody has asked the gate yet");
+    assert!(dispatch_into(&mut queue, &mut deliveries).is_some(), "nobody has asked the gate yet");
     assert!(!door.take_refused(), "a gate is asked only for a message that is there");
 }
 
@@ -131,14 +131,14 @@ fn nothing_is_read_while_all_consumers_are_full() {
     queue.consume(with_prefetch(1)).unwrap();
     let mut deliveries = Vec::new();
     let load = dispatch_to_load(&mut queue, &mut deliveries);
-    queue.loaded(&load, disk.read(&load, 2), 2);
+    loaded(&mut queue, &load, disk.read(&load, 2), 2);
     let ahead = dispatch_to_load(&mut queue, &mut deliveries);
-    queue.loaded(&ahead, Vec::new(), ahead.first_slot);
-    assert_eq!(queue.dispatch(&mut deliveries), None, "one message is loaded, and nobody takes it");
-    queue.get(true);
-    assert_eq!(queue.dispatch(&mut deliveries), None, "no message is loaded, and nobody waits for one");
+    loaded(&mut queue, &ahead, Vec::new(), ahead.first_slot);
+    assert_eq!(dispatch_into(&mut queue, &mut deliveries), None, "one message is loaded, and nobody takes it");
+    get(&mut queue, true);
+    assert_eq!(dispatch_into(&mut queue, &mut deliveries), None, "no message is loaded, and nobody waits for one");
     queue.settle(&seqs([1]), &mut Vec::new());
-    assert!(queue.dispatch(&mut deliveries).is_some());
+    assert!(dispatch_into(&mut queue, &mut deliveries).is_some());
 }
 
 #[test]
@@ -148,11 +148,11 @@ fn a_load_is_asked_for_once() {
     let mut deliveries = Vec::new();
     let load = dispatch_to_load(&mut queue, &mut deliveries);
     assert_eq!((load.segment, load.first_slot, load.end_slot), (SegmentId(1), 0, 3));
-    assert_eq!(queue.dispatch(&mut deliveries), None);
+    assert_eq!(dispatch_into(&mut queue, &mut deliveries), None);
     publish(&mut queue, 1);
-    assert_eq!(queue.dispatch(&mut deliveries), None);
+    assert_eq!(dispatch_into(&mut queue, &mut deliveries), None);
     assert_eq!(deliveries, [], "what is in memory waits behind what is not");
-    queue.loaded(&load, disk.read(&load, 3), 3);
+    loaded(&mut queue, &load, disk.read(&load, 3), 3);
     assert_eq!(seqs_of(&dispatch(&mut queue)), [1, 2, 3, 4]);
 }
 
@@ -161,7 +161,7 @@ fn a_load_that_failed_is_asked_for_again() {
     let (mut queue, _) = paged_queue(3);
     queue.consume(acking()).unwrap();
     let load = dispatch_to_load(&mut queue, &mut Vec::new());
-    assert_eq!(queue.loaded(&load, Vec::new(), load.first_slot), 0);
+    assert_eq!(loaded(&mut queue, &load, Vec::new(), load.first_slot), 0);
     let again = dispatch_to_load(&mut queue, &mut Vec::new());
     assert_eq!((again.first_slot, again.end_slot), (0, 3));
 }
@@ -172,9 +172,9 @@ fn the_next_load_is_asked_for_before_the_loaded_messages_run_out() {
     queue.consume(with_prefetch(1)).unwrap();
     let mut deliveries = Vec::new();
     let load = dispatch_to_load(&mut queue, &mut deliveries);
-    queue.loaded(&load, disk.read(&load, 400), 400);
+    loaded(&mut queue, &load, disk.read(&load, 400), 400);
     for taken in 1..400 {
-        let ahead = queue.dispatch(&mut deliveries);
+        let ahead = dispatch_into(&mut queue, &mut deliveries);
         assert_eq!(deliveries.len(), taken);
         if let Some(ahead) = ahead {
             assert_eq!((ahead.first_slot, ahead.end_slot), (400, 10_000));
@@ -191,12 +191,12 @@ fn loads_grow_for_a_consumer_that_had_to_wait() {
     let (mut queue, disk) = paged_queue(100_000);
     let mut sizes = Vec::new();
     let mut read_all = |queue: &mut TestQueue, end: u32| {
-        while let Some(load) = queue.dispatch(&mut Vec::new())
+        while let Some(load) = dispatch_into(queue, &mut Vec::new())
             && load.first_slot < end
         {
             let next_slot = (load.first_slot + load.bytes_max / 100).min(load.end_slot);
-            queue.dispatch(&mut Vec::new());
-            queue.loaded(&load, disk.read(&load, next_slot), next_slot);
+            dispatch_into(queue, &mut Vec::new());
+            loaded(queue, &load, disk.read(&load, next_slot), next_slot);
             sizes.push(load.bytes_max / 1024);
         }
     };
@@ -210,14 +210,14 @@ fn loads_grow_for_a_consumer_that_had_to_wait() {
 fn ranges_close_to_each_other_are_read_at_once() {
     let (mut queue, mut disk) = (Queue::new(Settings::default()), Disk::default());
     publish(&mut queue, 9);
-    (0..9).for_each(|_| drop(queue.get(false)));
-    queue.requeue(&seqs([1, 3, 5, 7, 9]));
+    (0..9).for_each(|_| drop(get(&mut queue, false)));
+    requeue(&mut queue, &seqs([1, 3, 5, 7, 9]));
     spill(&mut queue, &mut disk);
     assert_eq!(queue.ranges().count(), 5);
     queue.consume(acking()).unwrap();
     let load = dispatch_to_load(&mut queue, &mut Vec::new());
     assert_eq!((load.first_slot, load.end_slot), (0, 9));
-    queue.loaded(&load, disk.read(&load, 9), 9);
+    loaded(&mut queue, &load, disk.read(&load, 9), 9);
     assert_eq!(seqs_of(&dispatch(&mut queue)), [1, 3, 5, 7, 9], "those that are unacked are not handed out twice");
 }
 
@@ -230,7 +230,7 @@ fn a_purge_gives_up_what_is_being_read() {
     assert_eq!(queue.purge(&mut purged), 3);
     let range = purged.ranges[0];
     assert_eq!((range.first_slot, range.end_slot, range.first_seq, range.last_seq), (0, 3, QueueSeq(1), QueueSeq(3)));
-    assert_eq!(queue.loaded(&load, disk.read(&load, 3), 3), 0);
+    assert_eq!(loaded(&mut queue, &load, disk.read(&load, 3), 3), 0);
     assert_eq!(queue.ready_count(), 0);
     assert_eq!(dispatch(&mut queue), []);
 }
@@ -238,16 +238,16 @@ fn a_purge_gives_up_what_is_being_read() {
 #[test]
 fn an_answer_to_an_older_load_is_passed_over() {
     let (mut queue, disk) = paged_queue(3);
-    let ask = |queue: &mut TestQueue| match queue.get(false) {
+    let ask = |queue: &mut TestQueue| match get(queue, false) {
         Get::Loading(Some(load)) => load,
         other => panic!("expected a load: {other:?}"),
     };
     let old = ask(&mut queue);
     queue.unload();
     let new = ask(&mut queue);
-    queue.loaded(&old, disk.read(&old, 3), 3);
+    loaded(&mut queue, &old, disk.read(&old, 3), 3);
     assert_eq!(queue.paged_count(), 3);
-    queue.loaded(&new, disk.read(&new, 3), 3);
+    loaded(&mut queue, &new, disk.read(&new, 3), 3);
     assert_eq!((queue.paged_count(), queue.ready_count()), (0, 3));
 }
 
@@ -256,8 +256,8 @@ fn what_was_read_ahead_goes_back_when_the_last_consumer_goes() {
     let (mut queue, disk) = paged_queue(100);
     let id = queue.consume(with_prefetch(1)).unwrap();
     let load = dispatch_to_load(&mut queue, &mut Vec::new());
-    queue.loaded(&load, disk.read(&load, 50), 50);
-    let ahead = queue.dispatch(&mut Vec::new()).unwrap();
+    loaded(&mut queue, &load, disk.read(&load, 50), 50);
+    let ahead = dispatch_into(&mut queue, &mut Vec::new()).unwrap();
     assert_eq!(ahead.first_slot, 50);
     queue.cancel(id);
     assert_eq!(ranges(&queue), [(1, 100, 99)]);
@@ -270,7 +270,7 @@ fn messages_that_a_segment_no_longer_has_are_reported_missing() {
     let load = dispatch_to_load(&mut queue, &mut Vec::new());
     disk.settle(place(1, 1));
     disk.settle(place(1, 3));
-    assert_eq!(queue.loaded(&load, disk.read(&load, 5), 5), 2);
+    assert_eq!(loaded(&mut queue, &load, disk.read(&load, 5), 5), 2);
     assert_eq!((queue.ready_count(), queue.ready_bytes()), (3, 30));
     assert_eq!(seqs_of(&dispatch(&mut queue)), [1, 3, 5]);
 }
@@ -281,9 +281,9 @@ fn an_unacked_message_without_its_body_is_loaded_again() {
     for name in 1..=3 {
         queue.publish(Note::light(name, 10, true));
     }
-    (0..3).for_each(|_| drop(queue.get(false)));
+    (0..3).for_each(|_| drop(get(&mut queue, false)));
     spill(&mut queue, &mut disk);
-    queue.requeue(&seqs([2, 1, 3]));
+    requeue(&mut queue, &seqs([2, 1, 3]));
     assert_eq!(ranges(&queue), [(0, 3, 3)]);
     queue.consume(acking()).unwrap();
     let deliveries = dispatch_loading(&mut queue, &disk);
@@ -295,7 +295,7 @@ fn an_unacked_message_without_its_body_is_loaded_again() {
 fn what_is_handed_out_from_a_segment_leaves_its_body_there() {
     let (mut queue, mut disk) = (Queue::new(Settings::default()), Disk::default());
     (1..=2).for_each(|name| assert_eq!(queue.publish(Note::light(name, 10, true)), QueueSeq(name)));
-    queue.get(false);
+    get(&mut queue, false);
     spill(&mut queue, &mut disk);
     queue.consume(acking()).unwrap();
     assert!(dispatch_loading(&mut queue, &disk)[0].message.has_body());
@@ -306,12 +306,12 @@ fn what_is_handed_out_from_a_segment_leaves_its_body_there() {
 fn a_message_that_comes_back_does_not_spoil_the_load_behind_it() {
     let (mut queue, mut disk) = (Queue::new(Settings::default()), Disk::default());
     (1..=4).for_each(|name| assert_eq!(queue.publish(Note::light(name, 10, true)), QueueSeq(name)));
-    queue.get(false);
+    get(&mut queue, false);
     spill(&mut queue, &mut disk);
-    let Get::Loading(Some(load)) = queue.get(false) else { panic!("the head is in a segment") };
-    queue.requeue(&seqs([1]));
+    let Get::Loading(Some(load)) = get(&mut queue, false) else { panic!("the head is in a segment") };
+    requeue(&mut queue, &seqs([1]));
     assert_eq!(ranges(&queue), [(0, 1, 1), (1, 4, 3)]);
-    queue.loaded(&load, disk.read(&load, 3), 3);
+    loaded(&mut queue, &load, disk.read(&load, 3), 3);
     assert_eq!(ranges(&queue), [(0, 1, 1), (3, 4, 1)]);
     queue.consume(acking()).unwrap();
     assert_eq!(seqs_of(&dispatch_loading(&mut queue, &disk)), [1, 2, 3, 4]);
@@ -323,7 +323,7 @@ fn a_great_many_returned_messages_do_not_stay_in_memory() {
     let id = queue.consume(acking()).unwrap();
     assert_eq!(dispatch_loading(&mut queue, &disk).len(), 5_000);
     queue.cancel(id);
-    queue.requeue(&seqs(1..=5_000));
+    requeue(&mut queue, &seqs(1..=5_000));
     assert_eq!(queue.ready_count(), 5_000);
     assert_eq!(ranges(&queue), [(1_024, 5_000, 3_976)]);
     queue.consume(no_ack()).unwrap();
@@ -364,8 +364,8 @@ fn ranges_follow_their_messages_into_a_new_segment() {
     let (mut queue, mut disk) = paged_queue(6);
     queue.consume(with_prefetch(2)).unwrap();
     let load = dispatch_to_load(&mut queue, &mut Vec::new());
-    queue.loaded(&load, disk.read(&load, 3), 3);
-    queue.dispatch(&mut Vec::new());
+    loaded(&mut queue, &load, disk.read(&load, 3), 3);
+    dispatch_into(&mut queue, &mut Vec::new());
     let mut settled = Vec::new();
     queue.settle(&seqs([1]), &mut settled);
     assert_eq!(compact(&mut queue, &mut disk, &[1, 2, 3, 4, 5, 6]), (vec![place(2, 0)], 0));
@@ -382,13 +382,13 @@ fn ranges_follow_their_messages_into_a_new_segment() {
 fn an_unacked_message_between_ranges_moves_with_them() {
     let (mut queue, mut disk) = (Queue::new(Settings::default()), Disk::default());
     publish(&mut queue, 5);
-    (0..2).for_each(|_| drop(queue.get(false)));
-    queue.requeue(&seqs([1]));
+    (0..2).for_each(|_| drop(get(&mut queue, false)));
+    requeue(&mut queue, &seqs([1]));
     spill(&mut queue, &mut disk);
     assert_eq!(compact(&mut queue, &mut disk, &[1, 2, 3, 4, 5]), (vec![], 0));
     assert_eq!(ranges(&queue), [(0, 1, 1), (2, 5, 3)]);
     assert!(queue.unacked().all(|(_, note, _)| note.placed() == place(2, 1)));
-    queue.requeue(&seqs([2]));
+    requeue(&mut queue, &seqs([2]));
     queue.unload();
     assert_eq!(ranges(&queue), [(0, 5, 5)]);
 }
@@ -400,7 +400,7 @@ fn compaction_gives_up_what_is_being_read() {
     let load = dispatch_to_load(&mut queue, &mut Vec::new());
     let read = disk.read(&load, 4);
     assert_eq!(compact(&mut queue, &mut disk, &[1, 2, 3, 4]), (vec![], 0));
-    queue.loaded(&load, read, 4);
+    loaded(&mut queue, &load, read, 4);
     let deliveries = dispatch_loading(&mut queue, &disk);
     assert_eq!(seqs_of(&deliveries), [1, 2, 3, 4]);
     assert!(deliveries.iter().all(|delivery| delivery.message.placed().segment == SegmentId(2)));
@@ -420,11 +420,11 @@ fn compaction_joins_ranges_but_not_over_an_unacked_message() {
     for (is_settled, expected) in [(false, [(0, 1, 1), (1, 2, 1)].as_slice()), (true, &[(0, 2, 2)])] {
         let (mut queue, mut disk) = (Queue::new(Settings::default()), Disk::default());
         publish(&mut queue, 3);
-        (0..3).for_each(|_| drop(queue.get(false)));
-        queue.requeue(&seqs([1, 3]));
+        (0..3).for_each(|_| drop(get(&mut queue, false)));
+        requeue(&mut queue, &seqs([1, 3]));
         let mut messages = Vec::new();
         queue.in_memory(&mut |note| note.name() != 2, &mut messages);
-        queue.relocate(&disk.write(true, &messages), &mut Vec::new());
+        queue.relocate(0, &disk.write(true, &messages), &mut Vec::new());
         assert_eq!(ranges(&queue), [(0, 1, 1), (1, 2, 1)]);
         if is_settled {
             queue.settle(&seqs([2]), &mut Vec::new());
@@ -438,7 +438,7 @@ fn compaction_joins_ranges_but_not_over_an_unacked_message() {
 fn a_copy_of_another_place_is_dead() {
     let (mut queue, mut disk) = (Queue::new(Settings::default()), Disk::default());
     publish(&mut queue, 1);
-    queue.get(false);
+    get(&mut queue, false);
     spill(&mut queue, &mut disk);
     let moved = Moved { seq: QueueSeq(1), from: place(8, 0), to: place(9, 0), len: 10 };
     let mut dead = Vec::new();

@@ -3,7 +3,14 @@
 use ::model::ids::{QueueSeq, SegmentId};
 use ::queue::{PagedRange, Queue, Restored, Settings};
 
-use crate::fixture::{Disk, Note, TestQueue, acking, dispatch, dispatch_loading, publish, seqs_of};
+use crate::fixture::{
+    Disk, Note, TestQueue, acking, dispatch, dispatch_into, dispatch_loading, loaded, publish, seqs_of,
+};
+
+/// What recovery says of a queue without messages.
+fn nothing(next_seq: QueueSeq, watermark: Option<QueueSeq>) -> Restored<Note> {
+    Restored { next_seq, watermark, ranges: Vec::new(), messages: Vec::new(), returned: Vec::new(), may_expire: false }
+}
 
 fn notes(names: &[u64]) -> Vec<(QueueSeq, Note)> {
     names.iter().map(|name| (QueueSeq(*name), Note::new(*name, 10, true))).collect()
@@ -12,7 +19,14 @@ fn notes(names: &[u64]) -> Vec<(QueueSeq, Note)> {
 fn restore(next_seq: u64, watermark: Option<u64>, ranges: Vec<PagedRange>, names: &[u64]) -> TestQueue {
     let watermark = watermark.map(QueueSeq);
     let next_seq = QueueSeq(next_seq);
-    Queue::restore(Settings::default(), Restored { next_seq, watermark, ranges, messages: notes(names) })
+    Queue::restore(
+        Settings::default(),
+        Restored {
+            ranges: ranges.into_iter().map(|range| (0, range)).collect(),
+            messages: notes(names),
+            ..nothing(next_seq, watermark)
+        },
+    )
 }
 
 /// A segment of these messages, and the range of all of them.
@@ -65,11 +79,11 @@ fn nothing_is_handed_out_behind_the_beginning_of_a_range() {
     let mut queue = restore(7, Some(0), ranges, &[]);
     queue.consume(acking()).unwrap();
     let (mut deliveries, mut load_count) = (Vec::new(), 0);
-    while let Some(load) = queue.dispatch(&mut deliveries) {
+    while let Some(load) = dispatch_into(&mut queue, &mut deliveries) {
         let first_seq = queue.ranges().map(|range| range.first_seq).min();
         assert!(first_seq.is_some_and(|first_seq| queue.last_delivered() < first_seq), "{first_seq:?}");
         let next_slot = load.first_slot + 2 - load_count % 2;
-        queue.loaded(&load, disk.read(&load, next_slot), next_slot);
+        loaded(&mut queue, &load, disk.read(&load, next_slot), next_slot);
         load_count += 1;
     }
     assert_eq!(seqs_of(&deliveries), [1, 2, 3, 4, 5, 6]);
@@ -92,8 +106,8 @@ fn what_was_found_twice_counts_once() {
 
 #[test]
 fn a_restored_auto_delete_queue_waits_for_its_first_consumer() {
-    let restored = Restored { next_seq: QueueSeq(1), watermark: None, ranges: Vec::new(), messages: Vec::new() };
-    let queue: TestQueue = Queue::restore(Settings { auto_delete: true }, restored);
+    let restored = nothing(QueueSeq(1), None);
+    let queue: TestQueue = Queue::restore(Settings { auto_delete: true, ..Settings::default() }, restored);
     assert!(!queue.is_abandoned());
 }
 

@@ -3,7 +3,7 @@
 use ::model::ids::QueueSeq;
 use ::queue::{Purged, Queue, Settings};
 
-use crate::fixture::{TestQueue, acking, dispatch, publish, seqs, seqs_of, with_prefetch};
+use crate::fixture::{TestQueue, acking, dispatch, get, publish, requeue, seqs, seqs_of, with_prefetch};
 
 /// A queue whose consumer holds the first so many of its messages.
 fn queue_with_unacked(held: u64, ready: u64) -> TestQueue {
@@ -44,7 +44,7 @@ fn what_is_not_unacked_is_passed_over() {
 #[test]
 fn requeued_messages_go_first_in_their_order_and_are_redelivered() {
     let mut queue = queue_with_unacked(5, 2);
-    queue.requeue(&seqs([4, 1, 3]));
+    requeue(&mut queue, &seqs([4, 1, 3]));
     queue.consume(acking()).unwrap();
     let deliveries = dispatch(&mut queue);
     assert_eq!(seqs_of(&deliveries), [1, 3, 4, 6, 7]);
@@ -58,7 +58,7 @@ fn a_requeued_message_gives_its_credit_back() {
     queue.consume(with_prefetch(1)).unwrap();
     publish(&mut queue, 2);
     dispatch(&mut queue);
-    queue.requeue(&seqs([1]));
+    requeue(&mut queue, &seqs([1]));
     assert_eq!(seqs_of(&dispatch(&mut queue)), [1]);
     assert_eq!(seqs_of(&dispatch(&mut queue)), [0; 0]);
 }
@@ -66,7 +66,7 @@ fn a_requeued_message_gives_its_credit_back() {
 #[test]
 fn a_redelivered_message_can_be_settled() {
     let mut queue = queue_with_unacked(200, 0);
-    queue.requeue(&seqs(50..150));
+    requeue(&mut queue, &seqs(50..150));
     queue.consume(acking()).unwrap();
     assert_eq!(seqs_of(&dispatch(&mut queue)), (50..150).collect::<Vec<_>>());
     let mut settled = Vec::new();
@@ -78,7 +78,7 @@ fn a_redelivered_message_can_be_settled() {
 #[test]
 fn purge_takes_only_what_is_ready() {
     let mut queue = queue_with_unacked(3, 4);
-    queue.requeue(&seqs([2]));
+    requeue(&mut queue, &seqs([2]));
     let mut purged = Purged::default();
     assert_eq!(queue.purge(&mut purged), 5);
     let mut found: Vec<_> = purged.messages.iter().map(|(seq, _)| seq.0).collect();
@@ -103,9 +103,9 @@ fn a_deleted_queue_gives_its_unacked_messages_out() {
 fn the_watermark_is_the_highest_seq_handed_out() {
     let mut queue = queue_with_unacked(0, 3);
     assert_eq!(queue.last_delivered(), QueueSeq(0));
-    queue.get(true);
-    queue.get(false);
-    queue.requeue(&seqs([2]));
-    queue.get(false);
+    get(&mut queue, true);
+    get(&mut queue, false);
+    requeue(&mut queue, &seqs([2]));
+    get(&mut queue, false);
     assert_eq!(queue.last_delivered(), QueueSeq(2));
 }

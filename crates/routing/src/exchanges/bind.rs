@@ -6,7 +6,7 @@ use amqp::table::Table;
 
 use super::{DEFAULT_EXCHANGE, ExchangeEntry, Exchanges, Removed};
 use crate::binding::{BindingEntry, BindingSpec, Destination, sorted};
-use crate::headers::InvalidMatch;
+use crate::consistent_hash::InvalidWeight;
 use crate::seed::HashSeed;
 use crate::slab::Handle;
 use crate::target::{Node, Place, Target};
@@ -26,6 +26,9 @@ pub enum BindError {
     /// A headers exchange does not know this value of the argument `x-match`, or it is no string.
     #[error("invalid x-match")]
     InvalidMatch,
+    /// A consistent hash exchange does not know this binding key as a weight.
+    #[error("invalid weight: {0}")]
+    InvalidWeight(InvalidWeight),
 }
 
 /// What makes two bindings the same.
@@ -45,7 +48,7 @@ impl Exchanges {
         let source = self.find_exchange(spec.source).ok_or(BindError::SourceMissing)?;
         let destination = self.find_destination(spec.destination).ok_or(BindError::DestinationMissing)?;
         let arguments = sorted(spec.arguments);
-        self.exchanges[source].router.check(arguments.as_table()).map_err(|InvalidMatch| BindError::InvalidMatch)?;
+        self.exchanges[source].router.check(spec.routing_key, arguments.as_table())?;
         let identity = Identity { source, destination, routing_key: spec.routing_key, arguments: arguments.as_table() };
         if self.find_binding(&identity).is_some() {
             return Ok(false);
@@ -105,8 +108,12 @@ impl Exchanges {
     fn attach(&mut self, handle: Handle<BindingEntry>) {
         let binding = &mut self.bindings[handle];
         let target = Target { binding: handle, node: binding.destination };
+        let name = self.exchanges[binding.source].router.wants_names().then(|| match binding.destination {
+            Node::Queue(queue, _) => self.queues[queue].name.clone(),
+            Node::Exchange(exchange) => self.exchanges[exchange].exchange.name.clone(),
+        });
         let source = &mut self.exchanges[binding.source];
-        binding.place = source.router.bind(&binding.routing_key, binding.arguments.as_table(), target);
+        binding.place = source.router.bind(&binding.routing_key, binding.arguments.as_table(), name, target);
         binding.outgoing_position = push(&mut source.outgoing, handle);
         let incoming = match binding.destination {
             Node::Queue(queue, _) => &mut self.queues[queue].incoming,

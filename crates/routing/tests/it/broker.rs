@@ -3,8 +3,8 @@
 use amqp::table::{Table, TableBuf};
 use model::ids::QueueId;
 use routing::{
-    BindError, BindingRef, BindingSpec, CacheLimits, Declaration, Destination, ExchangeType, Exchanges, HashSeed,
-    Removed, Routable, RouteCache, RouteScratch,
+    BindError, BindingRef, BindingSpec, CacheLimits, Declaration, Destination, ExchangeRef, ExchangeType, Exchanges,
+    HashSeed, Removed, Routable, RouteCache, RouteScratch,
 };
 
 /// Exchanges with all that stands around them in a broker.
@@ -38,7 +38,7 @@ impl Vhost {
     pub(crate) fn new() -> Self {
         Self {
             exchanges: Exchanges::new(HashSeed::fixed()),
-            scratch: RouteScratch::new(),
+            scratch: RouteScratch::new(1),
             cache: RouteCache::new(HashSeed::fixed(), CACHE_LIMITS),
             last_id: 0,
         }
@@ -132,6 +132,14 @@ impl Vhost {
             routed.queues.iter().map(|id| String::from_utf8_lossy(name(id)).into_owned()).collect();
         queues.sort();
         (queues, routed.used_alternate, routed.is_cacheable)
+    }
+
+    /// The names of the exchanges that are to keep the message.
+    pub(crate) fn histories(&mut self, exchange: &str, message: &Routable<'_>) -> Vec<String> {
+        let routed =
+            self.exchanges.route(exchange.as_bytes(), message, &mut self.scratch).expect("the exchange exists");
+        let name = |history: &ExchangeRef| String::from_utf8_lossy(self.exchanges.name_of(*history)).into_owned();
+        routed.histories.iter().map(name).collect()
     }
 
     /// The same through the cache.

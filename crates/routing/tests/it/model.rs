@@ -6,6 +6,7 @@ use amqp::table::{TableBuf, Value};
 use routing::ExchangeType;
 
 use crate::broker::line;
+use crate::naive_hash::{consistent_choice, modulus_choice, weight};
 
 /// A vhost.
 #[derive(Debug, Default)]
@@ -21,6 +22,8 @@ pub(crate) struct ModelExchange {
     pub(crate) is_auto_delete: bool,
     pub(crate) alternate: Option<String>,
     pub(crate) policy_alternate: Option<String>,
+    /// A consistent hash exchange hashes this header, or the routing key.
+    pub(crate) hash_header: Option<String>,
 }
 
 /// A binding. Its end is `q:NAME` or `e:NAME`.
@@ -42,6 +45,11 @@ impl Model {
             Some((_, name)) => self.exchanges.contains_key(name),
             None => false,
         }
+    }
+
+    /// Whether an exchange may be the source of a binding with this key.
+    pub(crate) fn is_valid_key(&self, source: &str, key: &str) -> bool {
+        self.exchanges.get(source).is_some_and(|it| it.kind != ExchangeType::ConsistentHash || weight(key).is_some())
     }
 
     pub(crate) fn bind(&mut self, binding: ModelBinding) -> bool {
@@ -97,10 +105,19 @@ impl Model {
         }
     }
 
-    pub(crate) fn route(&self, exchange: &str, keys: &[&str], headers: Option<&TableBuf>) -> Vec<String> {
-        let (mut queues, mut seen) = (BTreeSet::new(), BTreeSet::new());
-        self.visit(exchange, keys, headers, &mut seen, &mut queues);
-        queues.into_iter().collect()
+    /// All that the random exchanges on the way may make of a message: lists of queues.
+    pub(crate) fn routes(&self, exchange: &str, keys: &[&str], headers: Option<&TableBuf>) -> BTreeSet<Vec<String>> {
+        let mut all = BTreeSet::new();
+        let mut choices = Choices::default();
+        loop {
+            let (mut queues, mut seen) = (BTreeSet::new(), BTreeSet::new());
+            choices.made_count = 0;
+            self.visit(exchange, keys, headers, &mut choices, &mut seen, &mut queues);
+            all.insert(queues.into_iter().collect());
+            if !choices.advance() {
+                return all;
+            }
+        }
     }
 
     fn visit(
@@ -108,6 +125,7 @@ impl Model {
         name: &str,
         keys: &[&str],
         headers: Option<&TableBuf>,
+        choices: &mut Choices,
         seen: &mut BTreeSet<String>,
         queues: &mut BTreeSet<String>,
     ) {
@@ -119,17 +137,29 @@ impl Model {
             queues.extend(keys.iter().filter(|key| self.queues.contains(**key)).map(|key| (*key).to_owned()));
             return;
         }
-        let is_match = |it: &&ModelBinding| match exchange.kind {
-            ExchangeType::Direct => keys.contains(&it.key.as_str()),
-            ExchangeType::Fanout => true,
-            ExchangeType::Topic => keys.iter().any(|key| topic_matches(&words(&it.key), &words(key))),
-            ExchangeType::Headers => headers_match(&it.arguments, headers),
+        let bound: Vec<_> = self.bindings.iter().filter(|it| it.source == name).collect();
+        let filtered = |is_match: &dyn Fn(&ModelBinding) -> bool| -> Vec<&ModelBinding> {
+            bound.iter().copied().filter(|it| is_match(it)).collect()
         };
-        let matching: Vec<_> = self.bindings.iter().filter(|it| it.source == name).filter(is_match).collect();
+        let matching = match exchange.kind {
+            ExchangeType::Direct => filtered(&|it| keys.contains(&it.key.as_str())),
+            ExchangeType::Fanout | ExchangeType::RecentHistory => bound,
+            ExchangeType::Topic => filtered(&|it| keys.iter().any(|key| topic_matches(&words(&it.key), &words(key)))),
+            ExchangeType::Headers => filtered(&|it| headers_match(&it.arguments, headers)),
+            ExchangeType::Random | ExchangeType::LocalRandom => match bound.len() {
+                0 => bound,
+                len => vec![bound[choices.choose(len)]],
+            },
+            ExchangeType::ModulusHash => modulus_choice(&bound, keys).into_iter().collect(),
+            ExchangeType::ConsistentHash => {
+                let header = exchange.hash_header.as_ref().map(|name| header(headers, name.as_bytes()));
+                consistent_choice(&bound, keys[0], header).into_iter().collect()
+            }
+        };
         for binding in &matching {
             match binding.to.split_once(':') {
                 Some(("q", queue)) => drop(queues.insert(queue.to_owned())),
-                Some((_, exchange)) => self.visit(exchange, keys, headers, seen, queues),
+                Some((_, exchange)) => self.visit(exchange, keys, headers, choices, seen, queues),
                 None => unreachable!("every end has its kind"),
             }
         }
@@ -137,8 +167,37 @@ impl Model {
             && let Some(alternate) = exchange.alternate.as_ref().or(exchange.policy_alternate.as_ref())
             && !alternate.is_empty()
         {
-            self.visit(alternate, keys, headers, seen, queues);
+            self.visit(alternate, keys, headers, choices, seen, queues);
         }
+    }
+}
+
+/// What random exchanges choose on one way, in the order in which they are asked; all ways, one after the other.
+#[derive(Debug, Default)]
+struct Choices {
+    /// What is chosen, and of how many.
+    chosen: Vec<(usize, usize)>,
+    made_count: usize,
+}
+
+impl Choices {
+    fn choose(&mut self, count: usize) -> usize {
+        if self.made_count == self.chosen.len() {
+            self.chosen.push((0, count));
+        }
+        self.made_count += 1;
+        self.chosen[self.made_count - 1].0
+    }
+
+    /// On to the next way. False: that was the last.
+    fn advance(&mut self) -> bool {
+        while let Some((chosen, count)) = self.chosen.pop() {
+            if chosen + 1 < count {
+                self.chosen.push((chosen + 1, count));
+                return true;
+            }
+        }
+        false
     }
 }
 
@@ -176,16 +235,20 @@ fn topic_matches(pattern: &[&str], key: &[&str]) -> bool {
 fn headers_match(arguments: &TableBuf, headers: Option<&TableBuf>) -> bool {
     let rule = arguments.as_table().get("x-match").and_then(|value| value.as_str()).unwrap_or("all");
     let with_x = rule.ends_with("-with-x");
-    let header = |name: &[u8]| {
-        let fields = headers.map(|it| it.as_table().iter()).into_iter().flatten();
-        fields.filter(|(found, _)| *found == name).map(|(_, value)| value).last()
-    };
     let mut conditions = arguments
         .as_table()
         .iter()
         .filter(|(name, _)| *name != b"x-match" && (with_x || !name.starts_with(b"x-")))
-        .map(|(name, wanted)| header(name).is_some_and(|found| wanted == Value::Void || is_equal(wanted, found)));
+        .map(|(name, wanted)| {
+            header(headers, name).is_some_and(|found| wanted == Value::Void || is_equal(wanted, found))
+        });
     if rule.starts_with("any") { conditions.any(|holds| holds) } else { conditions.all(|holds| holds) }
+}
+
+/// The last header of this name.
+fn header<'a>(headers: Option<&'a TableBuf>, name: &[u8]) -> Option<Value<'a>> {
+    let fields = headers.map(|it| it.as_table().iter()).into_iter().flatten();
+    fields.filter(|(found, _)| *found == name).map(|(_, value)| value).last()
 }
 
 /// For the kinds of values that the random tests use.

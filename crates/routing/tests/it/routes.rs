@@ -23,7 +23,7 @@ fn the_default_exchange_knows_queues_by_name() {
 #[test]
 fn no_exchange_is_not_the_same_as_no_queue() {
     let vhost = Vhost::new();
-    let mut scratch = RouteScratch::new();
+    let mut scratch = RouteScratch::new(1);
     assert_eq!(vhost.exchanges.route(b"nowhere", &key("k"), &mut scratch), Err(NoSuchExchange));
     let routed = vhost.exchanges.route(b"amq.direct", &key("k"), &mut scratch).expect("it exists");
     assert!(routed.queues.is_empty() && !routed.is_internal && routed.is_cacheable);
@@ -171,7 +171,7 @@ fn one_scratch_serves_several_vhosts() {
         large.add_queue(&format!("q{number}"));
         large.bind("amq.fanout", &format!("q:q{number}"), "");
     }
-    let mut scratch = RouteScratch::new();
+    let mut scratch = RouteScratch::new(1);
     for _ in 0..3 {
         for (vhost, count) in [(&small, 1), (&large, 1000)] {
             let routed = vhost.exchanges.route(b"amq.fanout", &key(""), &mut scratch).expect("it exists");

@@ -160,17 +160,13 @@ impl Repair<'_> {
                 continue;
             };
             let id = scan.id;
-            let state = state.or_else(|| salvaged.get(&id).cloned());
+            // Of a damaged checkpoint only that is believed which the segment's own footer says too.
+            let state = state.or_else(|| salvaged.get(&id).filter(|state| scan.is_of(state)).cloned());
             if !has_checkpoint {
                 seen.take_out_known(&mut scan, state.as_ref());
             }
             if scan.problems.is_empty() {
-                // Of a damaged checkpoint only that is believed which the segment's own footer says too.
-                let is_same = state.as_ref().is_some_and(|state| scan.is_of(state));
-                let mut state = match state.filter(|_| is_same || has_checkpoint) {
-                    Some(state) => state,
-                    None => scan.unsettled(),
-                };
+                let mut state = state.unwrap_or_else(|| scan.unsettled());
                 for slot in seen.known.drain(..) {
                     state.settled.set(slot, slot + 1);
                 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::files::{ClosedFile, Job, PreparedFile};
 use super::shared::{Shared, congestion};
 use crate::file::{File, PAGE_LEN, write_all_at};
+use crate::reserve::is_full;
 
 /// A new file's zeros are synced after so many bytes.
 const FILL_STEP_LEN: u64 = 4 << 20;
@@ -69,7 +70,11 @@ impl Filer {
     }
 
     fn create(&mut self, len: u64) -> io::Result<()> {
-        self.shared.add_prepared(create(&self.shared, len)?);
+        let created = match create(&self.shared, len) {
+            Err(error) if is_full(&error) && make_room(&self.shared, len) => create(&self.shared, len),
+            created => created,
+        };
+        self.shared.add_prepared(created?);
         Ok(())
     }
 
@@ -98,6 +103,31 @@ impl Filer {
         }
         removed
     }
+}
+
+/// Removes files that are ready but too short for what the writer has to write next: no later commit is written before that one, nor a
+/// checkpoint made that frees anything else. Says whether there should be room for a file of this length then.
+fn make_room(shared: &Shared, len: u64) -> bool {
+    let Ok(free) = shared.disk.free_space(&shared.dir) else { return false };
+    let useless = shared.files.lock().take_useless(len.saturating_sub(free));
+    !useless.is_empty() && remove_prepared(shared, useless)
+}
+
+/// Removes files that are ready. Those that cannot be removed stay ready.
+pub(crate) fn remove_prepared(shared: &Shared, prepared: Vec<PreparedFile>) -> bool {
+    let mut are_removed = true;
+    for file in prepared {
+        tracing::info!(path = %file.path.display(), "disk is full, removing a journal file that is not in use");
+        if let Err(error) = shared.disk.remove(&file.path)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!(path = %file.path.display(), %error, "journal file was not removed");
+            shared.add_prepared(file);
+            are_removed = false;
+        }
+    }
+    shared.judge_files();
+    are_removed && shared.disk.sync_dir(&shared.dir).is_ok()
 }
 
 /// A new file of this length, its space taken, its name on disk.

@@ -138,6 +138,35 @@ impl Files {
         self.prepared.push(file);
     }
 
+    /// Files of the usual length beyond those that are kept ready. They must be removed, or come back by [`Files::add_prepared`].
+    pub(crate) fn take_surplus(&mut self) -> Vec<PreparedFile> {
+        let file_len = self.file_len;
+        let mut kept_count = 0;
+        let is_surplus = |file: &mut PreparedFile| {
+            kept_count += usize::from(file.len == file_len);
+            file.len == file_len && kept_count > PREPARED_COUNT
+        };
+        self.prepared.extract_if(.., is_surplus).collect()
+    }
+
+    /// Files that together have at least this length, none of which the writer can use before it has the one it waits for. Empty if
+    /// they would not do. They must be removed, or come back by [`Files::add_prepared`].
+    pub(crate) fn take_useless(&mut self, len: u64) -> Vec<PreparedFile> {
+        let wanted_len = self.wanted_len;
+        let mut left_len = len;
+        let mut is_enough = |file: &PreparedFile| {
+            let is_taken = left_len > 0 && file.len < wanted_len;
+            left_len = left_len.saturating_sub(if is_taken { file.len } else { 0 });
+            is_taken
+        };
+        let is_taken: Vec<bool> = self.prepared.iter().map(&mut is_enough).collect();
+        if left_len > 0 {
+            return Vec::new();
+        }
+        let mut is_taken = is_taken.into_iter();
+        self.prepared.extract_if(.., |_| is_taken.next().unwrap_or(false)).collect()
+    }
+
     pub(crate) fn has_prepared(&self) -> bool {
         !self.prepared.is_empty()
     }

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use model::ids::JournalPosition;
 
+use super::filer::remove_prepared;
 use super::hold::Hold;
 use super::options::{Failed, FileSpan};
 use super::record::RecordBatch;
@@ -50,6 +51,14 @@ impl Journal {
     #[must_use]
     pub fn synced(&self) -> JournalPosition {
         self.shared.marks.synced()
+    }
+
+    /// Removes files that are ready beyond those that must be: on a full disk others need their room more.
+    pub(crate) fn remove_surplus(&self) {
+        let surplus = self.shared.files.lock().take_surplus();
+        if !surplus.is_empty() {
+            remove_prepared(&self.shared, surplus);
+        }
     }
 
     /// Wakes once when all before `position` is durable or never will be; at once if so.

@@ -15,7 +15,7 @@
 //!  4 drop_queue      | queue u64
 //!  5 put             | key_len u32 | key … | value …
 //!  6 delete          | key …
-//!  7 returned        | queue u64 | seq u64 | delivery_count u32 | 0 u32
+//!  7 returned        | queue u64 | seq u64 | delivery_count u32 | acquired_count u32 | waits_until_ms u64
 //!  8 clean_shutdown  |
 //!  9 lost            | zeros …                                               `repair` put it where a damaged commit was
 //! ```
@@ -26,7 +26,9 @@
 use std::fmt;
 
 use model::ids::{QueueId, QueueSeq};
+use queue::Counts;
 
+use crate::Returns;
 use crate::chunk::Content;
 
 /// Length of a batch's header.
@@ -184,12 +186,14 @@ impl RecordBatch {
         self.metas.extend_from_slice(key);
     }
 
-    /// A message came back to its queue, and has now been delivered so many times.
-    pub fn returned(&mut self, queue: QueueId, seq: QueueSeq, delivery_count: u32) {
-        self.record(RETURNED, 24);
+    /// A message came back to its queue.
+    pub fn returned(&mut self, queue: QueueId, seq: QueueSeq, returns: Returns) {
+        self.record(RETURNED, 32);
         self.put_u64(queue.0);
         self.put_u64(seq.0);
-        self.put_u64(u64::from(delivery_count));
+        let Counts { delivery_count, acquired_count } = returns.counts;
+        self.put_u64(u64::from(delivery_count) | u64::from(acquired_count) << 32);
+        self.put_u64(returns.waits_until_ms);
     }
 
     /// All state is in the journal; nothing comes after this but what the next start says.
@@ -319,8 +323,8 @@ pub enum Record<'a> {
         queue: QueueId,
         /// The message.
         seq: QueueSeq,
-        /// How many times it has been delivered.
-        delivery_count: u32,
+        /// How often it has, and until when it waits.
+        returns: Returns,
     },
     /// A stop that lost nothing.
     CleanShutdown,
@@ -450,8 +454,10 @@ fn decode_put(fields: &[u8]) -> Option<Decoded<'_>> {
 }
 
 fn decode_returned(fields: &[u8]) -> Option<Decoded<'_>> {
-    let (seq, delivery_count) = (QueueSeq(u64_at(fields, 8)?), u32_at(fields, 16)?);
-    Some(Decoded::Other(Record::Returned { queue: QueueId(u64_at(fields, 0)?), seq, delivery_count }))
+    let counts = Counts { delivery_count: u32_at(fields, 16)?, acquired_count: u32_at(fields, 20)? };
+    let returns = Returns { counts, waits_until_ms: u64_at(fields, 24)? };
+    let (queue, seq) = (QueueId(u64_at(fields, 0)?), QueueSeq(u64_at(fields, 8)?));
+    Some(Decoded::Other(Record::Returned { queue, seq, returns }))
 }
 
 fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {

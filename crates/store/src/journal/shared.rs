@@ -299,7 +299,7 @@ impl Shared {
 
     /// Publishers may fill what is ready, not more: on a full disk nothing would be left to write what they have been let
     /// append, and before that is written no file is retired.
-    fn judge_files(&self) {
+    pub(crate) fn judge_files(&self) {
         self.judge(congestion::FILES, || !self.files.lock().has_prepared());
     }
 

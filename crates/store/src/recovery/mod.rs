@@ -10,6 +10,7 @@
 //! Where a range has holes, only the segment's footer tells which seqs are in it, so what is undecided is kept until the journal has
 //! been read, and decided segment by segment: see `resolve`.
 
+mod messages;
 mod replay;
 mod resolve;
 
@@ -28,7 +29,7 @@ use crate::file::{Disk, read_exact_at};
 use crate::journal;
 use crate::manifest::{CheckpointFile, ManifestError, ManifestFile};
 use crate::paths::Paths;
-use crate::residents::{QueueState, RecoveredRange};
+use crate::residents::{QueueState, RecoveredRange, Returns};
 use crate::segment::ReadError;
 use crate::{ChunkWriter, Content};
 use replay::Replay;
@@ -102,7 +103,9 @@ pub struct RecoveredQueue {
     /// Messages in memory, by rising seq.
     pub messages: Vec<(QueueSeq, Content)>,
     /// How often messages have been delivered, as far as that was recorded.
-    pub returned: Vec<(QueueSeq, u32)>,
+    pub returned: Vec<(QueueSeq, Returns)>,
+    /// Whether some message in segments may have a time to live of its own.
+    pub may_expire: bool,
 }
 
 /// All that a start knows when it has read everything.
@@ -112,7 +115,7 @@ pub(crate) struct Found {
     pub(crate) journal: journal::Recovery,
     pub(crate) segments: Vec<SegmentState>,
     pub(crate) queues: Vec<QueueState>,
-    pub(crate) returned: Vec<(QueueId, QueueSeq, u32)>,
+    pub(crate) returned: Vec<(QueueId, QueueSeq, Returns)>,
     pub(crate) next_segment: u32,
     pub(crate) next_checkpoint: u64,
 }
@@ -156,7 +159,9 @@ pub(crate) fn recover(disk: &Arc<dyn Disk>, paths: &Paths, contents: &mut ChunkW
 
 /// Deletes what nothing names: segments and checkpoints of a crash half-way, and transient segments. Files with other names than the
 /// store gives are somebody else's.
-pub(crate) fn remove_orphans(disk: &dyn Disk, paths: &Paths, found: &Found) -> Result<(), OpenError> {
+pub(crate) fn remove_orphans(disk: &dyn Disk, paths: &Paths, found: &mut Found) -> Result<(), OpenError> {
+    // Else a power cut could bring back another manifest, and what that names would be gone.
+    found.manifest.write_again(disk, &paths.manifest()).map_err(attempting("writing", &paths.manifest()))?;
     let in_force = found.manifest.current().checkpoint.map(|file| file.number);
     for name in list(disk, &paths.checkpoints())? {
         if Paths::checkpoint_number(&name).is_some_and(|number| Some(number) != in_force) {

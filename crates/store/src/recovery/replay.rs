@@ -1,17 +1,18 @@
 //! Applies the journal's records to what the checkpoint says.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::BTreeMap;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use model::ids::{QueueId, QueueSeq};
 
+use super::messages::Messages;
 use super::{OpenError, Recovered};
-use crate::Content;
 use crate::checkpoint::{Checkpoint, SegmentState};
 use crate::file::Disk;
 use crate::journal::Record;
 use crate::paths::Paths;
+use crate::{Content, Returns};
 
 /// Undecided settlements that are kept before footers are read for them: bounds memory.
 const UNDECIDED_COUNT_MAX: usize = 1 << 20;
@@ -20,7 +21,7 @@ const UNDECIDED_COUNT_MAX: usize = 1 << 20;
 pub(super) struct Replay {
     pub(super) definitions: BTreeMap<Vec<u8>, Vec<u8>>,
     pub(super) queues: FxHashMap<QueueId, QueueReplay>,
-    pub(super) segments: Vec<SegmentReplay>,
+    pub(super) segments: Vec<SegmentState>,
     was_clean: bool,
     /// Settlements that a footer must decide.
     undecided_count: usize,
@@ -31,8 +32,14 @@ pub(super) struct QueueReplay {
     pub(super) next_seq: QueueSeq,
     pub(super) watermark: Option<QueueSeq>,
     pub(super) messages: Messages,
-    pub(super) ranges: Ranges,
-    pub(super) returned: BTreeMap<QueueSeq, u32>,
+    /// Where messages are in segments, no seq missing between.
+    dense: Ranges,
+    /// Where some are.
+    sparse: Ranges,
+    /// What has been settled that may be in sparse ranges: footers will tell.
+    pub(super) settled: SeqRuns,
+    pub(super) returned: BTreeMap<QueueSeq, Returns>,
+    pub(super) may_expire: bool,
 }
 
 impl QueueReplay {
@@ -41,8 +48,11 @@ impl QueueReplay {
             next_seq: QueueSeq::FIRST,
             watermark: None,
             messages: Messages::default(),
-            ranges: Ranges::default(),
+            dense: Ranges::default(),
+            sparse: Ranges::default(),
+            settled: SeqRuns::default(),
             returned: BTreeMap::new(),
+            may_expire: false,
         }
     }
 
@@ -51,13 +61,10 @@ impl QueueReplay {
     }
 }
 
-/// One segment, and what its footer must decide.
-pub(super) struct SegmentReplay {
-    pub(super) state: SegmentState,
-    /// Settled seqs by index of the range.
-    pub(super) settled: HashMap<u32, Vec<(QueueSeq, QueueSeq)>>,
-    /// Indexes of ranges with holes, in one of which a published message may be.
-    pub(super) published: FxHashSet<u32>,
+/// Settled seqs as runs `(first, last)`.
+#[derive(Default)]
+pub(super) struct SeqRuns {
+    runs: Vec<(QueueSeq, QueueSeq)>,
 }
 
 impl Replay {
@@ -67,15 +74,17 @@ impl Replay {
         for state in checkpoint.queues {
             let queue = queues.entry(state.queue).or_insert_with(QueueReplay::new);
             (queue.next_seq, queue.watermark) = (state.next_seq, state.watermark);
+            queue.may_expire = state.may_expire;
         }
-        for (queue, seq, count) in checkpoint.returned {
-            queues.entry(queue).or_insert_with(QueueReplay::new).returned.insert(seq, count);
+        for (queue, seq, returns) in checkpoint.returned {
+            queues.entry(queue).or_insert_with(QueueReplay::new).returned.insert(seq, returns);
         }
         for (index, segment) in checkpoint.segments.iter().enumerate() {
             for (range_index, range) in segment.ranges.iter().enumerate() {
                 let queue = queues.entry(range.queue).or_insert_with(QueueReplay::new);
                 queue.name(range.last_seq);
-                queue.ranges.push(RangeRef {
+                let ranges = if range.is_contiguous() { &mut queue.dense } else { &mut queue.sparse };
+                ranges.push(RangeRef {
                     first_seq: range.first_seq,
                     last_seq: range.last_seq,
                     segment: index as u32,
@@ -83,12 +92,14 @@ impl Replay {
                 });
             }
         }
-        queues.values_mut().for_each(|queue| queue.ranges.sort());
-        let segment = |state| SegmentReplay { state, settled: HashMap::new(), published: FxHashSet::default() };
+        for queue in queues.values_mut() {
+            queue.dense.sort();
+            queue.sparse.sort();
+        }
         Replay {
             definitions: checkpoint.definitions,
             queues,
-            segments: checkpoint.segments.into_iter().map(segment).collect(),
+            segments: checkpoint.segments,
             was_clean: false,
             undecided_count: 0,
         }
@@ -117,10 +128,10 @@ impl Replay {
             Record::Delete { key } => {
                 self.definitions.remove(key);
             }
-            Record::Returned { queue, seq, delivery_count } => {
+            Record::Returned { queue, seq, returns } => {
                 let queue = self.queue(queue);
                 queue.name(seq);
-                queue.returned.insert(seq, delivery_count);
+                queue.returned.insert(seq, returns);
             }
             Record::CleanShutdown => {}
             // Some watermark may have been among what is lost.
@@ -135,14 +146,9 @@ impl Replay {
     fn publish(&mut self, id: QueueId, seq: QueueSeq, content: &Content) {
         let queue = self.queues.entry(id).or_insert_with(QueueReplay::new);
         queue.name(seq);
-        for found in queue.ranges.overlapping(seq, seq) {
-            let segment = &mut self.segments[found.segment as usize];
-            if segment.state.ranges[found.range as usize].is_contiguous() {
-                return;
-            }
-            segment.published.insert(found.range);
+        if queue.dense.overlapping(seq, seq).next().is_none() {
+            queue.messages.insert(seq, content.clone());
         }
-        queue.messages.insert(seq, content.clone());
     }
 
     fn settle(&mut self, id: QueueId, first: QueueSeq, last: QueueSeq) {
@@ -152,16 +158,24 @@ impl Replay {
         while let Some((&seq, _)) = queue.returned.range(first..=last).next() {
             queue.returned.remove(&seq);
         }
-        for found in queue.ranges.overlapping(first, last) {
-            let is_decided = self.segments[found.segment as usize].settle(found.range, first, last);
-            self.undecided_count += usize::from(!is_decided);
+        for found in queue.dense.overlapping(first, last) {
+            let segment = &mut self.segments[found.segment as usize];
+            let range = segment.ranges[found.range as usize];
+            // The differences fit: they are below the range's count of slots.
+            let slot = |seq: QueueSeq| range.first_slot + (seq.0 - range.first_seq.0) as u32;
+            segment.settled.set(slot(first.max(range.first_seq)), slot(last.min(range.last_seq)) + 1);
+        }
+        if queue.sparse.overlapping(first, last).next().is_some() {
+            self.undecided_count += usize::from(queue.settled.push(first, last));
         }
     }
 
     fn drop_queue(&mut self, id: QueueId) {
         let Some(queue) = self.queues.remove(&id) else { return };
-        for found in queue.ranges.all {
-            self.segments[found.segment as usize].settle(found.range, QueueSeq(0), QueueSeq(u64::MAX));
+        for found in queue.dense.all.into_iter().chain(queue.sparse.all) {
+            let segment = &mut self.segments[found.segment as usize];
+            let range = segment.ranges[found.range as usize];
+            segment.settled.set(range.first_slot, range.end_slot());
         }
     }
 
@@ -192,79 +206,70 @@ impl Replay {
         for queue in recovered.queues.values_mut() {
             queue.ranges.sort_by_key(|recovered| (recovered.lane, recovered.range.first_seq, recovered.range.segment));
         }
-        Ok((recovered, segments.into_iter().map(|segment| segment.state).collect()))
+        Ok((recovered, segments))
     }
 }
 
-impl SegmentReplay {
-    /// Settles the seqs of a range. False: the footer must tell which slots these are.
-    fn settle(&mut self, index: u32, first: QueueSeq, last: QueueSeq) -> bool {
-        let range = self.state.ranges[index as usize];
-        let (first, last) = (first.max(range.first_seq), last.min(range.last_seq));
-        if first == range.first_seq && last == range.last_seq {
-            self.state.settled.set(range.first_slot, range.end_slot());
-            true
-        } else if range.is_contiguous() {
-            // The differences fit: they are below the range's count of slots.
-            let slot = |seq: QueueSeq| range.first_slot + (seq.0 - range.first_seq.0) as u32;
-            self.state.settled.set(slot(first), slot(last) + 1);
-            true
-        } else {
-            let undecided = self.settled.entry(index).or_default();
-            match undecided.last_mut() {
-                Some(before) if before.1.0 + 1 == first.0 => before.1 = last,
-                _ => undecided.push((first, last)),
+impl SeqRuns {
+    /// Adds a run, to the last one if that is its neighbour. Whether there are more of them now.
+    pub(super) fn push(&mut self, first: QueueSeq, last: QueueSeq) -> bool {
+        match self.runs.last_mut() {
+            Some(before) if before.1.0.checked_add(1) == Some(first.0) => {
+                before.1 = last;
+                false
             }
-            false
-        }
-    }
-}
-
-/// The messages of a queue that the journal holds, by rising seq.
-#[derive(Default)]
-pub(super) struct Messages {
-    /// `None`: settled.
-    by_seq: VecDeque<(QueueSeq, Option<Content>)>,
-}
-
-impl Messages {
-    fn insert(&mut self, seq: QueueSeq, content: Content) {
-        // Seqs rise in the journal, so this is nearly always the end.
-        let at = match self.by_seq.back() {
-            Some((last, _)) if *last >= seq => self.by_seq.partition_point(|(other, _)| *other < seq),
-            _ => self.by_seq.len(),
-        };
-        if self.by_seq.get(at).is_none_or(|(other, _)| *other != seq) {
-            self.by_seq.insert(at, (seq, Some(content)));
+            _ => {
+                self.runs.push((first, last));
+                true
+            }
         }
     }
 
-    /// The message turned out to be in a segment.
-    pub(super) fn forget(&mut self, seq: QueueSeq) {
-        self.remove(seq, seq);
+    pub(super) fn is_empty(&self) -> bool {
+        self.runs.is_empty()
     }
 
-    fn remove(&mut self, first: QueueSeq, last: QueueSeq) {
-        let mut at = self.by_seq.partition_point(|(seq, _)| *seq < first);
-        while let Some((_, content)) = self.by_seq.get_mut(at).filter(|(seq, _)| *seq <= last) {
-            *content = None;
-            at += 1;
-        }
-        while let Some((_, None)) = self.by_seq.front() {
-            self.by_seq.pop_front();
-        }
+    pub(super) fn len(&self) -> usize {
+        self.runs.len()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &(QueueSeq, QueueSeq)> {
+        self.runs.iter()
+    }
+
+    /// Sorts them and joins what overlaps.
+    pub(super) fn sort(&mut self) {
+        self.runs.sort_unstable();
+        self.runs.dedup_by(|next, run| {
+            let is_joined = next.0.0 <= run.1.0.saturating_add(1);
+            if is_joined {
+                run.1 = run.1.max(next.1);
+            }
+            is_joined
+        });
+    }
+
+    /// Of sorted runs, those that may have seqs between these.
+    pub(super) fn overlapping(&self, first: QueueSeq, last: QueueSeq) -> &[(QueueSeq, QueueSeq)] {
+        let start = self.runs.partition_point(|run| run.1 < first);
+        let end = self.runs.partition_point(|run| run.0 <= last).max(start);
+        &self.runs[start..end]
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = SeqRuns::default();
     }
 }
 
 impl QueueReplay {
     fn recovered(self) -> super::RecoveredQueue {
-        let messages = self.messages.by_seq.into_iter();
         super::RecoveredQueue {
             next_seq: self.next_seq,
             watermark: self.watermark,
             ranges: Vec::new(),
-            messages: messages.filter_map(|(seq, content)| Some((seq, content?))).collect(),
+            messages: self.messages.into_sorted(),
             returned: self.returned.into_iter().collect(),
+            may_expire: self.may_expire,
         }
     }
 }

@@ -11,8 +11,8 @@ use thiserror::Error;
 use super::footer::Slot;
 use super::header::EntryError;
 use super::{
-    Entry, Footer, HEADER_LEN, Index, SLOT_LEN, SegmentHeader, SegmentRange, SlotHeader, Source, Stored, TRAILER_LEN,
-    Trailer,
+    ANCHOR_SLOTS, Entry, Footer, HEADER_LEN, Index, SLOT_LEN, SegmentHeader, SegmentRange, SlotHeader, Source, Stored,
+    TRAILER_LEN, Trailer,
 };
 use crate::file::{Disk, File, read_exact_at};
 
@@ -207,6 +207,34 @@ impl SlotReader {
             }
         }
         Ok(())
+    }
+
+    /// Where to begin reading, in `[first, end)`, to come to the first message with this seq or a later one: not more than some slots
+    /// before it. Seqs rise in these slots.
+    pub(crate) fn seek(
+        &mut self,
+        segment: &SegmentFile,
+        (first, end): (u32, u32),
+        seq: QueueSeq,
+    ) -> Result<u32, ReadError> {
+        if self.segment.replace(segment.id) != Some(segment.id) {
+            self.window.forget();
+            self.shared.forget();
+        }
+        let bound = Bound { offset: segment.index.end(), len_max: SLOT_LEN as u64 };
+        // Slots whose offsets are known, by number.
+        let (mut low, mut high) = (first / ANCHOR_SLOTS + 1, end.div_ceil(ANCHOR_SLOTS));
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let no_slot = || segment.corrupt(0, "the footer does not know a slot that is asked for");
+            let (_, offset) = segment.index.anchor(middle * ANCHOR_SLOTS).ok_or_else(no_slot)?;
+            if self.window.header(segment, offset, bound)?.seq <= seq {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Ok(((low - 1) * ANCHOR_SLOTS).max(first))
     }
 
     /// The message of a slot whose offset the footer says.

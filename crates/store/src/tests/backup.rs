@@ -1,7 +1,5 @@
 //! Backups at any moment, while everything goes on and the power may go: what comes to have its final name holds what was durable when
 //! the backup began, whole, and neither of the two directories ever minds what becomes of the other.
-//!
-//! `STORE_SEED=n` runs one seed, `STORE_SEED_FACTOR=n` so many times more seeds.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
@@ -13,6 +11,7 @@ use super::broker::{Broker, Legacy, Seen};
 use super::history::History;
 use super::meddling::Meddling;
 use super::power_loss::check;
+use super::seeds::for_each_seed;
 use super::threads::{self, TempDir};
 use crate::backup::{Making, Step};
 use crate::file::{Disk, Faults, RealDisk, SimDisk};
@@ -243,31 +242,20 @@ fn run(seed: u64) -> Tried {
 
 #[test]
 fn a_backup_holds_what_was_durable_when_it_began() {
-    let read = |name| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
-    if let Some(seed) = read("STORE_SEED") {
-        println!("{:?}", run(seed));
-        return;
-    }
     let mut all = Tried::default();
-    for seed in 0..SEED_COUNT * read("STORE_SEED_FACTOR").unwrap_or(1) {
-        match std::panic::catch_unwind(|| run(seed)) {
-            Ok(tried) => {
-                all.finished += tried.finished;
-                all.cut_short += tried.cut_short;
-                all.abandoned += tried.abandoned;
-                all.linked += tried.linked;
-                all.copied += tried.copied;
-                all.reclaimed += tried.reclaimed;
-            }
-            Err(panic) => {
-                eprintln!("STORE_SEED={seed} shows it again");
-                std::panic::resume_unwind(panic);
-            }
-        }
-    }
+    let is_whole = for_each_seed(SEED_COUNT, |seed| {
+        let tried = run(seed);
+        all.finished += tried.finished;
+        all.cut_short += tried.cut_short;
+        all.abandoned += tried.abandoned;
+        all.linked += tried.linked;
+        all.copied += tried.copied;
+        all.reclaimed += tried.reclaimed;
+    });
     println!("{all:?}");
     let is_thorough = all.finished > SEED_COUNT && all.cut_short > SEED_COUNT / 4 && all.abandoned > SEED_COUNT / 4;
-    assert!(is_thorough && all.linked > 0 && all.reclaimed > SEED_COUNT, "the test has become too tame: {all:?}");
+    let is_thorough = is_thorough && all.linked > 0 && all.reclaimed > SEED_COUNT;
+    assert!(is_thorough || !is_whole, "the test has become too tame: {all:?}");
 }
 
 /// A store with some traffic behind it.

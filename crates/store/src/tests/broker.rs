@@ -2,17 +2,21 @@
 //!
 //! The store calls it back in the middle of its work; it then does random things too, as other threads would.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::ids::{JournalPosition, Place, QueueId, QueueSeq, SegmentId};
 use parking_lot::Mutex;
-use queue::{Gate, Get, Message, Moved, PagedRange, Placed, Purged, Queue, Restored, Settings};
+use queue::{
+    Counts, Effects, Gate, Get, Message, Moved, PagedRange, Placed, Purged, Queue, Restored, Return, Rules, Settings,
+};
 
 use super::history::{Event, History, MessageNumber};
 use crate::residents::{Collected, LaneResidents, Loaded, QueueState, Resident};
 use crate::{
-    ChunkWriter, Content, Kind, Random, ReadError, Reclaimed, RecordBatch, Recovered, Residents, Store, WorkError,
+    ChunkWriter, Content, Kind, Random, ReadError, Reclaimed, RecordBatch, Recovered, Residents, Returns, Store,
+    WorkError,
 };
 
 /// The content of a message: all follows from its number.
@@ -47,14 +51,21 @@ pub(super) struct Held {
     content: Option<Content>,
     body_len: u32,
     is_journalled: bool,
+    priority: u8,
     place: Option<Place>,
 }
 
 impl Held {
-    fn new(content: Content, is_journalled: bool, place: Option<Place>) -> Self {
+    pub(super) fn new(queue: QueueId, content: Content, is_journalled: bool, place: Option<Place>) -> Self {
         let body_len = body_len_of(content.bytes());
-        Held { content: Some(content), body_len, is_journalled, place }
+        let priority = priority_of(queue, number_of(content.bytes()));
+        Held { content: Some(content), body_len, is_journalled, priority, place }
     }
+}
+
+/// Every other queue has priorities.
+fn priority_of(queue: QueueId, number: MessageNumber) -> u8 {
+    if queue.0.is_multiple_of(2) { 0 } else { (number % 3) as u8 }
 }
 
 impl Message for Held {
@@ -64,6 +75,10 @@ impl Message for Held {
 
     fn is_journalled(&self) -> bool {
         self.is_journalled
+    }
+
+    fn priority(&self) -> u8 {
+        self.priority
     }
 
     fn place(&self) -> Option<Place> {
@@ -84,6 +99,13 @@ impl Message for Held {
     }
 }
 
+impl Held {
+    /// What is to be written, of a message that has its body.
+    pub(super) fn content(&self) -> &Content {
+        self.content.as_ref().expect("a message without a place has its body")
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Open;
 
@@ -100,13 +122,13 @@ struct Cell {
     live: BTreeMap<QueueSeq, (MessageNumber, bool)>,
     unacked: BTreeSet<QueueSeq>,
     watermark: Option<QueueSeq>,
-    returned: BTreeMap<QueueSeq, u32>,
+    returned: BTreeMap<QueueSeq, Returns>,
 }
 
 impl Cell {
     fn new(is_durable: bool) -> Self {
         Cell {
-            queue: Queue::new(Settings::default()),
+            queue: counting(Queue::new(Settings::default())),
             is_durable,
             live: BTreeMap::new(),
             unacked: BTreeSet::new(),
@@ -115,9 +137,16 @@ impl Cell {
         }
     }
 
-    fn first_ready(&self) -> Option<QueueSeq> {
-        self.live.keys().find(|seq| !self.unacked.contains(seq)).copied()
+    fn first_ready(&self, id: QueueId) -> Option<QueueSeq> {
+        let ready = self.live.iter().filter(|(seq, _)| !self.unacked.contains(seq));
+        ready.min_by_key(|(seq, (number, _))| (Reverse(priority_of(id, *number)), **seq)).map(|(seq, _)| *seq)
     }
+}
+
+/// A queue that counts how often messages come back.
+fn counting(mut queue: Queue<Held, Open>) -> Queue<Held, Open> {
+    queue.set_rules(Rules { counts_returns: true, ..Rules::default() });
+    queue
 }
 
 struct State {
@@ -175,17 +204,21 @@ impl Broker {
                 continue;
             }
             let mut cell = Cell::new(true);
-            let messages: Vec<_> =
-                recovered.messages.into_iter().map(|(seq, content)| (seq, Held::new(content, true, None))).collect();
-            cell.queue = Queue::restore(
-                Settings::default(),
-                Restored {
-                    next_seq: recovered.next_seq,
-                    watermark: recovered.watermark,
-                    ranges: recovered.ranges.into_iter().map(|recovered| recovered.range).collect(),
-                    messages,
-                },
-            );
+            let messages: Vec<_> = recovered
+                .messages
+                .into_iter()
+                .map(|(seq, content)| (seq, Held::new(id, content, true, None)))
+                .collect();
+            let returned = recovered.returned.iter();
+            let restored = Restored {
+                next_seq: recovered.next_seq,
+                watermark: recovered.watermark,
+                ranges: recovered.ranges.into_iter().map(|recovered| (recovered.lane, recovered.range)).collect(),
+                messages,
+                returned: returned.map(|(seq, returns)| (*seq, returns.counts, 0)).collect(),
+                may_expire: recovered.may_expire,
+            };
+            cell.queue = counting(Queue::restore(Settings::default(), restored));
             cell.watermark = recovered.watermark;
             cell.returned = recovered.returned.into_iter().collect();
             queues.insert(id, cell);
@@ -243,7 +276,7 @@ impl Broker {
     pub(super) fn consume(&self) -> bool {
         let mut state = self.state.lock();
         let ids: Vec<_> = state.queues.keys().copied().collect();
-        let Some(id) = ids.into_iter().find(|id| state.queues[id].first_ready().is_some()) else { return false };
+        let Some(id) = ids.into_iter().find(|id| state.queues[id].first_ready(*id).is_some()) else { return false };
         for _ in 0..20 {
             if state.get(&self.store, id).is_none() {
                 break;
@@ -359,6 +392,8 @@ impl State {
         let ids: Vec<_> = self.queues.keys().copied().collect();
         let Some(id) = self.random.pick(&ids).copied() else { return self.create_queue(store) };
         match self.random.below(100) {
+            // The alarm stops publishers; others go on.
+            0..40 if store.is_disk_full() => {}
             0..40 => self.publish(store),
             40..62 => {
                 for _ in 0..self.random.below(12) {
@@ -405,7 +440,7 @@ impl State {
             for id in targets {
                 let cell = self.queues.get_mut(&id).expect("picked");
                 let is_journalled = is_persistent && cell.is_durable;
-                let seq = cell.queue.publish(Held::new(content.clone(), is_journalled, None));
+                let seq = cell.queue.publish(Held::new(id, content.clone(), is_journalled, None));
                 cell.live.insert(seq, (number, is_journalled));
                 if is_journalled {
                     journalled.push((id, seq));
@@ -422,20 +457,20 @@ impl State {
     /// Gets a message, if one is ready and in memory.
     fn get(&mut self, store: &Store, id: QueueId) -> Option<QueueSeq> {
         let cell = self.queues.get_mut(&id)?;
-        match cell.queue.get(false) {
+        match cell.queue.get(false, 0, &mut Effects::default()) {
             Get::Empty => {
-                assert_eq!(cell.first_ready(), None, "queue {id} says that it is empty");
+                assert_eq!(cell.first_ready(id), None, "queue {id} says that it is empty");
                 None
             }
             Get::Loading(load) => {
-                assert!(cell.first_ready().is_some(), "queue {id} loads and has nothing");
+                assert!(cell.first_ready(id).is_some(), "queue {id} loads and has nothing");
                 if let Some(load) = load {
                     store.load(id, load);
                 }
                 None
             }
             Get::Message(got) => {
-                assert_eq!(Some(got.seq), cell.first_ready(), "queue {id} does not give its first message");
+                assert_eq!(Some(got.seq), cell.first_ready(id), "queue {id} does not give its first message");
                 let content = got.message.content.as_ref().expect("what is handed out has a body");
                 assert_eq!(cell.live[&got.seq].0, number_of(content.bytes()), "queue {id}, message {}", got.seq);
                 cell.unacked.insert(got.seq);
@@ -491,14 +526,18 @@ impl State {
 
     fn requeue(&mut self, store: &Store, id: QueueId, seqs: &[QueueSeq]) {
         let cell = self.queues.get_mut(&id).expect("picked");
-        cell.queue.requeue(seqs);
+        let mut effects = Effects::default();
+        cell.queue.requeue(seqs, Return::Failed, 0, &mut effects);
+        let counts: BTreeMap<QueueSeq, Counts> =
+            effects.returned.into_iter().map(|returned| (returned.seq, returned.counts)).collect();
         for &seq in seqs {
             cell.unacked.remove(&seq);
-            if cell.live[&seq].1 && self.random.percent(50) {
-                let delivery_count = cell.returned.get(&seq).map_or(1, |count| count + 1);
-                cell.returned.insert(seq, delivery_count);
-                self.batch.returned(id, seq, delivery_count);
-                self.events.push(Event::Returned { queue: id, seq, delivery_count });
+            if cell.live[&seq].1 {
+                let waits_until_ms = self.random.below(3);
+                let returns = Returns { counts: counts[&seq], waits_until_ms };
+                cell.returned.insert(seq, returns);
+                self.batch.returned(id, seq, returns);
+                self.events.push(Event::Returned { queue: id, seq, returns });
             }
         }
         self.commit(store);
@@ -592,13 +631,13 @@ impl Residents for Broker {
         }
     }
 
-    fn relocate(&self, queue: QueueId, placed: &[Placed]) {
+    fn relocate(&self, queue: QueueId, lane: u8, placed: &[Placed]) {
         self.interfere_deeply();
         {
             let mut state = self.state.lock();
             let mut dead = Vec::new();
             match state.queues.get_mut(&queue) {
-                Some(cell) => cell.queue.relocate(placed, &mut dead),
+                Some(cell) => cell.queue.relocate(lane, placed, &mut dead),
                 None => dead.extend(placed.iter().map(|placed| placed.place)),
             }
             self.store.settle_slots(&dead);
@@ -611,13 +650,13 @@ impl Residents for Broker {
         state.seen.loaded += loaded.entries.len() as u64;
         let Some(cell) = state.queues.get_mut(&queue) else { return };
         let is_journalled = !loaded.load.segment.is_transient();
-        let held = |content, place| Held::new(content, is_journalled, Some(place));
+        let held = |content, place| Held::new(queue, content, is_journalled, Some(place));
         let entries: Vec<_> =
             loaded.entries.into_iter().map(|entry| (entry.seq, held(entry.content, entry.place))).collect();
         if let Some(error) = &loaded.error {
             assert!(matches!(error, ReadError::Io { .. }), "{error}");
         }
-        let lost = cell.queue.loaded(&loaded.load, entries, loaded.next_slot);
+        let lost = cell.queue.loaded(&loaded.load, entries, loaded.next_slot, &mut Effects::default());
         assert_eq!(lost, 0, "messages of queue {queue} are not where they should be");
     }
 
@@ -643,13 +682,19 @@ impl State {
     fn collect(&mut self, id: QueueId, is_old: &dyn Fn(&Content) -> bool, out: &mut Collected) {
         let Some(cell) = self.queues.get_mut(&id) else { return };
         if cell.is_durable {
-            out.queues.push(QueueState { queue: id, next_seq: cell.queue.next_seq(), watermark: cell.watermark });
-            out.returned.extend(cell.returned.iter().map(|(seq, count)| (id, *seq, *count)));
+            out.queues.push(QueueState {
+                queue: id,
+                next_seq: cell.queue.next_seq(),
+                watermark: cell.watermark,
+                may_expire: false,
+            });
+            out.returned.extend(cell.returned.iter().map(|(seq, returns)| (id, *seq, *returns)));
         }
         let mut found = Vec::new();
         cell.queue.in_memory(&mut |message| message.content.as_ref().is_some_and(is_old), &mut found);
-        for is_journalled in [false, true] {
-            let of_lane = found.iter().filter(|(_, message)| message.is_journalled == is_journalled);
+        for (lane, is_journalled) in (0..3).flat_map(|lane| [(lane, false), (lane, true)]) {
+            let of_lane =
+                found.iter().filter(|(_, message)| (message.priority, message.is_journalled) == (lane, is_journalled));
             let residents: Vec<_> = of_lane
                 .map(|(seq, message)| Resident {
                     seq: *seq,
@@ -658,7 +703,7 @@ impl State {
                 })
                 .collect();
             if !residents.is_empty() {
-                out.lanes.push(LaneResidents { queue: id, lane: 0, is_journalled, residents });
+                out.lanes.push(LaneResidents { queue: id, lane, is_journalled, residents });
             }
         }
     }

@@ -9,6 +9,7 @@ use model::ids::{QueueId, QueueSeq};
 use super::broker::{Broker, Legacy, Seen, number_of};
 use super::history::{History, MessageNumber};
 use super::power_loss::{options, read_ranges};
+use super::seeds::for_each_seed;
 use crate::file::{Disk, SimDisk};
 use crate::fsck::{self, FsckError, Verdict};
 use crate::{DirError, Random, Recovered, Store};
@@ -81,7 +82,8 @@ fn all_messages(store: &Store, recovered: &Recovered) -> Messages {
     for (id, queue) in &recovered.queues {
         let in_memory = queue.messages.iter().map(|(seq, content)| (*seq, number_of(content.bytes())));
         for (seq, number) in read_ranges(store, *id, queue).into_iter().chain(in_memory) {
-            found.insert((*id, seq), number);
+            let is_first = found.insert((*id, seq), number).is_none();
+            assert!(is_first, "queue {id} has message {seq} twice");
         }
     }
     found
@@ -89,22 +91,22 @@ fn all_messages(store: &Store, recovered: &Recovered) -> Messages {
 
 #[test]
 fn an_undamaged_directory_is_sound() {
-    for seed in 0..30 {
+    for_each_seed(30, |seed| {
         let Written { disk, .. } = write(seed);
         let disk: Arc<dyn Disk> = Arc::new(disk);
         let report = fsck::check(&disk, Path::new("/data")).unwrap();
         assert!(report.is_sound(), "{report}");
         let repaired = fsck::repair(&disk, Path::new("/data")).unwrap();
         assert_eq!(repaired, report);
-    }
+    });
 }
 
 #[test]
 fn a_message_with_a_flipped_bit_is_the_only_one_that_is_lost() {
     let mut damaged_count = 0;
-    for seed in 0..150 {
+    let is_whole = for_each_seed(150, |seed| {
         let Written { disk, mut random, expected, .. } = write(seed);
-        let Some(path) = random.pick(&files(&disk, "segments")).cloned() else { continue };
+        let Some(path) = random.pick(&files(&disk, "segments")).cloned() else { return };
         flip(&disk, &path, &mut random);
         let shared: Arc<dyn Disk> = Arc::new(disk.clone());
         let found = fsck::check(&shared, Path::new("/data")).unwrap();
@@ -119,20 +121,20 @@ fn a_message_with_a_flipped_bit_is_the_only_one_that_is_lost() {
         // A content that several queues share may take several messages with it.
         assert!(lost <= 3, "seed {seed}: {lost} messages are lost\n{report}");
         damaged_count += u32::from(!found.is_sound());
-    }
-    assert!(damaged_count > 50, "only {damaged_count} times something was damaged");
+    });
+    assert!(damaged_count > 50 || !is_whole, "only {damaged_count} times something was damaged");
 }
 
 #[test]
 fn whatever_is_damaged_is_found_and_can_be_repaired() {
-    for seed in 0..400 {
+    for_each_seed(400, |seed| {
         let Written { disk, mut random, history, .. } = write(seed);
         for _ in 0..random.range(1..4) {
             damage(&disk, &mut random);
         }
         let shared: Arc<dyn Disk> = Arc::new(disk.clone());
         let found = match fsck::check(&shared, Path::new("/data")) {
-            Err(FsckError::Directory(DirError::NewerFormat { .. })) => continue, // one flipped bit can say so
+            Err(FsckError::Directory(DirError::NewerFormat { .. })) => return, // one flipped bit can say so
             found => found.unwrap(),
         };
         if found.is_sound() {
@@ -150,7 +152,7 @@ fn whatever_is_damaged_is_found_and_can_be_repaired() {
         for ((queue, seq), number) in all_messages(&store, &recovered) {
             assert_eq!(history.published(queue, seq), Some(number), "seed {seed}: queue {queue} has message {seq}");
         }
-    }
+    });
 }
 
 /// Makes a page of the file unreadable.
@@ -164,11 +166,11 @@ fn fail_reads(disk: &SimDisk, path: &Path, random: &mut Random) {
 #[test]
 fn what_cannot_be_read_is_found_and_repaired_like_other_damage() {
     let mut lost_count = 0;
-    for seed in 0..150 {
+    let is_whole = for_each_seed(150, |seed| {
         let Written { disk, mut random, history, expected } = write(seed);
         let dirs = ["segments", "journal", "checkpoints"];
         let all = files(&disk, dirs[random.below(3) as usize]);
-        let Some(path) = random.pick(&all).cloned() else { continue };
+        let Some(path) = random.pick(&all).cloned() else { return };
         fail_reads(&disk, &path, &mut random);
         let shared: Arc<dyn Disk> = Arc::new(disk.clone());
         let found = fsck::check(&shared, Path::new("/data")).unwrap();
@@ -185,8 +187,8 @@ fn what_cannot_be_read_is_found_and_repaired_like_other_damage() {
         let lost = expected.keys().filter(|place| !messages.contains_key(place)).count();
         assert!(lost == 0 || !found.is_sound(), "seed {seed}: {found}");
         lost_count += usize::from(lost > 0);
-    }
-    assert!(lost_count > 10, "only {lost_count} times something was lost");
+    });
+    assert!(lost_count > 10 || !is_whole, "only {lost_count} times something was lost");
 }
 
 /// Any directory was called sound, and got a lock file.

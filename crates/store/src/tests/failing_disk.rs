@@ -7,6 +7,7 @@ use model::ids::JournalPosition;
 use super::broker::{Broker, Legacy, Seen};
 use super::history::History;
 use super::power_loss::{check, options};
+use super::seeds::for_each_seed;
 use crate::file::{Faults, SimDisk};
 use crate::{Random, Store};
 
@@ -48,5 +49,5 @@ fn run(seed: u64) {
 
 #[test]
 fn nothing_durable_is_lost_when_writes_and_syncs_fail() {
-    (0..500).for_each(run);
+    for_each_seed(500, run);
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::broker::{Broker, Legacy, Seen};
 use super::history::History;
 use super::power_loss::{check, options};
+use super::seeds::for_each_seed;
 use crate::file::{Faults, SimDisk};
 use crate::{Random, Store};
 
@@ -79,12 +80,12 @@ fn run(seed: u64, publishers: Publishers) {
 
 #[test]
 fn a_full_disk_stops_publishers_and_nobody_else() {
-    (0..40).for_each(|seed| run(seed, Publishers::Patient));
+    for_each_seed(40, |seed| run(seed, Publishers::Patient));
 }
 
 /// What they had been let publish did not fit the files that were left; before it was written no checkpoint could be made,
 /// and without one no file was free.
 #[test]
 fn publishers_that_fill_all_they_may_leave_room_for_what_frees_the_disk() {
-    (0..15).for_each(|seed| run(seed, Publishers::Eager));
+    for_each_seed(15, |seed| run(seed, Publishers::Eager));
 }

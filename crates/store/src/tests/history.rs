@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use model::ids::{JournalPosition, QueueId, QueueSeq};
 
+use crate::Returns;
+
 /// The number of a message: tells its content.
 pub(super) type MessageNumber = u64;
 
@@ -13,7 +15,7 @@ pub(super) enum Event {
     Publish { queue: QueueId, seq: QueueSeq, message: MessageNumber },
     Settle { queue: QueueId, seq: QueueSeq },
     Watermark { queue: QueueId, seq: Option<QueueSeq> },
-    Returned { queue: QueueId, seq: QueueSeq, delivery_count: u32 },
+    Returned { queue: QueueId, seq: QueueSeq, returns: Returns },
     Drop { queue: QueueId },
     Put { key: Vec<u8>, value: Vec<u8> },
     Delete { key: Vec<u8> },
@@ -24,7 +26,7 @@ pub(super) enum Event {
 pub(super) struct DurableQueue {
     pub(super) messages: BTreeMap<QueueSeq, MessageNumber>,
     pub(super) watermark: Option<QueueSeq>,
-    pub(super) returned: BTreeMap<QueueSeq, u32>,
+    pub(super) returned: BTreeMap<QueueSeq, Returns>,
     /// The highest seq that any record names.
     pub(super) named: u64,
 }
@@ -50,8 +52,8 @@ impl DurableState {
             Event::Watermark { queue, seq } => {
                 self.queue(*queue, seq.unwrap_or(QueueSeq(0))).watermark = *seq;
             }
-            Event::Returned { queue, seq, delivery_count } => {
-                self.queue(*queue, *seq).returned.insert(*seq, *delivery_count);
+            Event::Returned { queue, seq, returns } => {
+                self.queue(*queue, *seq).returned.insert(*seq, *returns);
             }
             Event::Drop { queue } => {
                 self.queues.remove(queue);

@@ -42,7 +42,7 @@ impl Residents for Lanes {
         out.lanes.retain(|lane| !lane.residents.is_empty());
     }
 
-    fn relocate(&self, queue: QueueId, placed: &[Placed]) {
+    fn relocate(&self, queue: QueueId, _lane: u8, placed: &[Placed]) {
         for lane in self.0.lock().iter_mut().filter(|lane| lane.queue == queue) {
             lane.residents.retain(|resident| placed.iter().all(|placed| placed.seq != resident.seq));
         }
@@ -154,6 +154,52 @@ fn a_spill_that_finds_no_room_keeps_no_journal() {
     assert!(store.refill_reserve() && !store.is_disk_full());
 }
 
+/// What was alive in several journal files was written until the disk was full, then on in the reserve, and not to its end: the
+/// reserve was spent, and no file had come free.
+#[test]
+fn journal_files_are_retired_one_by_one_when_the_disk_is_nearly_full() {
+    let disk = SimDisk::new(0);
+    let store = open(&disk, options());
+    let mut writer = store.chunk_writer(Kind::Journalled);
+    for _ in 0..12 {
+        publish(&store, QueueId(1), &writer.copy(&[&[b'x'; 10_000]]));
+        (0..3).for_each(|_| store.step_journal().unwrap());
+    }
+    let ends: Vec<_> = store.shared.journal.closed_files().iter().map(|file| file.end).collect();
+    assert!(store.shared.retire_goal().unwrap().position > ends[1]);
+    let leave = |room: u64| {
+        disk.set_faults(Faults { capacity: Some(1 << 30), ..Faults::default() });
+        let used = (1 << 30) - disk.free_space(std::path::Path::new("/data")).unwrap();
+        disk.set_faults(Faults { capacity: Some(used + room), ..Faults::default() });
+    };
+    leave(200 << 10);
+    assert!(store.shared.retire_goal().unwrap().position > ends[1]);
+    leave(40 << 10);
+    assert!(!store.is_disk_full());
+    assert_eq!(store.shared.retire_goal().unwrap().position, ends[0]);
+    store.retire_once(&Lanes::default()).unwrap();
+    assert_eq!(store.shared.checkpointer.lock().manifest.current().position, ends[0]);
+}
+
+/// A manifest that could not be synced was read from the page cache by the next start, which removed the checkpoint before. Then the
+/// power went, and the manifest before was there again.
+#[test]
+fn a_start_removes_no_checkpoint_that_a_power_cut_brings_back() {
+    for seed in 0..30 {
+        let disk = SimDisk::new(seed);
+        let store = open(&disk, options());
+        store.checkpoint_once().unwrap();
+        disk.fail_sync_pattern(&[false, true]); // the checkpoint's, then the manifest's
+        let error = store.checkpoint_once().unwrap_err().to_string();
+        assert!(error.contains("manifest"), "{error}");
+        drop(store);
+        disk.kill_process();
+        drop(open(&disk, options()));
+        disk.restart();
+        drop(open(&disk, options()));
+    }
+}
+
 /// A store with one segment, that holds so many messages of one queue, and where the slots are.
 fn with_segment(disk: &SimDisk, count: u32) -> (Arc<Store>, SegmentId, std::path::PathBuf, Vec<u64>) {
     let lanes = Lanes::default();
@@ -180,9 +226,18 @@ fn load(store: &Store, segment: SegmentId, first_slot: u32, end_slot: u32) -> Ou
         first_seq: QueueSeq(1),
         last_seq: QueueSeq(1000),
     };
-    let restored = Restored { next_seq: QueueSeq(1001), watermark: None, ranges: vec![range], messages: Vec::new() };
+    let restored = Restored {
+        next_seq: QueueSeq(1001),
+        watermark: None,
+        ranges: vec![(0, range)],
+        messages: Vec::new(),
+        returned: Vec::new(),
+        may_expire: false,
+    };
     let mut queue: Queue<Held, Open> = Queue::restore(Settings::default(), restored);
-    let Get::Loading(Some(load)) = queue.get(false) else { panic!("it has nothing in memory") };
+    let Get::Loading(Some(load)) = queue.get(false, 0, &mut queue::Effects::default()) else {
+        panic!("it has nothing in memory")
+    };
     Loader::new(&store.shared).load(&store.shared, QueueId(1), load)
 }
 

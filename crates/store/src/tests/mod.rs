@@ -3,11 +3,14 @@
 
 mod backup;
 mod broker;
+mod copied;
 mod damage;
+mod delays;
 mod failing_disk;
 mod full_disk;
 mod history;
 mod known_errors;
 mod meddling;
 mod power_loss;
+mod seeds;
 mod threads;

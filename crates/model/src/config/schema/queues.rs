@@ -4,7 +4,7 @@ use super::{Key, Section, Type, alias, effective, no_effect, not_built, refused}
 
 pub(super) const SECTION: Section = Section { title: "Queues and definitions", keys: KEYS };
 
-const NO_QUORUM: &str = "there are no quorum queues";
+const ONE_NODE: &str = "there is one node";
 const NO_STREAMS: &str = "there are no streams";
 const NO_MIRRORS: &str = "there are no mirrored queues";
 
@@ -21,19 +21,20 @@ const KEYS: &[Key] = &[
         Type::Bool,
         "there is nothing of it to permit or to forbid",
     ),
-    refused(
+    effective(
         "default_queue_type",
-        Type::OneOf(&[
-            "classic",
-            "quorum",
-            "stream",
-            "rabbit_classic_queue",
-            "rabbit_quorum_queue",
-            "rabbit_stream_queue",
-        ]),
-        "only classic queues are built yet",
-    )
-    .unless(&["classic", "rabbit_classic_queue"]),
+        Type::OneOf(&["classic", "quorum", "rabbit_classic_queue", "rabbit_quorum_queue"]),
+        "classic",
+        "The type of queues that are declared without one, in vhosts that have no default of their own: see \
+         [queues](queues.md).",
+    ),
+    effective(
+        "quorum_queue.property_equivalence.relaxed_checks_on_redeclaration",
+        Type::Bool,
+        "false",
+        "Whether clients may go on that declare an existing quorum queue as a classic one. What only one of the two types \
+         knows is then not compared.",
+    ),
     effective(
         "load_definitions",
         Type::Text,
@@ -47,28 +48,34 @@ const KEYS: &[Key] = &[
     no_effect("definitions.skip_if_unchanged", Type::Bool, "importing what is there already changes nothing"),
     no_effect("definitions.hashing.algorithm", Type::Text, "definitions are imported at every start"),
     not_built("default_policies.operator.$id.**", Type::Text, "what operator policies set that way is not built"),
-    not_built(
+    effective(
         "consumer_timeout",
         Type::ANY_DURATION,
-        "acknowledgements are waited for without limit, as by classic queues of RabbitMQ 4.3",
+        "1800000",
+        "How long a consumer of a quorum queue may hold a message, unless the queue or the consumer says otherwise.",
     ),
     not_built(
         "consumer_timeout_response",
         Type::OneOf(&["notify_consumer", "close_channel"]),
-        "acknowledgements are waited for without limit",
+        "consumers are notified, and channels are closed of clients that do not listen for it",
+    )
+    .unless(&["notify_consumer"]),
+    no_effect("consumer_disconnected_timeout", Type::ANY_DURATION, ONE_NODE),
+    not_built("queue_types.stream.enabled", Type::Bool, "there are no streams").unless(&["false"]),
+    not_built("queue_types.{classic,quorum}.enabled", Type::Bool, "both types are always enabled").unless(&["true"]),
+    effective(
+        "exchange_types.local_random.enabled",
+        Type::Bool,
+        "true",
+        "Whether exchanges of the type `x-local-random` may be declared. Those that are there stay.",
     ),
-    not_built("consumer_disconnected_timeout", Type::ANY_DURATION, NO_QUORUM),
-    not_built("queue_types.{quorum,stream}.enabled", Type::Bool, "only classic queues are built yet")
-        .unless(&["false"]),
-    not_built("queue_types.classic.enabled", Type::Bool, "classic queues are always enabled").unless(&["true"]),
-    not_built("exchange_types.local_random.enabled", Type::Bool, "there is no such exchange").unless(&["false"]),
     not_built("channel_interceptor.priorities.$name", Type::Integer(i64::MIN, i64::MAX), "there are no interceptors"),
     not_built("message_interceptors.**", Type::Text, "messages are passed on as they came"),
     no_effect("classic_queue.default_version", Type::Integer(1, 2), "there is one storage for all queues"),
     no_effect("queue_index_embed_msgs_below", Type::ANY_SIZE, "there is one storage for all messages"),
     no_effect("message_store_shutdown_timeout", Type::ANY_DURATION, "use warren.shutdown_timeout"),
-    no_effect("{queue_master_locator,queue_leader_locator}", Type::Text, "there is one node"),
-    no_effect("quorum_queue.**", Type::Text, NO_QUORUM),
+    no_effect("{queue_master_locator,queue_leader_locator}", Type::Text, ONE_NODE),
+    no_effect("quorum_queue.**", Type::Text, "quorum queues are stored as all queues are, on one node"),
     no_effect("{mirroring_sync_batch_size,mirroring_sync_max_throughput}", Type::Text, NO_MIRRORS),
     no_effect("stream.**", Type::Text, NO_STREAMS),
     no_effect(

@@ -92,6 +92,12 @@ fn zero_is_a_length_and_a_ttl() {
 }
 
 #[test]
+fn no_time_is_longer_than_an_argument_may_ask_for() {
+    let of = classic(&json!({}), &json!({"message-ttl": u64::MAX, "expires": u64::MAX}));
+    assert_eq!((of.message_ttl_ms, of.expires_ms), (Some(EXPIRY_MS_MAX), Some(EXPIRY_MS_MAX)));
+}
+
+#[test]
 fn an_operators_number_limits_an_argument() {
     let operator = policy(PolicyKind::Operator, &json!({"expires": 40_000, "message-ttl": 9, "max-length": 3}));
     let effective = EffectivePolicy { user: policy(PolicyKind::User, &json!({"max-length": 2})), operator };

@@ -1,9 +1,10 @@
 //! What a queue should hold and do next, in sorted vectors and maps.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ::model::ids::{Place, QueueSeq};
-use ::queue::{Consumer, ConsumerId, Message};
+use ::queue::{Consumer, ConsumerId, Counts, DropReason, Message, Rules};
 
 use crate::fixture::{Disk, Door, Note};
 
@@ -14,7 +15,24 @@ pub(super) struct Model {
     pub(super) messages: BTreeMap<QueueSeq, Known>,
     pub(super) ready: BTreeSet<QueueSeq>,
     pub(super) unacked: BTreeMap<QueueSeq, Option<ConsumerId>>,
+    /// Dropped, and not elsewhere yet.
+    pub(super) leaving: BTreeMap<QueueSeq, (DropReason, Counts)>,
+    /// Waiting to be tried again, and until when.
+    pub(super) waiting: BTreeMap<QueueSeq, u64>,
+    /// Ready ones that waited when the process ended: they are set aside when their turn comes.
+    pub(super) waits_again: BTreeMap<QueueSeq, u64>,
+    pub(super) counts: BTreeMap<QueueSeq, Counts>,
     pub(super) handed_out: BTreeSet<QueueSeq>,
+    pub(super) rules: Rules,
+    /// The queue's time to live, from each seq on.
+    pub(super) ttls: Vec<(QueueSeq, Option<u64>)>,
+    /// Messages from here on have come since the last dispatch.
+    pub(super) fresh_from: u64,
+    pub(super) now_ms: u64,
+    pub(super) is_single_active: bool,
+    /// In the order in which they came.
+    pub(super) arrivals: Vec<ConsumerId>,
+    pub(super) active: Option<ConsumerId>,
     pub(super) consumers: HashMap<ConsumerId, Taker>,
     /// Those who can take a message, by priority, next first.
     pub(super) turns: BTreeMap<i32, Vec<ConsumerId>>,
@@ -75,6 +93,62 @@ impl Model {
         }
     }
 
+    /// The ready message that goes next, and those of each priority.
+    pub(super) fn head(&self) -> Option<QueueSeq> {
+        self.ready.iter().copied().min_by_key(|seq| (Reverse(self.priority(*seq)), *seq))
+    }
+
+    pub(super) fn priority(&self, seq: QueueSeq) -> u8 {
+        self.messages[&seq].note.priority()
+    }
+
+    /// The first ready messages of all priorities, the highest first.
+    pub(super) fn heads(&self) -> Vec<QueueSeq> {
+        let mut heads: BTreeMap<Reverse<u8>, QueueSeq> = BTreeMap::new();
+        for seq in &self.ready {
+            heads.entry(Reverse(self.priority(*seq))).or_insert(*seq);
+        }
+        heads.into_values().collect()
+    }
+
+    pub(super) fn expiry(&self, seq: QueueSeq) -> Option<u64> {
+        let queues = self.ttls.iter().rev().find(|(from, _)| *from <= seq).and_then(|(_, ttl_ms)| *ttl_ms);
+        let (ttl_ms, entered_at_ms) = self.messages[&seq].note.time();
+        queues.into_iter().chain(ttl_ms).min().map(|ttl_ms| entered_at_ms + ttl_ms)
+    }
+
+    /// Whether more is ready than may be.
+    pub(super) fn is_beyond(&self) -> bool {
+        let Rules { length_max, bytes_max, refuses_beyond, .. } = self.rules;
+        let is_beyond = length_max.is_some_and(|max| self.ready.len() as u64 > max)
+            || bytes_max.is_some_and(|max| self.bytes(&self.ready) > max);
+        is_beyond && !refuses_beyond
+    }
+
+    /// A ready or unacked message was dropped.
+    pub(super) fn drop_message(&mut self, seq: QueueSeq, note: &Note, reason: DropReason, disk: &mut Disk) {
+        let counts = self.counts.remove(&seq).unwrap_or_default();
+        self.waits_again.remove(&seq);
+        if self.rules.keeps_dropped {
+            self.leaving.insert(seq, (reason, counts));
+        } else {
+            self.forget(seq, note, disk);
+        }
+    }
+
+    /// Whoever is to be active now, if only one may be.
+    pub(super) fn choose_active(&mut self) {
+        if !self.is_single_active || self.active.is_some() {
+            return;
+        }
+        let consumers = &self.consumers;
+        let next = self.arrivals.iter().copied().min_by_key(|id| Reverse(consumers[id].consumer.priority));
+        self.active = next;
+        if let Some(id) = next {
+            self.turns.entry(self.consumers[&id].consumer.priority).or_default().push(id);
+        }
+    }
+
     /// The head is handed out. Whether it had been before.
     pub(super) fn hand_out(
         &mut self,
@@ -83,20 +157,38 @@ impl Model {
         holder: Option<Option<ConsumerId>>,
         disk: &mut Disk,
     ) -> bool {
-        assert_eq!(self.ready.pop_first(), Some(seq), "the lowest seq goes first");
+        assert_eq!(self.head(), Some(seq), "the lowest seq of the highest priority goes first");
+        self.ready.remove(&seq);
+        assert!(self.waits_again.remove(&seq).is_none_or(|until_ms| until_ms <= self.now_ms), "{seq} was to wait");
         assert_eq!(note.name(), self.messages[&seq].note.name());
         assert!(note.has_body(), "a message without its body was handed out");
         match holder {
             Some(holder) => {
                 self.unacked.insert(seq, holder);
             }
-            None => self.forget(seq, note, disk),
+            None => {
+                self.counts.remove(&seq);
+                self.forget(seq, note, disk);
+            }
         }
         !self.handed_out.insert(seq)
     }
 
+    /// The head waits on, as it did when the process ended. Whether it does.
+    pub(super) fn wait_again(&mut self) -> bool {
+        let Some(seq) = self.head() else { return false };
+        let Some(until_ms) = self.waits_again.get(&seq).copied().filter(|until_ms| *until_ms > self.now_ms) else {
+            return false;
+        };
+        self.waits_again.remove(&seq);
+        self.ready.remove(&seq);
+        self.waiting.insert(seq, until_ms);
+        true
+    }
+
     /// A message is gone.
     pub(super) fn forget(&mut self, seq: QueueSeq, note: &Note, disk: &mut Disk) {
+        self.waits_again.remove(&seq);
         let known = self.messages.remove(&seq).unwrap();
         assert_eq!(note.name(), known.note.name());
         assert_eq!(note.place(), known.place, "place of {seq}");

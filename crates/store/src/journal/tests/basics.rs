@@ -32,7 +32,8 @@ fn every_kind_of_record_comes_back() {
     batch.put(b"key", b"value");
     batch.put(b"", b"");
     batch.delete(b"key");
-    batch.returned(QueueId(1), QueueSeq(2), 3);
+    let counts = queue::Counts { delivery_count: 3, acquired_count: 4 };
+    batch.returned(QueueId(1), QueueSeq(2), crate::Returns { counts, waits_until_ms: 5 });
     batch.clean_shutdown();
     let len = batch.len();
     let end = world.journal.append(&mut world.batch);
@@ -58,7 +59,7 @@ fn every_kind_of_record_comes_back() {
             "Put { key: [107, 101, 121], value: [118, 97, 108, 117, 101] }",
             "Put { key: [], value: [] }",
             "Delete { key: [107, 101, 121] }",
-            "Returned { queue: QueueId(1), seq: QueueSeq(2), delivery_count: 3 }",
+            "Returned { queue: QueueId(1), seq: QueueSeq(2), returns: Returns { counts: Counts { delivery_count: 3, acquired_count: 4 }, waits_until_ms: 5 } }",
             "CleanShutdown",
         ]
     );

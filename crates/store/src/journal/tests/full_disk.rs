@@ -83,14 +83,55 @@ fn a_disk_with_room_is_not_full_after_a_commit_longer_than_a_file() {
     world.publish("one");
     world.commit_all().unwrap();
     world.file_all();
-    let end = world.publish(&"x".repeat(100_000));
+    let end = world.publish(&"x".repeat(150_000));
     assert_eq!(world.commit_all(), Ok(Progress::NeedsFile));
+    assert_eq!(disk.list(Path::new(DIR)).unwrap().len(), 3, "what would not do is left as it is");
     assert!(world.journal.is_reserve_in_use());
     fill(&disk, 10);
     assert_eq!(world.commit_all(), Ok(Progress::Idle));
     assert_eq!(world.journal.durable(), end);
     world.file_all();
     assert!(!world.journal.is_congested() && !world.journal.is_reserve_in_use());
+}
+
+/// What was appended behind it waited, and so did the checkpoint that would have freed the disk, while files that nobody could use
+/// were ready.
+#[test]
+fn a_commit_longer_than_a_file_takes_the_room_of_files_that_are_ready() {
+    let disk = SimDisk::new(0);
+    fill(&disk, 3);
+    let mut world = World::new(&disk, &small_options());
+    world.file_all();
+    world.publish("one");
+    world.commit_all().unwrap();
+    world.file_all();
+    let end = world.publish(&"x".repeat(100_000));
+    assert_eq!(world.commit_all(), Ok(Progress::Idle));
+    assert_eq!(world.journal.durable(), end);
+    assert!(world.journal.is_congested());
+    world.journal.retire(end);
+    world.file_all();
+    fill(&disk, 10);
+    world.file_all();
+    assert!(!world.journal.is_congested() && !world.journal.is_reserve_in_use());
+}
+
+/// All files that were ever in use stayed ready, however many.
+#[test]
+fn files_that_need_not_be_ready_can_be_removed() {
+    let disk = SimDisk::new(0);
+    let mut world = World::new(&disk, &small_options());
+    while disk.list(Path::new(DIR)).unwrap().len() < 6 {
+        world.file_all();
+        world.publish(&"x".repeat(10_000));
+        world.commit_all().unwrap();
+    }
+    world.journal.retire(world.journal.synced());
+    world.file_all();
+    assert_eq!(disk.list(Path::new(DIR)).unwrap().len(), 6);
+    world.journal.remove_surplus();
+    assert_eq!(disk.list(Path::new(DIR)).unwrap().len(), 3, "the one being written and two");
+    assert!(!world.journal.is_congested());
 }
 
 #[test]

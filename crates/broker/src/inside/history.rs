@@ -1,0 +1,81 @@
+//! What a recent-history exchange has kept, handed over to what was bound to it.
+//!
+//! The oldest message comes first. A queue gets copies as if they were published to it; an exchange routes them, and those that it
+//! cannot route are dropped. Nobody is told of them: whoever published them has his answer long since.
+
+use std::sync::Arc;
+
+use amqp::content::ContentHeader;
+use model::ids::JournalPosition;
+use routing::Destination;
+use store::Kind;
+
+use crate::batch::{Batch, Publish};
+use crate::broker::Broker;
+use crate::history::Kept;
+use crate::limits::BATCH_COUNT;
+use crate::message::Parts;
+use crate::publish::{PERSISTENT, sender_selected_keys};
+use crate::queue_handle::Targets;
+use crate::vhost::{Routing, Vhost};
+
+impl Vhost {
+    /// Brings messages to a new binding's destination. Says where they are durable there.
+    pub(crate) fn hand_over(
+        &self,
+        broker: &Broker,
+        history: &[Kept],
+        destination: &Destination<'_>,
+    ) -> Option<JournalPosition> {
+        let queue = match destination {
+            Destination::Queue(id) => Some(Arc::new(Targets::new(self.queue_of(*id)))),
+            Destination::Exchange(_) => None,
+        };
+        let mut durable_at = None;
+        for part in history.chunks(BATCH_COUNT) {
+            let mut batch = Batch::default();
+            for message in part {
+                let Some(kept) = Parts::read(message) else { continue };
+                let parts = Parts { published_at_ms: broker.clock.now_ms(), ..kept };
+                let Ok(header) = ContentHeader::decode(parts.header) else { continue };
+                let targets = match (&queue, destination) {
+                    (Some(queue), _) => queue.clone(),
+                    (None, Destination::Exchange(name)) => self.onward(name, message, &parts, &header),
+                    (None, Destination::Queue(_)) => continue,
+                };
+                if targets.queues.is_empty() {
+                    continue;
+                }
+                let is_persistent = header.properties.delivery_mode == Some(PERSISTENT);
+                let kind = if is_persistent && targets.is_journalled { Kind::Journalled } else { Kind::Transient };
+                let content = broker.chunks.write(kind, parts.len(), |out| parts.write(out));
+                batch.publish(&targets, |targets| Publish {
+                    content,
+                    body_len: parts.body.len() as u32,
+                    is_persistent,
+                    targets,
+                    channel: 0,
+                    confirm_seq: 0,
+                    has_ttl: parts.history.ttl_ms.is_some(),
+                    priority: header.properties.priority,
+                    is_refused: false,
+                });
+            }
+            durable_at = durable_at.max(batch.apply(broker, |_, _| ()));
+        }
+        durable_at
+    }
+
+    /// The queues to which an exchange routes a message.
+    fn onward(&self, exchange: &[u8], message: &Kept, parts: &Parts<'_>, header: &ContentHeader<'_>) -> Arc<Targets> {
+        let mut routing_keys = vec![parts.routing_key];
+        if let Some(headers) = &header.properties.headers {
+            // They were checked when it was published.
+            let _ = sender_selected_keys(headers, &mut routing_keys);
+        }
+        let properties = &header.properties;
+        let routing = Routing { exchange, routing_keys: &routing_keys, properties, content: &|| message.clone() };
+        // It may have been deleted meanwhile.
+        self.route_from(&routing).map_or_else(|_| Arc::default(), |routed| Arc::new(routed.targets))
+    }
+}

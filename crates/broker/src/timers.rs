@@ -1,0 +1,150 @@
+//! Queues that have to be looked after at a time: expiry, messages that wait, dead letters that found no place.
+//!
+//! A queue has one entry at most that counts, the earliest; it is not taken back when there is nothing to do any more, for looking in
+//! vain costs less than keeping it exact. So a queue costs nothing while it has no times, and one look a time otherwise.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::batch;
+use crate::broker::Broker;
+use crate::clock::now_ms;
+use crate::queue_handle::QueueHandle;
+
+/// When queues are looked after.
+#[derive(Debug, Default)]
+pub(crate) struct Timers {
+    entries: Mutex<Entries>,
+    /// An entry earlier than all others has come, or it is over.
+    has_changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Entries {
+    heap: BinaryHeap<Reverse<Entry>>,
+    is_over: bool,
+}
+
+#[derive(Debug)]
+struct Entry {
+    due_ms: u64,
+    queue: Weak<QueueHandle>,
+}
+
+impl Ord for Entry {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.due_ms.cmp(&other.due_ms)
+    }
+}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.due_ms == other.due_ms
+    }
+}
+
+impl Eq for Entry {}
+
+impl Timers {
+    /// Adds queues, each with when it is to be looked after, in milliseconds since 1970.
+    pub(crate) fn set(&self, timers: impl ExactSizeIterator<Item = (u64, Arc<QueueHandle>)>) {
+        if timers.len() == 0 {
+            return;
+        }
+        let mut entries = self.entries.lock();
+        let first_before = entries.first_due_ms();
+        entries.heap.extend(timers.map(|(due_ms, queue)| Reverse(Entry { due_ms, queue: Arc::downgrade(&queue) })));
+        if entries.first_due_ms() != first_before {
+            self.has_changed.notify_one();
+        }
+    }
+
+    /// Takes the queues that are to be looked after by now.
+    fn take_due(&self, now_ms: u64) -> Vec<Arc<QueueHandle>> {
+        let mut entries = self.entries.lock();
+        let mut due = Vec::new();
+        while entries.first_due_ms().is_some_and(|due_ms| due_ms <= now_ms) && due.len() < DUE_COUNT_MAX {
+            due.extend(entries.heap.pop().and_then(|Reverse(entry)| entry.queue.upgrade()));
+        }
+        due
+    }
+
+    /// Waits until something is due. False when it is over.
+    fn wait(&self, now_ms: impl Fn() -> u64) -> bool {
+        let mut entries = self.entries.lock();
+        while !entries.is_over {
+            let Some(due_ms) = entries.first_due_ms() else {
+                self.has_changed.wait(&mut entries);
+                continue;
+            };
+            let Some(left_ms) = due_ms.checked_sub(now_ms()).filter(|left_ms| *left_ms > 0) else { return true };
+            // The system's clock may be set: it is looked at again from time to time.
+            let patience = Duration::from_millis(left_ms).min(PATIENCE_MAX);
+            self.has_changed.wait_until(&mut entries, Instant::now() + patience);
+        }
+        false
+    }
+
+    /// Ends [`look_after_queues`].
+    pub(crate) fn stop(&self) {
+        self.entries.lock().is_over = true;
+        self.has_changed.notify_all();
+    }
+}
+
+impl Entries {
+    fn first_due_ms(&self) -> Option<u64> {
+        self.heap.peek().map(|Reverse(entry)| entry.due_ms)
+    }
+}
+
+/// Queues that are looked after before the clock is looked at again.
+const DUE_COUNT_MAX: usize = 1024;
+/// How long the clock is trusted to go on as it does.
+const PATIENCE_MAX: Duration = Duration::from_secs(1);
+
+impl Broker {
+    /// Looks after every queue that is due. Says how many there were.
+    pub(crate) fn look_after_due_queues(&self) -> usize {
+        let due = self.timers.take_due(self.clock.now_ms());
+        for queue in &due {
+            self.look_after(queue);
+        }
+        due.len()
+    }
+
+    fn look_after(&self, queue: &Arc<QueueHandle>) {
+        let looked = batch::with_queue(self, queue, |cell, work| {
+            cell.timer_at_ms = 0;
+            let now_ms = work.now_ms(self);
+            if cell.queue.expires_at().is_some_and(|at_ms| at_ms <= now_ms) {
+                return true;
+            }
+            work.time_out(cell, now_ms);
+            work.retry_stuck(cell, now_ms);
+            work.dispatch(cell, self);
+            false
+        });
+        if let Some((true, _)) = looked {
+            self.delete_expired(queue);
+        }
+    }
+}
+
+/// Looks after queues until [`Timers::stop`] is called: on a thread of its own, which nothing else makes late.
+pub(crate) fn look_after_queues(timers: &Timers, broker: &Weak<Broker>) {
+    while timers.wait(now_ms) {
+        let Some(broker) = broker.upgrade() else { return };
+        broker.look_after_due_queues();
+    }
+}

@@ -1,0 +1,381 @@
+//! Waiting messages in memory, by due time.
+//!
+//! A tree of blocks rather than of messages: neighbours lie together, an arrival is an append to its block, a message costs its own
+//! size and no allocation, and no step ever sorts or moves more than a block. A block is put in order when it is full or
+//! something is taken from it. Random due times leave blocks about two thirds full.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::key::Key;
+use super::limits::BLOCK_LEN;
+use crate::limits::MESSAGE_OVERHEAD;
+use crate::message::Message;
+
+#[derive(Debug)]
+pub(super) struct Entry<M> {
+    pub(super) key: Key,
+    pub(super) message: M,
+}
+
+#[derive(Debug)]
+struct Block<M> {
+    entries: Vec<Entry<M>>,
+    is_sorted: bool,
+}
+
+impl<M> Block<M> {
+    fn new(entry: Entry<M>) -> Self {
+        let mut entries = Vec::with_capacity(BLOCK_LEN);
+        entries.push(entry);
+        Block { entries, is_sorted: true }
+    }
+
+    #[inline]
+    fn push(&mut self, entry: Entry<M>) {
+        self.is_sorted = self.is_sorted && self.entries.last().is_none_or(|last| last.key < entry.key);
+        self.entries.push(entry);
+    }
+
+    fn sort(&mut self) {
+        if !self.is_sorted {
+            self.entries.sort_unstable_by_key(|entry| entry.key);
+            self.is_sorted = true;
+        }
+    }
+
+    /// Adds an entry to a full block, by beginning another one: it is returned with its least key.
+    fn overflow(&mut self, entry: Entry<M>) -> (Key, Self) {
+        self.sort();
+        if self.entries.last().is_none_or(|last| last.key < entry.key) {
+            return (entry.key, Block::new(entry));
+        }
+        let mut entries = Vec::with_capacity(BLOCK_LEN);
+        entries.extend(self.entries.drain(BLOCK_LEN / 2..));
+        let first = entries[0].key;
+        let mut next = Block { entries, is_sorted: true };
+        if first < entry.key {
+            next.push(entry)
+        } else {
+            self.push(entry)
+        }
+        (first, next)
+    }
+
+    fn find(&self, key: Key) -> Option<usize> {
+        match self.is_sorted {
+            true => self.entries.binary_search_by_key(&key, |entry| entry.key).ok(),
+            false => self.entries.iter().position(|entry| entry.key == key),
+        }
+    }
+}
+
+/// Invariants: blocks are not empty and do not overlap, no block of `rest` has a key below its own in the tree, and `front`, which
+/// comes before all of them, is empty only if there are none.
+#[derive(Debug)]
+pub(super) struct Calendar<M> {
+    front: VecDeque<Entry<M>>,
+    rest: BTreeMap<Key, Block<M>>,
+    count: u64,
+    bytes: u64,
+    /// Of these, what lies in segments too.
+    placed_count: u64,
+    placed_bytes: u64,
+}
+
+impl<M: Message> Calendar<M> {
+    pub(super) fn new() -> Self {
+        Calendar { front: VecDeque::new(), rest: BTreeMap::new(), count: 0, bytes: 0, placed_count: 0, placed_bytes: 0 }
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Bytes of bodies.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// What messages that lie in segments too take in memory, about.
+    pub(super) fn placed_cost(&self) -> u64 {
+        self.placed_bytes + self.placed_count * MESSAGE_OVERHEAD
+    }
+
+    #[inline]
+    pub(super) fn first_key(&self) -> Option<Key> {
+        self.front.front().map(|entry| entry.key)
+    }
+
+    /// Adds a message. One with its key is not here.
+    #[inline]
+    pub(super) fn insert(&mut self, key: Key, message: M) {
+        self.note(&message, true);
+        let entry = Entry { key, message };
+        let Some((first_of_rest, _)) = self.rest.first_key_value() else { return self.insert_in_front(entry) };
+        if key < *first_of_rest {
+            return self.insert_in_front(entry);
+        }
+        let (_, block) = self.rest.range_mut(..=key).next_back().expect("the first block begins before it");
+        if block.entries.len() < BLOCK_LEN {
+            block.push(entry);
+        } else {
+            let (first, next) = block.overflow(entry);
+            self.rest.insert(first, next);
+        }
+    }
+
+    fn insert_in_front(&mut self, entry: Entry<M>) {
+        let at = match self.front.back() {
+            Some(last) if last.key > entry.key => self.front.partition_point(|other| other.key < entry.key),
+            _ => self.front.len(),
+        };
+        if self.front.len() < BLOCK_LEN {
+            self.front.insert(at, entry);
+            return;
+        }
+        if at == self.front.len() {
+            self.rest.insert(entry.key, Block::new(entry));
+            return;
+        }
+        self.front.insert(at, entry);
+        let mut entries = Vec::with_capacity(BLOCK_LEN);
+        entries.extend(self.front.drain(BLOCK_LEN / 2..));
+        self.rest.insert(entries[0].key, Block { entries, is_sorted: true });
+    }
+
+    #[inline]
+    pub(super) fn pop_first(&mut self) -> Option<Entry<M>> {
+        let entry = self.front.pop_front()?;
+        self.note(&entry.message, false);
+        if self.front.is_empty() {
+            self.refill();
+        }
+        Some(entry)
+    }
+
+    /// Takes one message out, if it is here and `is_wanted`.
+    pub(super) fn remove(&mut self, key: Key, is_wanted: impl FnOnce(&M) -> bool) -> Option<M> {
+        let is_in_front = self.front.back().is_some_and(|last| key <= last.key);
+        let entry = if is_in_front {
+            let at = self.front.binary_search_by_key(&key, |entry| entry.key).ok()?;
+            self.front.get(at).filter(|entry| is_wanted(&entry.message))?;
+            let entry = self.front.remove(at)?;
+            if self.front.is_empty() {
+                self.refill();
+            }
+            entry
+        } else {
+            let (&at_block, block) = self.rest.range_mut(..=key).next_back()?;
+            // What is taken out together lies together.
+            block.sort();
+            let at = block.find(key)?;
+            let entries = &mut block.entries;
+            if !is_wanted(&entries[at].message) {
+                return None;
+            }
+            let entry = entries.remove(at);
+            if entries.is_empty() {
+                self.rest.remove(&at_block);
+            } else if entries.len() * 4 < entries.capacity() {
+                entries.shrink_to(entries.len() * 2);
+            }
+            entry
+        };
+        self.note(&entry.message, false);
+        Some(entry.message)
+    }
+
+    pub(super) fn get(&self, key: Key) -> Option<&M> {
+        let is_in_front = self.front.back().is_some_and(|last| key <= last.key);
+        if is_in_front {
+            let at = self.front.binary_search_by_key(&key, |entry| entry.key).ok()?;
+            return self.front.get(at).map(|entry| &entry.message);
+        }
+        let (_, block) = self.rest.range(..=key).next_back()?;
+        block.find(key).map(|at| &block.entries[at].message)
+    }
+
+    /// Changes a message that lies in a segment; it still does afterwards.
+    pub(super) fn change_placed(&mut self, key: Key, change: impl FnOnce(&mut M)) -> bool {
+        let Some(mut message) = self.remove(key, |message| message.place().is_some()) else { return false };
+        change(&mut message);
+        self.insert(key, message);
+        true
+    }
+
+    /// All, in no order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Entry<M>> {
+        self.front.iter().chain(self.rest.values().flat_map(|block| &block.entries))
+    }
+
+    /// So many from this key on, in order.
+    pub(super) fn copy_from(&mut self, key: Key, count_max: usize) -> Vec<(Key, M)> {
+        let copy = |entry: &Entry<M>| (entry.key, entry.message.clone());
+        let is_wanted = |entry: &&Entry<M>| key <= entry.key;
+        let mut copied: Vec<_> = self.front.iter().filter(is_wanted).take(count_max).map(copy).collect();
+        let first = self.rest.range(..=key).next_back().map_or(key, |(first, _)| *first);
+        for (_, block) in self.rest.range_mut(first..) {
+            if copied.len() >= count_max {
+                break;
+            }
+            block.sort();
+            let left = count_max - copied.len();
+            copied.extend(block.entries.iter().filter(is_wanted).take(left).map(copy));
+        }
+        copied
+    }
+
+    /// Takes out what lies in segments too and is due later than `due`.
+    pub(super) fn take_placed(&mut self, due: u64) -> Vec<Entry<M>> {
+        if self.placed_count == 0 {
+            return Vec::new();
+        }
+        let is_taken = |entry: &Entry<M>| entry.key.due > due && entry.message.place().is_some();
+        let keys: Vec<Key> = self.iter().filter(|entry| is_taken(entry)).map(|entry| entry.key).collect();
+        let take = |key| self.remove(key, |_| true).map(|message| Entry { key, message });
+        keys.into_iter().filter_map(take).collect()
+    }
+
+    /// Empties it.
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = Entry<M>> + use<M> {
+        let drained = std::mem::replace(self, Calendar::new());
+        drained.front.into_iter().chain(drained.rest.into_values().flat_map(|block| block.entries))
+    }
+
+    /// The front block has become empty.
+    fn refill(&mut self) {
+        match self.rest.pop_first() {
+            Some((_, mut block)) => {
+                block.sort();
+                self.front = block.entries.into();
+            }
+            None if self.front.capacity() > KEPT_LEN => self.front = VecDeque::new(),
+            None => {}
+        }
+    }
+
+    #[inline]
+    fn note(&mut self, message: &M, is_here: bool) {
+        let (bytes, placed) = (u64::from(message.len()), u64::from(message.place().is_some()));
+        if is_here {
+            self.count += 1;
+            self.bytes += bytes;
+            self.placed_count += placed;
+            self.placed_bytes += placed * bytes;
+        } else {
+            self.count -= 1;
+            self.bytes -= bytes;
+            self.placed_count -= placed;
+            self.placed_bytes -= placed * bytes;
+        }
+    }
+}
+
+/// Entries whose space an empty calendar keeps.
+const KEPT_LEN: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use model::ids::{Place, QueueId};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::delays::key::seq_of;
+
+    #[derive(Debug, Clone)]
+    struct Card(u32, Option<Place>);
+
+    impl Message for Card {
+        fn len(&self) -> u32 {
+            self.0
+        }
+        fn is_journalled(&self) -> bool {
+            true
+        }
+        fn place(&self) -> Option<Place> {
+            self.1
+        }
+        fn set_place(&mut self, place: Place) {
+            self.1 = Some(place);
+        }
+    }
+
+    fn key(number: u32) -> Key {
+        Key::new(QueueId(1), seq_of(u64::from(number / 3), number + 1))
+    }
+
+    #[test]
+    fn an_entry_costs_sixteen_bytes_beside_its_message() {
+        assert_eq!(size_of::<Entry<[u64; 4]>>(), 48);
+    }
+
+    #[test]
+    fn ascending_entries_fill_their_blocks() {
+        let mut calendar = Calendar::new();
+        (0..10_000).for_each(|number| calendar.insert(key(number), Card(1, None)));
+        assert_eq!(calendar.rest.len() + 1, 10_000usize.div_ceil(BLOCK_LEN));
+        assert!((0..10_000).all(|number| calendar.pop_first().unwrap().key == key(number)));
+        assert!(calendar.pop_first().is_none());
+    }
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Insert(Vec<u32>),
+        Pop(u16),
+        Remove(Vec<u32>),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let numbers = || {
+            let ascending = (0u32..3000, 1u32..300).prop_map(|(first, count)| (first..first + count).collect());
+            prop_oneof![prop::collection::vec(0u32..3000, 0..200), ascending]
+        };
+        prop_oneof![
+            4 => numbers().prop_map(Step::Insert),
+            1 => (0u16..300).prop_map(Step::Pop),
+            2 => numbers().prop_map(Step::Remove),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn it_is_a_sorted_list(steps in prop::collection::vec(step(), 1..12), from in 0u32..3000) {
+            let mut calendar = Calendar::new();
+            let mut model = BTreeMap::new();
+            for step in steps {
+                match step {
+                    Step::Insert(numbers) => for number in numbers {
+                        if model.insert(key(number), number).is_none() {
+                            calendar.insert(key(number), Card(number, None));
+                        }
+                    },
+                    Step::Pop(count) => for _ in 0..count {
+                        let popped = calendar.pop_first().map(|entry| (entry.key, entry.message.0));
+                        prop_assert_eq!(popped, model.pop_first());
+                    },
+                    Step::Remove(numbers) => for number in numbers {
+                        prop_assert_eq!(calendar.get(key(number)).map(|card| card.0), model.get(&key(number)).copied());
+                        prop_assert!(calendar.remove(key(number), |_| false).is_none());
+                        prop_assert_eq!(calendar.remove(key(number), |_| true).map(|card| card.0), model.remove(&key(number)));
+                    },
+                }
+                let mut all: Vec<_> = calendar.iter().map(|entry| (entry.key, entry.message.0)).collect();
+                all.sort_unstable();
+                prop_assert_eq!(&all, &model.iter().map(|(key, number)| (*key, *number)).collect::<Vec<_>>());
+                prop_assert_eq!(calendar.count(), model.len() as u64);
+                prop_assert_eq!(calendar.bytes(), model.values().map(|len| u64::from(*len)).sum::<u64>());
+                prop_assert_eq!(calendar.first_key(), model.keys().next().copied());
+                let some: Vec<_> = calendar.copy_from(key(from), 500).into_iter().map(|(key, _)| key).collect();
+                prop_assert_eq!(some, model.range(key(from)..).take(500).map(|(key, _)| *key).collect::<Vec<_>>());
+                for (first, block) in &calendar.rest {
+                    prop_assert!(!block.entries.is_empty() && block.entries.iter().all(|entry| *first <= entry.key));
+                }
+                prop_assert!(!calendar.front.is_empty() || calendar.rest.is_empty());
+            }
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! Reading messages from segments shortly before they are due, and letting go of them again.
+
+use std::collections::BTreeMap;
+
+use model::ids::{QueueId, QueueSeq, SegmentId};
+
+use super::calendar::Entry;
+use super::key::{Key, due_in};
+use super::limits::{
+    EPOCH_MS, KEPT_MS, LOAD_SLOTS_MIN, LOADED_BYTES_MAX, LOOK_AHEAD_MS, RUN_LOAD_BYTES_MAX, RUN_LOAD_BYTES_MIN,
+};
+use super::paging::{Page, PageNumber};
+use super::runs::{Run, RunId};
+use super::seek::Sought;
+use super::{DelayId, Delays};
+use crate::lane::Load;
+use crate::message::Message;
+use crate::ranges::PagedRange;
+
+/// A request to read messages, to be answered with [`Delays::loaded`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ask {
+    /// Whose messages: as the store knows a queue's.
+    pub generation: QueueId,
+    /// Which.
+    pub load: Load,
+}
+
+/// What the answer to a load brought about. Release after it.
+#[derive(Debug)]
+pub struct Answered<M> {
+    /// Messages that should have been there and were not: they are lost.
+    pub lost_count: u64,
+    /// One that was sought, or that turned out not to be here.
+    pub sought: Option<Sought<M>>,
+    /// A page of a listing that has become complete.
+    pub page: Option<(PageNumber, Page<M>)>,
+}
+
+impl<M> Default for Answered<M> {
+    fn default() -> Self {
+        Answered { lost_count: 0, sought: None, page: None }
+    }
+}
+
+/// What a load is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// To release what it brings: it leaves its run.
+    Ahead(RunId),
+    Seek(u32),
+    Page(PageNumber),
+}
+
+/// A load on its way.
+#[derive(Debug)]
+pub(super) struct Flight {
+    pub(super) generation: QueueId,
+    pub(super) load: Load,
+    pub(super) purpose: Purpose,
+    /// Messages that left their run meanwhile; the answer may still bring them.
+    pub(super) gone: Vec<QueueSeq>,
+    /// What it reads has moved: what it does not bring may be elsewhere.
+    pub(super) is_stale: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Flights {
+    by_number: BTreeMap<u32, Flight>,
+    last_number: u32,
+    /// What those may bring that are made ahead.
+    ahead_bytes: u64,
+}
+
+impl Flights {
+    pub(super) fn start(
+        &mut self,
+        generation: QueueId,
+        purpose: Purpose,
+        from_seq: Option<QueueSeq>,
+        (range, bytes_max): (&PagedRange, u32),
+    ) -> Ask {
+        loop {
+            self.last_number = self.last_number.wrapping_add(1);
+            if !self.by_number.contains_key(&self.last_number) {
+                break;
+            }
+        }
+        let PagedRange { segment, first_slot, end_slot, .. } = *range;
+        let load = Load { segment, first_slot, end_slot, bytes_max, lane: 0, from_seq, number: self.last_number };
+        if let Purpose::Ahead(_) = purpose {
+            self.ahead_bytes += u64::from(bytes_max);
+        }
+        let flight = Flight { generation, load: load.clone(), purpose, gone: Vec::new(), is_stale: false };
+        self.by_number.insert(self.last_number, flight);
+        Ask { generation, load }
+    }
+
+    /// The flight that this answers, unless it was given up.
+    fn end(&mut self, load: &Load) -> Option<Flight> {
+        self.by_number.get(&load.number).filter(|flight| flight.load == *load)?;
+        let flight = self.by_number.remove(&load.number)?;
+        if let Purpose::Ahead(_) = flight.purpose {
+            self.ahead_bytes -= u64::from(flight.load.bytes_max);
+        }
+        Some(flight)
+    }
+
+    /// What was made ahead will not be taken; for the others some of what they read has moved.
+    pub(super) fn give_up(&mut self, is_given_up: impl Fn(&Flight) -> bool) {
+        let ahead_bytes = &mut self.ahead_bytes;
+        self.by_number.retain(|_, flight| {
+            if !is_given_up(flight) {
+                return true;
+            }
+            flight.is_stale = true;
+            let is_ahead = matches!(flight.purpose, Purpose::Ahead(_));
+            if is_ahead {
+                *ahead_bytes -= u64::from(flight.load.bytes_max);
+            }
+            !is_ahead
+        });
+    }
+
+    pub(super) fn give_up_all(&mut self) {
+        self.give_up(|_| true);
+    }
+
+    /// A message left its run.
+    pub(super) fn note_gone(&mut self, id: DelayId, segment: SegmentId) {
+        let concerned = |flight: &&mut Flight| flight.generation == id.generation && flight.load.segment == segment;
+        self.by_number.values_mut().filter(concerned).for_each(|flight| flight.gone.push(id.seq));
+    }
+
+    /// No answer is wanted any more.
+    pub(super) fn forget(&mut self, purpose: Purpose) {
+        self.by_number.retain(|_, flight| flight.purpose != purpose);
+    }
+}
+
+impl<M: Message> Delays<M> {
+    /// The answer to a load: the messages in its slots before `next_slot`, each with its place, by rising seq; of a load
+    /// with a `from_seq`, those from there on. A load that failed is answered with no message and its own `first_slot`; it
+    /// will be asked for again. Further loads may come of it.
+    pub fn loaded(
+        &mut self,
+        load: &Load,
+        entries: Vec<(QueueSeq, M)>,
+        next_slot: u32,
+        asks: &mut Vec<Ask>,
+    ) -> Answered<M> {
+        let Some(flight) = self.flights.end(load) else { return Answered::default() };
+        let next_slot = next_slot.min(load.end_slot);
+        let entries = well_formed(&flight, entries, next_slot);
+        match flight.purpose {
+            Purpose::Ahead(run) => {
+                let lost_count = self.take_loaded(run, entries, next_slot);
+                Answered { lost_count, ..Answered::default() }
+            }
+            Purpose::Seek(number) => {
+                let sought = self.seek_answered(number, &flight, entries, next_slot);
+                Answered { sought, ..Answered::default() }
+            }
+            Purpose::Page(number) => {
+                let page = self.page_answered(number, &flight, entries, next_slot, asks);
+                Answered { page: page.map(|page| (number, page)), ..Answered::default() }
+            }
+        }
+    }
+
+    /// Lets go of what lies in segments too and is not due yet, for when memory is short, and gives up what was to be
+    /// read ahead. It will be asked for again by the next release.
+    pub fn unload(&mut self) {
+        let ids: Vec<RunId> = self.runs.iter().filter(|(_, run)| run.flight.is_some()).map(|(id, _)| id).collect();
+        ids.into_iter().for_each(|id| self.runs.set_flight(id, None));
+        self.flights.give_up(|flight| matches!(flight.purpose, Purpose::Ahead(_)));
+        let mut pages: Vec<(Key, PagedRange)> = Vec::new();
+        for Entry { key, message } in self.calendar.take_placed(self.now) {
+            let Some(place) = message.place() else { continue };
+            pages.push((key, PagedRange::of_one(key.id().seq, place, message.len())));
+        }
+        pages.sort_unstable_by_key(|(_, range)| (range.segment, range.first_slot));
+        let mut run: Option<(QueueId, PagedRange)> = None;
+        for (key, range) in pages {
+            match &mut run {
+                Some((generation, run)) if *generation == key.generation() && run.is_followed_by(&range) => {
+                    run.append(&range);
+                }
+                _ => self.insert_run(run.replace((key.generation(), range))),
+            }
+        }
+        self.insert_run(run);
+    }
+
+    /// Asks for what will be due soon, as far as there is room for it, soonest first; whatever else, for the very first.
+    pub(super) fn look_ahead(&mut self, asks: &mut Vec<Ask>) {
+        let until = self.now + LOOK_AHEAD_MS;
+        let mut room = LOADED_BYTES_MAX.saturating_sub(self.calendar.placed_cost() + self.flights.ahead_bytes);
+        let mut wanted = Vec::new();
+        for (index, (key, id, run)) in self.runs.by_bound().enumerate() {
+            if key.due > until {
+                break;
+            }
+            if run.flight.is_some() {
+                continue;
+            }
+            let bytes = u64::from(run.load_bytes);
+            if index > 0 && bytes > room {
+                break;
+            }
+            room = room.saturating_sub(bytes);
+            wanted.push((id, run.generation, window(run), run.load_bytes));
+        }
+        for (id, generation, range, bytes_max) in wanted {
+            let ask = self.flights.start(generation, Purpose::Ahead(id), None, (&range, bytes_max));
+            self.runs.set_flight(id, Some(ask.load.number));
+            asks.push(ask);
+        }
+    }
+
+    /// When something must be read for which no load is on its way, nor was refused for want of room.
+    pub(super) fn next_load_ms(&self) -> Option<u64> {
+        let until = self.now + LOOK_AHEAD_MS;
+        let (first, _, run) = self.runs.by_bound().next()?;
+        let is_wanted = |key: Key| key.due > until;
+        let next = if run.flight.is_none() {
+            Some(first)
+        } else {
+            self.runs.by_bound().find(|(key, _, run)| run.flight.is_none() && is_wanted(*key)).map(|(key, ..)| key)
+        };
+        next.map(|key| key.due.saturating_sub(LOOK_AHEAD_MS) + EPOCH_MS)
+    }
+
+    /// Takes what is due soon into memory; the rest stays in the run. Answers with the number of messages that are lost.
+    fn take_loaded(&mut self, id: RunId, mut entries: Vec<(QueueSeq, M)>, next_slot: u32) -> u64 {
+        let Some(run) = self.runs.get(id) else { return 0 };
+        let generation = run.generation;
+        entries.retain(|(seq, _)| (run.range.first_seq..=run.range.last_seq).contains(seq));
+        let kept_until = self.now + KEPT_MS;
+        let kept_count = entries.partition_point(|(seq, _)| due_in(*seq) <= kept_until);
+        let next = entries.get(kept_count).and_then(|(seq, message)| Some((*seq, message.place()?.slot)));
+        entries.truncate(kept_count);
+        let bytes = entries.iter().map(|(_, message)| u64::from(message.len())).sum::<u64>();
+        let load_bytes_max = self.load_bytes_max();
+        let mut surplus = 0;
+        let lost_count = self.runs.change(id, |run| {
+            let PagedRange { count, bytes: run_bytes, first_slot, first_seq, .. } = &mut run.range;
+            surplus = (entries.len() as u64).saturating_sub(u64::from(*count));
+            *count = count.saturating_sub(entries.len() as u32);
+            *run_bytes = run_bytes.saturating_sub(bytes);
+            (*first_seq, *first_slot) = match (next, entries.last()) {
+                (Some(next), _) => next,
+                (None, Some((last, _))) => (last.next(), next_slot),
+                (None, None) => (*first_seq, next_slot),
+            };
+            run.flight = None;
+            let is_far = next.is_some();
+            let load_bytes = if is_far { run.load_bytes / 2 } else { run.load_bytes.saturating_mul(2) };
+            run.load_bytes = load_bytes.clamp(RUN_LOAD_BYTES_MIN, load_bytes_max);
+        });
+        self.generations.add(generation, surplus);
+        self.generations.leave(generation, lost_count);
+        for (seq, message) in entries {
+            self.calendar.insert(Key::new(generation, seq), message);
+        }
+        lost_count
+    }
+
+    /// With many runs, each reads less at a time.
+    fn load_bytes_max(&self) -> u32 {
+        let share = LOADED_BYTES_MAX / 4 / self.runs.len().max(1) as u64;
+        share.clamp(u64::from(RUN_LOAD_BYTES_MIN), u64::from(RUN_LOAD_BYTES_MAX)) as u32
+    }
+
+    pub(super) fn insert_run(&mut self, run: Option<(QueueId, PagedRange)>) {
+        if let Some((generation, range)) = run {
+            self.runs.insert(generation, range, RUN_LOAD_BYTES_MIN);
+        }
+    }
+}
+
+/// The slots that the next load of a run is to read: about twice as many as it will find room for.
+fn window(run: &Run) -> PagedRange {
+    let PagedRange { count, bytes, first_slot, end_slot, .. } = run.range;
+    let len = bytes / u64::from(count.max(1));
+    let slot_count = (u64::from(run.load_bytes) * 2 / len.max(1)).max(LOAD_SLOTS_MIN).min(u64::from(u32::MAX));
+    PagedRange { end_slot: end_slot.min(first_slot.saturating_add(slot_count as u32)), ..run.range }
+}
+
+/// What a load may have brought: in its slots, by rising seq, and still there.
+fn well_formed<M: Message>(flight: &Flight, mut entries: Vec<(QueueSeq, M)>, next_slot: u32) -> Vec<(QueueSeq, M)> {
+    let is_of_load = |message: &M| {
+        message.place().is_some_and(|place| {
+            place.segment == flight.load.segment && (flight.load.first_slot..next_slot).contains(&place.slot)
+        })
+    };
+    entries.retain(|(seq, message)| is_of_load(message) && !flight.gone.contains(seq));
+    if !entries.is_sorted_by(|left, right| left.0 < right.0) {
+        entries.sort_by_key(|(seq, _)| *seq);
+        entries.dedup_by_key(|(seq, _)| *seq);
+    }
+    entries
+}

@@ -1,0 +1,327 @@
+//! The state machine: insert, release, settle, purge.
+
+use std::collections::BTreeMap;
+
+use model::ids::{QueueId, QueueSeq};
+
+use super::calendar::Calendar;
+use super::generations::Generations;
+use super::key::{DelayId, Key, due_of};
+use super::limits::RUN_LOAD_BYTES_MIN;
+use super::loading::{Ask, Flights};
+use super::paging::Pages;
+use super::runs::Runs;
+use super::seek::Seeks;
+use crate::message::Message;
+use crate::ranges::PagedRange;
+
+/// What recovery knows of one generation. Nothing of it is trusted to be sorted.
+#[derive(Debug)]
+pub struct RestoredGeneration<M> {
+    /// Which one.
+    pub generation: QueueId,
+    /// Messages in segments.
+    pub ranges: Vec<PagedRange>,
+    /// Messages in memory.
+    pub messages: Vec<(QueueSeq, M)>,
+}
+
+/// How far a release came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// Nothing else is due. Release again at [`Delays::wake_at_ms`].
+    Done,
+    /// More is due than could be taken at once: release again soon.
+    More,
+    /// More is due or may be, and is being read: release again after the answer.
+    Loading,
+}
+
+/// Messages that have left for good.
+#[derive(Debug)]
+pub struct SettledDelays<M> {
+    /// They, and where they lie: their slots are to be settled.
+    pub messages: Vec<(DelayId, M)>,
+    /// What the journal has to say of it: of this generation, everything from the first to the last is gone.
+    pub records: Vec<(QueueId, QueueSeq, QueueSeq)>,
+}
+
+impl<M> Default for SettledDelays<M> {
+    fn default() -> Self {
+        SettledDelays { messages: Vec::new(), records: Vec::new() }
+    }
+}
+
+/// Messages that a purge took out.
+#[derive(Debug)]
+pub struct PurgedDelays<M> {
+    /// Those that were in memory, in no order; the slots of those that have one are to be settled.
+    pub messages: Vec<(DelayId, M)>,
+    /// Those that were only in segments: all that is alive in these slots.
+    pub ranges: Vec<PagedRange>,
+    /// What the journal has to say of it: of this generation, everything from the first to the last is gone.
+    pub records: Vec<(QueueId, QueueSeq, QueueSeq)>,
+}
+
+impl<M> Default for PurgedDelays<M> {
+    fn default() -> Self {
+        PurgedDelays { messages: Vec::new(), ranges: Vec::new(), records: Vec::new() }
+    }
+}
+
+/// Messages that wait until they are due. See the module's page.
+///
+/// All times are milliseconds since 1970. They may step back: nothing is lost or released early by the clock that is given.
+#[derive(Debug)]
+pub struct Delays<M> {
+    pub(super) generations: Generations,
+    pub(super) calendar: Calendar<M>,
+    pub(super) runs: Runs,
+    /// Released and not settled.
+    pub(super) leaving: BTreeMap<DelayId, M>,
+    pub(super) flights: Flights,
+    pub(super) seeks: Seeks,
+    pub(super) pages: Pages<M>,
+    /// The time that was given last.
+    pub(super) now: u64,
+}
+
+impl<M: Message> Default for Delays<M> {
+    fn default() -> Self {
+        Delays::new()
+    }
+}
+
+impl<M: Message> Delays<M> {
+    /// A set in which nothing waits.
+    #[must_use]
+    pub fn new() -> Self {
+        Delays {
+            generations: Generations::default(),
+            calendar: Calendar::new(),
+            runs: Runs::default(),
+            leaving: BTreeMap::new(),
+            flights: Flights::default(),
+            seeks: Seeks::default(),
+            pages: Pages::default(),
+            now: 0,
+        }
+    }
+
+    /// A set after a restart. None of these generations takes messages any more; those in which nothing is have ended.
+    #[must_use]
+    pub fn restore(generations: impl IntoIterator<Item = RestoredGeneration<M>>) -> Self {
+        let mut set = Delays::new();
+        for RestoredGeneration { generation, ranges, mut messages } in generations {
+            messages.sort_by_key(|(seq, _)| *seq);
+            messages.dedup_by_key(|(seq, _)| *seq);
+            let in_ranges = ranges.iter().map(|range| u64::from(range.count)).sum::<u64>();
+            set.generations.restore(generation, in_ranges + messages.len() as u64);
+            for (seq, message) in messages {
+                set.calendar.insert(Key::new(generation, seq), message);
+            }
+            for range in ranges.into_iter().filter(|range| range.count > 0) {
+                set.runs.insert(generation, range, RUN_LOAD_BYTES_MIN);
+            }
+        }
+        set
+    }
+
+    /// Adds a message, to be released at `due_ms` or, if that is past, at once. `next_id` gives the id of a generation, higher than all
+    /// before, when one must begin: the caller records whose it is before, or with, the message.
+    #[inline]
+    pub fn insert(&mut self, due_ms: u64, message: M, next_id: impl FnOnce() -> QueueId) -> DelayId {
+        let due = due_of(due_ms).max(self.now);
+        let (generation, seq) = self.generations.arrive(due, next_id);
+        self.calendar.insert(Key::new(generation, seq), message);
+        DelayId { generation, seq }
+    }
+
+    /// Takes out what is due, in order, and appends it to `out`. It is leaving until it is settled or put back. What must be
+    /// read for this, or will soon have to be, is appended to `asks`, each only once.
+    pub fn release(
+        &mut self,
+        now_ms: u64,
+        count_max: usize,
+        out: &mut Vec<(DelayId, M)>,
+        asks: &mut Vec<Ask>,
+    ) -> Progress {
+        self.now = due_of(now_ms);
+        let bound = self.runs.first_bound();
+        let end = out.len() + count_max;
+        let progress = loop {
+            let is_due = |key: &Key| key.due <= self.now;
+            let first = self.calendar.first_key().filter(is_due);
+            match first.filter(|key| bound.is_none_or(|bound| *key < bound)) {
+                None if bound.as_ref().is_some_and(is_due) => break Progress::Loading,
+                None => break Progress::Done,
+                Some(_) if out.len() == end => break Progress::More,
+                Some(_) => {}
+            }
+            let Some(entry) = self.calendar.pop_first() else { break Progress::Done };
+            let id = entry.key.id();
+            self.leaving.insert(id, to_keep(&entry.message));
+            out.push((id, entry.message));
+        };
+        self.look_ahead(asks);
+        progress
+    }
+
+    /// When [`Delays::release`] should be called next, in milliseconds since 1970; `None`: not before something is
+    /// inserted or a load is answered. It may be in the past.
+    #[must_use]
+    pub fn wake_at_ms(&self) -> Option<u64> {
+        let bound = self.runs.first_bound();
+        let first = self.calendar.first_key().filter(|key| bound.is_none_or(|bound| *key < bound));
+        first.map(Key::due_ms).into_iter().chain(self.next_load_ms()).min()
+    }
+
+    /// When the first message is due, in milliseconds since 1970, or a little earlier if that is not in memory.
+    #[must_use]
+    pub fn next_due_ms(&self) -> Option<u64> {
+        self.calendar.first_key().into_iter().chain(self.runs.first_bound()).min().map(Key::due_ms)
+    }
+
+    /// Released messages have left for good: those of `ids` that are leaving are appended to `settled`.
+    pub fn settle(&mut self, ids: &[DelayId], settled: &mut SettledDelays<M>) {
+        let (start, records_start) = (settled.messages.len(), settled.records.len());
+        settled.messages.extend(ids.iter().filter_map(|id| Some((*id, self.leaving.remove(id)?))));
+        let messages = &mut settled.messages[start..];
+        messages.sort_unstable_by_key(|(id, _)| *id);
+        let first_waiting = self.calendar.first_key().into_iter().chain(self.runs.first_bound()).min();
+        let mut open: Option<(QueueId, QueueSeq, QueueSeq)> = None;
+        for (id, message) in messages.iter() {
+            self.generations.leave(id.generation, 1);
+            if !message.is_journalled() {
+                continue;
+            }
+            match &mut open {
+                Some((generation, _, last))
+                    if *generation == id.generation && is_all_gone(&self.leaving, first_waiting, *last, *id) =>
+                {
+                    *last = id.seq;
+                }
+                _ => settled.records.extend(open.replace((id.generation, id.seq, id.seq))),
+            }
+        }
+        settled.records.extend(open);
+        for (generation, first, last) in &settled.records[records_start..] {
+            if first < last {
+                self.generations.raise_floor(*generation, *last);
+            }
+        }
+    }
+
+    /// Released messages did not leave after all: they are due as before, and will be released again.
+    pub fn put_back(&mut self, ids: &[DelayId]) {
+        for id in ids {
+            let Some(message) = self.leaving.remove(id) else { continue };
+            match message.place() {
+                Some(place) if !message.has_body() => {
+                    let range = PagedRange::of_one(id.seq, place, message.len());
+                    self.runs.insert(id.generation, range, RUN_LOAD_BYTES_MIN);
+                }
+                _ => self.calendar.insert(Key::from(*id), message),
+            }
+        }
+    }
+
+    /// Removes all that waits, and says how many that were. What is leaving stays so. The next message begins a generation.
+    pub fn purge(&mut self, purged: &mut PurgedDelays<M>) -> u64 {
+        let count = self.count();
+        let mut gone: BTreeMap<QueueId, u64> = BTreeMap::new();
+        for entry in self.calendar.drain() {
+            let id = entry.key.id();
+            *gone.entry(id.generation).or_default() += 1;
+            purged.messages.push((id, entry.message));
+        }
+        for run in self.runs.drain() {
+            *gone.entry(run.generation).or_default() += u64::from(run.range.count);
+            purged.ranges.push(run.range);
+        }
+        self.flights.give_up_all();
+        // No message may come to be where a record says that all is gone.
+        self.generations.close();
+        for (generation, count) in gone {
+            let span = DelayId { generation, seq: QueueSeq(0) }..=DelayId { generation, seq: QueueSeq(u64::MAX) };
+            let mut first = QueueSeq(0);
+            for (id, _) in self.leaving.range(span) {
+                if first < id.seq {
+                    purged.records.push((generation, first, QueueSeq(id.seq.0 - 1)));
+                }
+                first = id.seq.next();
+            }
+            purged.records.push((generation, first, QueueSeq(u64::MAX - 1)));
+            self.generations.leave(generation, count);
+        }
+        count
+    }
+
+    /// Generations that have ended since this was asked last: nothing waits or leaves there, and nothing ever will. Whoever gave the id may
+    /// forget it, and drop it from the journal as a queue is dropped.
+    pub fn take_ended(&mut self) -> Vec<QueueId> {
+        self.generations.take_ended()
+    }
+
+    /// The generations that there are, each with its messages, waiting or leaving.
+    pub fn generations(&self) -> impl Iterator<Item = (QueueId, u64)> {
+        self.generations.iter()
+    }
+
+    /// Messages that wait.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.calendar.count() + self.runs.count()
+    }
+
+    /// Bytes of their bodies.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.calendar.bytes() + self.runs.bytes()
+    }
+
+    /// Messages that have been released and are not settled.
+    #[must_use]
+    pub fn leaving_count(&self) -> u64 {
+        self.leaving.len() as u64
+    }
+
+    /// Waiting messages that are in a segment and not in memory.
+    #[must_use]
+    pub fn paged_count(&self) -> u64 {
+        self.runs.count()
+    }
+
+    /// Bytes of their bodies.
+    #[must_use]
+    pub fn paged_bytes(&self) -> u64 {
+        self.runs.bytes()
+    }
+
+    /// The waiting messages that are in a segment and not in memory.
+    pub fn ranges(&self) -> impl Iterator<Item = (QueueId, &PagedRange)> {
+        self.runs.iter().map(|(_, run)| (run.generation, &run.range))
+    }
+
+    /// Whether nothing waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count() == 0
+    }
+}
+
+/// Whether nothing of the generation is left between `last` and `next`, which has just left.
+fn is_all_gone<M>(leaving: &BTreeMap<DelayId, M>, first_waiting: Option<Key>, last: QueueSeq, next: DelayId) -> bool {
+    let between = DelayId { seq: last, ..next }..next;
+    first_waiting.is_none_or(|first| Key::from(next) < first) && leaving.range(between).next().is_none()
+}
+
+/// What stays here of a message that is released.
+#[inline]
+fn to_keep<M: Message>(message: &M) -> M {
+    let mut kept = message.clone();
+    if kept.place().is_some() {
+        kept.release_body();
+    }
+    kept
+}

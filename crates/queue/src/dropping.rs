@@ -1,0 +1,246 @@
+//! What leaves without being acked: rejected, expired, too much, or come back too often.
+//!
+//! As in RabbitMQ only heads expire: of each priority the oldest. Where rules say so, what leaves is set aside until its owner has
+//! brought it elsewhere; so it is never nowhere.
+
+use model::ids::QueueSeq;
+
+use crate::consumers::Gate;
+use crate::effects::{Counts, DropReason, Dropped, Effects};
+use crate::lane::{Load, Source};
+use crate::message::Message;
+use crate::queue::{Queue, to_keep};
+use crate::ready::Front;
+use crate::rules::Rules;
+use crate::set_aside::Why;
+
+impl<M: Message, G: Gate> Queue<M, G> {
+    /// Rejects messages that were handed out, so that nobody gets them again; `has_failed`: that counts as a failure. Seqs that are
+    /// not unacked are passed over. Dispatch after it.
+    pub fn reject(&mut self, seqs: &[QueueSeq], has_failed: bool, effects: &mut Effects<M>) {
+        for &seq in seqs {
+            let Some((message, _)) = self.take_unacked(seq) else { continue };
+            let mut counts = self.counts.of(seq);
+            counts.delivery_count = counts.delivery_count.saturating_add(u32::from(has_failed));
+            counts.acquired_count = counts.acquired_count.saturating_add(u32::from(has_failed));
+            self.counts.forget(seq);
+            self.leave(seq, message, DropReason::Rejected, counts, effects);
+        }
+    }
+
+    /// Messages that were set aside when they were dropped are elsewhere now: appends them to `settled`.
+    pub fn depart(&mut self, seqs: &[QueueSeq], settled: &mut Vec<(QueueSeq, M)>) {
+        for &seq in seqs {
+            if let Some((message, _)) = self.take_aside(seq) {
+                settled.push((seq, message));
+            }
+        }
+    }
+
+    /// Messages that were set aside when they were dropped could not be brought elsewhere: drops them once more.
+    pub fn drop_again(&mut self, seqs: &[QueueSeq], effects: &mut Effects<M>) {
+        for &seq in seqs {
+            if let Some((message, Why::Leaving(reason, counts))) = self.take_aside(seq) {
+                self.leave(seq, message, reason, counts, effects);
+            }
+        }
+    }
+
+    /// Whether a message with a body of `len` bytes is to be refused, because it would be too much. Dispatch before it, if what is ready
+    /// might just as well be on its way.
+    pub fn refuses(&self, len: u32) -> bool {
+        let Some(rules) = self.rules.as_deref().filter(|rules| rules.refuses_beyond) else { return false };
+        rules.length_max.is_some_and(|length_max| self.ready.count + 1 > length_max)
+            || rules.bytes_max.is_some_and(|bytes_max| self.ready.bytes + u64::from(len) > bytes_max)
+    }
+
+    /// When something has to be done by dispatching, in milliseconds since 1970. It may turn out that there is nothing to do.
+    pub fn next_due(&self) -> Option<u64> {
+        let first_end = self.set_aside.as_ref().and_then(|set_aside| set_aside.first_end());
+        let first_expiry = if self.may_expire {
+            // What is being read is looked at when it is there.
+            let heads = self.ready.heads().filter(|front| !self.is_read(front));
+            heads.filter_map(|front| self.expiry_at(&front)).filter(|at_ms| *at_ms < u64::MAX).min()
+        } else {
+            None
+        };
+        let next_look = self.holdings.as_ref().and_then(|holdings| holdings.next_look());
+        [first_end, first_expiry, next_look, self.expires_at()].into_iter().flatten().min()
+    }
+
+    /// Whether it matters to the queue what time it is.
+    #[inline]
+    pub fn is_timed(&self) -> bool {
+        self.may_expire || self.rules.is_some() || self.set_aside.is_some() || self.counts.has_waits()
+    }
+
+    /// Somebody uses the queue: it expires later.
+    pub fn note_used(&mut self, now_ms: u64) {
+        self.used_at_ms = self.used_at_ms.max(now_ms);
+    }
+
+    /// When the queue itself is at its end unless it is used until then, in milliseconds since 1970.
+    pub fn expires_at(&self) -> Option<u64> {
+        let expires_after_ms = self.rules.as_deref()?.expires_after_ms?;
+        self.is_unused().then(|| self.used_at_ms.saturating_add(expires_after_ms))
+    }
+
+    fn keeps_dropped(&self) -> bool {
+        self.rules.as_deref().is_some_and(|rules| rules.keeps_dropped)
+    }
+
+    /// The message leaves, whyever.
+    pub(crate) fn leave(
+        &mut self,
+        seq: QueueSeq,
+        message: M,
+        reason: DropReason,
+        counts: Counts,
+        effects: &mut Effects<M>,
+    ) {
+        if !self.keeps_dropped() {
+            effects.dropped.push(Dropped { seq, message, reason, counts });
+            return;
+        }
+        let place = message.place().filter(|_| !message.has_body());
+        match place {
+            // Whoever brings it elsewhere needs its body.
+            Some(place) => effects.loads.push(Load::single(place, message.priority())),
+            None => effects.dropped.push(Dropped { seq, message: message.clone(), reason, counts }),
+        }
+        self.set_aside(seq, to_keep(&message), Why::Leaving(reason, counts));
+    }
+
+    /// The answer to the load of one message that leaves. Says whether it is lost: 1 or 0.
+    pub(crate) fn leaver_loaded(
+        &mut self,
+        load: &Load,
+        entries: Vec<(QueueSeq, M)>,
+        next_slot: u32,
+        effects: &mut Effects<M>,
+    ) -> u64 {
+        let mut is_found = false;
+        for (seq, message) in entries {
+            let why = self.set_aside.as_ref().and_then(|set_aside| set_aside.get(seq));
+            if let Some(Why::Leaving(reason, counts)) = why {
+                if !self.keeps_dropped() {
+                    // The rules have changed meanwhile: nobody brings it elsewhere any more.
+                    self.take_aside(seq);
+                }
+                effects.dropped.push(Dropped { seq, message, reason, counts });
+                is_found = true;
+            }
+        }
+        if is_found {
+            return 0;
+        }
+        // It may have been moved meanwhile: then it lies elsewhere. If it still lies here and was passed over, it is lost.
+        let is_wanted = |message: &M| {
+            message.place().is_some_and(|place| place.segment == load.segment && place.slot == load.first_slot)
+        };
+        let leavers = self.unacked.iter().filter(|(seq, message, _)| {
+            !message.has_body()
+                && self.set_aside.as_ref().is_some_and(|set_aside| set_aside.contains(*seq))
+                && is_wanted(message)
+        });
+        let found: Vec<QueueSeq> = leavers.map(|(seq, ..)| seq).collect();
+        if next_slot > load.first_slot {
+            return found.into_iter().filter_map(|seq| self.take_aside(seq)).count() as u64;
+        }
+        self.drop_again(&found, effects);
+        0
+    }
+
+    /// Whether the message at a front, which is in memory, is not to be handed out: it has expired, or waits. It has been put aside
+    /// then.
+    pub(crate) fn passes_over(&mut self, front: &Front, now_ms: u64, effects: &mut Effects<M>) -> bool {
+        let seq = front.head.seq;
+        if let Some(until_ms) = self.counts.take_wait(seq).filter(|until_ms| *until_ms > now_ms) {
+            let message = self.ready.take(front);
+            self.set_aside(seq, to_keep(&message), Why::Waiting { until_ms });
+            return true;
+        }
+        // What has come since the last dispatch may go at once, however short its time is.
+        let has_expired = seq < self.fresh_from && self.expiry_at(front).is_some_and(|at_ms| at_ms <= now_ms);
+        if has_expired {
+            self.drop_front(front, DropReason::Expired, effects);
+        }
+        has_expired
+    }
+
+    /// Drops heads that have expired or are too much.
+    pub(crate) fn drop_head_if_due(&mut self, now_ms: u64, effects: &mut Effects<M>) {
+        if self.may_expire {
+            self.drop_expired(now_ms, effects);
+        }
+        if let Some(rules) = self.rules.as_deref().copied() {
+            self.drop_beyond(&rules, effects);
+        }
+        if self.ready.count == 0 && self.unacked.count() == 0 {
+            self.ttls.forget_before(self.next_seq);
+            self.may_expire = !self.ttls.is_endless();
+        }
+    }
+
+    pub(crate) fn drop_expired(&mut self, now_ms: u64, effects: &mut Effects<M>) {
+        loop {
+            let is_due = |front: &Front| self.expiry_at(front).is_none_or(|at_ms| at_ms <= now_ms);
+            let Some(front) = self.ready.heads().find(|front| !self.is_read(front) && is_due(front)) else { break };
+            if front.head.source != Source::Paged {
+                self.drop_front(&front, DropReason::Expired, effects);
+                continue;
+            }
+            let Some(load) = self.ready.lane_at(&front).ask(false) else { break };
+            effects.loads.push(load);
+        }
+    }
+
+    fn drop_beyond(&mut self, rules: &Rules, effects: &mut Effects<M>) {
+        let is_beyond = |count: u64, bytes: u64| {
+            rules.length_max.is_some_and(|max| count > max) || rules.bytes_max.is_some_and(|max| bytes > max)
+        };
+        if rules.refuses_beyond {
+            return;
+        }
+        while is_beyond(self.ready.count, self.ready.bytes) {
+            let Some(front) = self.ready.front() else { break };
+            if front.head.source == Source::Paged {
+                effects.loads.extend(self.ready.lane_at(&front).ask(true));
+                break;
+            }
+            self.drop_front(&front, DropReason::MaxLength, effects);
+        }
+    }
+
+    fn drop_front(&mut self, front: &Front, reason: DropReason, effects: &mut Effects<M>) {
+        let (seq, message) = (front.head.seq, self.ready.take(front));
+        let counts = self.counts.of(seq);
+        self.counts.forget(seq);
+        self.leave(seq, message, reason, counts, effects);
+    }
+
+    /// When the head of a lane expires; `None` if it must be read to know.
+    fn expiry_at(&self, front: &Front) -> Option<u64> {
+        match self.ready.peek(front) {
+            Some(message) => Some(self.ttls.expiry_of(front.head.seq, message)),
+            None => self.ready.lane_seen(front).remembered_expiry(front.head.seq),
+        }
+    }
+
+    /// Whether the lane at a front is being read.
+    fn is_read(&self, front: &Front) -> bool {
+        front.head.source == Source::Paged && self.ready.lane_seen(front).is_loading()
+    }
+
+    /// Remembers when heads expire that may be in segments soon, so that nobody has to read them to know.
+    pub(crate) fn remember_expiries(&mut self) {
+        if !self.may_expire {
+            return;
+        }
+        let known: Vec<(Front, u64)> =
+            self.ready.heads().filter_map(|front| Some((front, self.expiry_at(&front)?))).collect();
+        for (front, at_ms) in known {
+            self.ready.lane_at(&front).remember_expiry(front.head.seq, at_ms);
+        }
+    }
+}

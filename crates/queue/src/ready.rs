@@ -1,0 +1,258 @@
+//! All that is ready: a band of lanes for each priority that was ever used, the highest first.
+//!
+//! Each band has its own mark of what was handed out: a message is redelivered if it is at or below its band's. Bands are
+//! never taken away, for their marks are needed as long as a message may come back.
+
+use std::collections::VecDeque;
+
+use model::ids::QueueSeq;
+
+use crate::lane::{Head, Lane, Source};
+use crate::message::Message;
+use crate::ranges::PagedRange;
+use crate::unacked::Unacked;
+
+/// The ready messages of one priority.
+#[derive(Debug)]
+pub(crate) struct Band<M> {
+    priority: u8,
+    /// Messages that are only in this process's life, and those that last.
+    lanes: [Lane<M>; 2],
+    /// The highest seq ever handed out, or 0.
+    delivered: QueueSeq,
+}
+
+#[derive(Debug)]
+pub(crate) struct Ready<M> {
+    /// Of priority 0: all there is in a queue without priorities.
+    lowest: Band<M>,
+    /// By descending priority.
+    higher: Vec<Band<M>>,
+    pub(crate) count: u64,
+    pub(crate) bytes: u64,
+    /// What bands that are yet to come start with.
+    delivered_before: QueueSeq,
+    /// What came back and goes first, in that order, where this is so. Those that a segment has again go in their own order: what is
+    /// not in memory any more is passed over here.
+    returns: Option<VecDeque<Return>>,
+}
+
+/// A message that came back.
+#[derive(Debug, Clone, Copy)]
+struct Return {
+    seq: QueueSeq,
+    priority: u8,
+    is_journalled: bool,
+}
+
+/// Where the message is that goes next.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Front {
+    pub(crate) head: Head,
+    /// 0: the lowest; else one more than the index among the higher ones.
+    band: usize,
+    lane: usize,
+}
+
+impl<M: Message> Band<M> {
+    fn new(priority: u8, delivered: QueueSeq) -> Self {
+        Band { priority, lanes: [Lane::new(priority), Lane::new(priority)], delivered }
+    }
+
+    /// The lane whose head goes next, and that head.
+    #[inline]
+    fn head(&self) -> Option<(usize, Head)> {
+        match (self.lanes[0].head(), self.lanes[1].head()) {
+            (None, right) => right.map(|head| (1, head)),
+            (Some(left), Some(right)) if right.seq < left.seq => Some((1, right)),
+            (Some(left), _) => Some((0, left)),
+        }
+    }
+}
+
+/// Which lane of its band a message belongs to.
+#[inline]
+fn lane_of(is_journalled: bool) -> usize {
+    usize::from(is_journalled)
+}
+
+impl<M: Message> Ready<M> {
+    pub(crate) fn new(keeps_returns_in_order: bool) -> Self {
+        Ready {
+            returns: keeps_returns_in_order.then(VecDeque::new),
+            lowest: Band::new(0, QueueSeq(0)),
+            higher: Vec::new(),
+            count: 0,
+            bytes: 0,
+            delivered_before: QueueSeq(0),
+        }
+    }
+
+    /// Everything up to here may have been handed out before this process.
+    pub(crate) fn set_delivered(&mut self, delivered: QueueSeq) {
+        self.delivered_before = delivered;
+        self.bands_mut().for_each(|band| band.delivered = delivered);
+    }
+
+    #[inline]
+    pub(crate) fn publish(&mut self, seq: QueueSeq, message: M) {
+        self.count += 1;
+        self.bytes += u64::from(message.len());
+        self.lane(message.priority(), message.is_journalled()).publish(seq, message);
+    }
+
+    /// The message that goes next: of the highest priority the lowest seq.
+    #[inline]
+    pub(crate) fn front(&mut self) -> Option<Front> {
+        if self.returns.is_some()
+            && let Some(front) = self.first_return()
+        {
+            return Some(front);
+        }
+        for (index, band) in self.higher.iter().enumerate() {
+            if let Some((lane, head)) = band.head() {
+                return Some(Front { head, band: index + 1, lane });
+            }
+        }
+        self.lowest.head().map(|(lane, head)| Front { head, band: 0, lane })
+    }
+
+    fn first_return(&mut self) -> Option<Front> {
+        while let Some(Return { seq, priority, is_journalled }) = self.returns.as_ref()?.front().copied() {
+            let lane = lane_of(is_journalled);
+            let band = match self.higher.binary_search_by(|band| priority.cmp(&band.priority)) {
+                Ok(at) => at + 1,
+                Err(_) => 0,
+            };
+            if let Some(head) = self.band(band).lanes[lane].returned(seq) {
+                return Some(Front { head, band, lane });
+            }
+            self.returns.as_mut()?.pop_front();
+        }
+        None
+    }
+
+    /// The heads of all priorities that have messages, the highest first.
+    pub(crate) fn heads(&self) -> impl Iterator<Item = Front> {
+        let bands = self.higher.iter().enumerate().map(|(index, band)| (index + 1, band)).chain([(0, &self.lowest)]);
+        bands.filter_map(|(band, at)| at.head().map(|(lane, head)| Front { head, band, lane }))
+    }
+
+    /// The message at a front, which is in memory.
+    #[inline]
+    pub(crate) fn peek(&self, front: &Front) -> Option<&M> {
+        self.band(front.band).lanes[front.lane].peek(&front.head)
+    }
+
+    /// Takes the message at a front, which is in memory.
+    #[inline]
+    pub(crate) fn take(&mut self, front: &Front) -> M {
+        let message = self.lane_at(front).take(&front.head).expect("the front was just seen");
+        if front.head.source == Source::ReturnedAt
+            && let Some(returns) = &mut self.returns
+        {
+            returns.pop_front();
+        }
+        self.count -= 1;
+        self.bytes -= u64::from(message.len());
+        message
+    }
+
+    /// A message taken from a front is handed out. Whether it may have been before.
+    #[inline]
+    pub(crate) fn note_delivered(&mut self, front: &Front) -> bool {
+        let band = self.band_mut(front.band);
+        let is_redelivered = front.head.seq <= band.delivered;
+        band.delivered = band.delivered.max(front.head.seq);
+        is_redelivered
+    }
+
+    /// The highest seq ever handed out, or 0.
+    pub(crate) fn last_delivered(&self) -> QueueSeq {
+        self.bands().map(|band| band.delivered).max().unwrap_or(QueueSeq(0))
+    }
+
+    /// The lane of a front.
+    pub(crate) fn lane_seen(&self, front: &Front) -> &Lane<M> {
+        &self.band(front.band).lanes[front.lane]
+    }
+
+    /// The lane of a front.
+    pub(crate) fn lane_at(&mut self, front: &Front) -> &mut Lane<M> {
+        &mut self.band_mut(front.band).lanes[front.lane]
+    }
+
+    /// Puts a message that was handed out back to where it was.
+    pub(crate) fn put_back(&mut self, seq: QueueSeq, message: M, unacked: &Unacked<M>) {
+        self.count += 1;
+        self.bytes += u64::from(message.len());
+        let (priority, is_journalled) = (message.priority(), message.is_journalled());
+        self.lane(priority, is_journalled).put_back(seq, message, unacked);
+        if let Some(returns) = &mut self.returns {
+            returns.push_back(Return { seq, priority, is_journalled });
+        }
+    }
+
+    /// Puts messages that lie in a segment among the ranges of their lane. They are counted already.
+    pub(crate) fn page(&mut self, priority: u8, range: PagedRange, unacked: &Unacked<M>) {
+        self.lane(priority, !range.segment.is_transient()).page(range, unacked);
+    }
+
+    /// The lane of a priority, made if there is none.
+    #[inline]
+    pub(crate) fn lane(&mut self, priority: u8, is_journalled: bool) -> &mut Lane<M> {
+        let band = if priority == 0 { &mut self.lowest } else { self.higher_band(priority) };
+        &mut band.lanes[lane_of(is_journalled)]
+    }
+
+    fn higher_band(&mut self, priority: u8) -> &mut Band<M> {
+        let at = match self.higher.binary_search_by(|band| priority.cmp(&band.priority)) {
+            Ok(at) => at,
+            Err(at) => {
+                self.higher.insert(at, Band::new(priority, self.delivered_before));
+                at
+            }
+        };
+        &mut self.higher[at]
+    }
+
+    /// All lanes, the highest priority first.
+    pub(crate) fn lanes(&self) -> impl Iterator<Item = &Lane<M>> {
+        self.bands().flat_map(|band| &band.lanes)
+    }
+
+    /// All lanes, the highest priority first.
+    pub(crate) fn lanes_mut(&mut self) -> impl Iterator<Item = &mut Lane<M>> {
+        self.bands_mut().flat_map(|band| &mut band.lanes)
+    }
+
+    /// All lanes of messages that last, or all others.
+    pub(crate) fn lanes_of_mut(&mut self, is_journalled: bool) -> impl Iterator<Item = &mut Lane<M>> {
+        self.bands_mut().map(move |band| &mut band.lanes[lane_of(is_journalled)])
+    }
+
+    /// Some ready messages, counted by (count, bytes) `before`, have turned out to be those counted `after`. How many are missing.
+    pub(crate) fn recount(&mut self, before: (u64, u64), after: (u64, u64)) -> u64 {
+        self.count = (self.count + after.0).saturating_sub(before.0);
+        self.bytes = (self.bytes + after.1).saturating_sub(before.1);
+        before.0.saturating_sub(after.0)
+    }
+
+    fn bands(&self) -> impl Iterator<Item = &Band<M>> {
+        self.higher.iter().chain([&self.lowest])
+    }
+
+    fn bands_mut(&mut self) -> impl Iterator<Item = &mut Band<M>> {
+        self.higher.iter_mut().chain([&mut self.lowest])
+    }
+
+    #[inline]
+    fn band(&self, index: usize) -> &Band<M> {
+        if index == 0 { &self.lowest } else { &self.higher[index - 1] }
+    }
+
+    #[inline]
+    fn band_mut(&mut self, index: usize) -> &mut Band<M> {
+        if index == 0 { &mut self.lowest } else { &mut self.higher[index - 1] }
+    }
+}

@@ -1,0 +1,82 @@
+//! Messages that are neither ready nor held by anybody: on their way elsewhere, or waiting to be tried again.
+//!
+//! The messages themselves are among the unacked ones, so that they are found when segments are written.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::ids::QueueSeq;
+
+use crate::effects::{Counts, DropReason};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Why {
+    Leaving(DropReason, Counts),
+    Waiting { until_ms: u64 },
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct SetAside {
+    by_seq: BTreeMap<QueueSeq, (Why, u32)>,
+    /// Those that wait, the first that ends first.
+    ends: BTreeSet<(u64, QueueSeq)>,
+    bytes: u64,
+}
+
+impl SetAside {
+    pub(crate) fn insert(&mut self, seq: QueueSeq, why: Why, len: u32) {
+        self.remove(seq);
+        self.bytes += u64::from(len);
+        if let Why::Waiting { until_ms } = why {
+            self.ends.insert((until_ms, seq));
+        }
+        self.by_seq.insert(seq, (why, len));
+    }
+
+    pub(crate) fn remove(&mut self, seq: QueueSeq) -> Option<Why> {
+        let (why, len) = self.by_seq.remove(&seq)?;
+        self.bytes -= u64::from(len);
+        if let Why::Waiting { until_ms } = why {
+            self.ends.remove(&(until_ms, seq));
+        }
+        Some(why)
+    }
+
+    /// Takes out the first that has waited for long enough.
+    pub(crate) fn take_ended(&mut self, now_ms: u64) -> Option<QueueSeq> {
+        let (until_ms, seq) = *self.ends.first()?;
+        (until_ms <= now_ms).then(|| self.remove(seq)).flatten().map(|_| seq)
+    }
+
+    /// When the first has waited for long enough.
+    pub(crate) fn first_end(&self) -> Option<u64> {
+        self.ends.first().map(|(until_ms, _)| *until_ms)
+    }
+
+    pub(crate) fn get(&self, seq: QueueSeq) -> Option<Why> {
+        self.by_seq.get(&seq).map(|(why, _)| *why)
+    }
+
+    /// Those that are on their way elsewhere, with how often they have come back.
+    pub(crate) fn leaving(&self) -> impl Iterator<Item = (QueueSeq, Counts)> {
+        self.by_seq.iter().filter_map(|(seq, (why, _))| match why {
+            Why::Leaving(_, counts) => Some((*seq, *counts)),
+            Why::Waiting { .. } => None,
+        })
+    }
+
+    pub(crate) fn contains(&self, seq: QueueSeq) -> bool {
+        self.by_seq.contains_key(&seq)
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.by_seq.len() as u64
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_seq.is_empty()
+    }
+}

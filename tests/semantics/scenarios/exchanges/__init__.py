@@ -1,0 +1,1 @@
+"""Exchange types beside AMQP's four, and what declaring and binding them is refused for."""

@@ -1,0 +1,1 @@
+"""Quorum queues: how they are declared, and how often a message comes."""

@@ -1,7 +1,7 @@
 //! Queues that have to be looked after at a time: expiry, messages that wait, dead letters that found no place.
 //!
-//! A queue has one entry at most that counts, the earliest; it is not taken back when there is nothing to do any more, for looking in
-//! vain costs less than keeping it exact. So a queue costs nothing while it has no times, and one look a time otherwise.
+//! A queue has one entry at most that counts, the earliest; others are passed over when their time comes. It is not taken back when
+//! there is nothing to do any more, for looking in vain costs less than keeping it exact. So a queue costs nothing while it has no times, and one look a time otherwise.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -69,12 +69,19 @@ impl Timers {
         }
     }
 
-    /// Takes the queues that are to be looked after by now.
-    fn take_due(&self, now_ms: u64) -> Vec<Arc<QueueHandle>> {
+    /// How many entries there are, those that do not count any more included.
+    #[cfg(test)]
+    pub(crate) fn entry_count(&self) -> usize {
+        self.entries.lock().heap.len()
+    }
+
+    /// Takes the queues that are to be looked after by now, each with when it was.
+    fn take_due(&self, now_ms: u64) -> Vec<(u64, Arc<QueueHandle>)> {
         let mut entries = self.entries.lock();
         let mut due = Vec::new();
         while entries.first_due_ms().is_some_and(|due_ms| due_ms <= now_ms) && due.len() < DUE_COUNT_MAX {
-            due.extend(entries.heap.pop().and_then(|Reverse(entry)| entry.queue.upgrade()));
+            let Some(Reverse(Entry { due_ms, queue })) = entries.heap.pop() else { break };
+            due.extend(queue.upgrade().map(|queue| (due_ms, queue)));
         }
         due
     }
@@ -117,14 +124,18 @@ impl Broker {
     /// Looks after every queue that is due. Says how many there were.
     pub(crate) fn look_after_due_queues(&self) -> usize {
         let due = self.timers.take_due(self.clock.now_ms());
-        for queue in &due {
-            self.look_after(queue);
+        for (due_ms, queue) in &due {
+            self.look_after(queue, *due_ms);
         }
         due.len()
     }
 
-    fn look_after(&self, queue: &Arc<QueueHandle>) {
+    fn look_after(&self, queue: &Arc<QueueHandle>, due_ms: u64) {
         let looked = batch::with_queue(self, queue, |cell, work| {
+            if cell.timer_at_ms != due_ms {
+                // An earlier entry has taken the place of this one; another for each of those would never be rid of.
+                return false;
+            }
             cell.timer_at_ms = 0;
             let now_ms = work.now_ms(self);
             if cell.queue.expires_at().is_some_and(|at_ms| at_ms <= now_ms) {

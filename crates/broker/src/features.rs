@@ -54,7 +54,7 @@ impl Broker {
             });
             is_timed == Some(true)
         });
-        let timers: Vec<_> = timed.map(|queue| (1, queue)).collect();
+        let timers: Vec<_> = timed.map(|queue| (1, queue.into())).collect();
         self.timers.set(timers.into_iter());
     }
 }

@@ -10,6 +10,7 @@
 //!    identity, login, permissions, lockout ─ who it is     view ─ what is shown to them
 //!    batch ─ one read's publishes and settlements      recovery ─ from the store to vhosts and queues
 //!                                                      history ─ what recent-history exchanges keep
+//!                                                      delayed ─ messages that wait at an exchange until they are due
 //!    outbox ─ what others have for a connection        alarms ─ memory and disk
 //! ```
 //!
@@ -30,6 +31,7 @@ mod connections;
 mod consume;
 mod control;
 mod dead_letters;
+mod delayed;
 mod deliver;
 mod dispatch;
 mod ending;
@@ -77,8 +79,8 @@ pub use backend::{
 pub use broker::{Broker, QueueCounts, StartError};
 pub use connections::ConnectionState;
 pub use control::{
-    BackupError, BackupView, ControlError, PasswordChange, PolicyRequest, UserRequest, VhostRequest,
-    check_parameter_name,
+    BackupError, BackupView, Cancelled, ControlError, DelayedFilter, DelayedMessage, DelayedPage, PasswordChange,
+    PolicyRequest, UserRequest, VhostRequest, check_parameter_name,
 };
 pub use events::{Event, EventSink};
 pub use identity::{Actor, Identity, Interface, Origin};

@@ -69,7 +69,8 @@ impl Inside {
             let _ = sender_selected_keys(headers, &mut routing_keys);
         }
         let properties = &header.properties;
-        let routing = Routing { exchange, routing_keys: &routing_keys, properties, content: &|| message.clone() };
+        let content = || message.clone();
+        let routing = Routing { exchange, routing_keys: &routing_keys, properties, content: &content, due_ms: None };
         // It may have been deleted meanwhile.
         self.vhost.route_from(&routing).map_or_else(|_| Arc::default(), |routed| Arc::new(routed.targets))
     }

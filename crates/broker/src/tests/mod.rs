@@ -11,6 +11,8 @@ mod client;
 mod confirms;
 mod consumers;
 mod control;
+mod delayed;
+mod delayed_power_loss;
 mod events;
 mod exchange_types;
 mod external;

@@ -15,6 +15,7 @@ use store::Content;
 
 use crate::broker::Broker;
 use crate::dead_letters::Leaver;
+use crate::delayed::{Delay, DelaySet, LockedSets};
 use crate::dispatch::Work;
 use crate::gate::{ConsumerGate, window_cost};
 use crate::message::Held;
@@ -66,6 +67,8 @@ pub(crate) struct Batch {
     pub(crate) settlements: Vec<Settlement>,
     pub(crate) seqs: Vec<QueueSeq>,
     shards: u64,
+    /// Where messages wait.
+    sets: Vec<Arc<DelaySet>>,
     /// Bytes of publishes, while consumers of their queues would take more than they get. Counts on until it is taken: many who send
     /// little at a time outrun consumers, too.
     pub(crate) outrun_len: u64,
@@ -93,6 +96,9 @@ impl Batch {
         if !self.targets.last().is_some_and(|last| Arc::ptr_eq(last, targets)) {
             self.targets.push(targets.clone());
             self.shards |= targets.shards;
+            if let Some(delay) = &targets.delay {
+                self.sets.extend(delay.sets.iter().cloned());
+            }
         }
         let publish = make(self.targets.len() as u32 - 1);
         self.publishes.push(publish);
@@ -125,7 +131,8 @@ impl Batch {
         let mut is_outrun = false;
         let position = WORK.with_borrow_mut(|scratch| {
             let Scratch { work, refs, touched } = scratch;
-            let position = broker.shards.with_many(self.shards, |locked| {
+            let sets = std::mem::take(&mut self.sets);
+            let position = broker.shards.with_many(self.shards, sets, |locked| {
                 let mut start = 0;
                 for settlement in &self.settlements {
                     let seqs = &self.seqs[start..settlement.end];
@@ -140,8 +147,8 @@ impl Batch {
                     }
                 }
                 for publish in &mut self.publishes {
-                    let queues = &self.targets[publish.targets as usize].queues;
-                    put(work, broker, locked, publish, queues, refs, touched);
+                    let targets = &self.targets[publish.targets as usize];
+                    put(work, broker, locked, publish, targets, refs, touched);
                 }
                 is_outrun = dispatch_touched(work, broker, locked, touched);
                 work.commit(broker)
@@ -185,19 +192,19 @@ pub(crate) fn held_ones<'a>(
     seqs.iter().copied().filter(|seq| queue.is_held_by(*seq, holder)).collect()
 }
 
-/// Adds a message to its queues. Afterwards it knows whether one has refused it, and is persistent only if its confirm waits for the
+/// Adds a message to its queues, or where it waits. Afterwards it knows whether one has refused it, and is persistent only if its confirm waits for the
 /// disk. `refs` is only room.
 pub(crate) fn put(
     work: &mut Work,
     broker: &Broker,
     locked: &mut Locked<'_>,
     publish: &mut Publish,
-    queues: &[Arc<QueueHandle>],
+    targets: &Targets,
     refs: &mut Vec<(QueueId, QueueSeq)>,
     touched: &mut Vec<Arc<QueueHandle>>,
 ) {
     refs.clear();
-    for queue in queues {
+    for queue in &targets.queues {
         let Some(cell) = locked.get(queue) else { continue };
         if work.refuses(cell, broker, publish) {
             publish.is_refused = true;
@@ -214,9 +221,32 @@ pub(crate) fn put(
             touched.push(cell.handle.clone());
         }
     }
+    if let Some(delay) = &targets.delay {
+        delay_until(delay, work, broker, &mut locked.sets, publish, refs);
+    }
     publish.is_persistent = !refs.is_empty();
     if publish.is_persistent {
         work.records.publish(&publish.content, refs);
+    }
+}
+
+/// Adds a message where it waits.
+fn delay_until(
+    delay: &Delay,
+    work: &mut Work,
+    broker: &Broker,
+    sets: &mut LockedSets<'_>,
+    publish: &Publish,
+    refs: &mut Vec<(QueueId, QueueSeq)>,
+) {
+    for set in &delay.sets {
+        let is_journalled = publish.is_persistent && set.is_durable;
+        let held = Held::new(publish.content.clone(), publish.body_len, is_journalled, publish.has_ttl, 0);
+        if let Some(id) = sets.get(set).insert(set, work, broker, delay.due_ms, held)
+            && is_journalled
+        {
+            refs.push((id.generation, id.seq));
+        }
     }
 }
 
@@ -253,6 +283,18 @@ impl Work {
         }
         is_refused
     }
+}
+
+/// Runs `act` with this thread's scratch work and room, and finishes what it has gathered and committed.
+pub(crate) fn with_scratch<T>(
+    broker: &Broker,
+    act: impl FnOnce(&mut Work, &mut Vec<(QueueId, QueueSeq)>, &mut Vec<Arc<QueueHandle>>) -> T,
+) -> T {
+    WORK.with_borrow_mut(|Scratch { work, refs, touched }| {
+        let result = act(work, refs, touched);
+        work.finish(broker);
+        result
+    })
 }
 
 /// Runs `act` with this thread's scratch work on one queue and finishes it. `None` when the queue is gone.

@@ -23,6 +23,7 @@ use crate::chunks::Chunks;
 use crate::clock::{Clock, now_ms};
 use crate::connection;
 use crate::connections::{ConnectionHandle, Connections};
+use crate::delayed::DelaySets;
 use crate::events::Event;
 use crate::handshake::server_properties;
 use crate::limits::{ALARM_INTERVAL, HISTORY_INTERVAL, WATERMARK_INTERVAL};
@@ -56,6 +57,7 @@ pub struct Broker {
     pub(crate) chunks: Chunks,
     pub(crate) alarms: Alarms,
     pub(crate) queue_ids: QueueIds,
+    pub(crate) delays: DelaySets,
     pub(crate) clock: Clock,
     pub(crate) timers: Arc<Timers>,
     pub(crate) server_properties: RwLock<TableBuf>,
@@ -162,6 +164,7 @@ impl Broker {
             chunks: Chunks::new(store.clone()),
             alarms: Alarms::default(),
             queue_ids: QueueIds::default(),
+            delays: DelaySets::default(),
             clock: Clock::default(),
             timers: Arc::default(),
             hash_seed: HashSeed::new(u64::from_ne_bytes(seed)),

@@ -31,6 +31,17 @@ impl Clock {
         Some(self.set_to.load(std::sync::atomic::Ordering::SeqCst)).filter(|now_ms| *now_ms > 0)
     }
 
+    /// When a delay that begins now is over, in milliseconds since 1970: not a part of a millisecond too early.
+    pub(crate) fn due_ms(&self, delay_ms: u64) -> u64 {
+        #[cfg(test)]
+        if let Some(now_ms) = self.set_to() {
+            return now_ms.saturating_add(delay_ms);
+        }
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now_ms = since.as_millis() as u64 + u64::from(!since.subsec_nanos().is_multiple_of(1_000_000));
+        now_ms.saturating_add(delay_ms)
+    }
+
     /// Stops the clock at this time.
     #[cfg(test)]
     pub(crate) fn set(&self, now_ms: u64) {

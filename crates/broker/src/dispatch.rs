@@ -16,8 +16,8 @@ use crate::broker::Broker;
 use crate::dead_letters::{self, Leaver};
 use crate::message::Held;
 use crate::outbox::{News, Outbox, Outgoing};
-use crate::queue_handle::QueueHandle;
 use crate::shard::{Cell, Watermark};
+use crate::timers::Timed;
 
 /// Entries for which a thread's vectors keep their room.
 const KEPT_COUNT: usize = 8192;
@@ -48,8 +48,8 @@ pub(crate) struct Work {
     effects: Effects<Held>,
     /// What queues have given up that is to go elsewhere.
     pub(crate) leavers: Vec<Leaver>,
-    /// Queues to be looked after, and when.
-    timers: Vec<(u64, Arc<QueueHandle>)>,
+    /// What is to be looked after, and when.
+    timers: Vec<(u64, Timed)>,
     /// The time, once somebody has asked for it.
     now_ms: Option<u64>,
     runs: Vec<Run>,
@@ -235,8 +235,23 @@ impl Work {
         let Some(due_ms) = cell.next_due() else { return };
         if cell.timer_at_ms == 0 || due_ms < cell.timer_at_ms {
             cell.timer_at_ms = due_ms;
-            self.timers.push((due_ms, cell.handle.clone()));
+            self.timers.push((due_ms, cell.handle.clone().into()));
         }
+    }
+
+    /// Has something looked after, once the locks are gone.
+    pub(crate) fn look_after_later(&mut self, due_ms: u64, timed: Timed) {
+        self.timers.push((due_ms, timed));
+    }
+
+    /// Notes delayed messages that have left for good: journals them and marks their slots.
+    pub(crate) fn settle_delayed<'m>(
+        &mut self,
+        records: &[(QueueId, QueueSeq, QueueSeq)],
+        messages: impl Iterator<Item = &'m Held>,
+    ) {
+        records.iter().for_each(|(generation, first, last)| self.records.settle(*generation, *first, *last));
+        self.places.extend(messages.filter_map(Message::place));
     }
 
     /// Journals that the queue delivers beyond its closed watermark, and says until when its deliveries must wait for

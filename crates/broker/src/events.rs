@@ -361,6 +361,7 @@ impl Broker {
             routing_keys: &[event.name.as_bytes()],
             properties: &event.properties(event.fields.as_table()),
             content: &|| event.parts(&event.header()).to_kept(),
+            due_ms: None,
         };
         let Ok(routed) = vhost.route_from(&routing) else { return };
         if routed.targets.queues.is_empty() {

@@ -57,7 +57,7 @@ impl Broker {
             });
             matches!(is_timed, Some((true, _)))
         });
-        let timers: Vec<_> = timed.map(|queue| (1, queue)).collect();
+        let timers: Vec<_> = timed.map(|queue| (1, queue.into())).collect();
         self.timers.set(timers.into_iter());
     }
 }

@@ -11,6 +11,7 @@
 //!    batch ─ one read's publishes and settlements      recovery ─ from the store to vhosts and queues
 //!                                                      history ─ what recent-history exchanges keep
 //!                                                      sharding ─ exchanges with queues of their own
+//!                                                      delayed ─ messages that wait at an exchange until they are due
 //!    outbox ─ what others have for a connection        alarms ─ memory and disk
 //! ```
 //!
@@ -31,6 +32,7 @@ mod connections;
 mod consume;
 mod control;
 mod dead_letters;
+mod delayed;
 mod deliver;
 mod dispatch;
 mod ending;
@@ -79,8 +81,8 @@ pub use backend::{
 pub use broker::{Broker, QueueCounts, StartError};
 pub use connections::ConnectionState;
 pub use control::{
-    BackupError, BackupView, ControlError, PasswordChange, PolicyRequest, UserRequest, VhostRequest,
-    check_parameter_name,
+    BackupError, BackupView, Cancelled, ControlError, DelayedFilter, DelayedMessage, DelayedPage, PasswordChange,
+    PolicyRequest, UserRequest, VhostRequest, check_parameter_name,
 };
 pub use events::{Event, EventSink};
 pub use identity::{Actor, Identity, Interface, Origin};

@@ -76,6 +76,9 @@ pub struct Options {
     pub permits_global_qos: bool,
     /// Whether local random exchanges may be declared.
     pub permits_local_random_exchanges: bool,
+    /// Whether every delayed message that is mandatory is returned to its publisher, as by RabbitMQ's plugin, and not only one that
+    /// no queue would take now.
+    pub returns_every_delayed: bool,
     /// Whether queues may be declared that are neither durable nor exclusive.
     pub permits_transient_nonexclusive_queues: bool,
     /// The type of queues that are declared without one, in vhosts that have no default of their own.
@@ -119,6 +122,7 @@ impl Default for Options {
             event_sink: None,
             permits_global_qos: true,
             permits_local_random_exchanges: true,
+            returns_every_delayed: false,
             permits_transient_nonexclusive_queues: true,
             default_queue_type: defaults.default_queue_type,
             consumer_timeout: defaults.consumer_timeout,

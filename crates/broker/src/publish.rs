@@ -14,6 +14,7 @@ use store::Kind;
 
 use crate::batch::Publish;
 use crate::channel::{Channel, LastRoute};
+use crate::delayed::header;
 use crate::identity::Identity;
 use crate::limits::{CACHED_TARGET_COUNT, MESSAGE_LEN_MAX};
 use crate::message::{History, Parts};
@@ -140,6 +141,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) headers: Option<Table<'a>>,
     pub(crate) terms: Terms,
     pub(crate) has_sender_selected: bool,
+    /// How long the message is to wait, where it comes to an exchange that delays.
+    pub(crate) delay_ms: Option<u64>,
     pub(crate) wants_fast_reply: bool,
 }
 
@@ -170,8 +173,14 @@ impl<'a> Asked<'a> {
             None => None,
         };
         let headers = properties.headers.filter(|headers| !headers.is_empty());
-        let has_sender_selected =
-            headers.is_some_and(|headers| headers.get("CC").is_some() || headers.get("BCC").is_some());
+        let (mut has_sender_selected, mut delay_ms) = (false, None);
+        for (name, value) in headers.iter().flat_map(Table::iter) {
+            match name {
+                b"CC" | b"BCC" => has_sender_selected = true,
+                b"x-delay" => delay_ms = delay_ms.or_else(|| header::delay_ms(&value)),
+                _ => {}
+            }
+        }
         Ok(Asked {
             headers,
             terms: Terms {
@@ -180,6 +189,7 @@ impl<'a> Asked<'a> {
                 priority: properties.priority,
             },
             has_sender_selected,
+            delay_ms,
             wants_fast_reply: properties.reply_to == Some(reply_to::QUEUE.as_bytes()),
         })
     }
@@ -202,7 +212,10 @@ impl Session {
         if whole.exchange.is_empty() && reply_to::is_address(whole.routing_key) {
             return self.publish_reply(channel, whole);
         }
-        let targets = self.route(channel, whole, &header.properties)?;
+        let targets = match asked.delay_ms {
+            None => self.route(channel, whole, &header.properties)?,
+            Some(_) => self.route_afresh(whole, &[whole.routing_key], &header.properties, asked.delay_ms)?,
+        };
         self.store_publish(channel, whole, &targets, asked.terms, &[])
     }
 
@@ -232,7 +245,7 @@ impl Session {
             });
             return Ok(targets);
         }
-        self.route_afresh(whole, &[whole.routing_key], properties)
+        self.route_afresh(whole, &[whole.routing_key], properties, None)
     }
 
     fn route_afresh(
@@ -240,6 +253,7 @@ impl Session {
         whole: &Whole<'_>,
         routing_keys: &[&[u8]],
         properties: &Properties<'_>,
+        delay_ms: Option<u64>,
     ) -> Outcome<Arc<Targets>> {
         let exchange = whole.exchange;
         let vhost = self.vhost().clone();
@@ -248,7 +262,15 @@ impl Session {
         self.inside().check_publish(exchange, routing_keys)?;
         let ttl_ms = properties.expiration.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
         let content = || whole.parts(self.now_ms, History { ttl_ms, ..History::default() }).to_kept();
-        let routed = vhost.route(&Routing { exchange, routing_keys, properties, content: &content })?;
+        let due_ms = delay_ms.map(|delay_ms| self.broker.clock.due_ms(delay_ms));
+        let routing = Routing { exchange, routing_keys, properties, content: &content, due_ms };
+        let mut routed = vhost.route(&routing)?;
+        if whole.mandatory
+            && routed.targets.queues.is_empty()
+            && let Some(delay) = &mut routed.targets.delay
+        {
+            delay.is_returned = self.broker.options.returns_every_delayed || !vhost.would_route(&routing, &delay.sets);
+        }
         let targets = Arc::new(routed.targets);
         if let [routing_key] = routing_keys
             && routed.cacheable_at == Some(epoch)
@@ -289,7 +311,7 @@ impl Session {
         if whole.exchange.is_empty() && reply_to::is_address(whole.routing_key) {
             return self.publish_reply(channel, &rewritten);
         }
-        let targets = self.route_afresh(&rewritten, &routing_keys, &published.properties)?;
+        let targets = self.route_afresh(&rewritten, &routing_keys, &published.properties, asked.delay_ms)?;
         self.store_publish(channel, &rewritten, &targets, asked.terms, &hidden_keys)
     }
 
@@ -347,7 +369,7 @@ impl Session {
     ) {
         self.counters.published.add(1);
         let confirm_seq = channel.confirms.as_mut().map_or(0, |confirms| confirms.take_seq());
-        if targets.queues.is_empty() {
+        if targets.is_empty() {
             if whole.mandatory {
                 self.return_unroutable(channel.number, whole);
             } else {
@@ -355,6 +377,12 @@ impl Session {
             }
             self.confirm_now(channel, confirm_seq);
             return;
+        }
+        if let Some(delay) = &targets.delay
+            && delay.is_returned
+        {
+            // It waits nevertheless: that it was not routable then does not mean that it will not be.
+            self.return_unroutable(channel.number, whole);
         }
         let is_journalled = terms.is_persistent && targets.is_journalled;
         let content = self.content(whole, history, if is_journalled { Kind::Journalled } else { Kind::Transient });

@@ -10,6 +10,7 @@ use model::policy::EffectivePolicy;
 use parking_lot::{Mutex, RwLock};
 use telemetry::{Counter, Gauge};
 
+use crate::delayed::{Delay, DelaySet};
 use crate::message::Priorities;
 use crate::options::Options;
 use crate::shard::Shards;
@@ -127,6 +128,8 @@ pub(crate) struct Targets {
     pub(crate) is_journalled: bool,
     /// The shards to lock.
     pub(crate) shards: u64,
+    /// Where it waits, if it is delayed.
+    pub(crate) delay: Option<Box<Delay>>,
 }
 
 impl Targets {
@@ -134,7 +137,23 @@ impl Targets {
         let queues: Box<[_]> = queues.into_iter().collect();
         let is_journalled = queues.iter().any(|queue| queue.is_journalled());
         let shards = queues.iter().fold(0, |bits, queue| bits | queue.shard_bit());
-        Self { queues, is_journalled, shards }
+        Self { queues, is_journalled, shards, delay: None }
+    }
+
+    /// The same, and these exchanges, at which it waits until it is due.
+    pub(crate) fn with_delay(self, sets: Vec<Arc<DelaySet>>, due_ms: u64) -> Self {
+        if sets.is_empty() {
+            return self;
+        }
+        let is_journalled = self.is_journalled || sets.iter().any(|set| set.is_durable);
+        let delay = Some(Box::new(Delay { sets: sets.into(), due_ms, is_returned: false }));
+        Self { is_journalled, delay, ..self }
+    }
+
+    /// Whether nobody takes the message, now or later.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queues.is_empty() && self.delay.is_none()
     }
 }
 

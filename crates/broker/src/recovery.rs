@@ -13,11 +13,13 @@ use model::name::{ExchangeName, VhostName};
 use model::parameter::GlobalParameter;
 use model::policy::Policy;
 use model::user::{PasswordHash, User};
-use queue::{Queue, Restored, TtlHistory};
+use queue::{Queue, Restored, RestoredGeneration, TtlHistory};
 use routing::{BindingSpec, Destination};
 use store::{RecordBatch, Recovered, RecoveredQueue};
 
 use crate::broker::{Broker, StartError};
+use crate::delayed;
+use crate::delayed::definition::Site;
 use crate::events;
 use crate::features;
 use crate::history;
@@ -42,6 +44,7 @@ struct Gathered {
 pub(crate) fn restore(broker: &Arc<Broker>, mut recovered: Recovered) -> Result<(), StartError> {
     broker.queue_ids.resume(recovered.definitions.remove(queue_ids::KEY).as_deref());
     let histories = take_histories(&mut recovered);
+    let sites = take_sites(&mut recovered)?;
     let mut gathered = Gathered { queues: std::mem::take(&mut recovered.queues), ..Gathered::default() };
     recovered.definitions.retain(|key, value| {
         let queue = features::queue_of_ttl_key(key);
@@ -52,6 +55,7 @@ pub(crate) fn restore(broker: &Arc<Broker>, mut recovered: Recovered) -> Result<
         let definition = Definition::decode(key, value).map_err(|error| unreadable(key, &error))?;
         define(broker, definition, &mut gathered);
     }
+    restore_delays(broker, sites, &mut gathered.queues);
     for (name, policies) in gathered.policies {
         if let Some(vhost) = broker.vhosts.get(name.as_str()) {
             vhost.restore_policies(broker, policies);
@@ -91,6 +95,44 @@ fn restore_histories(broker: &Broker, histories: &BTreeMap<Vec<u8>, Vec<u8>>) ->
     }
     broker.append(&mut records);
     Ok(())
+}
+
+/// Takes out of the definitions where delayed messages wait, by generation.
+fn take_sites(recovered: &mut Recovered) -> Result<BTreeMap<QueueId, Site>, StartError> {
+    let found = recovered.definitions.extract_if(.., |key, _| delayed::definition::generation_of(key).is_some());
+    let read = |(key, value): (Vec<u8>, Vec<u8>)| {
+        let site = Site::decode(&value).map_err(|error| unreadable(&key, &error))?;
+        Ok(delayed::definition::generation_of(&key).map(|generation| (generation, site)))
+    };
+    found.filter_map(|entry| read(entry).transpose()).collect()
+}
+
+/// Delayed messages wait on where they did. Those whose exchange is gone are, too.
+fn restore_delays(broker: &Broker, sites: BTreeMap<QueueId, Site>, queues: &mut HashMap<QueueId, RecoveredQueue>) {
+    let mut by_site: BTreeMap<Site, Vec<RestoredGeneration<Held>>> = BTreeMap::new();
+    for (generation, site) in sites {
+        broker.queue_ids.note_used(generation);
+        let (ranges, messages) = match queues.remove(&generation) {
+            Some(recovered) => (recovered.ranges, recovered.messages),
+            None => Default::default(),
+        };
+        let hold = |content| Held::restored(content, true, None, Priorities::default());
+        let messages = messages.into_iter().filter_map(|(seq, content)| Some((seq, hold(content)?))).collect();
+        let ranges = ranges.into_iter().map(|recovered| recovered.range).collect();
+        by_site.entry(site).or_default().push(RestoredGeneration { generation, ranges, messages });
+    }
+    let mut records = RecordBatch::new();
+    for (site, generations) in by_site {
+        let left = match broker.vhosts.get(&site.vhost) {
+            Some(vhost) => vhost.restore_delays(broker, &site.exchange, generations, &mut records),
+            None => Err(generations),
+        };
+        for RestoredGeneration { generation, .. } in left.err().into_iter().flatten() {
+            records.drop_queue(generation);
+            records.delete(&delayed::definition::key_of(generation));
+        }
+    }
+    broker.append(&mut records);
 }
 
 fn unreadable(key: &[u8], error: &dyn Display) -> StartError {
@@ -144,7 +186,7 @@ fn define(broker: &Arc<Broker>, definition: Definition, gathered: &mut Gathered)
         }
         Definition::Exchange(exchange) => {
             if let Some(vhost) = broker.vhosts.get(exchange.vhost.as_str()) {
-                vhost.restore_exchange(&exchange);
+                vhost.restore_exchange(broker, &exchange);
             }
         }
         Definition::Queue(queue) => {

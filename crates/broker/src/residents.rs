@@ -8,6 +8,7 @@ use store::{Collected, Content, LaneResidents, Loaded, QueueState, Resident, Res
 
 use crate::batch;
 use crate::broker::Broker;
+use crate::delayed::{DelaySet, residents as delayed};
 use crate::limits::SHARD_COUNT;
 use crate::message::Held;
 use crate::queue_handle::QueueHandle;
@@ -27,6 +28,15 @@ impl BrokerResidents {
     }
 }
 
+impl BrokerResidents {
+    /// The set of delayed messages of which this is a generation.
+    fn delays_of(&self, generation: QueueId) -> Option<(Arc<Broker>, Arc<DelaySet>)> {
+        let broker = self.0.upgrade()?;
+        let set = broker.delays.of(generation)?;
+        Some((broker, set))
+    }
+}
+
 impl Residents for BrokerResidents {
     fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut Collected) {
         let Some(broker) = self.0.upgrade() else { return };
@@ -34,6 +44,10 @@ impl Residents for BrokerResidents {
         for_each_queue(&broker, |handle| {
             broker.shards.with_queue(handle, |cell| collect_from(cell, is_old, &mut found, out));
         });
+        let mut found = Vec::new();
+        for set in broker.delays.all() {
+            delayed::collect(&set, is_old, &mut found, out);
+        }
     }
 
     fn relocate(&self, queue: QueueId, lane: u8, placed: &[Placed]) {
@@ -44,9 +58,12 @@ impl Residents for BrokerResidents {
                 cell.queue.relocate(lane, placed, &mut dead);
                 broker.store.settle_slots(&dead);
             });
-            if found.is_none()
-                && let Some(broker) = self.0.upgrade()
-            {
+            if found.is_some() {
+                continue;
+            }
+            if let Some((broker, set)) = self.delays_of(queue) {
+                delayed::relocate(&broker, &set, queue, placed);
+            } else if let Some(broker) = self.0.upgrade() {
                 let dead: Vec<_> = placed.iter().map(|placed| placed.place).collect();
                 broker.store.settle_slots(&dead);
             }
@@ -56,7 +73,12 @@ impl Residents for BrokerResidents {
     fn loaded(&self, queue: QueueId, loaded: Loaded) {
         let Some(broker) = self.0.upgrade() else { return };
         let handle = self.with_queue(queue, |_, cell| cell.handle.clone());
-        let Some(handle) = handle else { return };
+        let Some(handle) = handle else {
+            if let Some(set) = broker.delays.of(queue) {
+                delayed::loaded(&broker, &set, loaded);
+            }
+            return;
+        };
         if let Some(error) = &loaded.error {
             tracing::error!(queue = handle.name(), %error, "messages could not be read from a segment");
         }
@@ -96,6 +118,9 @@ impl Residents for BrokerResidents {
                 }
             });
         });
+        for set in broker.delays.all() {
+            delayed::unload(&broker, &set);
+        }
         // What waits for clients that do not read keeps memory, too.
         broker.connections.nudge_all();
     }
@@ -113,9 +138,12 @@ impl Residents for BrokerResidents {
             }
             broker.store.settle_slots(&dead);
         });
-        if found.is_none()
-            && let Some(broker) = self.0.upgrade()
-        {
+        if found.is_some() {
+            return;
+        }
+        if let Some((broker, set)) = self.delays_of(queue) {
+            delayed::moved(&broker, &set, queue, from, moved);
+        } else if let Some(broker) = self.0.upgrade() {
             let dead: Vec<_> = moved.iter().map(|moved| moved.to).collect();
             broker.store.settle_slots(&dead);
         }

@@ -12,6 +12,7 @@ use model::ids::{JournalPosition, QueueId, QueueSeq};
 use parking_lot::{Mutex, MutexGuard};
 use rustc_hash::FxBuildHasher;
 
+use crate::delayed::{DelaySet, LockedSets};
 use crate::gate::ConsumerGate;
 use crate::limits::SHARD_COUNT;
 use crate::message::Held;
@@ -168,20 +169,29 @@ impl Shards {
         self.with(Self::number_of(handle.id()), |shard| shard.get(handle).map(act))
     }
 
-    /// Runs `act` on the shards whose bits are set, locked in the order of their numbers.
-    pub(crate) fn with_many<T>(&self, numbers: u64, act: impl FnOnce(&mut Locked<'_>) -> T) -> T {
-        let mut locked = Locked { guards: [const { None }; SHARD_COUNT] };
+    /// Runs `act` on the shards whose bits are set, locked in the order of their numbers, and these sets of delayed messages, locked
+    /// before.
+    pub(crate) fn with_many<T>(
+        &self,
+        numbers: u64,
+        mut sets: Vec<Arc<DelaySet>>,
+        act: impl FnOnce(&mut Locked<'_>) -> T,
+    ) -> T {
+        let mut locked = Locked { sets: LockedSets::of(&mut sets), guards: [const { None }; SHARD_COUNT] };
         for number in (0..SHARD_COUNT).filter(|number| numbers & (1 << number) != 0) {
             locked.guards[number] = Some(self.0[number].lock());
         }
         let _guard = AbortOnPanic;
-        act(&mut locked)
+        let result = act(&mut locked);
+        locked.sets.report();
+        result
     }
 }
 
-/// Several shards, locked.
+/// Several shards, locked, and sets of delayed messages.
 #[derive(Debug)]
 pub(crate) struct Locked<'a> {
+    pub(crate) sets: LockedSets<'a>,
     guards: [Option<MutexGuard<'a, Shard>>; SHARD_COUNT],
 }
 
@@ -194,7 +204,7 @@ impl Locked<'_> {
     }
 }
 
-struct AbortOnPanic;
+pub(crate) struct AbortOnPanic;
 
 impl Drop for AbortOnPanic {
     fn drop(&mut self) {

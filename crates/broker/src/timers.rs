@@ -1,7 +1,9 @@
-//! Queues that have to be looked after at a time: expiry, messages that wait, dead letters that found no place.
+//! What has to be looked after at a time: queues (expiry, messages that wait, dead letters that found no place), and messages that are
+//! delayed.
 //!
-//! A queue has one entry at most that counts, the earliest; others are passed over when their time comes. It is not taken back when
-//! there is nothing to do any more, for looking in vain costs less than keeping it exact. So a queue costs nothing while it has no times, and one look a time otherwise.
+//! Each has one entry at most that counts, the earliest; others are passed over when their time comes. It is not taken back when
+//! there is nothing to do any more, for looking in vain costs less than keeping it exact. So a queue costs nothing while it has no
+//! times, and one look a time otherwise.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,6 +15,8 @@ use parking_lot::{Condvar, Mutex};
 use crate::batch;
 use crate::broker::Broker;
 use crate::clock::now_ms;
+use crate::delayed::DelaySet;
+use crate::delayed::release::release_due;
 use crate::queue_handle::QueueHandle;
 
 /// When queues are looked after.
@@ -32,7 +36,49 @@ struct Entries {
 #[derive(Debug)]
 struct Entry {
     due_ms: u64,
-    queue: Weak<QueueHandle>,
+    timed: WeakTimed,
+}
+
+/// What is looked after.
+#[derive(Debug, Clone)]
+pub(crate) enum Timed {
+    Queue(Arc<QueueHandle>),
+    /// Messages that wait at an exchange.
+    Delays(Arc<DelaySet>),
+}
+
+#[derive(Debug)]
+enum WeakTimed {
+    Queue(Weak<QueueHandle>),
+    Delays(Weak<DelaySet>),
+}
+
+impl From<Arc<QueueHandle>> for Timed {
+    fn from(queue: Arc<QueueHandle>) -> Self {
+        Timed::Queue(queue)
+    }
+}
+
+impl From<Arc<DelaySet>> for Timed {
+    fn from(set: Arc<DelaySet>) -> Self {
+        Timed::Delays(set)
+    }
+}
+
+impl WeakTimed {
+    fn of(timed: &Timed) -> Self {
+        match timed {
+            Timed::Queue(queue) => WeakTimed::Queue(Arc::downgrade(queue)),
+            Timed::Delays(set) => WeakTimed::Delays(Arc::downgrade(set)),
+        }
+    }
+
+    fn upgrade(&self) -> Option<Timed> {
+        match self {
+            WeakTimed::Queue(queue) => queue.upgrade().map(Timed::Queue),
+            WeakTimed::Delays(set) => set.upgrade().map(Timed::Delays),
+        }
+    }
 }
 
 impl Ord for Entry {
@@ -56,14 +102,14 @@ impl PartialEq for Entry {
 impl Eq for Entry {}
 
 impl Timers {
-    /// Adds queues, each with when it is to be looked after, in milliseconds since 1970.
-    pub(crate) fn set(&self, timers: impl ExactSizeIterator<Item = (u64, Arc<QueueHandle>)>) {
+    /// Adds what is to be looked after, each with when, in milliseconds since 1970.
+    pub(crate) fn set(&self, timers: impl ExactSizeIterator<Item = (u64, Timed)>) {
         if timers.len() == 0 {
             return;
         }
         let mut entries = self.entries.lock();
         let first_before = entries.first_due_ms();
-        entries.heap.extend(timers.map(|(due_ms, queue)| Reverse(Entry { due_ms, queue: Arc::downgrade(&queue) })));
+        entries.heap.extend(timers.map(|(due_ms, timed)| Reverse(Entry { due_ms, timed: WeakTimed::of(&timed) })));
         if entries.first_due_ms() != first_before {
             self.has_changed.notify_one();
         }
@@ -75,13 +121,13 @@ impl Timers {
         self.entries.lock().heap.len()
     }
 
-    /// Takes the queues that are to be looked after by now, each with when it was.
-    fn take_due(&self, now_ms: u64) -> Vec<(u64, Arc<QueueHandle>)> {
+    /// Takes what is to be looked after by now, each with when it was.
+    fn take_due(&self, now_ms: u64) -> Vec<(u64, Timed)> {
         let mut entries = self.entries.lock();
         let mut due = Vec::new();
         while entries.first_due_ms().is_some_and(|due_ms| due_ms <= now_ms) && due.len() < DUE_COUNT_MAX {
-            let Some(Reverse(Entry { due_ms, queue })) = entries.heap.pop() else { break };
-            due.extend(queue.upgrade().map(|queue| (due_ms, queue)));
+            let Some(Reverse(Entry { due_ms, timed })) = entries.heap.pop() else { break };
+            due.extend(timed.upgrade().map(|timed| (due_ms, timed)));
         }
         due
     }
@@ -115,17 +161,20 @@ impl Entries {
     }
 }
 
-/// Queues that are looked after before the clock is looked at again.
+/// Queues and sets that are looked after before the clock is looked at again.
 const DUE_COUNT_MAX: usize = 1024;
 /// How long the clock is trusted to go on as it does.
 const PATIENCE_MAX: Duration = Duration::from_secs(1);
 
 impl Broker {
-    /// Looks after every queue that is due. Says how many there were.
+    /// Looks after every queue, and every set of waiting messages, that is due. Says how many there were.
     pub(crate) fn look_after_due_queues(&self) -> usize {
         let due = self.timers.take_due(self.clock.now_ms());
-        for (due_ms, queue) in &due {
-            self.look_after(queue, *due_ms);
+        for (due_ms, timed) in &due {
+            match timed {
+                Timed::Queue(queue) => self.look_after(queue, *due_ms),
+                Timed::Delays(set) => release_due(self, set, *due_ms),
+            }
         }
         due.len()
     }

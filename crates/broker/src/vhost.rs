@@ -2,7 +2,7 @@
 //!
 //! Readers route under a read lock, and only when no cache knows the answer; changes take the write lock, change the
 //! values, and append to the journal before they let go, so the journal has them in the order in which they happened.
-//! Lock order: topology, then shards, then the journal.
+//! Lock order: topology, then sets of delayed messages, then shards, then the journal.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -13,12 +13,12 @@ use amqp::content::Properties;
 use amqp::table::{Table, Value};
 use model::arguments::{ExchangeArguments, ExchangeType};
 use model::definition::{self, Definition};
-use model::features::QueueFeatures;
+use model::features::{ExchangeFeatures, QueueFeatures};
 use model::ids::{JournalPosition, QueueId, QueueSeq};
 use model::name::{ExchangeName, QueueName, VhostName};
 use model::policy::{EffectivePolicy, Policy, PolicyRanking, Target};
 use parking_lot::{Mutex, RwLock};
-use queue::TtlHistory;
+use queue::{RestoredGeneration, TtlHistory};
 use routing::{
     BindError, BindingRef, BindingSpec, DeleteError, Destination, Epoch, Exchanges, HashSeed, Removed, Routable,
 };
@@ -27,6 +27,8 @@ use store::RecordBatch;
 
 use crate::broker::Broker;
 use crate::connections::Traffic;
+use crate::delayed::DelaySet;
+use crate::delayed::definition::Site;
 use crate::features;
 use crate::history::{History, Kept};
 use crate::inside::Changed;
@@ -66,6 +68,8 @@ struct Topology {
     queues: HashMap<QueueId, Arc<QueueHandle>, FxBuildHasher>,
     /// Those of recent-history exchanges, by name.
     histories: HashMap<Box<[u8]>, Arc<History>>,
+    /// What waits at exchanges that delay, or have done so, by name.
+    delays: HashMap<Box<[u8]>, Arc<DelaySet>>,
     /// Whether the vhost is deleted: its connections may not know yet, and nothing of theirs may come into it any more.
     is_gone: bool,
 }
@@ -83,6 +87,8 @@ pub(crate) struct Routing<'a> {
     pub(crate) properties: &'a Properties<'a>,
     /// Its content, should it come by an exchange that keeps it.
     pub(crate) content: &'a dyn Fn() -> Kept,
+    /// Until when it waits where it comes to an exchange that delays. `None`: it does not wait.
+    pub(crate) due_ms: Option<u64>,
 }
 
 /// Where a message goes.
@@ -149,8 +155,13 @@ impl Vhost {
     pub(crate) fn new(facts: model::vhost::Vhost, seed: HashSeed) -> Self {
         let exchanges = Exchanges::new(seed);
         let epoch = AtomicU64::new(exchanges.epoch().0);
-        let topology =
-            RwLock::new(Topology { exchanges, queues: HashMap::default(), histories: HashMap::new(), is_gone: false });
+        let topology = RwLock::new(Topology {
+            exchanges,
+            queues: HashMap::default(),
+            histories: HashMap::new(),
+            delays: HashMap::new(),
+            is_gone: false,
+        });
         let throttle = Throttle::default();
         throttle.set(&facts.limits);
         Self {
@@ -205,7 +216,7 @@ impl Vhost {
         changed.sort_by(|a, b| (&a.name, a.kind).cmp(&(&b.name, b.kind)));
         *policies = changed.into();
         drop(policies);
-        self.apply_policies(|queue, features| broker.change_features(queue, features));
+        self.apply_policies(broker, |queue, features| broker.change_features(queue, features));
         (result, self.shard_exchanges(broker))
     }
 
@@ -213,12 +224,12 @@ impl Vhost {
     pub(crate) fn restore_policies(&self, broker: &Broker, mut restored: Vec<Arc<Policy>>) {
         restored.sort_by(|a, b| (&a.name, a.kind).cmp(&(&b.name, b.kind)));
         *self.policies.write() = restored.into();
-        self.apply_policies(|queue, features| broker.restore_features(queue, features));
+        self.apply_policies(broker, |queue, features| broker.restore_features(queue, features));
         self.shard_exchanges(broker);
     }
 
     /// Gives every queue and every exchange the policies that hold for it now; `change` is told of queues that do something else by it.
-    fn apply_policies(&self, mut change: impl FnMut(&Arc<QueueHandle>, &QueueFeatures)) {
+    fn apply_policies(&self, broker: &Broker, mut change: impl FnMut(&Arc<QueueHandle>, &QueueFeatures)) {
         let _turn = self.applying.lock();
         let policies = self.policies();
         let ranking = PolicyRanking::of(&policies);
@@ -236,19 +247,89 @@ impl Vhost {
             let shown = |exchange: &routing::Exchange| (exchange.name.clone(), exchange.policy_alternate.clone());
             topology.exchanges.exchanges().map(shown).collect()
         };
-        let changed: Vec<(Box<[u8]>, Option<String>)> = exchanges
-            .into_iter()
-            .filter_map(|(name, before)| {
-                let effective = ranking.effective(Target::Exchange, std::str::from_utf8(&name).ok()?);
-                let alternate = alternate_of(&effective);
-                (alternate.as_deref().map(str::as_bytes) != before.as_deref()).then_some((name, alternate))
-            })
-            .collect();
+        let found = exchanges.into_iter().filter_map(|(name, before)| {
+            let effective = ranking.effective(Target::Exchange, std::str::from_utf8(&name).ok()?);
+            let alternate = alternate_of(&effective);
+            let is_new = alternate.as_deref().map(str::as_bytes) != before.as_deref();
+            Some((name, effective, is_new.then_some(alternate)))
+        });
+        let found: Vec<_> = found.collect();
         self.change(|topology| {
-            for (name, alternate) in &changed {
-                topology.exchanges.set_policy_alternate(name, alternate.as_deref().map(str::as_bytes));
+            for (name, effective, alternate) in &found {
+                if let Some(alternate) = alternate {
+                    topology.exchanges.set_policy_alternate(name, alternate.as_deref().map(str::as_bytes));
+                }
+                self.set_delay(broker, topology, name, effective);
             }
         });
+    }
+
+    /// Gives a new exchange the policies that hold for it.
+    fn apply_to_exchange(&self, broker: &Broker, topology: &mut Topology, name: &[u8]) {
+        let Ok(text) = std::str::from_utf8(name) else { return };
+        let effective = EffectivePolicy::of(&self.policies(), Target::Exchange, text);
+        let alternate = alternate_of(&effective);
+        topology.exchanges.set_policy_alternate(name, alternate.as_deref().map(str::as_bytes));
+        self.set_delay(broker, topology, name, &effective);
+    }
+
+    /// Has an exchange delay messages, or not, as its type, its arguments and its policies say. What waits there waits on.
+    fn set_delay(&self, broker: &Broker, topology: &mut Topology, name: &[u8], policy: &EffectivePolicy) {
+        let Some(exchange) = topology.exchanges.exchange(name) else { return };
+        let Ok(exchange_type) = ExchangeType::parse(exchange.kind.name().as_bytes()) else { return };
+        let (is_durable, before) = (exchange.is_durable, exchange.is_delaying);
+        let arguments = ExchangeArguments::from_stored(exchange.arguments.clone());
+        let features = ExchangeFeatures::of(exchange_type, &arguments, policy);
+        let is_delaying = features.delay.is_some();
+        if is_delaying != before {
+            topology.exchanges.set_delaying(name, is_delaying);
+        }
+        if is_delaying {
+            self.delay_set(broker, topology, name, is_durable);
+        }
+        if let Some(set) = topology.delays.get(name) {
+            set.set_release_rate(features.release_rate_max_per_s);
+        }
+    }
+
+    /// What waits at an exchange.
+    fn delay_set(&self, broker: &Broker, topology: &mut Topology, name: &[u8], is_durable: bool) -> Arc<DelaySet> {
+        let site = || Site { vhost: self.name.as_str().into(), exchange: name.into() };
+        let set = topology.delays.entry(name.into()).or_insert_with(|| DelaySet::new(broker, site(), is_durable));
+        set.clone()
+    }
+
+    /// What waits at an exchange, if it delays or has done so.
+    pub(crate) fn delays_at(&self, exchange: &str) -> Option<Arc<DelaySet>> {
+        self.topology.read().delays.get(exchange.as_bytes()).cloned()
+    }
+
+    /// What waits at all its exchanges, by name.
+    pub(crate) fn delays(&self) -> Vec<Arc<DelaySet>> {
+        let mut all: Vec<_> = self.topology.read().delays.values().cloned().collect();
+        all.sort_by(|a, b| a.site.cmp(&b.site));
+        all
+    }
+
+    /// What waited at an exchange when the process ended waits on. It is given back if there is no such exchange.
+    pub(crate) fn restore_delays(
+        &self,
+        broker: &Broker,
+        exchange: &[u8],
+        generations: Vec<RestoredGeneration<crate::message::Held>>,
+        records: &mut RecordBatch,
+    ) -> Result<(), Vec<RestoredGeneration<crate::message::Held>>> {
+        let set = self.change(|topology| {
+            let is_durable = topology.exchanges.exchange(exchange)?.is_durable;
+            Some(self.delay_set(broker, topology, exchange, is_durable))
+        });
+        match set {
+            Some(set) => {
+                set.restore(broker, generations, records);
+                Ok(())
+            }
+            None => Err(generations),
+        }
     }
 
     /// Every route is looked up anew: something that is asked once a route has changed.
@@ -289,7 +370,8 @@ impl Vhost {
     fn find_route(&self, routing: &Routing<'_>, is_from_client: bool) -> Outcome<Routed> {
         let Properties { headers, message_id, correlation_id, timestamp, .. } = *routing.properties;
         let (routing_key, more_keys) = (routing.routing_keys[0], &routing.routing_keys[1..]);
-        let message = Routable { routing_key, more_keys, headers, message_id, correlation_id, timestamp };
+        let is_delayed = routing.due_ms.is_some();
+        let message = Routable { routing_key, more_keys, headers, message_id, correlation_id, timestamp, is_delayed };
         let mut kept = None;
         loop {
             let topology = self.topology.read();
@@ -312,7 +394,13 @@ impl Vhost {
                 }
                 let queues = routed.queues.iter().filter_map(|id| topology.queues.get(id).cloned());
                 let cacheable_at = routed.is_cacheable.then(|| topology.exchanges.epoch());
-                Ok(Some(Routed { targets: Targets::new(queues), cacheable_at }))
+                let mut targets = Targets::new(queues);
+                if let Some(due_ms) = routing.due_ms {
+                    let names = routed.delays.iter().map(|delay| topology.exchanges.name_of(*delay));
+                    let sets = names.filter_map(|name| topology.delays.get(name).cloned());
+                    targets = targets.with_delay(sets.collect(), due_ms);
+                }
+                Ok(Some(Routed { targets, cacheable_at }))
             })?;
             drop(topology);
             match routed {
@@ -320,6 +408,22 @@ impl Vhost {
                 None => kept = Some((routing.content)()),
             }
         }
+    }
+
+    /// Whether any queue would take a message from one of these exchanges, were it not to wait there.
+    pub(crate) fn would_route(&self, routing: &Routing<'_>, sets: &[Arc<DelaySet>]) -> bool {
+        let Properties { headers, message_id, correlation_id, timestamp, .. } = *routing.properties;
+        let (routing_key, more_keys) = (routing.routing_keys[0], &routing.routing_keys[1..]);
+        let message =
+            Routable { routing_key, more_keys, headers, message_id, correlation_id, timestamp, is_delayed: false };
+        let topology = self.topology.read();
+        SCRATCH.with_borrow_mut(|scratch| {
+            let mut takes = |set: &Arc<DelaySet>| {
+                let routed = topology.exchanges.route(&set.site.exchange, &message, scratch);
+                routed.is_ok_and(|routed| !routed.queues.is_empty())
+            };
+            sets.iter().any(&mut takes)
+        })
     }
 
     /// 404 for an exchange.
@@ -346,12 +450,17 @@ impl Vhost {
 
     /// Whether there is a topic exchange of this name.
     pub(crate) fn is_topic(&self, name: &str) -> bool {
-        self.exchange_kind(name.as_bytes()) == Some(routing::ExchangeType::Topic)
+        self.topology
+            .read()
+            .exchanges
+            .exchange(name.as_bytes())
+            .is_some_and(|exchange| exchange.kind == routing::ExchangeType::Topic)
     }
 
-    /// The type of an exchange.
-    pub(crate) fn exchange_kind(&self, name: &[u8]) -> Option<routing::ExchangeType> {
-        self.topology.read().exchanges.exchange(name).map(|exchange| exchange.kind)
+    /// The type as which an exchange routes.
+    pub(crate) fn routing_type(&self, name: &[u8]) -> Option<routing::ExchangeType> {
+        let topology = self.topology.read();
+        topology.exchanges.exchange(name).map(|exchange| exchange.kind.routing_type(exchange.arguments.as_table()))
     }
 
     pub(crate) fn queue_of(&self, id: QueueId) -> Option<Arc<QueueHandle>> {
@@ -415,7 +524,7 @@ impl Vhost {
         let mut changed = self.change(|topology| {
             let is_new = !topology.is_gone && declare(topology, exchange);
             if is_new {
-                apply_to_exchange(topology, &self.policies(), exchange.name.as_bytes());
+                self.apply_to_exchange(broker, topology, exchange.name.as_bytes());
             }
             let is_kept = is_new && exchange.is_durable;
             let position = is_kept.then(|| broker.put_definition(&Definition::Exchange(exchange.clone())));
@@ -437,8 +546,10 @@ impl Vhost {
         self.change(|topology| {
             let removed = topology.exchanges.delete(name.as_bytes(), if_unused)?;
             let mut records = RecordBatch::new();
-            self.forget(topology, &removed, &mut records);
-            Ok(Removal { removed, position: broker.append(&mut records) })
+            let gone = self.forget(topology, &removed, &mut records);
+            let position = broker.append(&mut records);
+            gone.iter().for_each(|set| set.forget(broker));
+            Ok(Removal { removed, position })
         })
     }
 
@@ -471,12 +582,16 @@ impl Vhost {
         }
     }
 
-    /// Records that what was removed is gone, as far as it was durable.
-    fn forget(&self, topology: &mut Topology, removed: &Removed, records: &mut RecordBatch) {
+    /// Records that what was removed is gone, as far as it was durable. What waited at exchanges is given back: it has to be forgotten
+    /// once the exchanges are, and without the lock of a shard. Should a crash come in between, recovery finds it without its exchange.
+    #[must_use]
+    fn forget(&self, topology: &mut Topology, removed: &Removed, records: &mut RecordBatch) -> Vec<Arc<DelaySet>> {
+        let mut gone = Vec::new();
         for exchange in &removed.exchanges {
             if let Some(history) = topology.histories.remove(&exchange.name) {
                 history.forget().iter().for_each(|key| records.delete(key));
             }
+            gone.extend(topology.delays.remove(&exchange.name));
         }
         for binding in removed.bindings.iter().filter(|binding| binding.is_durable) {
             let destination = if binding.queue.is_some() {
@@ -499,6 +614,7 @@ impl Vhost {
                 records.delete(&Definition::Exchange(exchange).key());
             }
         }
+        gone
     }
 
     /// Binds. Doing it twice is the same as once. Gives the messages that the source has kept for its new destination.
@@ -551,8 +667,10 @@ impl Vhost {
         self.change(|topology| {
             let removed = topology.exchanges.unbind(spec)?;
             let mut records = RecordBatch::new();
-            self.forget(topology, &removed, &mut records);
-            Ok(Removal { removed, position: broker.append(&mut records) })
+            let gone = self.forget(topology, &removed, &mut records);
+            let position = broker.append(&mut records);
+            gone.iter().for_each(|set| set.forget(broker));
+            Ok(Removal { removed, position })
         })
     }
 
@@ -600,8 +718,12 @@ impl Vhost {
     }
 
     /// Puts an exchange that recovery found where it was.
-    pub(crate) fn restore_exchange(&self, exchange: &definition::Exchange) {
-        self.change(|topology| declare(topology, exchange));
+    pub(crate) fn restore_exchange(&self, broker: &Broker, exchange: &definition::Exchange) {
+        self.change(|topology| {
+            if declare(topology, exchange) {
+                self.apply_to_exchange(broker, topology, exchange.name.as_bytes());
+            }
+        });
     }
 
     /// Puts a binding that recovery found where it was.
@@ -642,7 +764,7 @@ impl Vhost {
             (cell.handle.clone(), cell.next_due())
         });
         if let Some(due_ms) = due_ms {
-            broker.timers.set([(due_ms, handle.clone())].into_iter());
+            broker.timers.set([(due_ms, handle.clone().into())].into_iter());
         }
         topology.exchanges.queue_added(handle.definition.name.as_bytes(), id, handle.is_journalled());
         topology.queues.insert(id, handle.clone());
@@ -679,7 +801,7 @@ impl Vhost {
                 topology.queues.remove(&id);
                 let removed = topology.exchanges.queue_deleted(id);
                 let mut records = RecordBatch::new();
-                self.forget(topology, &removed, &mut records);
+                let gone = self.forget(topology, &removed, &mut records);
                 if handle.is_journalled() {
                     records.delete(&Definition::Queue(handle.definition.clone()).key());
                     if !cell.queue.ttls().changes().is_empty() {
@@ -692,10 +814,11 @@ impl Vhost {
                     records.drop_queue(id);
                 }
                 // Under the shard's lock: no checkpoint may find the queue gone before the journal says so.
-                Ok((broker.append(&mut records), removed, cell))
+                Ok((broker.append(&mut records), removed, cell, gone))
             });
             match taken {
-                Ok((position, removed, cell)) => {
+                Ok((position, removed, cell, gone)) => {
+                    gone.iter().for_each(|set| set.forget(broker));
                     broker.counters.queues_deleted.add(1);
                     (Deletion::Deleted { ready_count: cell.queue.ready_count(), removed, position }, Some(cell))
                 }
@@ -735,12 +858,6 @@ fn effective_for(policies: &[Arc<Policy>], queue: &definition::Queue) -> Effecti
     EffectivePolicy::of(policies, Target::Queue(queue.arguments.queue_type()), queue.name.as_str())
 }
 
-fn apply_to_exchange(topology: &mut Topology, policies: &[Arc<Policy>], name: &[u8]) {
-    let Ok(text) = std::str::from_utf8(name) else { return };
-    let alternate = alternate_of(&EffectivePolicy::of(policies, Target::Exchange, text));
-    topology.exchanges.set_policy_alternate(name, alternate.as_deref().map(str::as_bytes));
-}
-
 /// What of a definition the queue's state machine has to know, for ever.
 pub(crate) fn settings_of(definition: &definition::Queue) -> queue::Settings {
     queue::Settings {
@@ -769,7 +886,8 @@ fn declare(topology: &mut Topology, exchange: &definition::Exchange) -> bool {
         arguments: exchange.arguments.table(),
     };
     let is_new = topology.exchanges.declare(&declaration);
-    if is_new && kind == routing::ExchangeType::RecentHistory {
+    let routing_type = kind.routing_type(exchange.arguments.table());
+    if is_new && routing_type == routing::ExchangeType::RecentHistory {
         topology.histories.insert(exchange.name.as_bytes().into(), Arc::new(History::new(exchange)));
     }
     is_new

@@ -23,6 +23,8 @@ pub enum ExchangeType {
     LocalRandom,
     /// All of them; and the broker keeps the last messages for those that will be bound.
     RecentHistory,
+    /// As its argument `x-delayed-type` says; the broker keeps messages until their time has come.
+    DelayedMessage,
 }
 
 /// No exchange type has this name.
@@ -32,12 +34,13 @@ pub struct UnknownExchangeType;
 
 impl ExchangeType {
     /// All types, in the order of their names.
-    pub const ALL: [ExchangeType; 9] = [
+    pub const ALL: [ExchangeType; 10] = [
         Self::Direct,
         Self::Fanout,
         Self::Headers,
         Self::Topic,
         Self::ConsistentHash,
+        Self::DelayedMessage,
         Self::LocalRandom,
         Self::ModulusHash,
         Self::Random,
@@ -62,9 +65,23 @@ impl ExchangeType {
             Self::Random => "x-random",
             Self::LocalRandom => "x-local-random",
             Self::RecentHistory => "x-recent-history",
+            Self::DelayedMessage => "x-delayed-message",
         }
     }
+
+    /// As what an exchange of this type chooses among its bindings.
+    #[must_use]
+    pub fn routing_type(self, arguments: Table<'_>) -> Self {
+        if self != Self::DelayedMessage {
+            return self;
+        }
+        let named = arguments.get(DELAYED_TYPE).and_then(|value| Self::parse(value.as_bytes()?).ok());
+        named.filter(|kind| *kind != Self::DelayedMessage).unwrap_or(Self::Direct)
+    }
 }
+
+/// The argument that says as what an exchange routes that delays.
+const DELAYED_TYPE: &str = "x-delayed-type";
 
 /// What a client declares.
 #[derive(Debug, Clone, Copy)]
@@ -81,7 +98,7 @@ pub struct Declaration<'a> {
     pub is_internal: bool,
     /// Where messages go that match nothing: the value of the argument `alternate-exchange`.
     pub alternate: Option<&'a [u8]>,
-    /// All arguments as declared, checked. A consistent hash exchange looks into them; else they are only kept.
+    /// All arguments as declared, checked. Consistent hash and delayed message exchanges look into them; else they are only kept.
     pub arguments: Table<'a>,
 }
 
@@ -106,6 +123,8 @@ pub struct Exchange {
     pub policy_alternate: Option<Box<[u8]>>,
     /// All arguments as declared.
     pub arguments: TableBuf,
+    /// Whether messages that are to be delayed wait here. See [`Exchanges::set_delaying`](crate::Exchanges::set_delaying).
+    pub is_delaying: bool,
 }
 
 impl Exchange {
@@ -120,6 +139,7 @@ impl Exchange {
             alternate: declaration.alternate.map(Into::into),
             policy_alternate: None,
             arguments: declaration.arguments.to_owned(),
+            is_delaying: false,
         }
     }
 

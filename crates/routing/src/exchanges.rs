@@ -151,6 +151,14 @@ impl Exchanges {
         true
     }
 
+    /// Sets whether messages that are to be delayed wait at an exchange. False if there is no such exchange. Routes of other
+    /// messages do not change by it.
+    pub fn set_delaying(&mut self, name: &[u8], is_delaying: bool) -> bool {
+        let Some(handle) = self.find_exchange(name) else { return false };
+        self.exchanges[handle].exchange.is_delaying = is_delaying;
+        true
+    }
+
     /// Deletes an exchange and its bindings.
     pub fn delete(&mut self, name: &[u8], if_unused: bool) -> Result<Removed, DeleteError> {
         let handle = self.find_exchange(name).ok_or(DeleteError::Missing)?;

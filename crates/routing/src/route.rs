@@ -28,6 +28,8 @@ pub struct Routable<'a> {
     pub correlation_id: Option<&'a [u8]>,
     /// The property `timestamp`.
     pub timestamp: Option<u64>,
+    /// Whether it is to wait at the first exchange that delays.
+    pub is_delayed: bool,
 }
 
 /// Where a message goes.
@@ -43,6 +45,8 @@ pub struct Routed<'s> {
     pub is_cacheable: bool,
     /// The exchanges that keep a history and have seen the message. It is for the broker to keep it.
     pub histories: &'s [ExchangeRef],
+    /// The exchanges at which the message has to wait: it has come to them, and not beyond.
+    pub delays: &'s [ExchangeRef],
 }
 
 /// An exchange that a message came by. It means nothing once the exchanges have changed; see
@@ -68,7 +72,15 @@ impl<'a> Routable<'a> {
     /// A message with nothing but a routing key.
     #[must_use]
     pub const fn by_key(routing_key: &'a [u8]) -> Self {
-        Self { routing_key, more_keys: &[], headers: None, message_id: None, correlation_id: None, timestamp: None }
+        Self {
+            routing_key,
+            more_keys: &[],
+            headers: None,
+            message_id: None,
+            correlation_id: None,
+            timestamp: None,
+            is_delayed: false,
+        }
     }
 
     pub(crate) fn keys(&self) -> impl Iterator<Item = &'a [u8]> {
@@ -114,8 +126,9 @@ impl Exchanges {
             queues: &[],
             is_internal: self.exchanges[first].exchange.is_internal,
             used_alternate: false,
-            is_cacheable: message.more_keys.is_empty(),
+            is_cacheable: message.more_keys.is_empty() && !message.is_delayed,
             histories: &[],
+            delays: &[],
         };
         reached.clear();
         reached.exchanges.add(first);
@@ -123,6 +136,10 @@ impl Exchanges {
         while let Some(&handle) = reached.exchanges.added().get(asked_count) {
             asked_count += 1;
             let entry = &self.exchanges[handle];
+            if message.is_delayed && entry.exchange.is_delaying {
+                reached.delays.push(ExchangeRef(handle));
+                continue;
+            }
             routed.is_cacheable &= entry.router.is_by_key_only();
             if matches!(entry.router, Router::Default) {
                 self.route_by_name(message, reached);
@@ -142,6 +159,7 @@ impl Exchanges {
         header_fields.release(headers);
         routed.queues = &reached.queues;
         routed.histories = &reached.histories;
+        routed.delays = &reached.delays;
         Ok(routed)
     }
 

@@ -42,8 +42,8 @@ pub(crate) enum Router {
 
 impl Router {
     pub(crate) fn new(kind: ExchangeType, arguments: Table<'_>, seed: HashSeed) -> Self {
-        match kind {
-            ExchangeType::Direct => Self::Direct(Direct::new(seed)),
+        match kind.routing_type(arguments) {
+            ExchangeType::Direct | ExchangeType::DelayedMessage => Self::Direct(Direct::new(seed)),
             ExchangeType::Fanout => Self::Fanout(Fanout::default()),
             ExchangeType::Topic => Self::Topic(Topic::new(seed)),
             ExchangeType::Headers => Self::Headers(Headers::new(seed)),

@@ -92,6 +92,8 @@ pub(crate) struct Reached {
     pub(crate) exchanges: Marks<ExchangeEntry>,
     /// Those of the exchanges asked that keep a history.
     pub(crate) histories: Vec<ExchangeRef>,
+    /// Those of the exchanges asked where the message waits.
+    pub(crate) delays: Vec<ExchangeRef>,
     /// How many bindings matched, those that led to what had been reached before included.
     pub(crate) match_count: usize,
 }
@@ -124,6 +126,7 @@ impl Reached {
         self.queue_marks.clear();
         self.exchanges.clear();
         self.histories.clear();
+        self.delays.clear();
         self.match_count = 0;
     }
 }

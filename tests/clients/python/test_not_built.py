@@ -12,7 +12,7 @@ def test_queue_types(wire, name, kind):
     assert close.reply_code == 540 and kind in close.reply_text, close
 
 
-@pytest.mark.parametrize("kind", ["x-delayed-message"])
+@pytest.mark.parametrize("kind", ["x-lvc"])
 def test_exchange_types(wire, name, kind):
     wire.send_method(1, "exchange.declare", exchange=name("x"), type=kind, durable=True)
     close = wire.expect_one_of("connection.close", "channel.close")

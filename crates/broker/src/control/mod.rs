@@ -7,6 +7,7 @@
 mod backups;
 mod checks;
 mod connections;
+mod delayed;
 mod parameters;
 mod permissions;
 mod policies;
@@ -14,6 +15,7 @@ mod users;
 mod vhosts;
 
 pub use backups::{BackupError, BackupView};
+pub use delayed::{Cancelled, DelayedFilter, DelayedMessage, DelayedPage};
 pub use parameters::check_parameter_name;
 pub use policies::PolicyRequest;
 pub use users::{PasswordChange, UserRequest};

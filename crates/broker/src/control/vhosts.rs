@@ -183,6 +183,7 @@ impl Broker {
             records.delete(&Definition::Policy((**policy).clone()).key());
         }
         self.append(&mut records);
+        vhost.delays().iter().for_each(|set| set.forget(self));
         self.users.forget_vhost(
             vhost.name(),
             |permission| {

@@ -59,7 +59,7 @@ pub(super) fn is_circle(headers: Table<'_>, queue: &[u8]) -> bool {
 }
 
 /// The routing keys in a message's `CC`.
-pub(super) fn copied_keys(headers: Option<Table<'_>>) -> Vec<&[u8]> {
+pub(crate) fn copied_keys(headers: Option<Table<'_>>) -> Vec<&[u8]> {
     let Some(Value::Array(keys)) = headers.and_then(|headers| headers.get("CC")) else { return Vec::new() };
     keys.iter().filter_map(|key| key.as_bytes()).collect()
 }

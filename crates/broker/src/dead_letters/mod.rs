@@ -8,6 +8,8 @@
 
 mod headers;
 
+pub(crate) use headers::copied_keys;
+
 use std::sync::Arc;
 
 use amqp::content::ContentHeader;
@@ -18,6 +20,7 @@ use store::{Content, Kind};
 
 use crate::batch::{self, Publish};
 use crate::broker::Broker;
+use crate::delayed::header;
 use crate::dispatch::Work;
 use crate::message::{History, Parts};
 use crate::publish::PERSISTENT;
@@ -61,7 +64,9 @@ pub(crate) fn bring(work: &mut Work, broker: &Broker) {
         let targets = routed.publish.as_ref().map_or(0, |(_, targets)| targets.shards);
         shards | targets | routed.leaver.queue.shard_bit()
     });
-    broker.shards.with_many(shards, |locked| {
+    let delays = routed.iter().filter_map(|routed| routed.publish.as_ref()?.1.delay.as_ref());
+    let sets: Vec<_> = delays.flat_map(|delay| delay.sets.iter().cloned()).collect();
+    broker.shards.with_many(shards, sets, |locked| {
         let mut refs: Vec<(QueueId, QueueSeq)> = Vec::new();
         let mut touched: Vec<Arc<QueueHandle>> = Vec::new();
         for routed in routed {
@@ -99,7 +104,7 @@ fn move_on(
         work.settle(leaver.queue.id(), from);
     }
     if let Some((mut publish, targets)) = publish {
-        batch::put(work, broker, locked, &mut publish, &targets.queues, refs, touched);
+        batch::put(work, broker, locked, &mut publish, &targets, refs, touched);
     }
 }
 
@@ -108,7 +113,7 @@ fn is_welcome(locked: &mut Locked<'_>, publish: Option<&(Publish, Targets)>) -> 
     let Some((publish, targets)) = publish else { return false };
     let mut takes =
         |queue: &Arc<QueueHandle>| locked.get(queue).is_none_or(|cell| !cell.queue.refuses(publish.body_len));
-    !targets.queues.is_empty() && targets.queues.iter().all(&mut takes)
+    !targets.is_empty() && targets.queues.iter().all(&mut takes)
 }
 
 /// The message stays set aside, to be tried again.
@@ -186,8 +191,9 @@ fn rewritten(
     let (routing_key, body) = (routing_keys[0], parts.body);
     let parts = Parts { published_at_ms: now_ms, history, exchange, routing_key, header: &payload, body };
     let content = || parts.to_kept();
-    let targets =
-        targets(vhost, &Routing { exchange, routing_keys: &routing_keys, properties: &properties, content: &content })?;
+    let due_ms = header::delay_in(header.properties.headers).map(|delay_ms| broker.clock.due_ms(delay_ms));
+    let routing = Routing { exchange, routing_keys: &routing_keys, properties: &properties, content: &content, due_ms };
+    let targets = targets(vhost, &routing)?;
     let is_persistent = properties.delivery_mode == Some(PERSISTENT);
     let kind = if is_persistent && targets.is_journalled { Kind::Journalled } else { Kind::Transient };
     let publish = Publish {
@@ -211,9 +217,13 @@ fn targets(vhost: &Vhost, routing: &Routing<'_>) -> Option<Targets> {
     let headers = routing.properties.headers?;
     let is_circle = |queue: &Arc<QueueHandle>| headers::is_circle(headers, queue.name().as_bytes());
     let routed = if routed.queues.iter().any(is_circle) {
-        Targets::new(routed.queues.iter().filter(|queue| !is_circle(queue)).cloned())
+        let queues = Targets::new(routed.queues.iter().filter(|queue| !is_circle(queue)).cloned());
+        match routed.delay {
+            Some(delay) => queues.with_delay(delay.sets.into_vec(), delay.due_ms),
+            None => queues,
+        }
     } else {
         routed
     };
-    (!routed.queues.is_empty()).then_some(routed)
+    (!routed.is_empty()).then_some(routed)
 }

@@ -116,17 +116,18 @@ impl Inside {
 
     fn check_binding_key(&self, request: &BindingRequest<'_>) -> Outcome<()> {
         check_hashes(request.routing_key, || {
-            self.vhost.exchange(request.source.as_str()).map(|exchange| exchange.exchange_type)
+            let routing_type = self.vhost.routing_type(request.source.as_bytes());
+            routing_type.and_then(|kind| ExchangeType::parse(kind.name().as_bytes()).ok())
         })
     }
 
     /// A local random exchange takes classic queues only, without a key.
     fn check_destination(&self, request: &BindingRequest<'_>, destination: &Destination<'_>) -> Outcome<()> {
-        if self.vhost.exchange_kind(request.source.as_bytes()) != Some(routing::ExchangeType::LocalRandom) {
+        if self.vhost.routing_type(request.source.as_bytes()) != Some(routing::ExchangeType::LocalRandom) {
             return Ok(());
         }
         if let BindingEnd::Exchange(name) = request.destination
-            && self.vhost.exchange_kind(name.as_bytes()).is_none()
+            && self.vhost.routing_type(name.as_bytes()).is_none()
         {
             return self.vhost.no_exchange(name.as_bytes());
         }

@@ -1,7 +1,7 @@
 //! Exchanges: declared and deleted.
 
 use amqp::table::Table;
-use model::arguments::{ExchangeArguments, ExchangeType};
+use model::arguments::{ExchangeArguments, ExchangeType, parse_delayed_type};
 use model::definition;
 use model::features::ExchangeFeatures;
 use model::name::{ExchangeName, VhostName};
@@ -151,7 +151,14 @@ pub(crate) fn check_new_exchange(
     vhost: &VhostName,
     name: &ExchangeName,
 ) -> Outcome<()> {
-    if exchange_type == ExchangeType::LocalRandom && !broker.options.permits_local_random_exchanges {
+    let routing_type = match exchange_type {
+        ExchangeType::DelayedMessage => match parse_delayed_type(arguments.table()) {
+            Ok(delayed_type) => check_type(delayed_type.name().as_bytes())?,
+            Err(error) => return refusal::precondition_failed(error.to_string()),
+        },
+        other => other,
+    };
+    if routing_type == ExchangeType::LocalRandom && !broker.options.permits_local_random_exchanges {
         return refusal::precondition_failed("x-local-random exchange is disabled by configuration");
     }
     let features = ExchangeFeatures::of(exchange_type, arguments, &EffectivePolicy::default());

@@ -74,7 +74,8 @@ impl Vhost {
             let _ = sender_selected_keys(headers, &mut routing_keys);
         }
         let properties = &header.properties;
-        let routing = Routing { exchange, routing_keys: &routing_keys, properties, content: &|| message.clone() };
+        let content = || message.clone();
+        let routing = Routing { exchange, routing_keys: &routing_keys, properties, content: &content, due_ms: None };
         // It may have been deleted meanwhile.
         self.route_from(&routing).map_or_else(|_| Arc::default(), |routed| Arc::new(routed.targets))
     }

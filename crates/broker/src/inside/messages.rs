@@ -102,7 +102,7 @@ pub struct GotMessage {
 const GOT_LEN_MAX: usize = 64 << 20;
 
 impl Inside {
-    /// Publishes a message. Says whether any queue took it, and where that is durable.
+    /// Publishes a message. Says whether any queue took it, or would if it were not delayed, and where that is durable.
     pub fn publish(&self, request: &PublishRequest<'_>) -> Outcome<(bool, Option<JournalPosition>)> {
         let PublishRequest { exchange, routing_key, mut properties, body } = *request;
         check_body_len(body.len() as u64, self.broker.options.message_len_max)?;
@@ -136,9 +136,16 @@ impl Inside {
             return Ok((is_there, None));
         }
         let (routing_keys, content) = (&routing_keys[..], || parts.to_kept());
-        let routing = Routing { exchange, routing_keys, properties: &request.properties, content: &content };
+        let due_ms = asked.delay_ms.map(|delay_ms| self.broker.clock.due_ms(delay_ms));
+        let routing = Routing { exchange, routing_keys, properties: &request.properties, content: &content, due_ms };
         let targets = Arc::new(self.vhost.route(&routing)?.targets);
-        if targets.queues.is_empty() {
+        let is_routed = match &targets.delay {
+            Some(delay) if targets.queues.is_empty() => {
+                !self.broker.options.returns_every_delayed && self.vhost.would_route(&routing, &delay.sets)
+            }
+            _ => !targets.queues.is_empty(),
+        };
+        if targets.is_empty() {
             self.broker.counters.dropped_unroutable.add(1);
             return Ok((false, None));
         }
@@ -160,7 +167,7 @@ impl Inside {
         *self.throttled_for.lock() = self.vhost.throttle.charge_batch(&batch, Instant::now);
         let mut durable_at = None;
         batch.apply(&self.broker, |_, position| durable_at = position);
-        Ok((true, durable_at))
+        Ok((is_routed, durable_at))
     }
 
     /// Refuses properties that the user may not set, and says what they ask for.

@@ -101,7 +101,7 @@ impl Vhost {
             return None;
         }
         let in_force = self.sharded.in_force.lock();
-        let is_sharded = in_force.contains_key(name.as_str()) && self.exchange_kind(name.as_bytes()).is_some();
+        let is_sharded = in_force.contains_key(name.as_str()) && self.exchange(name.as_str()).is_some();
         is_sharded.then_some(in_force)
     }
 

@@ -12,6 +12,8 @@ mod confirms;
 mod consumers;
 mod control;
 mod dead_letters;
+mod delayed;
+mod delayed_power_loss;
 mod events;
 mod exchange_types;
 mod expiry;

@@ -72,7 +72,7 @@ fn exchange_types_to_come_are_refused() {
     let node = Node::new();
     let mut client = node.connect();
     let declare = |kind| exchange::Declare { exchange: b"x", kind, ..Default::default() };
-    client.send(1, &declare(b"x-delayed-message"));
+    client.send(1, &declare(b"x-lvc"));
     assert!(matches!(client.hear_one(), Heard::ConnectionClose { code: 540, .. }));
     let mut client = node.connect();
     client.send(1, &declare(b"nonsense"));

@@ -1,5 +1,7 @@
 //! Exchanges and bindings as they are listed.
 
+use std::collections::HashMap;
+
 use amqp::table::TableBuf;
 use model::definition;
 use model::name::{ExchangeName, QueueName, VhostName};
@@ -16,6 +18,8 @@ pub struct ExchangeView {
     pub definition: definition::Exchange,
     /// The policies that hold for it.
     pub policy: EffectivePolicy,
+    /// Messages that wait there, if it delays or has done so.
+    pub messages_delayed: Option<u64>,
 }
 
 /// A binding; an implicit one's source is the default exchange.
@@ -63,9 +67,12 @@ impl Broker {
     pub fn exchange_views(&self, vhost: &str) -> Vec<ExchangeView> {
         let Some(vhost) = self.vhosts.get(vhost) else { return Vec::new() };
         let policies = vhost.policies();
+        let delayed: HashMap<_, _> =
+            vhost.delays().into_iter().map(|set| (set.site.exchange.clone(), set.waiting_count())).collect();
         let view = |definition: definition::Exchange| {
             let policy = EffectivePolicy::of(&policies, Target::Exchange, definition.name.as_str());
-            ExchangeView { definition, policy }
+            let messages_delayed = delayed.get(definition.name.as_bytes()).copied();
+            ExchangeView { definition, policy, messages_delayed }
         };
         vhost.exchanges().into_iter().map(view).collect()
     }
@@ -76,7 +83,8 @@ impl Broker {
         let vhost = self.vhosts.get(vhost)?;
         let definition = vhost.exchange(name)?;
         let policy = EffectivePolicy::of(&vhost.policies(), Target::Exchange, name);
-        Some(ExchangeView { definition, policy })
+        let messages_delayed = vhost.delays_at(name).map(|set| set.waiting_count());
+        Some(ExchangeView { definition, policy, messages_delayed })
     }
 
     /// Bindings of a vhost, in no particular order; none if there is no such vhost.

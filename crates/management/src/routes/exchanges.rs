@@ -13,7 +13,7 @@ use crate::call::Call;
 use crate::json::{Cell, Fields};
 use crate::listing::{Table, column, paged_list, single};
 use crate::problem::Problem;
-use crate::route::Kind::{Boolean, List, Object, Text};
+use crate::route::Kind::{Boolean, Integer, List, Object, Text};
 use crate::route::Role::{InVhost, Management};
 use crate::route::{COUNTED, Field, Operation, Parameters, Route, SINGLE, Shape, at};
 use crate::service::Service;
@@ -36,7 +36,11 @@ pub(super) static ROUTES: &[Route] = &[
 ];
 
 const EXCHANGE: &[Field] = &[
-    Field::optional("type", Text, "`direct` (unless said), `fanout`, `topic` or `headers`."),
+    Field::optional(
+        "type",
+        Text,
+        "`direct` (unless said), `fanout`, `topic`, `headers`, or another one that `/api/overview` tells.",
+    ),
     Field::optional("durable", Boolean, "Whether it outlives a restart."),
     Field::optional("auto_delete", Boolean, "Whether it goes with the last binding from it."),
     Field::optional("internal", Boolean, "Whether only other exchanges may publish to it."),
@@ -68,6 +72,11 @@ static TABLE: Table<Row, Service> = Table {
         column("durable", Boolean, |row, _, cell| cell.bool(row.view.definition.is_durable)),
         column("incoming", List, |row, _, cell| row.by_others(cell)),
         column("internal", Boolean, |row, _, cell| cell.bool(row.view.definition.is_internal)),
+        column("messages_delayed", Integer, |row, _, cell| {
+            if let Some(count) = row.view.messages_delayed {
+                cell.int(count);
+            }
+        }),
         column("name", Text, |row, _, cell| cell.text(row.view.definition.name.as_str())),
         column("outgoing", List, |row, _, cell| row.by_others(cell)),
         column("policy", Text, |row, _, cell| {

@@ -7,6 +7,7 @@ mod channels;
 mod connections;
 mod consumers;
 mod definitions;
+mod delayed;
 mod exchanges;
 mod features;
 mod health;
@@ -46,6 +47,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Route> {
         policies::ROUTES,
         parameters::ROUTES,
         exchanges::ROUTES,
+        delayed::ROUTES,
         queues::ROUTES,
         bindings::ROUTES,
         publish::ROUTES,

@@ -235,7 +235,7 @@ fn write_message(message: &GotMessage, is_auto: bool, writer: Writer<'_>) {
     });
 }
 
-fn write_properties(properties: &Properties<'_>, members: &mut Object<'_>) {
+pub(super) fn write_properties(properties: &Properties<'_>, members: &mut Object<'_>) {
     let mut text = |name: &str, value: Option<&[u8]>| {
         if let Some(value) = value {
             members.cell(name).text(&String::from_utf8_lossy(value));

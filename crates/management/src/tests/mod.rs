@@ -5,6 +5,7 @@ mod backends;
 mod backup;
 mod certificates;
 mod definitions;
+mod delayed;
 mod exports;
 mod house;
 mod listings;

@@ -131,11 +131,9 @@ impl ExchangeType {
             | ExchangeType::ModulusHash
             | ExchangeType::Random
             | ExchangeType::LocalRandom
-            | ExchangeType::RecentHistory => true,
-            ExchangeType::DelayedMessage
-            | ExchangeType::JmsTopic
-            | ExchangeType::Event
-            | ExchangeType::LastValueCache => false,
+            | ExchangeType::RecentHistory
+            | ExchangeType::DelayedMessage => true,
+            ExchangeType::JmsTopic | ExchangeType::Event | ExchangeType::LastValueCache => false,
         }
     }
 }
@@ -246,7 +244,7 @@ mod tests {
             assert_eq!(ExchangeType::parse(exchange_type.name().as_bytes()), Ok(exchange_type));
         }
         assert_eq!(ExchangeType::parse(b"bogus").unwrap_err().to_string(), "unknown exchange type 'bogus'");
-        assert_eq!(ExchangeType::ALL.into_iter().filter(|t| t.is_built()).count(), 9);
+        assert_eq!(ExchangeType::ALL.into_iter().filter(|t| t.is_built()).count(), 10);
     }
 
     #[test]

@@ -99,6 +99,8 @@ pub struct Config {
     pub permits_quorum_queues_declared_as_classic: bool,
     /// Whether local random exchanges may be declared.
     pub local_random_exchanges: bool,
+    /// `warren.delayed.strict`: whether every delayed message that is mandatory is returned.
+    pub returns_every_delayed: bool,
 
     /// Who knows users.
     pub backends: Backends,
@@ -444,6 +446,7 @@ fn read(values: Values) -> Config {
         permits_quorum_queues_declared_as_classic: values
             .bool("quorum_queue.property_equivalence.relaxed_checks_on_redeclaration"),
         local_random_exchanges: values.bool("exchange_types.local_random.enabled"),
+        returns_every_delayed: values.bool("warren.delayed.strict"),
         management: management::read(&values),
         load_definitions: text("load_definitions"),
         store: StoreOptions {

@@ -259,6 +259,12 @@ fn local_random_exchanges_are_permitted_unless_disabled() {
 }
 
 #[test]
+fn delayed_messages_are_returned_for_a_reason_unless_that_is_wanted_otherwise() {
+    assert!(!config("").returns_every_delayed);
+    assert!(config("warren.delayed.strict = true").returns_every_delayed);
+}
+
+#[test]
 fn deprecated_features_are_permitted_unless_forbidden() {
     let features = config("deprecated_features.permit.global_qos = false").deprecated_features;
     assert!(!features.permits("global_qos"));

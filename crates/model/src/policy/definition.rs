@@ -187,14 +187,14 @@ mod tests {
     }
 
     #[test]
-    fn duplicates_groups_and_delays_are_refused_by_name() {
+    fn duplicates_and_groups_are_refused_by_name() {
         let refused = |key: &str, value: Value| {
             check_refused(&json!({ key: value }), &format!("the policy key '{key}' is not implemented"));
         };
-        for key in ["message-deduplication", "deduplication-replaces", "x-message-deduplication", "delayed-message"] {
+        for key in ["message-deduplication", "deduplication-replaces", "x-message-deduplication"] {
             refused(key, json!(true));
         }
-        for key in ["cache-size", "cache-ttl", "x-cache-size", "x-cache-ttl", "delayed-release-rate"] {
+        for key in ["cache-size", "cache-ttl", "x-cache-size", "x-cache-ttl"] {
             refused(key, json!(1));
         }
         for key in ["deduplication-header", "message-group-header"] {

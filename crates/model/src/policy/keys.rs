@@ -161,8 +161,8 @@ const KEYS: &[Key] = {
         key("x-cache-persistence", None, WithoutEffect("caches are kept in memory"), "place for a cache", |value| {
             is_one_of(value, &["disk", "memory"])
         }),
-        key("delayed-message", None, Unbuilt, "choice of whether messages are delayed", Value::is_boolean),
-        key("delayed-release-rate", Some(Smaller), Unbuilt, "number of delayed messages a second", is_positive),
+        key("delayed-message", None, Built, "choice of whether messages are delayed", Value::is_boolean),
+        key("delayed-release-rate", Some(Smaller), Built, "number of delayed messages a second", is_positive),
         key("federation-upstream", None, Unbuilt, "federation upstream name", is_text),
         key("federation-upstream-set", None, Unbuilt, "federation upstream set name", is_text),
         key("federation-upstream-pattern", None, Unbuilt, "upstream pattern", is_text),

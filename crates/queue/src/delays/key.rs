@@ -14,6 +14,12 @@ pub struct DelayId {
 }
 
 impl DelayId {
+    /// Comes before every message that is due at this time, in milliseconds since 1970, or later: where a listing may begin.
+    #[must_use]
+    pub fn before(due_ms: u64) -> DelayId {
+        Key { due: due_of(due_ms), arrival: 0 }.id()
+    }
+
     /// When it is due, in milliseconds since 1970.
     #[must_use]
     pub fn due_ms(self) -> u64 {

@@ -142,7 +142,8 @@ impl Model {
             bound.iter().copied().filter(|it| is_match(it)).collect()
         };
         let matching = match exchange.kind {
-            ExchangeType::Direct => filtered(&|it| keys.contains(&it.key.as_str())),
+            // One that does not say as what it routes routes as a direct one.
+            ExchangeType::Direct | ExchangeType::DelayedMessage => filtered(&|it| keys.contains(&it.key.as_str())),
             ExchangeType::Fanout | ExchangeType::RecentHistory => bound,
             ExchangeType::Topic => filtered(&|it| keys.iter().any(|key| topic_matches(&words(&it.key), &words(key)))),
             ExchangeType::Headers => filtered(&|it| headers_match(&it.arguments, headers)),

@@ -1,7 +1,11 @@
 //! The way from exchange to exchange.
 
+use amqp::table::{Table, TableBuf, Value};
+use model::ids::QueueId;
 use routing::ExchangeType::{Direct, Fanout, Headers, Topic};
-use routing::{NoSuchExchange, Routable, RouteScratch};
+use routing::{
+    BindingSpec, Declaration, Destination, ExchangeType, Exchanges, HashSeed, NoSuchExchange, Routable, RouteScratch,
+};
 
 use crate::broker::Vhost;
 
@@ -178,4 +182,47 @@ fn one_scratch_serves_several_vhosts() {
             assert_eq!(routed.queues.len(), count);
         }
     }
+}
+
+#[test]
+fn a_delayed_message_waits_where_it_first_can() {
+    let mut exchanges = Exchanges::new(HashSeed::fixed());
+    let arguments = TableBuf::new().with("x-delayed-type", Value::LongStr(b"topic"));
+    for (name, kind, arguments) in
+        [(&b"first"[..], ExchangeType::Fanout, TableBuf::new()), (b"delayed", ExchangeType::DelayedMessage, arguments)]
+    {
+        exchanges.declare(&Declaration {
+            name,
+            kind,
+            is_durable: true,
+            is_auto_delete: false,
+            is_internal: false,
+            alternate: None,
+            arguments: arguments.as_table(),
+        });
+    }
+    exchanges.queue_added(b"q", QueueId(1), true);
+    exchanges.queue_added(b"now", QueueId(2), true);
+    let mut bind = |source: &'static [u8], destination: Destination<'_>, routing_key: &'static [u8]| {
+        let spec = BindingSpec { source, destination, routing_key, arguments: Table::EMPTY };
+        assert_eq!(exchanges.bind(&spec), Ok(true));
+    };
+    bind(b"first", Destination::Exchange(b"delayed"), b"");
+    bind(b"delayed", Destination::Queue(QueueId(1)), b"a.*");
+    bind(b"first", Destination::Queue(QueueId(2)), b"");
+    let mut scratch = RouteScratch::new(1);
+    let delayed = Routable { is_delayed: true, ..Routable::by_key(b"a.b") };
+    let mut route = |exchanges: &Exchanges, message: &Routable<'_>| {
+        let routed = exchanges.route(b"first", message, &mut scratch).unwrap();
+        let mut queues = routed.queues.to_vec();
+        queues.sort_unstable();
+        let delays: Vec<_> = routed.delays.iter().map(|delay| exchanges.name_of(*delay).to_vec()).collect();
+        (queues, delays, routed.is_cacheable)
+    };
+    let everywhere = vec![QueueId(1), QueueId(2)];
+    assert_eq!(route(&exchanges, &delayed), (everywhere.clone(), vec![], false), "nobody delays yet");
+    assert!(exchanges.set_delaying(b"delayed", true));
+    assert!(!exchanges.set_delaying(b"missing", true));
+    assert_eq!(route(&exchanges, &delayed), (vec![QueueId(2)], vec![b"delayed".to_vec()], false));
+    assert_eq!(route(&exchanges, &Routable::by_key(b"a.b")), (everywhere, vec![], true), "others go by as ever");
 }

@@ -7,6 +7,12 @@ pub(super) const SECTION: Section = Section { title: "Warren's own keys", keys: 
 const KEYS: &[Key] = &[
     effective("warren.data_dir", Type::Text, "warren-data", "The directory of all data. `--data-dir` goes before it."),
     effective(
+        "warren.delayed.strict",
+        Type::Bool,
+        "false",
+        "Whether every delayed message that is published as mandatory is returned, as by RabbitMQ's plugin, and not only one that no queue would take now.",
+    ),
+    effective(
         "warren.confirm_after",
         Type::OneOf(&["fsync", "write"]),
         "fsync",

@@ -1,0 +1,32 @@
+//! Messages that wait at an exchange until they are due.
+//!
+//! An exchange delays if its type is `x-delayed-message` or a policy says so. Routing ends there for a message whose header `x-delay` is
+//! above zero: it is put into the exchange's [`DelaySet`], and comes out of it into queues when its time has come, by the bindings of then.
+//!
+//! ```text
+//!   publish ─► route: set, not queues ─► batch ─► lock of the set ─► Delays::insert ─► journal ─► confirm
+//!                                                        ⋮
+//!   timer ─► lock of the set: Delays::release ─► route, write the content anew (no lock)
+//!            ─► locks of the set and of the queues' shards: settle there, publish here, one batch of the journal
+//! ```
+//!
+//! So a message is never nowhere, nor twice: what a crash finds in its set is released once more. The sets' locks are taken before those of
+//! shards, in the order of the sets' numbers.
+//!
+//! - `set`: a [`DelaySet`] and its lock. `registry`: whose a generation is. `header`: what `x-delay` says. `definition`: what of a set lasts
+//!   besides its messages. `release`: the way out. `residents`: the store's questions. `pace`: the most that are released in a second.
+//!   `operators`: finding, listing, cancelling.
+//!
+//! Deliberately absent: the order in which messages are due, and what of them is in memory; see [`queue::Delays`].
+
+pub(crate) mod definition;
+pub(crate) mod header;
+pub(crate) mod operators;
+mod pace;
+mod registry;
+pub(crate) mod release;
+pub(crate) mod residents;
+mod set;
+
+pub(crate) use registry::DelaySets;
+pub(crate) use set::{Delay, DelaySet, LockedSets};

@@ -1,0 +1,270 @@
+//! Delayed messages over power cuts: each is in its exchange or in its queue, and nowhere twice.
+//!
+//! Every event notes where the journal ends after it: what ended at or before the recovered end has happened, and nothing else.
+//! `BROKER_SEED=n` runs one seed.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+use amqp::content::Properties;
+use amqp::table::{TableBuf, Value};
+use model::ids::JournalPosition;
+use store::Random;
+use store::file::SimDisk;
+
+use super::client::{Client, Heard};
+use super::exchange_types::{assert_done, bind, declare, publish_with};
+use super::node::{Node, open};
+use crate::options::Options;
+
+const SEED_COUNT: u64 = 300;
+const START_MS: u64 = 1_720_000_000_000;
+
+/// A message, and where it is durable what happened to it.
+#[derive(Debug)]
+struct Message {
+    published: JournalPosition,
+    acked: Option<JournalPosition>,
+    due_ms: u64,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Seen {
+    released: u64,
+    recovered: u64,
+    spilled: u64,
+    copied: u64,
+    confirmed: u64,
+}
+
+struct World {
+    node: Node,
+    client: Client,
+    messages: BTreeMap<u64, Message>,
+    /// Where the publishes of this life are durable, by their number on the channel.
+    unconfirmed: BTreeMap<u64, JournalPosition>,
+    publish_count: u64,
+    next_number: u64,
+    now_ms: u64,
+    random: Random,
+    seen: Seen,
+}
+
+/// The power is cut: nothing more will come of this life.
+struct Cut;
+
+impl World {
+    fn appended(&self) -> JournalPosition {
+        self.node.broker.store.appended()
+    }
+
+    fn unless_cut<T, E: Display>(&self, result: Result<T, E>) -> Result<T, Cut> {
+        if self.node.disk.is_cut() {
+            return Err(Cut);
+        }
+        Ok(result.unwrap_or_else(|error| panic!("the disk works, but: {error}")))
+    }
+
+    fn publish(&mut self) {
+        if !self.client.session.wants_input() {
+            return;
+        }
+        let number = self.next_number;
+        self.next_number += 1;
+        let spread = self.random.pick(&[10_u64, 3_000, 60_000]).copied().unwrap_or(1);
+        let delay_ms = 1 + self.random.below(spread);
+        let headers = TableBuf::new().with("x-delay", Value::I64(delay_ms as i64));
+        let properties =
+            Properties { headers: Some(headers.as_table()), delivery_mode: Some(2), ..Properties::default() };
+        let body = format!("{number:08} {}", "x".repeat(self.random.below(3000) as usize));
+        let before = self.appended();
+        publish_with(&mut self.client, "x", "k", properties, &body);
+        let after = self.appended();
+        assert!(before < after, "what waits is journalled");
+        self.publish_count += 1;
+        self.unconfirmed.insert(self.publish_count, after);
+        let message = Message { published: after, acked: None, due_ms: self.now_ms + delay_ms };
+        self.messages.insert(number, message);
+    }
+
+    fn pass(&mut self, step_ms: u64) {
+        self.now_ms += step_ms;
+        self.node.broker.clock.set(self.now_ms);
+        self.node.broker.look_after_due_queues();
+    }
+
+    /// Gets and acks one message, if there is one to be had now.
+    fn take(&mut self) -> Result<bool, Cut> {
+        if !self.client.session.wants_input() {
+            self.hear();
+            return Ok(false);
+        }
+        self.client.get(1, "q", false);
+        for _ in 0..1000 {
+            for heard in self.client.hear() {
+                match heard {
+                    Heard::Message { tag, body, .. } => {
+                        let number = std::str::from_utf8(&body[..8]).unwrap().parse::<u64>().unwrap();
+                        self.client.ack(1, tag, false);
+                        let after = self.appended();
+                        let now_ms = self.now_ms;
+                        let message = self.messages.get_mut(&number).expect("only what was published comes");
+                        assert!(message.acked.is_none(), "message {number} came twice");
+                        assert!(message.due_ms <= now_ms, "message {number} came early");
+                        message.acked = Some(after);
+                        self.seen.released += 1;
+                        return Ok(true);
+                    }
+                    Heard::Other("basic.get-empty") => return Ok(false),
+                    other => self.confirmed(&other),
+                }
+            }
+            self.node.load();
+            let step = self.node.broker.store.step_journal();
+            self.unless_cut(step)?;
+        }
+        panic!("basic.get is never answered");
+    }
+
+    fn confirmed(&mut self, heard: &Heard) {
+        let Heard::Ack { tag, multiple } = *heard else { panic!("{heard:?}") };
+        let durable = self.node.broker.store.durable();
+        let first = if multiple { 0 } else { tag };
+        let tags: Vec<_> = self.unconfirmed.range(first..=tag).map(|(tag, _)| *tag).collect();
+        for tag in tags {
+            let needed = self.unconfirmed.remove(&tag).expect("it was listed");
+            assert!(needed <= durable, "publish {tag} was confirmed before it was durable");
+            self.seen.confirmed += 1;
+        }
+    }
+
+    fn hear(&mut self) {
+        for heard in self.client.hear() {
+            self.confirmed(&heard);
+        }
+    }
+
+    fn act(&mut self) -> Result<(), Cut> {
+        let store = self.node.broker.store.clone();
+        match self.random.below(100) {
+            0..45 => self.publish(),
+            45..55 => {
+                let step_ms = self.random.below(2000);
+                self.pass(step_ms);
+            }
+            55..65 => drop(self.take()?),
+            65..70 => self.hear(),
+            70..80 => self.unless_cut(store.step_journal().map(drop))?,
+            80..85 => {
+                let result = store.retire_to(store.durable(), u64::MAX, &self.node.residents);
+                self.seen.spilled += self.unless_cut(result)?.message_count;
+            }
+            85..88 => {
+                if self.unless_cut(store.reclaim_once(&self.node.residents))?.is_some() {
+                    self.seen.copied += 1;
+                }
+            }
+            88..90 => self.unless_cut(store.checkpoint_once())?,
+            90..92 => self.node.unload(),
+            _ => _ = store.load_once(&self.node.residents),
+        }
+        Ok(())
+    }
+
+    /// What has to be there is there, once, and nothing else.
+    fn check(&mut self, end: JournalPosition) {
+        self.messages.retain(|_, message| message.published <= end);
+        self.messages.retain(|_, message| message.acked.is_none_or(|acked| acked > end));
+        let counts = self.node.broker.queue_counts("/", "q").unwrap();
+        let waiting = self.node.broker.exchange_view("/", "x").unwrap().messages_delayed.unwrap();
+        assert_eq!(waiting + counts.ready, self.messages.len() as u64, "what was durable, and not acked durably");
+        self.seen.recovered += waiting;
+        for message in self.messages.values_mut() {
+            message.acked = None;
+        }
+    }
+
+    /// Everything comes out in the end.
+    fn drain(&mut self) {
+        for _ in 0..100 {
+            self.pass(5_000);
+            while self.node.broker.look_after_due_queues() > 0 || self.node.broker.store.load_once(&self.node.residents)
+            {
+            }
+        }
+        assert_eq!(self.node.broker.exchange_view("/", "x").unwrap().messages_delayed, Some(0));
+        while self.take().is_ok_and(|is_taken| is_taken) {}
+        let left: Vec<_> = self.messages.iter().filter(|(_, message)| message.acked.is_none()).collect();
+        assert!(left.is_empty(), "never came: {left:?}");
+    }
+}
+
+fn run(seed: u64) -> Seen {
+    let mut random = Random::new(seed);
+    let disk = SimDisk::new(seed);
+    let (mut messages, mut next_number, mut now_ms) = (BTreeMap::new(), 0, START_MS);
+    let mut seen = Seen::default();
+    for life in 0..4 {
+        disk.cut_power_at(u64::MAX);
+        let (store, recovered) = open(&disk, random.next()).expect("the store opens");
+        let node = Node::over(disk.clone(), store, recovered, Options::default());
+        node.broker.clock.set(now_ms);
+        let mut client = node.connect();
+        if life == 0 {
+            client.declare("q");
+            let arguments = TableBuf::new().with("x-delayed-type", Value::LongStr(b"direct"));
+            assert_done(declare(&mut client, "x", "x-delayed-message", arguments.as_table()));
+            assert_done(bind(&mut client, "x", "q", "k"));
+            node.sync();
+        }
+        client.select_confirms(1);
+        let (unconfirmed, publish_count) = (BTreeMap::new(), 0);
+        let mut world = World { node, client, messages, unconfirmed, publish_count, next_number, now_ms, random, seen };
+        let end = world.appended();
+        world.check(end);
+        if life == 3 {
+            world.drain();
+            return world.seen;
+        }
+        if world.random.percent(80) {
+            disk.cut_power_at(disk.operation_count() + world.random.below(100));
+        }
+        for _ in 0..world.random.below(250) {
+            if world.act().is_err() {
+                break;
+            }
+        }
+        let World { node, client, random: next_random, .. } = world;
+        (messages, next_number, now_ms, random, seen) =
+            (world.messages, world.next_number, world.now_ms, next_random, world.seen);
+        drop((client, node));
+        match !disk.is_cut() && random.percent(40) {
+            true => disk.kill_process(),
+            false => disk.restart(),
+        }
+    }
+    seen
+}
+
+#[test]
+fn what_waits_is_never_lost_nor_released_twice() {
+    if let Some(seed) = std::env::var("BROKER_SEED").ok().and_then(|seed| seed.parse().ok()) {
+        println!("{:?}", run(seed));
+        return;
+    }
+    let mut all = Seen::default();
+    for seed in 0..SEED_COUNT {
+        let seen = std::panic::catch_unwind(|| run(seed)).unwrap_or_else(|panic| {
+            eprintln!("BROKER_SEED={seed} shows it again");
+            std::panic::resume_unwind(panic);
+        });
+        all.released += seen.released;
+        all.recovered += seen.recovered;
+        all.spilled += seen.spilled;
+        all.copied += seen.copied;
+        all.confirmed += seen.confirmed;
+    }
+    println!("{all:?}");
+    let counts = [all.released, all.recovered, all.spilled, all.confirmed];
+    assert!(counts.iter().all(|&count| count > SEED_COUNT) && all.copied > 0, "too little happened: {all:?}");
+}

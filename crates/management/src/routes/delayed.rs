@@ -1,0 +1,263 @@
+//! Messages that wait at an exchange until they are due: listed, looked at, cancelled, put off, released at once. RabbitMQ's plugin has
+//! none of this.
+
+use amqp::content::Properties;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use broker::view::DelaysView;
+use broker::{DelayedFilter, DelayedMessage};
+
+use super::exchanges::name_of_path;
+use super::publish::write_properties;
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::json::{Fields, Writer};
+use crate::listing::{Table, column, paged_list};
+use crate::problem::Problem;
+use crate::route::Kind::{Integer, List, Text};
+use crate::route::Role::{AdministratorInVhost, InVhost, Management};
+use crate::route::{Field, Kind, Later, Operation, PAGED, Parameters, Route, Shape, at};
+use crate::service::Service;
+
+pub(super) static ROUTES: &[Route] = &[
+    at(
+        "/api/delayed",
+        &[Operation::get(Management, all, "Lists exchanges at which messages wait.", Shape::Many(&TABLE)).query(PAGED)],
+    ),
+    at(
+        "/api/delayed/{vhost}",
+        &[Operation::get(InVhost, of_vhost, "Lists exchanges of a vhost at which messages wait.", Shape::Many(&TABLE))
+            .query(PAGED)],
+    ),
+    at(
+        "/api/delayed/{vhost}/{exchange}/messages",
+        &[
+            Operation::get(AdministratorInVhost, never, "Lists messages that wait, by when they are due.", PAGE)
+                .query(&[DUE_FROM, DUE_TO, ROUTING_KEY, HEADER, HEADER_VALUE, AFTER, COUNT])
+                .later(|call| Box::pin(list(call)) as Later),
+            Operation::delete(
+                AdministratorInVhost,
+                never,
+                "Cancels messages that wait: those that the query means, or all.",
+            )
+            .query(&[DUE_FROM, DUE_TO, ROUTING_KEY, HEADER, HEADER_VALUE])
+            .answers(Shape::Object(&[
+                Field::required("cancelled", Integer, "How many."),
+                Field::required(
+                    "partial",
+                    Kind::Boolean,
+                    "Whether there may be more: it was too much for one request.",
+                ),
+            ]))
+            .later(|call| Box::pin(cancel_all(call)) as Later),
+        ],
+    ),
+    at(
+        "/api/delayed/{vhost}/{exchange}/messages/{id}",
+        &[
+            Operation::get(
+                AdministratorInVhost,
+                never,
+                "Shows a message that waits, with its body.",
+                Shape::Object(MESSAGE),
+            )
+            .later(|call| Box::pin(one(call)) as Later),
+            Operation::put(
+                AdministratorInVhost,
+                never,
+                "Has a message be due at another time.",
+                &[
+                    Field::optional("due", Integer, "When, in milliseconds since 1970."),
+                    Field::optional("delay", Integer, "Or in how many milliseconds from now."),
+                ],
+            )
+            .answers(RESCHEDULED)
+            .later(|call| Box::pin(reschedule(call)) as Later),
+            Operation::delete(AdministratorInVhost, never, "Cancels a message that waits.")
+                .later(|call| Box::pin(cancel(call)) as Later),
+        ],
+    ),
+    at(
+        "/api/delayed/{vhost}/{exchange}/messages/{id}/release",
+        &[Operation::post(AdministratorInVhost, never, "Has a message be due now.", &[])
+            .answers(RESCHEDULED)
+            .later(|call| Box::pin(release(call)) as Later)],
+    ),
+];
+
+const DUE_FROM: Parameters = Parameters::Other("due_from", "Due at this time or later, in milliseconds since 1970.");
+const DUE_TO: Parameters = Parameters::Other("due_to", "Due at this time or sooner, in milliseconds since 1970.");
+const ROUTING_KEY: Parameters = Parameters::Other("routing_key", "With this routing key.");
+const HEADER: Parameters = Parameters::Other("header", "With a header of this name.");
+const HEADER_VALUE: Parameters = Parameters::Other("header_value", "That header having this value.");
+const AFTER: Parameters = Parameters::Other("after", "Where to go on: the `next` of the page before.");
+const COUNT: Parameters = Parameters::Other("count", "How many at most: 100 unless said, and never more than 1000.");
+
+/// Messages on a page unless the request says how many.
+const PAGE_COUNT: usize = 100;
+/// Messages on a page, however many are asked for.
+const PAGE_COUNT_MAX: usize = 1000;
+
+const PAGE: Shape = Shape::Object(&[
+    Field::required("messages", List, "The messages, without their bodies."),
+    Field::required("next", Kind::Any, "Where to go on, or null at the end."),
+]);
+const RESCHEDULED: Shape = Shape::Object(&[Field::required("id", Text, "The message's id from now on.")]);
+const MESSAGE: &[Field] = &[
+    Field::required("id", Text, "By which it is found again."),
+    Field::required("due", Integer, "When it is due, in milliseconds since 1970."),
+    Field::required("exchange", Text, "To which exchange it was published."),
+    Field::required("routing_key", Text, "With which routing key."),
+    Field::required("properties", Kind::Object, "Its properties."),
+    Field::required("payload_bytes", Integer, "How long its body is."),
+    Field::required("durable", Kind::Boolean, "Whether it outlives a restart."),
+    Field::optional("payload", Text, "Its body."),
+    Field::optional("payload_encoding", Text, "How the body is written: `string` (UTF-8) or `base64`."),
+];
+
+static TABLE: Table<DelaysView, Service> = Table {
+    title: "Delayed messages of an exchange",
+    columns: &[
+        column("exchange", Text, |row: &DelaysView, _, cell| cell.text(&row.exchange)),
+        column("message_bytes_delayed", Integer, |row, _, cell| cell.int(row.bytes)),
+        column("messages_delayed", Integer, |row, _, cell| cell.int(row.count)),
+        column("messages_released", Integer, |row, _, cell| cell.int(row.released_count)),
+        column("next_due", Integer, |row, _, cell| {
+            if let Some(due_ms) = row.next_due_ms {
+                cell.int(due_ms);
+            }
+        }),
+        column("vhost", Text, |row, _, cell| cell.text(row.vhost.as_str())),
+    ],
+    order: |a, b| (&a.vhost, &a.exchange).cmp(&(&b.vhost, &b.exchange)),
+    name: |row| row.exchange.as_str().into(),
+};
+
+fn all(call: &Call) -> Result<Answer, Problem> {
+    let vhosts = call.presence.vhosts();
+    let views = vhosts.iter().flat_map(|vhost| call.broker().delays_views(vhost.as_str()));
+    paged_list(views.collect(), &TABLE, &call.service, &call.query)
+}
+
+fn of_vhost(call: &Call) -> Result<Answer, Problem> {
+    paged_list(call.broker().delays_views(call.vhost()), &TABLE, &call.service, &call.query)
+}
+
+/// These operations wait for what has to be read.
+fn never(_: &Call) -> Result<Answer, Problem> {
+    Err(Problem::not_found())
+}
+
+fn exchange_of(call: &Call) -> Result<String, Problem> {
+    Ok(name_of_path(call.argument("exchange"))?.as_str().to_owned())
+}
+
+fn number(call: &Call, name: &str) -> Result<Option<u64>, Problem> {
+    let Some(text) = call.query.get(name) else { return Ok(None) };
+    text.parse().map(Some).map_err(|_| Problem::bad_request(format!("'{name}' is not a whole number: {text}")))
+}
+
+fn filter(call: &Call) -> Result<DelayedFilter, Problem> {
+    let header = call.query.get("header");
+    if header.is_none() && call.query.get("header_value").is_some() {
+        return Err(Problem::bad_request("'header_value' is of use only with 'header'"));
+    }
+    Ok(DelayedFilter {
+        due_from_ms: number(call, "due_from")?,
+        due_to_ms: number(call, "due_to")?,
+        routing_key: call.query.get("routing_key").map(|key| key.as_bytes().to_vec()),
+        header: header.map(|name| (name.to_owned(), call.query.get("header_value").map(str::to_owned))),
+    })
+}
+
+async fn list(call: Call) -> Result<Answer, Problem> {
+    let (exchange, filter) = (exchange_of(&call)?, filter(&call)?);
+    let count = number(&call, "count")?.map_or(PAGE_COUNT, |count| usize::try_from(count).unwrap_or(PAGE_COUNT_MAX));
+    let count = count.clamp(1, PAGE_COUNT_MAX);
+    let after = call.query.get("after");
+    let page = call.broker().delayed_page(call.vhost(), &exchange, &filter, after, count).await?;
+    let mut out = Vec::new();
+    Writer::new(&mut out).object(|object| {
+        object.cell("messages").list(&page.messages, |message, writer| write_message(message, writer));
+        object.cell("next").text_or_null(page.next.as_deref());
+    });
+    Ok(Answer::json(out))
+}
+
+async fn one(call: Call) -> Result<Answer, Problem> {
+    let exchange = exchange_of(&call)?;
+    let message = call.broker().delayed_message(call.vhost(), &exchange, call.argument("id")).await?;
+    let mut out = Vec::new();
+    write_message(&message, Writer::new(&mut out));
+    Ok(Answer::json(out))
+}
+
+async fn cancel(call: Call) -> Result<Answer, Problem> {
+    let exchange = exchange_of(&call)?;
+    let changed = call.broker().cancel_delayed(call.vhost(), &exchange, call.argument("id")).await?;
+    Ok(Answer::done(&changed))
+}
+
+async fn cancel_all(call: Call) -> Result<Answer, Problem> {
+    let (exchange, filter) = (exchange_of(&call)?, filter(&call)?);
+    let cancelled = call.broker().cancel_all_delayed(call.vhost(), &exchange, &filter).await?;
+    let mut out = Vec::new();
+    Writer::new(&mut out).object(|object| {
+        object.cell("cancelled").int(cancelled.count);
+        object.cell("partial").bool(cancelled.is_partial);
+    });
+    Ok(Answer::json(out).after(&cancelled.changed))
+}
+
+async fn reschedule(call: Call) -> Result<Answer, Problem> {
+    let body = call.object()?;
+    let fields = Fields(&body);
+    let negative = |_| Problem::bad_request("a time must not be negative");
+    let number = |name| fields.integer(name)?.map(|number| u64::try_from(number).map_err(negative)).transpose();
+    let due_ms = match (number("due")?, number("delay")?) {
+        (Some(due_ms), None) => due_ms,
+        (None, Some(delay_ms)) => call.broker().now_ms().saturating_add(delay_ms),
+        _ => return Err(Problem::bad_request("give either 'due' or 'delay'")),
+    };
+    put_off(&call, Some(due_ms)).await
+}
+
+async fn release(call: Call) -> Result<Answer, Problem> {
+    put_off(&call, None).await
+}
+
+async fn put_off(call: &Call, due_ms: Option<u64>) -> Result<Answer, Problem> {
+    let exchange = exchange_of(call)?;
+    let id = call.argument("id");
+    let (id, changed) = call.broker().reschedule_delayed(call.vhost(), &exchange, id, due_ms).await?;
+    let mut out = Vec::new();
+    Writer::new(&mut out).object(|object| object.cell("id").text(&id));
+    Ok(Answer::json(out).after(&changed))
+}
+
+fn write_message(message: &DelayedMessage, writer: Writer<'_>) {
+    writer.object(|object| {
+        object.cell("id").text(&message.id);
+        object.cell("due").int(message.due_ms);
+        object.cell("exchange").text(&String::from_utf8_lossy(&message.exchange));
+        object.cell("routing_key").text(&String::from_utf8_lossy(&message.routing_key));
+        object.cell("properties").object(|members| {
+            if let Ok(properties) = Properties::decode(&message.properties) {
+                write_properties(&properties, members);
+            }
+        });
+        object.cell("payload_bytes").int(message.body_len);
+        object.cell("durable").bool(message.is_durable);
+        let Some(body) = &message.body else { return };
+        match std::str::from_utf8(body) {
+            Ok(text) => {
+                object.cell("payload").text(text);
+                object.cell("payload_encoding").text("string");
+            }
+            Err(_) => {
+                object.cell("payload").text(&STANDARD.encode(body));
+                object.cell("payload_encoding").text("base64");
+            }
+        }
+    });
+}

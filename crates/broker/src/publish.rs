@@ -260,8 +260,10 @@ impl Session {
         // Read before the permission is: what is revoked in between must not be remembered as allowed.
         let epoch = vhost.epoch();
         self.inside().check_publish(exchange, routing_keys)?;
-        let ttl_ms = properties.expiration.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
-        let content = || whole.parts(self.now_ms, History { ttl_ms, ..History::default() }).to_kept();
+        let content = || {
+            let ttl_ms = properties.expiration.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
+            whole.parts(self.now_ms, History { ttl_ms, ..History::default() }).to_kept()
+        };
         let due_ms = delay_ms.map(|delay_ms| self.broker.clock.due_ms(delay_ms));
         let routing = Routing { exchange, routing_keys, properties, content: &content, due_ms };
         let mut routed = vhost.route(&routing)?;

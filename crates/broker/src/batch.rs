@@ -152,7 +152,7 @@ impl Batch {
                     let targets = &self.targets[publish.targets as usize];
                     put(work, broker, locked, publish, targets, refs, touched);
                 }
-                is_outrun = dispatch_touched(work, broker, locked, touched) | locked.sets.is_behind();
+                is_outrun = dispatch_touched(work, broker, locked, touched) | locked.sets.is_outrun();
                 work.commit(broker)
             });
             work.finish(broker);

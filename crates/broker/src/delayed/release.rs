@@ -8,7 +8,7 @@ use routing::Epoch;
 use store::{Content, Kind};
 
 use super::DelaySet;
-use super::header::with_negated_delay;
+use super::header::with_delay_over;
 use crate::batch::{self, Publish};
 use crate::broker::Broker;
 use crate::dead_letters::copied_keys;
@@ -18,9 +18,8 @@ use crate::queue_handle::Targets;
 use crate::vhost::{Routing, Vhost};
 
 /// Messages that are released at once: locks are held for no more, and others' timers wait for no more.
-const RELEASED_COUNT_MAX: usize = 256;
-/// Who publishes to a set whose first message is so late is slowed down: else the processor would go into taking messages in, and
-/// what is due would wait ever longer.
+const RELEASED_COUNT_MAX: usize = 1024;
+/// A first message that is so late is a sign that messages come in faster than they leave.
 const BEHIND_MS: u64 = 20;
 
 /// A message that is due, with where it goes.
@@ -52,8 +51,8 @@ pub(crate) fn release_due(broker: &Broker, set: &Arc<DelaySet>, timer_at_ms: u64
         let progress = state.delays.release(now_ms, count_max, &mut due, &mut asks);
         state.pace.note_released(rate, due.len());
         let is_late = |due_ms: u64| due_ms.saturating_add(BEHIND_MS) < now_ms;
-        state.is_behind =
-            rate.is_none() && progress != Progress::Done && state.delays.next_due_ms().is_some_and(is_late);
+        let is_behind = rate.is_none() && progress != Progress::Done && state.delays.next_due_ms().is_some_and(is_late);
+        state.flow.note_released(due.len(), is_behind);
         false
     });
     if is_replaced {
@@ -115,14 +114,11 @@ fn route(
 ) -> Option<(Publish, Arc<Targets>)> {
     let parts = Parts::read(content.bytes())?;
     let header = ContentHeader::decode(parts.header).ok()?;
-    let copies = if parts.history.has_lost_copies { Vec::new() } else { copied_keys(header.properties.headers) };
+    let properties = header.properties;
+    let copies = if parts.history.has_lost_copies { Vec::new() } else { copied_keys(properties.headers) };
     let keys = std::iter::once(parts.routing_key).chain(copies).chain(parts.history.hidden_keys());
     let routing_keys: Vec<&[u8]> = keys.collect();
-    let headers = header.properties.headers.map(with_negated_delay);
-    let mut properties = header.properties;
-    properties.headers = headers.as_ref().map(|headers| headers.as_table());
-    let mut payload = Vec::with_capacity(parts.header.len() + 16);
-    ContentHeader { properties, ..header }.encode(&mut payload);
+    let payload = with_delay_over(&header, parts.header);
     let parts = Parts { published_at_ms: now_ms, header: &payload, ..parts };
     let content = || parts.to_kept();
     let routing = Routing {

@@ -10,6 +10,7 @@ use store::RecordBatch;
 use telemetry::{Counter, Gauge};
 
 use super::definition::{Site, key_of};
+use super::flow::Flow;
 use super::operators::Waiters;
 use super::pace::Pace;
 use crate::broker::Broker;
@@ -43,8 +44,7 @@ pub(crate) struct State {
     pub(super) pace: Pace,
     /// When a timer looks after it, in milliseconds since 1970; 0: never.
     pub(super) timer_at_ms: u64,
-    /// What is due leaves later than it should, though as fast as it can.
-    pub(super) is_behind: bool,
+    pub(super) flow: Flow,
     /// Its exchange is deleted: nothing comes in any more.
     pub(super) is_gone: bool,
     /// Operators who wait for messages that are being read.
@@ -176,6 +176,7 @@ impl State {
             }
             id
         });
+        self.flow.note_arrived();
         if self.timer_at_ms == 0 || due_ms < self.timer_at_ms {
             self.set_timer(set, work, broker);
         }
@@ -237,9 +238,9 @@ impl<'a> LockedSets<'a> {
         &mut self.0[found.expect("the set was named when locking")].1
     }
 
-    /// Whether one of them lets go of messages later than it should.
-    pub(crate) fn is_behind(&self) -> bool {
-        self.0.iter().any(|(_, state)| state.is_behind)
+    /// Whether messages come into one of them faster than they leave, though others are late.
+    pub(crate) fn is_outrun(&self) -> bool {
+        self.0.iter().any(|(_, state)| state.flow.is_outrun())
     }
 
     /// Writes down how things stand.

@@ -165,7 +165,8 @@ impl Terms {
 
 impl<'a> Asked<'a> {
     /// Refuses what somebody may not ask.
-    #[inline]
+    // Always, as with the header itself: what it answers is large.
+    #[inline(always)]
     pub(crate) fn of(properties: &Properties<'a>, identity: &Identity, clock: &Clock) -> Outcome<Self> {
         if let Some(user_id) = properties.user_id
             && user_id != identity.name().as_bytes()

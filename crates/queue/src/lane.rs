@@ -125,13 +125,13 @@ impl<M: Message> Lane<M> {
         Lane { fifo: Fifo::new(), aside: None, load_count: 0, priority }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn publish(&mut self, seq: QueueSeq, message: M) {
         self.fifo.push_back(Entry { seq, message });
     }
 
     /// The message with the lowest seq.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn head(&self) -> Option<Head> {
         let in_fifo = self.fifo.front().map(|entry| Head::of(entry.seq, &entry.message, Source::Fifo));
         match &self.aside {

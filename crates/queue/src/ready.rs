@@ -60,7 +60,7 @@ impl<M: Message> Band<M> {
     }
 
     /// The lane whose head goes next, and that head.
-    #[inline]
+    #[inline(always)]
     fn head(&self) -> Option<(usize, Head)> {
         match (self.lanes[0].head(), self.lanes[1].head()) {
             (None, right) => right.map(|head| (1, head)),
@@ -94,7 +94,7 @@ impl<M: Message> Ready<M> {
         self.bands_mut().for_each(|band| band.delivered = delivered);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn publish(&mut self, seq: QueueSeq, message: M) {
         self.count += 1;
         self.bytes += u64::from(message.len());
@@ -102,7 +102,7 @@ impl<M: Message> Ready<M> {
     }
 
     /// The message that goes next: of the highest priority the lowest seq.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn front(&mut self) -> Option<Front> {
         if self.returns.is_some()
             && let Some(front) = self.first_return()
@@ -145,7 +145,7 @@ impl<M: Message> Ready<M> {
     }
 
     /// Takes the message at a front, which is in memory.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&mut self, front: &Front) -> M {
         let message = self.lane_at(front).take(&front.head).expect("the front was just seen");
         if front.head.source == Source::ReturnedAt
@@ -159,7 +159,7 @@ impl<M: Message> Ready<M> {
     }
 
     /// A message taken from a front is handed out. Whether it may have been before.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn note_delivered(&mut self, front: &Front) -> bool {
         let band = self.band_mut(front.band);
         let is_redelivered = front.head.seq <= band.delivered;

@@ -172,7 +172,7 @@ impl Inside {
     }
 
     /// Refuses properties that the user may not set, and says what they ask for.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn check_properties<'p>(&self, properties: &Properties<'p>) -> Outcome<Asked<'p>> {
         Asked::of(properties, self.identity(), &self.broker.clock)
     }

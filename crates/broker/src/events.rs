@@ -383,6 +383,8 @@ impl Broker {
             has_ttl: false,
             priority: None,
             is_refused: false,
+            awaits_original: false,
+            keys: None,
         });
         batch.apply(self, |_, _| ());
     }

@@ -12,6 +12,7 @@
 //!                                                      history ─ what recent-history exchanges keep
 //!                                                      sharding ─ exchanges with queues of their own
 //!                                                      delayed ─ messages that wait at an exchange until they are due
+//!                                                      deduplication ─ keys by which duplicates are dropped
 //!    outbox ─ what others have for a connection        alarms ─ memory and disk
 //! ```
 //!
@@ -32,6 +33,7 @@ mod connections;
 mod consume;
 mod control;
 mod dead_letters;
+mod deduplication;
 mod delayed;
 mod deliver;
 mod dispatch;

@@ -396,6 +396,8 @@ impl Session {
             has_ttl: terms.ttl_ms.is_some(),
             priority: terms.priority,
             is_refused: false,
+            awaits_original: false,
+            keys: None,
         });
     }
 

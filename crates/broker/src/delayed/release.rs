@@ -123,6 +123,8 @@ fn route(broker: &Broker, set: &DelaySet, content: &Content, now_ms: u64) -> Opt
         has_ttl: parts.history.ttl_ms.is_some(),
         priority: properties.priority,
         is_refused: false,
+        awaits_original: false,
+        keys: None,
     };
     Some((publish, targets))
 }

@@ -59,6 +59,8 @@ impl Vhost {
                     has_ttl: parts.history.ttl_ms.is_some(),
                     priority: header.properties.priority,
                     is_refused: false,
+                    awaits_original: false,
+                    keys: None,
                 });
             }
             durable_at = durable_at.max(batch.apply(broker, |_, _| ()));

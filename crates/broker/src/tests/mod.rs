@@ -12,6 +12,7 @@ mod confirms;
 mod consumers;
 mod control;
 mod dead_letters;
+mod deduplication;
 mod delayed;
 mod delayed_power_loss;
 mod events;

@@ -61,6 +61,12 @@ impl QueueView {
         self.handle.gauges.consumer_count.get().cast_unsigned()
     }
 
+    /// Messages that were not taken in since the broker started, being duplicates.
+    #[must_use]
+    pub fn deduplicated_count(&self) -> u64 {
+        self.handle.counters.deduplicated.get()
+    }
+
     /// The policies that hold for it.
     #[must_use]
     pub fn policy(&self) -> EffectivePolicy {

@@ -90,8 +90,8 @@ pub(crate) struct Routing<'a> {
     pub(crate) properties: &'a Properties<'a>,
     /// Its content, should it come by an exchange that keeps it.
     pub(crate) content: &'a dyn Fn() -> Kept,
-    /// Until when it waits where it comes to an exchange that delays. `None`: it does not wait.
-    pub(crate) due_ms: Option<u64>,
+    /// Whether it waits where it comes to an exchange that delays.
+    pub(crate) is_delayed: bool,
 }
 
 /// Where a message goes.
@@ -445,7 +445,7 @@ impl Vhost {
     fn find_route(&self, routing: &Routing<'_>, sender: Sender) -> Outcome<Routed> {
         let Properties { headers, message_id, correlation_id, timestamp, .. } = *routing.properties;
         let (routing_key, more_keys) = (routing.routing_keys[0], &routing.routing_keys[1..]);
-        let is_delayed = routing.due_ms.is_some();
+        let is_delayed = routing.is_delayed;
         let message = Routable { routing_key, more_keys, headers, message_id, correlation_id, timestamp, is_delayed };
         let mut kept = None;
         loop {
@@ -473,10 +473,10 @@ impl Vhost {
                 if sender != Sender::Broker && !topology.keys.is_empty() {
                     targets = targets.with_keys(topology.keys.get(routing.exchange).cloned());
                 }
-                if let Some(due_ms) = routing.due_ms {
+                if routing.is_delayed {
                     let names = routed.delays.iter().map(|delay| topology.exchanges.name_of(*delay));
                     let sets = names.filter_map(|name| topology.delays.get(name).cloned());
-                    targets = targets.with_delay(sets.collect(), due_ms);
+                    targets = targets.with_delay(sets.collect());
                 }
                 Ok(Some(Routed { targets, cacheable_at }))
             })?;

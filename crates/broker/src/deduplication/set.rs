@@ -163,12 +163,6 @@ impl KeySet {
         self.keys.is_empty()
     }
 
-    /// How many there are.
-    #[cfg(test)]
-    pub(crate) fn count(&self) -> u64 {
-        self.keys.count()
-    }
-
     /// Whether what was kept is of this set, and means what it does now.
     pub(super) fn owns(&self, kept: &Ownership) -> bool {
         self.is_durable && self.owner.is_none() && ownership(&self.site, &self.header, &self.keys) == *kept

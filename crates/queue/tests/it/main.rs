@@ -10,3 +10,4 @@ mod model;
 mod paging;
 mod restoring;
 mod settling;
+mod taking;

@@ -11,6 +11,7 @@
 //!    batch ─ one read's publishes and settlements      recovery ─ from the store to vhosts and queues
 //!                                                      history ─ what recent-history exchanges keep
 //!                                                      sharding ─ exchanges with queues of their own
+//!                                                      selection ─ messages browsed, deleted and moved by operators
 //!                                                      delayed ─ messages that wait at an exchange until they are due
 //!                                                      deduplication ─ keys by which duplicates are dropped
 //!    outbox ─ what others have for a connection        alarms ─ memory and disk
@@ -63,6 +64,7 @@ mod refusal;
 mod removals;
 mod reply_to;
 mod residents;
+mod selection;
 mod session;
 mod settle;
 mod shard;

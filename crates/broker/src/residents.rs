@@ -72,6 +72,7 @@ impl Residents for BrokerResidents {
 
     fn loaded(&self, queue: QueueId, loaded: Loaded) {
         let Some(broker) = self.0.upgrade() else { return };
+        let Some(loaded) = broker.looks.answer(queue, loaded) else { return };
         let handle = self.with_queue(queue, |_, cell| cell.handle.clone());
         let Some(handle) = handle else {
             if let Some(set) = broker.delays.of(queue) {
@@ -128,7 +129,9 @@ impl Residents for BrokerResidents {
     fn moved(&self, queue: QueueId, from: &[SegmentId], moved: &[Moved]) {
         let found = self.with_queue(queue, |broker, cell| {
             let mut dead = Vec::new();
-            let lost_count = cell.queue.move_ranges(from, moved, &mut dead);
+            // Operators take messages out of the middle of ranges.
+            let alive = broker.store.settle_moved(moved);
+            let lost_count = cell.queue.move_ranges(from, &alive, &mut dead);
             if lost_count > 0 {
                 tracing::error!(
                     queue = cell.handle.name(),

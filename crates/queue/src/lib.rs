@@ -16,8 +16,8 @@
 //!                      for a while
 //! ```
 //!
-//! - `queue`: the state machine itself; `dropping`: what leaves by itself; `returning`: what comes back; `spill`: its messages' way
-//!   to segments and from one segment to another.
+//! - `queue`: the state machine itself; `dropping`: what leaves by itself; `returning`: what comes back; `taking`: what is taken out of
+//!   the middle; `spill`: its messages' way to segments and from one segment to another.
 //! - `ready`: what is ready, by priority; `lane`, `fifo`, `ranges`: of one priority. `unacked`: what has been handed out; `set_aside`: what
 //!   is neither. `consumers`: whose turn it is; `holding`: who holds messages for too long.
 //! - `rules`, `expiry`: what the queue is asked to do. `effects`: what follows. `limits`: every number.
@@ -51,6 +51,7 @@ mod returning;
 mod rules;
 mod set_aside;
 mod spill;
+mod taking;
 mod unacked;
 
 pub use consumers::{ConsumeError, Consumer, ConsumerId, ConsumerView, Gate};
@@ -66,3 +67,4 @@ pub use message::{Message, Moved, Placed};
 pub use queue::{Get, Got, Purged, Queue, Restored, Settings};
 pub use ranges::PagedRange;
 pub use rules::{Return, Rules};
+pub use taking::Take;

@@ -11,3 +11,4 @@ mod model;
 mod paging;
 mod restoring;
 mod settling;
+mod taking;

@@ -263,6 +263,7 @@ pub(crate) fn put(
         work.records.publish(&publish.content, refs);
         work.keys.record(&mut work.records);
     }
+    work.take_replaced(locked);
 }
 
 /// Adds a message where it waits.

@@ -63,7 +63,7 @@ pub(crate) struct QueueCounters {
     pub(crate) acked: Counter,
     /// Messages that the queue gave up: expired, too many, or failed too often.
     pub(crate) dropped: Counter,
-    /// Messages that were not taken in, being duplicates.
+    /// Messages that were not taken in, being duplicates, or that others have taken the place of.
     pub(crate) deduplicated: Counter,
 }
 
@@ -101,9 +101,14 @@ impl QueueHandle {
         Some(current.clone())
     }
 
+    /// Whether it drops duplicates.
+    pub(crate) fn is_keyed(&self) -> bool {
+        self.is_keyed.load(Ordering::Relaxed)
+    }
+
     /// The header that holds keys of messages, if it drops duplicates.
     fn key_header(&self) -> Option<Arc<str>> {
-        if !self.is_keyed.load(Ordering::Relaxed) {
+        if !self.is_keyed() {
             return None;
         }
         self.features().deduplication.as_ref().map(|deduplication| Arc::from(&*deduplication.header))

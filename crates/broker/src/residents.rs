@@ -101,6 +101,7 @@ impl Residents for BrokerResidents {
                     "messages were lost to a damaged segment"
                 );
             }
+            work.take_read_replaced(cell);
             work.dispatch(cell, &broker);
             for waiter in cell.load_waiters.drain(..) {
                 waiter.nudge();

@@ -1,5 +1,6 @@
 //! The keys of one queue or exchange, with what lasts of them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::features::Deduplication;
@@ -8,7 +9,7 @@ use queue::{KeyRules, Keys, Known, MessageKey, Remembered};
 use store::RecordBatch;
 
 pub(crate) use super::definition::Site;
-use super::definition::{Ownership, RecordKey};
+use super::definition::{Ownership, RecordKey, encode_key};
 use super::taking_in::KeyWork;
 use crate::broker::Broker;
 use crate::limits::{EXPIRED_KEYS_LOOK_MS, KEY_COUNT_MAX, KEYS_FORGOTTEN_MAX, KEYS_OF_EXCHANGE_DEFAULT};
@@ -23,7 +24,9 @@ pub(crate) struct KeySet {
     /// Whether keys of messages that last do.
     is_durable: bool,
     /// Whether a new message takes the place of a waiting one.
-    pub(crate) replaces: bool,
+    replaces: bool,
+    /// Messages that others have taken the place of and that lie only in segments: they go when they are read.
+    replaced: BTreeMap<QueueSeq, Remembered>,
     /// Under which id keys are kept. None: none has been since they were all forgotten.
     owner: Option<QueueId>,
     /// Of an exchange's next message.
@@ -52,6 +55,7 @@ impl KeySet {
             site,
             is_durable,
             replaces: deduplication.replaces,
+            replaced: BTreeMap::new(),
             owner: None,
             next_number: 1,
             timer_at_ms: 0,
@@ -73,6 +77,30 @@ impl KeySet {
             work.sweep_later(owner);
         }
         work.forgotten.clear();
+    }
+
+    /// Whether a new message takes the place of a waiting one: of account only where keys are free when their messages have left.
+    pub(super) fn is_replacing(&self) -> bool {
+        self.replaces && self.is_while_waiting()
+    }
+
+    /// The message whose place a new one takes: what lasts does not give way to what does not.
+    pub(super) fn replaceable(&self, key: MessageKey, is_lasting: bool) -> Option<Known> {
+        self.keys.find(key, 0).filter(|known| is_lasting || !known.is_lasting)
+    }
+
+    /// A message lies in a segment, and another has taken its place. Its key is recorded again, so that a restart finds the two.
+    pub(super) fn note_replaced(&mut self, replaced: Remembered, records: &mut RecordBatch) {
+        if let Some(owner) = self.owner.filter(|_| replaced.is_lasting) {
+            let key = RecordKey::Key { owner, number: replaced.number };
+            records.put(&key.encode(), &encode_key(&replaced));
+        }
+        self.replaced.insert(QueueSeq(replaced.number), replaced);
+    }
+
+    /// The messages that are to go when they are read.
+    pub(crate) fn replaced(&self) -> Vec<QueueSeq> {
+        self.replaced.keys().copied().collect()
     }
 
     /// The message that is there already with this key. What lasts is no duplicate of what does not.
@@ -116,9 +144,10 @@ impl KeySet {
         if !self.is_while_waiting() {
             return;
         }
-        let Some(known) = self.keys.free(seq.0) else { return };
-        if let Some(owner) = self.owner.filter(|_| known.is_lasting) {
-            records.delete(&RecordKey::Key { owner, number: known.number }.encode());
+        let known = self.keys.free(seq.0).map(|known| known.is_lasting);
+        let was_lasting = known.or_else(|| self.replaced.remove(&seq).map(|replaced| replaced.is_lasting));
+        if let Some(owner) = self.owner.filter(|_| was_lasting == Some(true)) {
+            records.delete(&RecordKey::Key { owner, number: seq.0 }.encode());
         }
     }
 
@@ -152,15 +181,18 @@ impl KeySet {
     pub(crate) fn forget_all(&mut self, work: &mut KeyWork, records: &mut RecordBatch) {
         if let Some(owner) = self.owner.take() {
             records.delete(&RecordKey::Owner(owner).encode());
-            work.forgotten.extend(self.keys.iter().filter(|key| key.is_lasting).map(|key| key.number));
+            let all = self.keys.iter().chain(self.replaced.values().copied());
+            work.forgotten.extend(all.filter(|key| key.is_lasting).map(|key| key.number));
             work.sweep_later(owner);
         }
         self.keys = Keys::new(self.keys.rules());
+        // What had been replaced comes back where nobody knows any more by what.
+        self.replaced = BTreeMap::new();
     }
 
     /// Whether there are none.
     pub(crate) fn is_empty(&self) -> bool {
-        self.keys.is_empty()
+        self.keys.is_empty() && self.replaced.is_empty()
     }
 
     /// Whether what was kept is of this set, and means what it does now.
@@ -179,6 +211,13 @@ impl KeySet {
         self.owner = Some(owner);
         for key in kept {
             self.next_number = key.number + 1;
+            if self.is_replacing()
+                && let Some(known) = self.keys.find(key.key, 0)
+            {
+                // Of two messages of one key the later has taken the place of the other.
+                self.replaced.insert(QueueSeq(known.number), Remembered { number: known.number, ..key });
+                self.keys.free(known.number);
+            }
             self.keys.remember(key, &mut work.forgotten);
         }
         self.record_forgotten(work, records);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use model::features::Deduplication;
 use model::ids::{QueueId, QueueSeq};
-use queue::{Known, Remembered};
+use queue::{Known, Remembered, Take};
 use store::RecordBatch;
 
 use super::ExchangeKeys;
@@ -14,7 +14,7 @@ use crate::batch::Publish;
 use crate::broker::Broker;
 use crate::dispatch::Work;
 use crate::limits::KEYS_SWEPT_COUNT;
-use crate::queue_handle::Targets;
+use crate::queue_handle::{QueueHandle, Targets};
 use crate::shard::{Cell, Locked};
 
 /// What a section gathers about keys. Reused: its vectors keep their room.
@@ -26,6 +26,8 @@ pub(crate) struct KeyWork {
     pub(super) new_keys: Vec<(QueueId, Remembered)>,
     /// Numbers of keys whose records are to go. Only room in between.
     pub(super) forgotten: Vec<u64>,
+    /// Those of whose place the message takes that is being put into its queues.
+    replaced: Vec<(Arc<QueueHandle>, Remembered)>,
     /// Records that count no more, and go when the locks are gone.
     swept: Vec<(QueueId, Vec<u64>)>,
     /// Whether a duplicate's original may not be durable yet.
@@ -88,7 +90,7 @@ impl Work {
 
     /// Whether a queue drops a message, having one of its key, or having had it.
     pub(crate) fn is_duplicate_in(&mut self, cell: &mut Cell, broker: &Broker, publish: &mut Publish) -> bool {
-        let Some(set) = &cell.key_set else { return false };
+        let Some(set) = cell.key_set.as_ref().filter(|set| !set.is_replacing()) else { return false };
         let would_last = publish.is_persistent && cell.handle.is_journalled();
         let is_duplicate = self.is_duplicate(set, broker, publish, would_last);
         if is_duplicate {
@@ -130,6 +132,12 @@ impl Work {
         let Some(key) = publish.key_in(&set.header) else { return };
         let expires_at_ms = set.expiry_of(publish.key_ttl_ms(), now_ms);
         let new = Remembered { number: seq.0, key, expires_at_ms, is_lasting };
+        if set.is_replacing()
+            && let Some(known) = set.replaceable(key, is_lasting)
+        {
+            let Known { number, is_lasting } = known;
+            self.keys.replaced.push((cell.handle.clone(), Remembered { number, is_lasting, ..new }));
+        }
         set.remember(new, broker, &mut self.keys, &mut self.records);
         if expires_at_ms < u64::MAX {
             self.set_timer(cell);
@@ -151,6 +159,42 @@ impl Work {
         let number = set.take_number();
         set.remember(Remembered { number, key, expires_at_ms, is_lasting }, broker, &mut self.keys, &mut self.records);
         self.set_key_timer(keys, set);
+    }
+
+    /// Takes out those of whose place the message has taken that has just been recorded: not before, or a crash could take both.
+    pub(crate) fn take_replaced(&mut self, locked: &mut Locked<'_>) {
+        while let Some((queue, replaced)) = self.keys.replaced.pop() {
+            let Some(cell) = locked.get(&queue) else { continue };
+            let seq = QueueSeq(replaced.number);
+            match cell.queue.is_ready(seq) {
+                Some(true) => self.take_one(cell, seq),
+                // Somebody has it, and settles it.
+                Some(false) => continue,
+                None => {
+                    let Some(set) = &mut cell.key_set else { continue };
+                    set.note_replaced(replaced, &mut self.records);
+                }
+            }
+            cell.handle.counters.deduplicated.add(1);
+        }
+    }
+
+    /// Takes out what has been read and is not to be delivered, for others have taken its place.
+    pub(crate) fn take_read_replaced(&mut self, cell: &mut Cell) {
+        let Some(set) = &cell.key_set else { return };
+        for seq in set.replaced() {
+            if cell.queue.is_ready(seq) == Some(true) {
+                self.take_one(cell, seq);
+            }
+        }
+    }
+
+    fn take_one(&mut self, cell: &mut Cell, seq: QueueSeq) {
+        if let Take::Taken(held) = cell.queue.take(seq, None, |_| true) {
+            let from = self.settled.len();
+            self.settled.push((seq, held));
+            self.settle(cell, from);
+        }
     }
 
     /// Has an exchange's keys looked after when one has expired, unless they are already by then.

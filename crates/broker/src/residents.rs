@@ -91,7 +91,14 @@ impl Residents for BrokerResidents {
                 let held = Held::restored(entry.content, is_journalled, Some(entry.place), handle.priorities)?;
                 Some((entry.seq, held))
             })
-            .collect();
+            .collect::<Vec<_>>();
+        if loaded.load.is_look() {
+            batch::with_queue(&broker, &handle, |cell, work| {
+                work.take_found_replaced(cell, &broker, &entries);
+                work.dispatch(cell, &broker);
+            });
+            return;
+        }
         batch::with_queue(&broker, &handle, |cell, work| {
             let lost_count = work.loaded(cell, &loaded.load, entries, loaded.next_slot);
             if lost_count > 0 {

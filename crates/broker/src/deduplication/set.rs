@@ -98,6 +98,11 @@ impl KeySet {
         self.replaced.insert(QueueSeq(replaced.number), replaced);
     }
 
+    /// Whether a message is to go when it is read.
+    pub(crate) fn has_replaced(&self, seq: QueueSeq) -> bool {
+        self.replaced.contains_key(&seq)
+    }
+
     /// The messages that are to go when they are read.
     pub(crate) fn replaced(&self) -> Vec<QueueSeq> {
         self.replaced.keys().copied().collect()

@@ -14,6 +14,7 @@ use crate::batch::Publish;
 use crate::broker::Broker;
 use crate::dispatch::Work;
 use crate::limits::KEYS_SWEPT_COUNT;
+use crate::message::Held;
 use crate::queue_handle::{QueueHandle, Targets};
 use crate::shard::{Cell, Locked};
 
@@ -173,6 +174,10 @@ impl Work {
                 None => {
                     let Some(set) = &mut cell.key_set else { continue };
                     set.note_replaced(replaced, &mut self.records);
+                    // It is read for this alone. Should that fail, it goes when it is read for somebody.
+                    if let Take::Unread(loads) = cell.queue.take(seq, None, |_| false) {
+                        loads.into_iter().for_each(|load| self.want(queue.id(), load));
+                    }
                 }
             }
             cell.handle.counters.deduplicated.add(1);
@@ -189,12 +194,28 @@ impl Work {
         }
     }
 
+    /// The same with what has been read for this alone.
+    pub(crate) fn take_found_replaced(&mut self, cell: &mut Cell, broker: &Broker, found: &[(QueueSeq, Held)]) {
+        for (seq, held) in found {
+            let is_replaced = cell.key_set.as_ref().is_some_and(|set| set.has_replaced(*seq));
+            if is_replaced
+                && let Take::Taken(held) = cell.queue.take(*seq, Some(held), |place| broker.store.is_alive(place))
+            {
+                self.let_go(cell, *seq, held);
+            }
+        }
+    }
+
     fn take_one(&mut self, cell: &mut Cell, seq: QueueSeq) {
         if let Take::Taken(held) = cell.queue.take(seq, None, |_| true) {
-            let from = self.settled.len();
-            self.settled.push((seq, held));
-            self.settle(cell, from);
+            self.let_go(cell, seq, held);
         }
+    }
+
+    fn let_go(&mut self, cell: &mut Cell, seq: QueueSeq, held: Held) {
+        let from = self.settled.len();
+        self.settled.push((seq, held));
+        self.settle(cell, from);
     }
 
     /// Has an exchange's keys looked after when one has expired, unless they are already by then.

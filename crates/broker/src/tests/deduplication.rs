@@ -656,13 +656,21 @@ fn a_message_in_a_segment_gives_way_when_it_is_read() {
     client.hear();
     publish(&mut client, "b", "4");
     publish(&mut client, "b", "5");
-    let (node, mut client, _) = restart(node);
+    assert_ready(&node, 4);
+    // Before it could be read.
+    let (node, mut client, record_count) = restart(node);
+    assert_eq!(record_count, 1 + 4, "whose they are; a, c, and b twice");
     publish(&mut client, "a", "6");
-    assert_eq!(node.drain("q"), ["3", "5", "6"]);
+    node.load();
+    publish(&mut client, "c", "7");
+    assert_ready(&node, 5);
+    node.load();
+    assert_ready(&node, 4);
+    assert_eq!(node.drain("q"), ["5", "6", "7"]);
     let (node, mut client, record_count) = restart(node);
     assert_eq!((record_count, node.counts("q")), (1, (0, 0)));
-    publish(&mut client, "a", "7");
-    assert_eq!(node.drain("q"), ["7"]);
+    publish(&mut client, "a", "8");
+    assert_eq!(node.drain("q"), ["8"]);
 }
 
 #[test]

@@ -686,3 +686,18 @@ fn what_lasts_does_not_give_way_to_what_does_not() {
     let (node, _, _) = restart(node);
     assert_eq!(node.drain("q"), ["1", "5"]);
 }
+
+#[test]
+fn an_exchange_of_the_plugins_type_sends_each_to_all_once() {
+    let (node, mut client) = node();
+    client.declare("q");
+    let size = TableBuf::new().with("x-cache-size", Value::I32(1)).with("x-cache-persistence", Value::LongStr(b"disk"));
+    assert_done(declare(&mut client, "x", "x-message-deduplication", size.as_table()));
+    assert_done(bind(&mut client, "x", "q", "any"));
+    for (key, body) in [("a", "1"), ("a", "2"), ("b", "3"), ("a", "4")] {
+        publish_to(&mut client, "x", key, body);
+    }
+    let (node, mut client, _) = restart(node);
+    publish_to(&mut client, "x", "a", "5");
+    assert_eq!(node.drain("q"), ["1", "3", "4"]);
+}

@@ -205,6 +205,7 @@ pub(crate) fn held_ones<'a>(
 
 /// Adds a message to its queues, or where it waits. Afterwards it knows whether one has refused it, and is persistent only if its confirm waits for the
 /// disk. `refs` is only room.
+#[inline]
 pub(crate) fn put(
     work: &mut Work,
     broker: &Broker,

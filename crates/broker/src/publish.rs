@@ -165,6 +165,7 @@ impl Terms {
 
 impl<'a> Asked<'a> {
     /// Refuses what somebody may not ask.
+    #[inline]
     pub(crate) fn of(properties: &Properties<'a>, identity: &Identity, clock: &Clock) -> Outcome<Self> {
         if let Some(user_id) = properties.user_id
             && user_id != identity.name().as_bytes()

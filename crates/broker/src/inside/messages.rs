@@ -174,6 +174,7 @@ impl Inside {
     }
 
     /// Refuses properties that the user may not set, and says what they ask for.
+    #[inline]
     pub(crate) fn check_properties<'p>(&self, properties: &Properties<'p>) -> Outcome<Asked<'p>> {
         Asked::of(properties, self.identity(), &self.broker.clock)
     }

@@ -384,6 +384,8 @@ impl Broker {
             priority: None,
             due_ms: 0,
             is_refused: false,
+            awaits_original: false,
+            keys: None,
         });
         batch.apply(self, |_, _| ());
     }

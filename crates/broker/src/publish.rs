@@ -418,6 +418,8 @@ impl Session {
             priority: terms.priority,
             due_ms: terms.due_ms,
             is_refused: false,
+            awaits_original: false,
+            keys: None,
         });
     }
 

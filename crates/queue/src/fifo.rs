@@ -70,6 +70,11 @@ impl<M> Fifo<M> {
         Some(entry.message)
     }
 
+    pub(crate) fn contains(&self, seq: QueueSeq) -> bool {
+        let is_in = |block: &VecDeque<Entry<M>>| block.binary_search_by_key(&seq, |entry| entry.seq).is_ok();
+        is_in(&self.front) || self.block_of(seq).is_some_and(|at| is_in(&self.rest[at]))
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Entry<M>> {
         self.front.iter().chain(self.rest.iter().flatten())
     }

@@ -13,7 +13,7 @@
 //! is handed out that lies behind the beginning of a range, ranges are not joined over what is unacked, and so no unacked message
 //! is ever inside a range: a purge may name it by its first and last seq.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use model::ids::{Place, QueueSeq, SegmentId};
 
@@ -44,6 +44,8 @@ pub struct Load {
 
 /// The number of a load that is for one message, wherever its lane is with reading.
 const SINGLE: u32 = 0;
+/// The number of a load by which somebody looks at messages: its answer is not for the queue.
+const LOOK: u32 = 1;
 
 impl Load {
     /// A load of one message.
@@ -60,8 +62,19 @@ impl Load {
         }
     }
 
+    /// A load of messages of a range that somebody looks at, from a seq on.
+    pub(crate) fn look(range: &PagedRange, priority: u8, from_seq: QueueSeq, bytes_max: u32) -> Self {
+        let &PagedRange { segment, first_slot, end_slot, .. } = range;
+        Load { segment, first_slot, end_slot, bytes_max, lane: priority, from_seq: Some(from_seq), number: LOOK }
+    }
+
     pub(crate) fn is_single(&self) -> bool {
         self.number == SINGLE
+    }
+
+    /// Whether its answer is for who looks at messages or looks for one: the queue does not want it.
+    pub fn is_look(&self) -> bool {
+        self.number == LOOK
     }
 }
 
@@ -111,6 +124,8 @@ struct Aside<M> {
     loaded_bytes: u64,
     paged: Ranges,
     loading: Option<Window>,
+    /// Messages of the ranges being read that have been taken since the load was asked for: the reader may have seen them.
+    taken: BTreeSet<QueueSeq>,
     load_bytes: u32,
     /// A load was answered since the last `unload`.
     has_loaded: bool,
@@ -221,6 +236,47 @@ impl<M: Message> Lane<M> {
         taken
     }
 
+    /// Takes a message that is in memory.
+    pub(crate) fn take_from_memory(&mut self, seq: QueueSeq) -> Option<M> {
+        if let Some(message) = self.fifo.remove(seq) {
+            return Some(message);
+        }
+        let aside = self.aside.as_mut()?;
+        let taken = aside.returned.remove(&seq).or_else(|| aside.remove_loaded(seq))?;
+        self.tidy();
+        Some(taken)
+    }
+
+    pub(crate) fn has_in_memory(&self, seq: QueueSeq) -> bool {
+        let is_aside = |aside: &Aside<M>| {
+            aside.returned.contains_key(&seq) || aside.loaded.binary_search_by_key(&seq, |entry| entry.seq).is_ok()
+        };
+        self.fifo.contains(seq) || self.aside.as_deref().is_some_and(is_aside)
+    }
+
+    /// Whether a message that lies at this place, if it is alive there, is only in a range.
+    pub(crate) fn has_in_range(&self, seq: QueueSeq, place: Place) -> bool {
+        self.aside.as_ref().is_some_and(|aside| aside.paged.holder_of(seq, place).is_some())
+    }
+
+    /// Takes a message out of its range, which goes on without it.
+    pub(crate) fn take_from_range(&mut self, seq: QueueSeq, place: Place, len: u32) {
+        let Some(aside) = self.aside.as_mut() else { return };
+        aside.paged.take_one(seq, place, len);
+        if aside.loading.as_ref().is_some_and(|window| window.contains(seq, place)) {
+            aside.taken.insert(seq);
+        }
+        // What is at the head now is not known.
+        aside.known_expiry = aside.known_expiry.filter(|(known_seq, _)| *known_seq != seq);
+        self.tidy();
+    }
+
+    /// What has to be read to find a message that may be in a range.
+    pub(crate) fn seek(&self, seq: QueueSeq) -> impl Iterator<Item = Load> {
+        let ranges = self.ranges().filter(move |range| range.may_hold(seq));
+        ranges.map(move |range| Load::look(range, self.priority, seq, 1))
+    }
+
     /// Appends to `out` the messages in memory that lie in no segment, up to the last one that is old.
     pub(crate) fn collect_old(&self, is_old: &mut dyn FnMut(&M) -> bool, out: &mut Vec<(QueueSeq, M)>) {
         let returned = self.aside.as_ref().map(|aside| &aside.returned);
@@ -247,7 +303,8 @@ impl<M: Message> Lane<M> {
         }
         let window = aside.paged.first_window(u64::from(aside.load_bytes))?;
         aside.loading = Some(window);
-        self.load_count = self.load_count.checked_add(1).unwrap_or(SINGLE + 1);
+        aside.taken.clear();
+        self.load_count = self.load_count.max(LOOK).checked_add(1).unwrap_or(LOOK + 1);
         Some(Load {
             segment: window.segment,
             first_slot: window.first_slot,
@@ -276,6 +333,10 @@ impl<M: Message> Lane<M> {
         let Some(aside) = self.aside.as_mut() else { return };
         let Some(window) = aside.loading.take() else { return };
         aside.has_loaded = true;
+        let taken = std::mem::take(&mut aside.taken);
+        if !taken.is_empty() {
+            entries.retain(|(seq, _)| !taken.contains(seq));
+        }
         let next_slot = next_slot.min(window.end_slot);
         let is_ascending = entries.is_sorted_by(|left, right| left.0 < right.0);
         if !is_ascending {
@@ -379,6 +440,7 @@ impl<M> Default for Aside<M> {
             loaded_bytes: 0,
             paged: Ranges::default(),
             loading: None,
+            taken: BTreeSet::new(),
             load_bytes: LOAD_BYTES_MIN,
             has_loaded: false,
             is_starved: false,
@@ -402,6 +464,13 @@ impl<M: Message> Aside<M> {
         if self.loaded.is_empty() {
             self.loaded = VecDeque::new();
         }
+        Some(entry.message)
+    }
+
+    fn remove_loaded(&mut self, seq: QueueSeq) -> Option<M> {
+        let at = self.loaded.binary_search_by_key(&seq, |entry| entry.seq).ok()?;
+        let entry = self.loaded.remove(at)?;
+        self.loaded_bytes -= u64::from(entry.message.len());
         Some(entry.message)
     }
 

@@ -16,12 +16,13 @@
 //!                      for a while
 //! ```
 //!
-//! - `queue`: the state machine itself; `dropping`: what leaves by itself; `returning`: what comes back; `spill`: its messages' way
-//!   to segments and from one segment to another.
+//! - `queue`: the state machine itself; `dropping`: what leaves by itself; `returning`: what comes back; `taking`: what is taken out of
+//!   the middle; `spill`: its messages' way to segments and from one segment to another.
 //! - `ready`: what is ready, by priority; `lane`, `fifo`, `ranges`: of one priority. `unacked`: what has been handed out; `set_aside`: what
 //!   is neither. `consumers`: whose turn it is; `holding`: who holds messages for too long.
 //! - `rules`, `expiry`: what the queue is asked to do. `effects`: what follows. `limits`: every number.
 //! - `delays`: messages that wait until they are due, which are in no queue yet: a state machine of its own.
+//! - `keys`: what messages are told apart by, where duplicates are dropped: another one.
 //!
 //! **A message is redelivered** if its seq is at or below the highest one of its priority ever handed out: dispatch takes the lowest
 //! seq first, so no message needs a flag, in memory or on disk.
@@ -39,6 +40,7 @@ mod effects;
 mod expiry;
 mod fifo;
 mod holding;
+mod keys;
 mod lane;
 mod limits;
 mod message;
@@ -49,6 +51,7 @@ mod returning;
 mod rules;
 mod set_aside;
 mod spill;
+mod taking;
 mod unacked;
 
 pub use consumers::{ConsumeError, Consumer, ConsumerId, ConsumerView, Gate};
@@ -58,8 +61,10 @@ pub use delays::{
 };
 pub use effects::{Counts, Delivery, DropReason, Dropped, Effects, Returned};
 pub use expiry::TtlHistory;
+pub use keys::{KeyRules, Keys, Known, MessageKey, Remembered};
 pub use lane::Load;
 pub use message::{Message, Moved, Placed};
 pub use queue::{Get, Got, Purged, Queue, Restored, Settings};
 pub use ranges::PagedRange;
 pub use rules::{Return, Rules};
+pub use taking::Take;

@@ -388,6 +388,9 @@ impl<M: Message, G: Gate> Queue<M, G> {
         next_slot: u32,
         effects: &mut Effects<M>,
     ) -> u64 {
+        if load.is_look() {
+            return 0;
+        }
         if load.is_single() {
             return self.leaver_loaded(load, entries, next_slot, effects);
         }

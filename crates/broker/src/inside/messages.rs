@@ -164,6 +164,8 @@ impl Inside {
             priority: asked.terms.priority,
             due_ms: asked.terms.due_ms,
             is_refused: false,
+            awaits_original: false,
+            keys: None,
         });
         *self.throttled_for.lock() = self.vhost.throttle.charge_batch(&batch, Instant::now);
         let mut durable_at = None;
@@ -263,7 +265,7 @@ impl HeldBack<'_> {
             let from = work.settled.len();
             cell.queue.settle(&seqs, &mut work.settled);
             cell.handle.counters.acked.add((work.settled.len() - from) as u64);
-            work.settle(cell.handle.id(), from);
+            work.settle(cell, from);
         });
         settled.and_then(|((), position)| position)
     }

@@ -214,7 +214,7 @@ impl Inside {
     /// Removes all messages that wait in a queue. Says how many there were.
     pub fn purge_queue(&self, name: &QueueName) -> Outcome<(u64, Changed)> {
         let queue = self.queue_for(Access::Read, name)?;
-        let purged = batch::with_queue(&self.broker, &queue, |cell, work| work.purge(cell));
+        let purged = batch::with_queue(&self.broker, &queue, |cell, work| work.purge(cell, &self.broker));
         let Some((count, position)) = purged else { return self.vhost.no_queue(queue.name()) };
         self.emit(|| Event::queue_purged(&queue, count));
         Ok((count, Changed { is_new: false, position }))
@@ -240,10 +240,7 @@ pub(crate) fn check_new_queue(
         return refusal::not_implemented("the queue type 'stream' is not implemented");
     }
     let features = QueueFeatures::of(&arguments, &EffectivePolicy::default());
-    let unbuilt = [
-        (features.deduplication.is_some(), "x-message-deduplication"),
-        (features.group_header.is_some(), "x-message-group-header"),
-    ];
+    let unbuilt = [(features.group_header.is_some(), "x-message-group-header")];
     if let Some((_, argument)) = unbuilt.into_iter().find(|(is_asked, _)| *is_asked) {
         return refusal::not_implemented(format!("the queue argument '{argument}' is not implemented"));
     }

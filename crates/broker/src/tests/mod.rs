@@ -12,6 +12,8 @@ mod confirms;
 mod consumers;
 mod control;
 mod dead_letters;
+mod deduplication;
+mod deduplication_power_loss;
 mod delayed;
 mod delayed_power_loss;
 mod events;

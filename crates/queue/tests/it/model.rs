@@ -66,6 +66,12 @@ enum Operation {
         pattern: u64,
     },
     Purge,
+    /// Takes ready messages out of the middle.
+    Take {
+        pattern: u64,
+        start: u16,
+        end: u16,
+    },
     /// Collects what is old and writes it to segments.
     StartSpill {
         old_until: u16,
@@ -119,6 +125,8 @@ fn operation() -> impl Strategy<Value = Operation> {
         5 => (pattern.clone(), 1..200u16).prop_map(|(pattern, end)| Settle { pattern, end }),
         3 => (pattern.clone(), 1..200u16, how()).prop_map(|(pattern, end, how)| Requeue { pattern, end, how }),
         1 => prop::bool::weighted(0.3).prop_map(|purge| if purge { Purge } else { Dispatch }),
+        3 => (pattern.clone(), 0..150u16, 1..100u16)
+            .prop_map(|(pattern, start, count)| Take { pattern, start, end: start + count }),
         4 => (0..600u16, pattern, 1..200u16)
             .prop_map(|(old_until, pattern, piece)| StartSpill { old_until, pattern, piece }),
         5 => any::<u8>().prop_map(|which| EndSpill { which }),

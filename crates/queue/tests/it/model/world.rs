@@ -6,7 +6,7 @@ use ::model::features::{BackOff, DelayedRetry, RetryOf};
 use ::model::ids::{Place, QueueSeq, SegmentId};
 use ::queue::{
     ConsumeError, Consumer, ConsumerId, Counts, Delivery, DropReason, Dropped, Effects, Get, Load, Message, Moved,
-    PagedRange, Placed, Purged, Queue, Restored, Return, Returned, Rules, Settings, TtlHistory,
+    PagedRange, Placed, Purged, Queue, Restored, Return, Returned, Rules, Settings, Take, TtlHistory,
 };
 
 use super::Operation;
@@ -79,6 +79,7 @@ impl World {
             Operation::Reject { pattern, end } => self.reject(pattern, end),
             Operation::Depart { pattern } => self.depart(pattern),
             Operation::Purge => self.purge(),
+            Operation::Take { pattern, start, end } => self.take(pattern, start, end),
             Operation::StartSpill { old_until, pattern, piece } => self.start_spill(old_until, pattern, piece),
             Operation::EndSpill { which } => self.end_spill(which),
             Operation::Answer { which, slot_count } => self.answer(which, slot_count),
@@ -455,6 +456,58 @@ impl World {
         self.give_up_loads(|_| true);
     }
 
+    fn take(&mut self, pattern: u64, start: u16, end: u16) {
+        let among = self.model.ready.iter().copied().skip(start.into()).take(usize::from(end - start));
+        let mut chosen: Vec<_> = among.filter(|seq| pattern >> (seq.0 % 64) & 1 == 1).collect();
+        if pattern & 2 == 0 {
+            chosen.reverse();
+        }
+        for seq in chosen {
+            let (message, read) = self.take_one(seq);
+            assert_eq!(message.name(), self.model.messages[&seq].note.name());
+            self.model.ready.remove(&seq);
+            self.model.counts.remove(&seq);
+            self.model.forget(seq, &message, &mut self.disk);
+            // Who has read it before is not given it twice.
+            for read in [None, read] {
+                let again = self.queue.take(seq, read.as_ref(), |place| self.disk.is_alive(place));
+                assert!(!matches!(again, Take::Taken(_)), "{seq} was taken twice");
+            }
+        }
+        let held: Vec<_> = self.model.unacked.keys().chain(self.model.leaving.keys()).copied().collect();
+        for seq in held.into_iter().take(3).chain([QueueSeq(self.model.next_seq)]) {
+            let read = self.model.messages.get(&seq).and_then(|known| Some(known.note.read_at(known.place?)));
+            assert_eq!(self.queue.take(seq, read.as_ref(), |place| self.disk.is_alive(place)), Take::Missing);
+            assert_eq!(self.queue.is_ready(seq), Some(false));
+        }
+    }
+
+    /// Takes one that is ready; also as it was read, if it was.
+    fn take_one(&mut self, seq: QueueSeq) -> (Note, Option<Note>) {
+        let found = self.queue.is_ready(seq);
+        assert_ne!(found, Some(false), "{seq} is ready");
+        let loads = match self.queue.take(seq, None, |_| panic!("nothing was read")) {
+            Take::Taken(message) => return (message, None),
+            Take::Unread(loads) => loads,
+            Take::Missing => panic!("{seq} is ready"),
+        };
+        assert_eq!(found, None, "it lies in a segment only");
+        let read: Vec<_> = loads
+            .iter()
+            .filter_map(|load| {
+                assert!(load.is_look() && load.from_seq == Some(seq));
+                assert_eq!(self.queue.loaded(load, Vec::new(), load.end_slot, &mut Effects::default()), 0);
+                let read = self.disk.read(load, load.end_slot);
+                read.into_iter().find(|(found, note)| *found == seq && note.priority() == load.lane)
+            })
+            .collect();
+        let [(_, note)] = read.as_slice() else { panic!("{seq} lies in {} places", read.len()) };
+        match self.queue.take(seq, Some(note), |place| self.disk.is_alive(place)) {
+            Take::Taken(message) => (message, Some(note.clone())),
+            other => panic!("{seq} was read: {other:?}"),
+        }
+    }
+
     fn start_spill(&mut self, old_until: u16, pattern: u64, piece: u16) {
         let mut is_old =
             |note: &Note| note.name() / 1000 <= u64::from(old_until) && pattern >> (note.name() / 1000 % 64) & 1 == 1;
@@ -554,7 +607,10 @@ impl World {
         assert!(deliveries.is_empty() && returned.is_empty());
         self.asked(loads);
         for Dropped { seq, message, reason, .. } in dropped {
-            assert!(message.has_body());
+            assert!(
+                message.has_body() || !self.model.rules.keeps_dropped,
+                "whoever brings it elsewhere needs its body"
+            );
             assert_eq!(Some(reason), self.model.leaving.get(&seq).map(|(reason, _)| *reason));
             if !self.model.rules.keeps_dropped {
                 self.model.leaving.remove(&seq);
@@ -603,6 +659,9 @@ impl World {
 
     fn end_compaction(&mut self) {
         let Some((from, moved)) = self.compaction.take() else { return };
+        // What has left since it was copied is not told.
+        let (moved, left): (Vec<_>, Vec<_>) = moved.into_iter().partition(|moved| self.disk.is_alive(moved.from));
+        left.into_iter().for_each(|moved| self.disk.settle(moved.to));
         let mut dead = Vec::new();
         assert_eq!(self.queue.move_ranges(&from, &moved, &mut dead), 0, "messages are missing");
         let mut expected_dead = Vec::new();
@@ -655,7 +714,9 @@ impl World {
         let still = |until_ms: u64| if until_ms > now_ms { until_ms } else { 0 };
         let wait_of = |seq| still(model.waits_again.get(seq).copied().unwrap_or(0));
         let expected: Vec<_> = model.counts.iter().map(|(seq, counts)| (*seq, *counts, wait_of(seq))).collect();
-        let found: Vec<_> = returned.iter().map(|(seq, counts, until_ms)| (*seq, *counts, still(*until_ms))).collect();
+        let mut found: Vec<_> =
+            returned.iter().map(|(seq, counts, until_ms)| (*seq, *counts, still(*until_ms))).collect();
+        found.sort_by_key(|(seq, ..)| *seq);
         assert_eq!(found, expected, "what had come back");
         // They are ready at first, and set aside when their turn comes.
         model.ready = model.messages.keys().copied().collect();
@@ -759,6 +820,8 @@ impl World {
             Consumer { gate, no_ack: true, exclusive: false, priority: 0, prefetch: 0, timeout_ms: None },
             u32::MAX,
         );
+        // Also where nothing is ready what has waited for long enough comes out.
+        self.dispatch();
         while !self.model.ready.is_empty() {
             let (before, load_count) = (self.model.ready.len(), self.loads.len());
             self.dispatch();

@@ -83,6 +83,8 @@ pub struct Look<M> {
     /// The highest seq of the priority that was ever handed out.
     delivered: QueueSeq,
     next_priority: Option<u8>,
+    /// See [`Queue::is_as_seen`].
+    move_count: u32,
 }
 
 const ALL: QueueSeq = QueueSeq(u64::MAX);
@@ -184,9 +186,16 @@ impl<M: Message, G: Gate> Queue<M, G> {
                 bytes_max,
                 delivered: band.delivered(),
                 next_priority: bands.peek().map(|band| band.priority()),
+                move_count: self.move_count,
             });
         }
         None
+    }
+
+    /// Whether no message has been moved from one segment to another since a look began. Otherwise what it has read may lack some that
+    /// were moved before: look again.
+    pub fn is_as_seen(&self, look: &Look<M>) -> bool {
+        self.move_count == look.move_count
     }
 
     /// From where on there are about so many messages to the end, and never more: fewer where some have been taken out of the middle.

@@ -99,3 +99,7 @@ pub use login::LoginRefused;
 pub use options::Options;
 pub use permissions::Resource;
 pub use refusal::{Outcome, Refusal};
+pub use selection::{
+    BrowseRequest, BrowsedMessage, BrowsedPage, Carried, Destination, HeldBy, MessageFilter, MessageId, RedriveTo,
+    Removed, Selection, Start,
+};

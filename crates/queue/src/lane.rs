@@ -68,6 +68,11 @@ impl Load {
         Load { segment, first_slot, end_slot, bytes_max, lane: priority, from_seq: Some(from_seq), number: LOOK }
     }
 
+    /// A load of one message that somebody looks at.
+    pub fn look_at(place: Place, priority: u8) -> Self {
+        Load { number: LOOK, ..Load::single(place, priority) }
+    }
+
     pub(crate) fn is_single(&self) -> bool {
         self.number == SINGLE
     }
@@ -252,6 +257,45 @@ impl<M: Message> Lane<M> {
             aside.returned.contains_key(&seq) || aside.loaded.binary_search_by_key(&seq, |entry| entry.seq).is_ok()
         };
         self.fifo.contains(seq) || self.aside.as_deref().is_some_and(is_aside)
+    }
+
+    /// Appends to `out` the messages in memory from a seq on, about so many. Up to which seq these are all, if there are more.
+    pub(crate) fn look(&self, from: QueueSeq, count_max: usize, out: &mut Vec<(QueueSeq, M)>) -> Option<QueueSeq> {
+        let start = out.len();
+        let copied = |entry: &Entry<M>| (entry.seq, entry.message.clone());
+        let mut until: Option<QueueSeq> = None;
+        let mut add = |found: &mut dyn Iterator<Item = (QueueSeq, M)>, out: &mut Vec<(QueueSeq, M)>| {
+            let before = out.len();
+            out.extend(found.take(count_max));
+            if out.len() - before == count_max && found.next().is_some() {
+                let last = out.last().map_or(from, |(seq, _)| *seq);
+                until = Some(until.map_or(last, |until| until.min(last)));
+            }
+        };
+        add(&mut self.fifo.iter_from(from).map(copied), out);
+        if let Some(aside) = &self.aside {
+            let returned = aside.returned.range(from..);
+            add(&mut returned.map(|(seq, message)| (*seq, message.clone())), out);
+            let skipped = aside.loaded.partition_point(|entry| entry.seq < from);
+            add(&mut aside.loaded.range(skipped..).map(copied), out);
+        }
+        if let Some(until) = until {
+            let mut at = start;
+            while at < out.len() {
+                if out[at].0 > until { drop(out.swap_remove(at)) } else { at += 1 }
+            }
+        }
+        until
+    }
+
+    /// The seqs of the last messages of each kind in memory, so many of each at most.
+    pub(crate) fn last_seqs(&self, count_max: usize) -> impl Iterator<Item = QueueSeq> {
+        let in_fifo = self.fifo.iter().rev().take(count_max).map(|entry| entry.seq);
+        let aside = self.aside.iter().flat_map(move |aside| {
+            let returned = aside.returned.keys().rev().take(count_max).copied();
+            returned.chain(aside.loaded.iter().rev().take(count_max).map(|entry| entry.seq))
+        });
+        in_fifo.chain(aside)
     }
 
     /// Whether a message that lies at this place, if it is alive there, is only in a range.

@@ -17,7 +17,7 @@
 //! ```
 //!
 //! - `queue`: the state machine itself; `dropping`: what leaves by itself; `returning`: what comes back; `taking`: what is taken out of
-//!   the middle; `spill`: its messages' way to segments and from one segment to another.
+//!   the middle, `looking`: what is only looked at; `spill`: its messages' way to segments and from one segment to another.
 //! - `ready`: what is ready, by priority; `lane`, `fifo`, `ranges`: of one priority. `unacked`: what has been handed out; `set_aside`: what
 //!   is neither. `consumers`: whose turn it is; `holding`: who holds messages for too long.
 //! - `rules`, `expiry`: what the queue is asked to do. `effects`: what follows. `limits`: every number.
@@ -43,6 +43,7 @@ mod holding;
 mod keys;
 mod lane;
 mod limits;
+mod looking;
 mod message;
 mod queue;
 mod ranges;
@@ -63,6 +64,7 @@ pub use effects::{Counts, Delivery, DropReason, Dropped, Effects, Returned};
 pub use expiry::TtlHistory;
 pub use keys::{KeyRules, Keys, Known, MessageKey, Remembered};
 pub use lane::Load;
+pub use looking::{Look, Looked, Position, Seen, Unread};
 pub use message::{Message, Moved, Placed};
 pub use queue::{Get, Got, Purged, Queue, Restored, Settings};
 pub use ranges::PagedRange;

@@ -70,6 +70,21 @@ impl<M: Message> Band<M> {
     }
 }
 
+impl<M> Band<M> {
+    pub(crate) fn priority(&self) -> u8 {
+        self.priority
+    }
+
+    /// The highest seq ever handed out, or 0.
+    pub(crate) fn delivered(&self) -> QueueSeq {
+        self.delivered
+    }
+
+    pub(crate) fn lanes(&self) -> &[Lane<M>] {
+        &self.lanes
+    }
+}
+
 /// Which lane of its band a message belongs to.
 #[inline]
 fn lane_of(is_journalled: bool) -> usize {
@@ -236,6 +251,11 @@ impl<M: Message> Ready<M> {
         self.count = (self.count + after.0).saturating_sub(before.0);
         self.bytes = (self.bytes + after.1).saturating_sub(before.1);
         before.0.saturating_sub(after.0)
+    }
+
+    /// The bands of a priority and of lower ones, the highest first.
+    pub(crate) fn bands_from(&self, priority: u8) -> impl Iterator<Item = &Band<M>> {
+        self.bands().filter(move |band| band.priority <= priority)
     }
 
     fn bands(&self) -> impl Iterator<Item = &Band<M>> {

@@ -26,10 +26,8 @@ struct Looker {
 pub(crate) struct Read {
     /// Messages with their places, by rising seq.
     pub(crate) messages: Vec<(QueueSeq, Held)>,
-    /// Slots before this one have been looked at; the load's first: they could not be, and will not soon if `has_failed`, or lie elsewhere
-    /// by now.
+    /// Slots before this one have been looked at; the load's first: they could not be read, or lie elsewhere by now.
     pub(crate) next_slot: u32,
-    pub(crate) has_failed: bool,
 }
 
 impl Looks {
@@ -41,7 +39,7 @@ impl Looks {
         let nothing = load.first_slot;
         broker.store.load(queue.id(), load);
         let Ok(loaded) = answered.await else {
-            return Read { messages: Vec::new(), next_slot: nothing, has_failed: true };
+            return Read { messages: Vec::new(), next_slot: nothing };
         };
         if let Some(error) = &loaded.error {
             tracing::error!(queue = queue.name(), %error, "messages could not be read from a segment");
@@ -50,7 +48,7 @@ impl Looks {
             let held = Held::restored(entry.content, is_journalled, Some(entry.place), queue.priorities)?;
             Some((entry.seq, held))
         });
-        Read { messages: restored.collect(), next_slot: loaded.next_slot, has_failed: loaded.error.is_some() }
+        Read { messages: restored.collect(), next_slot: loaded.next_slot }
     }
 
     /// Answers who waits for this. Given back if nobody does: then it is for the queue.

@@ -34,6 +34,8 @@ mod power_loss_in_chains;
 mod priorities;
 mod quorum;
 mod refusals;
+mod selection;
+mod selection_power_loss;
 mod sharding;
 mod single_active;
 mod timers;

@@ -6,7 +6,7 @@ use ::model::features::{BackOff, DelayedRetry, RetryOf};
 use ::model::ids::{Place, QueueSeq, SegmentId};
 use ::queue::{
     ConsumeError, Consumer, ConsumerId, Counts, Delivery, DropReason, Dropped, Effects, Get, Load, Message, Moved,
-    PagedRange, Placed, Purged, Queue, Restored, Return, Returned, Rules, Settings, Take, TtlHistory,
+    PagedRange, Placed, Position, Purged, Queue, Restored, Return, Returned, Rules, Seen, Settings, Take, TtlHistory,
 };
 
 use super::Operation;
@@ -79,6 +79,7 @@ impl World {
             Operation::Reject { pattern, end } => self.reject(pattern, end),
             Operation::Depart { pattern } => self.depart(pattern),
             Operation::Purge => self.purge(),
+            Operation::Look { count_max, bytes_max } => self.look(count_max, bytes_max),
             Operation::Take { pattern, start, end } => self.take(pattern, start, end),
             Operation::StartSpill { old_until, pattern, piece } => self.start_spill(old_until, pattern, piece),
             Operation::EndSpill { which } => self.end_spill(which),
@@ -454,6 +455,49 @@ impl World {
             self.model.forget(seq, &note, &mut self.disk);
         }
         self.give_up_loads(|_| true);
+    }
+
+    fn look(&self, count_max: u8, bytes_max: u8) {
+        let mut expected: Vec<_> = self.model.ready.iter().copied().collect();
+        expected.sort_by_key(|seq| (std::cmp::Reverse(self.model.priority(*seq)), *seq));
+        let found = self.look_from(Position::FIRST, count_max, bytes_max);
+        assert_eq!(found, expected, "looked at");
+        let at = usize::from(bytes_max) % (expected.len() + 1);
+        if let Some(seq) = expected.get(at) {
+            let from = Position { priority: self.model.priority(*seq), seq: *seq };
+            assert_eq!(self.look_from(from, count_max, bytes_max), expected[at..]);
+        }
+        let from_end = self.look_from(self.queue.position_from_end(count_max.into()), count_max, bytes_max);
+        assert!(from_end.len() <= count_max.into(), "{} are too many", from_end.len());
+        assert!(expected.ends_with(&from_end));
+        if self.queue.ranges().next().is_none() {
+            assert_eq!(from_end.len(), expected.len().min(count_max.into()));
+        }
+    }
+
+    fn look_from(&self, from: Position, count_max: u8, bytes_max: u8) -> Vec<QueueSeq> {
+        let (mut found, mut next) = (Vec::new(), Some(from));
+        while let Some(from) = next {
+            let Some(mut look) = self.queue.look(from, count_max.into(), bytes_max.into()) else { break };
+            while let Some(load) = look.next_load() {
+                let next_slot = load.end_slot.min(load.first_slot + u32::from(bytes_max));
+                let mut entries = self.disk.read(&load, next_slot);
+                entries.retain(|(seq, _)| load.from_seq.is_none_or(|from| from <= *seq));
+                look.loaded(entries, next_slot).unwrap();
+            }
+            let looked = look.end();
+            for Seen { position, message, redelivered } in looked.messages {
+                assert!(message.has_body());
+                assert_eq!(message.name(), self.model.messages[&position.seq].note.name());
+                assert_eq!(message.place(), self.model.messages[&position.seq].place);
+                assert_eq!(position.priority, self.model.priority(position.seq));
+                assert_eq!(redelivered, self.model.handed_out.contains(&position.seq), "{}", position.seq);
+                found.push(position.seq);
+            }
+            assert_ne!(looked.next, Some(from), "it does not get on");
+            next = looked.next;
+        }
+        found
     }
 
     fn take(&mut self, pattern: u64, start: u16, end: u16) {

@@ -60,10 +60,6 @@ impl AckMode {
             _ => None,
         }
     }
-
-    fn is_requeue(self) -> bool {
-        matches!(self, AckMode::AckRequeue | AckMode::RejectRequeue)
-    }
 }
 
 /// Messages that somebody wants to get.

@@ -79,9 +79,12 @@ enum Way<'a> {
     Redrive(RedriveTo),
 }
 
+/// A message as it arrives, and where.
+type Going = Box<(Publish, Targets)>;
+
 /// A message, and what is to become of it.
 enum Fate {
-    Goes(Box<(Publish, Targets)>),
+    Goes(Going),
     Unroutable,
     NotDead,
     Missing(String),
@@ -284,7 +287,7 @@ impl Inside {
     fn bring(
         &self,
         source: &Arc<QueueHandle>,
-        going: Vec<(Seen<Held>, Box<(Publish, Targets)>)>,
+        going: Vec<(Seen<Held>, Going)>,
     ) -> Outcome<(Section, Option<model::ids::JournalPosition>)> {
         let broker = &self.broker;
         let shards = going.iter().fold(source.shard_bit(), |shards, (_, going)| shards | going.1.shards);

@@ -88,7 +88,9 @@ impl World {
                 let result = store.retire_to(store.durable(), u64::MAX, &self.node.residents);
                 self.seen.spilled += self.unless_cut(result)?.message_count;
             }
-            3 => drop(self.unless_cut(store.reclaim_once(&self.node.residents))?),
+            3 => {
+                self.unless_cut(store.reclaim_once(&self.node.residents))?;
+            }
             4 => self.unless_cut(store.checkpoint_once())?,
             5 => self.node.unload(),
             _ => drop(self.unless_cut(store.step_journal())?),
@@ -164,7 +166,7 @@ impl World {
         }
         self.client.get(1, "a", false);
         for _ in 0..1000 {
-            for heard in self.client.hear() {
+            if let Some(heard) = self.client.hear().into_iter().next() {
                 if let Heard::Message { tag, .. } = heard {
                     self.client.send(1, &basic::Nack { delivery_tag: tag, multiple: false, requeue: false });
                 }

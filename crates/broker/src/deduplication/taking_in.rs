@@ -100,6 +100,28 @@ impl Work {
         is_duplicate
     }
 
+    /// Whether an exchange, or each of the queues, would drop a message.
+    pub(crate) fn would_be_dropped(
+        &mut self,
+        broker: &Broker,
+        locked: &mut Locked<'_>,
+        publish: &mut Publish,
+        targets: &Targets,
+    ) -> bool {
+        if let Some(keys) = &targets.keys
+            && let Some(set) = locked.key_set(keys)
+            && self.original(set, broker, publish, publish.is_persistent && targets.is_journalled).is_some()
+        {
+            return true;
+        }
+        targets.delay.is_none()
+            && !targets.queues.is_empty()
+            && targets.queues.iter().all(|queue| {
+                let Some(cell) = locked.get(queue) else { return false };
+                cell.key_set.as_ref().is_some_and(|set| !set.is_replacing()) && self.has_key_in(cell, broker, publish)
+            })
+    }
+
     /// Whether a queue would drop a message.
     pub(crate) fn has_key_in(&mut self, cell: &mut Cell, broker: &Broker, publish: &mut Publish) -> bool {
         let Some(set) = &cell.key_set else { return false };

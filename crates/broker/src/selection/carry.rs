@@ -319,6 +319,10 @@ impl Inside {
         match welcome(locked, source, &publish, &targets) {
             Welcome::Nobody => section.unroutable_count += 1,
             Welcome::Refused => section.refused_count += 1,
+            // It would be gone.
+            Welcome::All if work.would_be_dropped(&self.broker, locked, &mut publish, &targets) => {
+                section.refused_count += 1;
+            }
             Welcome::All => {
                 let Some(cell) = locked.get(source) else { return };
                 match take(cell, &self.broker, &seen) {

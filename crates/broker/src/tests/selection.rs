@@ -313,6 +313,25 @@ fn a_queue_that_refuses_more_gets_no_more() {
 }
 
 #[test]
+fn what_would_be_dropped_as_a_duplicate_stays_where_it_is() {
+    let (node, mut client) = twenty(2);
+    let by_number =
+        [("x-message-deduplication", Value::Bool(true)), ("x-deduplication-header", Value::LongStr(b"even"))];
+    client.declare_with("r", &by_number);
+    for number in [4, 8] {
+        let headers = TableBuf::new().with("even", Value::I32(number));
+        let properties =
+            Properties { headers: Some(headers.as_table()), delivery_mode: Some(2), ..Properties::default() };
+        client.publish_with("r", properties, "first");
+    }
+    let carried = move_to(&node, "q", &of(with_header("even")), "r");
+    assert_eq!((carried.count, carried.refused_count), (8, 2));
+    let node = node.kill();
+    assert_eq!(node.drain("q").len(), 12);
+    assert_eq!(node.drain("r").len(), 10);
+}
+
+#[test]
 fn who_waits_in_the_target_gets_what_is_moved_there() {
     let (node, mut client) = twenty(1);
     client.declare("r");

@@ -4,8 +4,9 @@
     tests/crash/journeys.py --rounds 3                   a few rounds, for every day
     tests/crash/journeys.py --rounds 40 --seed 7         many; the same seed makes the same choices
 
-Messages go into queues that give them up (too many, too old, rejected, failed too often) to a queue of dead letters, and to an exchange that
-delays them. After SIGKILL and a restart whatever was confirmed and not acked must be there, once; nothing delayed may come before its time.
+Messages go into queues that give them up (too many, too old, rejected, failed too often) to a queue of dead letters, from which an operator moves
+some on; to an exchange that delays them; and to a queue that drops duplicates. After SIGKILL and a restart whatever was confirmed and not acked
+must be there, once; nothing delayed may come before its time; and of what is published again only what was lost may be taken in.
 """
 
 import argparse
@@ -24,6 +25,8 @@ from blackbox import codec  # noqa: E402
 from blackbox.wire import Closed, Timeout, Torn, Wire  # noqa: E402
 
 WORK, RANKED, TRY, LATE, DEAD = "journey-work", "journey-ranked", "journey-try", "journey-late", "journey-dead"
+MOVED, ONCE = "journey-moved", "journey-once"
+KEY = "x-deduplication-header"
 LATER = "journey-later"
 """The exchange that delays."""
 QUEUES = {
@@ -39,10 +42,17 @@ QUEUES = {
     },
     LATE: {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": DEAD},
     DEAD: {},
+    MOVED: {},
+    ONCE: {"x-message-deduplication": True},
 }
 DELAY_MS_MAX = 2000
 SMALL = {"warren.journal.bound": "8MiB", "warren.journal.file_size": "1MiB", "warren.chunks.bound": "8MiB"}
 CONFIRMS_MIN, PATIENCE_S = 200, 60.0
+
+
+def publish_once(number: int, body: bytes) -> bytes:
+    """The publish of a message that is to be taken in once, in bytes."""
+    return codec.publish(1, "", ONCE, body, delivery_mode=2, headers={KEY: str(number)})
 
 
 def now_ms() -> int:
@@ -56,6 +66,7 @@ class Traveller:
     due_ms: int
     is_confirmed: bool = False
     is_acked: bool = False
+    is_once: bool = False
     delivered_in: str | None = None
 
 
@@ -143,12 +154,15 @@ class Publisher(Worker):
     def make(self) -> tuple[int, bytes]:
         """The next message: its number, and its publish in bytes."""
         padding = b"x" * self.random.choice([0, 10, 100, 1000, 1000, 5000])
-        queue = self.random.choice([WORK, RANKED, TRY, LATE, LATE])
+        queue = self.random.choice([WORK, RANKED, TRY, LATE, LATE, ONCE])
         if queue == LATE:
             delay_ms = self.random.randint(1, DELAY_MS_MAX)
             number, body = self.travellers.depart(delay_ms)
             return number, codec.publish(1, LATER, LATE, body + padding, delivery_mode=2, headers={"x-delay": delay_ms})
         number, body = self.travellers.depart()
+        if queue == ONCE:
+            self.travellers.all[number].is_once = True
+            return number, publish_once(number, body + padding)
         how = {"priority": self.random.randint(0, 6), "expiration": str(self.random.randint(1, 800))} if queue == RANKED else {}
         return number, codec.publish(1, "", queue, body + padding, delivery_mode=2, **how)
 
@@ -172,6 +186,25 @@ class Consumer(Worker):
                 wire.send_method(1, "basic.ack", delivery_tag=tag)
             elif how < 0.9:
                 wire.send_method(1, "basic.reject", delivery_tag=tag, requeue=self.random.random() < 0.7)
+
+
+class Operator(Worker):
+    """Moves dead letters on."""
+
+    def __init__(self, broker, travellers, seed, is_killed):
+        super().__init__(broker.address, travellers, seed, is_killed)
+        self.management = broker.management
+        self.moved = 0
+
+    def work(self, wire: Wire) -> None:
+        while not self.is_killed.is_set():
+            request = {"to_queue": MOVED, "limit": self.random.choice([1, 10, 500])}
+            try:
+                self.moved += self.management.post(f"/queues/%2F/{DEAD}/messages/move", request).expect(200).json["moved"]
+            except OSError:
+                if not self.is_killed.is_set():
+                    raise
+                return
 
 
 class Run:
@@ -199,6 +232,7 @@ class Run:
         workers: list[Worker] = [Publisher(self.broker.address, travellers, f"{seed}p{each}", is_killed) for each in range(3)]
         for each, queue in enumerate([WORK, TRY, TRY, LATE, RANKED]):
             workers.append(Consumer(self.broker.address, travellers, f"{seed}c{each}", is_killed, queue))
+        workers.append(Operator(self.broker, travellers, f"{seed}o", is_killed))
         for worker in workers:
             worker.start()
         faults, deadline = [], time.monotonic() + PATIENCE_S
@@ -218,12 +252,26 @@ class Run:
             time.sleep(self.random.uniform(0.0, 0.1))
             self.broker.kill()
         self.broker.start()
+        again = self.publish_again(travellers)
         found = self.take_all(travellers, faults)
         self.check(travellers, found, faults)
         self.broker.stop()
-        dead = sum(queues == [DEAD] for queues in found.values())
-        late = sum(queues == [LATE] for queues in found.values())
-        return f"{len(travellers.all)} sent, {travellers.confirms} confirmed; {len(found)} came back, {dead} dead, {late} late", faults
+        counts = {queue: sum(queues == [queue] for queues in found.values()) for queue in (DEAD, MOVED, LATE, ONCE)}
+        shown = ", ".join(f"{count} in {queue}" for queue, count in counts.items())
+        return f"{len(travellers.all)} sent, {travellers.confirms} confirmed; {len(found)} came back, {shown}; {again} published again", faults
+
+    def publish_again(self, travellers: Travellers) -> int:
+        """Publishes all that is to be taken in once, as one does who has heard of no confirm; how many those are."""
+        numbers = [number for number, traveller in travellers.all.items() if traveller.is_once]
+        with self.broker.wire(timeout=60) as wire:
+            wire.call(1, "confirm.select")
+            for tag in range(0, len(numbers), 100):
+                part = numbers[tag : tag + 100]
+                wire.send(b"".join(publish_once(number, b"%d;0;" % number) for number in part))
+                wire.expect_confirms(1, tag + 1, tag + len(part))
+        for number in numbers:
+            travellers.all[number].is_confirmed = True
+        return len(numbers)
 
     def take_all(self, travellers: Travellers, faults: list[str]) -> dict[int, list[str]]:
         """Every message that is left, with the queues where it was, once nothing is due any more."""
@@ -278,7 +326,7 @@ def main() -> int:
         parser.error("a broker that is to be killed must be started here: --url cannot be used")
     seed = random.SystemRandom().randrange(1_000_000) if arguments.seed is None else arguments.seed
     print(f"seed {seed}", flush=True)
-    broker = brokers.from_options(arguments)
+    broker = brokers.from_options(arguments, management=True)
     run, failed = Run(broker, seed), 0
     try:
         for number in range(1, arguments.rounds + 1):

@@ -14,6 +14,7 @@
 //! is ever inside a range: a purge may name it by its first and last seq.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
 
 use model::ids::{Place, QueueSeq, SegmentId};
 
@@ -73,6 +74,8 @@ pub(crate) enum Source {
     /// Returned, and not the first of those.
     ReturnedAt,
     Loaded,
+    /// Somewhere in memory, not at the front.
+    Amid,
     /// Not in memory.
     Paged,
 }
@@ -148,6 +151,7 @@ impl<M: Message> Lane<M> {
             (Source::Returned, Some(aside)) => aside.returned.first_key_value().map(|(_, message)| message),
             (Source::ReturnedAt, Some(aside)) => aside.returned.get(&head.seq),
             (Source::Loaded, Some(aside)) => aside.loaded.front().map(|entry| &entry.message),
+            (Source::Amid, _) => self.get(head.seq),
             (Source::Returned | Source::ReturnedAt | Source::Loaded, None) | (Source::Paged, _) => None,
         }
     }
@@ -169,15 +173,45 @@ impl<M: Message> Lane<M> {
         if head.source == Source::Fifo {
             return self.fifo.pop_front().map(|entry| entry.message);
         }
+        if head.source == Source::Amid
+            && let Some(message) = self.fifo.remove(head.seq)
+        {
+            return Some(message);
+        }
         let aside = self.aside.as_mut()?;
         let taken = match head.source {
             Source::Returned => aside.returned.pop_first().map(|(_, message)| message),
             Source::ReturnedAt => aside.returned.remove(&head.seq),
             Source::Loaded => aside.take_loaded(),
+            Source::Amid => aside.returned.remove(&head.seq).or_else(|| aside.remove_loaded(head.seq)),
             Source::Fifo | Source::Paged => None,
         };
         self.tidy();
         taken
+    }
+
+    /// The message with the lowest seq after this one, up to which there is nothing in segments only.
+    pub(crate) fn head_after(&self, seq: QueueSeq) -> Option<Head> {
+        let in_fifo = self.fifo.after(seq).map(|entry| Head::of(entry.seq, &entry.message, Source::Amid));
+        match &self.aside {
+            None => in_fifo,
+            Some(aside) => aside.head_after(seq, in_fifo),
+        }
+    }
+
+    /// The place of a message that is in memory, wherever.
+    pub(crate) fn find(&self, seq: QueueSeq) -> Option<Head> {
+        self.get(seq).map(|message| Head::of(seq, message, Source::Amid))
+    }
+
+    /// A message that is in memory, wherever.
+    pub(crate) fn get(&self, seq: QueueSeq) -> Option<&M> {
+        let in_fifo = self.fifo.get(seq);
+        in_fifo.or_else(|| {
+            let aside = self.aside.as_ref()?;
+            let loaded = || aside.loaded.binary_search_by_key(&seq, |entry| entry.seq).ok();
+            aside.returned.get(&seq).or_else(|| Some(&aside.loaded[loaded()?].message))
+        })
     }
 
     /// A message that came back and is in memory.
@@ -394,6 +428,25 @@ impl<M: Message> Aside<M> {
         let loaded = self.loaded.front().map(|entry| Head::of(entry.seq, &entry.message, Source::Loaded));
         // The first of equals wins: a range, see above.
         [paged, returned, loaded, in_fifo].into_iter().flatten().min_by_key(|head| head.seq)
+    }
+
+    fn head_after(&self, seq: QueueSeq, in_fifo: Option<Head>) -> Option<Head> {
+        let paged = self.paged.first_seq().map(|seq| Head { seq, len: 0, source: Source::Paged });
+        let returned = self.returned.range((Bound::Excluded(seq), Bound::Unbounded)).next();
+        let returned = returned.map(|(seq, message)| Head::of(*seq, message, Source::Amid));
+        let loaded = self.loaded.get(self.loaded.partition_point(|entry| entry.seq <= seq));
+        let loaded = loaded.map(|entry| Head::of(entry.seq, &entry.message, Source::Amid));
+        [paged, returned, loaded, in_fifo].into_iter().flatten().min_by_key(|head| head.seq)
+    }
+
+    fn remove_loaded(&mut self, seq: QueueSeq) -> Option<M> {
+        let found = self.loaded.binary_search_by_key(&seq, |entry| entry.seq).ok()?;
+        let entry = self.loaded.remove(found)?;
+        self.loaded_bytes -= u64::from(entry.message.len());
+        if self.loaded.is_empty() {
+            self.loaded = VecDeque::new();
+        }
+        Some(entry.message)
     }
 
     fn take_loaded(&mut self) -> Option<M> {

@@ -240,10 +240,7 @@ pub(crate) fn check_new_queue(
         return refusal::not_implemented("the queue type 'stream' is not implemented");
     }
     let features = QueueFeatures::of(&arguments, &EffectivePolicy::default());
-    let unbuilt = [
-        (features.deduplication.is_some(), "x-message-deduplication"),
-        (features.group_header.is_some(), "x-message-group-header"),
-    ];
+    let unbuilt = [(features.deduplication.is_some(), "x-message-deduplication")];
     if let Some((_, argument)) = unbuilt.into_iter().find(|(is_asked, _)| *is_asked) {
         return refusal::not_implemented(format!("the queue argument '{argument}' is not implemented"));
     }

@@ -20,10 +20,10 @@ pub(crate) fn group_of(header: &[u8], name: &str) -> Option<NonZeroU64> {
         return None;
     }
     let mut hasher = KEYS.build_hasher();
-    match (value, integer(value), value.as_bytes()) {
-        (_, Some(value), _) => (1, value).hash(&mut hasher),
-        (.., Some(bytes)) => (2, bytes).hash(&mut hasher),
-        _ => {
+    match (integer(value), value) {
+        (Some(value), _) => (1, value).hash(&mut hasher),
+        (None, Value::LongStr(bytes) | Value::Binary(bytes)) => (2, bytes).hash(&mut hasher),
+        (None, value) => {
             let mut bytes = Vec::new();
             value.encode(&mut bytes);
             (3, bytes).hash(&mut hasher);

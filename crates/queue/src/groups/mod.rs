@@ -42,7 +42,7 @@ pub(crate) enum Standing {
 /// The messages of a group that are neither ready nor gone. There is at least one.
 #[derive(Debug, Clone, Copy)]
 struct Hold {
-    /// Who has the unacked ones, if there are any.
+    /// Who has the unacked ones. Of no account while some wait.
     holder: Holder,
     unacked_count: u32,
     /// Those that wait to be tried again.
@@ -107,12 +107,7 @@ impl Groups {
     /// A message is unacked no longer. Its holder, if it is a consumer, may take more.
     pub(crate) fn release(&mut self, seq: QueueSeq, holder: Holder) {
         self.awake.extend(holder);
-        self.let_go(seq, |hold| {
-            hold.unacked_count -= 1;
-            if hold.unacked_count == 0 {
-                hold.holder = None;
-            }
-        });
+        self.let_go(seq, |hold| hold.unacked_count -= 1);
     }
 
     /// A message waits to be tried again: none of its group goes before it.

@@ -73,6 +73,17 @@ fn a_full_consumer_is_in_nobody_elses_way() {
 }
 
 #[test]
+fn a_message_passed_over_goes_when_its_holder_has_settled_one_of_another_group() {
+    let mut queue = queue_of(&[1, 2, 2]);
+    let first = queue.consume(with_prefetch(2)).unwrap();
+    check_dispatch(&mut queue, &[first], &[(0, 1), (0, 2)]);
+    let second = queue.consume(with_prefetch(1)).unwrap();
+    check_dispatch(&mut queue, &[first, second], &[]);
+    settle(&mut queue, &[1]);
+    check_dispatch(&mut queue, &[first, second], &[(0, 3)]);
+}
+
+#[test]
 fn an_overtaken_message_is_not_marked_redelivered() {
     let mut queue = queue_of(&[1, 1, 2]);
     let consumers = two(&mut queue, 1);

@@ -45,6 +45,7 @@ test-clients: build
 	$(PYTHON) tests/clients/run.py
 	$(PYTHON) tests/tls/run.py
 	$(PYTHON) tests/crash/run.py --rounds 5
+	$(PYTHON) tests/crash/journeys.py --rounds 3
 	$(PYTHON) tests/crash/fsync_order.py
 	$(PYTHON) tests/abuse/run.py
 	$(PYTHON) tests/perf/run.py
@@ -78,6 +79,7 @@ test-browser: web
 # Fifty rounds of kill -9.
 test-crash: build
 	$(PYTHON) tests/crash/run.py --rounds 50
+	$(PYTHON) tests/crash/journeys.py --rounds 50
 
 # The full numbers of bad input: ten thousand connections and so on.
 test-abuse: build

@@ -36,6 +36,8 @@ pub(crate) struct Publish {
     pub(crate) has_ttl: bool,
     /// The property.
     pub(crate) priority: Option<u8>,
+    /// Until when it waits where its targets delay it, in milliseconds since 1970.
+    pub(crate) due_ms: u64,
     /// Whether some queue has refused it. Known once the batch has been applied.
     pub(crate) is_refused: bool,
 }
@@ -150,7 +152,7 @@ impl Batch {
                     let targets = &self.targets[publish.targets as usize];
                     put(work, broker, locked, publish, targets, refs, touched);
                 }
-                is_outrun = dispatch_touched(work, broker, locked, touched);
+                is_outrun = dispatch_touched(work, broker, locked, touched) | locked.sets.is_outrun();
                 work.commit(broker)
             });
             work.finish(broker);
@@ -242,7 +244,7 @@ fn delay_until(
     for set in &delay.sets {
         let is_journalled = publish.is_persistent && set.is_durable;
         let held = Held::new(publish.content.clone(), publish.body_len, is_journalled, publish.has_ttl, 0);
-        if let Some(id) = sets.get(set).insert(set, work, broker, delay.due_ms, held)
+        if let Some(id) = sets.get(set).insert(set, work, broker, publish.due_ms, held)
             && is_journalled
         {
             refs.push((id.generation, id.seq));

@@ -104,6 +104,7 @@ pub(crate) struct ReplyConsumer {
 #[derive(Debug)]
 pub(crate) struct LastRoute {
     pub(crate) epoch: Epoch,
+    pub(crate) is_delayed: bool,
     pub(crate) exchange: Box<[u8]>,
     pub(crate) routing_key: Box<[u8]>,
     pub(crate) targets: Arc<Targets>,

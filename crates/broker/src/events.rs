@@ -361,7 +361,7 @@ impl Broker {
             routing_keys: &[event.name.as_bytes()],
             properties: &event.properties(event.fields.as_table()),
             content: &|| event.parts(&event.header()).to_kept(),
-            due_ms: None,
+            is_delayed: false,
         };
         let Ok(routed) = vhost.route_from(&routing) else { return };
         if routed.targets.queues.is_empty() {
@@ -382,6 +382,7 @@ impl Broker {
             confirm_seq: 0,
             has_ttl: false,
             priority: None,
+            due_ms: 0,
             is_refused: false,
         });
         batch.apply(self, |_, _| ());

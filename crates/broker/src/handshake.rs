@@ -397,6 +397,7 @@ impl Session {
             }
         }
         self.routes.clear();
+        self.delayed_routes.clear();
         self.channels.forget_routes();
         self.end_consumers(lost);
         Ok(())

@@ -10,10 +10,12 @@ use amqp::frame::FrameKind;
 use amqp::method::basic;
 use amqp::table::{Table, Value};
 use model::user::Tags;
+use routing::RouteCache;
 use store::Kind;
 
 use crate::batch::Publish;
 use crate::channel::{Channel, LastRoute};
+use crate::clock::Clock;
 use crate::delayed::header;
 use crate::identity::Identity;
 use crate::limits::{CACHED_TARGET_COUNT, MESSAGE_LEN_MAX};
@@ -141,8 +143,6 @@ pub(crate) struct Asked<'a> {
     pub(crate) headers: Option<Table<'a>>,
     pub(crate) terms: Terms,
     pub(crate) has_sender_selected: bool,
-    /// How long the message is to wait, where it comes to an exchange that delays.
-    pub(crate) delay_ms: Option<u64>,
     pub(crate) wants_fast_reply: bool,
 }
 
@@ -153,11 +153,19 @@ pub(crate) struct Terms {
     /// How long.
     pub(crate) ttl_ms: Option<u64>,
     pub(crate) priority: Option<u8>,
+    /// Until when it waits where it comes to an exchange that delays, in milliseconds since 1970; 0: it does not wait.
+    pub(crate) due_ms: u64,
+}
+
+impl Terms {
+    pub(crate) fn is_delayed(&self) -> bool {
+        self.due_ms > 0
+    }
 }
 
 impl<'a> Asked<'a> {
     /// Refuses what somebody may not ask.
-    pub(crate) fn of(properties: &Properties<'a>, identity: &Identity) -> Outcome<Self> {
+    pub(crate) fn of(properties: &Properties<'a>, identity: &Identity, clock: &Clock) -> Outcome<Self> {
         if let Some(user_id) = properties.user_id
             && user_id != identity.name().as_bytes()
             && !identity.user.tags.has(Tags::IMPERSONATOR)
@@ -187,9 +195,9 @@ impl<'a> Asked<'a> {
                 is_persistent: properties.delivery_mode == Some(PERSISTENT),
                 ttl_ms,
                 priority: properties.priority,
+                due_ms: delay_ms.map_or(0, |delay_ms| clock.due_ms(delay_ms)),
             },
             has_sender_selected,
-            delay_ms,
             wants_fast_reply: properties.reply_to == Some(reply_to::QUEUE.as_bytes()),
         })
     }
@@ -212,10 +220,7 @@ impl Session {
         if whole.exchange.is_empty() && reply_to::is_address(whole.routing_key) {
             return self.publish_reply(channel, whole);
         }
-        let targets = match asked.delay_ms {
-            None => self.route(channel, whole, &header.properties)?,
-            Some(_) => self.route_afresh(whole, &[whole.routing_key], &header.properties, asked.delay_ms)?,
-        };
+        let targets = self.route(channel, whole, &header.properties, asked.terms.is_delayed())?;
         self.store_publish(channel, whole, &targets, asked.terms, &[])
     }
 
@@ -226,26 +231,38 @@ impl Session {
         channel: &mut Channel,
         whole: &Whole<'_>,
         properties: &Properties<'_>,
+        is_delayed: bool,
     ) -> Outcome<Arc<Targets>> {
+        if is_delayed && whole.mandatory {
+            // Whether it would be routable now is looked for each time.
+            return self.route_afresh(whole, &[whole.routing_key], properties, is_delayed);
+        }
         let epoch = self.vhost().epoch();
         if let Some(last) = &channel.last_route
             && last.epoch == epoch
+            && last.is_delayed == is_delayed
             && *last.exchange == *whole.exchange
             && *last.routing_key == *whole.routing_key
         {
             return Ok(last.targets.clone());
         }
-        if let Some(targets) = self.routes.get(epoch, whole.exchange, whole.routing_key) {
+        if let Some(targets) = self.routes(is_delayed).get(epoch, whole.exchange, whole.routing_key) {
             let targets = targets.clone();
             channel.last_route = Some(LastRoute {
                 epoch,
+                is_delayed,
                 exchange: whole.exchange.into(),
                 routing_key: whole.routing_key.into(),
                 targets: targets.clone(),
             });
             return Ok(targets);
         }
-        self.route_afresh(whole, &[whole.routing_key], properties, None)
+        self.route_afresh(whole, &[whole.routing_key], properties, is_delayed)
+    }
+
+    /// The remembered routes of messages that wait where they come to an exchange that delays, or of the others.
+    fn routes(&mut self, is_delayed: bool) -> &mut RouteCache<Arc<Targets>> {
+        if is_delayed { &mut self.delayed_routes } else { &mut self.routes }
     }
 
     fn route_afresh(
@@ -253,17 +270,18 @@ impl Session {
         whole: &Whole<'_>,
         routing_keys: &[&[u8]],
         properties: &Properties<'_>,
-        delay_ms: Option<u64>,
+        is_delayed: bool,
     ) -> Outcome<Arc<Targets>> {
         let exchange = whole.exchange;
         let vhost = self.vhost().clone();
         // Read before the permission is: what is revoked in between must not be remembered as allowed.
         let epoch = vhost.epoch();
         self.inside().check_publish(exchange, routing_keys)?;
-        let ttl_ms = properties.expiration.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
-        let content = || whole.parts(self.now_ms, History { ttl_ms, ..History::default() }).to_kept();
-        let due_ms = delay_ms.map(|delay_ms| self.broker.clock.due_ms(delay_ms));
-        let routing = Routing { exchange, routing_keys, properties, content: &content, due_ms };
+        let content = || {
+            let ttl_ms = properties.expiration.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
+            whole.parts(self.now_ms, History { ttl_ms, ..History::default() }).to_kept()
+        };
+        let routing = Routing { exchange, routing_keys, properties, content: &content, is_delayed };
         let mut routed = vhost.route(&routing)?;
         if whole.mandatory
             && routed.targets.queues.is_empty()
@@ -274,9 +292,10 @@ impl Session {
         let targets = Arc::new(routed.targets);
         if let [routing_key] = routing_keys
             && routed.cacheable_at == Some(epoch)
+            && !(is_delayed && whole.mandatory)
             && targets.queues.len() <= CACHED_TARGET_COUNT
         {
-            self.routes.insert(epoch, exchange, routing_key, targets.clone());
+            self.routes(is_delayed).insert(epoch, exchange, routing_key, targets.clone());
         }
         Ok(targets)
     }
@@ -311,7 +330,7 @@ impl Session {
         if whole.exchange.is_empty() && reply_to::is_address(whole.routing_key) {
             return self.publish_reply(channel, &rewritten);
         }
-        let targets = self.route_afresh(&rewritten, &routing_keys, &published.properties, asked.delay_ms)?;
+        let targets = self.route_afresh(&rewritten, &routing_keys, &published.properties, asked.terms.is_delayed())?;
         self.store_publish(channel, &rewritten, &targets, asked.terms, &hidden_keys)
     }
 
@@ -395,6 +414,7 @@ impl Session {
             confirm_seq,
             has_ttl: terms.ttl_ms.is_some(),
             priority: terms.priority,
+            due_ms: terms.due_ms,
             is_refused: false,
         });
     }

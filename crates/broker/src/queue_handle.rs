@@ -140,13 +140,13 @@ impl Targets {
         Self { queues, is_journalled, shards, delay: None }
     }
 
-    /// The same, and these exchanges, at which it waits until it is due.
-    pub(crate) fn with_delay(self, sets: Vec<Arc<DelaySet>>, due_ms: u64) -> Self {
+    /// The same, and these exchanges, at which it waits.
+    pub(crate) fn with_delay(self, sets: Vec<Arc<DelaySet>>) -> Self {
         if sets.is_empty() {
             return self;
         }
         let is_journalled = self.is_journalled || sets.iter().any(|set| set.is_durable);
-        let delay = Some(Box::new(Delay { sets: sets.into(), due_ms, is_returned: false }));
+        let delay = Some(Box::new(Delay { sets: sets.into(), is_returned: false }));
         Self { is_journalled, delay, ..self }
     }
 

@@ -82,6 +82,8 @@ pub(crate) struct Session {
     pub(crate) links: Links,
     pub(crate) batch: Batch,
     pub(crate) routes: RouteCache<Arc<Targets>>,
+    /// Of messages that wait where they come to an exchange that delays.
+    pub(crate) delayed_routes: RouteCache<Arc<Targets>>,
     pub(crate) counters: ConnectionCounters,
     /// When what is being received arrived, in milliseconds since 1970.
     pub(crate) now_ms: u64,
@@ -181,6 +183,7 @@ impl Session {
             links: Links::default(),
             batch: Batch::default(),
             routes: RouteCache::new(broker.hash_seed, CacheLimits::default()),
+            delayed_routes: RouteCache::new(broker.hash_seed, CacheLimits::default()),
             counters: ConnectionCounters::default(),
             now_ms: 0,
             pending: VecDeque::new(),

@@ -42,7 +42,18 @@ impl Session {
             Some(tx) if requeue => tx.settle(&taken, Settlement::Requeue(how)),
             Some(tx) => tx.settle(&taken, Settlement::Reject { has_failed }),
             None if requeue => self.requeue(channel, &mut taken, how),
-            None => drop(self.reject(channel, &mut taken, has_failed)),
+            None => {
+                // Where nothing becomes of them they may as well have been acknowledged.
+                let links = &self.links;
+                let is_moved = |delivery: &mut UnackedDelivery| {
+                    links.get(delivery.link).is_some_and(|link| link.queue.features().dead_letter.is_some())
+                };
+                let mut moved: Vec<_> = taken.extract_if(.., is_moved).collect();
+                self.settle_later(channel, &taken);
+                if !moved.is_empty() {
+                    self.reject(channel, &mut moved, has_failed);
+                }
+            }
         }
         taken.clear();
         self.taken_unacked = taken;

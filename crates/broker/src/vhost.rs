@@ -87,8 +87,8 @@ pub(crate) struct Routing<'a> {
     pub(crate) properties: &'a Properties<'a>,
     /// Its content, should it come by an exchange that keeps it.
     pub(crate) content: &'a dyn Fn() -> Kept,
-    /// Until when it waits where it comes to an exchange that delays. `None`: it does not wait.
-    pub(crate) due_ms: Option<u64>,
+    /// Whether it waits where it comes to an exchange that delays.
+    pub(crate) is_delayed: bool,
 }
 
 /// Where a message goes.
@@ -370,7 +370,7 @@ impl Vhost {
     fn find_route(&self, routing: &Routing<'_>, is_from_client: bool) -> Outcome<Routed> {
         let Properties { headers, message_id, correlation_id, timestamp, .. } = *routing.properties;
         let (routing_key, more_keys) = (routing.routing_keys[0], &routing.routing_keys[1..]);
-        let is_delayed = routing.due_ms.is_some();
+        let is_delayed = routing.is_delayed;
         let message = Routable { routing_key, more_keys, headers, message_id, correlation_id, timestamp, is_delayed };
         let mut kept = None;
         loop {
@@ -395,10 +395,10 @@ impl Vhost {
                 let queues = routed.queues.iter().filter_map(|id| topology.queues.get(id).cloned());
                 let cacheable_at = routed.is_cacheable.then(|| topology.exchanges.epoch());
                 let mut targets = Targets::new(queues);
-                if let Some(due_ms) = routing.due_ms {
+                if routing.is_delayed {
                     let names = routed.delays.iter().map(|delay| topology.exchanges.name_of(*delay));
                     let sets = names.filter_map(|name| topology.delays.get(name).cloned());
-                    targets = targets.with_delay(sets.collect(), due_ms);
+                    targets = targets.with_delay(sets.collect());
                 }
                 Ok(Some(Routed { targets, cacheable_at }))
             })?;

@@ -156,6 +156,7 @@ impl Exchanges {
     pub fn set_delaying(&mut self, name: &[u8], is_delaying: bool) -> bool {
         let Some(handle) = self.find_exchange(name) else { return false };
         self.exchanges[handle].exchange.is_delaying = is_delaying;
+        self.advance_epoch();
         true
     }
 

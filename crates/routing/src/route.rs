@@ -41,7 +41,7 @@ pub struct Routed<'s> {
     pub is_internal: bool,
     /// Whether an alternate exchange was asked, of the first exchange or of one further on.
     pub used_alternate: bool,
-    /// Whether exchange and routing key alone led here, so that the same two do until the epoch changes.
+    /// Whether exchange, routing key and whether it is delayed alone led here, so that the same do until the epoch changes.
     pub is_cacheable: bool,
     /// The exchanges that keep a history and have seen the message. It is for the broker to keep it.
     pub histories: &'s [ExchangeRef],
@@ -126,7 +126,7 @@ impl Exchanges {
             queues: &[],
             is_internal: self.exchanges[first].exchange.is_internal,
             used_alternate: false,
-            is_cacheable: message.more_keys.is_empty() && !message.is_delayed,
+            is_cacheable: message.more_keys.is_empty(),
             histories: &[],
             delays: &[],
         };

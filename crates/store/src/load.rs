@@ -122,6 +122,10 @@ impl Loader {
     }
 
     pub(crate) fn load(&mut self, shared: &Shared, queue: QueueId, load: Load) -> Outcome {
+        if shared.is_memory_short() {
+            // Nobody may be publishing who would see it.
+            shared.signals.retire.raise();
+        }
         let next_slot = load.first_slot;
         let nothing = |error| Loaded { load: load.clone(), entries: Vec::new(), next_slot, error };
         // A segment that is gone was compacted; the queue has been told, and asked again.

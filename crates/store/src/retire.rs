@@ -96,7 +96,8 @@ impl Shared {
     /// How much one load may read: less as memory gets short, so that what very many queues read ahead of their consumers
     /// does not fill it.
     pub(crate) fn load_len_max(&self) -> u64 {
-        let left = (self.options.chunk_len_max / 4 * 3).saturating_sub(self.budget.movable_len());
+        // More than is kept when memory is short: there it stays as long as messages come in faster than they leave.
+        let left = (self.options.chunk_len_max / 8 * 7).saturating_sub(self.budget.movable_len());
         (left / LOADS_THAT_FIT).max(LOAD_LEN_MIN)
     }
 

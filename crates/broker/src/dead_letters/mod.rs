@@ -192,7 +192,9 @@ fn rewritten(
     let parts = Parts { published_at_ms: now_ms, history, exchange, routing_key, header: &payload, body };
     let content = || parts.to_kept();
     let due_ms = header::delay_in(header.properties.headers).map(|delay_ms| broker.clock.due_ms(delay_ms));
-    let routing = Routing { exchange, routing_keys: &routing_keys, properties: &properties, content: &content, due_ms };
+    let is_delayed = due_ms.is_some();
+    let routing =
+        Routing { exchange, routing_keys: &routing_keys, properties: &properties, content: &content, is_delayed };
     let targets = targets(vhost, &routing)?;
     let is_persistent = properties.delivery_mode == Some(PERSISTENT);
     let kind = if is_persistent && targets.is_journalled { Kind::Journalled } else { Kind::Transient };
@@ -205,6 +207,7 @@ fn rewritten(
         confirm_seq: 0,
         has_ttl: false,
         priority: properties.priority,
+        due_ms: due_ms.unwrap_or(0),
         is_refused: false,
     };
     Some((publish, targets))
@@ -219,7 +222,7 @@ fn targets(vhost: &Vhost, routing: &Routing<'_>) -> Option<Targets> {
     let routed = if routed.queues.iter().any(is_circle) {
         let queues = Targets::new(routed.queues.iter().filter(|queue| !is_circle(queue)).cloned());
         match routed.delay {
-            Some(delay) => queues.with_delay(delay.sets.into_vec(), delay.due_ms),
+            Some(delay) => queues.with_delay(delay.sets.into_vec()),
             None => queues,
         }
     } else {

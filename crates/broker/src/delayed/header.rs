@@ -1,5 +1,6 @@
 //! The header `x-delay`: how many milliseconds a message is to wait.
 
+use amqp::content::ContentHeader;
 use amqp::table::{Table, TableBuf, Value};
 
 /// Its name.
@@ -36,8 +37,38 @@ fn parse(text: &[u8]) -> Option<i128> {
     text.parse().ok().or_else(|| truncated(text.parse().ok()?))
 }
 
+/// The content header of a message whose delay is over: with [`with_negated_delay`]. `payload` is what it was decoded from.
+pub(crate) fn with_delay_over(header: &ContentHeader<'_>, payload: &[u8]) -> Vec<u8> {
+    let Some(headers) = header.properties.headers else { return payload.to_vec() };
+    if let Some(negated) = negated_in_place(payload, headers) {
+        return negated;
+    }
+    let headers = with_negated_delay(headers);
+    let mut properties = header.properties;
+    properties.headers = Some(headers.as_table());
+    let mut negated = Vec::with_capacity(payload.len() + 16);
+    ContentHeader { properties, ..*header }.encode(&mut negated);
+    negated
+}
+
+/// The payload with its delay negated where it lies: encoding all properties anew costs more. `None`: the value's type cannot say it.
+fn negated_in_place(payload: &[u8], headers: Table<'_>) -> Option<Vec<u8>> {
+    let (name, value) = headers.iter().find(|(name, _)| *name == DELAY.as_bytes())?;
+    // The headers are a part of the payload; the value comes behind its name and one byte for its type.
+    let start = name.as_ptr().addr().checked_sub(payload.as_ptr().addr())? + name.len() + 1;
+    let mut negated = payload.to_vec();
+    let mut put = |bytes: &[u8]| Some(negated.get_mut(start..start + bytes.len())?.copy_from_slice(bytes));
+    match value {
+        Value::I16(delay_ms) => put(&delay_ms.wrapping_neg().to_be_bytes())?,
+        Value::I32(delay_ms) => put(&delay_ms.wrapping_neg().to_be_bytes())?,
+        Value::I64(delay_ms) => put(&delay_ms.wrapping_neg().to_be_bytes())?,
+        _ => return None,
+    }
+    Some(negated)
+}
+
 /// The headers of a message whose delay is over: negated, so that who publishes it again does not delay it again.
-pub(crate) fn with_negated_delay(headers: Table<'_>) -> TableBuf {
+fn with_negated_delay(headers: Table<'_>) -> TableBuf {
     let mut released = headers.to_owned();
     let mut text = vec![b'-'];
     let negated = match headers.get(DELAY) {
@@ -65,7 +96,11 @@ pub(crate) fn with_negated_delay(headers: Table<'_>) -> TableBuf {
 
 #[cfg(test)]
 mod tests {
+    use amqp::content::Properties;
+
     use super::*;
+
+    const CLASS_BASIC: u16 = 60;
 
     #[track_caller]
     fn check(value: Value<'_>, expected: Option<u64>) {
@@ -109,6 +144,26 @@ mod tests {
         check(Value::Bool(true), None);
         check(Value::Void, None);
         check(Value::Timestamp(7), None);
+    }
+
+    #[test]
+    fn a_delay_is_negated_where_it_lies_if_it_can_be() {
+        let is_in_place = |value| {
+            let headers =
+                TableBuf::new().with("a", Value::LongStr(b"x-delay")).with(DELAY, value).with("z", Value::Void);
+            let headers = Some(headers.as_table());
+            let properties = Properties { headers, content_type: Some(b"x-delay"), ..Properties::default() };
+            let mut payload = Vec::new();
+            ContentHeader { class_id: CLASS_BASIC, body_len: 7, properties }.encode(&mut payload);
+            let header = ContentHeader::decode(&payload).unwrap();
+            let negated = with_delay_over(&header, &payload);
+            let expected = with_negated_delay(header.properties.headers.unwrap());
+            let properties = Properties { headers: Some(expected.as_table()), ..header.properties };
+            assert_eq!(ContentHeader::decode(&negated), Ok(ContentHeader { properties, ..header }));
+            negated_in_place(&payload, header.properties.headers.unwrap()).is_some()
+        };
+        assert!(is_in_place(Value::I16(300)) && is_in_place(Value::I32(5)) && is_in_place(Value::I64(i64::MAX)));
+        assert!(!is_in_place(Value::U8(5)) && !is_in_place(Value::LongStr(b"5")) && !is_in_place(Value::F64(5.0)));
     }
 
     #[test]

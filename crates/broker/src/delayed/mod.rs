@@ -14,14 +14,16 @@
 //! shards, in the order of the sets' numbers.
 //!
 //! - `set`: a [`DelaySet`] and its lock. `registry`: whose a generation is. `header`: what `x-delay` says. `definition`: what of a set lasts
-//!   besides its messages. `release`: the way out. `residents`: the store's questions. `pace`: the most that are released in a second.
+//!   besides its messages. `release`: the way out. `residents`: the store's questions. `pace`: the most that are released in a second. `flow`: publishers who are too fast.
 //!   `operators`: finding, listing, cancelling.
 //!
 //! Deliberately absent: the order in which messages are due, and what of them is in memory; see [`queue::Delays`].
 
 pub(crate) mod definition;
+mod flow;
 pub(crate) mod header;
 pub(crate) mod operators;
+
 mod pace;
 mod registry;
 pub(crate) mod release;

@@ -3,27 +3,37 @@
 use std::sync::Arc;
 
 use amqp::content::ContentHeader;
-use queue::DelayId;
+use queue::{DelayId, Progress};
+use routing::Epoch;
 use store::{Content, Kind};
 
 use super::DelaySet;
-use super::header::with_negated_delay;
+use super::header::with_delay_over;
 use crate::batch::{self, Publish};
 use crate::broker::Broker;
 use crate::dead_letters::copied_keys;
 use crate::message::{Held, Parts};
 use crate::publish::PERSISTENT;
 use crate::queue_handle::Targets;
-use crate::vhost::Routing;
+use crate::vhost::{Routing, Vhost};
 
 /// Messages that are released at once: locks are held for no more, and others' timers wait for no more.
-const RELEASED_COUNT_MAX: usize = 256;
+const RELEASED_COUNT_MAX: usize = 1024;
+/// A first message that is so late is a sign that messages come in faster than they leave.
+const BEHIND_MS: u64 = 20;
 
 /// A message that is due, with where it goes.
 struct Released {
     id: DelayId,
     /// `None`: it goes nowhere.
-    publish: Option<(Publish, Targets)>,
+    publish: Option<(Publish, Arc<Targets>)>,
+}
+
+/// Where the last message went, for the next that is like it.
+struct LastRoute {
+    epoch: Epoch,
+    routing_key: Vec<u8>,
+    targets: Arc<Targets>,
 }
 
 /// Releases what is due, as much as may be at once, and has the set looked after again when there is more. `timer_at_ms`: which of its
@@ -38,8 +48,11 @@ pub(crate) fn release_due(broker: &Broker, set: &Arc<DelaySet>, timer_at_ms: u64
         }
         state.timer_at_ms = 0;
         let count_max = state.pace.allowed(rate, RELEASED_COUNT_MAX, now_ms);
-        state.delays.release(now_ms, count_max, &mut due, &mut asks);
+        let progress = state.delays.release(now_ms, count_max, &mut due, &mut asks);
         state.pace.note_released(rate, due.len());
+        let is_late = |due_ms: u64| due_ms.saturating_add(BEHIND_MS) < now_ms;
+        let is_behind = rate.is_none() && progress != Progress::Done && state.delays.next_due_ms().is_some_and(is_late);
+        state.flow.note_released(due.len(), is_behind);
         false
     });
     if is_replaced {
@@ -52,9 +65,15 @@ pub(crate) fn release_due(broker: &Broker, set: &Arc<DelaySet>, timer_at_ms: u64
 /// Brings messages that are leaving a set to their queues.
 pub(crate) fn move_on(broker: &Broker, set: &Arc<DelaySet>, leaving: Vec<(DelayId, Held)>) {
     let now_ms = broker.clock.now_ms();
+    let vhost = broker.vhosts.get(&set.site.vhost);
+    let mut last = None;
     let mut released: Vec<Released> = leaving
         .into_iter()
-        .map(|(id, held)| Released { id, publish: route(broker, set, &held.into_content(), now_ms) })
+        .map(|(id, held)| {
+            let content = held.into_content();
+            let publish = vhost.as_ref().and_then(|vhost| route(broker, vhost, set, &content, now_ms, &mut last));
+            Released { id, publish }
+        })
         .collect();
     let shards = released.iter().filter_map(|released| released.publish.as_ref());
     let shards = shards.fold(0, |shards, (_, targets)| shards | targets.shards);
@@ -85,18 +104,21 @@ pub(crate) fn move_on(broker: &Broker, set: &Arc<DelaySet>, leaving: Vec<(DelayI
 }
 
 /// The message as it enters its queues, and these. `None` if there are none.
-fn route(broker: &Broker, set: &DelaySet, content: &Content, now_ms: u64) -> Option<(Publish, Targets)> {
-    let vhost = broker.vhosts.get(&set.site.vhost)?;
+fn route(
+    broker: &Broker,
+    vhost: &Vhost,
+    set: &DelaySet,
+    content: &Content,
+    now_ms: u64,
+    last: &mut Option<LastRoute>,
+) -> Option<(Publish, Arc<Targets>)> {
     let parts = Parts::read(content.bytes())?;
     let header = ContentHeader::decode(parts.header).ok()?;
-    let copies = if parts.history.has_lost_copies { Vec::new() } else { copied_keys(header.properties.headers) };
+    let properties = header.properties;
+    let copies = if parts.history.has_lost_copies { Vec::new() } else { copied_keys(properties.headers) };
     let keys = std::iter::once(parts.routing_key).chain(copies).chain(parts.history.hidden_keys());
     let routing_keys: Vec<&[u8]> = keys.collect();
-    let headers = header.properties.headers.map(with_negated_delay);
-    let mut properties = header.properties;
-    properties.headers = headers.as_ref().map(|headers| headers.as_table());
-    let mut payload = Vec::with_capacity(parts.header.len() + 16);
-    ContentHeader { properties, ..header }.encode(&mut payload);
+    let payload = with_delay_over(&header, parts.header);
     let parts = Parts { published_at_ms: now_ms, header: &payload, ..parts };
     let content = || parts.to_kept();
     let routing = Routing {
@@ -104,13 +126,9 @@ fn route(broker: &Broker, set: &DelaySet, content: &Content, now_ms: u64) -> Opt
         routing_keys: &routing_keys,
         properties: &properties,
         content: &content,
-        due_ms: None,
+        is_delayed: false,
     };
-    // An exchange that is not there is as good as one without bindings.
-    let targets = vhost.route_from(&routing).ok()?.targets;
-    if targets.is_empty() {
-        return None;
-    }
+    let targets = targets(vhost, &routing, last)?;
     let is_persistent = properties.delivery_mode == Some(PERSISTENT);
     let kind = if is_persistent && targets.is_journalled { Kind::Journalled } else { Kind::Transient };
     let publish = Publish {
@@ -122,7 +140,27 @@ fn route(broker: &Broker, set: &DelaySet, content: &Content, now_ms: u64) -> Opt
         confirm_seq: 0,
         has_ttl: parts.history.ttl_ms.is_some(),
         priority: properties.priority,
+        due_ms: 0,
         is_refused: false,
     };
     Some((publish, targets))
+}
+
+/// Where it goes, from now on. `None`: nowhere.
+fn targets(vhost: &Vhost, routing: &Routing<'_>, last: &mut Option<LastRoute>) -> Option<Arc<Targets>> {
+    let targets = match (routing.routing_keys, &*last) {
+        (&[routing_key], Some(last)) if last.routing_key == routing_key && last.epoch == vhost.epoch() => {
+            last.targets.clone()
+        }
+        (routing_keys, _) => {
+            // An exchange that is not there is as good as one without bindings.
+            let routed = vhost.route_from(routing).ok()?;
+            let targets = Arc::new(routed.targets);
+            if let (&[routing_key], Some(epoch)) = (routing_keys, routed.cacheable_at) {
+                *last = Some(LastRoute { epoch, routing_key: routing_key.to_vec(), targets: targets.clone() });
+            }
+            targets
+        }
+    };
+    (!targets.is_empty()).then_some(targets)
 }

@@ -10,6 +10,7 @@ use store::RecordBatch;
 use telemetry::{Counter, Gauge};
 
 use super::definition::{Site, key_of};
+use super::flow::Flow;
 use super::operators::Waiters;
 use super::pace::Pace;
 use crate::broker::Broker;
@@ -43,6 +44,7 @@ pub(crate) struct State {
     pub(super) pace: Pace,
     /// When a timer looks after it, in milliseconds since 1970; 0: never.
     pub(super) timer_at_ms: u64,
+    pub(super) flow: Flow,
     /// Its exchange is deleted: nothing comes in any more.
     pub(super) is_gone: bool,
     /// Operators who wait for messages that are being read.
@@ -54,8 +56,6 @@ pub(crate) struct State {
 pub(crate) struct Delay {
     /// At these exchanges.
     pub(crate) sets: Box<[Arc<DelaySet>]>,
-    /// Until then, in milliseconds since 1970.
-    pub(crate) due_ms: u64,
     /// Its publisher is told that no queue would take it, should it want to know.
     pub(crate) is_returned: bool,
 }
@@ -176,8 +176,10 @@ impl State {
             }
             id
         });
-        self.forget_ended(set, broker, &mut work.records);
-        self.set_timer(set, work, broker);
+        self.flow.note_arrived();
+        if self.timer_at_ms == 0 || due_ms < self.timer_at_ms {
+            self.set_timer(set, work, broker);
+        }
         Some(id)
     }
 
@@ -234,6 +236,11 @@ impl<'a> LockedSets<'a> {
     pub(crate) fn get(&mut self, set: &DelaySet) -> &mut State {
         let found = self.0.binary_search_by_key(&set.number, |(set, _)| set.number);
         &mut self.0[found.expect("the set was named when locking")].1
+    }
+
+    /// Whether messages come into one of them faster than they leave, though others are late.
+    pub(crate) fn is_outrun(&self) -> bool {
+        self.0.iter().any(|(_, state)| state.flow.is_outrun())
     }
 
     /// Writes down how things stand.

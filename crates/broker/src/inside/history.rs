@@ -58,6 +58,7 @@ impl Vhost {
                     confirm_seq: 0,
                     has_ttl: parts.history.ttl_ms.is_some(),
                     priority: header.properties.priority,
+                    due_ms: 0,
                     is_refused: false,
                 });
             }
@@ -75,7 +76,8 @@ impl Vhost {
         }
         let properties = &header.properties;
         let content = || message.clone();
-        let routing = Routing { exchange, routing_keys: &routing_keys, properties, content: &content, due_ms: None };
+        let routing =
+            Routing { exchange, routing_keys: &routing_keys, properties, content: &content, is_delayed: false };
         // It may have been deleted meanwhile.
         self.route_from(&routing).map_or_else(|_| Arc::default(), |routed| Arc::new(routed.targets))
     }

@@ -136,8 +136,8 @@ impl Inside {
             return Ok((is_there, None));
         }
         let (routing_keys, content) = (&routing_keys[..], || parts.to_kept());
-        let due_ms = asked.delay_ms.map(|delay_ms| self.broker.clock.due_ms(delay_ms));
-        let routing = Routing { exchange, routing_keys, properties: &request.properties, content: &content, due_ms };
+        let (properties, is_delayed) = (&request.properties, asked.terms.is_delayed());
+        let routing = Routing { exchange, routing_keys, properties, content: &content, is_delayed };
         let targets = Arc::new(self.vhost.route(&routing)?.targets);
         let is_routed = match &targets.delay {
             Some(delay) if targets.queues.is_empty() => {
@@ -162,6 +162,7 @@ impl Inside {
             confirm_seq: 0,
             has_ttl: asked.terms.ttl_ms.is_some(),
             priority: asked.terms.priority,
+            due_ms: asked.terms.due_ms,
             is_refused: false,
         });
         *self.throttled_for.lock() = self.vhost.throttle.charge_batch(&batch, Instant::now);
@@ -172,7 +173,7 @@ impl Inside {
 
     /// Refuses properties that the user may not set, and says what they ask for.
     pub(crate) fn check_properties<'p>(&self, properties: &Properties<'p>) -> Outcome<Asked<'p>> {
-        Asked::of(properties, self.identity())
+        Asked::of(properties, self.identity(), &self.broker.clock)
     }
 
     /// Gets messages from the front of a queue. Once they are given back or removed, says where that is durable.

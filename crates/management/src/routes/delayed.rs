@@ -116,7 +116,7 @@ const MESSAGE: &[Field] = &[
 ];
 
 static TABLE: Table<DelaysView, Service> = Table {
-    title: "Delayed messages of an exchange",
+    title: "DelayingExchange",
     columns: &[
         column("exchange", Text, |row: &DelaysView, _, cell| cell.text(&row.exchange)),
         column("message_bytes_delayed", Integer, |row, _, cell| cell.int(row.bytes)),

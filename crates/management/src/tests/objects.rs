@@ -390,8 +390,8 @@ fn the_overview_counts_what_somebody_sees() {
         let types = overview["exchange_types"].as_array().unwrap();
         let names: Vec<_> = types.iter().map(|kind| kind["name"].as_str().unwrap()).collect();
         let expected =
-            ["direct", "fanout", "headers", "topic", "x-consistent-hash", "x-local-random", "x-modulus-hash"];
-        assert_eq!(names, [&expected[..], &["x-random", "x-recent-history"]].concat());
+            ["direct", "fanout", "headers", "topic", "x-consistent-hash", "x-delayed-message", "x-local-random"];
+        assert_eq!(names, [&expected[..], &["x-modulus-hash", "x-random", "x-recent-history"]].concat());
         assert_eq!(types[4]["description"], "Consistent Hashing Exchange");
         assert_eq!(overview["listeners"].as_array().unwrap().len(), 2);
         let overview = house.ask("GET", "/api/overview", "manny", "").await.json();

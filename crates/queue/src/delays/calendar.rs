@@ -7,8 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::key::Key;
-use super::limits::BLOCK_LEN;
-use crate::limits::MESSAGE_OVERHEAD;
+use super::limits::{BLOCK_LEN, LOADED_OVERHEAD};
 use crate::message::Message;
 
 #[derive(Debug)]
@@ -98,7 +97,7 @@ impl<M: Message> Calendar<M> {
 
     /// What messages that lie in segments too take in memory, about.
     pub(super) fn placed_cost(&self) -> u64 {
-        self.placed_bytes + self.placed_count * MESSAGE_OVERHEAD
+        self.placed_bytes + self.placed_count * LOADED_OVERHEAD
     }
 
     #[inline]

@@ -26,13 +26,19 @@ pub(crate) const LOOK_AHEAD_MS: u64 = 2_000;
 pub(crate) const KEPT_MS: u64 = 2 * LOOK_AHEAD_MS;
 
 /// What a set may hold in memory of what lies in segments too, but for one load that must be made.
-pub(crate) const LOADED_BYTES_MAX: u64 = 32 << 20;
+pub(crate) const LOADED_BYTES_MAX: u64 = 16 << 20;
 
-/// The first load of a run, and the least.
+/// What a loaded message takes besides its body, about: its properties and routing keys, and its entry.
+pub(crate) const LOADED_OVERHEAD: u64 = 128;
+
+/// The least that is read of a run at a time.
 pub(crate) const RUN_LOAD_BYTES_MIN: u32 = 16 * 1024;
 
-/// The load of a run all of whose messages are due soon; with many runs it is less.
+/// The most.
 pub(crate) const RUN_LOAD_BYTES_MAX: u32 = 1024 * 1024;
+
+/// Halvings in which a horizon is looked for: to the millisecond in an hour.
+pub(crate) const HORIZON_STEPS: u32 = 22;
 
 /// A load asks for no fewer slots than this, unless there are fewer.
 pub(crate) const LOAD_SLOTS_MIN: u64 = 64;

@@ -1,4 +1,4 @@
-//! Reading messages from segments shortly before they are due, and letting go of them again.
+//! Loads on their way, what their answers bring, and letting go of it again.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,9 @@ use model::ids::{QueueId, QueueSeq, SegmentId};
 
 use super::calendar::Entry;
 use super::key::{Key, due_in};
-use super::limits::{
-    EPOCH_MS, KEPT_MS, LOAD_SLOTS_MIN, LOADED_BYTES_MAX, LOOK_AHEAD_MS, RUN_LOAD_BYTES_MAX, RUN_LOAD_BYTES_MIN,
-};
+use super::limits::KEPT_MS;
 use super::paging::{Page, PageNumber};
-use super::runs::{Run, RunId};
+use super::runs::RunId;
 use super::seek::Sought;
 use super::{DelayId, Delays};
 use crate::lane::Load;
@@ -69,7 +67,7 @@ pub(super) struct Flights {
     by_number: BTreeMap<u32, Flight>,
     last_number: u32,
     /// What those may bring that are made ahead.
-    ahead_bytes: u64,
+    pub(super) ahead_bytes: u64,
 }
 
 impl Flights {
@@ -192,45 +190,6 @@ impl<M: Message> Delays<M> {
         self.insert_run(run);
     }
 
-    /// Asks for what will be due soon, as far as there is room for it, soonest first; whatever else, for the very first.
-    pub(super) fn look_ahead(&mut self, asks: &mut Vec<Ask>) {
-        let until = self.now + LOOK_AHEAD_MS;
-        let mut room = LOADED_BYTES_MAX.saturating_sub(self.calendar.placed_cost() + self.flights.ahead_bytes);
-        let mut wanted = Vec::new();
-        for (index, (key, id, run)) in self.runs.by_bound().enumerate() {
-            if key.due > until {
-                break;
-            }
-            if run.flight.is_some() {
-                continue;
-            }
-            let bytes = u64::from(run.load_bytes);
-            if index > 0 && bytes > room {
-                break;
-            }
-            room = room.saturating_sub(bytes);
-            wanted.push((id, run.generation, window(run), run.load_bytes));
-        }
-        for (id, generation, range, bytes_max) in wanted {
-            let ask = self.flights.start(generation, Purpose::Ahead(id), None, (&range, bytes_max));
-            self.runs.set_flight(id, Some(ask.load.number));
-            asks.push(ask);
-        }
-    }
-
-    /// When something must be read for which no load is on its way, nor was refused for want of room.
-    pub(super) fn next_load_ms(&self) -> Option<u64> {
-        let until = self.now + LOOK_AHEAD_MS;
-        let (first, _, run) = self.runs.by_bound().next()?;
-        let is_wanted = |key: Key| key.due > until;
-        let next = if run.flight.is_none() {
-            Some(first)
-        } else {
-            self.runs.by_bound().find(|(key, _, run)| run.flight.is_none() && is_wanted(*key)).map(|(key, ..)| key)
-        };
-        next.map(|key| key.due.saturating_sub(LOOK_AHEAD_MS) + EPOCH_MS)
-    }
-
     /// Takes what is due soon into memory; the rest stays in the run. Answers with the number of messages that are lost.
     fn take_loaded(&mut self, id: RunId, mut entries: Vec<(QueueSeq, M)>, next_slot: u32) -> u64 {
         let Some(run) = self.runs.get(id) else { return 0 };
@@ -241,7 +200,6 @@ impl<M: Message> Delays<M> {
         let next = entries.get(kept_count).and_then(|(seq, message)| Some((*seq, message.place()?.slot)));
         entries.truncate(kept_count);
         let bytes = entries.iter().map(|(_, message)| u64::from(message.len())).sum::<u64>();
-        let load_bytes_max = self.load_bytes_max();
         let mut surplus = 0;
         let lost_count = self.runs.change(id, |run| {
             let PagedRange { count, bytes: run_bytes, first_slot, first_seq, .. } = &mut run.range;
@@ -254,9 +212,6 @@ impl<M: Message> Delays<M> {
                 (None, None) => (*first_seq, next_slot),
             };
             run.flight = None;
-            let is_far = next.is_some();
-            let load_bytes = if is_far { run.load_bytes / 2 } else { run.load_bytes.saturating_mul(2) };
-            run.load_bytes = load_bytes.clamp(RUN_LOAD_BYTES_MIN, load_bytes_max);
         });
         self.generations.add(generation, surplus);
         self.generations.leave(generation, lost_count);
@@ -266,25 +221,11 @@ impl<M: Message> Delays<M> {
         lost_count
     }
 
-    /// With many runs, each reads less at a time.
-    fn load_bytes_max(&self) -> u32 {
-        let share = LOADED_BYTES_MAX / 4 / self.runs.len().max(1) as u64;
-        share.clamp(u64::from(RUN_LOAD_BYTES_MIN), u64::from(RUN_LOAD_BYTES_MAX)) as u32
-    }
-
     pub(super) fn insert_run(&mut self, run: Option<(QueueId, PagedRange)>) {
         if let Some((generation, range)) = run {
-            self.runs.insert(generation, range, RUN_LOAD_BYTES_MIN);
+            self.runs.insert(generation, range);
         }
     }
-}
-
-/// The slots that the next load of a run is to read: about twice as many as it will find room for.
-fn window(run: &Run) -> PagedRange {
-    let PagedRange { count, bytes, first_slot, end_slot, .. } = run.range;
-    let len = bytes / u64::from(count.max(1));
-    let slot_count = (u64::from(run.load_bytes) * 2 / len.max(1)).max(LOAD_SLOTS_MIN).min(u64::from(u32::MAX));
-    PagedRange { end_slot: end_slot.min(first_slot.saturating_add(slot_count as u32)), ..run.range }
 }
 
 /// What a load may have brought: in its slots, by rising seq, and still there.

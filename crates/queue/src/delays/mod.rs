@@ -22,17 +22,18 @@
 //!     └────── relocate (any) ────────►         └─► caller: journals it, puts it into its queues
 //! ```
 //!
-//! - `set`: [`Delays`], its inserts and releases. `loading`: what is read ahead of its time. `seek`: finding and cancelling one
-//!   message. `paging`: listing. `spill`: the way to segments and between them.
+//! - `set`: [`Delays`], its inserts and releases. `ahead`: what is read before it is due. `loading`: loads and their answers. `seek`:
+//!   finding and cancelling one message. `paging`: listing. `spill`: the way to segments and between them.
 //! - `key`: ids and due times. `calendar`: what is in memory. `runs`: what lies in segments. `generations`: ids and their counts.
 //! - `limits`: every number.
 //!
 //! **Memory is flat.** What lies in segments is a list of runs of slots, each with a lower bound of when its first message is
-//! due. Of each run only what is due within seconds is read ahead.
+//! due. Only what is due within seconds is read ahead, and of many runs no more than there is room for.
 //!
 //! Deliberately absent: clocks (whoever calls says what time it is), files, the exchange that the messages were published to,
 //! and where they go.
 
+mod ahead;
 mod calendar;
 mod generations;
 mod key;

@@ -20,8 +20,6 @@ pub(super) struct Run {
     pub(super) range: PagedRange,
     /// The load that is on its way.
     pub(super) flight: Option<u32>,
-    /// How much the next load may read.
-    pub(super) load_bytes: u32,
 }
 
 impl Run {
@@ -59,10 +57,6 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    pub(super) fn len(&self) -> usize {
-        self.all.len()
-    }
-
     pub(super) fn count(&self) -> u64 {
         self.count
     }
@@ -94,7 +88,7 @@ impl Runs {
     }
 
     /// Adds what waits in these slots, as part of its neighbours where that is possible.
-    pub(super) fn insert(&mut self, generation: QueueId, range: PagedRange, load_bytes: u32) {
+    pub(super) fn insert(&mut self, generation: QueueId, range: PagedRange) {
         let mut range = range;
         let segment = range.segment;
         let place = |slot| Place { segment, slot };
@@ -119,7 +113,7 @@ impl Runs {
                 self.count += u64::from(range.count);
                 self.bytes += range.bytes;
             }
-            _ => self.add(Run { generation, range, flight: None, load_bytes }),
+            _ => self.add(Run { generation, range, flight: None }),
         }
     }
 

@@ -7,7 +7,6 @@ use model::ids::{QueueId, QueueSeq};
 use super::calendar::Calendar;
 use super::generations::Generations;
 use super::key::{DelayId, Key, due_of};
-use super::limits::RUN_LOAD_BYTES_MIN;
 use super::loading::{Ask, Flights};
 use super::paging::Pages;
 use super::runs::Runs;
@@ -121,7 +120,7 @@ impl<M: Message> Delays<M> {
                 set.calendar.insert(Key::new(generation, seq), message);
             }
             for range in ranges.into_iter().filter(|range| range.count > 0) {
-                set.runs.insert(generation, range, RUN_LOAD_BYTES_MIN);
+                set.runs.insert(generation, range);
             }
         }
         set
@@ -219,7 +218,7 @@ impl<M: Message> Delays<M> {
             match message.place() {
                 Some(place) if !message.has_body() => {
                     let range = PagedRange::of_one(id.seq, place, message.len());
-                    self.runs.insert(id.generation, range, RUN_LOAD_BYTES_MIN);
+                    self.runs.insert(id.generation, range);
                 }
                 _ => self.calendar.insert(Key::from(*id), message),
             }

@@ -10,7 +10,6 @@
 use model::ids::{Place, QueueId, SegmentId};
 
 use super::key::Key;
-use super::limits::RUN_LOAD_BYTES_MIN;
 use super::runs::Run;
 use super::{DelayId, Delays};
 use crate::message::{Message, Moved, Placed};
@@ -93,7 +92,7 @@ impl<M: Message> Delays<M> {
 
     fn insert_moved(&mut self, generation: QueueId, run: Option<PagedRange>) {
         if let Some(range) = run {
-            self.runs.insert(generation, range, RUN_LOAD_BYTES_MIN);
+            self.runs.insert(generation, range);
         }
     }
 

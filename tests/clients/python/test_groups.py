@@ -1,6 +1,7 @@
 """Message groups: with one consumer at a time, in order, while many share the queue. RabbitMQ has no such thing."""
 
 import random
+import socket
 import threading
 import time
 from collections import defaultdict
@@ -81,7 +82,7 @@ def worker(connect, queue, who, prefetch, ledger, stop, dies_after=None):
             connection.close()
     else:
         # Without a word: as a process that is killed.
-        connection._impl._transport.abort()
+        connection._impl._transport._sock.shutdown(socket.SHUT_RDWR)
 
 
 @pytest.fixture

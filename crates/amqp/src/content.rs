@@ -50,7 +50,8 @@ pub enum ContentError {
 
 impl<'a> ContentHeader<'a> {
     /// Decodes the payload of a header frame.
-    #[inline]
+    // Always: it is large, and a call would copy it twice for every message.
+    #[inline(always)]
     pub fn decode(payload: &'a [u8]) -> Result<Self, ContentError> {
         let mut reader = Reader::new(payload);
         let class_id = reader.u16().map_err(Malformed::from)?;

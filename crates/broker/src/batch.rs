@@ -15,6 +15,7 @@ use store::Content;
 
 use crate::broker::Broker;
 use crate::dead_letters::Leaver;
+use crate::deduplication::MessageKeys;
 use crate::delayed::{Delay, DelaySet, LockedSets};
 use crate::dispatch::Work;
 use crate::gate::{ConsumerGate, window_cost};
@@ -40,6 +41,10 @@ pub(crate) struct Publish {
     pub(crate) due_ms: u64,
     /// Whether some queue has refused it. Known once the batch has been applied.
     pub(crate) is_refused: bool,
+    /// Whether it was dropped for one that may not be durable yet. Known once the batch has been applied.
+    pub(crate) awaits_original: bool,
+    /// What duplicates of it are known by, where that matters.
+    pub(crate) keys: Option<Box<MessageKeys>>,
 }
 
 impl Publish {
@@ -102,7 +107,11 @@ impl Batch {
                 self.sets.extend(delay.sets.iter().cloned());
             }
         }
-        let publish = make(self.targets.len() as u32 - 1);
+        let mut publish = make(self.targets.len() as u32 - 1);
+        if let Some(headers) = &targets.key_headers {
+            // Before any lock is taken.
+            headers.iter().for_each(|header| _ = publish.key_in(header));
+        }
         self.publishes.push(publish);
     }
 
@@ -143,7 +152,7 @@ impl Batch {
                     let from = work.settled.len();
                     cell.queue.settle(&held_ones(&cell.queue, seqs, settlement.holder), &mut work.settled);
                     cell.handle.counters.acked.add((work.settled.len() - from) as u64);
-                    work.settle(cell.handle.id(), from);
+                    work.settle(cell, from);
                     if cell.touch() {
                         touched.push(cell.handle.clone());
                     }
@@ -196,6 +205,7 @@ pub(crate) fn held_ones<'a>(
 
 /// Adds a message to its queues, or where it waits. Afterwards it knows whether one has refused it, and is persistent only if its confirm waits for the
 /// disk. `refs` is only room.
+#[inline]
 pub(crate) fn put(
     work: &mut Work,
     broker: &Broker,
@@ -206,16 +216,31 @@ pub(crate) fn put(
     touched: &mut Vec<Arc<QueueHandle>>,
 ) {
     refs.clear();
+    if let Some(keys) = &targets.keys
+        && work.is_duplicate_at(keys, broker, locked, publish, targets)
+    {
+        publish.is_persistent = publish.awaits_original;
+        return;
+    }
+    let mut is_taken = targets.delay.is_some();
     for queue in &targets.queues {
         let Some(cell) = locked.get(queue) else { continue };
+        if cell.key_set.is_some() && work.is_duplicate_in(cell, broker, publish) {
+            is_taken = true;
+            continue;
+        }
         if work.refuses(cell, broker, publish) {
             publish.is_refused = true;
             continue;
         }
+        is_taken = true;
         let held = publish.held_by(queue);
         let is_journalled = held.is_journalled();
         let seq = cell.queue.publish(held);
         cell.handle.counters.published.add(1);
+        if cell.key_set.is_some() {
+            work.remember_in(cell, broker, publish, seq, is_journalled);
+        }
         if is_journalled {
             refs.push((queue.id(), seq));
         }
@@ -226,10 +251,20 @@ pub(crate) fn put(
     if let Some(delay) = &targets.delay {
         delay_until(delay, work, broker, &mut locked.sets, publish, refs);
     }
-    publish.is_persistent = !refs.is_empty();
-    if publish.is_persistent {
-        work.records.publish(&publish.content, refs);
+    let is_journalled = !refs.is_empty();
+    if let Some(keys) = &targets.keys
+        && is_taken
+        && !publish.is_refused
+    {
+        // Who hears of a refusal publishes it again.
+        work.remember_at(keys, broker, locked, publish, is_journalled);
     }
+    publish.is_persistent = is_journalled || publish.awaits_original;
+    if is_journalled {
+        work.records.publish(&publish.content, refs);
+        work.keys.record(&mut work.records);
+    }
+    work.take_replaced(locked);
 }
 
 /// Adds a message where it waits.

@@ -36,6 +36,7 @@ use crate::queue_ids::QueueIds;
 use crate::recovery;
 use crate::reply_to::Replies;
 use crate::residents::BrokerResidents;
+use crate::selection::Looks;
 use crate::session::Session;
 use crate::shard::{Shards, Watermark};
 use crate::timers::{Timers, look_after_queues};
@@ -58,6 +59,7 @@ pub struct Broker {
     pub(crate) alarms: Alarms,
     pub(crate) queue_ids: QueueIds,
     pub(crate) delays: DelaySets,
+    pub(crate) looks: Looks,
     pub(crate) clock: Clock,
     pub(crate) timers: Arc<Timers>,
     pub(crate) server_properties: RwLock<TableBuf>,
@@ -165,6 +167,7 @@ impl Broker {
             alarms: Alarms::default(),
             queue_ids: QueueIds::default(),
             delays: DelaySets::default(),
+            looks: Looks::default(),
             clock: Clock::default(),
             timers: Arc::default(),
             hash_seed: HashSeed::new(u64::from_ne_bytes(seed)),

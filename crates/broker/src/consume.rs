@@ -327,7 +327,7 @@ impl Session {
                     if no_ack {
                         work.settled.push((got.seq, got.message.clone()));
                         let from = work.settled.len() - 1;
-                        work.settle(cell.handle.id(), from);
+                        work.settle(cell, from);
                     }
                     cell.handle.counters.delivered.add(1);
                 }

@@ -14,6 +14,7 @@ use store::{RecordBatch, Returns};
 
 use crate::broker::Broker;
 use crate::dead_letters::{self, Leaver};
+use crate::deduplication::KeyWork;
 use crate::message::Held;
 use crate::outbox::{News, Outbox, Outgoing};
 use crate::shard::{Cell, Watermark};
@@ -59,6 +60,8 @@ pub(crate) struct Work {
     pub(crate) settled: Vec<(QueueSeq, Held)>,
     places: Vec<Place>,
     ranges: Vec<PagedRange>,
+    /// What concerns duplicates.
+    pub(crate) keys: KeyWork,
 }
 
 /// Joins neighbours into ranges, so that a thousand acks in a row are one record.
@@ -118,6 +121,11 @@ impl Work {
                 self.places.extend(delivery.message.place());
             } else if delivery.no_ack {
                 self.places.extend(delivery.message.place());
+            }
+            if delivery.no_ack
+                && let Some(set) = &mut cell.key_set
+            {
+                set.free(delivery.seq, &mut self.records);
             }
             match current {
                 Some((consumer, run)) if consumer == delivery.consumer => self.runs[run].end = index + 1,
@@ -227,7 +235,7 @@ impl Work {
             }
         }
         self.settled[from..].sort_unstable_by_key(|(seq, _)| *seq);
-        self.settle(cell.handle.id(), from);
+        self.settle(cell, from);
     }
 
     /// Has the queue looked after when something is due, unless it is already by then.
@@ -287,10 +295,15 @@ impl Work {
     }
 
     /// Removes all that is ready from the queue, and says how much that was.
-    pub(crate) fn purge(&mut self, cell: &mut Cell) -> u64 {
+    pub(crate) fn purge(&mut self, cell: &mut Cell, broker: &Broker) -> u64 {
         let id = cell.handle.id();
         let mut purged = queue::Purged::default();
         let count = cell.queue.purge(&mut purged);
+        if let Some(set) = &mut cell.key_set
+            && set.is_while_waiting()
+        {
+            set.forget_all_but(&purged.kept, broker, &mut self.keys, &mut self.records);
+        }
         for range in purged.ranges.iter().filter(|range| !range.segment.is_transient()) {
             let mut first = range.first_seq;
             let start = purged.kept.partition_point(|kept| *kept < first);
@@ -311,7 +324,7 @@ impl Work {
         let stuck = std::mem::take(&mut cell.stuck);
         cell.queue.depart(&stuck, &mut self.settled);
         self.settled[from..].sort_unstable_by_key(|(seq, _)| *seq);
-        self.settle(id, from);
+        self.settle(cell, from);
         count + stuck.len() as u64
     }
 
@@ -321,8 +334,9 @@ impl Work {
         position
     }
 
-    /// Notes messages that a consumer acknowledged: journals them and marks their slots.
-    pub(crate) fn settle(&mut self, id: QueueId, from: usize) {
+    /// Notes messages that have left a queue for good: journals them, marks their slots and frees their keys.
+    pub(crate) fn settle(&mut self, cell: &mut Cell, from: usize) {
+        let id = cell.handle.id();
         let mut ranges = Ranges::default();
         for (seq, message) in &self.settled[from..] {
             if message.is_journalled() {
@@ -331,6 +345,15 @@ impl Work {
             self.places.extend(message.place());
         }
         ranges.end(|first, last| self.records.settle(id, first, last));
+        if let Some(set) = &mut cell.key_set {
+            self.settled[from..].iter().for_each(|(seq, _)| set.free(*seq, &mut self.records));
+            let queue = &cell.queue;
+            let is_empty = queue.is_empty() && queue.unacked_count() + queue.set_aside_count() == 0;
+            if is_empty && set.is_while_waiting() && !set.is_empty() {
+                // Those of messages that a damaged segment has lost, and of others that leave with these.
+                set.forget_all(&mut self.keys, &mut self.records);
+            }
+        }
     }
 
     /// Appends the records and fills the outboxes: the last thing under the locks. The position is where all of it is
@@ -357,7 +380,12 @@ impl Work {
             self.wakers.extend(run.outbox.deliver(outgoing, run.hold_until));
             start = run.end;
         }
-        self.position.take()
+        let position = self.position.take();
+        if std::mem::take(&mut self.keys.awaits_originals) {
+            // What duplicates were dropped for has been appended by now.
+            return position.or_else(|| broker.all_so_far());
+        }
+        position
     }
 
     /// What is left to do once the locks are gone: wake connections, ask for reads, free content, bring dead letters on.
@@ -377,6 +405,7 @@ impl Work {
             broker.store.load(wanted.queue, wanted.load);
         }
         broker.timers.set(self.timers.drain(..));
+        self.keys.sweep(broker);
         self.now_ms = None;
         self.settled.clear();
         // A thread does not keep the room of its largest purge for ever.

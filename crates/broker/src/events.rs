@@ -153,6 +153,19 @@ impl Event {
         Event::of_queue("queue.purged", queue).with_number("messages", count.cast_signed())
     }
 
+    /// RabbitMQ has no such event, nor the next two.
+    pub(crate) fn messages_deleted(queue: &QueueHandle, count: u64) -> Self {
+        Event::of_queue("queue.messages.deleted", queue).with_number("messages", count.cast_signed())
+    }
+
+    pub(crate) fn messages_moved(queue: &QueueHandle, count: u64) -> Self {
+        Event::of_queue("queue.messages.moved", queue).with_number("messages", count.cast_signed())
+    }
+
+    pub(crate) fn messages_redriven(queue: &QueueHandle, count: u64) -> Self {
+        Event::of_queue("queue.messages.redriven", queue).with_number("messages", count.cast_signed())
+    }
+
     /// RabbitMQ has no such event.
     pub(crate) fn backup_created(backup: &BackupView) -> Self {
         Event::new("backup.created")
@@ -384,6 +397,8 @@ impl Broker {
             priority: None,
             due_ms: 0,
             is_refused: false,
+            awaits_original: false,
+            keys: None,
         });
         batch.apply(self, |_, _| ());
     }

@@ -9,6 +9,7 @@ use store::RecordBatch;
 
 use crate::batch;
 use crate::broker::Broker;
+use crate::deduplication::key_set_of;
 use crate::options::Options;
 use crate::queue_handle::{QueueHandle, rules_of};
 use crate::shard::Cell;
@@ -24,6 +25,7 @@ impl Broker {
         batch::with_queue(self, queue, |cell, work| {
             cell.queue.set_rules(rules_of(features, &self.options));
             cell.queue.set_groups(features.group_header.as_deref());
+            work.set_deduplication(cell, features.deduplication.as_ref());
             let is_changed = cell.queue.set_ttl(features.message_ttl_ms);
             if is_changed && queue.is_journalled() {
                 // Messages that are here keep the time they came under, after a restart, too.
@@ -53,8 +55,8 @@ impl Broker {
                 if cell.queue.set_ttl(queue.features().message_ttl_ms) {
                     record_ttls(&mut work.records, queue.id(), cell.queue.ttls());
                 }
-                cell.timer_at_ms = u64::from(cell.queue.is_timed());
-                cell.queue.is_timed()
+                cell.timer_at_ms = u64::from(cell.is_timed());
+                cell.is_timed()
             });
             matches!(is_timed, Some((true, _)))
         });
@@ -67,6 +69,8 @@ impl Broker {
 pub(crate) fn tell(cell: &mut Cell, features: &QueueFeatures, options: &Options, now_ms: u64) {
     cell.queue.set_rules(rules_of(features, options));
     cell.queue.set_groups(features.group_header.as_deref());
+    // Keys are restored when all policies are.
+    cell.key_set = key_set_of(cell, features.deduplication.as_ref());
     cell.queue.note_used(now_ms);
 }
 

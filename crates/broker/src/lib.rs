@@ -11,7 +11,9 @@
 //!    batch ─ one read's publishes and settlements      recovery ─ from the store to vhosts and queues
 //!                                                      history ─ what recent-history exchanges keep
 //!                                                      sharding ─ exchanges with queues of their own
+//!                                                      selection ─ messages browsed, deleted and moved by operators
 //!                                                      delayed ─ messages that wait at an exchange until they are due
+//!                                                      deduplication ─ keys by which duplicates are dropped
 //!    outbox ─ what others have for a connection        alarms ─ memory and disk
 //! ```
 //!
@@ -32,6 +34,7 @@ mod connections;
 mod consume;
 mod control;
 mod dead_letters;
+mod deduplication;
 mod delayed;
 mod deliver;
 mod dispatch;
@@ -62,6 +65,7 @@ mod refusal;
 mod removals;
 mod reply_to;
 mod residents;
+mod selection;
 mod session;
 mod settle;
 mod shard;
@@ -96,3 +100,7 @@ pub use login::LoginRefused;
 pub use options::Options;
 pub use permissions::Resource;
 pub use refusal::{Outcome, Refusal};
+pub use selection::{
+    BrowseRequest, BrowsedMessage, BrowsedPage, Carried, Destination, HeldBy, MessageFilter, MessageId, RedriveTo,
+    Removed, Selection, Start,
+};

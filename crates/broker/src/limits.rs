@@ -58,6 +58,22 @@ pub(crate) const HISTORY_LEN_MAX: usize = 16 << 20;
 /// How often histories that have changed are recorded.
 pub(crate) const HISTORY_INTERVAL: Duration = Duration::from_secs(5);
 
+/// Keys of messages that a queue or an exchange remembers, whatever it was declared with. In memory and in checkpoints each takes about a
+/// quarter of a KiB. Beyond it the oldest is forgotten.
+pub(crate) const KEY_COUNT_MAX: u64 = 1_000_000;
+
+/// Those of an exchange that names neither a number nor a time: as LavinMQ has it.
+pub(crate) const KEYS_OF_EXCHANGE_DEFAULT: u64 = 128;
+
+/// So long after a key has expired somebody looks after it: not for every single one.
+pub(crate) const EXPIRED_KEYS_LOOK_MS: u64 = 1000;
+
+/// Expired keys that are forgotten under one lock.
+pub(crate) const KEYS_FORGOTTEN_MAX: usize = 1024;
+
+/// Records of keys that do not count any more which are removed in one batch of the journal.
+pub(crate) const KEYS_SWEPT_COUNT: usize = 4096;
+
 /// How often memory and disk are looked at.
 pub(crate) const ALARM_INTERVAL: Duration = Duration::from_secs(1);
 

@@ -165,6 +165,8 @@ impl Terms {
 
 impl<'a> Asked<'a> {
     /// Refuses what somebody may not ask.
+    // Always, as with the header itself: what it answers is large.
+    #[inline(always)]
     pub(crate) fn of(properties: &Properties<'a>, identity: &Identity, clock: &Clock) -> Outcome<Self> {
         if let Some(user_id) = properties.user_id
             && user_id != identity.name().as_bytes()
@@ -416,6 +418,8 @@ impl Session {
             priority: terms.priority,
             due_ms: terms.due_ms,
             is_refused: false,
+            awaits_original: false,
+            keys: None,
         });
     }
 

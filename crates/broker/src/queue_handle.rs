@@ -1,6 +1,7 @@
 //! What everybody may know of a queue without its lock: its name, its properties, where it lives, its counters.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use model::arguments::{Overflow, QueueType};
 use model::definition;
@@ -10,6 +11,7 @@ use model::policy::EffectivePolicy;
 use parking_lot::{Mutex, RwLock};
 use telemetry::{Counter, Gauge};
 
+use crate::deduplication::ExchangeKeys;
 use crate::delayed::{Delay, DelaySet};
 use crate::message::Priorities;
 use crate::options::Options;
@@ -32,6 +34,8 @@ pub(crate) struct QueueHandle {
     pub(crate) policy: Mutex<EffectivePolicy>,
     /// What it does, by its arguments and these policies.
     features: RwLock<Arc<QueueFeatures>>,
+    /// Whether it drops duplicates: asked by whoever routes, and mostly not so.
+    is_keyed: AtomicBool,
     /// Which priorities it has: as it was declared, for ever.
     pub(crate) priorities: Priorities,
 }
@@ -59,6 +63,8 @@ pub(crate) struct QueueCounters {
     pub(crate) acked: Counter,
     /// Messages that the queue gave up: expired, too many, or failed too often.
     pub(crate) dropped: Counter,
+    /// Messages that were not taken in, being duplicates, or that others have taken the place of.
+    pub(crate) deduplicated: Counter,
 }
 
 impl QueueHandle {
@@ -71,8 +77,9 @@ impl QueueHandle {
         let (counters, gauges) = (QueueCounters::default(), QueueGauges::default());
         let features = QueueFeatures::of(&definition.arguments, &policy);
         let priorities = Priorities::of_arguments(&definition.arguments);
+        let is_keyed = AtomicBool::new(features.deduplication.is_some());
         let features = RwLock::new(Arc::new(features));
-        Self { definition, slot, owner, counters, gauges, policy: Mutex::new(policy), features, priorities }
+        Self { definition, slot, owner, counters, gauges, policy: Mutex::new(policy), features, is_keyed, priorities }
     }
 
     /// What it does.
@@ -89,8 +96,22 @@ impl QueueHandle {
         if **current == features {
             return None;
         }
+        self.is_keyed.store(features.deduplication.is_some(), Ordering::Relaxed);
         *current = Arc::new(features);
         Some(current.clone())
+    }
+
+    /// Whether it drops duplicates.
+    pub(crate) fn is_keyed(&self) -> bool {
+        self.is_keyed.load(Ordering::Relaxed)
+    }
+
+    /// The header that holds keys of messages, if it drops duplicates.
+    fn key_header(&self) -> Option<Arc<str>> {
+        if !self.is_keyed() {
+            return None;
+        }
+        self.features().deduplication.as_ref().map(|deduplication| Arc::from(&*deduplication.header))
     }
 
     /// Whether it counts how often messages come back, and tells its consumers.
@@ -130,6 +151,10 @@ pub(crate) struct Targets {
     pub(crate) shards: u64,
     /// Where it waits, if it is delayed.
     pub(crate) delay: Option<Box<Delay>>,
+    /// Keys of the exchange that it was published to, if that drops duplicates.
+    pub(crate) keys: Option<Arc<ExchangeKeys>>,
+    /// The headers that hold keys which somebody of these asks for.
+    pub(crate) key_headers: Option<Box<[Arc<str>]>>,
 }
 
 impl Targets {
@@ -137,7 +162,27 @@ impl Targets {
         let queues: Box<[_]> = queues.into_iter().collect();
         let is_journalled = queues.iter().any(|queue| queue.is_journalled());
         let shards = queues.iter().fold(0, |bits, queue| bits | queue.shard_bit());
-        Self { queues, is_journalled, shards, delay: None }
+        let mut targets = Self { queues, is_journalled, shards, delay: None, keys: None, key_headers: None };
+        let headers: Vec<_> = targets.queues.iter().filter_map(|queue| queue.key_header()).collect();
+        headers.into_iter().for_each(|header| targets.add_key_header(header));
+        targets
+    }
+
+    /// The same, of a message that was published to an exchange which drops duplicates, if there are any.
+    pub(crate) fn with_keys(mut self, keys: Option<Arc<ExchangeKeys>>) -> Self {
+        if let Some(keys) = &keys {
+            self.shards |= keys.shard_bit();
+            self.add_key_header(keys.header.clone());
+        }
+        Self { keys, ..self }
+    }
+
+    fn add_key_header(&mut self, header: Arc<str>) {
+        let mut headers = self.key_headers.take().map_or_else(Vec::new, <[_]>::into_vec);
+        if !headers.contains(&header) {
+            headers.push(header);
+        }
+        self.key_headers = Some(headers.into());
     }
 
     /// The same, and these exchanges, at which it waits.

@@ -18,6 +18,7 @@ use routing::{BindingSpec, Destination};
 use store::{RecordBatch, Recovered, RecoveredQueue};
 
 use crate::broker::{Broker, StartError};
+use crate::deduplication::recovery::RecoveredKeys;
 use crate::delayed;
 use crate::delayed::definition::Site;
 use crate::events;
@@ -45,6 +46,7 @@ pub(crate) fn restore(broker: &Arc<Broker>, mut recovered: Recovered) -> Result<
     broker.queue_ids.resume(recovered.definitions.remove(queue_ids::KEY).as_deref());
     let histories = take_histories(&mut recovered);
     let sites = take_sites(&mut recovered)?;
+    let keys = RecoveredKeys::take(&mut recovered).map_err(|(key, error)| unreadable(&key, &error))?;
     let mut gathered = Gathered { queues: std::mem::take(&mut recovered.queues), ..Gathered::default() };
     recovered.definitions.retain(|key, value| {
         let queue = features::queue_of_ttl_key(key);
@@ -61,6 +63,7 @@ pub(crate) fn restore(broker: &Arc<Broker>, mut recovered: Recovered) -> Result<
             vhost.restore_policies(broker, policies);
         }
     }
+    keys.restore(broker);
     broker.wake_restored();
     restore_histories(broker, &histories)?;
     let queues = gathered.queues;

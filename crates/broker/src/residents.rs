@@ -72,6 +72,7 @@ impl Residents for BrokerResidents {
 
     fn loaded(&self, queue: QueueId, loaded: Loaded) {
         let Some(broker) = self.0.upgrade() else { return };
+        let Some(loaded) = broker.looks.answer(queue, loaded) else { return };
         let handle = self.with_queue(queue, |_, cell| cell.handle.clone());
         let Some(handle) = handle else {
             if let Some(set) = broker.delays.of(queue) {
@@ -90,7 +91,14 @@ impl Residents for BrokerResidents {
                 let held = Held::restored(entry.content, is_journalled, Some(entry.place), handle.priorities)?;
                 Some((entry.seq, held))
             })
-            .collect();
+            .collect::<Vec<_>>();
+        if loaded.load.is_look() {
+            batch::with_queue(&broker, &handle, |cell, work| {
+                work.take_found_replaced(cell, &broker, &entries);
+                work.dispatch(cell, &broker);
+            });
+            return;
+        }
         batch::with_queue(&broker, &handle, |cell, work| {
             let lost_count = work.loaded(cell, &loaded.load, entries, loaded.next_slot);
             if lost_count > 0 {
@@ -100,6 +108,7 @@ impl Residents for BrokerResidents {
                     "messages were lost to a damaged segment"
                 );
             }
+            work.take_read_replaced(cell);
             work.dispatch(cell, &broker);
             for waiter in cell.load_waiters.drain(..) {
                 waiter.nudge();
@@ -128,7 +137,9 @@ impl Residents for BrokerResidents {
     fn moved(&self, queue: QueueId, from: &[SegmentId], moved: &[Moved]) {
         let found = self.with_queue(queue, |broker, cell| {
             let mut dead = Vec::new();
-            let lost_count = cell.queue.move_ranges(from, moved, &mut dead);
+            // Operators take messages out of the middle of ranges.
+            let alive = broker.store.settle_moved(moved);
+            let lost_count = cell.queue.move_ranges(from, &alive, &mut dead);
             if lost_count > 0 {
                 tracing::error!(
                     queue = cell.handle.name(),

@@ -12,6 +12,7 @@ use model::ids::{JournalPosition, QueueId, QueueSeq};
 use parking_lot::{Mutex, MutexGuard};
 use rustc_hash::FxBuildHasher;
 
+use crate::deduplication::{ExchangeKeys, KeySet};
 use crate::delayed::{DelaySet, LockedSets};
 use crate::gate::ConsumerGate;
 use crate::limits::SHARD_COUNT;
@@ -50,6 +51,8 @@ pub(crate) struct Cell {
     /// Dead letters that found no place, and when to try again.
     pub(crate) stuck: Vec<QueueSeq>,
     pub(crate) stuck_until_ms: u64,
+    /// Keys of messages, where duplicates are dropped.
+    pub(crate) key_set: Option<Box<KeySet>>,
 }
 
 impl Cell {
@@ -64,6 +67,7 @@ impl Cell {
             timer_at_ms: 0,
             stuck: Vec::new(),
             stuck_until_ms: 0,
+            key_set: None,
         }
     }
 
@@ -81,7 +85,13 @@ impl Cell {
     /// When something has to be done that nobody asks for, in milliseconds since 1970.
     pub(crate) fn next_due(&self) -> Option<u64> {
         let stuck_until_ms = (!self.stuck.is_empty()).then_some(self.stuck_until_ms);
-        [self.queue.next_due(), stuck_until_ms].into_iter().flatten().min()
+        let forgotten_at_ms = self.key_set.as_ref().and_then(|set| set.next_due());
+        [self.queue.next_due(), stuck_until_ms, forgotten_at_ms].into_iter().flatten().min()
+    }
+
+    /// Whether it matters what time it is.
+    pub(crate) fn is_timed(&self) -> bool {
+        self.queue.is_timed() || self.key_set.as_ref().is_some_and(|set| set.next_due().is_some())
     }
 
     /// Marks the queue as touched by a batch. True the first time.
@@ -97,6 +107,8 @@ pub(crate) struct Shard {
     cells: Vec<Option<Box<Cell>>>,
     free: Vec<u32>,
     by_id: HashMap<QueueId, u32, FxBuildHasher>,
+    /// Keys of exchanges that drop duplicates.
+    pub(crate) key_sets: HashMap<QueueId, Box<KeySet>, FxBuildHasher>,
 }
 
 impl Shard {
@@ -201,6 +213,12 @@ impl Locked<'_> {
     pub(crate) fn get(&mut self, handle: &QueueHandle) -> Option<&mut Cell> {
         let guard = self.guards[Shards::number_of(handle.id())].as_mut();
         guard.expect("the shard was named when locking").get(handle)
+    }
+
+    /// The keys of an exchange, whose shard is among the locked; `None` when they are gone.
+    pub(crate) fn key_set(&mut self, keys: &ExchangeKeys) -> Option<&mut KeySet> {
+        let guard = self.guards[Shards::number_of(keys.id)].as_mut();
+        guard.expect("the shard was named when locking").key_sets.get_mut(&keys.id).map(|set| &mut **set)
     }
 }
 

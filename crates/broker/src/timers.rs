@@ -1,5 +1,5 @@
-//! What has to be looked after at a time: queues (expiry, messages that wait, dead letters that found no place), and messages that are
-//! delayed.
+//! What has to be looked after at a time: queues (expiry, messages that wait, dead letters that found no place, keys), messages that are
+//! delayed, and keys of exchanges.
 //!
 //! Each has one entry at most that counts, the earliest; others are passed over when their time comes. It is not taken back when
 //! there is nothing to do any more, for looking in vain costs less than keeping it exact. So a queue costs nothing while it has no
@@ -15,6 +15,7 @@ use parking_lot::{Condvar, Mutex};
 use crate::batch;
 use crate::broker::Broker;
 use crate::clock::now_ms;
+use crate::deduplication::ExchangeKeys;
 use crate::delayed::DelaySet;
 use crate::delayed::release::release_due;
 use crate::queue_handle::QueueHandle;
@@ -45,12 +46,15 @@ pub(crate) enum Timed {
     Queue(Arc<QueueHandle>),
     /// Messages that wait at an exchange.
     Delays(Arc<DelaySet>),
+    /// Keys of an exchange that drops duplicates.
+    Keys(Arc<ExchangeKeys>),
 }
 
 #[derive(Debug)]
 enum WeakTimed {
     Queue(Weak<QueueHandle>),
     Delays(Weak<DelaySet>),
+    Keys(Weak<ExchangeKeys>),
 }
 
 impl From<Arc<QueueHandle>> for Timed {
@@ -65,11 +69,18 @@ impl From<Arc<DelaySet>> for Timed {
     }
 }
 
+impl From<Arc<ExchangeKeys>> for Timed {
+    fn from(keys: Arc<ExchangeKeys>) -> Self {
+        Timed::Keys(keys)
+    }
+}
+
 impl WeakTimed {
     fn of(timed: &Timed) -> Self {
         match timed {
             Timed::Queue(queue) => WeakTimed::Queue(Arc::downgrade(queue)),
             Timed::Delays(set) => WeakTimed::Delays(Arc::downgrade(set)),
+            Timed::Keys(keys) => WeakTimed::Keys(Arc::downgrade(keys)),
         }
     }
 
@@ -77,6 +88,7 @@ impl WeakTimed {
         match self {
             WeakTimed::Queue(queue) => queue.upgrade().map(Timed::Queue),
             WeakTimed::Delays(set) => set.upgrade().map(Timed::Delays),
+            WeakTimed::Keys(keys) => keys.upgrade().map(Timed::Keys),
         }
     }
 }
@@ -174,6 +186,7 @@ impl Broker {
             match timed {
                 Timed::Queue(queue) => self.look_after(queue, *due_ms),
                 Timed::Delays(set) => release_due(self, set, *due_ms),
+                Timed::Keys(keys) => keys.look_after(self, *due_ms),
             }
         }
         due.len()
@@ -192,6 +205,7 @@ impl Broker {
             }
             work.time_out(cell, now_ms);
             work.retry_stuck(cell, now_ms);
+            work.forget_expired_keys(cell, now_ms);
             work.dispatch(cell, self);
             false
         });

@@ -13,7 +13,7 @@ use amqp::content::Properties;
 use amqp::table::{Table, Value};
 use model::arguments::{ExchangeArguments, ExchangeType};
 use model::definition::{self, Definition};
-use model::features::{ExchangeFeatures, QueueFeatures};
+use model::features::{Deduplication, ExchangeFeatures, QueueFeatures};
 use model::ids::{JournalPosition, QueueId, QueueSeq};
 use model::name::{ExchangeName, QueueName, VhostName};
 use model::policy::{EffectivePolicy, Policy, PolicyRanking, Target};
@@ -27,6 +27,7 @@ use store::RecordBatch;
 
 use crate::broker::Broker;
 use crate::connections::Traffic;
+use crate::deduplication::{ExchangeKeys, KeyWork, Site as KeySite};
 use crate::delayed::DelaySet;
 use crate::delayed::definition::Site;
 use crate::features;
@@ -70,6 +71,8 @@ struct Topology {
     histories: HashMap<Box<[u8]>, Arc<History>>,
     /// What waits at exchanges that delay, or have done so, by name.
     delays: HashMap<Box<[u8]>, Arc<DelaySet>>,
+    /// Keys of exchanges that drop duplicates, by name.
+    keys: HashMap<Box<[u8]>, Arc<ExchangeKeys>>,
     /// Whether the vhost is deleted: its connections may not know yet, and nothing of theirs may come into it any more.
     is_gone: bool,
 }
@@ -96,6 +99,32 @@ pub(crate) struct Routed {
     pub(crate) targets: Targets,
     /// Set when exchange and routing key alone led here: until when that holds.
     pub(crate) cacheable_at: Option<Epoch>,
+}
+
+/// Who sends a message to an exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sender {
+    Client,
+    /// It is a dead letter.
+    Queue,
+    /// It has been here before, or is the broker's own.
+    Broker,
+}
+
+/// What belongs to exchanges that are gone.
+#[must_use]
+#[derive(Default)]
+struct Gone {
+    delays: Vec<Arc<DelaySet>>,
+    keys: Vec<Arc<ExchangeKeys>>,
+}
+
+impl Gone {
+    /// Forgets it, without the lock of a shard.
+    fn forget(&self, broker: &Broker) {
+        self.delays.iter().for_each(|set| set.forget(broker));
+        self.keys.iter().for_each(|keys| keys.forget(broker));
+    }
 }
 
 /// A queue that is to be put among the others.
@@ -160,6 +189,7 @@ impl Vhost {
             queues: HashMap::default(),
             histories: HashMap::new(),
             delays: HashMap::new(),
+            keys: HashMap::new(),
             is_gone: false,
         });
         let throttle = Throttle::default();
@@ -259,7 +289,7 @@ impl Vhost {
                 if let Some(alternate) = alternate {
                     topology.exchanges.set_policy_alternate(name, alternate.as_deref().map(str::as_bytes));
                 }
-                self.set_delay(broker, topology, name, effective);
+                self.set_features(broker, topology, name, effective);
             }
         });
     }
@@ -270,11 +300,12 @@ impl Vhost {
         let effective = EffectivePolicy::of(&self.policies(), Target::Exchange, text);
         let alternate = alternate_of(&effective);
         topology.exchanges.set_policy_alternate(name, alternate.as_deref().map(str::as_bytes));
-        self.set_delay(broker, topology, name, &effective);
+        self.set_features(broker, topology, name, &effective);
     }
 
-    /// Has an exchange delay messages, or not, as its type, its arguments and its policies say. What waits there waits on.
-    fn set_delay(&self, broker: &Broker, topology: &mut Topology, name: &[u8], policy: &EffectivePolicy) {
+    /// Has an exchange delay messages and drop duplicates, or not, as its type, its arguments and its policies say. What waits there
+    /// waits on.
+    fn set_features(&self, broker: &Broker, topology: &mut Topology, name: &[u8], policy: &EffectivePolicy) {
         let Some(exchange) = topology.exchanges.exchange(name) else { return };
         let Ok(exchange_type) = ExchangeType::parse(exchange.kind.name().as_bytes()) else { return };
         let (is_durable, before) = (exchange.is_durable, exchange.is_delaying);
@@ -290,6 +321,45 @@ impl Vhost {
         if let Some(set) = topology.delays.get(name) {
             set.set_release_rate(features.release_rate_max_per_s);
         }
+        self.set_deduplication(broker, topology, name, is_durable, features.deduplication.as_ref());
+    }
+
+    /// Has an exchange drop duplicates, or not. Where keys mean something else than before, all of them are forgotten.
+    fn set_deduplication(
+        &self,
+        broker: &Broker,
+        topology: &mut Topology,
+        name: &[u8],
+        is_durable: bool,
+        deduplication: Option<&Deduplication>,
+    ) {
+        let before = topology.keys.get(name);
+        if before.is_none() && deduplication.is_none() {
+            return;
+        }
+        let goes_on =
+            |keys: &Arc<ExchangeKeys>| deduplication.is_some_and(|deduplication| keys.set_rules(broker, deduplication));
+        if before.is_some_and(goes_on) {
+            return;
+        }
+        if let Some(keys) = topology.keys.remove(name) {
+            keys.forget(broker);
+        }
+        if let Some(deduplication) = deduplication {
+            let site = KeySite::Exchange { vhost: self.name.as_str().into(), exchange: name.into() };
+            topology.keys.insert(name.into(), ExchangeKeys::new(broker, deduplication, site, is_durable));
+        }
+        topology.exchanges.advance_epoch();
+    }
+
+    /// The keys of all its exchanges that drop duplicates, by their names.
+    pub(crate) fn exchange_keys(&self) -> HashMap<Box<[u8]>, Arc<ExchangeKeys>> {
+        self.topology.read().keys.clone()
+    }
+
+    /// The keys of an exchange, if it drops duplicates.
+    pub(crate) fn keys_at(&self, exchange: &[u8]) -> Option<Arc<ExchangeKeys>> {
+        self.topology.read().keys.get(exchange).cloned()
     }
 
     /// What waits at an exchange.
@@ -356,18 +426,23 @@ impl Vhost {
 
     /// Finds a message's queues. Refuses an exchange that is not there, or that clients may not publish to.
     pub(crate) fn route(&self, routing: &Routing<'_>) -> Outcome<Routed> {
-        self.find_route(routing, true)
+        self.find_route(routing, Sender::Client)
     }
 
-    /// Finds a message's queues, from an internal exchange, too.
+    /// Finds the queues of a dead letter, from an internal exchange, too.
+    pub(crate) fn route_dead(&self, routing: &Routing<'_>) -> Outcome<Routed> {
+        self.find_route(routing, Sender::Queue)
+    }
+
+    /// Finds a message's queues, from an internal exchange, too. It is no duplicate there.
     pub(crate) fn route_from(&self, routing: &Routing<'_>) -> Outcome<Routed> {
-        self.find_route(routing, false)
+        self.find_route(routing, Sender::Broker)
     }
 
     /// Who binds to an exchange with a history gets every message exactly once: out of the history, which has it before the
     /// lock is free again, or by this route. No message is copied under the lock, so the way of one that is to be kept is looked for
     /// a second time when its copy is there.
-    fn find_route(&self, routing: &Routing<'_>, is_from_client: bool) -> Outcome<Routed> {
+    fn find_route(&self, routing: &Routing<'_>, sender: Sender) -> Outcome<Routed> {
         let Properties { headers, message_id, correlation_id, timestamp, .. } = *routing.properties;
         let (routing_key, more_keys) = (routing.routing_keys[0], &routing.routing_keys[1..]);
         let is_delayed = routing.is_delayed;
@@ -379,7 +454,7 @@ impl Vhost {
                 let Ok(routed) = topology.exchanges.route(routing.exchange, &message, scratch) else {
                     return self.no_exchange(routing.exchange).map(Some);
                 };
-                if routed.is_internal && is_from_client {
+                if routed.is_internal && sender == Sender::Client {
                     return refusal::access_refused(format!(
                         "cannot publish to internal exchange '{}' in vhost '{}'",
                         String::from_utf8_lossy(routing.exchange),
@@ -395,6 +470,9 @@ impl Vhost {
                 let queues = routed.queues.iter().filter_map(|id| topology.queues.get(id).cloned());
                 let cacheable_at = routed.is_cacheable.then(|| topology.exchanges.epoch());
                 let mut targets = Targets::new(queues);
+                if sender != Sender::Broker && !topology.keys.is_empty() {
+                    targets = targets.with_keys(topology.keys.get(routing.exchange).cloned());
+                }
                 if routing.is_delayed {
                     let names = routed.delays.iter().map(|delay| topology.exchanges.name_of(*delay));
                     let sets = names.filter_map(|name| topology.delays.get(name).cloned());
@@ -548,7 +626,7 @@ impl Vhost {
             let mut records = RecordBatch::new();
             let gone = self.forget(topology, &removed, &mut records);
             let position = broker.append(&mut records);
-            gone.iter().for_each(|set| set.forget(broker));
+            gone.forget(broker);
             Ok(Removal { removed, position })
         })
     }
@@ -584,14 +662,14 @@ impl Vhost {
 
     /// Records that what was removed is gone, as far as it was durable. What waited at exchanges is given back: it has to be forgotten
     /// once the exchanges are, and without the lock of a shard. Should a crash come in between, recovery finds it without its exchange.
-    #[must_use]
-    fn forget(&self, topology: &mut Topology, removed: &Removed, records: &mut RecordBatch) -> Vec<Arc<DelaySet>> {
-        let mut gone = Vec::new();
+    fn forget(&self, topology: &mut Topology, removed: &Removed, records: &mut RecordBatch) -> Gone {
+        let mut gone = Gone::default();
         for exchange in &removed.exchanges {
             if let Some(history) = topology.histories.remove(&exchange.name) {
                 history.forget().iter().for_each(|key| records.delete(key));
             }
-            gone.extend(topology.delays.remove(&exchange.name));
+            gone.delays.extend(topology.delays.remove(&exchange.name));
+            gone.keys.extend(topology.keys.remove(&exchange.name));
         }
         for binding in removed.bindings.iter().filter(|binding| binding.is_durable) {
             let destination = if binding.queue.is_some() {
@@ -669,7 +747,7 @@ impl Vhost {
             let mut records = RecordBatch::new();
             let gone = self.forget(topology, &removed, &mut records);
             let position = broker.append(&mut records);
-            gone.iter().for_each(|set| set.forget(broker));
+            gone.forget(broker);
             Ok(Removal { removed, position })
         })
     }
@@ -777,6 +855,7 @@ impl Vhost {
     /// Deletes a queue with its messages and bindings, and tells its consumers.
     pub(crate) fn delete_queue(&self, broker: &Broker, handle: &QueueHandle, conditions: DeleteConditions) -> Deletion {
         let id = handle.id();
+        let mut forgotten = KeyWork::default();
         let (deletion, cell) = self.change(|topology| {
             if !topology.queues.contains_key(&id) {
                 return (Deletion::Missing, None);
@@ -797,7 +876,7 @@ impl Vhost {
                 {
                     return Err(Deletion::Missing);
                 }
-                let cell = shard.remove(handle).ok_or(Deletion::Missing)?;
+                let mut cell = shard.remove(handle).ok_or(Deletion::Missing)?;
                 topology.queues.remove(&id);
                 let removed = topology.exchanges.queue_deleted(id);
                 let mut records = RecordBatch::new();
@@ -807,6 +886,9 @@ impl Vhost {
                     if !cell.queue.ttls().changes().is_empty() {
                         records.delete(&features::ttl_key(id));
                     }
+                }
+                if let Some(set) = &mut cell.key_set {
+                    set.forget_all(&mut forgotten, &mut records);
                 }
                 let has_messages =
                     cell.queue.ready_count() + cell.queue.unacked_count() + cell.queue.set_aside_count() > 0;
@@ -818,13 +900,14 @@ impl Vhost {
             });
             match taken {
                 Ok((position, removed, cell, gone)) => {
-                    gone.iter().for_each(|set| set.forget(broker));
+                    gone.forget(broker);
                     broker.counters.queues_deleted.add(1);
                     (Deletion::Deleted { ready_count: cell.queue.ready_count(), removed, position }, Some(cell))
                 }
                 Err(deletion) => (deletion, None),
             }
         });
+        forgotten.sweep(broker);
         if let Some(cell) = cell {
             for view in cell.queue.consumers() {
                 let gate = &view.consumer.gate;

@@ -90,8 +90,16 @@ impl<M> Fifo<M> {
         block.get(block.partition_point(|entry| entry.seq <= seq))
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Entry<M>> {
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Entry<M>> {
         self.front.iter().chain(self.rest.iter().flatten())
+    }
+
+    /// Those from a seq on.
+    pub(crate) fn iter_from(&self, from: QueueSeq) -> impl Iterator<Item = &Entry<M>> {
+        let at = self.block_of(from);
+        let rest = self.rest.range(at.unwrap_or(0)..).flatten();
+        let front = if at.is_some() { self.front.range(..0) } else { self.front.range(..) };
+        front.chain(rest).skip_while(move |entry| entry.seq < from)
     }
 
     /// Empties the fifo into `out`.

@@ -13,7 +13,7 @@
 //! is handed out that lies behind the beginning of a range, ranges are not joined over what is unacked, and so no unacked message
 //! is ever inside a range: a purge may name it by its first and last seq.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
 
 use model::ids::{Place, QueueSeq, SegmentId};
@@ -45,6 +45,8 @@ pub struct Load {
 
 /// The number of a load that is for one message, wherever its lane is with reading.
 const SINGLE: u32 = 0;
+/// The number of a load by which somebody looks at messages: its answer is not for the queue.
+const LOOK: u32 = 1;
 
 impl Load {
     /// A load of one message.
@@ -61,8 +63,24 @@ impl Load {
         }
     }
 
+    /// A load of messages of a range that somebody looks at, from a seq on.
+    pub(crate) fn look(range: &PagedRange, priority: u8, from_seq: QueueSeq, bytes_max: u32) -> Self {
+        let &PagedRange { segment, first_slot, end_slot, .. } = range;
+        Load { segment, first_slot, end_slot, bytes_max, lane: priority, from_seq: Some(from_seq), number: LOOK }
+    }
+
+    /// A load of one message that somebody looks at.
+    pub fn look_at(place: Place, priority: u8) -> Self {
+        Load { number: LOOK, ..Load::single(place, priority) }
+    }
+
     pub(crate) fn is_single(&self) -> bool {
         self.number == SINGLE
+    }
+
+    /// Whether its answer is for who looks at messages or looks for one: the queue does not want it.
+    pub fn is_look(&self) -> bool {
+        self.number == LOOK
     }
 }
 
@@ -114,6 +132,8 @@ struct Aside<M> {
     loaded_bytes: u64,
     paged: Ranges,
     loading: Option<Window>,
+    /// Messages of the ranges being read that have been taken since the load was asked for: the reader may have seen them.
+    taken: BTreeSet<QueueSeq>,
     load_bytes: u32,
     /// A load was answered since the last `unload`.
     has_loaded: bool,
@@ -128,13 +148,13 @@ impl<M: Message> Lane<M> {
         Lane { fifo: Fifo::new(), aside: None, load_count: 0, priority }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn publish(&mut self, seq: QueueSeq, message: M) {
         self.fifo.push_back(Entry { seq, message });
     }
 
     /// The message with the lowest seq.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn head(&self) -> Option<Head> {
         let in_fifo = self.fifo.front().map(|entry| Head::of(entry.seq, &entry.message, Source::Fifo));
         match &self.aside {
@@ -173,18 +193,15 @@ impl<M: Message> Lane<M> {
         if head.source == Source::Fifo {
             return self.fifo.pop_front().map(|entry| entry.message);
         }
-        if head.source == Source::Amid
-            && let Some(message) = self.fifo.remove(head.seq)
-        {
-            return Some(message);
+        if head.source == Source::Amid {
+            return self.take_from_memory(head.seq);
         }
         let aside = self.aside.as_mut()?;
         let taken = match head.source {
             Source::Returned => aside.returned.pop_first().map(|(_, message)| message),
             Source::ReturnedAt => aside.returned.remove(&head.seq),
             Source::Loaded => aside.take_loaded(),
-            Source::Amid => aside.returned.remove(&head.seq).or_else(|| aside.remove_loaded(head.seq)),
-            Source::Fifo | Source::Paged => None,
+            Source::Fifo | Source::Amid | Source::Paged => None,
         };
         self.tidy();
         taken
@@ -255,6 +272,83 @@ impl<M: Message> Lane<M> {
         taken
     }
 
+    /// Takes a message that is in memory.
+    pub(crate) fn take_from_memory(&mut self, seq: QueueSeq) -> Option<M> {
+        if let Some(message) = self.fifo.remove(seq) {
+            return Some(message);
+        }
+        let aside = self.aside.as_mut()?;
+        let taken = aside.returned.remove(&seq).or_else(|| aside.remove_loaded(seq))?;
+        self.tidy();
+        Some(taken)
+    }
+
+    pub(crate) fn has_in_memory(&self, seq: QueueSeq) -> bool {
+        self.get(seq).is_some()
+    }
+
+    /// Appends to `out` the messages in memory from a seq on, about so many. Up to which seq these are all, if there are more.
+    pub(crate) fn look(&self, from: QueueSeq, count_max: usize, out: &mut Vec<(QueueSeq, M)>) -> Option<QueueSeq> {
+        let start = out.len();
+        let copied = |entry: &Entry<M>| (entry.seq, entry.message.clone());
+        let mut until: Option<QueueSeq> = None;
+        let mut add = |found: &mut dyn Iterator<Item = (QueueSeq, M)>, out: &mut Vec<(QueueSeq, M)>| {
+            let before = out.len();
+            out.extend(found.take(count_max));
+            if out.len() - before == count_max && found.next().is_some() {
+                let last = out.last().map_or(from, |(seq, _)| *seq);
+                until = Some(until.map_or(last, |until| until.min(last)));
+            }
+        };
+        add(&mut self.fifo.iter_from(from).map(copied), out);
+        if let Some(aside) = &self.aside {
+            let returned = aside.returned.range(from..);
+            add(&mut returned.map(|(seq, message)| (*seq, message.clone())), out);
+            let skipped = aside.loaded.partition_point(|entry| entry.seq < from);
+            add(&mut aside.loaded.range(skipped..).map(copied), out);
+        }
+        if let Some(until) = until {
+            let mut at = start;
+            while at < out.len() {
+                if out[at].0 > until { drop(out.swap_remove(at)) } else { at += 1 }
+            }
+        }
+        until
+    }
+
+    /// The seqs of the last messages of each kind in memory, so many of each at most.
+    pub(crate) fn last_seqs(&self, count_max: usize) -> impl Iterator<Item = QueueSeq> {
+        let in_fifo = self.fifo.iter().rev().take(count_max).map(|entry| entry.seq);
+        let aside = self.aside.iter().flat_map(move |aside| {
+            let returned = aside.returned.keys().rev().take(count_max).copied();
+            returned.chain(aside.loaded.iter().rev().take(count_max).map(|entry| entry.seq))
+        });
+        in_fifo.chain(aside)
+    }
+
+    /// Whether a message that lies at this place, if it is alive there, is only in a range.
+    pub(crate) fn has_in_range(&self, seq: QueueSeq, place: Place) -> bool {
+        self.aside.as_ref().is_some_and(|aside| aside.paged.holder_of(seq, place).is_some())
+    }
+
+    /// Takes a message out of its range, which goes on without it.
+    pub(crate) fn take_from_range(&mut self, seq: QueueSeq, place: Place, len: u32) {
+        let Some(aside) = self.aside.as_mut() else { return };
+        aside.paged.take_one(seq, place, len);
+        if aside.loading.as_ref().is_some_and(|window| window.contains(seq, place)) {
+            aside.taken.insert(seq);
+        }
+        // What is at the head now is not known.
+        aside.known_expiry = aside.known_expiry.filter(|(known_seq, _)| *known_seq != seq);
+        self.tidy();
+    }
+
+    /// What has to be read to find a message that may be in a range.
+    pub(crate) fn seek(&self, seq: QueueSeq) -> impl Iterator<Item = Load> {
+        let ranges = self.ranges().filter(move |range| range.may_hold(seq));
+        ranges.map(move |range| Load::look(range, self.priority, seq, 1))
+    }
+
     /// Appends to `out` the messages in memory that lie in no segment, up to the last one that is old.
     pub(crate) fn collect_old(&self, is_old: &mut dyn FnMut(&M) -> bool, out: &mut Vec<(QueueSeq, M)>) {
         let returned = self.aside.as_ref().map(|aside| &aside.returned);
@@ -281,7 +375,8 @@ impl<M: Message> Lane<M> {
         }
         let window = aside.paged.first_window(u64::from(aside.load_bytes))?;
         aside.loading = Some(window);
-        self.load_count = self.load_count.checked_add(1).unwrap_or(SINGLE + 1);
+        aside.taken.clear();
+        self.load_count = self.load_count.max(LOOK).checked_add(1).unwrap_or(LOOK + 1);
         Some(Load {
             segment: window.segment,
             first_slot: window.first_slot,
@@ -310,6 +405,10 @@ impl<M: Message> Lane<M> {
         let Some(aside) = self.aside.as_mut() else { return };
         let Some(window) = aside.loading.take() else { return };
         aside.has_loaded = true;
+        let taken = std::mem::take(&mut aside.taken);
+        if !taken.is_empty() {
+            entries.retain(|(seq, _)| !taken.contains(seq));
+        }
         let next_slot = next_slot.min(window.end_slot);
         let is_ascending = entries.is_sorted_by(|left, right| left.0 < right.0);
         if !is_ascending {
@@ -413,6 +512,7 @@ impl<M> Default for Aside<M> {
             loaded_bytes: 0,
             paged: Ranges::default(),
             loading: None,
+            taken: BTreeSet::new(),
             load_bytes: LOAD_BYTES_MIN,
             has_loaded: false,
             is_starved: false,

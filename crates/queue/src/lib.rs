@@ -16,13 +16,14 @@
 //!                      for a while
 //! ```
 //!
-//! - `queue`: the state machine itself; `dropping`: what leaves by itself; `returning`: what comes back; `spill`: its messages' way
-//!   to segments and from one segment to another.
+//! - `queue`: the state machine itself; `dropping`: what leaves by itself; `returning`: what comes back; `taking`: what is taken out of
+//!   the middle, `looking`: what is only looked at; `spill`: its messages' way to segments and from one segment to another.
 //! - `ready`: what is ready, by priority; `lane`, `fifo`, `ranges`: of one priority. `unacked`: what has been handed out; `set_aside`: what
 //!   is neither. `consumers`: whose turn it is; `holding`: who holds messages for too long.
 //! - `groups`: which of what is ready may go to whom, where messages of a group stay with one consumer.
 //! - `rules`, `expiry`: what the queue is asked to do. `effects`: what follows. `limits`: every number.
 //! - `delays`: messages that wait until they are due, which are in no queue yet: a state machine of its own.
+//! - `keys`: what messages are told apart by, where duplicates are dropped: another one.
 //!
 //! **A message is redelivered** if its seq is at or below the highest one of its priority ever handed out: dispatch takes the lowest
 //! seq first, so no message needs a flag, in memory or on disk. Where groups let later ones go first, those overtaken are listed.
@@ -41,8 +42,10 @@ mod expiry;
 mod fifo;
 mod groups;
 mod holding;
+mod keys;
 mod lane;
 mod limits;
+mod looking;
 mod message;
 mod queue;
 mod ranges;
@@ -51,6 +54,7 @@ mod returning;
 mod rules;
 mod set_aside;
 mod spill;
+mod taking;
 mod unacked;
 
 pub use consumers::{ConsumeError, Consumer, ConsumerId, ConsumerView, Gate};
@@ -60,8 +64,11 @@ pub use delays::{
 };
 pub use effects::{Counts, Delivery, DropReason, Dropped, Effects, Returned};
 pub use expiry::TtlHistory;
+pub use keys::{KeyRules, Keys, Known, MessageKey, Remembered};
 pub use lane::Load;
+pub use looking::{Look, Looked, Position, Seen, Unread};
 pub use message::{Message, Moved, Placed};
 pub use queue::{Get, Got, Purged, Queue, Restored, Settings};
 pub use ranges::PagedRange;
 pub use rules::{Return, Rules};
+pub use taking::Take;

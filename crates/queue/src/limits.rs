@@ -21,6 +21,9 @@ pub(crate) const GAP_SLOTS_MAX: u32 = 64;
 /// Unacked messages looked at to find out whether two ranges may be joined; beyond it they stay two.
 pub(crate) const GAP_LOOKS_MAX: usize = 64;
 
+/// Ranges of which a look at the queue knows, but for those that overlap where it begins.
+pub(crate) const LOOK_RANGES_MAX: usize = 16;
+
 /// The first load of a queue that nobody has read for a while.
 pub(crate) const LOAD_BYTES_MIN: u32 = 32 * 1024;
 

@@ -119,6 +119,8 @@ pub struct Queue<M, G> {
     pub(crate) has_timed_out: bool,
     /// When the queue was last used, in milliseconds since 1970.
     pub(crate) used_at_ms: u64,
+    /// How often messages in segments have been moved to others: who looks at them must know.
+    pub(crate) move_count: u32,
 }
 
 impl<M: Message, G: Gate> Queue<M, G> {
@@ -141,6 +143,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
             holdings: None,
             has_timed_out: false,
             used_at_ms: 0,
+            move_count: 0,
         }
     }
 
@@ -454,6 +457,9 @@ impl<M: Message, G: Gate> Queue<M, G> {
         next_slot: u32,
         effects: &mut Effects<M>,
     ) -> u64 {
+        if load.is_look() {
+            return 0;
+        }
         if load.is_single() {
             return self.leaver_loaded(load, entries, next_slot, effects);
         }

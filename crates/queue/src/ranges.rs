@@ -7,8 +7,9 @@ use model::ids::{Place, QueueSeq, SegmentId};
 
 use crate::limits::GAP_SLOTS_MAX;
 
-/// Ready messages of one queue in consecutive slots of one segment. Only a range that recovery made may have slots between
-/// whose messages are settled (and marked so in the segment); so a range never claims a message that was settled a moment ago.
+/// Ready messages of one queue in consecutive slots of one segment. A range may have slots between whose messages are settled, and
+/// marked so in the segment: recovery makes such, and what is taken out of the middle leaves them. A load that was asked for before
+/// that may still bring such a message; see [`Queue::take`](crate::Queue::take).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PagedRange {
     /// The file.
@@ -23,7 +24,7 @@ pub struct PagedRange {
     pub bytes: u64,
     /// No message of the range has a lower seq.
     pub first_seq: QueueSeq,
-    /// The seq of the last message.
+    /// No message of the range has a higher seq.
     pub last_seq: QueueSeq,
 }
 
@@ -61,6 +62,15 @@ impl PagedRange {
         self.last_seq = next.last_seq;
     }
 
+    /// Whether a message of this seq may be among its messages.
+    pub(crate) fn may_hold(&self, seq: QueueSeq) -> bool {
+        self.first_seq <= seq && seq <= self.last_seq
+    }
+
+    fn has_slot(&self, place: Place) -> bool {
+        self.segment == place.segment && self.first_slot <= place.slot && place.slot < self.end_slot
+    }
+
     fn key(&self) -> Key {
         (self.first_seq, Place { segment: self.segment, slot: self.first_slot })
     }
@@ -78,6 +88,11 @@ pub(crate) struct Window {
 }
 
 impl Window {
+    pub(crate) fn contains(&self, seq: QueueSeq, place: Place) -> bool {
+        let slots = self.first_slot..self.end_slot;
+        self.segment == place.segment && slots.contains(&place.slot) && self.first_seq <= seq && seq <= self.last_seq
+    }
+
     fn overlaps(&self, range: &PagedRange) -> bool {
         self.segment == range.segment && range.first_slot < self.end_slot && self.first_slot < range.end_slot
     }
@@ -210,6 +225,33 @@ impl Ranges {
             }
         }
         *entries = taken;
+    }
+
+    /// The range that has a message of this seq in this slot, unless that is settled.
+    pub(crate) fn holder_of(&self, seq: QueueSeq, place: Place) -> Option<Key> {
+        let last = (seq, Place { segment: SegmentId(u32::MAX), slot: u32::MAX });
+        let mut before = self.by_seq.range(..=last).rev();
+        before.find(|(_, range)| range.may_hold(seq) && range.has_slot(place)).map(|(key, _)| *key)
+    }
+
+    /// Takes one message out of the range that has it. At an end the range becomes shorter, so that nobody reads over what is gone.
+    pub(crate) fn take_one(&mut self, seq: QueueSeq, place: Place, len: u32) {
+        let Some(mut range) = self.holder_of(seq, place).and_then(|key| self.by_seq.remove(&key)) else { return };
+        range.count = range.count.saturating_sub(1);
+        range.bytes = range.bytes.saturating_sub(u64::from(len));
+        self.count = self.count.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(u64::from(len));
+        if range.count == 0 {
+            return;
+        }
+        if place.slot == range.first_slot {
+            range.first_slot += 1;
+            range.first_seq = seq.next();
+        } else if place.slot + 1 == range.end_slot {
+            range.end_slot -= 1;
+            range.last_seq = QueueSeq(seq.0 - 1);
+        }
+        self.by_seq.insert(range.key(), range);
     }
 
     /// Takes out all ranges for which `is_wanted`.

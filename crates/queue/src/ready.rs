@@ -64,7 +64,7 @@ impl<M: Message> Band<M> {
     }
 
     /// The lane whose head goes next, and that head.
-    #[inline]
+    #[inline(always)]
     fn head(&self) -> Option<(usize, Head)> {
         match (self.lanes[0].head(), self.lanes[1].head()) {
             (None, right) => right.map(|head| (1, head)),
@@ -78,6 +78,21 @@ impl<M: Message> Band<M> {
         let heads =
             self.lanes.iter().enumerate().filter_map(|(lane, messages)| Some((lane, messages.head_after(seq)?)));
         heads.min_by_key(|(_, head)| head.seq)
+    }
+}
+
+impl<M> Band<M> {
+    pub(crate) fn priority(&self) -> u8 {
+        self.priority
+    }
+
+    /// The highest seq ever handed out, or 0.
+    pub(crate) fn delivered(&self) -> QueueSeq {
+        self.delivered
+    }
+
+    pub(crate) fn lanes(&self) -> &[Lane<M>] {
+        &self.lanes
     }
 }
 
@@ -107,7 +122,7 @@ impl<M: Message> Ready<M> {
         self.bands_mut().for_each(|band| band.delivered = delivered);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn publish(&mut self, seq: QueueSeq, message: M) {
         self.count += 1;
         self.bytes += u64::from(message.len());
@@ -115,7 +130,7 @@ impl<M: Message> Ready<M> {
     }
 
     /// The message that goes next: of the highest priority the lowest seq.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn front(&mut self) -> Option<Front> {
         if self.returns.is_some()
             && let Some(front) = self.first_return()
@@ -155,7 +170,7 @@ impl<M: Message> Ready<M> {
     }
 
     /// Takes the message at a front, which is in memory.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&mut self, front: &Front) -> M {
         let message = self.lane_at(front).take(&front.head).expect("the front was just seen");
         if front.head.source == Source::ReturnedAt
@@ -173,7 +188,7 @@ impl<M: Message> Ready<M> {
     }
 
     /// The message at a front is about to be handed out. Whether it may have been before.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn note_delivered(&mut self, front: &Front) -> bool {
         let band = self.band_mut(front.band);
         let (before, priority) = (band.delivered, band.priority);
@@ -345,6 +360,11 @@ impl<M: Message> Ready<M> {
         self.count = (self.count + after.0).saturating_sub(before.0);
         self.bytes = (self.bytes + after.1).saturating_sub(before.1);
         before.0.saturating_sub(after.0)
+    }
+
+    /// The bands of a priority and of lower ones, the highest first.
+    pub(crate) fn bands_from(&self, priority: u8) -> impl Iterator<Item = &Band<M>> {
+        self.bands().filter(move |band| band.priority <= priority)
     }
 
     fn bands(&self) -> impl Iterator<Item = &Band<M>> {

@@ -55,6 +55,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
     /// that are no longer here are appended to `dead`. Answers with the number of messages that were in ranges of these
     /// segments and are not in `moved`: they are lost.
     pub fn move_ranges(&mut self, from: &[SegmentId], moved: &[Moved], dead: &mut Vec<Place>) -> u64 {
+        self.move_count = self.move_count.wrapping_add(1);
         let (mut missing_count, mut lost_bytes) = (0, 0);
         let mut runs: Vec<PagedRange> = Vec::new();
         let mut is_paged = vec![false; moved.len()];

@@ -25,6 +25,8 @@ pub enum ExchangeType {
     RecentHistory,
     /// As its argument `x-delayed-type` says; the broker keeps messages until their time has come.
     DelayedMessage,
+    /// All of them; the broker keeps duplicates away.
+    MessageDeduplication,
 }
 
 /// No exchange type has this name.
@@ -34,7 +36,7 @@ pub struct UnknownExchangeType;
 
 impl ExchangeType {
     /// All types, in the order of their names.
-    pub const ALL: [ExchangeType; 10] = [
+    pub const ALL: [ExchangeType; 11] = [
         Self::Direct,
         Self::Fanout,
         Self::Headers,
@@ -42,6 +44,7 @@ impl ExchangeType {
         Self::ConsistentHash,
         Self::DelayedMessage,
         Self::LocalRandom,
+        Self::MessageDeduplication,
         Self::ModulusHash,
         Self::Random,
         Self::RecentHistory,
@@ -66,6 +69,7 @@ impl ExchangeType {
             Self::LocalRandom => "x-local-random",
             Self::RecentHistory => "x-recent-history",
             Self::DelayedMessage => "x-delayed-message",
+            Self::MessageDeduplication => "x-message-deduplication",
         }
     }
 

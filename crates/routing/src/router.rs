@@ -44,7 +44,7 @@ impl Router {
     pub(crate) fn new(kind: ExchangeType, arguments: Table<'_>, seed: HashSeed) -> Self {
         match kind.routing_type(arguments) {
             ExchangeType::Direct | ExchangeType::DelayedMessage => Self::Direct(Direct::new(seed)),
-            ExchangeType::Fanout => Self::Fanout(Fanout::default()),
+            ExchangeType::Fanout | ExchangeType::MessageDeduplication => Self::Fanout(Fanout::default()),
             ExchangeType::Topic => Self::Topic(Topic::new(seed)),
             ExchangeType::Headers => Self::Headers(Headers::new(seed)),
             ExchangeType::ConsistentHash => Self::ConsistentHash(ConsistentHash::new(arguments)),

@@ -136,6 +136,14 @@ impl Catalog {
         self.settle_runs(&mut || runs.next());
     }
 
+    /// Whether there is a message in this slot that is not settled.
+    pub(crate) fn is_alive(&self, place: Place) -> bool {
+        self.get(place.segment).is_some_and(|segment| {
+            let settled = segment.settled.lock();
+            place.slot < settled.slot_count() && !settled.is_set(place.slot)
+        })
+    }
+
     /// Those whose old slot is not settled, and the new places of the others.
     pub(crate) fn split_settled(&self, moved: &[Moved]) -> (Vec<Moved>, Vec<Place>) {
         let (mut alive, mut settled) = (Vec::with_capacity(moved.len()), Vec::new());

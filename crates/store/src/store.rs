@@ -277,6 +277,13 @@ impl Store {
         alive
     }
 
+    /// Whether there is a message in this slot that is not settled. For who takes messages out of the middle of a range: called under
+    /// the shard's lock.
+    #[must_use]
+    pub fn is_alive(&self, place: Place) -> bool {
+        self.shared.catalog.is_alive(place)
+    }
+
     /// Asks for messages in a segment. [`Residents::loaded`] answers, on another thread.
     pub fn load(&self, queue: QueueId, load: Load) {
         self.shared.loads.push(queue, load);

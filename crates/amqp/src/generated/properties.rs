@@ -40,7 +40,7 @@ pub struct Properties<'a> {
 
 impl<'a> Properties<'a> {
     /// Decodes flags and properties: what a content header has after the body's length.
-    #[inline]
+    #[inline(always)]
     pub fn decode(bytes: &'a [u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(bytes);
         let flags = reader.u16()?;

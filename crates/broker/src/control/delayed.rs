@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use amqp::content::{ContentHeader, properties_bytes};
-use amqp::table::Value;
 use model::ids::{QueueId, QueueSeq};
 use queue::{DelayId, Message};
 
@@ -13,6 +12,7 @@ use crate::delayed::DelaySet;
 use crate::delayed::operators::Outcome;
 use crate::inside::Changed;
 use crate::message::{Held, Parts};
+use crate::selection::has_header;
 
 /// Messages that are looked at for one page of a listing, or for one request to cancel.
 const LOOKED_AT_COUNT_MAX: usize = 20_000;
@@ -212,19 +212,8 @@ fn is_meant(filter: &DelayedFilter, held: &Held) -> bool {
         return false;
     }
     let Some((name, wanted)) = &filter.header else { return true };
-    let header = ContentHeader::decode(parts.header).ok();
-    let value = header.and_then(|header| header.properties.headers?.get(name));
-    value.is_some_and(|value| wanted.as_ref().is_none_or(|wanted| has_text(&value, wanted)))
-}
-
-fn has_text(value: &Value<'_>, wanted: &str) -> bool {
-    match value {
-        Value::LongStr(text) => *text == wanted.as_bytes(),
-        Value::Bool(is) => wanted == is.to_string(),
-        Value::F32(number) => wanted.parse() == Ok(*number),
-        Value::F64(number) => wanted.parse() == Ok(*number),
-        other => other.as_i64().is_some_and(|number| wanted.parse() == Ok(number)),
-    }
+    let headers = ContentHeader::decode(parts.header).ok().and_then(|header| header.properties.headers);
+    headers.is_some_and(|headers| has_header(headers, name, wanted.as_deref()))
 }
 
 fn shown(id: DelayId, held: &Held, with_body: bool) -> Option<DelayedMessage> {

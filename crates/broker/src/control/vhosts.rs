@@ -184,6 +184,7 @@ impl Broker {
         }
         self.append(&mut records);
         vhost.delays().iter().for_each(|set| set.forget(self));
+        vhost.exchange_keys().values().for_each(|keys| keys.forget(self));
         self.users.forget_vhost(
             vhost.name(),
             |permission| {

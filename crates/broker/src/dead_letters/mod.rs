@@ -85,8 +85,8 @@ fn move_on(
     refs: &mut Vec<(QueueId, QueueSeq)>,
     touched: &mut Vec<Arc<QueueHandle>>,
 ) {
-    let Routed { leaver, publish, is_at_least_once } = routed;
-    if is_at_least_once && leaver.seq.is_some() && !is_welcome(locked, publish.as_ref()) {
+    let Routed { leaver, mut publish, is_at_least_once } = routed;
+    if is_at_least_once && leaver.seq.is_some() && !is_welcome(work, broker, locked, publish.as_mut()) {
         stay(work, locked, &leaver, broker);
         return;
     }
@@ -101,18 +101,25 @@ fn move_on(
         if cell.touch() {
             touched.push(cell.handle.clone());
         }
-        work.settle(leaver.queue.id(), from);
+        work.settle(cell, from);
     }
     if let Some((mut publish, targets)) = publish {
         batch::put(work, broker, locked, &mut publish, &targets, refs, touched);
     }
 }
 
-/// Whether every queue takes the message, and there is one.
-fn is_welcome(locked: &mut Locked<'_>, publish: Option<&(Publish, Targets)>) -> bool {
+/// Whether every queue takes the message, or has it, and there is one.
+fn is_welcome(
+    work: &mut Work,
+    broker: &Broker,
+    locked: &mut Locked<'_>,
+    publish: Option<&mut (Publish, Targets)>,
+) -> bool {
     let Some((publish, targets)) = publish else { return false };
-    let mut takes =
-        |queue: &Arc<QueueHandle>| locked.get(queue).is_none_or(|cell| !cell.queue.refuses(publish.body_len));
+    let mut takes = |queue: &Arc<QueueHandle>| {
+        let Some(cell) = locked.get(queue) else { return true };
+        !cell.queue.refuses(publish.body_len) || work.has_key_in(cell, broker, publish)
+    };
     !targets.is_empty() && targets.queues.iter().all(&mut takes)
 }
 
@@ -209,6 +216,8 @@ fn rewritten(
         priority: properties.priority,
         due_ms: due_ms.unwrap_or(0),
         is_refused: false,
+        awaits_original: false,
+        keys: None,
     };
     Some((publish, targets))
 }
@@ -216,11 +225,12 @@ fn rewritten(
 /// The queues of a dead letter, but for those in which it would go round in circles.
 fn targets(vhost: &Vhost, routing: &Routing<'_>) -> Option<Targets> {
     // An exchange that is not there is as good as one without bindings.
-    let routed = vhost.route_from(routing).ok()?.targets;
+    let routed = vhost.route_dead(routing).ok()?.targets;
     let headers = routing.properties.headers?;
     let is_circle = |queue: &Arc<QueueHandle>| headers::is_circle(headers, queue.name().as_bytes());
     let routed = if routed.queues.iter().any(is_circle) {
         let queues = Targets::new(routed.queues.iter().filter(|queue| !is_circle(queue)).cloned());
+        let queues = queues.with_keys(routed.keys);
         match routed.delay {
             Some(delay) => queues.with_delay(delay.sets.into_vec()),
             None => queues,

@@ -57,7 +57,10 @@ fn negated_in_place(payload: &[u8], headers: Table<'_>) -> Option<Vec<u8>> {
     // The headers are a part of the payload; the value comes behind its name and one byte for its type.
     let start = name.as_ptr().addr().checked_sub(payload.as_ptr().addr())? + name.len() + 1;
     let mut negated = payload.to_vec();
-    let mut put = |bytes: &[u8]| Some(negated.get_mut(start..start + bytes.len())?.copy_from_slice(bytes));
+    let mut put = |bytes: &[u8]| {
+        negated.get_mut(start..start + bytes.len())?.copy_from_slice(bytes);
+        Some(())
+    };
     match value {
         Value::I16(delay_ms) => put(&delay_ms.wrapping_neg().to_be_bytes())?,
         Value::I32(delay_ms) => put(&delay_ms.wrapping_neg().to_be_bytes())?,

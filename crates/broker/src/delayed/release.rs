@@ -142,6 +142,8 @@ fn route(
         priority: properties.priority,
         due_ms: 0,
         is_refused: false,
+        awaits_original: false,
+        keys: None,
     };
     Some((publish, targets))
 }

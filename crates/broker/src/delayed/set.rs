@@ -155,6 +155,11 @@ impl DelaySet {
 }
 
 impl State {
+    /// Whether a message can be added: the exchange is not deleted.
+    pub(crate) fn takes_messages(&self) -> bool {
+        !self.is_gone
+    }
+
     /// Adds a message. `None`: the exchange is deleted.
     pub(crate) fn insert(
         &mut self,

@@ -3,9 +3,7 @@
 use amqp::table::Table;
 use model::arguments::{ExchangeArguments, ExchangeType, parse_delayed_type};
 use model::definition;
-use model::features::ExchangeFeatures;
 use model::name::{ExchangeName, VhostName};
-use model::policy::EffectivePolicy;
 use model::user::Access;
 use routing::DeleteError;
 
@@ -160,10 +158,6 @@ pub(crate) fn check_new_exchange(
     };
     if routing_type == ExchangeType::LocalRandom && !broker.options.permits_local_random_exchanges {
         return refusal::precondition_failed("x-local-random exchange is disabled by configuration");
-    }
-    let features = ExchangeFeatures::of(exchange_type, arguments, &EffectivePolicy::default());
-    if features.deduplication.is_some() {
-        return refusal::not_implemented("the exchange argument 'x-message-deduplication' is not implemented");
     }
     let checked = arguments.check_for(exchange_type, model::resource::Resource::exchange(vhost, name));
     checked.or_else(|error| refusal::precondition_failed(error.to_string()))

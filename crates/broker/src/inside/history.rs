@@ -60,6 +60,8 @@ impl Vhost {
                     priority: header.properties.priority,
                     due_ms: 0,
                     is_refused: false,
+                    awaits_original: false,
+                    keys: None,
                 });
             }
             durable_at = durable_at.max(batch.apply(broker, |_, _| ()));

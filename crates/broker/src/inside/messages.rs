@@ -60,10 +60,6 @@ impl AckMode {
             _ => None,
         }
     }
-
-    fn is_requeue(self) -> bool {
-        matches!(self, AckMode::AckRequeue | AckMode::RejectRequeue)
-    }
 }
 
 /// Messages that somebody wants to get.
@@ -164,6 +160,8 @@ impl Inside {
             priority: asked.terms.priority,
             due_ms: asked.terms.due_ms,
             is_refused: false,
+            awaits_original: false,
+            keys: None,
         });
         *self.throttled_for.lock() = self.vhost.throttle.charge_batch(&batch, Instant::now);
         let mut durable_at = None;
@@ -172,6 +170,7 @@ impl Inside {
     }
 
     /// Refuses properties that the user may not set, and says what they ask for.
+    #[inline(always)]
     pub(crate) fn check_properties<'p>(&self, properties: &Properties<'p>) -> Outcome<Asked<'p>> {
         Asked::of(properties, self.identity(), &self.broker.clock)
     }
@@ -253,35 +252,46 @@ impl HeldBack<'_> {
     }
 
     fn settle(mut self, ack_mode: AckMode) -> Option<JournalPosition> {
-        if ack_mode.is_requeue() {
-            self.requeue();
-            return None;
+        match ack_mode {
+            AckMode::AckRequeue => self.requeue(Return::Unharmed),
+            AckMode::RejectRequeue => self.requeue(Return::Failed),
+            AckMode::AckRemove | AckMode::RejectRemove => {}
         }
         let seqs = std::mem::take(&mut self.seqs);
-        let settled = batch::with_queue(&self.inside.broker, self.queue, |cell, work| {
+        if seqs.is_empty() {
+            return None;
+        }
+        let broker = &self.inside.broker;
+        let settled = batch::with_queue(broker, self.queue, |cell, work| {
+            if ack_mode == AckMode::RejectRemove {
+                cell.handle.counters.acked.add(seqs.len() as u64);
+                work.reject(cell, &seqs, true);
+                work.dispatch(cell, broker);
+                return;
+            }
             let from = work.settled.len();
             cell.queue.settle(&seqs, &mut work.settled);
             cell.handle.counters.acked.add((work.settled.len() - from) as u64);
-            work.settle(cell.handle.id(), from);
+            work.settle(cell, from);
         });
         settled.and_then(|((), position)| position)
     }
 
-    fn requeue(&mut self) {
+    fn requeue(&mut self, how: Return) {
         let seqs = std::mem::take(&mut self.seqs);
         if seqs.is_empty() {
             return;
         }
         let broker = &self.inside.broker;
         batch::with_queue(broker, self.queue, |cell, work| {
-            work.requeue(cell, broker, &seqs, Return::Unharmed);
+            work.requeue(cell, broker, &seqs, how);
         });
     }
 }
 
 impl Drop for HeldBack<'_> {
     fn drop(&mut self) {
-        self.requeue();
+        self.requeue(Return::Unharmed);
     }
 }
 

@@ -147,7 +147,7 @@ impl Inside {
         routing_keys.iter().try_for_each(check)
     }
 
-    fn emit(&self, make: impl FnOnce() -> Event) {
+    pub(crate) fn emit(&self, make: impl FnOnce() -> Event) {
         self.broker.emit_if_wanted(|| make().by(self.identity().name(), self.origin));
     }
 

@@ -7,9 +7,7 @@ use model::arguments::{
     QUEUE_TYPE, QueueArguments, QueueShape, QueueType, check_queue_type, check_server_named, default_queue_type,
 };
 use model::definition;
-use model::features::QueueFeatures;
 use model::name::{QueueName, VhostName};
-use model::policy::EffectivePolicy;
 use model::user::Access;
 
 use super::{Changed, Inside};
@@ -214,7 +212,7 @@ impl Inside {
     /// Removes all messages that wait in a queue. Says how many there were.
     pub fn purge_queue(&self, name: &QueueName) -> Outcome<(u64, Changed)> {
         let queue = self.queue_for(Access::Read, name)?;
-        let purged = batch::with_queue(&self.broker, &queue, |cell, work| work.purge(cell));
+        let purged = batch::with_queue(&self.broker, &queue, |cell, work| work.purge(cell, &self.broker));
         let Some((count, position)) = purged else { return self.vhost.no_queue(queue.name()) };
         self.emit(|| Event::queue_purged(&queue, count));
         Ok((count, Changed { is_new: false, position }))
@@ -238,11 +236,6 @@ pub(crate) fn check_new_queue(
     }
     if arguments.queue_type() == QueueType::Stream {
         return refusal::not_implemented("the queue type 'stream' is not implemented");
-    }
-    let features = QueueFeatures::of(&arguments, &EffectivePolicy::default());
-    let unbuilt = [(features.deduplication.is_some(), "x-message-deduplication")];
-    if let Some((_, argument)) = unbuilt.into_iter().find(|(is_asked, _)| *is_asked) {
-        return refusal::not_implemented(format!("the queue argument '{argument}' is not implemented"));
     }
     let is_transient = !request.is_durable && !request.is_exclusive;
     if is_transient && !broker.options.permits_transient_nonexclusive_queues {

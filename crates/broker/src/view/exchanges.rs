@@ -20,6 +20,8 @@ pub struct ExchangeView {
     pub policy: EffectivePolicy,
     /// Messages that wait there, if it delays or has done so.
     pub messages_delayed: Option<u64>,
+    /// Messages that were dropped there, being duplicates, if it drops any.
+    pub deduplicated_count: Option<u64>,
 }
 
 /// A binding; an implicit one's source is the default exchange.
@@ -69,10 +71,12 @@ impl Broker {
         let policies = vhost.policies();
         let delayed: HashMap<_, _> =
             vhost.delays().into_iter().map(|set| (set.site.exchange.clone(), set.waiting_count())).collect();
+        let keys = vhost.exchange_keys();
         let view = |definition: definition::Exchange| {
             let policy = EffectivePolicy::of(&policies, Target::Exchange, definition.name.as_str());
             let messages_delayed = delayed.get(definition.name.as_bytes()).copied();
-            ExchangeView { definition, policy, messages_delayed }
+            let deduplicated_count = keys.get(definition.name.as_bytes()).map(|keys| keys.deduplicated.get());
+            ExchangeView { definition, policy, messages_delayed, deduplicated_count }
         };
         vhost.exchanges().into_iter().map(view).collect()
     }
@@ -84,7 +88,8 @@ impl Broker {
         let definition = vhost.exchange(name)?;
         let policy = EffectivePolicy::of(&vhost.policies(), Target::Exchange, name);
         let messages_delayed = vhost.delays_at(name).map(|set| set.waiting_count());
-        Some(ExchangeView { definition, policy, messages_delayed })
+        let deduplicated_count = vhost.keys_at(name.as_bytes()).map(|keys| keys.deduplicated.get());
+        Some(ExchangeView { definition, policy, messages_delayed, deduplicated_count })
     }
 
     /// Bindings of a vhost, in no particular order; none if there is no such vhost.

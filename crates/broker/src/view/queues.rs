@@ -61,6 +61,13 @@ impl QueueView {
         self.handle.gauges.consumer_count.get().cast_unsigned()
     }
 
+    /// Messages that were not taken in since the broker started, being duplicates, or that others have taken the place of. None: it does not
+    /// drop any.
+    #[must_use]
+    pub fn deduplicated_count(&self) -> Option<u64> {
+        self.handle.is_keyed().then(|| self.handle.counters.deduplicated.get())
+    }
+
     /// The policies that hold for it.
     #[must_use]
     pub fn policy(&self) -> EffectivePolicy {

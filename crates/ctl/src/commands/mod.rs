@@ -2,11 +2,13 @@
 
 mod backup;
 mod bindings;
+mod browsing;
 mod channels;
 mod connections;
 mod consumers;
 mod declare;
 mod definitions;
+mod delayed;
 mod delete;
 mod elsewhere;
 mod exchanges;
@@ -39,6 +41,8 @@ pub(crate) const FAMILIES: &[Family] = &[
     ctl("Classic queue mirroring, which is no more", policies::MIRRORING_COMMANDS),
     ctl("Parameters", parameters::COMMANDS),
     ctl("Queues", queues::COMMANDS),
+    ctl("Messages of a queue", browsing::COMMANDS),
+    ctl("Delayed messages", delayed::COMMANDS),
     ctl("Members of replicated queues", members::COMMANDS),
     ctl("Exchanges", exchanges::COMMANDS),
     ctl("Bindings", bindings::COMMANDS),

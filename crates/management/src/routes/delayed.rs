@@ -178,7 +178,7 @@ async fn list(call: Call) -> Result<Answer, Problem> {
     let page = call.broker().delayed_page(call.vhost(), &exchange, &filter, after, count).await?;
     let mut out = Vec::new();
     Writer::new(&mut out).object(|object| {
-        object.cell("messages").list(&page.messages, |message, writer| write_message(message, writer));
+        object.cell("messages").list(&page.messages, write_message);
         object.cell("next").text_or_null(page.next.as_deref());
     });
     Ok(Answer::json(out))

@@ -72,6 +72,11 @@ static TABLE: Table<Row, Service> = Table {
         column("durable", Boolean, |row, _, cell| cell.bool(row.view.definition.is_durable)),
         column("incoming", List, |row, _, cell| row.by_others(cell)),
         column("internal", Boolean, |row, _, cell| cell.bool(row.view.definition.is_internal)),
+        column("messages_deduplicated", Integer, |row, _, cell| {
+            if let Some(count) = row.view.deduplicated_count {
+                cell.int(count);
+            }
+        }),
         column("messages_delayed", Integer, |row, _, cell| {
             if let Some(count) = row.view.messages_delayed {
                 cell.int(count);

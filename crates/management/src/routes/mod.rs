@@ -13,6 +13,7 @@ mod features;
 mod health;
 mod identity;
 mod limits;
+mod messages;
 mod nodes;
 mod overview;
 mod parameters;
@@ -49,6 +50,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Route> {
         exchanges::ROUTES,
         delayed::ROUTES,
         queues::ROUTES,
+        messages::ROUTES,
         bindings::ROUTES,
         publish::ROUTES,
         connections::ROUTES,

@@ -221,6 +221,13 @@ static TABLE: Table<Row, Service> = Table {
                 cell.int(row.view.ready_count() + row.view.unacked_count());
             }
         }),
+        column("messages_deduplicated", Integer, |row, _, cell| {
+            if let Some(count) = row.view.deduplicated_count()
+                && row.has_counts()
+            {
+                cell.int(count);
+            }
+        }),
         column("messages_ready", Integer, |row, _, cell| {
             if row.has_totals() {
                 cell.int(row.view.ready_count());

@@ -9,5 +9,6 @@ mod delayed;
 mod exports;
 mod house;
 mod listings;
+mod messages;
 mod objects;
 mod requests;

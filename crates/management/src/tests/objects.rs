@@ -391,7 +391,8 @@ fn the_overview_counts_what_somebody_sees() {
         let names: Vec<_> = types.iter().map(|kind| kind["name"].as_str().unwrap()).collect();
         let expected =
             ["direct", "fanout", "headers", "topic", "x-consistent-hash", "x-delayed-message", "x-local-random"];
-        assert_eq!(names, [&expected[..], &["x-modulus-hash", "x-random", "x-recent-history"]].concat());
+        let more = ["x-message-deduplication", "x-modulus-hash", "x-random", "x-recent-history"];
+        assert_eq!(names, [&expected[..], &more].concat());
         assert_eq!(types[4]["description"], "Consistent Hashing Exchange");
         assert_eq!(overview["listeners"].as_array().unwrap().len(), 2);
         let overview = house.ask("GET", "/api/overview", "manny", "").await.json();

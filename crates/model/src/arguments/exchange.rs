@@ -44,6 +44,8 @@ pub enum ExchangeType {
     RecentHistory,
     /// Later.
     DelayedMessage,
+    /// To all, but each only once.
+    MessageDeduplication,
     /// By a selector.
     JmsTopic,
     /// The broker's own events.
@@ -54,7 +56,7 @@ pub enum ExchangeType {
 
 impl ExchangeType {
     /// All types.
-    pub const ALL: [ExchangeType; 13] = [
+    pub const ALL: [ExchangeType; 14] = [
         ExchangeType::Direct,
         ExchangeType::Fanout,
         ExchangeType::Topic,
@@ -65,6 +67,7 @@ impl ExchangeType {
         ExchangeType::LocalRandom,
         ExchangeType::RecentHistory,
         ExchangeType::DelayedMessage,
+        ExchangeType::MessageDeduplication,
         ExchangeType::JmsTopic,
         ExchangeType::Event,
         ExchangeType::LastValueCache,
@@ -93,6 +96,7 @@ impl ExchangeType {
             ExchangeType::LocalRandom => "x-local-random",
             ExchangeType::RecentHistory => "x-recent-history",
             ExchangeType::DelayedMessage => "x-delayed-message",
+            ExchangeType::MessageDeduplication => "x-message-deduplication",
             ExchangeType::JmsTopic => "x-jms-topic",
             ExchangeType::Event => "x-event",
             ExchangeType::LastValueCache => "x-lvc",
@@ -113,6 +117,7 @@ impl ExchangeType {
             ExchangeType::LocalRandom => "Picks one random local binding (queue) to route via (to).",
             ExchangeType::RecentHistory => "Recent History Exchange.",
             ExchangeType::DelayedMessage => "Delayed Message Exchange.",
+            ExchangeType::MessageDeduplication => "Message Deduplication Exchange.",
             ExchangeType::JmsTopic => "JMS selector exchange",
             ExchangeType::Event => "Event exchange",
             ExchangeType::LastValueCache => "Last-value cache exchange.",
@@ -132,7 +137,8 @@ impl ExchangeType {
             | ExchangeType::Random
             | ExchangeType::LocalRandom
             | ExchangeType::RecentHistory
-            | ExchangeType::DelayedMessage => true,
+            | ExchangeType::DelayedMessage
+            | ExchangeType::MessageDeduplication => true,
             ExchangeType::JmsTopic | ExchangeType::Event | ExchangeType::LastValueCache => false,
         }
     }
@@ -163,8 +169,24 @@ impl ExchangeArguments {
         match exchange_type {
             ExchangeType::ConsistentHash => self.check_hashed(exchange),
             ExchangeType::RecentHistory => self.check_history(),
+            ExchangeType::MessageDeduplication => self.check_deduplication(),
             ExchangeType::DelayedMessage => self.check_for(parse_delayed_type(self.table())?, exchange),
             _ => Ok(()),
+        }
+    }
+
+    /// As the plugin checks them, besides what is checked of any exchange.
+    fn check_deduplication(&self) -> Result<(), PreconditionFailed> {
+        if self.table().get("x-cache-size").is_none() {
+            let text = "Missing or invalid argument, 'x-cache-size' must be an integer greater than 0";
+            return Err(PreconditionFailed(text.to_owned()));
+        }
+        match self.table().get("x-cache-persistence") {
+            None | Some(Value::LongStr(b"disk" | b"memory")) => Ok(()),
+            Some(_) => {
+                let text = "Invalid argument, 'x-cache-persistence' must be either 'disk' or 'memory'";
+                Err(PreconditionFailed(text.to_owned()))
+            }
         }
     }
 
@@ -244,7 +266,7 @@ mod tests {
             assert_eq!(ExchangeType::parse(exchange_type.name().as_bytes()), Ok(exchange_type));
         }
         assert_eq!(ExchangeType::parse(b"bogus").unwrap_err().to_string(), "unknown exchange type 'bogus'");
-        assert_eq!(ExchangeType::ALL.into_iter().filter(|t| t.is_built()).count(), 10);
+        assert_eq!(ExchangeType::ALL.into_iter().filter(|t| t.is_built()).count(), 11);
     }
 
     #[test]
@@ -283,6 +305,16 @@ mod tests {
         check_refusal(kind, &[header, bogus], "hash-header and hash-property are mutually exclusive");
         let text = "invalid type 'signedint' for arg 'hash-header' in exchange 'x' in vhost '/'";
         check_refusal(kind, &[(HASH_HEADER, Value::I32(5))], text);
+    }
+
+    #[test]
+    fn a_deduplication_exchange_names_the_size_of_its_cache() {
+        let (kind, size) = (ExchangeType::MessageDeduplication, ("x-cache-size", Value::I32(5)));
+        check_refusal(kind, &[], "Missing or invalid argument, 'x-cache-size' must be an integer greater than 0");
+        check_refusal(kind, &[size], "");
+        check_refusal(kind, &[size, ("x-cache-persistence", Value::LongStr(b"disk"))], "");
+        let text = "Invalid argument, 'x-cache-persistence' must be either 'disk' or 'memory'";
+        check_refusal(kind, &[size, ("x-cache-persistence", Value::LongStr(b"tape"))], text);
     }
 
     #[test]

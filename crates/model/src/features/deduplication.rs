@@ -20,15 +20,17 @@ pub struct Deduplication {
 
 impl Deduplication {
     pub(super) fn of(settings: Settings<'_>) -> Option<Deduplication> {
-        if !settings.is_set("x-message-deduplication") {
-            return None;
-        }
+        settings.is_set("x-message-deduplication").then(|| Self::as_set(settings))
+    }
+
+    /// Where there is deduplication anyway.
+    pub(super) fn as_set(settings: Settings<'_>) -> Deduplication {
         let header = settings.text("x-deduplication-header").and_then(|name| String::from_utf8(name.into_vec()).ok());
-        Some(Deduplication {
+        Deduplication {
             cache_size: settings.number("x-cache-size"),
             cache_ttl_ms: settings.number("x-cache-ttl"),
             header: header.map_or_else(|| Box::from(DEDUPLICATION_HEADER), String::into_boxed_str),
             replaces: settings.is_set("x-deduplication-replaces"),
-        })
+        }
     }
 }

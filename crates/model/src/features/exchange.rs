@@ -36,6 +36,8 @@ pub struct Sharding {
 }
 
 impl ExchangeFeatures {
+    /// An `x-message-deduplication` exchange drops duplicates, as any other does if it is told to.
+    ///
     /// An `x-delayed-message` exchange routes as its argument says. Any other one delays, too, if its policy says so
     /// (`delayed-message`) or its argument (`x-delayed-exchange`).
     #[must_use]
@@ -45,7 +47,9 @@ impl ExchangeFeatures {
         policy: &EffectivePolicy,
     ) -> ExchangeFeatures {
         let settings = Settings::new(arguments.table(), policy);
-        let deduplication = Deduplication::of(settings).map(|of| Deduplication { replaces: false, ..of });
+        let of_type = exchange_type == ExchangeType::MessageDeduplication;
+        let deduplication = of_type.then(|| Deduplication::as_set(settings)).or_else(|| Deduplication::of(settings));
+        let deduplication = deduplication.map(|of| Deduplication { replaces: false, ..of });
         ExchangeFeatures {
             deduplication,
             delay: DelayedType::of(exchange_type, arguments, settings),
@@ -161,5 +165,9 @@ mod tests {
             replaces: false,
         };
         assert_eq!(features(ExchangeType::Direct, TableBuf::new(), &set).deduplication, Some(expected));
+        let size = TableBuf::new().with("x-cache-size", Value::I32(5));
+        let of_type = features(ExchangeType::MessageDeduplication, size.clone(), &json!({})).deduplication;
+        assert_eq!(of_type.unwrap().cache_size, Some(5));
+        assert_eq!(features(ExchangeType::Fanout, size, &json!({})).deduplication, None);
     }
 }

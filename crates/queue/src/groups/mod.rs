@@ -217,6 +217,12 @@ impl Groups {
         !self.overtaken.remove(&key)
     }
 
+    /// The messages of a priority, from one seq to another, that have been overtaken, by rising seq.
+    pub(crate) fn overtaken(&self, priority: u8, first: QueueSeq, last: QueueSeq) -> impl Iterator<Item = QueueSeq> {
+        let keys = (first <= last).then(|| self.overtaken.range(Key::new(priority, first)..=Key::new(priority, last)));
+        keys.into_iter().flatten().map(|key| key.seq)
+    }
+
     /// How far messages of a priority have been looked at.
     pub(crate) fn seen(&self, rank: u8) -> QueueSeq {
         self.passed.seen(rank)

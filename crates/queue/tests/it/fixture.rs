@@ -297,6 +297,10 @@ impl Disk {
             .collect()
     }
 
+    pub(crate) fn is_alive(&self, place: Place) -> bool {
+        self.segments.get(&place.segment).is_some_and(|slots| slots[place.slot as usize].is_alive)
+    }
+
     /// The name of the message in a slot.
     pub(crate) fn read_one(&self, place: Place) -> u64 {
         self.segments[&place.segment][place.slot as usize].note.name()

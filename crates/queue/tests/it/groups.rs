@@ -2,7 +2,7 @@
 
 use ::model::features::{BackOff, DelayedRetry, RetryOf};
 use ::model::ids::QueueSeq;
-use ::queue::{ConsumerId, Effects, Get, Queue, Return, Rules, Settings};
+use ::queue::{ConsumerId, Effects, Get, Position, Queue, Return, Rules, Settings, Take};
 
 use crate::fixture::{
     Disk, Note, TestQueue, acking, dispatch, dispatch_into, dispatch_loading, get, loaded, no_ack, requeue, seqs,
@@ -309,4 +309,29 @@ fn a_purge_leaves_nothing_to_be_passed_over() {
     check_dispatch(&mut queue, &consumers, &[]);
     publish(&mut queue, &[1]);
     check_dispatch(&mut queue, &consumers, &[(1, 4)]);
+}
+
+#[test]
+fn who_takes_a_message_that_is_passed_over_makes_room_for_others() {
+    let mut queue = queue_of(&[1]);
+    let consumers = two(&mut queue, 1);
+    check_dispatch(&mut queue, &consumers, &[(0, 1)]);
+    publish(&mut queue, &[1; 1024]);
+    publish(&mut queue, &[2]);
+    check_dispatch(&mut queue, &consumers, &[]);
+    assert!(matches!(queue.take(QueueSeq(2), None, |_| true), Take::Taken(_)));
+    check_dispatch(&mut queue, &consumers, &[(1, 1026)]);
+    settle(&mut queue, &[1]);
+    check_dispatch(&mut queue, &consumers, &[(0, 3)]);
+}
+
+#[test]
+fn who_looks_sees_no_mark_on_what_was_only_overtaken() {
+    let mut queue = queue_of(&[1, 1, 2, 1]);
+    let consumers = two(&mut queue, 1);
+    check_dispatch(&mut queue, &consumers, &[(0, 1), (1, 3)]);
+    requeue(&mut queue, &seqs([3]));
+    let looked = queue.look(Position::FIRST, 10, 1000).unwrap().end();
+    let marks: Vec<_> = looked.messages.iter().map(|seen| (seen.position.seq.0, seen.redelivered)).collect();
+    assert_eq!(marks, [(2, false), (3, true), (4, false)]);
 }

@@ -72,6 +72,17 @@ enum Operation {
         pattern: u64,
     },
     Purge,
+    /// Takes ready messages out of the middle.
+    Take {
+        pattern: u64,
+        start: u16,
+        end: u16,
+    },
+    /// Looks at what is ready, so many messages at a time, and reads so many slots at a time.
+    Look {
+        count_max: u8,
+        bytes_max: u8,
+    },
     /// Collects what is old and writes it to segments.
     StartSpill {
         old_until: u16,
@@ -133,6 +144,9 @@ fn operation() -> impl Strategy<Value = Operation> {
         5 => (pattern.clone(), 1..200u16).prop_map(|(pattern, end)| Settle { pattern, end }),
         3 => (pattern.clone(), 1..200u16, how()).prop_map(|(pattern, end, how)| Requeue { pattern, end, how }),
         1 => prop::bool::weighted(0.3).prop_map(|purge| if purge { Purge } else { Dispatch }),
+        3 => (pattern.clone(), 0..150u16, 1..100u16)
+            .prop_map(|(pattern, start, count)| Take { pattern, start, end: start + count }),
+        2 => (1..80u8, 1..80u8).prop_map(|(count_max, bytes_max)| Look { count_max, bytes_max }),
         4 => (0..600u16, pattern, 1..200u16)
             .prop_map(|(old_until, pattern, piece)| StartSpill { old_until, pattern, piece }),
         5 => any::<u8>().prop_map(|which| EndSpill { which }),

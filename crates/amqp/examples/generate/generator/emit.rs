@@ -287,7 +287,7 @@ pub(crate) fn properties(class: &Class) -> String {
     }
     text.push_str(
         "}\n\nimpl<'a> Properties<'a> {\n    \
-         /// Decodes flags and properties: what a content header has after the body's length.\n    #[inline]\n    \
+         /// Decodes flags and properties: what a content header has after the body's length.\n    #[inline(always)]\n    \
          pub fn decode(bytes: &'a [u8]) -> Result<Self, Malformed> {\n        \
          let mut reader = Reader::new(bytes);\n        let flags = reader.u16()?;\n        \
          let mut properties = Properties::default();\n",

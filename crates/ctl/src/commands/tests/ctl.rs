@@ -303,6 +303,85 @@ fn the_rest() {
     }
 }
 
+fn answer(body: &str) -> crate::reply::Reply {
+    crate::reply::Reply { status: 200, body: body.as_bytes().to_vec() }
+}
+
+#[test]
+fn messages_are_browsed_until_there_are_enough() {
+    let pages = [
+        answer(r#"{"messages":[{"id":"0-1","payload":"a"}],"next":"0-2"}"#),
+        answer(r#"{"messages":[{"id":"0-2","payload":"b"}],"next":null}"#),
+    ];
+    let browsed = drive(&["browse_queue", "q", "id", "payload", "--header", "a=b c", "--older-than", "2m"], pages);
+    assert_eq!(
+        browsed.did,
+        [
+            "GET queues/%2F/q/messages?header=a&header_value=b%20c&older_than=120000&count=100",
+            "GET queues/%2F/q/messages?header=a&header_value=b%20c&older_than=120000&from=0-2&count=99",
+        ]
+    );
+    assert_eq!(drive(&["browse_queue", "q"], [bare(405)]).failure().0, 69);
+    assert_eq!(drive(&["browse_queue", "q"], [bare(404)]).failure().0, 65);
+}
+
+#[test]
+fn what_one_request_leaves_is_asked_for_again() {
+    let answers = [
+        answer(r#"{"deleted":3,"partial":true,"next":"0-9"}"#),
+        answer(r#"{"deleted":2,"partial":false,"next":null}"#),
+    ];
+    let deleted = drive(&["delete_messages", "q", "--all"], answers);
+    assert_eq!(deleted.did, ["DELETE queues/%2F/q/messages", "DELETE queues/%2F/q/messages?from=0-9"]);
+    assert_eq!(deleted.text(), "5 messages deleted\n");
+    let moved = answer(r#"{"moved":1,"unroutable":0,"refused":2,"partial":false,"next":null}"#);
+    let moved = drive(&["move_messages", "q", "--limit", "7", "--to-queue", "r"], [moved]);
+    assert_eq!(moved.did, [r#"POST queues/%2F/q/messages/move {"limit":7,"to_queue":"r"}"#]);
+    assert_eq!(moved.text(), "1 messages moved; 2 stay, for a full queue refuses more\n");
+    let redriven = answer(
+        r#"{"redriven":0,"not_dead":1,"unroutable":1,"refused":0,"missing_queues":{"x":1},"partial":false,"next":null}"#,
+    );
+    let redriven = drive(&["redrive_messages", "dead", "--ids", "0-1,0-2"], [redriven]);
+    assert_eq!(redriven.did, [r#"POST queues/%2F/dead/messages/redrive {"ids":["0-1","0-2"]}"#]);
+    assert!(redriven.text().contains("queue 'x' is gone"));
+}
+
+#[test]
+fn all_messages_are_meant_only_if_that_is_said() {
+    for line in [
+        &["delete_messages", "q"][..],
+        &["redrive_messages", "q"],
+        &["move_messages", "q", "--all"],
+        &["delete_messages", "q", "--ids", "0-1", "--body", "x"],
+        &["cancel_delayed_messages", "x"],
+        &["reschedule_delayed_message", "x", "1-1"],
+    ] {
+        assert_eq!(drive(line, []).failure().0, 64, "{line:?}");
+    }
+    assert_eq!(drive(&["delete_messages", "q", "--older-than", "soon"], []).failure().0, 65);
+}
+
+#[test]
+fn delayed_messages() {
+    let listed = answer(r#"{"messages":[{"id":"1-2","due":5}],"next":null}"#);
+    let listed = drive(&["list_delayed_messages", "x", "--due-to", "9", "--routing-key", "k"], [listed]);
+    assert_eq!(listed.did, ["GET delayed/%2F/x/messages?due_to=9&routing_key=k&count=100"]);
+    let cancelled = answer(r#"{"cancelled":4,"partial":false}"#);
+    let cancelled = drive(&["cancel_delayed_messages", "x", "--all"], [cancelled]);
+    assert_eq!(
+        (&cancelled.did[..], cancelled.text()),
+        (&["DELETE delayed/%2F/x/messages".to_owned()][..], "4 messages cancelled\n".to_owned())
+    );
+    check_one(&["cancel_delayed_messages", "x", "1-2"], "DELETE delayed/%2F/x/messages/1-2");
+    let id = || answer(r#"{"id":"1-3"}"#);
+    let later = drive(&["reschedule_delayed_message", "x", "1-2", "--delay", "10m"], [id()]);
+    assert_eq!(later.did, [r#"PUT delayed/%2F/x/messages/1-2 {"delay":600000}"#]);
+    let released = drive(&["release_delayed_message", "x", "1-2"], [id()]);
+    assert_eq!(released.did, ["POST delayed/%2F/x/messages/1-2/release {}"]);
+    let shown = drive(&["show_delayed_message", "x", "1-2"], [answer(r#"{"id":"1-2","payload":"hello"}"#)]);
+    assert!(shown.text().ends_with("payload: hello\n"), "{}", shown.text());
+}
+
 #[test]
 fn health_checks() {
     let check_health = |line: &[&str], path: &str| check_one(line, &format!("GET health/checks/{path}"));

@@ -1,0 +1,101 @@
+//! The keys of an exchange: in a shard, like a queue, under an id that only this process knows.
+
+use std::sync::Arc;
+
+use model::features::Deduplication;
+use model::ids::QueueId;
+use store::RecordBatch;
+use telemetry::Counter;
+
+use super::set::{KeySet, Site};
+use super::taking_in::KeyWork;
+use crate::batch;
+use crate::broker::Broker;
+use crate::shard::Shards;
+
+/// What everybody may know of an exchange's keys without their lock. It may outlive them.
+#[derive(Debug)]
+pub(crate) struct ExchangeKeys {
+    /// Which shard they are in, and where there.
+    pub(crate) id: QueueId,
+    /// Which header holds a message's key.
+    pub(crate) header: Arc<str>,
+    /// Messages that were dropped.
+    pub(crate) deduplicated: Counter,
+}
+
+impl ExchangeKeys {
+    /// Puts an empty set in place.
+    pub(crate) fn new(broker: &Broker, deduplication: &Deduplication, site: Site, is_durable: bool) -> Arc<Self> {
+        let set = KeySet::new(deduplication, site, is_durable);
+        let id = broker.queue_ids.take(broker);
+        let keys = Self { id, header: set.header.clone(), deduplicated: Counter::default() };
+        broker.shards.with(Shards::number_of(id), |shard| shard.key_sets.insert(id, Box::new(set)));
+        Arc::new(keys)
+    }
+
+    /// The bit of its shard, for locking several.
+    #[inline]
+    pub(crate) fn shard_bit(&self) -> u64 {
+        1 << Shards::number_of(self.id)
+    }
+
+    /// Goes on with other limits. False: keys mean something else from now on, so that these are of no use.
+    pub(crate) fn set_rules(&self, broker: &Broker, deduplication: &Deduplication) -> bool {
+        let mut work = KeyWork::default();
+        let is_alike = broker.shards.with(Shards::number_of(self.id), |shard| {
+            let set = shard.key_sets.get_mut(&self.id).filter(|set| set.is_alike(deduplication))?;
+            set.set_rules(deduplication, &mut work);
+            Some(())
+        });
+        work.sweep(broker);
+        is_alike.is_some()
+    }
+
+    /// The exchange is gone, or does not drop duplicates any more.
+    pub(crate) fn forget(&self, broker: &Broker) {
+        let (mut work, mut records) = (KeyWork::default(), RecordBatch::new());
+        broker.shards.with(Shards::number_of(self.id), |shard| {
+            if let Some(mut set) = shard.key_sets.remove(&self.id) {
+                set.forget_all(&mut work, &mut records);
+            }
+            // Under the lock: no publish that is at work comes after it.
+            broker.append(&mut records);
+        });
+        work.sweep(broker);
+    }
+
+    /// Forgets what has expired. `timer_at_ms`: which timer it was; one that an earlier has replaced does nothing.
+    pub(crate) fn look_after(self: &Arc<Self>, broker: &Broker, timer_at_ms: u64) {
+        batch::with_scratch(broker, |work, _, _| {
+            let now_ms = work.now_ms(broker);
+            broker.shards.with(Shards::number_of(self.id), |shard| {
+                let Some(set) = shard.key_sets.get_mut(&self.id) else { return };
+                if set.timer_at_ms != timer_at_ms {
+                    return;
+                }
+                set.timer_at_ms = 0;
+                set.forget_expired(now_ms, &mut work.keys, &mut work.records);
+                work.set_key_timer(self, set);
+                work.commit(broker);
+            });
+        });
+    }
+
+    /// Takes back what recovery found, if it is this exchange's.
+    pub(super) fn restore(
+        self: &Arc<Self>,
+        broker: &Broker,
+        restore: impl FnOnce(&mut KeySet, &mut KeyWork, &mut RecordBatch) -> bool,
+    ) -> bool {
+        batch::with_scratch(broker, |work, _, _| {
+            broker.shards.with(Shards::number_of(self.id), |shard| {
+                let Some(set) = shard.key_sets.get_mut(&self.id) else { return false };
+                let is_restored = restore(set, &mut work.keys, &mut work.records);
+                work.set_key_timer(self, set);
+                work.commit(broker);
+                is_restored
+            })
+        })
+    }
+}

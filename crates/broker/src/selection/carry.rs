@@ -1,0 +1,393 @@
+//! Moving messages elsewhere, and sending dead letters back to where they came from.
+//!
+//! Messages are read and routed without locks. Under the locks of their own queue and of all that take them they are taken out there and
+//! put in here, in one batch of the journal. A message stays where it is if no queue takes it, if one refuses it, or if it would come
+//! back to the same queue.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use amqp::content::ContentHeader;
+use amqp::table::{Table, Value};
+use model::ids::{QueueId, QueueSeq};
+use model::name::{ExchangeName, QueueName};
+use model::user::Access;
+use queue::{Counts, Seen, Take};
+use store::Kind;
+
+use super::limits::{ATTEMPT_COUNT_MAX, CARRIED_COUNT_MAX, CARRIED_LEN_MAX, MISSING_NAMES_MAX};
+use super::remove::take;
+use super::sweep::Selected;
+use super::{MessageId, Selection};
+use crate::batch::{self, Publish};
+use crate::delayed::header;
+use crate::dispatch::Work;
+use crate::events::Event;
+use crate::inside::{Changed, Inside};
+use crate::message::{Held, History, Parts};
+use crate::publish::PERSISTENT;
+use crate::queue_handle::{QueueHandle, Targets};
+use crate::refusal::{self, Outcome};
+use crate::shard::Locked;
+use crate::vhost::Routing;
+
+/// Where messages are moved to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Destination {
+    /// To this queue.
+    Queue(QueueName),
+    /// To the queues that this exchange has for them.
+    Exchange {
+        /// The exchange.
+        exchange: ExchangeName,
+        /// With this routing key; `None`: with their own.
+        routing_key: Option<Vec<u8>>,
+    },
+}
+
+/// To which of the queues in which they died dead letters are sent back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RedriveTo {
+    /// To the one where that happened first.
+    First,
+    /// To the one where that happened last.
+    Last,
+}
+
+/// What moving messages came to.
+#[derive(Debug, Clone, Default)]
+pub struct Carried {
+    /// How many are elsewhere now.
+    pub count: u64,
+    /// How many stay because no queue would take them, or only the one they are in.
+    pub unroutable_count: u64,
+    /// How many stay because a queue is full and refuses more.
+    pub refused_count: u64,
+    /// How many stay because they are no dead letters. Only of a redrive.
+    pub not_dead_count: u64,
+    /// Queues that are gone, each with how many would have gone there; some of them if there are many. Only of a redrive.
+    pub missing: BTreeMap<String, u64>,
+    /// Where there may be more of them: it was too much for one request.
+    pub next: Option<MessageId>,
+    /// When that is durable.
+    pub changed: Changed,
+}
+
+/// Which way messages go.
+enum Way<'a> {
+    Move(&'a Destination),
+    Redrive(RedriveTo),
+}
+
+/// A message as it arrives, and where.
+type Going = Box<(Publish, Targets)>;
+
+/// A message, and what is to become of it.
+enum Fate {
+    Goes(Going),
+    Unroutable,
+    NotDead,
+    Missing(String),
+}
+
+/// What one locked section came to.
+#[derive(Default)]
+struct Section {
+    count: u64,
+    refused_count: u64,
+    unroutable_count: u64,
+    /// They lie in a segment by now.
+    unread: Vec<Seen<Held>>,
+}
+
+impl Inside {
+    /// Moves ready messages of a queue elsewhere, in this vhost or in the one that `target` is inside.
+    pub async fn move_messages(
+        &self,
+        queue: &QueueName,
+        selection: &Selection,
+        target: &Inside,
+        destination: &Destination,
+    ) -> Outcome<Carried> {
+        let source = self.settled(|inside| inside.queue_for(Access::Read, queue)).await?;
+        target.settled(|target| target.check_target(&source, destination)).await?;
+        let carried = self.carry(&source, selection, target, &Way::Move(destination)).await?;
+        if carried.count > 0 {
+            let (kind, name) = match destination {
+                Destination::Queue(queue) => ("target_queue", queue.as_str()),
+                Destination::Exchange { exchange, .. } => ("target_exchange", exchange.as_str()),
+            };
+            let vhost = target.vhost.name().as_str();
+            self.emit(|| {
+                Event::messages_moved(&source, carried.count).with_text("target_vhost", vhost).with_text(kind, name)
+            });
+        }
+        Ok(carried)
+    }
+
+    /// Sends dead letters in a queue back to the queues in which they died. Others stay.
+    pub async fn redrive(&self, queue: &QueueName, selection: &Selection, to: RedriveTo) -> Outcome<Carried> {
+        let source = self
+            .settled(|inside| {
+                inside.check_publish(b"", &[queue.as_bytes()])?;
+                inside.queue_for(Access::Read, queue)
+            })
+            .await?;
+        let carried = self.carry(&source, selection, self, &Way::Redrive(to)).await?;
+        if carried.count > 0 {
+            self.emit(|| Event::messages_redriven(&source, carried.count));
+        }
+        Ok(carried)
+    }
+
+    fn check_target(&self, source: &QueueHandle, destination: &Destination) -> Outcome<()> {
+        match destination {
+            Destination::Queue(name) => {
+                self.check_publish(b"", &[name.as_bytes()])?;
+                let target = self.own_queue(name)?;
+                if target.id() == source.id() {
+                    return refusal::precondition_failed(format!(
+                        "the messages are in {} already",
+                        target.definition.resource()
+                    ));
+                }
+            }
+            Destination::Exchange { exchange, routing_key } => {
+                let routing_key = routing_key.as_deref().unwrap_or_default();
+                self.check_publish(exchange.as_bytes(), &[routing_key])?;
+                if !exchange.as_str().is_empty() {
+                    match self.vhost.exchange(exchange.as_str()) {
+                        None => return self.vhost.no_exchange(exchange.as_bytes()),
+                        Some(definition) if definition.is_internal => {
+                            return refusal::access_refused(format!(
+                                "cannot publish to internal exchange '{}' in vhost '{}'",
+                                exchange.as_str(),
+                                self.vhost.name()
+                            ));
+                        }
+                        Some(_) => {}
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn carry(
+        &self,
+        source: &Arc<QueueHandle>,
+        selection: &Selection,
+        target: &Inside,
+        way: &Way<'_>,
+    ) -> Outcome<Carried> {
+        let mut selected = Selected::new(&self.broker, source, selection);
+        let mut carried = Carried::default();
+        while let Some(mut seen) = selected.next(CARRIED_COUNT_MAX, CARRIED_LEN_MAX).await? {
+            for attempt in 0..ATTEMPT_COUNT_MAX {
+                let mut going = Vec::new();
+                for seen in std::mem::take(&mut seen) {
+                    match self.fate_settled(target, way, &seen).await? {
+                        Fate::Goes(publish) => going.push((seen, publish)),
+                        Fate::Unroutable => carried.unroutable_count += 1,
+                        Fate::NotDead => carried.not_dead_count += 1,
+                        Fate::Missing(name) => {
+                            if carried.missing.len() < MISSING_NAMES_MAX || carried.missing.contains_key(&name) {
+                                *carried.missing.entry(name).or_default() += 1;
+                            }
+                            carried.unroutable_count += 1;
+                        }
+                    }
+                }
+                let (section, position) = self.bring(source, going)?;
+                carried.count += section.count;
+                carried.refused_count += section.refused_count;
+                carried.unroutable_count += section.unroutable_count;
+                carried.changed.position = carried.changed.position.max(position);
+                if attempt + 1 == ATTEMPT_COUNT_MAX {
+                    break;
+                }
+                for unread in section.unread {
+                    seen.extend(selected.find_again(unread.position).await?);
+                }
+                if seen.is_empty() {
+                    break;
+                }
+            }
+            // Not faster than the disk: what is on its way takes memory.
+            self.broker.until_durable(carried.changed.position).await;
+        }
+        carried.next = selected.next_position();
+        Ok(carried)
+    }
+
+    async fn fate_settled(&self, target: &Inside, way: &Way<'_>, seen: &Seen<Held>) -> Outcome<Fate> {
+        // Only keys of their own have to be asked about one by one.
+        if let Way::Move(Destination::Exchange { routing_key: None, .. }) = way {
+            return target.settled(|target| target.fate(way, seen)).await;
+        }
+        target.fate(way, seen)
+    }
+
+    /// Where a message goes, rewritten as it arrives there.
+    fn fate(&self, way: &Way<'_>, seen: &Seen<Held>) -> Outcome<Fate> {
+        let Some(parts) = Parts::read(seen.message.content().bytes()) else { return Ok(Fate::Unroutable) };
+        let Ok(header) = ContentHeader::decode(parts.header) else { return Ok(Fate::Unroutable) };
+        let headers = header.properties.headers;
+        let (exchange, routing_key): (&[u8], &[u8]) = match way {
+            Way::Move(Destination::Queue(queue)) => (b"", queue.as_bytes()),
+            Way::Move(Destination::Exchange { exchange, routing_key }) => {
+                if routing_key.is_none() {
+                    self.check_publish(exchange.as_bytes(), &[parts.routing_key])?;
+                }
+                (exchange.as_bytes(), routing_key.as_deref().unwrap_or(parts.routing_key))
+            }
+            Way::Redrive(to) => match queue_of_death(headers, *to) {
+                None => return Ok(Fate::NotDead),
+                Some(queue) if self.vhost.queue(queue).is_none() => {
+                    return Ok(Fate::Missing(String::from_utf8_lossy(queue).into_owned()));
+                }
+                Some(queue) => (b"", queue),
+            },
+        };
+        let has_died = parts.history.has_died;
+        let ttl_ms = parts.history.ttl_ms;
+        // Keys in CC and BCC were for where it was published.
+        let history = History { ttl_ms, counts: Counts::default(), has_died, has_lost_copies: true, hidden_keys: b"" };
+        let published_at_ms = self.broker.clock.now_ms();
+        let arriving =
+            Parts { published_at_ms, history, exchange, routing_key, header: parts.header, body: parts.body };
+        let content = || arriving.to_kept();
+        let due_ms = header::delay_in(headers).map(|delay_ms| self.broker.clock.due_ms(delay_ms));
+        let (properties, is_delayed) = (&header.properties, due_ms.is_some());
+        let routing = Routing { exchange, routing_keys: &[routing_key], properties, content: &content, is_delayed };
+        let targets = self.vhost.route(&routing)?.targets;
+        if targets.is_empty() {
+            return Ok(Fate::Unroutable);
+        }
+        let is_persistent = properties.delivery_mode == Some(PERSISTENT);
+        let kind = if is_persistent && targets.is_journalled { Kind::Journalled } else { Kind::Transient };
+        let publish = Publish {
+            content: self.broker.chunks.write(kind, arriving.len(), |out| arriving.write(out)),
+            body_len: parts.body.len() as u32,
+            is_persistent,
+            targets: 0,
+            channel: 0,
+            confirm_seq: 0,
+            has_ttl: ttl_ms.is_some(),
+            priority: properties.priority,
+            due_ms: due_ms.unwrap_or(0),
+            is_refused: false,
+            awaits_original: false,
+            keys: None,
+        };
+        Ok(Fate::Goes(Box::new((publish, targets))))
+    }
+
+    /// Takes messages out of their queue and puts them where they go.
+    fn bring(
+        &self,
+        source: &Arc<QueueHandle>,
+        going: Vec<(Seen<Held>, Going)>,
+    ) -> Outcome<(Section, Option<model::ids::JournalPosition>)> {
+        let broker = &self.broker;
+        let shards = going.iter().fold(source.shard_bit(), |shards, (_, going)| shards | going.1.shards);
+        let delays = going.iter().filter_map(|(_, going)| going.1.delay.as_ref());
+        let sets: Vec<_> = delays.flat_map(|delay| delay.sets.iter().cloned()).collect();
+        let done = batch::with_scratch(broker, |work, refs, touched| {
+            broker.shards.with_many(shards, sets, |locked| {
+                locked.get(source)?;
+                let mut section = Section::default();
+                for (seen, going) in going {
+                    self.bring_one(source, locked, work, (seen, *going), (&mut *refs, &mut *touched), &mut section);
+                }
+                batch::dispatch_touched(work, broker, locked, touched);
+                Some((section, work.commit(broker)))
+            })
+        });
+        done.map_or_else(|| refusal::not_found(format!("no {}", source.definition.resource())), Ok)
+    }
+
+    fn bring_one(
+        &self,
+        source: &Arc<QueueHandle>,
+        locked: &mut Locked<'_>,
+        work: &mut Work,
+        (seen, (mut publish, targets)): (Seen<Held>, (Publish, Targets)),
+        (refs, touched): (&mut Vec<(QueueId, QueueSeq)>, &mut Vec<Arc<QueueHandle>>),
+        section: &mut Section,
+    ) {
+        match welcome(locked, source, &publish, &targets) {
+            Welcome::Nobody => section.unroutable_count += 1,
+            Welcome::Refused => section.refused_count += 1,
+            Welcome::All => {
+                let Some(cell) = locked.get(source) else { return };
+                match take(cell, &self.broker, &seen) {
+                    Take::Missing => {}
+                    Take::Unread(_) => section.unread.push(seen),
+                    Take::Taken(held) => {
+                        let from = work.settled.len();
+                        work.settled.push((seen.position.seq, held));
+                        if cell.touch() {
+                            touched.push(cell.handle.clone());
+                        }
+                        work.settle(cell, from);
+                        batch::put(work, &self.broker, locked, &mut publish, &targets, refs, touched);
+                        section.count += 1;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Who takes a message in.
+enum Welcome {
+    All,
+    /// A queue is full.
+    Refused,
+    /// There is nobody, or it would come back to where it is.
+    Nobody,
+}
+
+fn welcome(locked: &mut Locked<'_>, source: &QueueHandle, publish: &Publish, targets: &Targets) -> Welcome {
+    let mut is_there = false;
+    for queue in &targets.queues {
+        if queue.id() == source.id() {
+            return Welcome::Nobody;
+        }
+        let Some(cell) = locked.get(queue) else { continue };
+        if cell.queue.refuses(publish.body_len) {
+            return Welcome::Refused;
+        }
+        is_there = true;
+    }
+    let sets = targets.delay.iter().flat_map(|delay| delay.sets.iter());
+    let is_kept = sets.into_iter().any(|set| locked.sets.get(set).takes_messages());
+    if is_there || is_kept { Welcome::All } else { Welcome::Nobody }
+}
+
+/// The queue in which a message died first, or last.
+fn queue_of_death<'a>(headers: Option<Table<'a>>, to: RedriveTo) -> Option<&'a [u8]> {
+    let headers = headers?;
+    let name = match to {
+        RedriveTo::First => "x-first-death-queue",
+        RedriveTo::Last => "x-last-death-queue",
+    };
+    let text = |value: Value<'a>| match value {
+        Value::LongStr(text) => Some(text),
+        _ => None,
+    };
+    if let Some(queue) = headers.get(name).and_then(text) {
+        return Some(queue);
+    }
+    // Brokers before RabbitMQ 3.13 name no last one.
+    let Some(Value::Array(deaths)) = headers.get("x-death") else { return None };
+    let mut deaths = deaths.iter().filter_map(|death| match death {
+        Value::Table(death) => death.get("queue").and_then(text),
+        _ => None,
+    });
+    match to {
+        RedriveTo::First => deaths.last(),
+        RedriveTo::Last => deaths.next(),
+    }
+}

@@ -1,0 +1,30 @@
+//! What operators do with single messages of a queue: browse them, delete them, move them elsewhere, send dead letters back.
+//!
+//! ```text
+//!  request ─► sweep ─ looks at the queue piece by piece: under its lock what is in memory, without it what has to be read
+//!               │
+//!               ▼ filter
+//!             browse     remove       carry ─ routes without locks, then takes out and puts in under all locks
+//! ```
+//!
+//! Nothing is marked, counted or set aside for a message that is looked at: whoever consumes gets it as ever, and what has gone meanwhile is
+//! passed over. A message that is moved is taken out of its queue and put into the others in one batch of the journal, as dead
+//! letters are; so after a crash it is in one of them. A request looks at so many messages at most, and says where to go on.
+//!
+//! Deliberately absent: taking what a consumer holds, and changing a message.
+
+mod browse;
+mod carry;
+mod filter;
+mod limits;
+mod looks;
+mod remove;
+mod sweep;
+
+pub use browse::{BrowseRequest, BrowsedMessage, BrowsedPage, HeldBy, Start};
+pub use carry::{Carried, Destination, RedriveTo};
+pub use filter::MessageFilter;
+pub(crate) use filter::has_header;
+pub(crate) use looks::Looks;
+pub use remove::Removed;
+pub use sweep::{MessageId, Selection};

@@ -1,0 +1,376 @@
+//! Messages of a queue: looked at without being taken, deleted, moved elsewhere, sent back to where they died. A request does so much; what
+//! is left is asked for again, until all is done.
+
+use std::rc::Rc;
+
+use serde_json::{Map, Value, json};
+
+use super::queues::no_such_queue;
+use crate::command::{Command, Opt, flag, option, repeated, required};
+use crate::failure::Failure;
+use crate::given::Given;
+use crate::listing::{self, Column, Listing, renamed, same};
+use crate::output::Output;
+use crate::reply::Reply;
+use crate::step::{Ask, Started, Step, escaped, path};
+
+/// Options that say which messages are meant, after a command's own.
+macro_rules! with_filter {
+    ($($own:expr),* $(,)?) => {
+        &[
+            $($own,)*
+            option("header", "name[=value]", "only those with this header"),
+            option("routing-key", "key", "only those with this routing key"),
+            option("exchange", "name", "only those that came over this exchange"),
+            option("body", "text", "only those with this text in the body"),
+            option("older-than", "time", "only those in the queue for so long or longer: 90s, 10m, 2h, 1d"),
+            option("younger-than", "time", "only those in the queue for so long or shorter"),
+            option("redelivered", "true|false", "only those that may, or may not, have been handed out before"),
+            option("dead", "true|false", "only dead letters, or only others"),
+            option("death-reason", "reason", "only those first dead-lettered for this reason"),
+        ]
+    };
+}
+
+/// Options of commands that do something with messages.
+macro_rules! with_selection {
+    ($($own:expr),* $(,)?) => {
+        with_filter!(
+            $($own,)*
+            option("ids", "id,...", "only these, as browse_queue shows them"),
+            option("limit", "count", "so many at most"),
+            flag("all", "all, if nothing else says which"),
+        )
+    };
+}
+
+const BROWSE: &[Opt] = with_filter!(
+    option("count", "count", "how many at most: 100 unless said"),
+    option("from", "id", "begins at this message"),
+    option("tail", "count", "begins so many messages from the end"),
+    option("truncate", "bytes", "how much of each body"),
+    flag("unacked", "those that somebody has, rather than those that are ready"),
+);
+const DELETE: &[Opt] = with_selection!();
+const MOVE: &[Opt] = with_selection!(
+    option("to-queue", "queue", "to this queue"),
+    option("to-exchange", "exchange", "or by this exchange"),
+    option("to-routing-key", "key", "with this routing key instead of their own"),
+    option("to-vhost", "vhost", "in this virtual host instead of their own"),
+);
+const REDRIVE: &[Opt] =
+    with_selection!(option("to", "first|last", "to the queue where they died first, or last (unless said)"));
+
+pub(crate) const COMMANDS: &[Command] = &[
+    Command::new("browse_queue", "shows messages of a queue without taking them", browse)
+        .taking(&[required("queue"), repeated("column")])
+        .with(BROWSE)
+        .long()
+        .saying("Browsing queue '{queue}' in vhost '{vhost}' ..."),
+    Command::new("delete_messages", "deletes ready messages of a queue", |given| {
+        let place = place(given, "");
+        let body = selection(given)?;
+        let from = body.get("from").cloned();
+        let query = query(&body);
+        repeat(
+            Job { given_limit: limit(&body), missing: missing(given), totals: Map::new() },
+            from,
+            move |from, limit| {
+                let mut query = query.clone();
+                query.extend(from.map(|from| format!("from={}", escaped(&from))));
+                query.extend(limit.map(|limit| format!("limit={limit}")));
+                Ask::delete(with_query(&place, &query))
+            },
+        )
+    })
+    .taking(&[required("queue")])
+    .with(DELETE)
+    .long()
+    .saying("Deleting messages of queue '{queue}' in vhost '{vhost}' ..."),
+    Command::new("move_messages", "moves ready messages of a queue to another one, or by an exchange", |given| {
+        if given.has("to-queue") == given.has("to-exchange") {
+            return Err(Failure::usage("say either --to-queue or --to-exchange"));
+        }
+        let to = ["to-queue", "to-exchange", "to-routing-key", "to-vhost"];
+        post(given, "move", to.iter().filter_map(|name| Some((name.replace('-', "_"), json!(given.optional(name)?)))))
+    })
+    .taking(&[required("queue")])
+    .with(MOVE)
+    .long()
+    .saying("Moving messages of queue '{queue}' in vhost '{vhost}' ..."),
+    Command::new("redrive_messages", "sends dead letters in a queue back to the queues in which they died", |given| {
+        post(given, "redrive", given.optional("to").map(|to| ("to".to_owned(), json!(to))).into_iter())
+    })
+    .taking(&[required("queue")])
+    .with(REDRIVE)
+    .long()
+    .saying("Redriving messages of queue '{queue}' in vhost '{vhost}' ..."),
+];
+
+const MESSAGES: Listing = Listing {
+    columns: &[
+        same("id"),
+        same("exchange"),
+        same("routing_key"),
+        same("entered"),
+        same("redelivered"),
+        same("durable"),
+        same("properties"),
+        same("payload_bytes"),
+        same("payload"),
+        same("payload_encoding"),
+        renamed("headers", "properties.headers"),
+        renamed("connection", "held_by.connection"),
+        renamed("channel", "held_by.channel"),
+        renamed("consumer_tag", "held_by.consumer_tag"),
+    ],
+    default: &["id", "exchange", "routing_key", "redelivered", "payload_bytes", "payload"],
+};
+const UNACKED_DEFAULT: &[&str] =
+    &["id", "routing_key", "payload_bytes", "payload", "connection", "channel", "consumer_tag"];
+
+/// Messages that are shown unless it is said how many.
+const COUNT: u64 = 100;
+/// Messages that are asked for at a time.
+const PAGE_COUNT: u64 = 1000;
+
+fn place(given: &Given, what: &str) -> String {
+    let mut parts = vec!["queues", given.vhost(), given.text("queue"), "messages"];
+    parts.extend(Some(what).filter(|what| !what.is_empty()));
+    path(&parts)
+}
+
+fn missing(given: &Given) -> String {
+    no_such_queue(given.vhost(), given.text("queue"))
+}
+
+pub(super) fn with_query(place: &str, query: &[String]) -> String {
+    if query.is_empty() { place.to_owned() } else { format!("{place}?{}", query.join("&")) }
+}
+
+/// What messages must have, by the API's names.
+fn filter(given: &Given) -> Result<Map<String, Value>, Failure> {
+    let mut body = Map::new();
+    if let Some(header) = given.optional("header") {
+        let (name, value) = header.split_once('=').map_or((header, None), |(name, value)| (name, Some(value)));
+        body.insert("header".to_owned(), json!(name));
+        body.extend(value.map(|value| ("header_value".to_owned(), json!(value))));
+    }
+    for (option, name) in
+        [("routing-key", "routing_key"), ("exchange", "exchange"), ("body", "body"), ("death-reason", "death_reason")]
+    {
+        body.extend(given.optional(option).map(|text| (name.to_owned(), json!(text))));
+    }
+    for (option, name) in [("older-than", "older_than"), ("younger-than", "younger_than")] {
+        body.extend(duration_ms(given, option)?.map(|age_ms| (name.to_owned(), json!(age_ms))));
+    }
+    for name in ["redelivered", "dead"] {
+        body.extend(given.truth(name)?.map(|is| (name.to_owned(), json!(is))));
+    }
+    Ok(body)
+}
+
+/// A time such as `90s`, `10m`, `2h` or `1d`, in milliseconds; without a unit it is in seconds.
+pub(super) fn duration_ms(given: &Given, name: &str) -> Result<Option<u64>, Failure> {
+    let Some(text) = given.optional(name) else { return Ok(None) };
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit_ms = match &text[digits.len()..] {
+        "ms" => Some(1),
+        "" | "s" => Some(1000),
+        "m" => Some(60_000),
+        "h" => Some(3_600_000),
+        "d" => Some(86_400_000),
+        _ => None,
+    };
+    let time_ms = unit_ms.and_then(|unit_ms: u64| digits.parse::<u64>().ok()?.checked_mul(unit_ms));
+    time_ms.map(Some).ok_or_else(|| {
+        Failure::data(format!("{name} has to be a time such as 90s, 10m, 2h or 1d, and '{text}' is none"))
+    })
+}
+
+/// Which messages are meant. Nothing is done with all of a queue's messages unless that is said.
+fn selection(given: &Given) -> Result<Map<String, Value>, Failure> {
+    let mut body = filter(given)?;
+    if let Some(ids) = given.optional("ids") {
+        if !body.is_empty() || given.has("limit") || given.has("all") {
+            return Err(Failure::usage("say which messages either by --ids or by what they have"));
+        }
+        let ids: Vec<&str> = ids.split(',').map(str::trim).filter(|id| !id.is_empty()).collect();
+        body.insert("ids".to_owned(), json!(ids));
+        return Ok(body);
+    }
+    body.extend(given.number("limit")?.map(|limit| ("limit".to_owned(), json!(limit))));
+    if body.is_empty() && !given.has("all") {
+        return Err(Failure::usage("say which messages: by --ids, by what they have, by --limit, or --all"));
+    }
+    Ok(body)
+}
+
+/// As a query.
+fn query(body: &Map<String, Value>) -> Vec<String> {
+    let text = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        Value::Array(ids) => ids.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    };
+    let said = body.iter().filter(|(name, _)| *name != "limit");
+    said.map(|(name, value)| format!("{name}={}", escaped(&text(value)))).collect()
+}
+
+fn limit(body: &Map<String, Value>) -> Option<u64> {
+    body.get("limit").and_then(Value::as_u64)
+}
+
+fn post(given: &Given, what: &str, to: impl Iterator<Item = (String, Value)>) -> Started {
+    let place = place(given, what);
+    let mut body = selection(given)?;
+    let job = Job { given_limit: limit(&body), missing: missing(given), totals: Map::new() };
+    body.extend(to);
+    repeat(job, None, move |from, limit| {
+        let mut body = body.clone();
+        body.extend(from.map(|from| ("from".to_owned(), json!(from))));
+        body.extend(limit.map(|limit| ("limit".to_owned(), json!(limit))));
+        Ask::post(place.clone(), &Value::Object(body))
+    })
+}
+
+/// Something that takes several requests.
+struct Job {
+    given_limit: Option<u64>,
+    missing: String,
+    /// What the answers have counted together.
+    totals: Map<String, Value>,
+}
+
+/// Asks until there is no more to be done.
+fn repeat(job: Job, from: Option<Value>, ask: impl Fn(Option<String>, Option<u64>) -> Ask + 'static) -> Started {
+    go_on(job, from.and_then(|from| Some(from.as_str()?.to_owned())), Rc::new(ask))
+}
+
+type Asking = Rc<dyn Fn(Option<String>, Option<u64>) -> Ask>;
+
+fn go_on(mut job: Job, from: Option<String>, ask: Asking) -> Started {
+    let done_count: u64 = DONE.iter().filter_map(|name| job.totals.get(*name)?.as_u64()).sum();
+    let limit = job.given_limit.map(|limit| limit.saturating_sub(done_count));
+    let missing = job.missing.clone();
+    ask(from, limit).then(move |reply| {
+        let answer = answered(reply, missing)?;
+        let next = answer.get("next").and_then(Value::as_str).map(str::to_owned);
+        if let Value::Object(members) = answer {
+            members.into_iter().filter(|(name, _)| name != "next" && name != "partial").for_each(|(name, value)| {
+                add(&mut job.totals, name, value);
+            });
+        }
+        let done_count: u64 = DONE.iter().filter_map(|name| job.totals.get(*name)?.as_u64()).sum();
+        let has_enough = job.given_limit.is_some_and(|limit| done_count >= limit);
+        match next.filter(|_| !has_enough) {
+            Some(next) => go_on(job, Some(next), ask),
+            None => Ok(Step::Done(told(job.totals))),
+        }
+    })
+}
+
+/// What answers call what has been done.
+const DONE: [&str; 3] = ["deleted", "moved", "redriven"];
+
+fn add(totals: &mut Map<String, Value>, name: String, value: Value) {
+    match (totals.get_mut(&name), value) {
+        (Some(Value::Object(before)), Value::Object(more)) => {
+            more.into_iter().for_each(|(name, value)| add(before, name, value));
+        }
+        (Some(before), value) => {
+            if let (Some(before_count), Some(count)) = (before.as_u64(), value.as_u64()) {
+                *before = json!(before_count + count);
+            }
+        }
+        (None, value) => {
+            totals.insert(name, value);
+        }
+    }
+}
+
+fn told(totals: Map<String, Value>) -> Output {
+    let count = |name: &str| totals.get(name).and_then(Value::as_u64);
+    let mut parts: Vec<String> =
+        DONE.iter().filter_map(|name| Some(format!("{} messages {name}", count(name)?))).collect();
+    for (name, text) in [
+        ("refused", "stay, for a full queue refuses more"),
+        ("unroutable", "stay, for no queue takes them"),
+        ("not_dead", "stay, for they are no dead letters"),
+    ] {
+        parts.extend(count(name).filter(|count| *count > 0).map(|count| format!("{count} {text}")));
+    }
+    if let Some(Value::Object(missing)) = totals.get("missing_queues") {
+        parts.extend(missing.keys().map(|queue| format!("queue '{queue}' is gone")));
+    }
+    Output::Document { text: parts.join("; "), value: Value::Object(totals) }
+}
+
+/// The answer of a server that knows what is asked.
+pub(super) fn answered(reply: Reply, missing: String) -> Result<Value, Failure> {
+    if matches!(reply.status, 405 | 501) {
+        return Err(Failure::unavailable(
+            "the server cannot do that: it is Warren's own, and this may be a RabbitMQ or an older Warren",
+        ));
+    }
+    reply.unless(404, || Failure::data(missing))?.value()
+}
+
+fn browse(given: &Given) -> Started {
+    let columns = match given.has("unacked") && given.all("column").is_empty() {
+        true => UNACKED_DEFAULT
+            .iter()
+            .filter_map(|name| MESSAGES.columns.iter().find(|column| column.name == *name))
+            .collect(),
+        false => MESSAGES.chosen(given)?,
+    };
+    let mut query = query(&filter(given)?);
+    if given.has("unacked") {
+        query.push("state=unacked".to_owned());
+    }
+    query.extend(given.number("truncate")?.map(|len| format!("truncate={len}")));
+    let mut first = query.clone();
+    first.extend(given.number("tail")?.map(|count| format!("tail={count}")));
+    first.extend(given.optional("from").map(|id| format!("from={}", escaped(id))));
+    let pages = Pages {
+        place: place(given, ""),
+        query,
+        missing: missing(given),
+        columns,
+        count_left: given.number("count")?.unwrap_or(COUNT),
+        items: Vec::new(),
+    };
+    pages.ask(first)
+}
+
+/// Pages of messages, one after the other, until there are enough.
+struct Pages {
+    place: String,
+    /// What holds for every page.
+    query: Vec<String>,
+    missing: String,
+    columns: Vec<&'static Column>,
+    count_left: u64,
+    items: Vec<Value>,
+}
+
+impl Pages {
+    fn ask(mut self, mut query: Vec<String>) -> Started {
+        query.push(format!("count={}", self.count_left.clamp(1, PAGE_COUNT)));
+        Ask::get(with_query(&self.place, &query)).then(move |reply| {
+            let mut answer = answered(reply, self.missing.clone())?;
+            if let Some(Value::Array(messages)) = answer.get_mut("messages").map(Value::take) {
+                self.count_left = self.count_left.saturating_sub(messages.len() as u64);
+                self.items.extend(messages);
+            }
+            match answer.get("next").and_then(Value::as_str).filter(|_| self.count_left > 0) {
+                Some(next) => {
+                    let mut query = self.query.clone();
+                    query.push(format!("from={}", escaped(next)));
+                    self.ask(query)
+                }
+                None => listing::show(&self.columns, &self.items),
+            }
+        })
+    }
+}

@@ -1,0 +1,241 @@
+//! Messages that wait at an exchange until they are due: listed, shown, cancelled, put off, released at once.
+
+use serde_json::{Map, Value, json};
+
+use super::browsing::{answered, duration_ms, with_query};
+use crate::command::{Command, Opt, flag, option, optional, repeated, required};
+use crate::failure::Failure;
+use crate::given::Given;
+use crate::listing::{self, Column, Listing, renamed, same, text};
+use crate::output::Output;
+use crate::step::{Ask, Started, Step, escaped, path};
+
+/// Options that say which messages are meant, after a command's own.
+macro_rules! with_filter {
+    ($($own:expr),* $(,)?) => {
+        &[
+            $($own,)*
+            option("due-from", "ms", "only those due then or later, in milliseconds since 1970"),
+            option("due-to", "ms", "only those due then or sooner"),
+            option("routing-key", "key", "only those with this routing key"),
+            option("header", "name[=value]", "only those with this header"),
+        ]
+    };
+}
+
+const LIST: &[Opt] = with_filter!(option("count", "count", "how many at most: 100 unless said"));
+const CANCEL: &[Opt] = with_filter!(flag("all", "all, if nothing else says which"));
+const WHEN: &[Opt] = &[
+    option("due", "ms", "when, in milliseconds since 1970"),
+    option("delay", "time", "or how long from now: 90s, 10m, 2h, 1d"),
+];
+
+pub(crate) const COMMANDS: &[Command] = &[
+    Command::new("list_delayed_exchanges", "lists exchanges at which messages wait until they are due", |given| {
+        EXCHANGES.ask(given, path(&["delayed", given.vhost()]))
+    })
+    .taking(&[repeated("column")])
+    .saying("Listing exchanges with delayed messages for vhost {vhost} ..."),
+    Command::new("list_delayed_messages", "lists messages that wait at an exchange, by when they are due", list)
+        .taking(&[required("exchange"), repeated("column")])
+        .with(LIST)
+        .long()
+        .saying("Listing delayed messages of exchange '{exchange}' in vhost '{vhost}' ..."),
+    Command::new("show_delayed_message", "shows a message that waits, with its body", |given| {
+        let missing = no_such_message(given);
+        Ask::get(one(given, "")).then(move |reply| {
+            let value = answered(reply, missing)?;
+            let lines = flattened(&value);
+            Ok(Step::Done(Output::Document { text: lines, value }))
+        })
+    })
+    .taking(&[required("exchange"), required("id")])
+    .saying("Showing delayed message {id} of exchange '{exchange}' in vhost '{vhost}' ..."),
+    Command::new("cancel_delayed_messages", "cancels a message that waits, or all that are meant", cancel)
+        .taking(&[required("exchange"), optional("id")])
+        .with(CANCEL)
+        .long()
+        .saying("Cancelling delayed messages of exchange '{exchange}' in vhost '{vhost}' ..."),
+    Command::new("reschedule_delayed_message", "has a message that waits be due at another time", |given| {
+        let body = match (given.number("due")?, duration_ms(given, "delay")?) {
+            (Some(due_ms), None) => json!({"due": due_ms}),
+            (None, Some(delay_ms)) => json!({"delay": delay_ms}),
+            _ => return Err(Failure::usage("say either --due or --delay")),
+        };
+        renamed_to(Ask::put(one(given, ""), &body), no_such_message(given), "Message is due then")
+    })
+    .taking(&[required("exchange"), required("id")])
+    .with(WHEN)
+    .saying("Rescheduling delayed message {id} of exchange '{exchange}' in vhost '{vhost}' ..."),
+    Command::new("release_delayed_message", "has a message that waits be due now", |given| {
+        renamed_to(Ask::post(one(given, "release"), &json!({})), no_such_message(given), "Message is due now")
+    })
+    .taking(&[required("exchange"), required("id")])
+    .saying("Releasing delayed message {id} of exchange '{exchange}' in vhost '{vhost}' ..."),
+];
+
+const EXCHANGES: Listing = Listing {
+    columns: &[
+        renamed("name", "exchange"),
+        same("messages_delayed"),
+        same("message_bytes_delayed"),
+        same("messages_released"),
+        same("next_due"),
+        same("vhost"),
+    ],
+    default: &["name", "messages_delayed", "next_due"],
+};
+
+const MESSAGES: Listing = Listing {
+    columns: &[
+        same("id"),
+        same("due"),
+        same("exchange"),
+        same("routing_key"),
+        same("durable"),
+        same("properties"),
+        same("payload_bytes"),
+        renamed("headers", "properties.headers"),
+    ],
+    default: &["id", "due", "routing_key", "payload_bytes"],
+};
+
+/// Messages that are shown unless it is said how many.
+const COUNT: u64 = 100;
+/// Messages that are asked for at a time.
+const PAGE_COUNT: u64 = 1000;
+
+fn place(given: &Given) -> String {
+    path(&["delayed", given.vhost(), given.text("exchange"), "messages"])
+}
+
+fn one(given: &Given, what: &str) -> String {
+    let place = format!("{}/{}", place(given), escaped(given.text("id")));
+    if what.is_empty() { place } else { format!("{place}/{what}") }
+}
+
+fn no_such_exchange(given: &Given) -> String {
+    format!("exchange '{}' in virtual host '{}' delays no messages", given.text("exchange"), given.vhost())
+}
+
+fn no_such_message(given: &Given) -> String {
+    let (id, exchange, vhost) = (given.text("id"), given.text("exchange"), given.vhost());
+    format!("no message '{id}' waits at exchange '{exchange}' in virtual host '{vhost}'")
+}
+
+fn query(given: &Given) -> Result<Vec<String>, Failure> {
+    let mut query = Vec::new();
+    for (option, name) in [("due-from", "due_from"), ("due-to", "due_to")] {
+        query.extend(given.number(option)?.map(|due_ms| format!("{name}={due_ms}")));
+    }
+    query.extend(given.optional("routing-key").map(|key| format!("routing_key={}", escaped(key))));
+    if let Some(header) = given.optional("header") {
+        let (name, value) = header.split_once('=').map_or((header, None), |(name, value)| (name, Some(value)));
+        query.push(format!("header={}", escaped(name)));
+        query.extend(value.map(|value| format!("header_value={}", escaped(value))));
+    }
+    Ok(query)
+}
+
+fn list(given: &Given) -> Started {
+    let pages = Pages {
+        place: place(given),
+        query: query(given)?,
+        missing: no_such_exchange(given),
+        columns: MESSAGES.chosen(given)?,
+        count_left: given.number("count")?.unwrap_or(COUNT),
+        items: Vec::new(),
+    };
+    let first = pages.query.clone();
+    pages.ask(first)
+}
+
+/// Pages of messages, one after the other, until there are enough.
+struct Pages {
+    place: String,
+    /// What holds for every page.
+    query: Vec<String>,
+    missing: String,
+    columns: Vec<&'static Column>,
+    count_left: u64,
+    items: Vec<Value>,
+}
+
+impl Pages {
+    fn ask(mut self, mut query: Vec<String>) -> Started {
+        query.push(format!("count={}", self.count_left.clamp(1, PAGE_COUNT)));
+        Ask::get(with_query(&self.place, &query)).then(move |reply| {
+            let mut answer = answered(reply, self.missing.clone())?;
+            if let Some(Value::Array(messages)) = answer.get_mut("messages").map(Value::take) {
+                self.count_left = self.count_left.saturating_sub(messages.len() as u64);
+                self.items.extend(messages);
+            }
+            match answer.get("next").and_then(Value::as_str).filter(|_| self.count_left > 0) {
+                Some(next) => {
+                    let mut query = self.query.clone();
+                    query.push(format!("after={}", escaped(next)));
+                    self.ask(query)
+                }
+                None => listing::show(&self.columns, &self.items),
+            }
+        })
+    }
+}
+
+/// A message's fields, one a line, its body at the end.
+fn flattened(message: &Value) -> String {
+    let Value::Object(members) = message else { return message.to_string() };
+    let shown = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let line = |(name, value): (&String, &Value)| format!("{name}: {}", shown(value));
+    let others: Map<String, Value> = members
+        .iter()
+        .filter(|(name, _)| *name != "payload")
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    let mut lines: Vec<String> = others.iter().map(line).collect();
+    lines.push(format!("payload: {}", text(message, "payload")));
+    lines.join("\n")
+}
+
+fn cancel(given: &Given) -> Started {
+    let query = query(given)?;
+    if given.has("id") {
+        if !query.is_empty() || given.has("all") {
+            return Err(Failure::usage("say which messages either by an id or by what they have"));
+        }
+        let missing = no_such_message(given);
+        return Ask::delete(one(given, "")).then(move |reply| reply.unless(404, || Failure::data(missing))?.done());
+    }
+    if query.is_empty() && !given.has("all") {
+        return Err(Failure::usage("say which messages: by an id, by what they have, or --all"));
+    }
+    cancel_on(with_query(&place(given), &query), no_such_exchange(given), 0)
+}
+
+/// Cancels what is left, until nothing is.
+fn cancel_on(place: String, missing: String, before_count: u64) -> Started {
+    Ask::delete(place.clone()).then(move |reply| {
+        let answer = answered(reply, missing.clone())?;
+        let cancelled = answer.get("cancelled").and_then(Value::as_u64).unwrap_or(0);
+        let count = before_count + cancelled;
+        // What one request has looked at in vain, the next one would look at again.
+        if answer["partial"] == json!(true) && cancelled > 0 {
+            return cancel_on(place, missing, count);
+        }
+        let is_partial = answer["partial"] == json!(true);
+        let text = match is_partial {
+            true => format!("{count} messages cancelled; there may be more behind those that were looked at"),
+            false => format!("{count} messages cancelled"),
+        };
+        Ok(Step::Done(Output::Document { text, value: json!({"cancelled": count, "partial": is_partial}) }))
+    })
+}
+
+/// Asks for a change by which the message gets another id.
+fn renamed_to(ask: Ask, missing: String, done: &'static str) -> Started {
+    ask.then(move |reply| {
+        let value = answered(reply, missing)?;
+        let text = format!("{done}; its id is {} now", text(&value, "id"));
+        Ok(Step::Done(Output::Document { text, value }))
+    })
+}

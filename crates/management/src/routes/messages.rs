@@ -1,0 +1,468 @@
+//! Messages of a queue: browsed without being taken, deleted, moved elsewhere, sent back to where they died. RabbitMQ has none of this.
+
+use amqp::content::Properties;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use broker::{
+    BrowseRequest, BrowsedMessage, Carried, Destination, Inside, MessageFilter, MessageId, RedriveTo, Refusal,
+    Selection, Start,
+};
+use model::name::{ExchangeName, QueueName};
+use serde_json::Value;
+
+use super::exchanges::enter;
+use super::publish::write_properties;
+use super::{queues, refusals};
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::json::{Fields, Object, Writer, wrong_type};
+use crate::problem::Problem;
+use crate::route::Kind::{self, Boolean, Integer, List, Text};
+use crate::route::Role::InVhost;
+use crate::route::{Field, Later, Operation, Parameters, Route, Shape, at};
+
+pub(super) static ROUTES: &[Route] = &[
+    at(
+        "/api/queues/{vhost}/{queue}/messages",
+        &[
+            Operation::get(InVhost, never, "Shows messages of a queue, and changes nothing about them.", PAGE)
+                .query(&[
+                    STATE,
+                    FROM,
+                    TAIL,
+                    COUNT,
+                    TRUNCATE,
+                    ENCODING,
+                    HEADER,
+                    HEADER_VALUE,
+                    ROUTING_KEY,
+                    EXCHANGE,
+                    BODY,
+                    OLDER,
+                    YOUNGER,
+                    REDELIVERED,
+                    DEAD,
+                    REASON,
+                ])
+                .later(|call| Box::pin(browse(call)) as Later),
+            Operation::delete(InVhost, never, "Deletes ready messages: those that the query means, or all.")
+                .query(&[
+                    IDS,
+                    FROM,
+                    LIMIT,
+                    HEADER,
+                    HEADER_VALUE,
+                    ROUTING_KEY,
+                    EXCHANGE,
+                    BODY,
+                    OLDER,
+                    YOUNGER,
+                    REDELIVERED,
+                    DEAD,
+                    REASON,
+                ])
+                .answers(Shape::Object(&[Field::required("deleted", Integer, "How many."), PARTIAL, NEXT]))
+                .later(|call| Box::pin(delete(call)) as Later),
+        ],
+    ),
+    at(
+        "/api/queues/{vhost}/{queue}/messages/move",
+        &[Operation::post(InVhost, never, "Moves ready messages to another queue, or by an exchange.", MOVE)
+            .answers(Shape::Object(&[
+                Field::required("moved", Integer, "How many are elsewhere now."),
+                UNROUTABLE,
+                REFUSED,
+                PARTIAL,
+                NEXT,
+            ]))
+            .later(|call| Box::pin(move_on(call)) as Later)],
+    ),
+    at(
+        "/api/queues/{vhost}/{queue}/messages/redrive",
+        &[Operation::post(InVhost, never, "Sends dead letters back to the queues in which they died.", REDRIVE)
+            .answers(Shape::Object(&[
+                Field::required("redriven", Integer, "How many are back."),
+                Field::required("not_dead", Integer, "How many stay because they are no dead letters."),
+                UNROUTABLE,
+                REFUSED,
+                Field::required(
+                    "missing_queues",
+                    Kind::Object,
+                    "Queues that are gone, each with how many would go there.",
+                ),
+                PARTIAL,
+                NEXT,
+            ]))
+            .later(|call| Box::pin(redrive(call)) as Later)],
+    ),
+];
+
+const STATE: Parameters = Parameters::Other("state", "`ready` (unless said), or `unacked`: those that somebody has.");
+const FROM: Parameters =
+    Parameters::Other("from", "Where to begin: the `id` of a message, or the `next` of an answer before.");
+const TAIL: Parameters = Parameters::Other("tail", "Begins so many messages from the end, instead; 10,000 at most.");
+const COUNT: Parameters = Parameters::Other("count", "How many at most: 100 unless said, and never more than 1000.");
+const TRUNCATE: Parameters = Parameters::Other("truncate", "How many bytes of each body at most: 50,000 unless said.");
+const ENCODING: Parameters = Parameters::Other(
+    "encoding",
+    "`auto` (unless said): bodies as text where they are text, else base64. `base64`: always base64.",
+);
+const HEADER: Parameters = Parameters::Other("header", "With a header of this name.");
+const HEADER_VALUE: Parameters = Parameters::Other("header_value", "That header having this value.");
+const ROUTING_KEY: Parameters = Parameters::Other("routing_key", "With this routing key.");
+const EXCHANGE: Parameters = Parameters::Other("exchange", "That came over this exchange.");
+const BODY: Parameters = Parameters::Other("body", "With this text somewhere in the body.");
+const OLDER: Parameters = Parameters::Other("older_than", "In the queue for so many milliseconds or longer.");
+const YOUNGER: Parameters = Parameters::Other("younger_than", "In the queue for so many milliseconds or shorter.");
+const REDELIVERED: Parameters = Parameters::Other("redelivered", "`true`: handed out before. `false`: never.");
+const DEAD: Parameters = Parameters::Other("dead", "`true`: dead letters. `false`: others.");
+const REASON: Parameters = Parameters::Other(
+    "death_reason",
+    "First dead-lettered for this reason: `rejected`, `expired`, `maxlen` or `delivery_limit`.",
+);
+const IDS: Parameters = Parameters::Other("ids", "These: their `id`s, with commas between; 1000 at most.");
+const LIMIT: Parameters = Parameters::Other("limit", "So many at most.");
+
+const PARTIAL: Field =
+    Field::required("partial", Boolean, "Whether there may be more: it was too much for one request.");
+const NEXT: Field = Field::required("next", Kind::Any, "Where to go on, or null at the end.");
+const UNROUTABLE: Field =
+    Field::required("unroutable", Integer, "How many stay because no queue would take them, or only their own.");
+const REFUSED: Field = Field::required("refused", Integer, "How many stay because a queue is full and refuses more.");
+
+/// Which messages: the members of a body.
+macro_rules! selecting {
+    ($($own:expr),* $(,)?) => {
+        &[
+            $($own,)*
+            Field::optional("ids", List, "These: their `id`s; 1000 at most."),
+            Field::optional("from", Text, "From this message or place on."),
+            Field::optional("limit", Integer, "So many at most."),
+            Field::optional("header", Text, "With a header of this name."),
+            Field::optional("header_value", Text, "That header having this value."),
+            Field::optional("routing_key", Text, "With this routing key."),
+            Field::optional("exchange", Text, "That came over this exchange."),
+            Field::optional("body", Text, "With this text somewhere in the body."),
+            Field::optional("older_than", Integer, "In the queue for so many milliseconds or longer."),
+            Field::optional("younger_than", Integer, "In the queue for so many milliseconds or shorter."),
+            Field::optional("redelivered", Boolean, "Whether they may have been handed out before."),
+            Field::optional("dead", Boolean, "Whether they are dead letters."),
+            Field::optional("death_reason", Text, "First dead-lettered for this reason."),
+        ]
+    };
+}
+
+const MOVE: &[Field] = selecting!(
+    Field::optional("to_queue", Text, "To this queue."),
+    Field::optional("to_exchange", Text, "Or by this exchange."),
+    Field::optional("to_routing_key", Text, "With this routing key, instead of their own. With `to_exchange` only."),
+    Field::optional("to_vhost", Text, "In this vhost, instead of their own."),
+);
+const REDRIVE: &[Field] = selecting!(Field::optional(
+    "to",
+    Text,
+    "`last` (unless said): to the queue in which they died last. `first`: in which they died first."
+));
+
+const PAGE: Shape =
+    Shape::Object(&[Field::required("messages", List, "The messages, in the order of delivery."), NEXT]);
+
+/// Messages on a page unless the request says how many.
+const PAGE_COUNT: u64 = 100;
+/// Messages on a page, however many are asked for.
+const PAGE_COUNT_MAX: u64 = 1000;
+/// Bytes shown of a body unless the request says how many.
+const BODY_LEN: u64 = 50_000;
+/// Messages that can be named in one request.
+const IDS_MAX: usize = 1000;
+
+/// These operations wait for what has to be read.
+fn never(_: &Call) -> Result<Answer, Problem> {
+    Err(Problem::not_found())
+}
+
+/// What a request says of messages, in its query or in its body.
+trait Said {
+    fn text(&self, name: &str) -> Result<Option<String>, Problem>;
+    fn number(&self, name: &str) -> Result<Option<u64>, Problem>;
+    fn truth(&self, name: &str) -> Result<Option<bool>, Problem>;
+    fn ids(&self) -> Result<Option<Vec<String>>, Problem>;
+}
+
+fn not_a_number(name: &str, text: &str) -> Problem {
+    Problem::bad_request(format!("'{name}' is not a whole number: {text}"))
+}
+
+impl Said for crate::listing::Query {
+    fn text(&self, name: &str) -> Result<Option<String>, Problem> {
+        Ok(self.get(name).map(str::to_owned))
+    }
+
+    fn number(&self, name: &str) -> Result<Option<u64>, Problem> {
+        self.get(name).map(|text| text.parse().map_err(|_| not_a_number(name, text))).transpose()
+    }
+
+    fn truth(&self, name: &str) -> Result<Option<bool>, Problem> {
+        match self.get(name) {
+            None => Ok(None),
+            Some("true") => Ok(Some(true)),
+            Some("false") => Ok(Some(false)),
+            Some(other) => Err(Problem::bad_request(format!("'{name}' is 'true' or 'false', not '{other}'"))),
+        }
+    }
+
+    fn ids(&self) -> Result<Option<Vec<String>>, Problem> {
+        Ok(self.get("ids").map(|ids| ids.split(',').map(str::to_owned).collect()))
+    }
+}
+
+impl Said for Fields<'_> {
+    fn text(&self, name: &str) -> Result<Option<String>, Problem> {
+        Fields::text(*self, name).map(|text| text.map(str::to_owned))
+    }
+
+    fn number(&self, name: &str) -> Result<Option<u64>, Problem> {
+        let Some(number) = self.integer(name)? else { return Ok(None) };
+        u64::try_from(number).map(Some).map_err(|_| not_a_number(name, &number.to_string()))
+    }
+
+    fn truth(&self, name: &str) -> Result<Option<bool>, Problem> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(_) => self.bool(name, false).map(Some),
+        }
+    }
+
+    fn ids(&self) -> Result<Option<Vec<String>>, Problem> {
+        let Some(ids) = self.get("ids") else { return Ok(None) };
+        let Value::Array(list) = ids else { return Err(wrong_type("ids", "a list of texts", ids)) };
+        let texts = list.iter().map(|id| id.as_str().map(str::to_owned));
+        texts.collect::<Option<Vec<_>>>().map(Some).ok_or_else(|| wrong_type("ids", "a list of texts", ids))
+    }
+}
+
+fn id(text: &str) -> Result<MessageId, Problem> {
+    text.parse().map_err(|()| Problem::bad_request(format!("'{text}' is not the id of a message")))
+}
+
+fn filter(call: &Call, said: &dyn Said) -> Result<MessageFilter, Problem> {
+    let header = said.text("header")?;
+    let value = said.text("header_value")?;
+    if header.is_none() && value.is_some() {
+        return Err(Problem::bad_request("'header_value' is of use only with 'header'"));
+    }
+    let now_ms = call.broker().now_ms();
+    let bytes = |name| said.text(name).map(|text| text.map(String::into_bytes));
+    let reason = said.text("death_reason")?;
+    if let Some(other) = reason.as_deref().filter(|reason| !REASONS.contains(reason)) {
+        return Err(Problem::bad_request(format!("'death_reason' is one of {}, not '{other}'", REASONS.join(", "))));
+    }
+    Ok(MessageFilter {
+        entered_from_ms: said.number("younger_than")?.map(|age_ms| now_ms.saturating_sub(age_ms)),
+        entered_to_ms: said.number("older_than")?.map(|age_ms| now_ms.saturating_sub(age_ms)),
+        exchange: bytes("exchange")?,
+        routing_key: bytes("routing_key")?,
+        header: header.map(|name| (name, value)),
+        body: bytes("body")?,
+        is_redelivered: said.truth("redelivered")?,
+        is_dead: said.truth("dead")?,
+        death_reason: reason,
+    })
+}
+
+const REASONS: [&str; 4] = ["rejected", "expired", "maxlen", "delivery_limit"];
+
+fn selection(call: &Call, said: &dyn Said) -> Result<Selection, Problem> {
+    let filter = filter(call, said)?;
+    let (from, limit) = (said.text("from")?, said.number("limit")?);
+    let Some(ids) = said.ids()? else {
+        let from = from.as_deref().map(id).transpose()?;
+        return Ok(Selection::Filter { filter, from, count_max: limit.unwrap_or(u64::MAX) });
+    };
+    if filter != MessageFilter::default() || from.is_some() || limit.is_some() {
+        return Err(Problem::bad_request("messages are meant either by 'ids' or by what they have, not by both"));
+    }
+    if ids.len() > IDS_MAX {
+        return Err(Problem::bad_request(format!("'ids' has at most {IDS_MAX} ids, not {}", ids.len())));
+    }
+    Ok(Selection::Ids(ids.iter().map(|text| id(text)).collect::<Result<_, _>>()?))
+}
+
+fn refused(refusal: Box<Refusal>) -> Problem {
+    refusals::of_change(&refusal)
+}
+
+async fn inside(call: &Call) -> Result<Inside, Problem> {
+    call.presence.settled(|| enter(call)).await
+}
+
+async fn browse(call: Call) -> Result<Answer, Problem> {
+    let queue = queues::name_of_path(&call)?;
+    let query = &call.query;
+    let wants_unacked = match query.get("state").unwrap_or("ready") {
+        "ready" => false,
+        "unacked" => true,
+        other => return Err(Problem::bad_request(format!("'state' is 'ready' or 'unacked', not '{other}'"))),
+    };
+    let is_auto = match query.get("encoding").unwrap_or("auto") {
+        "auto" => true,
+        "base64" => false,
+        other => return Err(Problem::bad_request(format!("'encoding' is 'auto' or 'base64', not '{other}'"))),
+    };
+    let start = match (query.get("from"), query.number("tail")?) {
+        (None, None) => Start::Head,
+        (Some(from), None) => Start::At(id(from)?),
+        (None, Some(_)) if wants_unacked => {
+            return Err(Problem::bad_request("'tail' is for ready messages only"));
+        }
+        (None, Some(count)) => Start::Tail(count),
+        (Some(_), Some(_)) => return Err(Problem::bad_request("give either 'from' or 'tail'")),
+    };
+    let count = query.number("count")?.unwrap_or(PAGE_COUNT).clamp(1, PAGE_COUNT_MAX);
+    let body_len = query.number("truncate")?.unwrap_or(BODY_LEN);
+    let request = BrowseRequest {
+        queue: &queue,
+        start,
+        count_max: usize::try_from(count).unwrap_or(usize::MAX),
+        filter: &filter(&call, query)?,
+        body_len_max: usize::try_from(body_len).unwrap_or(usize::MAX),
+        wants_unacked,
+    };
+    let page = inside(&call).await?.browse(&request).await.map_err(refused)?;
+    let mut out = Vec::new();
+    Writer::new(&mut out).object(|object| {
+        object.cell("messages").list(&page.messages, |message, writer| write_message(message, is_auto, writer));
+        object.cell("next").text_or_null(page.next.map(|id| id.to_string()).as_deref());
+    });
+    Ok(Answer::json(out))
+}
+
+async fn delete(call: Call) -> Result<Answer, Problem> {
+    let queue = queues::name_of_path(&call)?;
+    let selection = selection(&call, &call.query)?;
+    let removed = inside(&call).await?.delete_messages(&queue, &selection).await.map_err(refused)?;
+    let mut out = Vec::new();
+    Writer::new(&mut out).object(|object| {
+        object.cell("deleted").int(removed.count);
+        write_rest(object, removed.next);
+    });
+    Ok(Answer::json(out).after(&removed.changed))
+}
+
+async fn move_on(call: Call) -> Result<Answer, Problem> {
+    let queue = queues::name_of_path(&call)?;
+    let body = call.object()?;
+    let fields = Fields(&body);
+    let destination = destination(fields)?;
+    let selection = selection(&call, &fields)?;
+    let inside = inside(&call).await?;
+    let target = match fields.text("to_vhost")? {
+        None => inside.clone(),
+        Some(vhost) => {
+            let entered = call.presence.settled(|| call.presence.enter(vhost)).await;
+            entered.ok_or_else(|| Problem::not_authorised("Access refused."))?
+        }
+    };
+    let carried = inside.move_messages(&queue, &selection, &target, &destination).await.map_err(refused)?;
+    let mut out = Vec::new();
+    Writer::new(&mut out).object(|object| {
+        object.cell("moved").int(carried.count);
+        write_stay(object, &carried);
+    });
+    Ok(Answer::json(out).after(&carried.changed))
+}
+
+fn destination(fields: Fields<'_>) -> Result<Destination, Problem> {
+    let routing_key = fields.text("to_routing_key")?;
+    match (fields.text("to_queue")?, fields.text("to_exchange")?) {
+        (Some(_), None) if routing_key.is_some() => {
+            Err(Problem::bad_request("'to_routing_key' is of use only with 'to_exchange'"))
+        }
+        (Some(queue), None) => match QueueName::parse(queue.as_bytes()) {
+            Ok(name) => Ok(Destination::Queue(name)),
+            Err(_) => Err(Problem::bad_request("'to_queue' has at most 255 bytes")),
+        },
+        (None, Some(exchange)) => {
+            let Ok(exchange) = ExchangeName::parse(exchange.as_bytes()) else {
+                return Err(Problem::bad_request("'to_exchange' has at most 255 bytes"));
+            };
+            if routing_key.is_some_and(|key| key.len() > 255) {
+                return Err(Problem::bad_request("'to_routing_key' has at most 255 bytes"));
+            }
+            Ok(Destination::Exchange { exchange, routing_key: routing_key.map(|key| key.as_bytes().to_vec()) })
+        }
+        _ => Err(Problem::bad_request("give either 'to_queue' or 'to_exchange'")),
+    }
+}
+
+async fn redrive(call: Call) -> Result<Answer, Problem> {
+    let queue = queues::name_of_path(&call)?;
+    let body = call.object()?;
+    let fields = Fields(&body);
+    let to = match fields.text("to")?.unwrap_or("last") {
+        "last" => RedriveTo::Last,
+        "first" => RedriveTo::First,
+        other => return Err(Problem::bad_request(format!("'to' is 'first' or 'last', not '{other}'"))),
+    };
+    let selection = selection(&call, &fields)?;
+    let carried = inside(&call).await?.redrive(&queue, &selection, to).await.map_err(refused)?;
+    let mut out = Vec::new();
+    Writer::new(&mut out).object(|object| {
+        object.cell("redriven").int(carried.count);
+        object.cell("not_dead").int(carried.not_dead_count);
+        object.cell("missing_queues").object(|members| {
+            carried.missing.iter().for_each(|(name, count)| members.cell(name).int(*count));
+        });
+        write_stay(object, &carried);
+    });
+    Ok(Answer::json(out).after(&carried.changed))
+}
+
+fn write_stay(object: &mut Object<'_>, carried: &Carried) {
+    object.cell("unroutable").int(carried.unroutable_count);
+    object.cell("refused").int(carried.refused_count);
+    write_rest(object, carried.next);
+}
+
+fn write_rest(object: &mut Object<'_>, next: Option<MessageId>) {
+    object.cell("partial").bool(next.is_some());
+    object.cell("next").text_or_null(next.map(|id| id.to_string()).as_deref());
+}
+
+fn write_message(message: &BrowsedMessage, is_auto: bool, writer: Writer<'_>) {
+    writer.object(|object| {
+        object.cell("id").text(&message.id.to_string());
+        object.cell("exchange").text(&String::from_utf8_lossy(&message.exchange));
+        object.cell("routing_key").text(&String::from_utf8_lossy(&message.routing_key));
+        object.cell("entered").int(message.entered_ms);
+        object.cell("redelivered").bool(message.is_redelivered);
+        object.cell("durable").bool(message.is_durable);
+        object.cell("properties").object(|members| {
+            if let Ok(properties) = Properties::decode(&message.properties) {
+                write_properties(&properties, members);
+            }
+        });
+        object.cell("payload_bytes").int(message.body_len);
+        match std::str::from_utf8(&message.body) {
+            Ok(text) if is_auto => {
+                object.cell("payload").text(text);
+                object.cell("payload_encoding").text("string");
+            }
+            _ => {
+                object.cell("payload").text(&STANDARD.encode(&message.body));
+                object.cell("payload_encoding").text("base64");
+            }
+        }
+        if let Some(held_by) = &message.held_by {
+            object.cell("held_by").object(|members| {
+                let channel = held_by.channel.as_ref();
+                members.cell("connection").text_or_null(channel.map(|(name, _)| name.as_str()));
+                match channel {
+                    Some((_, number)) => members.cell("channel").int((*number).into()),
+                    None => members.cell("channel").null(),
+                }
+                members.cell("consumer_tag").text_or_null(held_by.consumer_tag.as_deref());
+            });
+        }
+    });
+}

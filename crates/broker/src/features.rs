@@ -24,6 +24,7 @@ impl Broker {
     pub(crate) fn change_features(&self, queue: &Arc<QueueHandle>, features: &QueueFeatures) {
         batch::with_queue(self, queue, |cell, work| {
             cell.queue.set_rules(rules_of(features, &self.options));
+            cell.queue.set_groups(features.group_header.as_deref());
             work.set_deduplication(cell, features.deduplication.as_ref());
             let is_changed = cell.queue.set_ttl(features.message_ttl_ms);
             if is_changed && queue.is_journalled() {
@@ -67,6 +68,7 @@ impl Broker {
 /// Tells a queue that was not there before what it does, but for its times to live.
 pub(crate) fn tell(cell: &mut Cell, features: &QueueFeatures, options: &Options, now_ms: u64) {
     cell.queue.set_rules(rules_of(features, options));
+    cell.queue.set_groups(features.group_header.as_deref());
     // Keys are restored when all policies are.
     cell.key_set = key_set_of(cell, features.deduplication.as_ref());
     cell.queue.note_used(now_ms);

@@ -43,6 +43,7 @@ mod events;
 mod exchange_methods;
 mod features;
 mod gate;
+mod grouping;
 mod handshake;
 mod history;
 mod identity;

@@ -14,6 +14,7 @@
 //! header, each a shortstr; of the flags the lowest says that dead-letter headers are the broker's own, the next one
 //! that a dead-letter routing key has taken the place of all other keys.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use amqp::content::ContentHeader;
@@ -23,6 +24,8 @@ use model::ids::{Place, SegmentId};
 use model::policy::EffectivePolicy;
 use queue::Counts;
 use store::Content;
+
+use crate::grouping;
 
 /// The layout of most messages.
 const PLAIN: u8 = 1;
@@ -327,6 +330,10 @@ impl queue::Message for Held {
 
     fn entered_at_ms(&self) -> u64 {
         self.parts().map_or(0, |parts| parts.published_at_ms)
+    }
+
+    fn group(&self, header: &str) -> Option<NonZeroU64> {
+        grouping::group_of(self.parts()?.header, header)
     }
 
     #[inline]

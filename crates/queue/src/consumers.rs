@@ -283,6 +283,29 @@ impl<G: Gate> Consumers<G> {
         None
     }
 
+    /// Gives this consumer the turn, if it has credit and its gate opens for `len` bytes. It has then been counted as served, and is
+    /// the last of its ring.
+    pub(crate) fn take_turn_of(&mut self, id: ConsumerId, len: u32) -> Option<Turn> {
+        let seat = self.seat(id).filter(|seat| seat.activity == Activity::InRing)?;
+        let ring = self.ring_of(seat.consumer.priority);
+        let turns = &mut self.rings[ring].turns;
+        turns.remove(turns.iter().position(|index| *index == id.index)?);
+        let seat = self.seat_mut(id)?;
+        if !seat.consumer.gate.try_acquire(len) {
+            seat.activity = Activity::GateClosed;
+            return None;
+        }
+        let (no_ack, timeout_ms) = (seat.consumer.no_ack, seat.consumer.timeout_ms);
+        seat.unacked_count += u32::from(!no_ack);
+        if seat.has_credit() {
+            self.rings[ring].turns.push_back(id.index);
+        } else {
+            seat.activity = Activity::OutOfCredit;
+            self.idle_count += 1;
+        }
+        Some(Turn { id, no_ack, timeout_ms })
+    }
+
     /// Whether anyone waits for a message, as far as is known without asking the gates.
     pub(crate) fn is_waiting(&self) -> bool {
         self.rings.iter().skip(self.first_ring).any(|ring| !ring.turns.is_empty())

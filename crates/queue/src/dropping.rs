@@ -157,7 +157,9 @@ impl<M: Message, G: Gate> Queue<M, G> {
         let seq = front.head.seq;
         if let Some(until_ms) = self.counts.take_wait(seq).filter(|until_ms| *until_ms > now_ms) {
             let message = self.ready.take(front);
+            let group = self.ready.groups.as_ref().and_then(|groups| groups.of_message(&message));
             self.set_aside(seq, to_keep(&message), Why::Waiting { until_ms });
+            self.close_group(seq, group);
             return true;
         }
         // What has come since the last dispatch may go at once, however short its time is.

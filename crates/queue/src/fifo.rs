@@ -70,9 +70,24 @@ impl<M> Fifo<M> {
         Some(entry.message)
     }
 
-    pub(crate) fn contains(&self, seq: QueueSeq) -> bool {
-        let is_in = |block: &VecDeque<Entry<M>>| block.binary_search_by_key(&seq, |entry| entry.seq).is_ok();
-        is_in(&self.front) || self.block_of(seq).is_some_and(|at| is_in(&self.rest[at]))
+    /// One message, wherever it is.
+    pub(crate) fn get(&self, seq: QueueSeq) -> Option<&M> {
+        self.after(QueueSeq(seq.0.checked_sub(1)?)).filter(|entry| entry.seq == seq).map(|entry| &entry.message)
+    }
+
+    /// The first message after this one.
+    pub(crate) fn after(&self, seq: QueueSeq) -> Option<&Entry<M>> {
+        let first = self.front.front()?;
+        if first.seq > seq {
+            return Some(first);
+        }
+        let ends_after = |block: &VecDeque<Entry<M>>| block.back().is_some_and(|entry| entry.seq > seq);
+        let block = if ends_after(&self.front) {
+            &self.front
+        } else {
+            self.rest.get(self.rest.partition_point(|block| !ends_after(block)))?
+        };
+        block.get(block.partition_point(|entry| entry.seq <= seq))
     }
 
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Entry<M>> {

@@ -14,6 +14,7 @@
 //! is ever inside a range: a purge may name it by its first and last seq.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Bound;
 
 use model::ids::{Place, QueueSeq, SegmentId};
 
@@ -91,6 +92,8 @@ pub(crate) enum Source {
     /// Returned, and not the first of those.
     ReturnedAt,
     Loaded,
+    /// Somewhere in memory, not at the front.
+    Amid,
     /// Not in memory.
     Paged,
 }
@@ -168,6 +171,7 @@ impl<M: Message> Lane<M> {
             (Source::Returned, Some(aside)) => aside.returned.first_key_value().map(|(_, message)| message),
             (Source::ReturnedAt, Some(aside)) => aside.returned.get(&head.seq),
             (Source::Loaded, Some(aside)) => aside.loaded.front().map(|entry| &entry.message),
+            (Source::Amid, _) => self.get(head.seq),
             (Source::Returned | Source::ReturnedAt | Source::Loaded, None) | (Source::Paged, _) => None,
         }
     }
@@ -189,15 +193,42 @@ impl<M: Message> Lane<M> {
         if head.source == Source::Fifo {
             return self.fifo.pop_front().map(|entry| entry.message);
         }
+        if head.source == Source::Amid {
+            return self.take_from_memory(head.seq);
+        }
         let aside = self.aside.as_mut()?;
         let taken = match head.source {
             Source::Returned => aside.returned.pop_first().map(|(_, message)| message),
             Source::ReturnedAt => aside.returned.remove(&head.seq),
             Source::Loaded => aside.take_loaded(),
-            Source::Fifo | Source::Paged => None,
+            Source::Fifo | Source::Amid | Source::Paged => None,
         };
         self.tidy();
         taken
+    }
+
+    /// The message with the lowest seq after this one, up to which there is nothing in segments only.
+    pub(crate) fn head_after(&self, seq: QueueSeq) -> Option<Head> {
+        let in_fifo = self.fifo.after(seq).map(|entry| Head::of(entry.seq, &entry.message, Source::Amid));
+        match &self.aside {
+            None => in_fifo,
+            Some(aside) => aside.head_after(seq, in_fifo),
+        }
+    }
+
+    /// The place of a message that is in memory, wherever.
+    pub(crate) fn find(&self, seq: QueueSeq) -> Option<Head> {
+        self.get(seq).map(|message| Head::of(seq, message, Source::Amid))
+    }
+
+    /// A message that is in memory, wherever.
+    pub(crate) fn get(&self, seq: QueueSeq) -> Option<&M> {
+        let in_fifo = self.fifo.get(seq);
+        in_fifo.or_else(|| {
+            let aside = self.aside.as_ref()?;
+            let loaded = || aside.loaded.binary_search_by_key(&seq, |entry| entry.seq).ok();
+            aside.returned.get(&seq).or_else(|| Some(&aside.loaded[loaded()?].message))
+        })
     }
 
     /// A message that came back and is in memory.
@@ -253,10 +284,7 @@ impl<M: Message> Lane<M> {
     }
 
     pub(crate) fn has_in_memory(&self, seq: QueueSeq) -> bool {
-        let is_aside = |aside: &Aside<M>| {
-            aside.returned.contains_key(&seq) || aside.loaded.binary_search_by_key(&seq, |entry| entry.seq).is_ok()
-        };
-        self.fifo.contains(seq) || self.aside.as_deref().is_some_and(is_aside)
+        self.get(seq).is_some()
     }
 
     /// Appends to `out` the messages in memory from a seq on, about so many. Up to which seq these are all, if there are more.
@@ -502,8 +530,18 @@ impl<M: Message> Aside<M> {
         [paged, returned, loaded, in_fifo].into_iter().flatten().min_by_key(|head| head.seq)
     }
 
-    fn take_loaded(&mut self) -> Option<M> {
-        let entry = self.loaded.pop_front()?;
+    fn head_after(&self, seq: QueueSeq, in_fifo: Option<Head>) -> Option<Head> {
+        let paged = self.paged.first_seq().map(|seq| Head { seq, len: 0, source: Source::Paged });
+        let returned = self.returned.range((Bound::Excluded(seq), Bound::Unbounded)).next();
+        let returned = returned.map(|(seq, message)| Head::of(*seq, message, Source::Amid));
+        let loaded = self.loaded.get(self.loaded.partition_point(|entry| entry.seq <= seq));
+        let loaded = loaded.map(|entry| Head::of(entry.seq, &entry.message, Source::Amid));
+        [paged, returned, loaded, in_fifo].into_iter().flatten().min_by_key(|head| head.seq)
+    }
+
+    fn remove_loaded(&mut self, seq: QueueSeq) -> Option<M> {
+        let found = self.loaded.binary_search_by_key(&seq, |entry| entry.seq).ok()?;
+        let entry = self.loaded.remove(found)?;
         self.loaded_bytes -= u64::from(entry.message.len());
         if self.loaded.is_empty() {
             self.loaded = VecDeque::new();
@@ -511,10 +549,12 @@ impl<M: Message> Aside<M> {
         Some(entry.message)
     }
 
-    fn remove_loaded(&mut self, seq: QueueSeq) -> Option<M> {
-        let at = self.loaded.binary_search_by_key(&seq, |entry| entry.seq).ok()?;
-        let entry = self.loaded.remove(at)?;
+    fn take_loaded(&mut self) -> Option<M> {
+        let entry = self.loaded.pop_front()?;
         self.loaded_bytes -= u64::from(entry.message.len());
+        if self.loaded.is_empty() {
+            self.loaded = VecDeque::new();
+        }
         Some(entry.message)
     }
 

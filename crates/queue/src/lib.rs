@@ -20,12 +20,13 @@
 //!   the middle, `looking`: what is only looked at; `spill`: its messages' way to segments and from one segment to another.
 //! - `ready`: what is ready, by priority; `lane`, `fifo`, `ranges`: of one priority. `unacked`: what has been handed out; `set_aside`: what
 //!   is neither. `consumers`: whose turn it is; `holding`: who holds messages for too long.
+//! - `groups`: which of what is ready may go to whom, where messages of a group stay with one consumer.
 //! - `rules`, `expiry`: what the queue is asked to do. `effects`: what follows. `limits`: every number.
 //! - `delays`: messages that wait until they are due, which are in no queue yet: a state machine of its own.
 //! - `keys`: what messages are told apart by, where duplicates are dropped: another one.
 //!
 //! **A message is redelivered** if its seq is at or below the highest one of its priority ever handed out: dispatch takes the lowest
-//! seq first, so no message needs a flag, in memory or on disk.
+//! seq first, so no message needs a flag, in memory or on disk. Where groups let later ones go first, those overtaken are listed.
 //!
 //! **Memory is flat.** A backlog in segments is a list of ranges, not of messages; a drained queue gives its buffers back. Nor
 //! does a queue without rules, priorities or times to live pay for those.
@@ -39,6 +40,7 @@ mod dropping;
 mod effects;
 mod expiry;
 mod fifo;
+mod groups;
 mod holding;
 mod keys;
 mod lane;

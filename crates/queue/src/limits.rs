@@ -30,6 +30,16 @@ pub(crate) const LOAD_BYTES_MIN: u32 = 32 * 1024;
 /// The load of a queue whose consumers are faster than the disk: doubled up to here each time that they had to wait.
 pub(crate) const LOAD_BYTES_MAX: u32 = 1024 * 1024;
 
+/// Messages of one priority that are passed over because their groups are held by consumers that can take no more. What is behind them
+/// waits.
+pub(crate) const PASSED_OVER_COUNT_MAX: usize = 1024;
+
+/// Bytes in bodies of those of them that lie in segments, and are in memory for being looked at only.
+pub(crate) const PASSED_OVER_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// Unacked messages for whose groups a table keeps its space when it is empty.
+pub(crate) const GROUPS_KEPT_LEN: usize = 64;
+
 /// What a message is taken to cost beside its body.
 pub(crate) const MESSAGE_OVERHEAD: u64 = 64;
 

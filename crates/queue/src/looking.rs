@@ -82,6 +82,8 @@ pub struct Look<M> {
     bytes_max: u32,
     /// The highest seq of the priority that was ever handed out.
     delivered: QueueSeq,
+    /// Lower ones that have never been, by rising seq: later ones of other groups went before them.
+    overtaken: Vec<QueueSeq>,
     next_priority: Option<u8>,
     /// See [`Queue::is_as_seen`].
     move_count: u32,
@@ -134,14 +136,14 @@ impl<M: Message> Look<M> {
     /// All that was found.
     #[must_use]
     pub fn end(self) -> Looked<M> {
-        let Look { priority, until, mut messages, delivered, next_priority, .. } = self;
+        let Look { priority, until, mut messages, delivered, overtaken, next_priority, .. } = self;
         messages.retain(|(seq, _)| *seq <= until);
         messages.sort_by_key(|(seq, _)| *seq);
         messages.dedup_by_key(|(seq, _)| *seq);
         let seen = messages.into_iter().map(|(seq, message)| Seen {
             position: Position { priority, seq },
             message,
-            redelivered: seq <= delivered,
+            redelivered: seq <= delivered && overtaken.binary_search(&seq).is_err(),
         });
         let next = match until {
             ALL => next_priority.map(|priority| Position { priority, seq: QueueSeq(0) }),
@@ -176,6 +178,8 @@ impl<M: Message, G: Gate> Queue<M, G> {
                 until = until.min(QueueSeq(from.0 - 1));
                 ranges.truncate(overlapping_count.max(LOOK_RANGES_MAX));
             }
+            let groups = self.ready.groups.iter();
+            let overtaken = groups.flat_map(|groups| groups.overtaken(band.priority(), first, until)).collect();
             return Some(Look {
                 priority: band.priority(),
                 first,
@@ -185,6 +189,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
                 read_bytes: 0,
                 bytes_max,
                 delivered: band.delivered(),
+                overtaken,
                 next_priority: bands.peek().map(|band| band.priority()),
                 move_count: self.move_count,
             });

@@ -1,5 +1,7 @@
 //! What the queue needs to know of a message, and where messages lie in segments.
 
+use std::num::NonZeroU64;
+
 use model::ids::{Place, QueueSeq};
 
 /// A message's handle: small, cheap to clone; the body is elsewhere.
@@ -33,6 +35,12 @@ pub trait Message: Clone {
     /// When it entered the queue, in milliseconds since 1970. Asked only of a message with its body.
     fn entered_at_ms(&self) -> u64 {
         0
+    }
+
+    /// Which group it is in: a hash of what its header of this name says, the same as long as the process lives. Asked only of a
+    /// message with its body.
+    fn group(&self, _header: &str) -> Option<NonZeroU64> {
+        None
     }
 
     /// Its slot in a segment, once it has been written to one.

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 
 use model::ids::QueueSeq;
 
-use crate::consumers::{ConsumeError, Consumer, ConsumerId, ConsumerView, Consumers, Gate};
+use crate::consumers::{ConsumeError, Consumer, ConsumerId, ConsumerView, Consumers, Gate, Turn};
 use crate::effects::{Counts, Delivery, Effects};
 use crate::expiry::TtlHistory;
 use crate::holding::Holdings;
@@ -14,7 +14,7 @@ use crate::lane::{Head, Lane, Load, Source};
 use crate::limits::{MESSAGE_OVERHEAD, OUTRUN_LEN};
 use crate::message::Message;
 use crate::ranges::PagedRange;
-use crate::ready::Ready;
+use crate::ready::{Front, Ready};
 use crate::returning::ReturnCounts;
 use crate::rules::Rules;
 use crate::set_aside::SetAside;
@@ -181,6 +181,17 @@ impl<M: Message, G: Gate> Queue<M, G> {
         self.rules.as_deref().copied().unwrap_or_default()
     }
 
+    /// From now on messages that say the same in the header of this name are a group: while a consumer has messages of it unacked, others of
+    /// it go to nobody else. `None`: no messages are. What has been handed out before is in no group. Whether that is a change;
+    /// dispatch after it.
+    pub fn set_groups(&mut self, header: Option<&str>) -> bool {
+        let is_changed = self.ready.groups.as_ref().map(|groups| groups.header()) != header;
+        if is_changed {
+            self.ready.set_groups(header);
+        }
+        is_changed
+    }
+
     /// Another time to live for the messages from here on, in milliseconds. Whether that is a change. Dispatch after it.
     pub fn set_ttl(&mut self, ttl_ms: Option<u64>) -> bool {
         let is_changed = self.ttls.change(self.next_seq, ttl_ms);
@@ -239,16 +250,28 @@ impl<M: Message, G: Gate> Queue<M, G> {
 
     fn hand_out(&mut self, consumers: &mut Consumers<G>, now_ms: u64, effects: &mut Effects<M>) {
         let start = effects.deliveries.len();
-        let is_watchful = self.may_expire || self.counts.has_waits();
-        let timeout_ms = self.rules.as_deref().and_then(|rules| rules.consumer_timeout_ms);
+        let goes_on = match self.ready.groups {
+            None => self.hand_out_in_order(consumers, now_ms, effects),
+            Some(_) => self.hand_out_by_groups(consumers, now_ms, effects),
+        };
+        if goes_on && (effects.deliveries.len() > start || consumers.is_waiting()) {
+            effects.loads.extend(self.ready.lanes_mut().find_map(Lane::ask_ahead));
+        }
+    }
+
+    /// Says whether somebody might be asked to read ahead: not while a read has just been asked for.
+    #[inline]
+    fn hand_out_in_order(&mut self, consumers: &mut Consumers<G>, now_ms: u64, effects: &mut Effects<M>) -> bool {
+        let is_watchful = self.is_watchful();
+        let timeout_ms = self.consumer_timeout_ms();
         while let Some(front) = self.ready.front() {
-            let Head { seq, len, source } = front.head;
+            let Head { len, source, .. } = front.head;
             if source == Source::Paged {
                 if consumers.is_waiting()
                     && let Some(load) = self.ready.lane_at(&front).ask(true)
                 {
                     effects.loads.push(load);
-                    return;
+                    return false;
                 }
                 break;
             }
@@ -256,23 +279,46 @@ impl<M: Message, G: Gate> Queue<M, G> {
                 continue;
             }
             let Some(turn) = consumers.take_turn(len) else { break };
-            let message = self.ready.take(&front);
-            let redelivered = self.ready.note_delivered(&front);
-            let counts = if redelivered { self.counts.of(seq) } else { Counts::default() };
-            if turn.no_ack {
-                self.counts.forget(seq);
-            } else {
-                self.unacked.insert(seq, to_keep(&message), Some(turn.id));
-                if let Some(limit_ms) = timeout_ms {
-                    self.note_held(seq, turn.id, turn.timeout_ms.unwrap_or(limit_ms), now_ms);
-                }
+            self.deliver(&front, turn, timeout_ms, now_ms, effects);
+        }
+        true
+    }
+
+    /// Hands the message at a front, which is in memory, to the consumer whose turn it is.
+    #[inline]
+    pub(crate) fn deliver(
+        &mut self,
+        front: &Front,
+        turn: Turn,
+        timeout_ms: Option<u64>,
+        now_ms: u64,
+        effects: &mut Effects<M>,
+    ) {
+        let seq = front.head.seq;
+        let redelivered = self.ready.note_delivered(front);
+        let message = self.ready.take(front);
+        let counts = if redelivered { self.counts.of(seq) } else { Counts::default() };
+        if turn.no_ack {
+            self.counts.forget(seq);
+        } else {
+            self.unacked.insert(seq, to_keep(&message), Some(turn.id));
+            if let Some(limit_ms) = timeout_ms {
+                self.note_held(seq, turn.id, turn.timeout_ms.unwrap_or(limit_ms), now_ms);
             }
-            let no_ack = turn.no_ack;
-            effects.deliveries.push(Delivery { consumer: turn.id, seq, message, redelivered, no_ack, counts });
         }
-        if effects.deliveries.len() > start || consumers.is_waiting() {
-            effects.loads.extend(self.ready.lanes_mut().find_map(Lane::ask_ahead));
-        }
+        let no_ack = turn.no_ack;
+        effects.deliveries.push(Delivery { consumer: turn.id, seq, message, redelivered, no_ack, counts });
+    }
+
+    /// Whether messages have to be looked at before they are handed out.
+    #[inline]
+    pub(crate) fn is_watchful(&self) -> bool {
+        self.may_expire || self.counts.has_waits()
+    }
+
+    #[inline]
+    pub(crate) fn consumer_timeout_ms(&self) -> Option<u64> {
+        self.rules.as_deref().and_then(|rules| rules.consumer_timeout_ms)
     }
 
     /// Adds a consumer. Dispatch after it.
@@ -307,11 +353,17 @@ impl<M: Message, G: Gate> Queue<M, G> {
         if let Some(consumers) = &mut self.consumers {
             consumers.resume(consumer);
         }
+        if let Some(groups) = &mut self.ready.groups {
+            groups.wake(consumer);
+        }
     }
 
-    /// Takes the head.
+    /// Takes the head; where messages are in groups, the first whose group nobody holds.
     pub fn get(&mut self, no_ack: bool, now_ms: u64, effects: &mut Effects<M>) -> Get<M> {
-        let is_watchful = self.may_expire || self.counts.has_waits();
+        if self.ready.groups.is_some() {
+            return self.get_by_groups(no_ack, now_ms, effects);
+        }
+        let is_watchful = self.is_watchful();
         let front = loop {
             let Some(front) = self.ready.front() else { return Get::Empty };
             if front.head.source == Source::Paged {
@@ -321,9 +373,14 @@ impl<M: Message, G: Gate> Queue<M, G> {
                 break front;
             }
         };
+        Get::Message(self.take_front(&front, no_ack, now_ms, effects))
+    }
+
+    /// Hands the message at a front, which is in memory, to somebody who asked for it.
+    pub(crate) fn take_front(&mut self, front: &Front, no_ack: bool, now_ms: u64, effects: &mut Effects<M>) -> Got<M> {
         let seq = front.head.seq;
-        let message = self.ready.take(&front);
-        let redelivered = self.ready.note_delivered(&front);
+        let redelivered = self.ready.note_delivered(front);
+        let message = self.ready.take(front);
         let counts = if redelivered { self.counts.of(seq) } else { Counts::default() };
         if no_ack {
             self.counts.forget(seq);
@@ -334,7 +391,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
             // It may have been all that was in front of what has expired.
             self.drop_expired(now_ms, effects);
         }
-        Get::Message(Got { seq, message, redelivered, counts, remaining: self.ready.count })
+        Got { seq, message, redelivered, counts, remaining: self.ready.count }
     }
 
     /// Acks messages that were handed out; appends them to `settled`. Seqs that are not unacked are passed over. Dispatch after
@@ -354,6 +411,9 @@ impl<M: Message, G: Gate> Queue<M, G> {
         }
         let (message, holder) = self.unacked.remove(seq)?;
         give_credit(&mut self.consumers, holder);
+        if let Some(groups) = &mut self.ready.groups {
+            groups.release(seq, holder);
+        }
         Some((message, holder))
     }
 
@@ -361,6 +421,9 @@ impl<M: Message, G: Gate> Queue<M, G> {
     pub fn purge(&mut self, purged: &mut Purged<M>) -> u64 {
         for lane in self.ready.lanes_mut() {
             lane.purge_into(purged);
+        }
+        if let Some(groups) = &mut self.ready.groups {
+            groups.purge();
         }
         // Of one lane nothing unacked lies inside a range; of others something may.
         purged.kept.extend(self.unacked.iter().map(|(seq, ..)| seq));
@@ -374,6 +437,9 @@ impl<M: Message, G: Gate> Queue<M, G> {
     pub fn drain_unacked(&mut self, drained: &mut Vec<(QueueSeq, M)>) {
         for (_, _, holder) in self.unacked.iter() {
             give_credit(&mut self.consumers, holder);
+        }
+        if let Some(groups) = &mut self.ready.groups {
+            groups.release_all();
         }
         self.unacked.drain_into(drained);
         self.set_aside = None;
@@ -413,15 +479,15 @@ impl<M: Message, G: Gate> Queue<M, G> {
     /// be loaded again.
     pub fn unload(&mut self) {
         self.remember_expiries();
-        for lane in self.ready.lanes_mut() {
-            lane.unload(&self.unacked);
-        }
+        self.ready.unload(&self.unacked);
     }
 
     /// Whether publishers outrun consumers that would take more: much waits, though not for slow consumers' credit.
     pub fn is_outrun(&self) -> bool {
         self.ready.bytes + self.ready.count * MESSAGE_OVERHEAD > OUTRUN_LEN
             && self.consumers.as_ref().is_some_and(|consumers| consumers.is_hungry())
+            // Slower publishers would not help consumers that get nothing because of groups.
+            && self.ready.groups.as_ref().is_none_or(|groups| !groups.holds_up)
     }
 
     /// Messages that wait for a consumer.

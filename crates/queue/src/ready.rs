@@ -7,10 +7,11 @@ use std::collections::VecDeque;
 
 use model::ids::QueueSeq;
 
+use crate::groups::{Entry, Group, Groups, Key, Standing};
 use crate::lane::{Head, Lane, Source};
 use crate::message::Message;
 use crate::ranges::PagedRange;
-use crate::unacked::Unacked;
+use crate::unacked::{Holder, Unacked};
 
 /// The ready messages of one priority.
 #[derive(Debug)]
@@ -35,6 +36,9 @@ pub(crate) struct Ready<M> {
     /// What came back and goes first, in that order, where this is so. Those that a segment has again go in their own order: what is
     /// not in memory any more is passed over here.
     returns: Option<VecDeque<Return>>,
+    keeps_returns_in_order: bool,
+    /// Who may have what, where messages are in groups.
+    pub(crate) groups: Option<Box<Groups>>,
 }
 
 /// A message that came back.
@@ -68,6 +72,13 @@ impl<M: Message> Band<M> {
             (Some(left), _) => Some((0, left)),
         }
     }
+
+    /// The lane whose first message after this one goes next, and that message.
+    fn head_after(&self, seq: QueueSeq) -> Option<(usize, Head)> {
+        let heads =
+            self.lanes.iter().enumerate().filter_map(|(lane, messages)| Some((lane, messages.head_after(seq)?)));
+        heads.min_by_key(|(_, head)| head.seq)
+    }
 }
 
 impl<M> Band<M> {
@@ -95,6 +106,8 @@ impl<M: Message> Ready<M> {
     pub(crate) fn new(keeps_returns_in_order: bool) -> Self {
         Ready {
             returns: keeps_returns_in_order.then(VecDeque::new),
+            keeps_returns_in_order,
+            groups: None,
             lowest: Band::new(0, QueueSeq(0)),
             higher: Vec::new(),
             count: 0,
@@ -135,10 +148,7 @@ impl<M: Message> Ready<M> {
     fn first_return(&mut self) -> Option<Front> {
         while let Some(Return { seq, priority, is_journalled }) = self.returns.as_ref()?.front().copied() {
             let lane = lane_of(is_journalled);
-            let band = match self.higher.binary_search_by(|band| priority.cmp(&band.priority)) {
-                Ok(at) => at + 1,
-                Err(_) => 0,
-            };
+            let band = self.band_of(priority);
             if let Some(head) = self.band(band).lanes[lane].returned(seq) {
                 return Some(Front { head, band, lane });
             }
@@ -168,18 +178,25 @@ impl<M: Message> Ready<M> {
         {
             returns.pop_front();
         }
+        if self.groups.is_some() {
+            let key = self.key_of(front);
+            self.groups.as_mut().into_iter().for_each(|groups| groups.forget(key));
+        }
         self.count -= 1;
         self.bytes -= u64::from(message.len());
         message
     }
 
-    /// A message taken from a front is handed out. Whether it may have been before.
+    /// The message at a front is about to be handed out. Whether it may have been before.
     #[inline(always)]
     pub(crate) fn note_delivered(&mut self, front: &Front) -> bool {
         let band = self.band_mut(front.band);
-        let is_redelivered = front.head.seq <= band.delivered;
-        band.delivered = band.delivered.max(front.head.seq);
-        is_redelivered
+        let (before, priority) = (band.delivered, band.priority);
+        band.delivered = before.max(front.head.seq);
+        match &mut self.groups {
+            None => front.head.seq <= before,
+            Some(groups) => groups.note_delivered(Key::new(priority, front.head.seq), before),
+        }
     }
 
     /// The highest seq ever handed out, or 0.
@@ -206,10 +223,102 @@ impl<M: Message> Ready<M> {
         if let Some(returns) = &mut self.returns {
             returns.push_back(Return { seq, priority, is_journalled });
         }
+        if self.groups.is_some() {
+            self.note_put_back(seq, priority, u8::from(is_journalled));
+        }
+    }
+
+    /// A queue with groups has got a message back.
+    fn note_put_back(&mut self, seq: QueueSeq, priority: u8, lane: u8) {
+        let key = Key::new(priority, seq);
+        let entry = self.front_of(priority, lane, seq).map(|front| self.entry_of(&front));
+        match (&mut self.groups, entry) {
+            (Some(groups), Some(entry)) => groups.put_back(key, entry),
+            (Some(groups), None) => groups.rewind(key),
+            (None, _) => {}
+        }
+    }
+
+    /// A message in memory, as one that is passed over.
+    pub(crate) fn entry_of(&self, front: &Front) -> Entry {
+        let (message, lane) = (self.peek(front), if front.lane == 0 { 0 } else { 1 });
+        let group = self.groups.as_ref().and_then(|groups| groups.of_message(message?));
+        let read_len = message.filter(|message| message.place().is_some()).map_or(0, M::len);
+        Entry { group, lane, read_len }
+    }
+
+    /// From now on messages are in groups, by a header of this name, or not.
+    ///
+    /// Where they are, what came back goes to its place: order within a group is more than who came back first.
+    pub(crate) fn set_groups(&mut self, header: Option<&str>) {
+        self.groups = header.map(|header| Box::new(Groups::new(header)));
+        self.returns = (self.keeps_returns_in_order && header.is_none()).then(VecDeque::new);
+    }
+
+    /// The first message that dispatch has not looked at yet, unless it has passed over as many as it may.
+    pub(crate) fn first_unseen(&self) -> Option<Front> {
+        let groups = self.groups.as_ref()?;
+        let bands = self.higher.iter().enumerate().map(|(index, band)| (index + 1, band)).chain([(0, &self.lowest)]);
+        for (index, band) in bands {
+            let rank = Key::new(band.priority, QueueSeq(0)).rank;
+            if let Some((lane, head)) = band.head_after(groups.seen(rank)) {
+                // What is behind those passed over goes before lower priorities.
+                return (!groups.is_full(rank)).then_some(Front { head, band: index, lane });
+            }
+        }
+        None
+    }
+
+    /// A message that was passed over, if it is still in memory.
+    pub(crate) fn front_of(&self, priority: u8, lane: u8, seq: QueueSeq) -> Option<Front> {
+        let (band, lane) = (self.band_of(priority), usize::from(lane));
+        let head = self.band(band).lanes[lane].find(seq)?;
+        Some(Front { head, band, lane })
+    }
+
+    #[inline]
+    pub(crate) fn key_of(&self, front: &Front) -> Key {
+        Key::new(self.band(front.band).priority, front.head.seq)
+    }
+
+    pub(crate) fn standing(&self, group: Option<Group>) -> Standing {
+        self.groups.as_ref().map_or(Standing::Free, |groups| groups.standing(group))
+    }
+
+    pub(crate) fn see(&mut self, front: &Front) {
+        let key = self.key_of(front);
+        if let Some(groups) = &mut self.groups {
+            groups.see(key);
+        }
+    }
+
+    pub(crate) fn hold(&mut self, seq: QueueSeq, group: Group, holder: Holder) {
+        if let Some(groups) = &mut self.groups {
+            groups.hold(seq, group, holder);
+        }
+    }
+
+    pub(crate) fn set_held_up(&mut self, holds_up: bool) {
+        if let Some(groups) = &mut self.groups {
+            groups.holds_up = holds_up;
+        }
+    }
+
+    /// Lets go of ready messages that lie in segments too.
+    pub(crate) fn unload(&mut self, unacked: &Unacked<M>) {
+        for lane in self.lanes_mut() {
+            lane.unload(unacked);
+        }
+        if let Some(groups) = &mut self.groups {
+            groups.rewind_all();
+        }
     }
 
     /// Puts messages that lie in a segment among the ranges of their lane. They are counted already.
     pub(crate) fn page(&mut self, priority: u8, range: PagedRange, unacked: &Unacked<M>) {
+        if let Some(groups) = &mut self.groups {
+            groups.rewind(Key::new(priority, range.first_seq));
+        }
         self.lane(priority, !range.segment.is_transient()).page(range, unacked);
     }
 
@@ -264,6 +373,11 @@ impl<M: Message> Ready<M> {
 
     fn bands_mut(&mut self) -> impl Iterator<Item = &mut Band<M>> {
         self.higher.iter_mut().chain([&mut self.lowest])
+    }
+
+    /// The index of a priority's band; that of the lowest, if it has none.
+    fn band_of(&self, priority: u8) -> usize {
+        self.higher.binary_search_by(|band| priority.cmp(&band.priority)).map_or(0, |at| at + 1)
     }
 
     #[inline]

@@ -6,6 +6,7 @@ use model::ids::QueueSeq;
 
 use crate::consumers::Gate;
 use crate::effects::{Counts, DropReason, Effects, Returned};
+use crate::groups::Group;
 use crate::message::Message;
 use crate::queue::Queue;
 use crate::rules::{Return, retry_delay_ms};
@@ -93,6 +94,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
     /// not at all. Seqs that are not unacked are passed over. Dispatch after it.
     pub fn requeue(&mut self, seqs: &[QueueSeq], how: Return, now_ms: u64, effects: &mut Effects<M>) {
         for &seq in seqs {
+            let group = self.ready.groups.as_ref().and_then(|groups| groups.of_seq(seq));
             let Some((message, _)) = self.take_unacked(seq) else { continue };
             let Some(rules) = self.rules.as_deref().copied().filter(|rules| rules.counts_returns) else {
                 self.ready.put_back(seq, message, &self.unacked);
@@ -116,6 +118,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
             }
             if waits_until_ms > 0 {
                 self.set_aside(seq, message, Why::Waiting { until_ms: waits_until_ms });
+                self.close_group(seq, group);
             } else {
                 self.ready.put_back(seq, message, &self.unacked);
             }
@@ -126,6 +129,13 @@ impl<M: Message, G: Gate> Queue<M, G> {
     pub(crate) fn set_aside(&mut self, seq: QueueSeq, message: M, why: Why) {
         self.set_aside.get_or_insert_default().insert(seq, why, message.len());
         self.unacked.insert(seq, message, None);
+    }
+
+    /// A message of a group waits to be tried again.
+    pub(crate) fn close_group(&mut self, seq: QueueSeq, group: Option<Group>) {
+        if let (Some(groups), Some(group)) = (&mut self.ready.groups, group) {
+            groups.start_wait(seq, group);
+        }
     }
 
     /// Takes back a message that was set aside.
@@ -141,6 +151,9 @@ impl<M: Message, G: Gate> Queue<M, G> {
     /// What has waited for long enough is ready again.
     pub(crate) fn end_waits(&mut self, now_ms: u64) {
         while let Some(seq) = self.set_aside.as_mut().and_then(|set_aside| set_aside.take_ended(now_ms)) {
+            if let Some(groups) = &mut self.ready.groups {
+                groups.end_wait(seq);
+            }
             if let Some((message, _)) = self.unacked.remove(seq) {
                 self.ready.put_back(seq, message, &self.unacked);
             }

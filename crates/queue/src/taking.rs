@@ -8,6 +8,7 @@
 use model::ids::{Place, QueueSeq};
 
 use crate::consumers::Gate;
+use crate::groups::Key;
 use crate::lane::{Lane, Load};
 use crate::message::Message;
 use crate::queue::Queue;
@@ -68,5 +69,8 @@ impl<M: Message, G: Gate> Queue<M, G> {
         self.ready.count -= 1;
         self.ready.bytes -= u64::from(message.len());
         self.counts.forget(seq);
+        if let Some(groups) = &mut self.ready.groups {
+            groups.forget(Key::new(message.priority(), seq));
+        }
     }
 }

@@ -7,9 +7,7 @@ use model::arguments::{
     QUEUE_TYPE, QueueArguments, QueueShape, QueueType, check_queue_type, check_server_named, default_queue_type,
 };
 use model::definition;
-use model::features::QueueFeatures;
 use model::name::{QueueName, VhostName};
-use model::policy::EffectivePolicy;
 use model::user::Access;
 
 use super::{Changed, Inside};
@@ -238,11 +236,6 @@ pub(crate) fn check_new_queue(
     }
     if arguments.queue_type() == QueueType::Stream {
         return refusal::not_implemented("the queue type 'stream' is not implemented");
-    }
-    let features = QueueFeatures::of(&arguments, &EffectivePolicy::default());
-    let unbuilt = [(features.group_header.is_some(), "x-message-group-header")];
-    if let Some((_, argument)) = unbuilt.into_iter().find(|(is_asked, _)| *is_asked) {
-        return refusal::not_implemented(format!("the queue argument '{argument}' is not implemented"));
     }
     let is_transient = !request.is_durable && !request.is_exclusive;
     if is_transient && !broker.options.permits_transient_nonexclusive_queues {

@@ -20,6 +20,7 @@ mod events;
 mod exchange_types;
 mod expiry;
 mod external;
+mod groups;
 mod histories;
 mod kept;
 mod limits;

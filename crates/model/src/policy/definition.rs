@@ -187,12 +187,10 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_refused_by_name() {
-        check_refused(
-            &json!({"message-group-header": "h"}),
-            "the policy key 'message-group-header' is not implemented",
-        );
+    fn groups_are_by_any_header() {
+        check_accepted(PolicyKind::User, &json!({"message-group-header": "h"}));
         check_refused(&json!({"message-group-header": ""}), "<<>> is not a valid message group header");
+        check_refused(&json!({"message-group-header": 1}), "1 is not a valid message group header");
     }
 
     #[test]

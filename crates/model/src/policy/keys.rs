@@ -142,7 +142,7 @@ const KEYS: &[Key] = {
         key("delayed-retry-backoff", Some(Operators), Built, "delayed retry back-off", |value| {
             is_one_of(value, &["linear", "exponential"])
         }),
-        key("message-group-header", None, Unbuilt, "message group header", is_name),
+        key("message-group-header", None, Built, "message group header", is_name),
         key("message-deduplication", None, Built, DEDUPLICATION, Value::is_boolean),
         key("cache-size", None, Built, CACHE_SIZE, is_positive),
         key("cache-ttl", None, Built, CACHE_TTL, is_positive),

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 use std::rc::Rc;
 
 use ::model::ids::{Place, QueueSeq, SegmentId};
@@ -28,11 +29,12 @@ struct Paper {
     priority: u8,
     ttl_ms: Option<u64>,
     entered_at_ms: u64,
+    group: Option<u64>,
 }
 
 impl Paper {
     fn new(name: u64, len: u32, is_journalled: bool) -> Self {
-        Paper { name, len, is_journalled, is_light: false, priority: 0, ttl_ms: None, entered_at_ms: 0 }
+        Paper { name, len, is_journalled, is_light: false, priority: 0, ttl_ms: None, entered_at_ms: 0, group: None }
     }
 }
 
@@ -53,6 +55,17 @@ impl Note {
     /// The same with a time to live, entering now.
     pub(crate) fn with_ttl(self, ttl_ms: Option<u64>, entered_at_ms: u64) -> Self {
         self.change(|paper| (paper.ttl_ms, paper.entered_at_ms) = (ttl_ms, entered_at_ms))
+    }
+
+    /// The same in a group.
+    pub(crate) fn in_group(self, group: Option<u64>) -> Self {
+        self.change(|paper| paper.group = group)
+    }
+
+    /// Its group by a header, whether or not its body is here: by "pairs" two groups are one, by any other each is its own.
+    pub(crate) fn group_by(&self, header: &str) -> Option<u64> {
+        let group = self.paper.group?;
+        Some(if header == "pairs" { group / 2 } else { group })
     }
 
     /// Its time to live and when it entered, whether or not its body is here.
@@ -114,6 +127,11 @@ impl Message for Note {
     fn entered_at_ms(&self) -> u64 {
         assert!(self.has_body(), "the time of entering is in the body");
         self.paper.entered_at_ms
+    }
+
+    fn group(&self, header: &str) -> Option<NonZeroU64> {
+        assert!(self.has_body(), "the group is in the body");
+        self.group_by(header).and_then(|group| NonZeroU64::new(group + 1))
     }
 
     fn place(&self) -> Option<Place> {

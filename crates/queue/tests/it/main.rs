@@ -6,6 +6,7 @@ mod consuming;
 mod delays;
 mod fixture;
 mod getting;
+mod groups;
 mod keys;
 mod model;
 mod paging;

@@ -4,6 +4,7 @@
 //! so, and in the end everything must come out.
 
 mod expectation;
+mod grouping;
 mod world;
 
 use ::model::features::{BackOff, DelayedRetry, RetryOf};
@@ -20,6 +21,11 @@ enum Operation {
         /// Priorities are the lowest bits of it and the seq.
         priorities: u8,
         ttl_ms: Option<u64>,
+        /// In how many groups, the messages in none counted as one.
+        group_count: u8,
+    },
+    SetGroups {
+        header: Option<&'static str>,
     },
     Dispatch,
     /// So much time passes.
@@ -113,8 +119,16 @@ fn operation() -> impl Strategy<Value = Operation> {
             prop_oneof![Just(u64::MAX), Just(0), any::<u64>()],
             prop_oneof![3 => Just(0u8), 1 => Just(3), 1 => Just(4)],
             prop_oneof![3 => Just(None), 1 => (0..30u64).prop_map(Some)],
+            prop_oneof![Just(2u8), Just(5), Just(40)],
         )
-            .prop_map(|(count, journalled, priorities, ttl_ms)| Publish { count, journalled, priorities, ttl_ms }),
+            .prop_map(|(count, journalled, priorities, ttl_ms, group_count)| Publish {
+                count,
+                journalled,
+                priorities,
+                ttl_ms,
+                group_count
+            }),
+        1 => prop_oneof![Just(None), Just(Some("each")), Just(Some("pairs"))].prop_map(|header| SetGroups { header }),
         8 => Just(Dispatch),
         3 => (0..20u64).prop_map(|ms| Pass { ms }),
         1 => rules().prop_map(SetRules),
@@ -170,6 +184,14 @@ fn rules() -> impl Strategy<Value = Rules> {
     ]
 }
 
+/// Whether messages are in groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Grouping {
+    Never,
+    Sometimes,
+    Always,
+}
+
 /// More than usual: the interesting cases need several operations to agree. `PROPTEST_CASES` asks for still more.
 fn case_count() -> u32 {
     ProptestConfig::default().cases.max(1_000)
@@ -184,8 +206,15 @@ proptest! {
         is_light in any::<bool>(),
         is_single_active in prop::bool::weighted(0.2),
         has_times in any::<bool>(),
+        grouping in prop_oneof![Just(Grouping::Never), Just(Grouping::Sometimes), Just(Grouping::Always)],
+        is_quorum in any::<bool>(),
     ) {
-        let mut world = World::new(is_light, is_single_active);
+        // The model knows of quorum queues only what they do where there are groups: what came back goes to its place.
+        let is_quorum = is_quorum && grouping == Grouping::Always && !is_single_active;
+        let mut world = World::new(is_light, is_single_active, is_quorum);
+        if grouping == Grouping::Always {
+            world.run(Operation::SetGroups { header: Some("each") });
+        }
         for operation in operations {
             // Half of the queues have neither rules nor times: what they do is easier to lose sight of among the rest.
             let is_of_times = matches!(operation, Operation::SetRules(_) | Operation::SetTtl { .. });
@@ -193,9 +222,13 @@ proptest! {
                 continue;
             }
             let operation = match operation {
-                Operation::Publish { count, journalled, priorities, .. } if !has_times => {
-                    Operation::Publish { count, journalled, priorities, ttl_ms: None }
+                Operation::Publish { count, journalled, priorities, group_count, .. } if !has_times => {
+                    Operation::Publish { count, journalled, priorities, ttl_ms: None, group_count }
                 }
+                Operation::SetGroups { header } => match (grouping, header) {
+                    (Grouping::Never, _) | (Grouping::Always, None) => continue,
+                    (_, header) => Operation::SetGroups { header },
+                },
                 other => other,
             };
             world.run(operation);

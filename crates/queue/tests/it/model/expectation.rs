@@ -34,6 +34,12 @@ pub(super) struct Model {
     pub(super) arrivals: Vec<ConsumerId>,
     pub(super) active: Option<ConsumerId>,
     pub(super) consumers: HashMap<ConsumerId, Taker>,
+    /// By which header messages are in groups.
+    pub(super) header: Option<String>,
+    /// The groups of messages that are unacked or wait; some are neither any more.
+    pub(super) grouped: BTreeMap<QueueSeq, u64>,
+    /// Messages that were overtaken before groups changed.
+    pub(super) may_be_redelivered: BTreeSet<QueueSeq>,
     /// Those who can take a message, by priority, next first.
     pub(super) turns: BTreeMap<i32, Vec<ConsumerId>>,
 }
@@ -158,6 +164,17 @@ impl Model {
         disk: &mut Disk,
     ) -> bool {
         assert_eq!(self.head(), Some(seq), "the lowest seq of the highest priority goes first");
+        self.hand_out_any(seq, note, holder, disk)
+    }
+
+    /// A ready message is handed out. Whether it had been before.
+    pub(super) fn hand_out_any(
+        &mut self,
+        seq: QueueSeq,
+        note: &Note,
+        holder: Option<Option<ConsumerId>>,
+        disk: &mut Disk,
+    ) -> bool {
         self.ready.remove(&seq);
         assert!(self.waits_again.remove(&seq).is_none_or(|until_ms| until_ms <= self.now_ms), "{seq} was to wait");
         assert_eq!(note.name(), self.messages[&seq].note.name());

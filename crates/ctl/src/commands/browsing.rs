@@ -5,11 +5,12 @@ use std::rc::Rc;
 
 use serde_json::{Map, Value, json};
 
+use super::pages::Pages;
 use super::queues::no_such_queue;
 use crate::command::{Command, Opt, flag, option, repeated, required};
 use crate::failure::Failure;
 use crate::given::Given;
-use crate::listing::{self, Column, Listing, renamed, same};
+use crate::listing::{Listing, renamed, same};
 use crate::output::Output;
 use crate::reply::Reply;
 use crate::step::{Ask, Started, Step, escaped, path};
@@ -131,8 +132,6 @@ const UNACKED_DEFAULT: &[&str] =
 
 /// Messages that are shown unless it is said how many.
 const COUNT: u64 = 100;
-/// Messages that are asked for at a time.
-const PAGE_COUNT: u64 = 1000;
 
 fn place(given: &Given, what: &str) -> String {
     let mut parts = vec!["queues", given.vhost(), given.text("queue"), "messages"];
@@ -334,6 +333,7 @@ fn browse(given: &Given) -> Started {
     first.extend(given.optional("from").map(|id| format!("from={}", escaped(id))));
     let pages = Pages {
         place: place(given, ""),
+        behind: "from",
         query,
         missing: missing(given),
         columns,
@@ -341,36 +341,4 @@ fn browse(given: &Given) -> Started {
         items: Vec::new(),
     };
     pages.ask(first)
-}
-
-/// Pages of messages, one after the other, until there are enough.
-struct Pages {
-    place: String,
-    /// What holds for every page.
-    query: Vec<String>,
-    missing: String,
-    columns: Vec<&'static Column>,
-    count_left: u64,
-    items: Vec<Value>,
-}
-
-impl Pages {
-    fn ask(mut self, mut query: Vec<String>) -> Started {
-        query.push(format!("count={}", self.count_left.clamp(1, PAGE_COUNT)));
-        Ask::get(with_query(&self.place, &query)).then(move |reply| {
-            let mut answer = answered(reply, self.missing.clone())?;
-            if let Some(Value::Array(messages)) = answer.get_mut("messages").map(Value::take) {
-                self.count_left = self.count_left.saturating_sub(messages.len() as u64);
-                self.items.extend(messages);
-            }
-            match answer.get("next").and_then(Value::as_str).filter(|_| self.count_left > 0) {
-                Some(next) => {
-                    let mut query = self.query.clone();
-                    query.push(format!("from={}", escaped(next)));
-                    self.ask(query)
-                }
-                None => listing::show(&self.columns, &self.items),
-            }
-        })
-    }
 }

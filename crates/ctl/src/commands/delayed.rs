@@ -3,10 +3,11 @@
 use serde_json::{Map, Value, json};
 
 use super::browsing::{answered, duration_ms, with_query};
+use super::pages::Pages;
 use crate::command::{Command, Opt, flag, option, optional, repeated, required};
 use crate::failure::Failure;
 use crate::given::Given;
-use crate::listing::{self, Column, Listing, renamed, same, text};
+use crate::listing::{Listing, renamed, same, text};
 use crate::output::Output;
 use crate::step::{Ask, Started, Step, escaped, path};
 
@@ -102,8 +103,6 @@ const MESSAGES: Listing = Listing {
 
 /// Messages that are shown unless it is said how many.
 const COUNT: u64 = 100;
-/// Messages that are asked for at a time.
-const PAGE_COUNT: u64 = 1000;
 
 fn place(given: &Given) -> String {
     path(&["delayed", given.vhost(), given.text("exchange"), "messages"])
@@ -140,6 +139,7 @@ fn query(given: &Given) -> Result<Vec<String>, Failure> {
 fn list(given: &Given) -> Started {
     let pages = Pages {
         place: place(given),
+        behind: "after",
         query: query(given)?,
         missing: no_such_exchange(given),
         columns: MESSAGES.chosen(given)?,
@@ -148,38 +148,6 @@ fn list(given: &Given) -> Started {
     };
     let first = pages.query.clone();
     pages.ask(first)
-}
-
-/// Pages of messages, one after the other, until there are enough.
-struct Pages {
-    place: String,
-    /// What holds for every page.
-    query: Vec<String>,
-    missing: String,
-    columns: Vec<&'static Column>,
-    count_left: u64,
-    items: Vec<Value>,
-}
-
-impl Pages {
-    fn ask(mut self, mut query: Vec<String>) -> Started {
-        query.push(format!("count={}", self.count_left.clamp(1, PAGE_COUNT)));
-        Ask::get(with_query(&self.place, &query)).then(move |reply| {
-            let mut answer = answered(reply, self.missing.clone())?;
-            if let Some(Value::Array(messages)) = answer.get_mut("messages").map(Value::take) {
-                self.count_left = self.count_left.saturating_sub(messages.len() as u64);
-                self.items.extend(messages);
-            }
-            match answer.get("next").and_then(Value::as_str).filter(|_| self.count_left > 0) {
-                Some(next) => {
-                    let mut query = self.query.clone();
-                    query.push(format!("after={}", escaped(next)));
-                    self.ask(query)
-                }
-                None => listing::show(&self.columns, &self.items),
-            }
-        })
-    }
 }
 
 /// A message's fields, one a line, its body at the end.

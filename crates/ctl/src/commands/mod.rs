@@ -20,6 +20,7 @@ mod local;
 mod members;
 mod messages;
 mod moving;
+mod pages;
 mod parameters;
 mod permissions;
 mod policies;

@@ -42,7 +42,8 @@ use crate::shard::{Shards, Watermark};
 use crate::timers::{Timers, look_after_queues};
 use crate::usage::Usages;
 use crate::users::Users;
-use crate::vhost::{DeleteConditions, Deletion, Vhosts};
+use crate::vhost::{DeleteConditions, Deletion};
+use crate::vhosts::Vhosts;
 
 /// A broker.
 pub struct Broker {

@@ -78,6 +78,7 @@ mod tx;
 mod usage;
 mod users;
 mod vhost;
+mod vhosts;
 pub mod view;
 
 pub use backend::{

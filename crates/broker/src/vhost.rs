@@ -3,38 +3,39 @@
 //! Readers route under a read lock, and only when no cache knows the answer; changes take the write lock, change the
 //! values, and append to the journal before they let go, so the journal has them in the order in which they happened.
 //! Lock order: topology, then sets of delayed messages, then shards, then the journal.
+//!
+//! - `policies`: what policies, types and arguments have queues and exchanges do. `routes`: where a message goes.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+mod policies;
+mod routes;
+
+pub(crate) use routes::Routing;
+
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use amqp::content::Properties;
-use amqp::table::{Table, Value};
 use model::arguments::{ExchangeArguments, ExchangeType};
 use model::definition::{self, Definition};
-use model::features::{Deduplication, ExchangeFeatures, QueueFeatures};
+use model::features::QueueFeatures;
 use model::ids::{JournalPosition, QueueId, QueueSeq};
 use model::name::{ExchangeName, QueueName, VhostName};
-use model::policy::{EffectivePolicy, Policy, PolicyRanking, Target};
+use model::policy::{EffectivePolicy, Policy};
 use parking_lot::{Mutex, RwLock};
-use queue::{RestoredGeneration, TtlHistory};
-use routing::{
-    BindError, BindingRef, BindingSpec, DeleteError, Destination, Epoch, Exchanges, HashSeed, Removed, Routable,
-};
+use queue::TtlHistory;
+use routing::{BindError, BindingRef, BindingSpec, DeleteError, Destination, Epoch, Exchanges, HashSeed, Removed};
 use rustc_hash::FxBuildHasher;
 use store::RecordBatch;
 
 use crate::broker::Broker;
 use crate::connections::Traffic;
-use crate::deduplication::{ExchangeKeys, KeyWork, Site as KeySite};
+use crate::deduplication::{ExchangeKeys, KeyWork};
 use crate::delayed::DelaySet;
-use crate::delayed::definition::Site;
 use crate::features;
 use crate::history::{History, Kept};
 use crate::inside::Changed;
 use crate::outbox::News;
-use crate::queue_handle::{ConnectionId, QueueHandle, Targets};
+use crate::queue_handle::{ConnectionId, QueueHandle};
 use crate::refusal::{self, Outcome};
 use crate::shard::{Cell, Shards, Watermark};
 use crate::sharding::ShardedExchanges;
@@ -75,40 +76,6 @@ struct Topology {
     keys: HashMap<Box<[u8]>, Arc<ExchangeKeys>>,
     /// Whether the vhost is deleted: its connections may not know yet, and nothing of theirs may come into it any more.
     is_gone: bool,
-}
-
-thread_local! {
-    static SCRATCH: RefCell<routing::RouteScratch> = RefCell::new(routing::RouteScratch::new(random_seed()));
-}
-
-/// A message that wants to know where to go.
-#[derive(Clone, Copy)]
-pub(crate) struct Routing<'a> {
-    pub(crate) exchange: &'a [u8],
-    /// Its own key, and those in its headers.
-    pub(crate) routing_keys: &'a [&'a [u8]],
-    pub(crate) properties: &'a Properties<'a>,
-    /// Its content, should it come by an exchange that keeps it.
-    pub(crate) content: &'a dyn Fn() -> Kept,
-    /// Whether it waits where it comes to an exchange that delays.
-    pub(crate) is_delayed: bool,
-}
-
-/// Where a message goes.
-pub(crate) struct Routed {
-    pub(crate) targets: Targets,
-    /// Set when exchange and routing key alone led here: until when that holds.
-    pub(crate) cacheable_at: Option<Epoch>,
-}
-
-/// Who sends a message to an exchange.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sender {
-    Client,
-    /// It is a dead letter.
-    Queue,
-    /// It has been here before, or is the broker's own.
-    Broker,
 }
 
 /// What belongs to exchanges that are gone.
@@ -229,179 +196,6 @@ impl Vhost {
         (result, position)
     }
 
-    /// All policies, of both kinds, by name.
-    pub(crate) fn policies(&self) -> Arc<[Arc<Policy>]> {
-        self.policies.read().clone()
-    }
-
-    /// Changes the policies, and applies them at once. The position is where that is durable which follows from the change.
-    pub(crate) fn change_policies<T>(
-        &self,
-        broker: &Broker,
-        change: impl FnOnce(&mut Vec<Arc<Policy>>) -> T,
-    ) -> (T, Option<JournalPosition>) {
-        let mut policies = self.policies.write();
-        let mut changed = policies.to_vec();
-        let result = change(&mut changed);
-        changed.sort_by(|a, b| (&a.name, a.kind).cmp(&(&b.name, b.kind)));
-        *policies = changed.into();
-        drop(policies);
-        self.apply_policies(broker, |queue, features| broker.change_features(queue, features));
-        (result, self.shard_exchanges(broker))
-    }
-
-    /// Puts policies that recovery found where they were, and applies them.
-    pub(crate) fn restore_policies(&self, broker: &Broker, mut restored: Vec<Arc<Policy>>) {
-        restored.sort_by(|a, b| (&a.name, a.kind).cmp(&(&b.name, b.kind)));
-        *self.policies.write() = restored.into();
-        self.apply_policies(broker, |queue, features| broker.restore_features(queue, features));
-        self.shard_exchanges(broker);
-    }
-
-    /// Gives every queue and every exchange the policies that hold for it now; `change` is told of queues that do something else by it.
-    fn apply_policies(&self, broker: &Broker, mut change: impl FnMut(&Arc<QueueHandle>, &QueueFeatures)) {
-        let _turn = self.applying.lock();
-        let policies = self.policies();
-        let ranking = PolicyRanking::of(&policies);
-        // Matched without the topology's lock, so that messages go on being routed: what is declared meanwhile has these
-        // policies or newer ones already.
-        for queue in self.queues() {
-            let target = Target::Queue(queue.definition.arguments.queue_type());
-            let effective = ranking.effective(target, queue.name());
-            if let Some(features) = queue.set_policy(effective) {
-                change(&queue, &features);
-            }
-        }
-        let exchanges: Vec<_> = {
-            let topology = self.topology.read();
-            let shown = |exchange: &routing::Exchange| (exchange.name.clone(), exchange.policy_alternate.clone());
-            topology.exchanges.exchanges().map(shown).collect()
-        };
-        let found = exchanges.into_iter().filter_map(|(name, before)| {
-            let effective = ranking.effective(Target::Exchange, std::str::from_utf8(&name).ok()?);
-            let alternate = alternate_of(&effective);
-            let is_new = alternate.as_deref().map(str::as_bytes) != before.as_deref();
-            Some((name, effective, is_new.then_some(alternate)))
-        });
-        let found: Vec<_> = found.collect();
-        self.change(|topology| {
-            for (name, effective, alternate) in &found {
-                if let Some(alternate) = alternate {
-                    topology.exchanges.set_policy_alternate(name, alternate.as_deref().map(str::as_bytes));
-                }
-                self.set_features(broker, topology, name, effective);
-            }
-        });
-    }
-
-    /// Gives a new exchange the policies that hold for it.
-    fn apply_to_exchange(&self, broker: &Broker, topology: &mut Topology, name: &[u8]) {
-        let Ok(text) = std::str::from_utf8(name) else { return };
-        let effective = EffectivePolicy::of(&self.policies(), Target::Exchange, text);
-        let alternate = alternate_of(&effective);
-        topology.exchanges.set_policy_alternate(name, alternate.as_deref().map(str::as_bytes));
-        self.set_features(broker, topology, name, &effective);
-    }
-
-    /// Has an exchange delay messages and drop duplicates, or not, as its type, its arguments and its policies say. What waits there
-    /// waits on.
-    fn set_features(&self, broker: &Broker, topology: &mut Topology, name: &[u8], policy: &EffectivePolicy) {
-        let Some(exchange) = topology.exchanges.exchange(name) else { return };
-        let Ok(exchange_type) = ExchangeType::parse(exchange.kind.name().as_bytes()) else { return };
-        let (is_durable, before) = (exchange.is_durable, exchange.is_delaying);
-        let arguments = ExchangeArguments::from_stored(exchange.arguments.clone());
-        let features = ExchangeFeatures::of(exchange_type, &arguments, policy);
-        let is_delaying = features.delay.is_some();
-        if is_delaying != before {
-            topology.exchanges.set_delaying(name, is_delaying);
-        }
-        if is_delaying {
-            self.delay_set(broker, topology, name, is_durable);
-        }
-        if let Some(set) = topology.delays.get(name) {
-            set.set_release_rate(features.release_rate_max_per_s);
-        }
-        self.set_deduplication(broker, topology, name, is_durable, features.deduplication.as_ref());
-    }
-
-    /// Has an exchange drop duplicates, or not. Where keys mean something else than before, all of them are forgotten.
-    fn set_deduplication(
-        &self,
-        broker: &Broker,
-        topology: &mut Topology,
-        name: &[u8],
-        is_durable: bool,
-        deduplication: Option<&Deduplication>,
-    ) {
-        let before = topology.keys.get(name);
-        if before.is_none() && deduplication.is_none() {
-            return;
-        }
-        let goes_on =
-            |keys: &Arc<ExchangeKeys>| deduplication.is_some_and(|deduplication| keys.set_rules(broker, deduplication));
-        if before.is_some_and(goes_on) {
-            return;
-        }
-        if let Some(keys) = topology.keys.remove(name) {
-            keys.forget(broker);
-        }
-        if let Some(deduplication) = deduplication {
-            let site = KeySite::Exchange { vhost: self.name.as_str().into(), exchange: name.into() };
-            topology.keys.insert(name.into(), ExchangeKeys::new(broker, deduplication, site, is_durable));
-        }
-        topology.exchanges.advance_epoch();
-    }
-
-    /// The keys of all its exchanges that drop duplicates, by their names.
-    pub(crate) fn exchange_keys(&self) -> HashMap<Box<[u8]>, Arc<ExchangeKeys>> {
-        self.topology.read().keys.clone()
-    }
-
-    /// The keys of an exchange, if it drops duplicates.
-    pub(crate) fn keys_at(&self, exchange: &[u8]) -> Option<Arc<ExchangeKeys>> {
-        self.topology.read().keys.get(exchange).cloned()
-    }
-
-    /// What waits at an exchange.
-    fn delay_set(&self, broker: &Broker, topology: &mut Topology, name: &[u8], is_durable: bool) -> Arc<DelaySet> {
-        let site = || Site { vhost: self.name.as_str().into(), exchange: name.into() };
-        let set = topology.delays.entry(name.into()).or_insert_with(|| DelaySet::new(broker, site(), is_durable));
-        set.clone()
-    }
-
-    /// What waits at an exchange, if it delays or has done so.
-    pub(crate) fn delays_at(&self, exchange: &str) -> Option<Arc<DelaySet>> {
-        self.topology.read().delays.get(exchange.as_bytes()).cloned()
-    }
-
-    /// What waits at all its exchanges, by name.
-    pub(crate) fn delays(&self) -> Vec<Arc<DelaySet>> {
-        let mut all: Vec<_> = self.topology.read().delays.values().cloned().collect();
-        all.sort_by(|a, b| a.site.cmp(&b.site));
-        all
-    }
-
-    /// What waited at an exchange when the process ended waits on. It is given back if there is no such exchange.
-    pub(crate) fn restore_delays(
-        &self,
-        broker: &Broker,
-        exchange: &[u8],
-        generations: Vec<RestoredGeneration<crate::message::Held>>,
-        records: &mut RecordBatch,
-    ) -> Result<(), Vec<RestoredGeneration<crate::message::Held>>> {
-        let set = self.change(|topology| {
-            let is_durable = topology.exchanges.exchange(exchange)?.is_durable;
-            Some(self.delay_set(broker, topology, exchange, is_durable))
-        });
-        match set {
-            Some(set) => {
-                set.restore(broker, generations, records);
-                Ok(())
-            }
-            None => Err(generations),
-        }
-    }
-
     /// Every route is looked up anew: something that is asked once a route has changed.
     pub(crate) fn forget_routes(&self) {
         self.change(|topology| topology.exchanges.advance_epoch());
@@ -422,86 +216,6 @@ impl Vhost {
         let result = act(&mut topology);
         self.epoch.store(topology.exchanges.epoch().0, Ordering::Release);
         result
-    }
-
-    /// Finds a message's queues. Refuses an exchange that is not there, or that clients may not publish to.
-    pub(crate) fn route(&self, routing: &Routing<'_>) -> Outcome<Routed> {
-        self.find_route(routing, Sender::Client)
-    }
-
-    /// Finds the queues of a dead letter, from an internal exchange, too.
-    pub(crate) fn route_dead(&self, routing: &Routing<'_>) -> Outcome<Routed> {
-        self.find_route(routing, Sender::Queue)
-    }
-
-    /// Finds a message's queues, from an internal exchange, too. It is no duplicate there.
-    pub(crate) fn route_from(&self, routing: &Routing<'_>) -> Outcome<Routed> {
-        self.find_route(routing, Sender::Broker)
-    }
-
-    /// Who binds to an exchange with a history gets every message exactly once: out of the history, which has it before the
-    /// lock is free again, or by this route. No message is copied under the lock, so the way of one that is to be kept is looked for
-    /// a second time when its copy is there.
-    fn find_route(&self, routing: &Routing<'_>, sender: Sender) -> Outcome<Routed> {
-        let Properties { headers, message_id, correlation_id, timestamp, .. } = *routing.properties;
-        let (routing_key, more_keys) = (routing.routing_keys[0], &routing.routing_keys[1..]);
-        let is_delayed = routing.is_delayed;
-        let message = Routable { routing_key, more_keys, headers, message_id, correlation_id, timestamp, is_delayed };
-        let mut kept = None;
-        loop {
-            let topology = self.topology.read();
-            let routed = SCRATCH.with_borrow_mut(|scratch| {
-                let Ok(routed) = topology.exchanges.route(routing.exchange, &message, scratch) else {
-                    return self.no_exchange(routing.exchange).map(Some);
-                };
-                if routed.is_internal && sender == Sender::Client {
-                    return refusal::access_refused(format!(
-                        "cannot publish to internal exchange '{}' in vhost '{}'",
-                        String::from_utf8_lossy(routing.exchange),
-                        self.name
-                    ));
-                }
-                if !routed.histories.is_empty() && !has_no_store(headers) {
-                    let Some(kept) = &kept else { return Ok(None) };
-                    let names = routed.histories.iter().map(|history| topology.exchanges.name_of(*history));
-                    let histories = names.filter_map(|name| topology.histories.get(name));
-                    histories.for_each(|history| history.add(Kept::clone(kept)));
-                }
-                let queues = routed.queues.iter().filter_map(|id| topology.queues.get(id).cloned());
-                let cacheable_at = routed.is_cacheable.then(|| topology.exchanges.epoch());
-                let mut targets = Targets::new(queues);
-                if sender != Sender::Broker && !topology.keys.is_empty() {
-                    targets = targets.with_keys(topology.keys.get(routing.exchange).cloned());
-                }
-                if routing.is_delayed {
-                    let names = routed.delays.iter().map(|delay| topology.exchanges.name_of(*delay));
-                    let sets = names.filter_map(|name| topology.delays.get(name).cloned());
-                    targets = targets.with_delay(sets.collect());
-                }
-                Ok(Some(Routed { targets, cacheable_at }))
-            })?;
-            drop(topology);
-            match routed {
-                Some(routed) => return Ok(routed),
-                None => kept = Some((routing.content)()),
-            }
-        }
-    }
-
-    /// Whether any queue would take a message from one of these exchanges, were it not to wait there.
-    pub(crate) fn would_route(&self, routing: &Routing<'_>, sets: &[Arc<DelaySet>]) -> bool {
-        let Properties { headers, message_id, correlation_id, timestamp, .. } = *routing.properties;
-        let (routing_key, more_keys) = (routing.routing_keys[0], &routing.routing_keys[1..]);
-        let message =
-            Routable { routing_key, more_keys, headers, message_id, correlation_id, timestamp, is_delayed: false };
-        let topology = self.topology.read();
-        SCRATCH.with_borrow_mut(|scratch| {
-            let mut takes = |set: &Arc<DelaySet>| {
-                let routed = topology.exchanges.route(&set.site.exchange, &message, scratch);
-                routed.is_ok_and(|routed| !routed.queues.is_empty())
-            };
-            sets.iter().any(&mut takes)
-        })
     }
 
     /// 404 for an exchange.
@@ -773,7 +487,7 @@ impl Vhost {
             let definition = make(broker.queue_ids.take(broker));
             let id = definition.id;
             let is_journalled = definition.is_durable && owner.is_none();
-            let policy = effective_for(&self.policies(), &definition);
+            let policy = policies::effective_for(&self.policies(), &definition);
             let ttls = TtlHistory::always(QueueFeatures::of(&definition.arguments, &policy).message_ttl_ms);
             let mut position = None;
             if is_journalled {
@@ -921,13 +635,6 @@ impl Vhost {
     }
 }
 
-fn random_seed() -> u64 {
-    let mut bytes = [0; 8];
-    // It worked at the start; without it, threads only choose alike.
-    let _ = getrandom::fill(&mut bytes);
-    u64::from_ne_bytes(bytes)
-}
-
 /// Which bindings are to be shown.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum BindingsOf<'a> {
@@ -937,10 +644,6 @@ pub(crate) enum BindingsOf<'a> {
     Queue(&'a QueueName),
 }
 
-fn effective_for(policies: &[Arc<Policy>], queue: &definition::Queue) -> EffectivePolicy {
-    EffectivePolicy::of(policies, Target::Queue(queue.arguments.queue_type()), queue.name.as_str())
-}
-
 /// What of a definition the queue's state machine has to know, for ever.
 pub(crate) fn settings_of(definition: &definition::Queue) -> queue::Settings {
     queue::Settings {
@@ -948,11 +651,6 @@ pub(crate) fn settings_of(definition: &definition::Queue) -> queue::Settings {
         single_active_consumer: definition.arguments.is_single_active_consumer(),
         is_quorum: definition.arguments.queue_type() == model::arguments::QueueType::Quorum,
     }
-}
-
-/// The alternate exchange that policies give to an exchange.
-fn alternate_of(policy: &EffectivePolicy) -> Option<String> {
-    policy.get("alternate-exchange")?.as_str().map(str::to_owned)
 }
 
 /// Declares an exchange. False when there is one of this name.
@@ -974,48 +672,4 @@ fn declare(topology: &mut Topology, exchange: &definition::Exchange) -> bool {
         topology.histories.insert(exchange.name.as_bytes().into(), Arc::new(History::new(exchange)));
     }
     is_new
-}
-
-/// Whether a message is not to be kept by any history.
-fn has_no_store(headers: Option<Table<'_>>) -> bool {
-    headers.is_some_and(|headers| headers.get("x-recent-history-no-store") == Some(Value::Bool(true)))
-}
-
-/// All vhosts.
-#[derive(Debug, Default)]
-pub(crate) struct Vhosts(RwLock<BTreeMap<VhostName, Arc<Vhost>>>);
-
-impl Vhosts {
-    pub(crate) fn get(&self, name: &str) -> Option<Arc<Vhost>> {
-        self.0.read().get(name).cloned()
-    }
-
-    /// All of them, by name.
-    pub(crate) fn all(&self) -> Vec<Arc<Vhost>> {
-        self.0.read().values().cloned().collect()
-    }
-
-    pub(crate) fn put(&self, vhost: Vhost) {
-        self.0.write().insert(vhost.name.clone(), Arc::new(vhost));
-    }
-
-    /// Puts a vhost in if there is none of its name; `record` is told before anybody sees it.
-    pub(crate) fn add<T>(&self, vhost: Vhost, record: impl FnOnce() -> T) -> Option<T> {
-        let mut vhosts = self.0.write();
-        if vhosts.contains_key(&vhost.name) {
-            return None;
-        }
-        let recorded = record();
-        vhosts.insert(vhost.name.clone(), Arc::new(vhost));
-        Some(recorded)
-    }
-
-    /// Takes a vhost out. None when it is gone already.
-    pub(crate) fn remove(&self, name: &str) -> Option<Arc<Vhost>> {
-        self.0.write().remove(name)
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.read().is_empty()
-    }
 }

@@ -1,0 +1,142 @@
+//! Where a message goes.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use amqp::content::Properties;
+use amqp::table::{Table, Value};
+use routing::{Epoch, Routable};
+
+use super::Vhost;
+use crate::delayed::DelaySet;
+use crate::history::Kept;
+use crate::queue_handle::Targets;
+use crate::refusal::{self, Outcome};
+
+thread_local! {
+    static SCRATCH: RefCell<routing::RouteScratch> = RefCell::new(routing::RouteScratch::new(random_seed()));
+}
+
+/// A message that wants to know where to go.
+#[derive(Clone, Copy)]
+pub(crate) struct Routing<'a> {
+    pub(crate) exchange: &'a [u8],
+    /// Its own key, and those in its headers.
+    pub(crate) routing_keys: &'a [&'a [u8]],
+    pub(crate) properties: &'a Properties<'a>,
+    /// Its content, should it come by an exchange that keeps it.
+    pub(crate) content: &'a dyn Fn() -> Kept,
+    /// Whether it waits where it comes to an exchange that delays.
+    pub(crate) is_delayed: bool,
+}
+
+/// Where a message goes.
+pub(crate) struct Routed {
+    pub(crate) targets: Targets,
+    /// Set when exchange and routing key alone led here: until when that holds.
+    pub(crate) cacheable_at: Option<Epoch>,
+}
+
+/// Who sends a message to an exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sender {
+    Client,
+    /// It is a dead letter.
+    Queue,
+    /// It has been here before, or is the broker's own.
+    Broker,
+}
+
+impl Vhost {
+    /// Finds a message's queues. Refuses an exchange that is not there, or that clients may not publish to.
+    pub(crate) fn route(&self, routing: &Routing<'_>) -> Outcome<Routed> {
+        self.find_route(routing, Sender::Client)
+    }
+
+    /// Finds the queues of a dead letter, from an internal exchange, too.
+    pub(crate) fn route_dead(&self, routing: &Routing<'_>) -> Outcome<Routed> {
+        self.find_route(routing, Sender::Queue)
+    }
+
+    /// Finds a message's queues, from an internal exchange, too. It is no duplicate there.
+    pub(crate) fn route_from(&self, routing: &Routing<'_>) -> Outcome<Routed> {
+        self.find_route(routing, Sender::Broker)
+    }
+
+    /// Who binds to an exchange with a history gets every message exactly once: out of the history, which has it before the
+    /// lock is free again, or by this route. No message is copied under the lock, so the way of one that is to be kept is looked for
+    /// a second time when its copy is there.
+    fn find_route(&self, routing: &Routing<'_>, sender: Sender) -> Outcome<Routed> {
+        let Properties { headers, message_id, correlation_id, timestamp, .. } = *routing.properties;
+        let (routing_key, more_keys) = (routing.routing_keys[0], &routing.routing_keys[1..]);
+        let is_delayed = routing.is_delayed;
+        let message = Routable { routing_key, more_keys, headers, message_id, correlation_id, timestamp, is_delayed };
+        let mut kept = None;
+        loop {
+            let topology = self.topology.read();
+            let routed = SCRATCH.with_borrow_mut(|scratch| {
+                let Ok(routed) = topology.exchanges.route(routing.exchange, &message, scratch) else {
+                    return self.no_exchange(routing.exchange).map(Some);
+                };
+                if routed.is_internal && sender == Sender::Client {
+                    return refusal::access_refused(format!(
+                        "cannot publish to internal exchange '{}' in vhost '{}'",
+                        String::from_utf8_lossy(routing.exchange),
+                        self.name
+                    ));
+                }
+                if !routed.histories.is_empty() && !has_no_store(headers) {
+                    let Some(kept) = &kept else { return Ok(None) };
+                    let names = routed.histories.iter().map(|history| topology.exchanges.name_of(*history));
+                    let histories = names.filter_map(|name| topology.histories.get(name));
+                    histories.for_each(|history| history.add(Kept::clone(kept)));
+                }
+                let queues = routed.queues.iter().filter_map(|id| topology.queues.get(id).cloned());
+                let cacheable_at = routed.is_cacheable.then(|| topology.exchanges.epoch());
+                let mut targets = Targets::new(queues);
+                if sender != Sender::Broker && !topology.keys.is_empty() {
+                    targets = targets.with_keys(topology.keys.get(routing.exchange).cloned());
+                }
+                if routing.is_delayed {
+                    let names = routed.delays.iter().map(|delay| topology.exchanges.name_of(*delay));
+                    let sets = names.filter_map(|name| topology.delays.get(name).cloned());
+                    targets = targets.with_delay(sets.collect());
+                }
+                Ok(Some(Routed { targets, cacheable_at }))
+            })?;
+            drop(topology);
+            match routed {
+                Some(routed) => return Ok(routed),
+                None => kept = Some((routing.content)()),
+            }
+        }
+    }
+
+    /// Whether any queue would take a message from one of these exchanges, were it not to wait there.
+    pub(crate) fn would_route(&self, routing: &Routing<'_>, sets: &[Arc<DelaySet>]) -> bool {
+        let Properties { headers, message_id, correlation_id, timestamp, .. } = *routing.properties;
+        let (routing_key, more_keys) = (routing.routing_keys[0], &routing.routing_keys[1..]);
+        let message =
+            Routable { routing_key, more_keys, headers, message_id, correlation_id, timestamp, is_delayed: false };
+        let topology = self.topology.read();
+        SCRATCH.with_borrow_mut(|scratch| {
+            let mut takes = |set: &Arc<DelaySet>| {
+                let routed = topology.exchanges.route(&set.site.exchange, &message, scratch);
+                routed.is_ok_and(|routed| !routed.queues.is_empty())
+            };
+            sets.iter().any(&mut takes)
+        })
+    }
+}
+
+/// Whether a message is not to be kept by any history.
+fn has_no_store(headers: Option<Table<'_>>) -> bool {
+    headers.is_some_and(|headers| headers.get("x-recent-history-no-store") == Some(Value::Bool(true)))
+}
+
+fn random_seed() -> u64 {
+    let mut bytes = [0; 8];
+    // It worked at the start; without it, threads only choose alike.
+    let _ = getrandom::fill(&mut bytes);
+    u64::from_ne_bytes(bytes)
+}

@@ -209,7 +209,10 @@ impl Broker {
         loop {
             tokio::select! {
                 _ = alarms.tick() => self.watch_resources(&data_dir),
-                _ = watermarks.tick() => self.close_watermarks(false),
+                _ = watermarks.tick() => {
+                    self.close_watermarks(false);
+                    self.store.trim_memory();
+                }
                 _ = histories.tick() => self.record_histories(),
             }
         }

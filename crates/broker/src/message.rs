@@ -158,6 +158,12 @@ impl<'a> Parts<'a> {
         assert!(out.rest.is_empty(), "content is exactly as long as announced");
     }
 
+    /// Where the header lies in what was written.
+    pub(crate) fn header_in<'b>(&self, content: &'b mut [u8]) -> &'b mut [u8] {
+        let end = self.len() - self.body.len();
+        &mut content[end - self.header.len()..end]
+    }
+
     /// Reads a content back. `None` when the bytes are not one, which only a damaged or foreign file can cause.
     #[inline(always)]
     pub(crate) fn read(content: &'a [u8]) -> Option<Self> {

@@ -26,8 +26,11 @@ use parking_lot::Mutex;
 pub const CHUNK_LEN: usize = 1 << 20;
 /// A content longer than this has a chunk of its own, so that at most a quarter of a chunk is wasted at its end.
 const SHARED_LEN_MAX: usize = CHUNK_LEN / 4;
-/// Chunks kept for reuse: fresh memory costs a page fault every 4 KiB, more than copying the content does.
-const SPARE_COUNT_MAX: usize = 16;
+/// Chunks kept for reuse: fresh memory costs a page fault every 4 KiB, more than copying the content does. As many as become free at once
+/// when old ones are moved to segments.
+const SPARE_COUNT_MAX: usize = 64;
+/// Those that are kept though nobody has needed so many lately.
+const SPARE_COUNT_IDLE: usize = 16;
 
 /// A piece of memory with contents. See the module.
 pub struct Chunk {
@@ -64,8 +67,8 @@ impl Drop for Chunk {
     fn drop(&mut self) {
         self.budget.used.fetch_sub(self.memory.len() as u64, Ordering::Relaxed);
         let mut spare = self.budget.spare.lock();
-        if self.memory.len() == CHUNK_LEN && spare.len() < SPARE_COUNT_MAX {
-            spare.push(std::mem::take(&mut self.memory));
+        if self.memory.len() == CHUNK_LEN && spare.memories.len() < SPARE_COUNT_MAX {
+            spare.memories.push(std::mem::take(&mut self.memory));
         }
     }
 }
@@ -147,7 +150,15 @@ pub struct ChunkBudget {
     /// Chunks that are being written.
     open_count: AtomicU64,
     created: AtomicU64,
-    spare: Mutex<Vec<Memory>>,
+    spare: Mutex<Spare>,
+}
+
+/// Memory of chunks that are gone, for those to come.
+#[derive(Debug, Default)]
+struct Spare {
+    memories: Vec<Memory>,
+    /// The fewest that there were since surplus ones were let go.
+    fewest: usize,
 }
 
 impl ChunkBudget {
@@ -158,7 +169,7 @@ impl ChunkBudget {
             used: AtomicU64::new(0),
             open_count: AtomicU64::new(0),
             created: AtomicU64::new(0),
-            spare: Mutex::new(Vec::new()),
+            spare: Mutex::default(),
         })
     }
 
@@ -182,8 +193,20 @@ impl ChunkBudget {
         self.created.load(Ordering::Relaxed)
     }
 
+    /// Gives memory back that no chunk has needed since this was called last, but for a little.
+    pub fn trim(&self) {
+        let surplus = {
+            let mut spare = self.spare.lock();
+            let count = spare.memories.len();
+            let surplus_count = spare.fewest.min(count.saturating_sub(SPARE_COUNT_IDLE));
+            spare.fewest = count - surplus_count;
+            spare.memories.split_off(count - surplus_count)
+        };
+        drop(surplus);
+    }
+
     fn chunk(self: &Arc<Self>, len: usize) -> Arc<Chunk> {
-        let spare = if len == CHUNK_LEN { self.spare.lock().pop() } else { None };
+        let spare = if len == CHUNK_LEN { self.spare.lock().take() } else { None };
         self.used.fetch_add(len as u64, Ordering::Relaxed);
         Arc::new(Chunk {
             memory: spare.unwrap_or_else(|| Memory::new(len)),
@@ -191,6 +214,14 @@ impl ChunkBudget {
             first_position: AtomicU64::new(u64::MAX),
             budget: self.clone(),
         })
+    }
+}
+
+impl Spare {
+    fn take(&mut self) -> Option<Memory> {
+        let memory = self.memories.pop();
+        self.fewest = self.fewest.min(self.memories.len());
+        memory
     }
 }
 
@@ -383,6 +414,26 @@ mod tests {
     fn check_bytes(byte: u8, content: &Content) {
         assert_eq!(content.len(), u32::from(byte) + 1);
         assert!(content.bytes().iter().all(|&read| read == byte));
+    }
+
+    #[test]
+    fn memory_that_nobody_needs_is_given_back_and_a_little_is_kept() {
+        let budget = ChunkBudget::new();
+        let filled = |count: usize| {
+            let mut writer = ChunkWriter::new(budget.clone());
+            drop((0..count).map(|_| writer.write(CHUNK_LEN, |_| ())).collect::<Vec<_>>());
+        };
+        // Each a chunk of its own, for it is longer than those that share one.
+        filled(SPARE_COUNT_MAX + 10);
+        let spare_count = || budget.spare.lock().memories.len();
+        assert_eq!(spare_count(), SPARE_COUNT_MAX);
+        budget.trim();
+        assert_eq!(spare_count(), SPARE_COUNT_MAX, "they have just come to be");
+        filled(40);
+        budget.trim();
+        assert_eq!(spare_count(), 40, "so many were needed at once");
+        budget.trim();
+        assert_eq!(spare_count(), SPARE_COUNT_IDLE);
     }
 
     #[test]

@@ -225,6 +225,11 @@ impl Store {
         self.shared.is_memory_short()
     }
 
+    /// Gives back memory of contents that nobody has needed since this was called last.
+    pub fn trim_memory(&self) {
+        self.shared.budget.trim();
+    }
+
     /// Wakes once when publishers should look again; at once if they may go on.
     pub fn when_uncongested(&self, waker: Waker) {
         let wake = Arc::new(WakeTask(waker));

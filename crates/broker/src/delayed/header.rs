@@ -37,37 +37,62 @@ fn parse(text: &[u8]) -> Option<i128> {
     text.parse().ok().or_else(|| truncated(text.parse().ok()?))
 }
 
+/// What is to be changed in a content header when a message's delay is over.
+pub(crate) enum DelayOver {
+    /// These bytes of it.
+    InPlace(Patch),
+    /// All of it.
+    Anew(Vec<u8>),
+    Nothing,
+}
+
+/// Bytes that take the place of others.
+pub(crate) struct Patch {
+    start: usize,
+    bytes: [u8; 8],
+    len: usize,
+}
+
+impl Patch {
+    fn new(start: usize, bytes: &[u8]) -> Self {
+        let mut patch = Self { start, bytes: [0; 8], len: bytes.len() };
+        patch.bytes[..bytes.len()].copy_from_slice(bytes);
+        patch
+    }
+
+    /// Puts them where they belong.
+    pub(crate) fn apply(&self, payload: &mut [u8]) {
+        if let Some(place) = payload.get_mut(self.start..self.start + self.len) {
+            place.copy_from_slice(&self.bytes[..self.len]);
+        }
+    }
+}
+
 /// The content header of a message whose delay is over: with [`with_negated_delay`]. `payload` is what it was decoded from.
-pub(crate) fn with_delay_over(header: &ContentHeader<'_>, payload: &[u8]) -> Vec<u8> {
-    let Some(headers) = header.properties.headers else { return payload.to_vec() };
-    if let Some(negated) = negated_in_place(payload, headers) {
-        return negated;
+pub(crate) fn with_delay_over(header: &ContentHeader<'_>, payload: &[u8]) -> DelayOver {
+    let Some(headers) = header.properties.headers else { return DelayOver::Nothing };
+    if let Some(patch) = negated_in_place(payload, headers) {
+        return DelayOver::InPlace(patch);
     }
     let headers = with_negated_delay(headers);
     let mut properties = header.properties;
     properties.headers = Some(headers.as_table());
     let mut negated = Vec::with_capacity(payload.len() + 16);
     ContentHeader { properties, ..*header }.encode(&mut negated);
-    negated
+    DelayOver::Anew(negated)
 }
 
-/// The payload with its delay negated where it lies: encoding all properties anew costs more. `None`: the value's type cannot say it.
-fn negated_in_place(payload: &[u8], headers: Table<'_>) -> Option<Vec<u8>> {
+/// The delay negated where it lies: encoding all properties anew costs more. `None`: the value's type cannot say it.
+fn negated_in_place(payload: &[u8], headers: Table<'_>) -> Option<Patch> {
     let (name, value) = headers.iter().find(|(name, _)| *name == DELAY.as_bytes())?;
     // The headers are a part of the payload; the value comes behind its name and one byte for its type.
     let start = name.as_ptr().addr().checked_sub(payload.as_ptr().addr())? + name.len() + 1;
-    let mut negated = payload.to_vec();
-    let mut put = |bytes: &[u8]| {
-        negated.get_mut(start..start + bytes.len())?.copy_from_slice(bytes);
-        Some(())
-    };
     match value {
-        Value::I16(delay_ms) => put(&delay_ms.wrapping_neg().to_be_bytes())?,
-        Value::I32(delay_ms) => put(&delay_ms.wrapping_neg().to_be_bytes())?,
-        Value::I64(delay_ms) => put(&delay_ms.wrapping_neg().to_be_bytes())?,
-        _ => return None,
+        Value::I16(delay_ms) => Some(Patch::new(start, &delay_ms.wrapping_neg().to_be_bytes())),
+        Value::I32(delay_ms) => Some(Patch::new(start, &delay_ms.wrapping_neg().to_be_bytes())),
+        Value::I64(delay_ms) => Some(Patch::new(start, &delay_ms.wrapping_neg().to_be_bytes())),
+        _ => None,
     }
-    Some(negated)
 }
 
 /// The headers of a message whose delay is over: negated, so that who publishes it again does not delay it again.
@@ -159,11 +184,19 @@ mod tests {
             let mut payload = Vec::new();
             ContentHeader { class_id: CLASS_BASIC, body_len: 7, properties }.encode(&mut payload);
             let header = ContentHeader::decode(&payload).unwrap();
-            let negated = with_delay_over(&header, &payload);
+            let (negated, is_in_place) = match with_delay_over(&header, &payload) {
+                DelayOver::InPlace(patch) => {
+                    let mut negated = payload.clone();
+                    patch.apply(&mut negated);
+                    (negated, true)
+                }
+                DelayOver::Anew(negated) => (negated, false),
+                DelayOver::Nothing => unreachable!("there is a delay"),
+            };
             let expected = with_negated_delay(header.properties.headers.unwrap());
             let properties = Properties { headers: Some(expected.as_table()), ..header.properties };
             assert_eq!(ContentHeader::decode(&negated), Ok(ContentHeader { properties, ..header }));
-            negated_in_place(&payload, header.properties.headers.unwrap()).is_some()
+            is_in_place
         };
         assert!(is_in_place(Value::I16(300)) && is_in_place(Value::I32(5)) && is_in_place(Value::I64(i64::MAX)));
         assert!(!is_in_place(Value::U8(5)) && !is_in_place(Value::LongStr(b"5")) && !is_in_place(Value::F64(5.0)));

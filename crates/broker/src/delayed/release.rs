@@ -8,7 +8,7 @@ use routing::Epoch;
 use store::Content;
 
 use super::DelaySet;
-use super::header::with_delay_over;
+use super::header::{DelayOver, with_delay_over};
 use crate::batch::{self, Publish};
 use crate::broker::Broker;
 use crate::dead_letters::copied_keys;
@@ -122,21 +122,38 @@ fn route(
     let header = ContentHeader::decode(parts.header).ok()?;
     let properties = header.properties;
     let copies = if parts.history.has_lost_copies { Vec::new() } else { copied_keys(properties.headers) };
-    let keys = std::iter::once(parts.routing_key).chain(copies).chain(parts.history.hidden_keys());
-    let routing_keys: Vec<&[u8]> = keys.collect();
-    let payload = with_delay_over(&header, parts.header);
-    let parts = Parts { published_at_ms: now_ms, header: &payload, ..parts };
-    let content = || parts.to_kept();
+    let only = [parts.routing_key];
+    let mut many = Vec::new();
+    let routing_keys = if copies.is_empty() && parts.history.hidden_keys.is_empty() {
+        &only[..]
+    } else {
+        many.extend(only.into_iter().chain(copies).chain(parts.history.hidden_keys()));
+        &many
+    };
+    let delay_over = with_delay_over(&header, parts.header);
+    let header = if let DelayOver::Anew(header) = &delay_over { header } else { parts.header };
+    let parts = Parts { published_at_ms: now_ms, header, ..parts };
+    let write = |out: &mut [u8]| {
+        parts.write(out);
+        if let DelayOver::InPlace(patch) = &delay_over {
+            patch.apply(parts.header_in(out));
+        }
+    };
+    let content = || {
+        let mut kept = vec![0; parts.len()];
+        write(&mut kept);
+        kept.into()
+    };
     let routing = Routing {
         exchange: &set.site.exchange,
-        routing_keys: &routing_keys,
+        routing_keys,
         properties: &properties,
         content: &content,
         is_delayed: false,
     };
     let targets = targets(vhost, &routing, last)?;
     let is_persistent = properties.delivery_mode == Some(PERSISTENT);
-    let content = broker.chunks.write(targets.kind(is_persistent), parts.len(), |out| parts.write(out));
+    let content = broker.chunks.write(targets.kind(is_persistent), parts.len(), write);
     let terms = Terms { is_persistent, ttl_ms: parts.history.ttl_ms, priority: properties.priority, due_ms: 0 };
     Some((Publish::new(content, parts.body.len(), terms), targets))
 }

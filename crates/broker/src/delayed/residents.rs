@@ -21,15 +21,19 @@ pub(crate) fn collect(
     set.with(|state| state.delays.in_memory(&mut |held| is_old(held.content()), found));
     // Sorted by generation and seq they come, and so they stay in each lane.
     found.sort_by_key(|(id, held)| (id.generation, queue::Message::is_journalled(held)));
-    for (DelayId { generation: queue, seq }, held) in found.drain(..) {
-        let is_journalled = queue::Message::is_journalled(&held);
-        let is_same = |lane: &LaneResidents| lane.queue == queue && lane.is_journalled == is_journalled;
-        if !out.lanes.last().is_some_and(is_same) {
-            out.lanes.push(LaneResidents { queue, lane: 0, is_journalled, residents: Vec::new() });
-        }
-        let residents = &mut out.lanes.last_mut().expect("pushed just now").residents;
-        let body_len = queue::Message::len(&held);
-        residents.push(Resident { seq, content: held.into_content(), body_len });
+    let lane_of = |(id, held): &(DelayId, Held)| (id.generation, queue::Message::is_journalled(held));
+    let lane_lens: Vec<_> =
+        found.chunk_by(|a, b| lane_of(a) == lane_of(b)).map(|lane| (lane_of(&lane[0]), lane.len())).collect();
+    let mut found = found.drain(..);
+    for ((queue, is_journalled), len) in lane_lens {
+        let resident = |(id, held): (DelayId, Held)| {
+            let body_len = queue::Message::len(&held);
+            Resident { seq: id.seq, content: held.into_content(), body_len }
+        };
+        // Their number is known: a vector of millions is not grown step by step.
+        let mut residents = Vec::with_capacity(len);
+        residents.extend(found.by_ref().take(len).map(resident));
+        out.lanes.push(LaneResidents { queue, lane: 0, is_journalled, residents });
     }
 }
 

@@ -114,7 +114,13 @@ impl<M: Message> Calendar<M> {
         if key < *first_of_rest {
             return self.insert_in_front(entry);
         }
-        let (_, block) = self.rest.range_mut(..=key).next_back().expect("the first block begins before it");
+        // Of the same delay, each is due after those before it.
+        let is_last = self.rest.last_key_value().is_some_and(|(first_of_last, _)| *first_of_last <= key);
+        let block = match is_last {
+            true => self.rest.last_entry().map(|last| last.into_mut()),
+            false => self.rest.range_mut(..=key).next_back().map(|(_, block)| block),
+        };
+        let block = block.expect("the first block begins before it");
         if block.entries.len() < BLOCK_LEN {
             block.push(entry);
         } else {
@@ -182,6 +188,72 @@ impl<M: Message> Calendar<M> {
         };
         self.note(&entry.message, false);
         Some(entry.message)
+    }
+
+    /// Takes many messages out, of those that are here and `are_wanted`. `each` is told of every key, one after the other.
+    ///
+    /// `keys` rise. Each block is gone through once, which is much less than taking them out one by one.
+    pub(super) fn take_all(&mut self, keys: &[Key], are_wanted: impl Fn(&M) -> bool, mut each: impl FnMut(Option<M>)) {
+        let mut rest = keys;
+        if let Some(last) = self.front.back().map(|entry| entry.key) {
+            let (keys, behind) = rest.split_at(rest.partition_point(|key| *key <= last));
+            if !keys.is_empty() {
+                rest = behind;
+                let mut entries = Vec::from(std::mem::take(&mut self.front));
+                self.take_from(&mut entries, keys, &are_wanted, &mut each);
+                self.front = entries.into();
+            }
+        }
+        while let Some(first) = rest.first() {
+            let Some((&at_block, block)) = self.rest.range_mut(..=first).next_back() else {
+                each(None);
+                rest = &rest[1..];
+                continue;
+            };
+            block.sort();
+            let last = block.entries.last().map_or(at_block, |entry| entry.key);
+            // At least one, which may be in a gap between two blocks.
+            let (keys, behind) = rest.split_at(rest.partition_point(|key| *key <= last).max(1));
+            rest = behind;
+            let mut entries = std::mem::take(&mut block.entries);
+            self.take_from(&mut entries, keys, &are_wanted, &mut each);
+            if entries.is_empty() {
+                self.rest.remove(&at_block);
+                continue;
+            }
+            if entries.len() * 4 < entries.capacity() {
+                entries.shrink_to(entries.len() * 2);
+            }
+            if let Some(block) = self.rest.get_mut(&at_block) {
+                block.entries = entries;
+            }
+        }
+        if self.front.is_empty() {
+            self.refill();
+        }
+    }
+
+    /// Takes messages out of one block.
+    fn take_from(
+        &mut self,
+        entries: &mut Vec<Entry<M>>,
+        keys: &[Key],
+        are_wanted: &impl Fn(&M) -> bool,
+        each: &mut impl FnMut(Option<M>),
+    ) {
+        let (mut looked_for, mut told) = (0, 0);
+        let is_taken = |entry: &mut Entry<M>| {
+            looked_for += keys[looked_for..].iter().take_while(|key| **key < entry.key).count();
+            keys.get(looked_for) == Some(&entry.key) && are_wanted(&entry.message)
+        };
+        for entry in entries.extract_if(.., is_taken) {
+            let missing = keys[told..].iter().take_while(|key| **key < entry.key).count();
+            (0..missing).for_each(|_| each(None));
+            told += missing + 1;
+            self.note(&entry.message, false);
+            each(Some(entry.message));
+        }
+        keys[told..].iter().for_each(|_| each(None));
     }
 
     pub(super) fn get(&self, key: Key) -> Option<&M> {
@@ -275,7 +347,7 @@ const KEPT_LEN: usize = 8;
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use model::ids::{Place, QueueId};
     use proptest::prelude::*;
@@ -324,6 +396,8 @@ mod tests {
         Insert(Vec<u32>),
         Pop(u16),
         Remove(Vec<u32>),
+        /// Those of these whose number leaves this rest when it is divided by three.
+        TakeAll(BTreeSet<u32>, u32),
     }
 
     fn step() -> impl Strategy<Value = Step> {
@@ -335,6 +409,7 @@ mod tests {
             4 => numbers().prop_map(Step::Insert),
             1 => (0u16..300).prop_map(Step::Pop),
             2 => numbers().prop_map(Step::Remove),
+            2 => (numbers(), 0u32..3).prop_map(|(numbers, rest)| Step::TakeAll(numbers.into_iter().collect(), rest)),
         ]
     }
 
@@ -361,6 +436,16 @@ mod tests {
                         prop_assert!(calendar.remove(key(number), |_| false).is_none());
                         prop_assert_eq!(calendar.remove(key(number), |_| true).map(|card| card.0), model.remove(&key(number)));
                     },
+                    Step::TakeAll(numbers, rest) => {
+                        let keys: Vec<Key> = numbers.iter().map(|number| key(*number)).collect();
+                        let mut taken = Vec::new();
+                        calendar.take_all(&keys, |card| card.0 % 3 == rest, |card| taken.push(card.map(|card| card.0)));
+                        let expected = keys.iter().map(|key| {
+                            model.get(key).filter(|number| **number % 3 == rest)?;
+                            model.remove(key)
+                        });
+                        prop_assert_eq!(taken, expected.collect::<Vec<_>>());
+                    }
                 }
                 let mut all: Vec<_> = calendar.iter().map(|entry| (entry.key, entry.message.0)).collect();
                 all.sort_unstable();

@@ -30,17 +30,20 @@ impl<M: Message> Delays<M> {
     /// their place. Places of those that are no longer here are appended to `dead`.
     pub fn relocate(&mut self, generation: QueueId, placed: &[Placed], dead: &mut Vec<Place>) {
         let mut run: Option<PagedRange> = None;
-        for &Placed { seq, place } in placed {
-            let id = DelayId { generation, seq };
-            if let Some(message) = self.calendar.remove(Key::from(id), |message| message.place().is_none()) {
+        let keys: Vec<Key> = placed.iter().map(|placed| Key::new(generation, placed.seq)).collect();
+        let (mut rest, leaving, runs) = (placed.iter(), &mut self.leaving, &mut self.runs);
+        let is_unplaced = |message: &M| message.place().is_none();
+        self.calendar.take_all(&keys, is_unplaced, |taken| {
+            let Some(&Placed { seq, place }) = rest.next() else { return };
+            if let Some(message) = taken {
                 let range = PagedRange::of_one(seq, place, message.len());
                 match &mut run {
                     Some(run) if run.is_followed_by(&range) => run.append(&range),
-                    _ => self.insert_run(run.replace(range).map(|range| (generation, range))),
+                    _ => run.replace(range).into_iter().for_each(|range| runs.insert(generation, range)),
                 }
-                continue;
+                return;
             }
-            match self.leaving.get_mut(&id).filter(|message| message.place().is_none()) {
+            match leaving.get_mut(&DelayId { generation, seq }).filter(|message| is_unplaced(message)) {
                 Some(message) => {
                     message.set_place(place);
                     message.release_body();
@@ -53,7 +56,7 @@ impl<M: Message> Delays<M> {
                     }
                 }
             }
-        }
+        });
         self.insert_run(run.map(|range| (generation, range)));
     }
 

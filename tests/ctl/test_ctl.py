@@ -212,6 +212,44 @@ def test_connections_are_listed_and_closed(broker, ok, fails, api, name):
     ok("delete_user", user)
 
 
+def test_listings_say_which_consumer_is_the_active_one(broker, ok, api, vhost):
+    connection = pika.BlockingConnection(
+        pika.ConnectionParameters(broker.host, broker.port, vhost, credentials=pika.PlainCredentials(broker.user, broker.password))
+    )
+    channel = connection.channel()
+    for queue_type in ("classic", "quorum"):
+        channel.queue_declare(queue_type, durable=True, arguments={"x-queue-type": queue_type, "x-single-active-consumer": True})
+        for tag in ("first", "second"):
+            channel.basic_consume(queue_type, lambda *_: None, consumer_tag=f"{queue_type} {tag}")
+
+    def eventually(expected, *words):
+        # Statistics come a moment later.
+        for _ in range(200):
+            rows = sorted(ok("-s", *words, "-p", vhost).rows)
+            if rows == expected:
+                return
+            connection.process_data_events(0.1)
+        raise AssertionError(f"{words}: {rows}")
+
+    consumers = ("list_consumers", "consumer_tag", "active", "activity_status")
+    eventually(
+        [
+            ["classic first", "true", "single_active"],
+            ["classic second", "false", "waiting"],
+            ["quorum first", "true", "single_active"],
+            ["quorum second", "false", "waiting"],
+        ],
+        *consumers,
+    )
+    queues = ("list_queues", "name", "single_active_consumer_tag")
+    eventually([["classic", "classic first"], ["quorum", "quorum first"]], *queues)
+    for queue_type in ("classic", "quorum"):
+        channel.basic_cancel(f"{queue_type} first")
+    eventually([["classic second", "true", "single_active"], ["quorum second", "true", "single_active"]], *consumers)
+    eventually([["classic", "classic second"], ["quorum", "quorum second"]], *queues)
+    connection.close()
+
+
 def test_status(ok, broker):
     status = json.loads(ok("status", "--formatter", "json").out)
     assert status["rabbitmq_version"] == ok("server_version").out.strip()

@@ -78,6 +78,7 @@ const QUEUES: Listing = Listing {
         same("exclusive"),
         untold("exclusive_consumer_pid"),
         same("exclusive_consumer_tag"),
+        same("single_active_consumer_tag"),
         same("messages_ready"),
         same("messages_unacknowledged"),
         same("messages"),

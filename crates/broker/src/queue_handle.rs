@@ -73,9 +73,9 @@ impl QueueHandle {
         slot: u32,
         owner: Option<ConnectionId>,
         policy: EffectivePolicy,
+        features: QueueFeatures,
     ) -> Self {
         let (counters, gauges) = (QueueCounters::default(), QueueGauges::default());
-        let features = QueueFeatures::of(&definition.arguments, &policy);
         let priorities = Priorities::of_arguments(&definition.arguments);
         let is_keyed = AtomicBool::new(features.deduplication.is_some());
         let features = RwLock::new(Arc::new(features));

@@ -31,7 +31,7 @@ use crate::broker::Broker;
 use crate::connections::Traffic;
 use crate::deduplication::{ExchangeKeys, KeyWork};
 use crate::delayed::DelaySet;
-use crate::features;
+use crate::features::{record_ttls, tell, ttl_key};
 use crate::history::{History, Kept};
 use crate::inside::Changed;
 use crate::outbox::News;
@@ -99,6 +99,8 @@ struct NewQueue {
     definition: definition::Queue,
     owner: Option<ConnectionId>,
     policy: EffectivePolicy,
+    /// What it does, by its arguments and this policy.
+    features: QueueFeatures,
     queue: queue::Queue<crate::message::Held, crate::gate::ConsumerGate>,
     watermark: Watermark,
 }
@@ -488,14 +490,15 @@ impl Vhost {
             let id = definition.id;
             let is_journalled = definition.is_durable && owner.is_none();
             let policy = policies::effective_for(&self.policies(), &definition);
-            let ttls = TtlHistory::always(QueueFeatures::of(&definition.arguments, &policy).message_ttl_ms);
+            let features = QueueFeatures::of(&definition.arguments, &policy);
+            let ttls = TtlHistory::always(features.message_ttl_ms);
             let mut position = None;
             if is_journalled {
                 let mut records = RecordBatch::new();
                 let stored = Definition::Queue(definition.clone());
                 records.put(&stored.key(), &stored.encode());
                 if !ttls.changes().is_empty() {
-                    features::record_ttls(&mut records, id, &ttls);
+                    record_ttls(&mut records, id, &ttls);
                 }
                 records.watermark(id, Some(QueueSeq(0)));
                 position = broker.append(&mut records);
@@ -503,7 +506,8 @@ impl Vhost {
             let watermark = if is_journalled { Watermark::Closed(QueueSeq(0)) } else { Watermark::None };
             let mut queue = queue::Queue::new(settings_of(&definition));
             queue.restore_ttls(ttls);
-            let queue = self.insert(broker, topology, NewQueue { definition, owner, policy, queue, watermark });
+            let queue =
+                self.insert(broker, topology, NewQueue { definition, owner, policy, features, queue, watermark });
             broker.counters.queues_created.add(1);
             Declared::New(queue, position)
         })
@@ -536,21 +540,22 @@ impl Vhost {
     ) {
         // Policies are restored when all that they are for is there.
         let policy = EffectivePolicy::default();
-        let new = NewQueue { definition, owner: None, policy, queue, watermark };
+        let features = QueueFeatures::of(&definition.arguments, &policy);
+        let new = NewQueue { definition, owner: None, policy, features, queue, watermark };
         self.change(|topology| self.insert(broker, topology, new));
     }
 
     fn insert(&self, broker: &Broker, topology: &mut Topology, new: NewQueue) -> Arc<QueueHandle> {
-        let NewQueue { definition, owner, policy, queue, watermark } = new;
+        let NewQueue { definition, owner, policy, features, queue, watermark } = new;
         let id = definition.id;
         let now_ms = broker.clock.now_ms();
         let (handle, due_ms) = broker.shards.with(Shards::number_of(id), |shard| {
             let cell = shard.insert(|slot| {
-                let handle = Arc::new(QueueHandle::new(definition, slot, owner, policy));
+                let handle = Arc::new(QueueHandle::new(definition, slot, owner, policy, features));
                 Cell::new(handle, queue, watermark)
             });
             let features = cell.handle.features();
-            features::tell(cell, &features, &broker.options, now_ms);
+            tell(cell, &features, &broker.options, now_ms);
             cell.report();
             cell.timer_at_ms = cell.next_due().unwrap_or(0);
             (cell.handle.clone(), cell.next_due())
@@ -598,7 +603,7 @@ impl Vhost {
                 if handle.is_journalled() {
                     records.delete(&Definition::Queue(handle.definition.clone()).key());
                     if !cell.queue.ttls().changes().is_empty() {
-                        records.delete(&features::ttl_key(id));
+                        records.delete(&ttl_key(id));
                     }
                 }
                 if let Some(set) = &mut cell.key_set {

@@ -105,9 +105,7 @@ fn a_connection_that_ends_has_failed_with_what_it_holds() {
 
 #[test]
 fn a_message_that_has_failed_waits_longer_each_time() {
-    let node = Node::new();
-    node.at(NOW);
-    let mut client = node.connect();
+    let (node, mut client) = Node::standing();
     let retry = [
         ("x-delayed-retry-type", Value::LongStr(b"failed")),
         ("x-delayed-retry-min", Value::I64(100)),
@@ -222,9 +220,7 @@ fn an_ack_that_crosses_the_cancellation_settles_nothing() {
 
 #[test]
 fn a_late_ack_does_not_settle_what_was_got_again_by_the_same_client() {
-    let node = Node::new();
-    node.at(NOW);
-    let mut client = node.connect();
+    let (node, mut client) = Node::standing();
     declare(&mut client, &[("x-consumer-timeout", Value::I64(1000))]);
     client.publish(1, "", "q", PERSISTENT, b"m");
     client.consume(1, "q", "late", false);
@@ -242,9 +238,7 @@ fn a_late_ack_does_not_settle_what_was_got_again_by_the_same_client() {
 
 #[test]
 fn who_acknowledges_in_time_is_left_alone() {
-    let node = Node::new();
-    node.at(NOW);
-    let mut client = node.connect();
+    let (node, mut client) = Node::standing();
     declare(&mut client, &[("x-consumer-timeout", Value::I64(1000))]);
     client.consume(1, "q", "c", false);
     for round in 0..20 {

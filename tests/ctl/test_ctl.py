@@ -250,6 +250,41 @@ def test_listings_say_which_consumer_is_the_active_one(broker, ok, api, vhost):
     connection.close()
 
 
+def test_listings_say_what_waits_in_a_quorum_queue(broker, ok, vhost):
+    connection = pika.BlockingConnection(
+        pika.ConnectionParameters(broker.host, broker.port, vhost, credentials=pika.PlainCredentials(broker.user, broker.password))
+    )
+    channel = connection.channel()
+    channel.queue_declare(
+        "q",
+        durable=True,
+        arguments={
+            "x-queue-type": "quorum",
+            "x-overflow": "reject-publish",
+            "x-dead-letter-exchange": "nowhere",
+            "x-dead-letter-strategy": "at-least-once",
+            "x-delayed-retry-type": "all",
+            "x-delayed-retry-min": 100_000,
+            "x-delayed-retry-max": 100_000,
+        },
+    )
+    channel.confirm_delivery()
+    for _ in range(4):
+        channel.basic_publish("", "q", b"m")
+    for requeue in (True, True, False):
+        channel.basic_nack(channel.basic_get("q")[0].delivery_tag, requeue=requeue)
+    names = ("messages", "messages_ready", "messages_unacknowledged", "messages_delayed", "messages_dlx")
+    # Statistics come a moment later.
+    for _ in range(200):
+        [row] = ok("-s", "list_queues", "-p", vhost, *names).rows
+        if row == ["4", "1", "0", "2", "1"]:
+            break
+        connection.process_data_events(0.1)
+    else:
+        raise AssertionError(row)
+    connection.close()
+
+
 def test_status(ok, broker):
     status = json.loads(ok("status", "--formatter", "json").out)
     assert status["rabbitmq_version"] == ok("server_version").out.strip()

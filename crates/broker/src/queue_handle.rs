@@ -63,6 +63,8 @@ pub(crate) struct QueueCounters {
     pub(crate) acked: Counter,
     /// Messages that the queue gave up: expired, too many, or failed too often.
     pub(crate) dropped: Counter,
+    /// Those of them that had been given up before, and had found no place.
+    pub(crate) dropped_again: Counter,
     /// Messages that were not taken in, being duplicates, or that others have taken the place of.
     pub(crate) deduplicated: Counter,
 }

@@ -11,6 +11,7 @@ use super::client::{Client, Heard, PERSISTENT};
 use super::node::{NOW, Node};
 use super::operators::operator;
 use super::policies::policy;
+use crate::view::SetAsideView;
 
 /// How long a dead letter waits that has found no place.
 const RETRY_MS: u64 = 5_000;
@@ -203,6 +204,25 @@ fn a_dead_letter_of_a_full_queue_is_tried_again_and_never_lost() {
     node.sync();
     let node = node.kill();
     assert_eq!((node.drain("q"), node.drain("d")), (numbers(0..0), numbers(0..0)));
+}
+
+#[test]
+fn listings_say_how_many_have_found_no_place_and_count_each_once() {
+    let (node, mut client) = keeping_dead_letters();
+    let check = |dead_letter_count, dropped_count| {
+        let view = node.broker.queue_view("/", "q").unwrap();
+        let expected = SetAsideView { dead_letter_count, delayed_count: 0 };
+        assert_eq!((node.broker.set_aside_of(&view), view.dropped_count()), (expected, dropped_count));
+    };
+    publish_numbers(&mut client, "q", 3);
+    check(0, 0);
+    node.at(NOW + 100);
+    check(2, 3);
+    node.at(NOW + 100 + RETRY_MS);
+    check(2, 3);
+    assert_eq!(node.drain("d"), ["0"]);
+    node.at(NOW + 100 + 2 * RETRY_MS);
+    check(1, 3);
 }
 
 #[test]

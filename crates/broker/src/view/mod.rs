@@ -15,5 +15,5 @@ pub use consumers::{Activity, ConsumerView};
 pub use delayed::DelaysView;
 pub use exchanges::{BindingEndView, BindingFilter, BindingView, ExchangeView};
 pub use node::{Alarms, AuthAttemptsView, Churn, NodeView, Totals};
-pub use queues::{OwnerView, QueueView};
+pub use queues::{OwnerView, QueueView, SetAsideView};
 pub use vhosts::{VhostTraffic, VhostView};

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use broker::QueueRequest;
-use broker::view::{Activity, ConnectionView, ConsumerView, QueueView};
+use broker::view::{Activity, ConnectionView, ConsumerView, QueueView, SetAsideView};
 use hyper::StatusCode;
 use model::arguments::QueueType;
 use model::ids::QueueId;
@@ -121,6 +121,11 @@ impl Row {
         self.level != Level::Facts
     }
 
+    /// Messages that are neither ready nor unacked, as RabbitMQ tells of quorum queues.
+    fn set_aside(&self, service: &Service) -> SetAsideView {
+        if self.is_quorum() { service.broker.set_aside_of(&self.view) } else { SetAsideView::default() }
+    }
+
     /// What each exchange has brought, and each channel got: as in RabbitMQ's mode `basic`, none of it is told.
     fn by_others(&self, cell: Cell<'_>) {
         if self.level == Level::Single {
@@ -218,15 +223,32 @@ static TABLE: Table<Row, Service> = Table {
                 cell.int(row.view.unacked_bytes());
             }
         }),
-        column("messages", Integer, |row, _, cell| {
+        column("messages", Integer, |row, service, cell| {
             if row.has_totals() {
-                cell.int(row.view.ready_count() + row.view.unacked_count());
+                let SetAsideView { dead_letter_count, delayed_count } = row.set_aside(service);
+                cell.int(row.view.ready_count() + row.view.unacked_count() + dead_letter_count + delayed_count);
             }
         }),
         column("messages_deduplicated", Integer, |row, _, cell| {
             if let Some(count) = row.view.deduplicated_count()
                 && row.has_counts()
             {
+                cell.int(count);
+            }
+        }),
+        column("messages_delayed", Integer, |row, service, cell| {
+            if row.is_quorum() && row.has_counts() {
+                cell.int(row.set_aside(service).delayed_count);
+            }
+        }),
+        column("messages_dlx", Integer, |row, service, cell| {
+            if row.is_quorum() && row.has_counts() {
+                cell.int(row.set_aside(service).dead_letter_count);
+            }
+        }),
+        column("messages_dropped", Integer, |row, _, cell| {
+            let count = row.view.dropped_count();
+            if count > 0 && row.has_counts() {
                 cell.int(count);
             }
         }),

@@ -81,11 +81,12 @@ impl<'a> History<'a> {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     fn len(&self) -> usize {
         if *self == History::default() { 0 } else { HISTORY_FIXED_LEN + self.hidden_keys.len() }
     }
 
+    #[cold]
     fn write(&self, out: &mut Filler<'_>) {
         out.put(&self.ttl_ms.unwrap_or(u64::MAX).to_be_bytes());
         out.put(&self.counts.delivery_count.to_be_bytes());
@@ -124,7 +125,7 @@ impl<'a> History<'a> {
 
 impl<'a> Parts<'a> {
     /// How many bytes the content takes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn len(&self) -> usize {
         let address_len = 1 + self.exchange.len() + 1 + self.routing_key.len();
         FIXED_LEN + self.history.len() + address_len + 4 + self.header.len() + self.body.len()
@@ -138,7 +139,7 @@ impl<'a> Parts<'a> {
     }
 
     /// Writes the content into `out`, which is exactly [`Parts::len`] long.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn write(&self, out: &mut [u8]) {
         let mut out = Filler { rest: out };
         let has_history = self.history.len() > 0;
@@ -158,7 +159,7 @@ impl<'a> Parts<'a> {
     }
 
     /// Reads a content back. `None` when the bytes are not one, which only a damaged or foreign file can cause.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn read(content: &'a [u8]) -> Option<Self> {
         let (fixed, rest) = content.split_at_checked(FIXED_LEN)?;
         let published_at_ms = u64::from_be_bytes(fixed[1..].try_into().ok()?);
@@ -177,7 +178,7 @@ impl<'a> Parts<'a> {
 }
 
 /// `exchange` and `routing key` of a content, back to back and each with its length, as basic.deliver wants them.
-#[inline]
+#[inline(always)]
 pub(crate) fn address_of<'a>(content: &'a [u8], parts: &Parts<'_>) -> &'a [u8] {
     let start = FIXED_LEN + parts.history.stored_len(content);
     let end = start + 2 + parts.exchange.len() + parts.routing_key.len();

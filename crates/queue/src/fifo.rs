@@ -33,7 +33,7 @@ impl<M> Fifo<M> {
         self.front.front()
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push_back(&mut self, entry: Entry<M>) {
         if self.front.len() < FIFO_BLOCK_LEN && self.rest.is_empty() {
             self.front.push_back(entry);
@@ -42,7 +42,7 @@ impl<M> Fifo<M> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop_front(&mut self) -> Option<Entry<M>> {
         let entry = self.front.pop_front();
         if self.front.is_empty() {

@@ -188,11 +188,15 @@ impl<M: Message> Lane<M> {
     }
 
     /// Takes the head, which is in memory.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&mut self, head: &Head) -> Option<M> {
         if head.source == Source::Fifo {
             return self.fifo.pop_front().map(|entry| entry.message);
         }
+        self.take_aside(head)
+    }
+
+    fn take_aside(&mut self, head: &Head) -> Option<M> {
         if head.source == Source::Amid {
             return self.take_from_memory(head.seq);
         }

@@ -216,7 +216,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
     }
 
     /// Appends a message.
-    #[inline]
+    #[inline(always)]
     pub fn publish(&mut self, message: M) -> QueueSeq {
         let seq = self.next_seq;
         self.next_seq = seq.next();
@@ -260,7 +260,8 @@ impl<M: Message, G: Gate> Queue<M, G> {
     }
 
     /// Says whether somebody might be asked to read ahead: not while a read has just been asked for.
-    #[inline]
+    // Always, as with what it calls: every message passes here, and fronts and turns are then never written to memory.
+    #[inline(always)]
     fn hand_out_in_order(&mut self, consumers: &mut Consumers<G>, now_ms: u64, effects: &mut Effects<M>) -> bool {
         let is_watchful = self.is_watchful();
         let timeout_ms = self.consumer_timeout_ms();
@@ -285,7 +286,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
     }
 
     /// Hands the message at a front, which is in memory, to the consumer whose turn it is.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn deliver(
         &mut self,
         front: &Front,

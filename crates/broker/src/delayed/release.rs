@@ -5,7 +5,7 @@ use std::sync::Arc;
 use amqp::content::ContentHeader;
 use queue::{DelayId, Progress};
 use routing::Epoch;
-use store::{Content, Kind};
+use store::Content;
 
 use super::DelaySet;
 use super::header::with_delay_over;
@@ -13,7 +13,7 @@ use crate::batch::{self, Publish};
 use crate::broker::Broker;
 use crate::dead_letters::copied_keys;
 use crate::message::{Held, Parts};
-use crate::publish::PERSISTENT;
+use crate::publish::{PERSISTENT, Terms};
 use crate::queue_handle::Targets;
 use crate::vhost::{Routing, Vhost};
 
@@ -130,22 +130,9 @@ fn route(
     };
     let targets = targets(vhost, &routing, last)?;
     let is_persistent = properties.delivery_mode == Some(PERSISTENT);
-    let kind = if is_persistent && targets.is_journalled { Kind::Journalled } else { Kind::Transient };
-    let publish = Publish {
-        content: broker.chunks.write(kind, parts.len(), |out| parts.write(out)),
-        body_len: parts.body.len() as u32,
-        is_persistent,
-        targets: 0,
-        channel: 0,
-        confirm_seq: 0,
-        has_ttl: parts.history.ttl_ms.is_some(),
-        priority: properties.priority,
-        due_ms: 0,
-        is_refused: false,
-        awaits_original: false,
-        keys: None,
-    };
-    Some((publish, targets))
+    let content = broker.chunks.write(targets.kind(is_persistent), parts.len(), |out| parts.write(out));
+    let terms = Terms { is_persistent, ttl_ms: parts.history.ttl_ms, priority: properties.priority, due_ms: 0 };
+    Some((Publish::new(content, parts.body.len(), terms), targets))
 }
 
 /// Where it goes, from now on. `None`: nowhere.

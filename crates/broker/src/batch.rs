@@ -19,6 +19,7 @@ use crate::deduplication::MessageKeys;
 use crate::delayed::{Delay, DelaySet, LockedSets};
 use crate::dispatch::Work;
 use crate::gate::{ConsumerGate, window_cost};
+use crate::limits::BATCH_COUNT;
 use crate::message::Held;
 use crate::publish::Terms;
 use crate::queue_handle::{QueueHandle, Targets};
@@ -92,13 +93,13 @@ impl Publish {
     }
 
     /// As the only one of its queues holds it.
-    #[inline]
+    #[inline(always)]
     fn taken_by(&mut self, queue: &QueueHandle) -> Held {
         let content = self.content.take().expect(HAS_CONTENT);
         self.held(queue, content)
     }
 
-    #[inline]
+    #[inline(always)]
     fn held(&self, queue: &QueueHandle, content: Content) -> Held {
         let is_journalled = self.is_persistent && queue.is_journalled();
         Held::new(content, self.body_len, is_journalled, self.has_ttl, queue.priorities.of(self.priority))
@@ -157,11 +158,11 @@ impl Batch {
             }
         }
         publish.targets = self.targets.len() as u32 - 1;
-        if let Some(headers) = &targets.key_headers {
+        self.publishes.push(publish);
+        if let (Some(headers), Some(publish)) = (&targets.key_headers, self.publishes.last_mut()) {
             // Before any lock is taken.
             headers.iter().for_each(|header| _ = publish.key_in(header));
         }
-        self.publishes.push(publish);
     }
 
     /// Adds a settled delivery.
@@ -233,11 +234,24 @@ impl Batch {
         position
     }
 
-    /// Gives memory back that a burst needed.
+    pub(crate) fn has_no_room(&self) -> bool {
+        self.publishes.capacity() + self.seqs.capacity() == 0
+    }
+
+    /// Whether it has no more room than for what one read brings; a transaction may have needed more.
+    pub(crate) fn is_worth_keeping(&self) -> bool {
+        self.publishes.capacity().max(self.seqs.capacity()) <= 4 * BATCH_COUNT
+    }
+
+    /// Exchanges room with another one; both are empty.
+    pub(crate) fn swap_room(&mut self, other: &mut Self) {
+        std::mem::swap(self, other);
+        std::mem::swap(&mut self.outrun_len, &mut other.outrun_len);
+    }
+
+    /// Gives back the memory of an empty one.
     pub(crate) fn shrink(&mut self) {
-        if self.is_empty() && self.publishes.capacity() + self.seqs.capacity() > 0 {
-            *self = Self { outrun_len: self.outrun_len, ..Self::default() };
-        }
+        *self = Self { outrun_len: self.outrun_len, ..Self::default() };
     }
 }
 
@@ -273,12 +287,11 @@ fn put_in_one(
         publish.is_refused = true;
         return true;
     }
-    let held = publish.taken_by(queue);
-    publish.waits_for_disk = held.is_journalled();
-    if held.is_journalled() {
-        work.records.publish(held.content(), &[(queue.id(), cell.queue.next_seq())]);
+    publish.waits_for_disk = publish.is_persistent && queue.is_journalled();
+    if publish.waits_for_disk {
+        work.records.publish(publish.content(), &[(queue.id(), cell.queue.next_seq())]);
     }
-    cell.queue.publish(held);
+    cell.queue.publish(publish.taken_by(queue));
     cell.handle.counters.published.add(1);
     if cell.touch() {
         touched.push(cell.handle.clone());

@@ -25,13 +25,19 @@ impl Session {
         // less: at most a window.
         let output_len = if self.broker.store.is_memory_short() { usize::MAX } else { OUTPUT_LEN };
         let mut released_len = 0;
+        // Where they lie: a message that is taken out by itself costs more than what is encoded of it.
+        let mut pending = std::mem::take(&mut self.pending);
         let mut count = 0;
-        while self.out.len() < output_len {
-            let Some(outgoing) = self.pending.pop_front() else { break };
-            released_len += self.encode_delivery(&outgoing);
+        for outgoing in &pending {
+            if self.out.len() >= output_len {
+                break;
+            }
+            released_len += self.encode_delivery(outgoing);
             count += 1;
         }
-        self.counters.delivered.add(count);
+        pending.drain(..count);
+        self.pending = pending;
+        self.counters.delivered.add(count as u64);
         self.outbox.release(released_len);
         self.resume_parked();
         count > 0

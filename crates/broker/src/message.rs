@@ -14,7 +14,7 @@
 //! header, each a shortstr; of the flags the lowest says that dead-letter headers are the broker's own, the next one
 //! that a dead-letter routing key has taken the place of all other keys.
 
-use std::num::NonZeroU64;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 
 use amqp::content::ContentHeader;
@@ -225,22 +225,49 @@ pub(crate) struct Held {
     /// `None` for an unacked message that a segment has: it is read again if it is requeued.
     content: Option<Content>,
     body_len: u32,
-    is_journalled: bool,
-    has_ttl: bool,
-    priority: u8,
+    marks: Marks,
     /// `slot` counts only where `segment` is not [`NO_SEGMENT`]; an `Option<Place>` would cost eight bytes a message.
     segment: SegmentId,
     slot: u32,
 }
 
+/// What else a queue asks of a message. A word as the fields beside it: a message is moved often, and in whole words.
+#[derive(Debug, Clone, Copy)]
+struct Marks(NonZeroU32);
+
+impl Marks {
+    const IS_JOURNALLED: u32 = 1 << 8;
+    const HAS_TTL: u32 = 1 << 9;
+    /// Always there.
+    const PRESENT: NonZeroU32 = NonZeroU32::new(1 << 10).expect("not zero");
+
+    #[inline]
+    fn new(is_journalled: bool, has_ttl: bool, priority: u8) -> Self {
+        let journalled = if is_journalled { Self::IS_JOURNALLED } else { 0 };
+        let ttl = if has_ttl { Self::HAS_TTL } else { 0 };
+        Self(Self::PRESENT | journalled | ttl | u32::from(priority))
+    }
+
+    #[inline]
+    fn has(self, mark: u32) -> bool {
+        self.0.get() & mark != 0
+    }
+
+    #[inline]
+    fn priority(self) -> u8 {
+        self.0.get() as u8
+    }
+}
+
 const NO_SEGMENT: SegmentId = SegmentId(u32::MAX);
-const _: () = assert!(size_of::<Held>() == 32);
+const _: () = assert!(size_of::<Option<Held>>() == 32);
 const HAS_CONTENT: &str = "a queue hands out and spills only what has a body";
 
 impl Held {
     #[inline]
     pub(crate) fn new(content: Content, body_len: u32, is_journalled: bool, has_ttl: bool, priority: u8) -> Self {
-        Self { content: Some(content), body_len, is_journalled, has_ttl, priority, segment: NO_SEGMENT, slot: 0 }
+        let marks = Marks::new(is_journalled, has_ttl, priority);
+        Self { content: Some(content), body_len, marks, segment: NO_SEGMENT, slot: 0 }
     }
 
     /// The content of a message that is being handed out or written to a segment.
@@ -312,17 +339,17 @@ impl queue::Message for Held {
 
     #[inline]
     fn is_journalled(&self) -> bool {
-        self.is_journalled
+        self.marks.has(Marks::IS_JOURNALLED)
     }
 
     #[inline]
     fn priority(&self) -> u8 {
-        self.priority
+        self.marks.priority()
     }
 
     #[inline]
     fn has_ttl(&self) -> bool {
-        self.has_ttl
+        self.marks.has(Marks::HAS_TTL)
     }
 
     fn ttl_ms(&self) -> Option<u64> {

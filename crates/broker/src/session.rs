@@ -343,13 +343,10 @@ impl Session {
 
     /// Gives memory back that the connection does not need while nothing happens.
     pub(crate) fn shrink(&mut self) {
-        if self.out.is_empty() && self.out.capacity() > 0 {
-            self.out = Vec::new();
-        }
         if self.pending.is_empty() {
             self.pending = VecDeque::new();
         }
         self.taken = Taken::default();
-        self.batch.shrink();
+        self.leave_room();
     }
 }

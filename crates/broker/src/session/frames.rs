@@ -51,9 +51,6 @@ impl Session {
         }
         self.apply_batch();
         self.write_confirms();
-        if self.batch.publishes.capacity() > 0 && bytes.len() < 4096 {
-            self.batch.shrink();
-        }
         at
     }
 

@@ -14,7 +14,7 @@
 //! header, each a shortstr; of the flags the lowest says that dead-letter headers are the broker's own, the next one
 //! that a dead-letter routing key has taken the place of all other keys.
 
-use std::num::{NonZeroU32, NonZeroU64};
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use amqp::content::ContentHeader;
@@ -231,36 +231,34 @@ pub(crate) struct Held {
     slot: u32,
 }
 
-/// What else a queue asks of a message. A word as the fields beside it: a message is moved often, and in whole words.
+/// What else a queue asks of a message. A word as the fields beside it, in which every value is possible: a message is moved often, and
+/// with a `bool` that would be in pieces, around the byte that tells `Some` from `None`.
 #[derive(Debug, Clone, Copy)]
-struct Marks(NonZeroU32);
+struct Marks(u32);
 
 impl Marks {
     const IS_JOURNALLED: u32 = 1 << 8;
     const HAS_TTL: u32 = 1 << 9;
-    /// Always there.
-    const PRESENT: NonZeroU32 = NonZeroU32::new(1 << 10).expect("not zero");
-
     #[inline]
     fn new(is_journalled: bool, has_ttl: bool, priority: u8) -> Self {
         let journalled = if is_journalled { Self::IS_JOURNALLED } else { 0 };
         let ttl = if has_ttl { Self::HAS_TTL } else { 0 };
-        Self(Self::PRESENT | journalled | ttl | u32::from(priority))
+        Self(journalled | ttl | u32::from(priority))
     }
 
     #[inline]
     fn has(self, mark: u32) -> bool {
-        self.0.get() & mark != 0
+        self.0 & mark != 0
     }
 
     #[inline]
     fn priority(self) -> u8 {
-        self.0.get() as u8
+        self.0 as u8
     }
 }
 
 const NO_SEGMENT: SegmentId = SegmentId(u32::MAX);
-const _: () = assert!(size_of::<Option<Held>>() == 32);
+const _: () = assert!(size_of::<Held>() == 32);
 const HAS_CONTENT: &str = "a queue hands out and spills only what has a body";
 
 impl Held {

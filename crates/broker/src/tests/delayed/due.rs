@@ -4,7 +4,8 @@ use amqp::content::Properties;
 use amqp::method::queue;
 use amqp::table::{TableBuf, Value};
 
-use super::{assert_waiting, delay_by, delay_of, got, headers, node, pass, ready};
+use super::{assert_waiting, catch_up, delay_by, delay_of, got, headers, node, pass, ready, settle_down};
+use crate::limits::OUTBOX_WINDOW_LEN;
 use crate::tests::exchange_types::{assert_done, bind, publish_with, take_all};
 
 #[test]
@@ -84,4 +85,33 @@ fn time_to_live_counts_from_the_release() {
     assert_eq!(ready(&node, "q"), 1);
     pass(&node, 1500);
     assert_eq!(ready(&node, "q"), 0);
+}
+
+#[test]
+fn what_consumers_cannot_take_is_released_little_by_little() {
+    let (node, mut client) = node();
+    let mut consumer = node.connect();
+    consumer.consume(1, "q", "c", true);
+    consumer.hear();
+    for _ in 0..30 {
+        // More than is on its way to a consumer that does not read, and than waits where none is behind.
+        publish_with(&mut client, "", "q", Properties::default(), &"b".repeat(OUTBOX_WINDOW_LEN as usize / 8));
+        node.spill();
+    }
+    delay_by(&mut client, "x", "k", 1000, "one that is behind the others");
+    for _ in 0..600 {
+        delay_by(&mut client, "x", "k", 1001, "");
+        catch_up(&node, &mut client);
+    }
+    for (after_ms, waiting) in [(1000, 600), (1001, 472), (1002, 344)] {
+        pass(&node, after_ms);
+        assert_waiting(&node, "x", waiting);
+    }
+    while ready(&node, "q") > 0 {
+        consumer.hear();
+        settle_down(&node);
+    }
+    assert_waiting(&node, "x", 344);
+    pass(&node, 1003);
+    assert_waiting(&node, "x", 0);
 }

@@ -212,6 +212,79 @@ def test_connections_are_listed_and_closed(broker, ok, fails, api, name):
     ok("delete_user", user)
 
 
+def test_listings_say_which_consumer_is_the_active_one(broker, ok, api, vhost):
+    connection = pika.BlockingConnection(
+        pika.ConnectionParameters(broker.host, broker.port, vhost, credentials=pika.PlainCredentials(broker.user, broker.password))
+    )
+    channel = connection.channel()
+    for queue_type in ("classic", "quorum"):
+        channel.queue_declare(queue_type, durable=True, arguments={"x-queue-type": queue_type, "x-single-active-consumer": True})
+        for tag in ("first", "second"):
+            channel.basic_consume(queue_type, lambda *_: None, consumer_tag=f"{queue_type} {tag}")
+
+    def eventually(expected, *words):
+        # Statistics come a moment later.
+        for _ in range(200):
+            rows = sorted(ok("-s", *words, "-p", vhost).rows)
+            if rows == expected:
+                return
+            connection.process_data_events(0.1)
+        raise AssertionError(f"{words}: {rows}")
+
+    consumers = ("list_consumers", "consumer_tag", "active", "activity_status")
+    eventually(
+        [
+            ["classic first", "true", "single_active"],
+            ["classic second", "false", "waiting"],
+            ["quorum first", "true", "single_active"],
+            ["quorum second", "false", "waiting"],
+        ],
+        *consumers,
+    )
+    queues = ("list_queues", "name", "single_active_consumer_tag")
+    eventually([["classic", "classic first"], ["quorum", "quorum first"]], *queues)
+    for queue_type in ("classic", "quorum"):
+        channel.basic_cancel(f"{queue_type} first")
+    eventually([["classic second", "true", "single_active"], ["quorum second", "true", "single_active"]], *consumers)
+    eventually([["classic", "classic second"], ["quorum", "quorum second"]], *queues)
+    connection.close()
+
+
+def test_listings_say_what_waits_in_a_quorum_queue(broker, ok, vhost):
+    connection = pika.BlockingConnection(
+        pika.ConnectionParameters(broker.host, broker.port, vhost, credentials=pika.PlainCredentials(broker.user, broker.password))
+    )
+    channel = connection.channel()
+    channel.queue_declare(
+        "q",
+        durable=True,
+        arguments={
+            "x-queue-type": "quorum",
+            "x-overflow": "reject-publish",
+            "x-dead-letter-exchange": "nowhere",
+            "x-dead-letter-strategy": "at-least-once",
+            "x-delayed-retry-type": "all",
+            "x-delayed-retry-min": 100_000,
+            "x-delayed-retry-max": 100_000,
+        },
+    )
+    channel.confirm_delivery()
+    for _ in range(4):
+        channel.basic_publish("", "q", b"m")
+    for requeue in (True, True, False):
+        channel.basic_nack(channel.basic_get("q")[0].delivery_tag, requeue=requeue)
+    names = ("messages", "messages_ready", "messages_unacknowledged", "messages_delayed", "messages_dlx")
+    # Statistics come a moment later.
+    for _ in range(200):
+        [row] = ok("-s", "list_queues", "-p", vhost, *names).rows
+        if row == ["4", "1", "0", "2", "1"]:
+            break
+        connection.process_data_events(0.1)
+    else:
+        raise AssertionError(row)
+    connection.close()
+
+
 def test_status(ok, broker):
     status = json.loads(ok("status", "--formatter", "json").out)
     assert status["rabbitmq_version"] == ok("server_version").out.strip()

@@ -12,6 +12,7 @@ use amqp::table::TableBuf;
 use model::name::VhostName;
 use net::TlsInfo;
 use parking_lot::Mutex;
+use queue::ConsumerId;
 use telemetry::{Counter, Gauge};
 
 use crate::identity::Identity;
@@ -161,6 +162,8 @@ pub(crate) struct ConsumerHandle {
     pub(crate) tag: Box<[u8]>,
     pub(crate) channel: u16,
     pub(crate) queue: Arc<QueueHandle>,
+    /// As its queue knows it.
+    pub(crate) id: ConsumerId,
     pub(crate) no_ack: bool,
     pub(crate) is_exclusive: bool,
     pub(crate) prefetch: u16,

@@ -106,6 +106,7 @@ impl Session {
             tag: tag.clone(),
             channel: channel.number,
             queue: queue.clone(),
+            id,
             no_ack: consume.no_ack,
             is_exclusive: consume.exclusive,
             prefetch: if consume.no_ack { 0 } else { channel.prefetch },

@@ -10,6 +10,7 @@ use store::RecordBatch;
 use crate::batch;
 use crate::broker::Broker;
 use crate::deduplication::key_set_of;
+use crate::limits::SHARD_COUNT;
 use crate::options::Options;
 use crate::queue_handle::{QueueHandle, rules_of};
 use crate::shard::Cell;
@@ -46,10 +47,15 @@ impl Broker {
         debug_assert!(told.is_some(), "a queue that is being restored is there");
     }
 
-    /// Every queue that has times is looked after once: nobody knows yet when the first of its messages expires. A time to live that
+    /// Every queue that has times is looked after once, and only these are locked one by one: nobody knows yet when the first of its messages expires. A time to live that
     /// a policy had just been given or had just lost when the process ended holds, or does not, for what comes from here on.
     pub(crate) fn wake_restored(&self) {
-        let queues = self.vhosts.all().into_iter().flat_map(|vhost| vhost.queues());
+        let to_wake = |cell: &mut Cell| {
+            let ttl_ms = cell.handle.features().message_ttl_ms;
+            (cell.is_timed() || cell.queue.ttls().current() != ttl_ms).then(|| cell.handle.clone())
+        };
+        let queues = (0..SHARD_COUNT)
+            .flat_map(|number| self.shards.with(number, |shard| shard.cells().filter_map(to_wake).collect::<Vec<_>>()));
         let timed = queues.filter(|queue| {
             let is_timed = batch::with_queue(self, queue, |cell, work| {
                 if cell.queue.set_ttl(queue.features().message_ttl_ms) {

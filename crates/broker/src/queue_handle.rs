@@ -64,6 +64,8 @@ pub(crate) struct QueueCounters {
     pub(crate) acked: Counter,
     /// Messages that the queue gave up: expired, too many, or failed too often.
     pub(crate) dropped: Counter,
+    /// Those of them that had been given up before, and had found no place.
+    pub(crate) dropped_again: Counter,
     /// Messages that were not taken in, being duplicates, or that others have taken the place of.
     pub(crate) deduplicated: Counter,
 }
@@ -74,9 +76,9 @@ impl QueueHandle {
         slot: u32,
         owner: Option<ConnectionId>,
         policy: EffectivePolicy,
+        features: QueueFeatures,
     ) -> Self {
         let (counters, gauges) = (QueueCounters::default(), QueueGauges::default());
-        let features = QueueFeatures::of(&definition.arguments, &policy);
         let priorities = Priorities::of_arguments(&definition.arguments);
         let is_keyed = AtomicBool::new(features.deduplication.is_some());
         let features = RwLock::new(Arc::new(features));

@@ -3,6 +3,11 @@
 //! [`Session::receive`] takes what was read, [`Session::attend`] what other tasks left in the outbox; both append to
 //! `out`, which [`crate::connection`] writes. Everything a client may send is taken apart here, down to the methods of a
 //! channel; what each of them does is in the file of its class.
+//!
+//! - `frames`: what arrives is taken apart. `methods`: what each method leads to.
+
+mod frames;
+mod methods;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -12,32 +17,26 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant, SystemTime};
 
-use amqp::frame::{Frame, FrameKind, PROTOCOL_HEADER, decode_frame, put_method};
-use amqp::limits::FRAME_LEN_FUDGE;
-use amqp::method::{DecodeError, Method, basic, channel, connection, decode_publish};
 use model::ids::JournalPosition;
 use routing::{CacheLimits, RouteCache};
 
 use crate::backend::Answer;
 use crate::batch::Batch;
 use crate::broker::Broker;
-use crate::channel::{Channel, UnackedDelivery};
+use crate::channel::UnackedDelivery;
 use crate::channels::Channels;
 use crate::clock::now_ms;
 use crate::connections::{ConnectionHandle, ConnectionState, Opened};
-use crate::events::Event;
 use crate::handshake::{Handshake, Login};
 use crate::identity::{Identity, Interface, Origin};
 use crate::inside::Inside;
-use crate::limits::{BATCH_COUNT, OUTPUT_LEN, PACE_LEN, PAUSES_MAX};
+use crate::limits::{OUTPUT_LEN, PACE_LEN, PAUSES_MAX};
 use crate::links::Links;
 use crate::login::LoginRefused;
 use crate::outbox::{Outbox, Outgoing, Taken};
 use crate::permissions::Open;
-use crate::publish::{Assembly, Whole, is_body_len_allowed};
 use crate::queue_handle::{ConnectionId, QueueHandle, Targets};
-use crate::refusal::{self, Outcome, Refusal};
-use crate::usage::{Counted, Seat};
+use crate::usage::Seat;
 use crate::vhost::Vhost;
 
 /// How far the connection has come.
@@ -274,101 +273,6 @@ impl Session {
             || self.is_throttled()
     }
 
-    /// Takes whole frames from the front of `bytes`, as many as it may, and tells how many bytes that were.
-    pub(crate) fn receive(&mut self, bytes: &[u8], now_ms: u64) -> usize {
-        self.now_ms = now_ms;
-        let mut at = 0;
-        if matches!(self.phase, Phase::Handshake(Handshake::Header)) {
-            let Some(consumed) = self.protocol_header(bytes) else { return 0 };
-            at = consumed;
-        }
-        while self.wants_input() {
-            match decode_frame(&bytes[at..], self.frame_len_max + FRAME_LEN_FUDGE) {
-                Ok(Some((frame, len))) => {
-                    let more_len = self.frame(&frame, &bytes[at + len..]);
-                    if self.waiting.is_some() {
-                        // It comes again when there is an answer.
-                        break;
-                    }
-                    at += len + more_len;
-                    if self.batch.publishes.len() >= BATCH_COUNT {
-                        self.apply_batch();
-                    }
-                }
-                Ok(None) => break,
-                Err(_) if matches!(self.phase, Phase::Closing { .. }) => {
-                    // It was told, and cannot be understood any more.
-                    self.phase = Phase::Closed;
-                    return bytes.len();
-                }
-                Err(error) => {
-                    let refusal = Refusal { code: amqp::reply::ReplyCode::FrameError, text: error.to_string() };
-                    self.fail_connection(&refusal, Site::default());
-                    return bytes.len();
-                }
-            }
-        }
-        self.apply_batch();
-        self.write_confirms();
-        at
-    }
-
-    fn protocol_header(&mut self, bytes: &[u8]) -> Option<usize> {
-        let len = bytes.len().min(PROTOCOL_HEADER.len());
-        if bytes[..len] != PROTOCOL_HEADER[..len] {
-            // Any other protocol or version is answered with ours (AMQP 0-9-1, 4.2.2).
-            self.out.extend_from_slice(&PROTOCOL_HEADER);
-            self.phase = Phase::Closed;
-            return Some(bytes.len());
-        }
-        if len < PROTOCOL_HEADER.len() {
-            return None;
-        }
-        self.start();
-        Some(len)
-    }
-
-    /// Handles one frame. `rest` is what follows it; gives how much of that belonged to it, too.
-    #[inline]
-    fn frame(&mut self, frame: &Frame<'_>, rest: &[u8]) -> usize {
-        let len = self.handle_frame(frame, rest);
-        if self.asks_others && self.waiting.is_none() {
-            self.inside().permissions.forget_answers();
-        }
-        len
-    }
-
-    #[inline]
-    fn handle_frame(&mut self, frame: &Frame<'_>, rest: &[u8]) -> usize {
-        if matches!(self.phase, Phase::Running) && frame.kind == FrameKind::Method && frame.channel != 0 {
-            match self.try_whole_publish(frame, rest) {
-                Some(Ok(len)) => return len,
-                Some(Err((refusal, len))) => {
-                    let site = Site { channel: frame.channel, class_id: 60, method_id: 40 };
-                    if !self.waits_for_answer() {
-                        self.fail(&refusal, site);
-                    }
-                    return len;
-                }
-                None => {}
-            }
-        }
-        let (result, site) = match frame.kind {
-            FrameKind::Method => self.method_frame(frame),
-            FrameKind::Header | FrameKind::Body => {
-                let site = Site { channel: frame.channel, class_id: 60, method_id: 40 };
-                (self.content_frame(frame), site)
-            }
-            FrameKind::Heartbeat => (check_heartbeat(frame), Site::default()),
-        };
-        if let Err(refusal) = result
-            && !self.waits_for_answer()
-        {
-            self.fail(&refusal, site);
-        }
-        0
-    }
-
     /// Whether something was refused only because somebody else has to be asked first.
     fn waits_for_answer(&mut self) -> bool {
         let open = self.inside.as_ref().and_then(|inside| inside.permissions.take_open());
@@ -395,271 +299,6 @@ impl Session {
             }
         }
         true
-    }
-
-    /// A publish that lies in the buffer in full. `None` when it does not, or when anything about it is unusual.
-    #[inline]
-    fn try_whole_publish(&mut self, frame: &Frame<'_>, rest: &[u8]) -> Option<Result<usize, (Box<Refusal>, usize)>> {
-        let publish = decode_publish(frame.payload)?;
-        let frame_len_max = self.frame_len_max + FRAME_LEN_FUDGE;
-        let (header, header_len) = decode_frame(rest, frame_len_max).ok()??;
-        let is_basic = header.payload.starts_with(&[0, 60]);
-        if header.kind != FrameKind::Header || header.channel != frame.channel || !is_basic {
-            return None;
-        }
-        let body_len = u64::from_be_bytes(header.payload.get(4..12)?.try_into().ok()?);
-        let (body, len) = if body_len == 0 {
-            (&[][..], header_len)
-        } else {
-            let (body, len) = decode_frame(&rest[header_len..], frame_len_max).ok()??;
-            if body.kind != FrameKind::Body || body.channel != frame.channel || body.payload.len() as u64 != body_len {
-                return None;
-            }
-            (body.payload, header_len + len)
-        };
-        if !is_body_len_allowed(body_len, self.broker.options.message_len_max) || publish.immediate {
-            return None;
-        }
-        let mut channel = self.channels.take(frame.channel)?;
-        if channel.is_closing || channel.assembly.is_some() {
-            self.channels.put(channel);
-            return None;
-        }
-        let whole = Whole {
-            exchange: publish.exchange,
-            routing_key: publish.routing_key,
-            mandatory: publish.mandatory,
-            header: header.payload,
-            body,
-        };
-        let result = self.publish(&mut channel, &whole);
-        self.channels.put(channel);
-        self.note_published();
-        Some(result.map(|()| len).map_err(|refusal| (refusal, len)))
-    }
-
-    fn method_frame(&mut self, frame: &Frame<'_>) -> (Outcome<()>, Site) {
-        let method = match Method::decode(frame.payload) {
-            Ok(method) => method,
-            Err(error) => {
-                let site = Site { channel: 0, class_id: error.class_id(), method_id: error.method_id() };
-                let result = match error {
-                    DecodeError::Unknown { .. } => refusal::command_invalid(error.to_string()),
-                    DecodeError::Malformed { .. } => refusal::frame_error(error.to_string()),
-                };
-                return (result, site);
-            }
-        };
-        let site = Site { channel: frame.channel, class_id: method.class_id(), method_id: method.method_id() };
-        let result = match (&self.phase, frame.channel) {
-            (Phase::Running, 0) => self.connection_method(method),
-            (Phase::Running, number) => self.channel_method(number, method),
-            (Phase::Handshake(_), 0) => self.handshake_method(method),
-            (Phase::Handshake(_), _) => {
-                refusal::unexpected_frame(format!("{} on a channel before the connection is open", method.name()))
-            }
-            (Phase::Closing { .. }, 0) => {
-                match method {
-                    Method::ConnectionCloseOk(_) => self.phase = Phase::Closed,
-                    Method::ConnectionClose(_) => {
-                        put_method(&mut self.out, 0, &connection::CloseOk);
-                        self.phase = Phase::Closed;
-                    }
-                    _ => {}
-                }
-                Ok(())
-            }
-            (Phase::Closing { .. } | Phase::Refused { .. } | Phase::Closed, _) => Ok(()),
-        };
-        (result, site)
-    }
-
-    fn connection_method(&mut self, method: Method<'_>) -> Outcome<()> {
-        match method {
-            Method::ConnectionClose(_) => {
-                self.apply_batch();
-                self.release_everything();
-                put_method(&mut self.out, 0, &connection::CloseOk);
-                self.phase = Phase::Closed;
-                Ok(())
-            }
-            Method::ConnectionUpdateSecret(update) => self.update_secret(&update),
-            // A client that answers a blocked notice with one of its own means nothing by it.
-            Method::ConnectionBlocked(_) | Method::ConnectionUnblocked(_) => Ok(()),
-            _ => refusal::channel_error("unexpected method in connection state running"),
-        }
-    }
-
-    fn channel_method(&mut self, number: u16, method: Method<'_>) -> Outcome<()> {
-        if let Method::ChannelOpen(_) = method {
-            return self.open_channel(number);
-        }
-        // Acks are gathered; all else sees the effect of what was sent before it.
-        let is_gathered = matches!(method, Method::BasicAck(_) | Method::BasicPublish(_));
-        if !is_gathered {
-            self.apply_batch();
-        }
-        let Some(mut channel) = self.channels.take(number) else {
-            if let Method::ChannelCloseOk(_) = method {
-                return Ok(());
-            }
-            return refusal::channel_error("expected 'channel.open'");
-        };
-        if channel.is_closing {
-            match method {
-                Method::ChannelCloseOk(_) => {}
-                Method::ChannelClose(_) => {
-                    put_method(&mut self.out, number, &channel::CloseOk);
-                }
-                _ => self.channels.put(channel),
-            }
-            return Ok(());
-        }
-        if channel.assembly.is_some() {
-            let has_header = channel.assembly.as_ref().is_some_and(|assembly| assembly.has_header());
-            self.channels.put(channel);
-            let text = if has_header { NO_CONTENT_BODY } else { NO_CONTENT_HEADER };
-            // It is the publish that failed, not what came in its way.
-            let refusal = Refusal { code: amqp::reply::ReplyCode::UnexpectedFrame, text: text.to_owned() };
-            self.fail(&refusal, Site { channel: number, class_id: 60, method_id: 40 });
-            return Ok(());
-        }
-        if let Method::ChannelClose(_) = method {
-            self.release_channel(channel);
-            put_method(&mut self.out, number, &channel::CloseOk);
-            return Ok(());
-        }
-        let result = self.method_on(&mut channel, method);
-        self.channels.put(channel);
-        result
-    }
-
-    /// The table of contents: what each method of a channel leads to.
-    fn method_on(&mut self, channel: &mut Channel, method: Method<'_>) -> Outcome<()> {
-        match method {
-            Method::BasicPublish(publish) => self.begin_publish(channel, &publish),
-            Method::BasicAck(ack) => self.ack(channel, ack.delivery_tag, ack.multiple),
-            Method::BasicNack(nack) => self.nack(channel, nack.delivery_tag, nack.multiple, nack.requeue, false),
-            Method::BasicReject(reject) => self.nack(channel, reject.delivery_tag, false, reject.requeue, true),
-            Method::BasicRecover(recover) => self.recover(channel, recover.requeue, true),
-            Method::BasicRecoverAsync(recover) => self.recover(channel, recover.requeue, false),
-            Method::BasicConsume(consume) => self.consume(channel, &consume),
-            Method::BasicCancel(cancel) => self.cancel(channel, &cancel),
-            // A client that confirms a cancellation of ours.
-            Method::BasicCancelOk(_) => Ok(()),
-            Method::BasicGet(get) => self.get(channel, &get),
-            Method::BasicQos(qos) => self.qos(channel, &qos),
-            Method::QueueDeclare(declare) => self.queue_declare(channel, &declare),
-            Method::QueueBind(bind) => self.queue_bind(channel, &bind),
-            Method::QueueUnbind(unbind) => self.queue_unbind(channel, &unbind),
-            Method::QueuePurge(purge) => self.queue_purge(channel, &purge),
-            Method::QueueDelete(delete) => self.queue_delete(channel, &delete),
-            Method::ExchangeDeclare(declare) => self.exchange_declare(channel, &declare),
-            Method::ExchangeDelete(delete) => self.exchange_delete(channel, &delete),
-            Method::ExchangeBind(bind) => self.exchange_bind(channel, &bind),
-            Method::ExchangeUnbind(unbind) => self.exchange_unbind(channel, &unbind),
-            Method::ConfirmSelect(select) => self.confirm_select(channel, select.no_wait),
-            Method::TxSelect(_) => self.tx_select(channel),
-            Method::TxCommit(_) => self.tx_commit(channel),
-            Method::TxRollback(_) => self.tx_rollback(channel),
-            Method::AccessRequest(_) => {
-                put_method(&mut self.out, channel.number, &amqp::method::access::RequestOk { ticket: 1 });
-                Ok(())
-            }
-            Method::ChannelFlow(flow) if flow.active => {
-                put_method(&mut self.out, channel.number, &channel::FlowOk { active: true });
-                Ok(())
-            }
-            Method::ChannelFlow(_) => refusal::not_implemented("active=false"),
-            Method::ChannelFlowOk(_) => Ok(()),
-            _ => refusal::command_invalid("unimplemented method"),
-        }
-    }
-
-    fn open_channel(&mut self, number: u16) -> Outcome<()> {
-        if self.channels.is_open(number) {
-            return refusal::channel_error("second 'channel.open' seen");
-        }
-        // As in RabbitMQ the number of channels counts, not the channel's own.
-        let channel_max = self.login().channel_max;
-        if channel_max != 0 && self.channels.open_count() >= usize::from(channel_max) {
-            return refusal::not_allowed(format!(
-                "number of channels opened ({channel_max}) has reached the negotiated channel_max ({channel_max})"
-            ));
-        }
-        let mut channel = Box::new(Channel::new(number));
-        channel.seat = Some(self.take_channel_seat()?);
-        self.handle.channels.lock().insert(number, channel.handle.clone());
-        self.channels.put(channel);
-        put_method(&mut self.out, number, &channel::OpenOk { channel_id: b"" });
-        self.broker.counters.channels_opened.add(1);
-        self.broker.emit_if_wanted(|| Event::channel_created(&self.handle, number));
-        Ok(())
-    }
-
-    /// The user's channels over all its connections are limited.
-    fn take_channel_seat(&self) -> Outcome<Seat> {
-        let user = self.user_name();
-        let limit = self.broker.users.get(user).and_then(|user| user.limits.channel_max);
-        self.broker.usages.take(user, Counted::Channel, limit).or_else(|channel_max| {
-            refusal::not_allowed(format!(
-                "number of channels opened for user '{user}' has reached the maximum allowed user limit of {channel_max}"
-            ))
-        })
-    }
-
-    fn begin_publish(&mut self, channel: &mut Channel, publish: &basic::Publish<'_>) -> Outcome<()> {
-        if publish.immediate {
-            return refusal::not_implemented("immediate=true");
-        }
-        channel.assembly = Some(Assembly::begin(publish));
-        Ok(())
-    }
-
-    fn content_frame(&mut self, frame: &Frame<'_>) -> Outcome<()> {
-        if !matches!(self.phase, Phase::Running) {
-            return match self.phase {
-                Phase::Handshake(_) => refusal::unexpected_frame("content frame before the connection is open"),
-                _ => Ok(()),
-            };
-        }
-        if frame.channel == 0 {
-            return refusal::unexpected_frame("content frame on channel 0");
-        }
-        let Some(mut channel) = self.channels.take(frame.channel) else {
-            return refusal::channel_error("expected 'channel.open'");
-        };
-        let result = self.content_of(&mut channel, frame);
-        self.channels.put(channel);
-        self.note_published();
-        result
-    }
-
-    fn content_of(&mut self, channel: &mut Channel, frame: &Frame<'_>) -> Outcome<()> {
-        if channel.is_closing {
-            return Ok(());
-        }
-        let Some(mut assembly) = channel.assembly.take() else {
-            return refusal::unexpected_frame("expected method frame, got non method frame instead");
-        };
-        match (frame.kind, assembly.has_header()) {
-            (FrameKind::Header, false) => assembly.header(frame.payload, self.broker.options.message_len_max)?,
-            (FrameKind::Body, true) => assembly.body(frame.payload)?,
-            (_, false) => return refusal::unexpected_frame(NO_CONTENT_HEADER),
-            (_, true) => return refusal::unexpected_frame(NO_CONTENT_BODY),
-        }
-        if !assembly.is_complete() {
-            channel.assembly = Some(assembly);
-            return Ok(());
-        }
-        let result = self.publish(channel, &assembly.whole());
-        if result.is_err() && self.waits_for_answer() {
-            // Its last frame comes again.
-            assembly.undo(frame.kind, frame.payload);
-            channel.assembly = Some(assembly);
-            return Ok(());
-        }
-        result
     }
 
     /// Writes down how things stand, for listings: the last thing of a turn.
@@ -710,19 +349,4 @@ impl Session {
         self.taken = Taken::default();
         self.leave_room();
     }
-}
-
-const NO_CONTENT_HEADER: &str = "expected content header for class 60, got non content header frame instead";
-
-const NO_CONTENT_BODY: &str = "expected content body, got non content body frame instead";
-
-/// A heartbeat is empty and belongs to no channel.
-fn check_heartbeat(frame: &Frame<'_>) -> Outcome<()> {
-    if frame.channel != 0 {
-        return refusal::unexpected_frame(format!("heartbeat on channel {}", frame.channel));
-    }
-    if !frame.payload.is_empty() {
-        return refusal::frame_error("heartbeat with a payload");
-    }
-    Ok(())
 }

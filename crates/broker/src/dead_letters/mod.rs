@@ -139,6 +139,7 @@ impl Work {
     pub(crate) fn retry_stuck(&mut self, cell: &mut Cell, now_ms: u64) {
         if !cell.stuck.is_empty() && cell.stuck_until_ms <= now_ms {
             let stuck = std::mem::take(&mut cell.stuck);
+            cell.handle.counters.dropped_again.add(stuck.len() as u64);
             self.drop_again(cell, &stuck);
         }
     }

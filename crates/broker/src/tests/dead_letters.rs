@@ -11,6 +11,7 @@ use super::client::{Client, Heard, PERSISTENT};
 use super::node::{NOW, Node};
 use super::operators::operator;
 use super::policies::policy;
+use crate::view::SetAsideView;
 
 /// How long a dead letter waits that has found no place.
 const RETRY_MS: u64 = 5_000;
@@ -19,8 +20,9 @@ fn to_queue(name: &str) -> [(&'static str, Value<'_>); 2] {
     [("x-dead-letter-exchange", Value::LongStr(b"")), ("x-dead-letter-routing-key", Value::LongStr(name.as_bytes()))]
 }
 
-/// `q` gives up what is older than 100 ms and keeps it until it has arrived in `d`, which takes one message.
-fn declare_at_least_once(client: &mut Client) {
+/// A node whose queue `q` gives up what is older than 100 ms and keeps it until it has arrived in `d`, which takes one message.
+fn keeping_dead_letters() -> (Node, Client) {
+    let (node, mut client) = Node::standing();
     let text = |text: &'static str| Value::LongStr(text.as_bytes());
     client.declare_with(
         "q",
@@ -36,6 +38,7 @@ fn declare_at_least_once(client: &mut Client) {
         .concat(),
     );
     client.declare_with("d", &[("x-max-length", Value::I64(1)), ("x-overflow", text("reject-publish"))]);
+    (node, client)
 }
 
 fn publish_numbers(client: &mut Client, queue: &str, count: usize) {
@@ -54,9 +57,7 @@ fn nack(client: &mut Client, delivery_tag: u64) {
 
 #[test]
 fn dead_letters_arrive_in_order() {
-    let node = Node::new();
-    node.at(NOW);
-    let mut client = node.connect();
+    let (node, mut client) = Node::standing();
     client.declare("d");
     client.declare_with("q", &[&to_queue("d")[..], &[("x-message-ttl", Value::I64(100))]].concat());
     // More than are brought on at once.
@@ -103,9 +104,7 @@ fn a_dead_letter_leaves_and_arrives_in_one_batch_of_the_journal() {
 
 #[test]
 fn a_dead_letter_goes_on_from_queue_to_queue() {
-    let node = Node::new();
-    node.at(NOW);
-    let mut client = node.connect();
+    let (node, mut client) = Node::standing();
     for (queue, next) in [("a", "b"), ("b", "c")] {
         client.declare_with(queue, &[&to_queue(next)[..], &[("x-max-length", Value::I64(1))]].concat());
     }
@@ -117,9 +116,7 @@ fn a_dead_letter_goes_on_from_queue_to_queue() {
 
 #[test]
 fn a_message_that_would_go_round_without_a_rejection_is_dropped() {
-    let node = Node::new();
-    node.at(NOW);
-    let mut client = node.connect();
+    let (node, mut client) = Node::standing();
     for (queue, next) in [("a", "b"), ("b", "a")] {
         client.declare_with(queue, &[&to_queue(next)[..], &[("x-message-ttl", Value::I64(10))]].concat());
     }
@@ -185,10 +182,7 @@ fn a_message_that_is_being_read_goes_nowhere_when_nobody_wants_it_any_more() {
 
 #[test]
 fn a_dead_letter_of_a_full_queue_is_tried_again_and_never_lost() {
-    let node = Node::new();
-    node.at(NOW);
-    let mut client = node.connect();
-    declare_at_least_once(&mut client);
+    let (node, mut client) = keeping_dead_letters();
     publish_numbers(&mut client, "q", 3);
     node.at(NOW + 100);
     assert_eq!((node.counts("q"), node.set_aside_count("q"), node.counts("d")), ((0, 0), 2, (1, 0)));
@@ -213,11 +207,27 @@ fn a_dead_letter_of_a_full_queue_is_tried_again_and_never_lost() {
 }
 
 #[test]
+fn listings_say_how_many_have_found_no_place_and_count_each_once() {
+    let (node, mut client) = keeping_dead_letters();
+    let check = |dead_letter_count, dropped_count| {
+        let view = node.broker.queue_view("/", "q").unwrap();
+        let expected = SetAsideView { dead_letter_count, delayed_count: 0 };
+        assert_eq!((node.broker.set_aside_of(&view), view.dropped_count()), (expected, dropped_count));
+    };
+    publish_numbers(&mut client, "q", 3);
+    check(0, 0);
+    node.at(NOW + 100);
+    check(2, 3);
+    node.at(NOW + 100 + RETRY_MS);
+    check(2, 3);
+    assert_eq!(node.drain("d"), ["0"]);
+    node.at(NOW + 100 + 2 * RETRY_MS);
+    check(1, 3);
+}
+
+#[test]
 fn a_dead_letter_without_a_queue_arrives_once_there_is_one() {
-    let node = Node::new();
-    node.at(NOW);
-    let mut client = node.connect();
-    declare_at_least_once(&mut client);
+    let (node, mut client) = keeping_dead_letters();
     client.send(1, &queue::Delete { queue: b"d", ..Default::default() });
     node.listen(&mut client);
     publish_numbers(&mut client, "q", 1);
@@ -230,10 +240,7 @@ fn a_dead_letter_without_a_queue_arrives_once_there_is_one() {
 
 #[test]
 fn what_waits_for_a_place_is_found_by_a_checkpoint() {
-    let node = Node::new();
-    node.at(NOW);
-    let mut client = node.connect();
-    declare_at_least_once(&mut client);
+    let (node, mut client) = keeping_dead_letters();
     publish_numbers(&mut client, "q", 3);
     node.at(NOW + 100);
     assert_eq!(node.set_aside_count("q"), 2);
@@ -246,10 +253,7 @@ fn what_waits_for_a_place_is_found_by_a_checkpoint() {
 
 #[test]
 fn what_waits_for_a_place_goes_there_from_its_segment() {
-    let node = Node::new();
-    node.at(NOW);
-    let mut client = node.connect();
-    declare_at_least_once(&mut client);
+    let (node, mut client) = keeping_dead_letters();
     publish_numbers(&mut client, "q", 3);
     node.at(NOW + 100);
     assert_eq!(node.drain("d"), ["0"]);
@@ -267,9 +271,7 @@ fn what_waits_for_a_place_goes_there_from_its_segment() {
 
 #[test]
 fn a_message_that_failed_too_often_and_waits_for_a_place_keeps_its_count() {
-    let node = Node::new();
-    node.at(NOW);
-    let mut client = node.connect();
+    let (node, mut client) = Node::standing();
     let text = |text: &'static str| Value::LongStr(text.as_bytes());
     let more = [
         ("x-queue-type", text("quorum")),
@@ -299,10 +301,7 @@ fn a_message_that_failed_too_often_and_waits_for_a_place_keeps_its_count() {
 
 #[test]
 fn a_purge_takes_dead_letters_that_have_found_no_place() {
-    let node = Node::new();
-    node.at(NOW);
-    let mut client = node.connect();
-    declare_at_least_once(&mut client);
+    let (node, mut client) = keeping_dead_letters();
     publish_numbers(&mut client, "q", 3);
     node.at(NOW + 100);
     publish_numbers(&mut client, "q", 1);
@@ -315,9 +314,7 @@ fn a_purge_takes_dead_letters_that_have_found_no_place() {
 
 #[test]
 fn a_dead_letter_says_where_it_died_and_keeps_no_time_to_live() {
-    let node = Node::new();
-    node.at(NOW);
-    let mut client = node.connect();
+    let (node, mut client) = Node::standing();
     client.declare("d");
     client.declare_with("q", &to_queue("d"));
     client.publish_with("q", Properties { expiration: Some(b"10"), ..Properties::default() }, "m");

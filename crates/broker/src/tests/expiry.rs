@@ -1,4 +1,4 @@
-//! Messages and queues whose time is over.
+//! Messages whose time is over.
 
 use amqp::content::Properties;
 use amqp::method::{basic, queue};
@@ -6,14 +6,20 @@ use amqp::table::Value;
 use model::policy::PolicyKind;
 use serde_json::json;
 
-use super::client::{Heard, PERSISTENT};
+use super::client::{Client, Heard, PERSISTENT};
 use super::node::{NOW, Node};
 use super::operators::operator;
 use super::policies::policy;
-use crate::clock;
 
 fn expiring(milliseconds: &str) -> Properties<'_> {
     Properties { expiration: Some(milliseconds.as_bytes()), ..Properties::default() }
+}
+
+/// A node with the queue `q`, whose messages live for 100 ms.
+fn with_expiring_queue() -> (Node, Client) {
+    let (node, mut client) = Node::standing();
+    client.declare_with("q", &[("x-message-ttl", Value::I64(100))]);
+    (node, client)
 }
 
 fn set_ttl(node: &Node, ttl_ms: u64) {
@@ -23,10 +29,7 @@ fn set_ttl(node: &Node, ttl_ms: u64) {
 
 #[test]
 fn a_message_expires_at_its_millisecond_and_not_before() {
-    let node = Node::new();
-    node.at(NOW);
-    let mut client = node.connect();
-    client.declare_with("q", &[("x-message-ttl", Value::I64(100))]);
+    let (node, mut client) = with_expiring_queue();
     client.declare("own");
     client.publish(1, "", "q", PERSISTENT, b"m");
     client.publish_with("own", expiring("50"), "m");
@@ -42,10 +45,7 @@ fn a_message_expires_at_its_millisecond_and_not_before() {
 
 #[test]
 fn nobody_is_handed_what_has_expired_however_late_the_timer_is() {
-    let node = Node::new();
-    node.at(NOW);
-    let mut client = node.connect();
-    client.declare_with("q", &[("x-message-ttl", Value::I64(100))]);
+    let (node, mut client) = with_expiring_queue();
     for body in [b"a", b"b"] {
         client.publish(1, "", "q", PERSISTENT, body);
     }
@@ -60,9 +60,7 @@ fn nobody_is_handed_what_has_expired_however_late_the_timer_is() {
 
 #[test]
 fn the_shorter_of_two_times_to_live_counts() {
-    let node = Node::new();
-    node.at(NOW);
-    let mut client = node.connect();
+    let (node, mut client) = Node::standing();
     for (queue, ttl_ms) in [("long", 1000), ("short", 10)] {
         client.declare_with(queue, &[("x-message-ttl", Value::I64(ttl_ms))]);
         client.publish_with(queue, expiring("100"), "m");
@@ -75,9 +73,7 @@ fn the_shorter_of_two_times_to_live_counts() {
 
 #[test]
 fn without_any_time_to_live_a_message_goes_at_once_or_not_at_all() {
-    let node = Node::new();
-    node.at(NOW);
-    let mut client = node.connect();
+    let (node, mut client) = Node::standing();
     client.declare_with("q", &[("x-message-ttl", Value::I64(0))]);
     client.publish(1, "", "q", PERSISTENT, b"nobody is there");
     node.at(NOW);
@@ -91,10 +87,7 @@ fn without_any_time_to_live_a_message_goes_at_once_or_not_at_all() {
 
 #[test]
 fn a_message_that_is_held_expires_when_it_comes_back() {
-    let node = Node::new();
-    node.at(NOW);
-    let mut client = node.connect();
-    client.declare_with("q", &[("x-message-ttl", Value::I64(100))]);
+    let (node, mut client) = with_expiring_queue();
     client.publish(1, "", "q", PERSISTENT, b"m");
     client.get(1, "q", false);
     node.listen(&mut client);
@@ -110,10 +103,7 @@ fn a_message_that_is_held_expires_when_it_comes_back() {
 
 #[test]
 fn what_has_expired_does_not_come_back_after_a_restart() {
-    let node = Node::new();
-    node.at(NOW);
-    let mut client = node.connect();
-    client.declare_with("q", &[("x-message-ttl", Value::I64(100))]);
+    let (node, mut client) = with_expiring_queue();
     client.publish(1, "", "q", PERSISTENT, b"m");
     node.at(NOW + 100);
     node.sync();
@@ -124,10 +114,7 @@ fn what_has_expired_does_not_come_back_after_a_restart() {
 
 #[test]
 fn after_a_restart_a_message_has_the_rest_of_its_time() {
-    let node = Node::new();
-    node.at(NOW);
-    let mut client = node.connect();
-    client.declare_with("q", &[("x-message-ttl", Value::I64(100))]);
+    let (node, mut client) = with_expiring_queue();
     client.declare("own");
     client.publish(1, "", "q", PERSISTENT, b"m");
     client.publish_with("own", expiring("100"), "m");
@@ -146,9 +133,7 @@ fn after_a_restart_a_message_has_the_rest_of_its_time() {
 
 #[test]
 fn a_time_to_live_that_a_policy_sets_leaves_waiting_messages_alone() {
-    let node = Node::new();
-    node.at(NOW);
-    let mut client = node.connect();
+    let (node, mut client) = Node::standing();
     client.declare("q");
     client.publish(1, "", "q", PERSISTENT, b"old");
     set_ttl(&node, 10);
@@ -173,9 +158,7 @@ fn a_time_to_live_that_a_policy_sets_leaves_waiting_messages_alone() {
 
 #[test]
 fn messages_keep_the_time_to_live_of_a_policy_that_is_gone() {
-    let node = Node::new();
-    node.at(NOW);
-    let mut client = node.connect();
+    let (node, mut client) = Node::standing();
     client.declare("q");
     set_ttl(&node, 10);
     client.publish(1, "", "q", PERSISTENT, b"short");
@@ -194,9 +177,7 @@ fn messages_keep_the_time_to_live_of_a_policy_that_is_gone() {
 /// Of two times to live that a queue has from its beginning the shorter one holds, after a restart, too.
 #[test]
 fn a_policy_that_was_there_before_the_queue_holds_after_a_restart() {
-    let node = Node::new();
-    node.at(NOW);
-    let mut client = node.connect();
+    let (node, mut client) = Node::standing();
     set_ttl(&node, 10);
     client.declare_with("q", &[("x-message-ttl", Value::I64(1000))]);
     client.declare("q2");
@@ -214,9 +195,7 @@ fn a_policy_that_was_there_before_the_queue_holds_after_a_restart() {
 /// The process may end after the policy is journalled and before its queues are told.
 #[test]
 fn a_policy_whose_queues_were_not_told_leaves_waiting_messages_alone() {
-    let node = Node::new();
-    node.at(NOW);
-    let mut client = node.connect();
+    let (node, mut client) = Node::standing();
     client.declare("q");
     client.publish(1, "", "q", PERSISTENT, b"old");
     set_ttl(&node, 10);
@@ -238,9 +217,7 @@ fn a_policy_whose_queues_were_not_told_leaves_waiting_messages_alone() {
 /// The process may end after the end of the policy is journalled and before its queues are told.
 #[test]
 fn a_policy_whose_end_queues_were_not_told_of_holds_no_longer() {
-    let node = Node::new();
-    node.at(NOW);
-    let mut client = node.connect();
+    let (node, mut client) = Node::standing();
     client.declare("q");
     set_ttl(&node, 10);
     client.publish(1, "", "q", PERSISTENT, b"old");
@@ -292,10 +269,7 @@ fn the_history_of_a_deleted_queue_is_forgotten() {
 
 #[test]
 fn a_backlog_in_segments_expires_from_its_head() {
-    let node = Node::new();
-    node.at(NOW);
-    let mut client = node.connect();
-    client.declare_with("q", &[("x-message-ttl", Value::I64(100))]);
+    let (node, mut client) = with_expiring_queue();
     for number in 0..60 {
         node.at(NOW + number);
         client.publish(1, "", "q", PERSISTENT, &[b'a' + (number / 3) as u8; 500]);
@@ -316,62 +290,4 @@ fn a_backlog_in_segments_expires_from_its_head() {
     assert_eq!(node.counts("q"), (30, 0));
     let bodies = node.drain("q");
     assert_eq!((bodies.len(), &bodies[0][..1]), (30, "k"));
-}
-
-#[test]
-fn an_unused_queue_goes_and_a_passive_declare_keeps_it() {
-    let node = Node::new();
-    node.at(NOW);
-    let mut client = node.connect();
-    let declared = |passive| queue::Declare { queue: b"q", durable: true, passive, ..Default::default() };
-    client.declare_with("q", &[("x-expires", Value::I64(100))]);
-    client.publish(1, "", "q", PERSISTENT, b"publishing is not using");
-    node.at(NOW + 99);
-    client.send(1, &declared(true));
-    assert!(matches!(client.hear_one(), Heard::DeclareOk { .. }));
-    node.at(NOW + 100);
-    client.publish(1, "", "q", PERSISTENT, b"publishing is not using");
-    node.at(NOW + 198);
-    client.get(1, "q", false);
-    node.listen(&mut client);
-    node.at(NOW + 297);
-    assert!(node.broker.queue_counts("/", "q").is_some());
-    node.at(NOW + 298);
-    assert!(node.broker.queue_counts("/", "q").is_none());
-    client.send(1, &declared(true));
-    assert!(matches!(client.hear_one(), Heard::ChannelClose { code: 404, .. }));
-}
-
-#[test]
-fn a_queue_with_a_consumer_stays_and_goes_after_it() {
-    let node = Node::new();
-    node.at(NOW);
-    let mut client = node.connect();
-    client.declare_with("q", &[("x-expires", Value::I64(100))]);
-    client.consume(1, "q", "c", false);
-    node.at(NOW + 1000);
-    assert!(node.broker.queue_counts("/", "q").is_some());
-    client.send(1, &basic::Cancel { consumer_tag: b"c", no_wait: false });
-    node.at(NOW + 1099);
-    assert!(node.broker.queue_counts("/", "q").is_some());
-    node.at(NOW + 1100);
-    assert!(node.broker.queue_counts("/", "q").is_none());
-}
-
-#[test]
-fn the_time_of_an_unused_queue_begins_anew_with_a_restart() {
-    let node = Node::new();
-    let mut client = node.connect();
-    client.declare_with("q", &[("x-expires", Value::I64(50_000))]);
-    node.sync();
-    let before_ms = clock::now_ms();
-    let node = node.kill();
-    let after_ms = clock::now_ms();
-    node.at(before_ms + 49_999);
-    assert!(node.broker.queue_counts("/", "q").is_some());
-    node.at(after_ms + 50_000);
-    assert!(node.broker.queue_counts("/", "q").is_none());
-    node.sync();
-    let node = node.kill();
-    assert!(node.broker.queue_counts("/", "q").is_none());
 }

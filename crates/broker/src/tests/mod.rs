@@ -40,5 +40,6 @@ mod selection_power_loss;
 mod sharding;
 mod single_active;
 mod timers;
+mod unused_queues;
 mod vhost_defaults;
 mod vhosts;

@@ -30,6 +30,14 @@ impl Node {
         Self::on(SimDisk::new(1))
     }
 
+    /// A new one, where time stands still, and a client of it.
+    pub(super) fn standing() -> (Self, Client) {
+        let node = Self::new();
+        node.at(NOW);
+        let client = node.connect();
+        (node, client)
+    }
+
     /// One with what is on the disk.
     pub(super) fn on(disk: SimDisk) -> Self {
         let (store, recovered) = open(&disk, 1).expect("the store opens");

@@ -68,9 +68,7 @@ fn the_highest_priority_goes_first_from_segments_too() {
 
 #[test]
 fn each_priority_expires_by_its_own_head() {
-    let node = Node::new();
-    node.at(NOW);
-    let mut client = node.connect();
+    let (node, mut client) = Node::standing();
     declare(&mut client, "q", &[("x-message-ttl", Value::I64(100))]);
     publish(&mut client, "q", 5, "high and old");
     publish(&mut client, "q", 1, "low and old");

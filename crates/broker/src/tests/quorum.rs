@@ -5,6 +5,7 @@ use amqp::table::Value;
 
 use super::client::{Client, Heard, PERSISTENT};
 use super::node::{NOW, Node};
+use crate::view::SetAsideView;
 
 fn declare(client: &mut Client, more: &[(&str, Value<'_>)]) {
     client.declare_with("q", &[&[("x-queue-type", Value::LongStr(b"quorum"))], more].concat());
@@ -105,9 +106,7 @@ fn a_connection_that_ends_has_failed_with_what_it_holds() {
 
 #[test]
 fn a_message_that_has_failed_waits_longer_each_time() {
-    let node = Node::new();
-    node.at(NOW);
-    let mut client = node.connect();
+    let (node, mut client) = Node::standing();
     let retry = [
         ("x-delayed-retry-type", Value::LongStr(b"failed")),
         ("x-delayed-retry-min", Value::I64(100)),
@@ -222,9 +221,7 @@ fn an_ack_that_crosses_the_cancellation_settles_nothing() {
 
 #[test]
 fn a_late_ack_does_not_settle_what_was_got_again_by_the_same_client() {
-    let node = Node::new();
-    node.at(NOW);
-    let mut client = node.connect();
+    let (node, mut client) = Node::standing();
     declare(&mut client, &[("x-consumer-timeout", Value::I64(1000))]);
     client.publish(1, "", "q", PERSISTENT, b"m");
     client.consume(1, "q", "late", false);
@@ -242,9 +239,7 @@ fn a_late_ack_does_not_settle_what_was_got_again_by_the_same_client() {
 
 #[test]
 fn who_acknowledges_in_time_is_left_alone() {
-    let node = Node::new();
-    node.at(NOW);
-    let mut client = node.connect();
+    let (node, mut client) = Node::standing();
     declare(&mut client, &[("x-consumer-timeout", Value::I64(1000))]);
     client.consume(1, "q", "c", false);
     for round in 0..20 {
@@ -257,4 +252,32 @@ fn who_acknowledges_in_time_is_left_alone() {
     assert_eq!(node.listen(&mut client), []);
     client.publish(1, "", "q", PERSISTENT, b"m");
     assert_eq!(node.listen(&mut client).len(), 1);
+}
+
+/// One waits to be tried again, and one is given up and finds no place.
+#[test]
+fn listings_tell_what_waits_from_what_has_found_no_place() {
+    let (node, mut client) = Node::standing();
+    let text = |text: &'static str| Value::LongStr(text.as_bytes());
+    let arguments = [
+        ("x-overflow", text("reject-publish")),
+        ("x-dead-letter-exchange", text("nowhere")),
+        ("x-dead-letter-strategy", text("at-least-once")),
+        ("x-delayed-retry-type", text("all")),
+        ("x-delayed-retry-min", Value::I64(100)),
+    ];
+    declare(&mut client, &arguments);
+    let set_aside = || node.broker.set_aside_of(&node.broker.queue_view("/", "q").unwrap());
+    for _ in 0..3 {
+        client.publish(1, "", "q", PERSISTENT, b"m");
+    }
+    assert_eq!(set_aside(), SetAsideView::default());
+    let (tag, ..) = take(&node, &mut client);
+    give_back(&mut client, tag);
+    assert_eq!(set_aside(), SetAsideView { dead_letter_count: 0, delayed_count: 1 });
+    let (tag, ..) = take(&node, &mut client);
+    client.send(1, &basic::Reject { delivery_tag: tag, requeue: false });
+    assert_eq!(set_aside(), SetAsideView { dead_letter_count: 1, delayed_count: 1 });
+    node.at(NOW + 100);
+    assert_eq!((set_aside(), node.counts("q")), (SetAsideView { dead_letter_count: 1, delayed_count: 0 }, (2, 0)));
 }

@@ -62,24 +62,23 @@ impl Vhost {
                 change(&queue, &features);
             }
         }
-        let exchanges: Vec<_> = {
-            let topology = self.topology.read();
-            let shown = |exchange: &routing::Exchange| (exchange.name.clone(), exchange.policy_alternate.clone());
-            topology.exchanges.exchanges().map(shown).collect()
-        };
-        let found = exchanges.into_iter().filter_map(|(name, before)| {
+        let names: Vec<Box<[u8]>> =
+            self.topology.read().exchanges.exchanges().map(|exchange| exchange.name.clone()).collect();
+        let found = names.into_iter().filter_map(|name| {
             let effective = ranking.effective(Target::Exchange, std::str::from_utf8(&name).ok()?);
-            let alternate = alternate_of(&effective);
-            let is_new = alternate.as_deref().map(str::as_bytes) != before.as_deref();
-            Some((name, effective, is_new.then_some(alternate)))
+            Some((name, effective))
         });
-        let found: Vec<_> = found.collect();
+        let mut found: Vec<_> = found.collect();
+        {
+            let topology = self.topology.read();
+            found.retain(|(name, effective)| !adjust(broker, &topology, name, effective));
+        }
+        if found.is_empty() {
+            return;
+        }
         self.change(|topology| {
-            for (name, effective, alternate) in &found {
-                if let Some(alternate) = alternate {
-                    topology.exchanges.set_policy_alternate(name, alternate.as_deref().map(str::as_bytes));
-                }
-                self.set_features(broker, topology, name, effective);
+            for (name, effective) in &found {
+                self.set_policy(broker, topology, name, effective);
             }
         });
     }
@@ -88,19 +87,17 @@ impl Vhost {
     pub(super) fn apply_to_exchange(&self, broker: &Broker, topology: &mut Topology, name: &[u8]) {
         let Ok(text) = std::str::from_utf8(name) else { return };
         let effective = EffectivePolicy::of(&self.policies(), Target::Exchange, text);
-        let alternate = alternate_of(&effective);
-        topology.exchanges.set_policy_alternate(name, alternate.as_deref().map(str::as_bytes));
-        self.set_features(broker, topology, name, &effective);
+        self.set_policy(broker, topology, name, &effective);
     }
 
-    /// Has an exchange delay messages and drop duplicates, or not, as its type, its arguments and its policies say. What waits there
-    /// waits on.
-    fn set_features(&self, broker: &Broker, topology: &mut Topology, name: &[u8], policy: &EffectivePolicy) {
+    /// Has an exchange use an alternate exchange, delay messages and drop duplicates, or not, as its type, its arguments and its
+    /// policies say. What waits there waits on.
+    fn set_policy(&self, broker: &Broker, topology: &mut Topology, name: &[u8], policy: &EffectivePolicy) {
         let Some(exchange) = topology.exchanges.exchange(name) else { return };
-        let Ok(exchange_type) = ExchangeType::parse(exchange.kind.name().as_bytes()) else { return };
         let (is_durable, before) = (exchange.is_durable, exchange.is_delaying);
-        let arguments = ExchangeArguments::from_stored(exchange.arguments.clone());
-        let features = ExchangeFeatures::of(exchange_type, &arguments, policy);
+        let (features, alternate) = (features_of(exchange, policy), alternate_of(policy));
+        topology.exchanges.set_policy_alternate(name, alternate.as_deref().map(str::as_bytes));
+        let Some(features) = features else { return };
         let is_delaying = features.delay.is_some();
         if is_delaying != before {
             topology.exchanges.set_delaying(name, is_delaying);
@@ -191,6 +188,30 @@ impl Vhost {
             None => Err(generations),
         }
     }
+}
+
+/// Has an exchange do what its policies say, as far as the topology stays as it is. False: it has to change.
+fn adjust(broker: &Broker, topology: &Topology, name: &[u8], policy: &EffectivePolicy) -> bool {
+    let Some(exchange) = topology.exchanges.exchange(name) else { return true };
+    let has_alternate = alternate_of(policy).as_deref().map(str::as_bytes) == exchange.policy_alternate.as_deref();
+    let Some(features) = features_of(exchange, policy) else { return has_alternate };
+    let (is_delaying, delays) = (features.delay.is_some(), topology.delays.get(name));
+    if let Some(set) = delays {
+        set.set_release_rate(features.release_rate_max_per_s);
+    }
+    let go_on = match (topology.keys.get(name), &features.deduplication) {
+        (None, None) => true,
+        (Some(keys), Some(deduplication)) => keys.set_rules(broker, deduplication),
+        _ => false,
+    };
+    has_alternate && go_on && is_delaying == exchange.is_delaying && (!is_delaying || delays.is_some())
+}
+
+/// What an exchange does, by its type, its arguments and its policies.
+fn features_of(exchange: &routing::Exchange, policy: &EffectivePolicy) -> Option<ExchangeFeatures> {
+    let exchange_type = ExchangeType::parse(exchange.kind.name().as_bytes()).ok()?;
+    let arguments = ExchangeArguments::from_stored(exchange.arguments.clone());
+    Some(ExchangeFeatures::of(exchange_type, &arguments, policy))
 }
 
 pub(super) fn effective_for(policies: &[Arc<Policy>], queue: &definition::Queue) -> EffectivePolicy {

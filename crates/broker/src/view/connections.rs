@@ -1,17 +1,15 @@
-//! Connections, channels and consumers as they are listed.
+//! Connections and channels as they are listed.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use amqp::table::Table;
-use model::ids::QueueId;
 use net::TlsInfo;
 
 use crate::broker::Broker;
 use crate::clock::now_ms;
-use crate::connections::{ChannelHandle, ConnectionHandle, ConnectionState, ConsumerHandle};
-use crate::view::QueueView;
+use crate::connections::{ChannelHandle, ConnectionHandle, ConnectionState};
 
 /// How long RabbitMQ shows a connection in flow after it had to wait.
 const FLOW_SHOWN_MS: u64 = 1000;
@@ -19,7 +17,7 @@ const FLOW_SHOWN_MS: u64 = 1000;
 /// A connection.
 #[derive(Debug, Clone)]
 pub struct ConnectionView {
-    handle: Arc<ConnectionHandle>,
+    pub(super) handle: Arc<ConnectionHandle>,
     /// How far it has come.
     pub state: ConnectionState,
 }
@@ -160,70 +158,6 @@ impl ChannelView {
     }
 }
 
-/// A consumer.
-#[derive(Debug, Clone)]
-pub struct ConsumerView {
-    /// Its connection.
-    pub connection: ConnectionView,
-    handle: Arc<ConsumerHandle>,
-}
-
-impl ConsumerView {
-    /// Its tag.
-    #[must_use]
-    pub fn tag(&self) -> String {
-        String::from_utf8_lossy(&self.handle.tag).into_owned()
-    }
-
-    /// The number of its channel.
-    #[must_use]
-    pub fn channel(&self) -> u16 {
-        self.handle.channel
-    }
-
-    /// The vhost and the name of its queue.
-    #[must_use]
-    pub fn queue(&self) -> (&str, &str) {
-        (self.handle.queue.definition.vhost.as_str(), self.handle.queue.name())
-    }
-
-    /// The id of its queue.
-    #[must_use]
-    pub fn queue_id(&self) -> QueueId {
-        self.handle.queue.definition.id
-    }
-
-    /// Whether it consumes from this queue.
-    #[must_use]
-    pub fn is_of(&self, queue: &QueueView) -> bool {
-        self.queue_id() == queue.definition().id
-    }
-
-    /// Whether it acknowledges.
-    #[must_use]
-    pub fn is_ack_required(&self) -> bool {
-        !self.handle.no_ack
-    }
-
-    /// Whether it wants no other consumer beside it.
-    #[must_use]
-    pub fn is_exclusive(&self) -> bool {
-        self.handle.is_exclusive
-    }
-
-    /// How many unacked messages it has at most; 0 for no limit.
-    #[must_use]
-    pub fn prefetch_count(&self) -> u16 {
-        self.handle.prefetch
-    }
-
-    /// Its arguments.
-    #[must_use]
-    pub fn arguments(&self) -> Table<'_> {
-        self.handle.arguments.as_table()
-    }
-}
-
 impl Broker {
     fn view_of(&self, handle: Arc<ConnectionHandle>, now_ms: u64) -> ConnectionView {
         let has_waited = now_ms < handle.flow_at_ms.load(Ordering::Relaxed) + FLOW_SHOWN_MS;
@@ -259,18 +193,5 @@ impl Broker {
     pub fn channels_of(&self, connection: &ConnectionView) -> Vec<ChannelView> {
         let channels: Vec<_> = connection.handle.channels.lock().values().cloned().collect();
         channels.iter().map(|channel| ChannelView::of(connection, channel)).collect()
-    }
-
-    /// All consumers, by connection.
-    #[must_use]
-    pub fn consumer_views(&self) -> Vec<ConsumerView> {
-        self.connection_views().iter().flat_map(|connection| self.consumers_of(connection)).collect()
-    }
-
-    /// The consumers of a connection, in the order in which they came.
-    #[must_use]
-    pub fn consumers_of(&self, connection: &ConnectionView) -> Vec<ConsumerView> {
-        let consumers: Vec<_> = connection.handle.consumers.lock().values().cloned().collect();
-        consumers.into_iter().map(|handle| ConsumerView { connection: connection.clone(), handle }).collect()
     }
 }

@@ -1,16 +1,19 @@
 //! What is shown to operators: plain values, read from what the broker's parts write down as they work. No queue and no
-//! connection is asked anything for it, so a listing costs the broker no more than reading so many numbers.
+//! connection is asked anything for it, so a listing costs the broker no more than reading so many numbers. What is in no
+//! number, and is asked of a queue for a moment, says so.
 
 mod connections;
+mod consumers;
 mod delayed;
 mod exchanges;
 mod node;
 mod queues;
 mod vhosts;
 
-pub use connections::{ChannelView, ConnectionView, ConsumerView, OpenedView};
+pub use connections::{ChannelView, ConnectionView, OpenedView};
+pub use consumers::{Activity, ConsumerView};
 pub use delayed::DelaysView;
 pub use exchanges::{BindingEndView, BindingFilter, BindingView, ExchangeView};
 pub use node::{Alarms, AuthAttemptsView, Churn, NodeView, Totals};
-pub use queues::{OwnerView, QueueView};
+pub use queues::{OwnerView, QueueView, SetAsideView};
 pub use vhosts::{VhostTraffic, VhostView};

@@ -15,6 +15,15 @@ pub struct QueueView {
     handle: Arc<QueueHandle>,
 }
 
+/// Messages of a queue that are neither ready nor unacked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SetAsideView {
+    /// Those that have been given up, and have not arrived elsewhere yet.
+    pub dead_letter_count: u64,
+    /// Those that came back, and wait to be tried again.
+    pub delayed_count: u64,
+}
+
 /// The connection that an exclusive queue belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnerView {
@@ -68,6 +77,15 @@ impl QueueView {
         self.handle.is_keyed().then(|| self.handle.counters.deduplicated.get())
     }
 
+    /// Messages that it has given up since the broker started: expired, too many, rejected, or failed too often.
+    #[must_use]
+    pub fn dropped_count(&self) -> u64 {
+        let counters = &self.handle.counters;
+        // What is being tried again at this moment may be in the one and not in the other.
+        let tried_again = counters.dropped_again.get();
+        counters.dropped.get().saturating_sub(tried_again)
+    }
+
     /// The policies that hold for it.
     #[must_use]
     pub fn policy(&self) -> EffectivePolicy {
@@ -96,6 +114,26 @@ impl Broker {
     pub fn queue_view(&self, vhost: &str, name: &str) -> Option<QueueView> {
         let handle = self.vhosts.get(vhost)?.queue(name.as_bytes())?;
         Some(QueueView { handle })
+    }
+
+    /// What a queue has that is neither ready nor unacked. The queue is asked, for a moment, if messages may stay like this in it.
+    #[must_use]
+    pub fn set_aside_of(&self, queue: &QueueView) -> SetAsideView {
+        let features = queue.handle.features();
+        let keeps_dead_letters = features.dead_letter.as_ref().is_some_and(|to| to.is_at_least_once);
+        if !keeps_dead_letters && features.retry.is_none() {
+            return SetAsideView::default();
+        }
+        let counts =
+            self.shards.with_queue(&queue.handle, |cell| (cell.queue.set_aside_count(), cell.stuck.len() as u64));
+        let Some((count, stuck_count)) = counts else { return SetAsideView::default() };
+        // Where messages may wait for both reasons, a dead letter is one that has been tried and has found no place.
+        let dead_letter_count = match (keeps_dead_letters, features.retry) {
+            (false, _) => 0,
+            (true, None) => count,
+            (true, Some(_)) => stuck_count.min(count),
+        };
+        SetAsideView { dead_letter_count, delayed_count: count - dead_letter_count }
     }
 
     /// The connection that owns an exclusive queue.

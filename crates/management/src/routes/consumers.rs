@@ -1,6 +1,6 @@
 //! Consumers, as they are listed.
 
-use broker::view::ConsumerView;
+use broker::view::{Activity, ConsumerView};
 use model::json;
 use serde_json::Value;
 
@@ -35,8 +35,17 @@ pub(super) static TABLE: Table<ConsumerView, Service> = Table {
     title: "Consumer",
     columns: &[
         column("ack_required", Boolean, |consumer: &ConsumerView, _, cell| cell.bool(consumer.is_ack_required())),
-        column("active", Boolean, |_, _, cell| cell.bool(true)),
-        column("activity_status", Text, |_, _, cell| cell.text("up")),
+        column("active", Boolean, |consumer, service, cell| {
+            cell.bool(service.broker.activity_of(consumer) != Activity::Waiting);
+        }),
+        column("activity_status", Text, |consumer, service, cell| {
+            cell.text(match service.broker.activity_of(consumer) {
+                Activity::Up => "up",
+                Activity::Blocked => "blocked",
+                Activity::SingleActive => "single_active",
+                Activity::Waiting => "waiting",
+            });
+        }),
         column("arguments", Object, |consumer, _, cell| {
             cell.value(&Value::Object(json::from_table(consumer.arguments())));
         }),

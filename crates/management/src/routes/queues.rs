@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use broker::QueueRequest;
-use broker::view::{ConnectionView, ConsumerView, QueueView};
+use broker::view::{Activity, ConnectionView, ConsumerView, QueueView, SetAsideView};
 use hyper::StatusCode;
 use model::arguments::QueueType;
 use model::ids::QueueId;
@@ -81,6 +81,8 @@ struct Row {
     level: Level,
     /// The tag of the consumer that wants no other beside it.
     exclusive_consumer_tag: Option<String>,
+    /// The tag of the one consumer that gets messages, if one at a time does.
+    single_active_consumer_tag: Option<String>,
 }
 
 /// How much is told of a queue.
@@ -117,6 +119,11 @@ impl Row {
 
     fn has_totals(&self) -> bool {
         self.level != Level::Facts
+    }
+
+    /// Messages that are neither ready nor unacked, as RabbitMQ tells of quorum queues.
+    fn set_aside(&self, service: &Service) -> SetAsideView {
+        if self.is_quorum() { service.broker.set_aside_of(&self.view) } else { SetAsideView::default() }
     }
 
     /// What each exchange has brought, and each channel got: as in RabbitMQ's mode `basic`, none of it is told.
@@ -216,15 +223,32 @@ static TABLE: Table<Row, Service> = Table {
                 cell.int(row.view.unacked_bytes());
             }
         }),
-        column("messages", Integer, |row, _, cell| {
+        column("messages", Integer, |row, service, cell| {
             if row.has_totals() {
-                cell.int(row.view.ready_count() + row.view.unacked_count());
+                let SetAsideView { dead_letter_count, delayed_count } = row.set_aside(service);
+                cell.int(row.view.ready_count() + row.view.unacked_count() + dead_letter_count + delayed_count);
             }
         }),
         column("messages_deduplicated", Integer, |row, _, cell| {
             if let Some(count) = row.view.deduplicated_count()
                 && row.has_counts()
             {
+                cell.int(count);
+            }
+        }),
+        column("messages_delayed", Integer, |row, service, cell| {
+            if row.is_quorum() && row.has_counts() {
+                cell.int(row.set_aside(service).delayed_count);
+            }
+        }),
+        column("messages_dlx", Integer, |row, service, cell| {
+            if row.is_quorum() && row.has_counts() {
+                cell.int(row.set_aside(service).dead_letter_count);
+            }
+        }),
+        column("messages_dropped", Integer, |row, _, cell| {
+            let count = row.view.dropped_count();
+            if count > 0 && row.has_counts() {
                 cell.int(count);
             }
         }),
@@ -272,8 +296,8 @@ static TABLE: Table<Row, Service> = Table {
             row.text(cell, row.view.policy().user.as_ref().map(|policy| &*policy.name));
         }),
         column("single_active_consumer_tag", Text, |row, _, cell| {
-            if row.level >= Level::Detailed {
-                cell.null();
+            if row.has_counts() {
+                row.text(cell, row.single_active_consumer_tag.as_deref());
             }
         }),
         column("state", Text, |_, _, cell| cell.text("running")),
@@ -318,18 +342,38 @@ fn consumers_of(queue: &QueueView, service: &Service) -> Vec<ConsumerView> {
 
 fn answer(call: &Call, views: impl Iterator<Item = QueueView>, most: Level) -> Result<Answer, Problem> {
     let level = level(call, most);
-    let mut tags = if level >= Level::Counts { exclusive_consumer_tags(call) } else { HashMap::new() };
-    let rows = views.map(|view| {
-        let exclusive_consumer_tag = tags.remove(&view.definition().id);
-        Row { view, level, exclusive_consumer_tag }
-    });
+    let mut tags = if level >= Level::Counts { ConsumerTags::find(call) } else { ConsumerTags::default() };
+    let rows = views.map(|view| tags.row(view, level));
     paged_list(rows.collect(), &TABLE, &call.service, &call.query)
 }
 
-/// The tags of exclusive consumers, by queue: found once for a listing, as each may be anywhere.
-fn exclusive_consumer_tags(call: &Call) -> HashMap<QueueId, String> {
-    let consumers = call.broker().consumer_views();
-    consumers.iter().filter(|consumer| consumer.is_exclusive()).map(|c| (c.queue_id(), c.tag())).collect()
+/// The tags of consumers that queues name, by queue: found once for a listing, as each may be anywhere.
+#[derive(Default)]
+struct ConsumerTags {
+    exclusive: HashMap<QueueId, String>,
+    single_active: HashMap<QueueId, String>,
+}
+
+impl ConsumerTags {
+    fn find(call: &Call) -> Self {
+        let mut tags = ConsumerTags::default();
+        for consumer in call.broker().consumer_views() {
+            if consumer.is_exclusive() {
+                tags.exclusive.insert(consumer.queue_id(), consumer.tag());
+            }
+            if consumer.is_of_single_active() && call.broker().activity_of(&consumer) == Activity::SingleActive {
+                tags.single_active.insert(consumer.queue_id(), consumer.tag());
+            }
+        }
+        tags
+    }
+
+    fn row(&mut self, view: QueueView, level: Level) -> Row {
+        let id = &view.definition().id;
+        let (exclusive_consumer_tag, single_active_consumer_tag) =
+            (self.exclusive.remove(id), self.single_active.remove(id));
+        Row { view, level, exclusive_consumer_tag, single_active_consumer_tag }
+    }
 }
 
 /// The queues of all vhosts that somebody sees.
@@ -374,8 +418,7 @@ fn find(call: &Call) -> Result<QueueView, Problem> {
 
 fn one(call: &Call) -> Result<Answer, Problem> {
     let view = find(call)?;
-    let exclusive_consumer_tag = exclusive_consumer_tags(call).remove(&view.definition().id);
-    let row = Row { view, level: level(call, Level::Single), exclusive_consumer_tag };
+    let row = ConsumerTags::find(call).row(view, level(call, Level::Single));
     Ok(single(&row, &TABLE, &*call.service, &call.query))
 }
 

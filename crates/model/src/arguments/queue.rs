@@ -117,40 +117,10 @@ impl QueueArguments {
         self.queue_type
     }
 
-    /// `x-expires`: the queue goes after this many milliseconds without use.
-    #[must_use]
-    pub fn expires_ms(&self) -> Option<u64> {
-        self.number("x-expires")
-    }
-
-    /// `x-message-ttl`: a message goes after this many milliseconds.
-    #[must_use]
-    pub fn message_ttl_ms(&self) -> Option<u64> {
-        self.number("x-message-ttl")
-    }
-
-    /// `x-max-length`: the most ready messages.
-    #[must_use]
-    pub fn max_length(&self) -> Option<u64> {
-        self.number("x-max-length")
-    }
-
-    /// `x-max-length-bytes`: the most bytes in bodies of ready messages.
-    #[must_use]
-    pub fn max_length_bytes(&self) -> Option<u64> {
-        self.number("x-max-length-bytes")
-    }
-
     /// `x-max-priority`: the highest priority, if the queue has priorities.
     #[must_use]
     pub fn max_priority(&self) -> Option<u8> {
-        self.number("x-max-priority").and_then(|priority| u8::try_from(priority).ok())
-    }
-
-    /// `x-overflow`.
-    #[must_use]
-    pub fn overflow(&self) -> Overflow {
-        self.table().get("x-overflow").and_then(|value| Overflow::parse(value.as_bytes()?)).unwrap_or_default()
+        self.table().get("x-max-priority")?.as_i64().and_then(|priority| u8::try_from(priority).ok())
     }
 
     /// `x-dead-letter-exchange`.
@@ -159,20 +129,10 @@ impl QueueArguments {
         self.table().get(DEAD_LETTER_EXCHANGE)?.as_bytes().and_then(|name| ExchangeName::parse(name).ok())
     }
 
-    /// `x-dead-letter-routing-key`.
-    #[must_use]
-    pub fn dead_letter_routing_key(&self) -> Option<&[u8]> {
-        self.table().get("x-dead-letter-routing-key")?.as_bytes()
-    }
-
     /// `x-single-active-consumer`.
     #[must_use]
     pub fn is_single_active_consumer(&self) -> bool {
         self.table().get("x-single-active-consumer").and_then(|value| value.as_bool()).unwrap_or_default()
-    }
-
-    fn number(&self, name: &str) -> Option<u64> {
-        self.table().get(name)?.as_i64().and_then(|number| u64::try_from(number).ok())
     }
 }
 
@@ -380,7 +340,6 @@ mod tests {
             TableBuf::new().with("x-dead-letter-exchange", text("")).with("x-dead-letter-routing-key", text("k"));
         let arguments = parse(&both).unwrap();
         assert!(arguments.dead_letter_exchange().unwrap().is_default());
-        assert_eq!(arguments.dead_letter_routing_key(), Some(&b"k"[..]));
     }
 
     #[test]
@@ -473,25 +432,14 @@ mod tests {
 
     #[test]
     fn typed_values_are_read_from_the_table() {
-        let table = TableBuf::new()
-            .with("x-expires", Value::I32(1))
-            .with("x-message-ttl", Value::U8(2))
-            .with("x-max-length", Value::I64(3))
-            .with("x-max-length-bytes", Value::U32(4))
-            .with("x-max-priority", Value::I16(5))
-            .with("x-overflow", text("reject-publish"))
-            .with("x-single-active-consumer", Value::Bool(true));
+        let table =
+            TableBuf::new().with("x-max-priority", Value::I16(5)).with("x-single-active-consumer", Value::Bool(true));
         let arguments = parse(&table).unwrap();
         assert_eq!(arguments.queue_type(), QueueType::Classic);
-        assert_eq!(arguments.expires_ms(), Some(1));
-        assert_eq!(arguments.message_ttl_ms(), Some(2));
-        assert_eq!(arguments.max_length(), Some(3));
-        assert_eq!(arguments.max_length_bytes(), Some(4));
         assert_eq!(arguments.max_priority(), Some(5));
-        assert_eq!(arguments.overflow(), Overflow::RejectPublish);
         assert!(arguments.is_single_active_consumer());
         let empty = QueueArguments::default();
-        assert_eq!((empty.expires_ms(), empty.overflow()), (None, Overflow::DropHead));
+        assert_eq!((empty.max_priority(), empty.is_single_active_consumer()), (None, false));
     }
 
     #[test]

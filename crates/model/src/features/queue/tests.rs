@@ -92,6 +92,19 @@ fn zero_is_a_length_and_a_ttl() {
 }
 
 #[test]
+fn numbers_count_whatever_their_width() {
+    let table = TableBuf::new()
+        .with("x-expires", Value::I32(1))
+        .with("x-message-ttl", Value::U8(2))
+        .with("x-max-length", Value::I64(3))
+        .with("x-max-length-bytes", Value::U32(4));
+    let arguments = QueueArguments::from_stored(table).unwrap();
+    let of = QueueFeatures::of(&arguments, &EffectivePolicy::default());
+    assert_eq!((of.expires_ms, of.message_ttl_ms), (Some(1), Some(2)));
+    assert_eq!((of.length_max, of.length_bytes_max), (Some(3), Some(4)));
+}
+
+#[test]
 fn no_time_is_longer_than_an_argument_may_ask_for() {
     let of = classic(&json!({}), &json!({"message-ttl": u64::MAX, "expires": u64::MAX}));
     assert_eq!((of.message_ttl_ms, of.expires_ms), (Some(EXPIRY_MS_MAX), Some(EXPIRY_MS_MAX)));

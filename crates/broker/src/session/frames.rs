@@ -1,0 +1,246 @@
+//! Frames are taken apart: which are methods, which are content, which are nothing that may come now.
+
+use amqp::frame::{Frame, FrameKind, PROTOCOL_HEADER, decode_frame, put_method};
+use amqp::limits::FRAME_LEN_FUDGE;
+use amqp::method::{DecodeError, Method, connection, decode_publish};
+
+use super::{Phase, Session, Site};
+use crate::channel::Channel;
+use crate::handshake::Handshake;
+use crate::limits::BATCH_COUNT;
+use crate::publish::{Whole, is_body_len_allowed};
+use crate::refusal::{self, Outcome, Refusal};
+
+pub(super) const NO_CONTENT_HEADER: &str = "expected content header for class 60, got non content header frame instead";
+pub(super) const NO_CONTENT_BODY: &str = "expected content body, got non content body frame instead";
+
+impl Session {
+    /// Takes whole frames from the front of `bytes`, as many as it may, and tells how many bytes that were.
+    pub(crate) fn receive(&mut self, bytes: &[u8], now_ms: u64) -> usize {
+        self.now_ms = now_ms;
+        let mut at = 0;
+        if matches!(self.phase, Phase::Handshake(Handshake::Header)) {
+            let Some(consumed) = self.protocol_header(bytes) else { return 0 };
+            at = consumed;
+        }
+        while self.wants_input() {
+            match decode_frame(&bytes[at..], self.frame_len_max + FRAME_LEN_FUDGE) {
+                Ok(Some((frame, len))) => {
+                    let more_len = self.frame(&frame, &bytes[at + len..]);
+                    if self.waiting.is_some() {
+                        // It comes again when there is an answer.
+                        break;
+                    }
+                    at += len + more_len;
+                    if self.batch.publishes.len() >= BATCH_COUNT {
+                        self.apply_batch();
+                    }
+                }
+                Ok(None) => break,
+                Err(_) if matches!(self.phase, Phase::Closing { .. }) => {
+                    // It was told, and cannot be understood any more.
+                    self.phase = Phase::Closed;
+                    return bytes.len();
+                }
+                Err(error) => {
+                    let refusal = Refusal { code: amqp::reply::ReplyCode::FrameError, text: error.to_string() };
+                    self.fail_connection(&refusal, Site::default());
+                    return bytes.len();
+                }
+            }
+        }
+        self.apply_batch();
+        self.write_confirms();
+        at
+    }
+
+    fn protocol_header(&mut self, bytes: &[u8]) -> Option<usize> {
+        let len = bytes.len().min(PROTOCOL_HEADER.len());
+        if bytes[..len] != PROTOCOL_HEADER[..len] {
+            // Any other protocol or version is answered with ours (AMQP 0-9-1, 4.2.2).
+            self.out.extend_from_slice(&PROTOCOL_HEADER);
+            self.phase = Phase::Closed;
+            return Some(bytes.len());
+        }
+        if len < PROTOCOL_HEADER.len() {
+            return None;
+        }
+        self.start();
+        Some(len)
+    }
+
+    /// Handles one frame. `rest` is what follows it; gives how much of that belonged to it, too.
+    #[inline]
+    fn frame(&mut self, frame: &Frame<'_>, rest: &[u8]) -> usize {
+        let len = self.handle_frame(frame, rest);
+        if self.asks_others && self.waiting.is_none() {
+            self.inside().permissions.forget_answers();
+        }
+        len
+    }
+
+    #[inline]
+    fn handle_frame(&mut self, frame: &Frame<'_>, rest: &[u8]) -> usize {
+        if matches!(self.phase, Phase::Running) && frame.kind == FrameKind::Method && frame.channel != 0 {
+            match self.try_whole_publish(frame, rest) {
+                Some(Ok(len)) => return len,
+                Some(Err((refusal, len))) => {
+                    let site = Site { channel: frame.channel, class_id: 60, method_id: 40 };
+                    if !self.waits_for_answer() {
+                        self.fail(&refusal, site);
+                    }
+                    return len;
+                }
+                None => {}
+            }
+        }
+        let (result, site) = match frame.kind {
+            FrameKind::Method => self.method_frame(frame),
+            FrameKind::Header | FrameKind::Body => {
+                let site = Site { channel: frame.channel, class_id: 60, method_id: 40 };
+                (self.content_frame(frame), site)
+            }
+            FrameKind::Heartbeat => (check_heartbeat(frame), Site::default()),
+        };
+        if let Err(refusal) = result
+            && !self.waits_for_answer()
+        {
+            self.fail(&refusal, site);
+        }
+        0
+    }
+
+    /// A publish that lies in the buffer in full. `None` when it does not, or when anything about it is unusual.
+    #[inline]
+    fn try_whole_publish(&mut self, frame: &Frame<'_>, rest: &[u8]) -> Option<Result<usize, (Box<Refusal>, usize)>> {
+        let publish = decode_publish(frame.payload)?;
+        let frame_len_max = self.frame_len_max + FRAME_LEN_FUDGE;
+        let (header, header_len) = decode_frame(rest, frame_len_max).ok()??;
+        let is_basic = header.payload.starts_with(&[0, 60]);
+        if header.kind != FrameKind::Header || header.channel != frame.channel || !is_basic {
+            return None;
+        }
+        let body_len = u64::from_be_bytes(header.payload.get(4..12)?.try_into().ok()?);
+        let (body, len) = if body_len == 0 {
+            (&[][..], header_len)
+        } else {
+            let (body, len) = decode_frame(&rest[header_len..], frame_len_max).ok()??;
+            if body.kind != FrameKind::Body || body.channel != frame.channel || body.payload.len() as u64 != body_len {
+                return None;
+            }
+            (body.payload, header_len + len)
+        };
+        if !is_body_len_allowed(body_len, self.broker.options.message_len_max) || publish.immediate {
+            return None;
+        }
+        let mut channel = self.channels.take(frame.channel)?;
+        if channel.is_closing || channel.assembly.is_some() {
+            self.channels.put(channel);
+            return None;
+        }
+        let whole = Whole {
+            exchange: publish.exchange,
+            routing_key: publish.routing_key,
+            mandatory: publish.mandatory,
+            header: header.payload,
+            body,
+        };
+        let result = self.publish(&mut channel, &whole);
+        self.channels.put(channel);
+        self.note_published();
+        Some(result.map(|()| len).map_err(|refusal| (refusal, len)))
+    }
+
+    fn method_frame(&mut self, frame: &Frame<'_>) -> (Outcome<()>, Site) {
+        let method = match Method::decode(frame.payload) {
+            Ok(method) => method,
+            Err(error) => {
+                let site = Site { channel: 0, class_id: error.class_id(), method_id: error.method_id() };
+                let result = match error {
+                    DecodeError::Unknown { .. } => refusal::command_invalid(error.to_string()),
+                    DecodeError::Malformed { .. } => refusal::frame_error(error.to_string()),
+                };
+                return (result, site);
+            }
+        };
+        let site = Site { channel: frame.channel, class_id: method.class_id(), method_id: method.method_id() };
+        let result = match (&self.phase, frame.channel) {
+            (Phase::Running, 0) => self.connection_method(method),
+            (Phase::Running, number) => self.channel_method(number, method),
+            (Phase::Handshake(_), 0) => self.handshake_method(method),
+            (Phase::Handshake(_), _) => {
+                refusal::unexpected_frame(format!("{} on a channel before the connection is open", method.name()))
+            }
+            (Phase::Closing { .. }, 0) => {
+                match method {
+                    Method::ConnectionCloseOk(_) => self.phase = Phase::Closed,
+                    Method::ConnectionClose(_) => {
+                        put_method(&mut self.out, 0, &connection::CloseOk);
+                        self.phase = Phase::Closed;
+                    }
+                    _ => {}
+                }
+                Ok(())
+            }
+            (Phase::Closing { .. } | Phase::Refused { .. } | Phase::Closed, _) => Ok(()),
+        };
+        (result, site)
+    }
+
+    fn content_frame(&mut self, frame: &Frame<'_>) -> Outcome<()> {
+        if !matches!(self.phase, Phase::Running) {
+            return match self.phase {
+                Phase::Handshake(_) => refusal::unexpected_frame("content frame before the connection is open"),
+                _ => Ok(()),
+            };
+        }
+        if frame.channel == 0 {
+            return refusal::unexpected_frame("content frame on channel 0");
+        }
+        let Some(mut channel) = self.channels.take(frame.channel) else {
+            return refusal::channel_error("expected 'channel.open'");
+        };
+        let result = self.content_of(&mut channel, frame);
+        self.channels.put(channel);
+        self.note_published();
+        result
+    }
+
+    fn content_of(&mut self, channel: &mut Channel, frame: &Frame<'_>) -> Outcome<()> {
+        if channel.is_closing {
+            return Ok(());
+        }
+        let Some(mut assembly) = channel.assembly.take() else {
+            return refusal::unexpected_frame("expected method frame, got non method frame instead");
+        };
+        match (frame.kind, assembly.has_header()) {
+            (FrameKind::Header, false) => assembly.header(frame.payload, self.broker.options.message_len_max)?,
+            (FrameKind::Body, true) => assembly.body(frame.payload)?,
+            (_, false) => return refusal::unexpected_frame(NO_CONTENT_HEADER),
+            (_, true) => return refusal::unexpected_frame(NO_CONTENT_BODY),
+        }
+        if !assembly.is_complete() {
+            channel.assembly = Some(assembly);
+            return Ok(());
+        }
+        let result = self.publish(channel, &assembly.whole());
+        if result.is_err() && self.waits_for_answer() {
+            // Its last frame comes again.
+            assembly.undo(frame.kind, frame.payload);
+            channel.assembly = Some(assembly);
+            return Ok(());
+        }
+        result
+    }
+}
+
+/// A heartbeat is empty and belongs to no channel.
+fn check_heartbeat(frame: &Frame<'_>) -> Outcome<()> {
+    if frame.channel != 0 {
+        return refusal::unexpected_frame(format!("heartbeat on channel {}", frame.channel));
+    }
+    if !frame.payload.is_empty() {
+        return refusal::frame_error("heartbeat with a payload");
+    }
+    Ok(())
+}

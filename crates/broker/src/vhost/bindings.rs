@@ -1,0 +1,97 @@
+//! A vhost's bindings: made, taken away, shown.
+
+use model::definition::{self, Definition};
+use model::name::{ExchangeName, QueueName};
+use routing::{BindError, BindingRef, BindingSpec, Destination};
+use store::RecordBatch;
+
+use super::{Removal, Topology, Vhost};
+use crate::broker::Broker;
+use crate::history::Kept;
+use crate::inside::Changed;
+
+impl Vhost {
+    /// Binds. Doing it twice is the same as once. Gives the messages that the source has kept for its new destination.
+    pub(crate) fn bind(
+        &self,
+        broker: &Broker,
+        spec: &BindingSpec<'_>,
+        destination: definition::Destination,
+    ) -> Result<(Changed, Vec<Kept>), BindError> {
+        self.change(|topology| {
+            let is_new = !topology.is_gone && topology.exchanges.bind(spec)?;
+            let mut position = None;
+            if is_new
+                && self.is_durable(topology, spec)
+                && let Ok(source) = ExchangeName::parse(spec.source)
+            {
+                let binding =
+                    definition::Binding::new(self.name.clone(), source, destination, spec.routing_key, spec.arguments);
+                position = Some(broker.put_definition(&Definition::Binding(binding)));
+            }
+            let history = topology.histories.get(spec.source).filter(|_| is_new);
+            Ok((Changed { is_new, position }, history.map_or_else(Vec::new, |history| history.messages())))
+        })
+    }
+
+    /// Unbinds. What is not bound is left as it is.
+    pub(crate) fn unbind(&self, broker: &Broker, spec: &BindingSpec<'_>) -> Result<Removal, BindError> {
+        self.change(|topology| {
+            let removed = topology.exchanges.unbind(spec)?;
+            let mut records = RecordBatch::new();
+            let gone = self.forget(topology, &removed, &mut records);
+            let position = broker.append(&mut records);
+            gone.forget(broker);
+            Ok(Removal { removed, position })
+        })
+    }
+
+    /// Whether both ends of a binding outlive a restart.
+    fn is_durable(&self, topology: &Topology, spec: &BindingSpec<'_>) -> bool {
+        let of_exchange = |name| topology.exchanges.exchange(name).is_some_and(|exchange| exchange.is_durable);
+        of_exchange(spec.source)
+            && match spec.destination {
+                Destination::Exchange(name) => of_exchange(name),
+                Destination::Queue(id) => topology.queues.get(&id).is_some_and(|queue| queue.is_journalled()),
+            }
+    }
+
+    /// Puts a binding that recovery found where it was.
+    pub(crate) fn restore_binding(&self, spec: &BindingSpec<'_>) {
+        let result = self.change(|topology| topology.exchanges.bind(spec));
+        if let Err(error) = result {
+            tracing::warn!(vhost = %self.name, %error, "a binding could not be restored");
+        }
+    }
+
+    /// Whether anything is bound to an exchange.
+    pub(crate) fn has_bindings_from(&self, exchange: &str) -> bool {
+        self.topology.read().exchanges.bindings_from(exchange.as_bytes()).next().is_some()
+    }
+
+    /// Shows bindings: all, those from an exchange, or those to a queue or an exchange. The implicit ones, too.
+    pub(crate) fn with_bindings<T>(&self, of: BindingsOf<'_>, show: impl FnMut(BindingRef<'_>) -> T) -> Vec<T> {
+        let topology = self.topology.read();
+        let exchanges = &topology.exchanges;
+        match of {
+            BindingsOf::All => exchanges.bindings().map(show).collect(),
+            BindingsOf::Source(name) => exchanges.bindings_from(name.as_bytes()).map(show).collect(),
+            BindingsOf::Exchange(name) => {
+                exchanges.bindings_to(Destination::Exchange(name.as_bytes())).map(show).collect()
+            }
+            BindingsOf::Queue(name) => match exchanges.queue(name.as_bytes()) {
+                Some(id) => exchanges.bindings_to(Destination::Queue(id)).map(show).collect(),
+                None => Vec::new(),
+            },
+        }
+    }
+}
+
+/// Which bindings are to be shown.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum BindingsOf<'a> {
+    All,
+    Source(&'a ExchangeName),
+    Exchange(&'a ExchangeName),
+    Queue(&'a QueueName),
+}

@@ -1,0 +1,91 @@
+//! A vhost's exchanges: declared, deleted, put back where they were; and what some of them keep.
+
+use std::sync::Arc;
+
+use model::definition::{self, Definition};
+use model::name::ExchangeName;
+use routing::DeleteError;
+use store::RecordBatch;
+
+use super::{Removal, Topology, Vhost};
+use crate::broker::Broker;
+use crate::history::{History, Kept};
+use crate::inside::Changed;
+
+impl Vhost {
+    /// Declares an exchange that is not there. Not new when another has been quicker.
+    pub(crate) fn declare_exchange(&self, broker: &Broker, exchange: &definition::Exchange) -> Changed {
+        let mut changed = self.change(|topology| {
+            let is_new = !topology.is_gone && declare(topology, exchange);
+            if is_new {
+                self.apply_to_exchange(broker, topology, exchange.name.as_bytes());
+            }
+            let is_kept = is_new && exchange.is_durable;
+            let position = is_kept.then(|| broker.put_definition(&Definition::Exchange(exchange.clone())));
+            Changed { is_new, position }
+        });
+        if changed.is_new {
+            changed.position = changed.position.max(self.shard_new_exchange(broker, exchange));
+        }
+        changed
+    }
+
+    /// Deletes an exchange with its bindings.
+    pub(crate) fn delete_exchange(
+        &self,
+        broker: &Broker,
+        name: &ExchangeName,
+        if_unused: bool,
+    ) -> Result<Removal, DeleteError> {
+        self.change(|topology| {
+            let removed = topology.exchanges.delete(name.as_bytes(), if_unused)?;
+            let mut records = RecordBatch::new();
+            let gone = self.forget(topology, &removed, &mut records);
+            let position = broker.append(&mut records);
+            gone.forget(broker);
+            Ok(Removal { removed, position })
+        })
+    }
+
+    /// Puts an exchange that recovery found where it was.
+    pub(crate) fn restore_exchange(&self, broker: &Broker, exchange: &definition::Exchange) {
+        self.change(|topology| {
+            if declare(topology, exchange) {
+                self.apply_to_exchange(broker, topology, exchange.name.as_bytes());
+            }
+        });
+    }
+
+    /// The histories of all exchanges that keep one.
+    pub(crate) fn histories(&self) -> Vec<Arc<History>> {
+        self.topology.read().histories.values().cloned().collect()
+    }
+
+    /// Puts a message of a history that recovery found where it was. False if there is no such exchange.
+    pub(crate) fn restore_history(&self, exchange: &[u8], seq: u64, message: Kept) -> bool {
+        let topology = self.topology.read();
+        let history = topology.histories.get(exchange);
+        history.inspect(|history| history.restore(seq, message)).is_some()
+    }
+}
+
+/// Declares an exchange. False when there is one of this name.
+fn declare(topology: &mut Topology, exchange: &definition::Exchange) -> bool {
+    let alternate = exchange.arguments.alternate_exchange();
+    let Ok(kind) = routing::ExchangeType::parse(exchange.exchange_type.name().as_bytes()) else { return false };
+    let declaration = routing::Declaration {
+        name: exchange.name.as_bytes(),
+        kind,
+        is_durable: exchange.is_durable,
+        is_auto_delete: exchange.is_auto_delete,
+        is_internal: exchange.is_internal,
+        alternate: alternate.as_ref().map(|name| name.as_bytes()),
+        arguments: exchange.arguments.table(),
+    };
+    let is_new = topology.exchanges.declare(&declaration);
+    let routing_type = kind.routing_type(exchange.arguments.table());
+    if is_new && routing_type == routing::ExchangeType::RecentHistory {
+        topology.histories.insert(exchange.name.as_bytes().into(), Arc::new(History::new(exchange)));
+    }
+    is_new
+}

@@ -1,0 +1,233 @@
+//! A vhost's queues: declared, deleted, put back where they were.
+
+use std::sync::Arc;
+
+use model::definition::{self, Definition};
+use model::features::QueueFeatures;
+use model::ids::{JournalPosition, QueueId, QueueSeq};
+use model::name::QueueName;
+use model::policy::EffectivePolicy;
+use queue::TtlHistory;
+use routing::Removed;
+use store::RecordBatch;
+
+use super::policies::effective_for;
+use super::{Topology, Vhost};
+use crate::broker::Broker;
+use crate::deduplication::KeyWork;
+use crate::features::{record_ttls, tell, ttl_key};
+use crate::outbox::News;
+use crate::queue_handle::{ConnectionId, QueueHandle};
+use crate::shard::{Cell, Shards, Watermark};
+
+/// A queue that is to be put among the others.
+struct NewQueue {
+    definition: definition::Queue,
+    owner: Option<ConnectionId>,
+    policy: EffectivePolicy,
+    /// What it does, by its arguments and this policy.
+    features: QueueFeatures,
+    queue: queue::Queue<crate::message::Held, crate::gate::ConsumerGate>,
+    watermark: Watermark,
+}
+
+/// What a queue's deletion found.
+pub(crate) enum Deletion {
+    /// It is gone; so many messages went with it, and these bindings and exchanges. The position is where that is durable.
+    Deleted { ready_count: u64, removed: Removed, position: Option<JournalPosition> },
+    /// It was gone already.
+    Missing,
+    /// It has consumers, and should not have.
+    InUse,
+    /// It has messages, and should not have.
+    NotEmpty,
+}
+
+/// What a queue's declaration came to.
+pub(crate) enum Declared {
+    New(Arc<QueueHandle>, Option<JournalPosition>),
+    /// Another has been quicker.
+    Existing(Arc<QueueHandle>),
+    /// The vhost has as many queues as it may.
+    LimitReached {
+        queue_max: u64,
+    },
+    /// The vhost is deleted.
+    Gone,
+}
+
+/// What has to hold for a queue to be deleted.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct DeleteConditions {
+    pub(crate) if_unused: bool,
+    pub(crate) if_empty: bool,
+    /// Only if its last consumer has gone (auto-delete), looked at once more under the lock.
+    pub(crate) if_abandoned: bool,
+    /// Only if nobody has used it for too long by this time, in milliseconds since 1970, looked at once more under the lock.
+    pub(crate) if_expired_at_ms: Option<u64>,
+}
+
+impl Vhost {
+    /// Declares a queue that is not there; gives the one that is there if another has been quicker.
+    pub(crate) fn declare_queue(
+        &self,
+        broker: &Broker,
+        owner: Option<ConnectionId>,
+        make: impl FnOnce(QueueId) -> definition::Queue,
+        name: &QueueName,
+    ) -> Declared {
+        self.change(|topology| {
+            if let Some(id) = topology.exchanges.queue(name.as_bytes()) {
+                return Declared::Existing(topology.queues[&id].clone());
+            }
+            if topology.is_gone {
+                return Declared::Gone;
+            }
+            if let Some(queue_max) = self.facts().limits.queue_max.filter(|&max| topology.queues.len() as u64 >= max) {
+                return Declared::LimitReached { queue_max };
+            }
+            let definition = make(broker.queue_ids.take(broker));
+            let id = definition.id;
+            let is_journalled = definition.is_durable && owner.is_none();
+            let policy = effective_for(&self.policies(), &definition);
+            let features = QueueFeatures::of(&definition.arguments, &policy);
+            let ttls = TtlHistory::always(features.message_ttl_ms);
+            let mut position = None;
+            if is_journalled {
+                let mut records = RecordBatch::new();
+                let stored = Definition::Queue(definition.clone());
+                records.put(&stored.key(), &stored.encode());
+                if !ttls.changes().is_empty() {
+                    record_ttls(&mut records, id, &ttls);
+                }
+                records.watermark(id, Some(QueueSeq(0)));
+                position = broker.append(&mut records);
+            }
+            let watermark = if is_journalled { Watermark::Closed(QueueSeq(0)) } else { Watermark::None };
+            let mut queue = queue::Queue::new(settings_of(&definition));
+            queue.restore_ttls(ttls);
+            let queue =
+                self.insert(broker, topology, NewQueue { definition, owner, policy, features, queue, watermark });
+            broker.counters.queues_created.add(1);
+            Declared::New(queue, position)
+        })
+    }
+
+    /// Puts a queue that recovery found where it was.
+    pub(crate) fn restore_queue(
+        &self,
+        broker: &Broker,
+        definition: definition::Queue,
+        queue: queue::Queue<crate::message::Held, crate::gate::ConsumerGate>,
+        watermark: Watermark,
+    ) {
+        // Policies are restored when all that they are for is there.
+        let policy = EffectivePolicy::default();
+        let features = QueueFeatures::of(&definition.arguments, &policy);
+        let new = NewQueue { definition, owner: None, policy, features, queue, watermark };
+        self.change(|topology| self.insert(broker, topology, new));
+    }
+
+    fn insert(&self, broker: &Broker, topology: &mut Topology, new: NewQueue) -> Arc<QueueHandle> {
+        let NewQueue { definition, owner, policy, features, queue, watermark } = new;
+        let id = definition.id;
+        let now_ms = broker.clock.now_ms();
+        let (handle, due_ms) = broker.shards.with(Shards::number_of(id), |shard| {
+            let cell = shard.insert(|slot| {
+                let handle = Arc::new(QueueHandle::new(definition, slot, owner, policy, features));
+                Cell::new(handle, queue, watermark)
+            });
+            let features = cell.handle.features();
+            tell(cell, &features, &broker.options, now_ms);
+            cell.report();
+            cell.timer_at_ms = cell.next_due().unwrap_or(0);
+            (cell.handle.clone(), cell.next_due())
+        });
+        if let Some(due_ms) = due_ms {
+            broker.timers.set([(due_ms, handle.clone().into())].into_iter());
+        }
+        topology.exchanges.queue_added(handle.definition.name.as_bytes(), id, handle.is_journalled());
+        topology.queues.insert(id, handle.clone());
+        if matches!(watermark, Watermark::Open(_)) {
+            broker.opened.lock().push(handle.clone());
+        }
+        handle
+    }
+
+    /// Deletes a queue with its messages and bindings, and tells its consumers.
+    pub(crate) fn delete_queue(&self, broker: &Broker, handle: &QueueHandle, conditions: DeleteConditions) -> Deletion {
+        let id = handle.id();
+        let mut forgotten = KeyWork::default();
+        let (deletion, cell) = self.change(|topology| {
+            if !topology.queues.contains_key(&id) {
+                return (Deletion::Missing, None);
+            }
+            let taken = broker.shards.with(Shards::number_of(id), |shard| {
+                let Some(cell) = shard.get(handle) else { return Err(Deletion::Missing) };
+                if conditions.if_unused && !cell.queue.is_unused() {
+                    return Err(Deletion::InUse);
+                }
+                if conditions.if_empty && !cell.queue.is_empty() {
+                    return Err(Deletion::NotEmpty);
+                }
+                if conditions.if_abandoned && !cell.queue.is_abandoned() {
+                    return Err(Deletion::Missing);
+                }
+                if let Some(now_ms) = conditions.if_expired_at_ms
+                    && cell.queue.expires_at().is_none_or(|at_ms| at_ms > now_ms)
+                {
+                    return Err(Deletion::Missing);
+                }
+                let mut cell = shard.remove(handle).ok_or(Deletion::Missing)?;
+                topology.queues.remove(&id);
+                let removed = topology.exchanges.queue_deleted(id);
+                let mut records = RecordBatch::new();
+                let gone = self.forget(topology, &removed, &mut records);
+                if handle.is_journalled() {
+                    records.delete(&Definition::Queue(handle.definition.clone()).key());
+                    if !cell.queue.ttls().changes().is_empty() {
+                        records.delete(&ttl_key(id));
+                    }
+                }
+                if let Some(set) = &mut cell.key_set {
+                    set.forget_all(&mut forgotten, &mut records);
+                }
+                let has_messages =
+                    cell.queue.ready_count() + cell.queue.unacked_count() + cell.queue.set_aside_count() > 0;
+                if handle.is_journalled() || has_messages {
+                    records.drop_queue(id);
+                }
+                // Under the shard's lock: no checkpoint may find the queue gone before the journal says so.
+                Ok((broker.append(&mut records), removed, cell, gone))
+            });
+            match taken {
+                Ok((position, removed, cell, gone)) => {
+                    gone.forget(broker);
+                    broker.counters.queues_deleted.add(1);
+                    (Deletion::Deleted { ready_count: cell.queue.ready_count(), removed, position }, Some(cell))
+                }
+                Err(deletion) => (deletion, None),
+            }
+        });
+        forgotten.sweep(broker);
+        if let Some(cell) = cell {
+            for view in cell.queue.consumers() {
+                let gate = &view.consumer.gate;
+                gate.outbox.tell(News::ConsumerCancelled { consumer: gate.consumer, queue: id });
+            }
+            for waiter in cell.load_waiters {
+                waiter.nudge();
+            }
+        }
+        deletion
+    }
+}
+
+/// What of a definition the queue's state machine has to know, for ever.
+pub(crate) fn settings_of(definition: &definition::Queue) -> queue::Settings {
+    queue::Settings {
+        auto_delete: definition.is_auto_delete,
+        single_active_consumer: definition.arguments.is_single_active_consumer(),
+        is_quorum: definition.arguments.queue_type() == model::arguments::QueueType::Quorum,
+    }
+}

@@ -1,0 +1,104 @@
+//! What goes with exchanges, queues and bindings that are removed, or with the whole vhost.
+
+use std::sync::Arc;
+
+use model::definition::{self, Definition};
+use model::ids::JournalPosition;
+use model::name::{ExchangeName, QueueName};
+use routing::{Destination, Removed};
+use store::RecordBatch;
+
+use super::{Topology, Vhost};
+use crate::broker::Broker;
+use crate::deduplication::ExchangeKeys;
+use crate::delayed::DelaySet;
+
+/// What belongs to exchanges that are gone.
+#[must_use]
+#[derive(Default)]
+pub(super) struct Gone {
+    delays: Vec<Arc<DelaySet>>,
+    keys: Vec<Arc<ExchangeKeys>>,
+}
+
+impl Gone {
+    /// Forgets it, without the lock of a shard.
+    pub(super) fn forget(&self, broker: &Broker) {
+        self.delays.iter().for_each(|set| set.forget(broker));
+        self.keys.iter().for_each(|keys| keys.forget(broker));
+    }
+}
+
+/// What unbinding, or deleting an exchange, came to.
+pub(crate) struct Removal {
+    /// What is gone.
+    pub(crate) removed: Removed,
+    /// Where that is durable.
+    pub(crate) position: Option<JournalPosition>,
+}
+
+impl Vhost {
+    /// It is deleted: from now on nothing is declared or bound in it.
+    pub(crate) fn close_for_good(&self) {
+        self.topology.write().is_gone = true;
+    }
+
+    /// Records that all its durable exchanges are gone, with their bindings: the vhost is.
+    pub(crate) fn forget_all(&self, records: &mut RecordBatch) {
+        let topology = self.topology.read();
+        for binding in topology.exchanges.bindings().filter(|binding| binding.is_durable && !binding.source.is_empty())
+        {
+            // Those to queues went with their queues.
+            let (Destination::Exchange(name), Ok(source)) = (binding.destination, ExchangeName::parse(binding.source))
+            else {
+                continue;
+            };
+            let Ok(name) = ExchangeName::parse(name) else { continue };
+            let destination = definition::Destination::Exchange(name);
+            let (key, arguments) = (binding.routing_key, binding.arguments);
+            let binding = definition::Binding::new(self.name.clone(), source, destination, key, arguments);
+            records.delete(&Definition::Binding(binding).key());
+        }
+        topology.histories.values().flat_map(|history| history.forget()).for_each(|key| records.delete(&key));
+        for exchange in topology.exchanges.exchanges().filter(|exchange| exchange.is_durable) {
+            if let Some(exchange) = self.definition_of(exchange) {
+                records.delete(&Definition::Exchange(exchange).key());
+            }
+        }
+    }
+
+    /// Records that what was removed is gone, as far as it was durable. What waited at exchanges is given back: it has to be forgotten
+    /// once the exchanges are, and without the lock of a shard. Should a crash come in between, recovery finds it without its exchange.
+    pub(super) fn forget(&self, topology: &mut Topology, removed: &Removed, records: &mut RecordBatch) -> Gone {
+        let mut gone = Gone::default();
+        for exchange in &removed.exchanges {
+            if let Some(history) = topology.histories.remove(&exchange.name) {
+                history.forget().iter().for_each(|key| records.delete(key));
+            }
+            gone.delays.extend(topology.delays.remove(&exchange.name));
+            gone.keys.extend(topology.keys.remove(&exchange.name));
+        }
+        for binding in removed.bindings.iter().filter(|binding| binding.is_durable) {
+            let destination = if binding.queue.is_some() {
+                QueueName::parse(&binding.destination_name).ok().map(definition::Destination::Queue)
+            } else {
+                ExchangeName::parse(&binding.destination_name).ok().map(definition::Destination::Exchange)
+            };
+            let (Some(destination), Ok(source)) = (destination, ExchangeName::parse(&binding.source)) else { continue };
+            let binding = definition::Binding::new(
+                self.name.clone(),
+                source,
+                destination,
+                &binding.routing_key,
+                binding.arguments.as_table(),
+            );
+            records.delete(&Definition::Binding(binding).key());
+        }
+        for exchange in removed.exchanges.iter().filter(|exchange| exchange.is_durable) {
+            if let Some(exchange) = self.definition_of(exchange) {
+                records.delete(&Definition::Exchange(exchange).key());
+            }
+        }
+        gone
+    }
+}

@@ -1,0 +1,139 @@
+//! Consumers as they are listed.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use amqp::table::Table;
+use model::ids::QueueId;
+
+use crate::broker::Broker;
+use crate::connections::ConsumerHandle;
+use crate::shard::Cell;
+use crate::view::{ConnectionView, QueueView};
+
+/// Whether a consumer gets messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Activity {
+    /// It does, if there are any.
+    Up,
+    /// Messages wait, and it has no room for them: it holds as many as it may, or does not read.
+    Blocked,
+    /// It does, and no other of its queue.
+    SingleActive,
+    /// It does not as long as another is the single active one.
+    Waiting,
+}
+
+/// A consumer.
+#[derive(Debug, Clone)]
+pub struct ConsumerView {
+    /// Its connection.
+    pub connection: ConnectionView,
+    handle: Arc<ConsumerHandle>,
+}
+
+impl ConsumerView {
+    /// Its tag.
+    #[must_use]
+    pub fn tag(&self) -> String {
+        String::from_utf8_lossy(&self.handle.tag).into_owned()
+    }
+
+    /// The number of its channel.
+    #[must_use]
+    pub fn channel(&self) -> u16 {
+        self.handle.channel
+    }
+
+    /// The vhost and the name of its queue.
+    #[must_use]
+    pub fn queue(&self) -> (&str, &str) {
+        (self.handle.queue.definition.vhost.as_str(), self.handle.queue.name())
+    }
+
+    /// The id of its queue.
+    #[must_use]
+    pub fn queue_id(&self) -> QueueId {
+        self.handle.queue.definition.id
+    }
+
+    /// Whether it consumes from this queue.
+    #[must_use]
+    pub fn is_of(&self, queue: &QueueView) -> bool {
+        self.queue_id() == queue.definition().id
+    }
+
+    /// Whether it acknowledges.
+    #[must_use]
+    pub fn is_ack_required(&self) -> bool {
+        !self.handle.no_ack
+    }
+
+    /// Whether it wants no other consumer beside it.
+    #[must_use]
+    pub fn is_exclusive(&self) -> bool {
+        self.handle.is_exclusive
+    }
+
+    /// How many unacked messages it has at most; 0 for no limit.
+    #[must_use]
+    pub fn prefetch_count(&self) -> u16 {
+        self.handle.prefetch
+    }
+
+    /// Its arguments.
+    #[must_use]
+    pub fn arguments(&self) -> Table<'_> {
+        self.handle.arguments.as_table()
+    }
+
+    /// Whether only one consumer of its queue at a time gets messages.
+    #[must_use]
+    pub fn is_of_single_active(&self) -> bool {
+        self.handle.queue.definition.arguments.is_single_active_consumer()
+    }
+
+    /// Whether messages may wait because it has no room.
+    fn may_be_blocked(&self) -> bool {
+        // As in RabbitMQ quorum queues do not tell.
+        !self.handle.queue.is_quorum() && self.handle.queue.gauges.ready_count.get() > 0
+    }
+}
+
+impl Broker {
+    /// All consumers, by connection.
+    #[must_use]
+    pub fn consumer_views(&self) -> Vec<ConsumerView> {
+        self.connection_views().iter().flat_map(|connection| self.consumers_of(connection)).collect()
+    }
+
+    /// The consumers of a connection, in the order in which they came.
+    #[must_use]
+    pub fn consumers_of(&self, connection: &ConnectionView) -> Vec<ConsumerView> {
+        let consumers: Vec<_> = connection.handle.consumers.lock().values().cloned().collect();
+        consumers.into_iter().map(|handle| ConsumerView { connection: connection.clone(), handle }).collect()
+    }
+
+    /// Whether a consumer gets messages. Its queue is asked, for a moment, where counters leave it open.
+    #[must_use]
+    pub fn activity_of(&self, consumer: &ConsumerView) -> Activity {
+        let is_single = consumer.is_of_single_active();
+        if !is_single && !consumer.may_be_blocked() {
+            return Activity::Up;
+        }
+        let ConsumerHandle { id, queue, .. } = &*consumer.handle;
+        let look = |cell: &mut Cell| {
+            let of_queue = cell.queue.consumer(*id)?;
+            let asked = of_queue.consumer;
+            Some(match (is_single, of_queue.is_active) {
+                (true, true) => Activity::SingleActive,
+                (true, false) => Activity::Waiting,
+                _ if asked.gate.is_parked.load(Ordering::Relaxed) => Activity::Blocked,
+                _ if asked.prefetch > 0 && of_queue.unacked_count >= asked.prefetch.into() => Activity::Blocked,
+                _ => Activity::Up,
+            })
+        };
+        // What has gone meanwhile was in nobody's way.
+        self.shards.with_queue(queue, look).flatten().unwrap_or(Activity::Up)
+    }
+}

@@ -318,6 +318,28 @@ fn a_message_that_comes_back_does_not_spoil_the_load_behind_it() {
 }
 
 #[test]
+fn what_is_in_memory_is_not_read_again_with_the_ranges_around_it() {
+    let (mut queue, mut disk) = (Queue::new(Settings::default()), Disk::default());
+    (1..=4).for_each(|name| assert_eq!(queue.publish(Note::light(name, 10, true)), QueueSeq(name)));
+    get(&mut queue, false);
+    let mut messages = Vec::new();
+    queue.in_memory(&mut |_| true, &mut messages);
+    // As compaction leaves those of segments whose seqs mix: one segment's after the other's.
+    messages.swap(1, 2);
+    let mut placed = disk.write(true, &messages);
+    placed.sort_by_key(|placed| placed.seq);
+    queue.relocate(0, &placed, &mut Vec::new());
+    let Get::Loading(Some(load)) = get(&mut queue, false) else { panic!("the head is in a segment") };
+    assert_eq!((load.first_slot, load.end_slot), (2, 3));
+    loaded(&mut queue, &load, disk.read(&load, 3), 3);
+    requeue(&mut queue, &seqs([1]));
+    assert_eq!(ranges(&queue), [(0, 2, 2), (3, 4, 1)]);
+    queue.consume(acking()).unwrap();
+    assert_eq!(seqs_of(&dispatch_loading(&mut queue, &disk)), [1, 2, 3, 4]);
+    assert_eq!((queue.ready_count(), queue.unacked_count()), (0, 4));
+}
+
+#[test]
 fn a_great_many_returned_messages_do_not_stay_in_memory() {
     let (mut queue, disk) = paged_queue(5_000);
     let id = queue.consume(acking()).unwrap();

@@ -715,7 +715,7 @@ impl World {
         }
     }
 
-    /// Copies what is alive in some segments into one, in the order of seqs.
+    /// Copies what is alive in some segments into one, range by range: so seqs do not rise with slots where ranges mix.
     fn start_compaction(&mut self, which: u8, count: u8) {
         let is_pending =
             |segment: &SegmentId| self.spills.iter().any(|(_, placed)| placed[0].place.segment == *segment);
@@ -727,13 +727,15 @@ impl World {
         let is_transient = known[start].is_transient();
         let chosen = known.into_iter().skip(start).filter(|segment| segment.is_transient() == is_transient);
         let from: Vec<_> = chosen.take(usize::from(count)).collect();
-        let mut copied = Vec::new();
-        for segment in &from {
-            let slots = (0..).zip(&self.disk.segments[segment]).filter(|(_, slot)| slot.is_alive);
-            copied.extend(slots.map(|(at, slot)| (slot.seq, slot.note.clone(), Place { segment: *segment, slot: at })));
-        }
+        let mut runs: Vec<_> =
+            from.iter().flat_map(|segment| self.disk.runs(*segment).map(|run| (*segment, run))).collect();
         // Lane by lane, as the store writes them.
-        copied.sort_by_key(|(seq, note, _)| (note.priority(), *seq));
+        runs.sort_by_key(|(_, run)| (run[0].1.note.priority(), run[0].1.seq));
+        let mut copied = Vec::new();
+        for (segment, run) in runs {
+            let alive = run.into_iter().filter(|(_, slot)| slot.is_alive);
+            copied.extend(alive.map(|(at, slot)| (slot.seq, slot.note.clone(), Place { segment, slot: at })));
+        }
         let written: Vec<_> = copied.iter().map(|(seq, note, _)| (*seq, note.clone())).collect();
         let placed = self.disk.write(!is_transient, &written);
         let moved = copied.iter().zip(placed).map(|((seq, note, from), placed)| Moved {
@@ -817,12 +819,9 @@ impl World {
         let unplaced = model.messages.iter().filter(|(_, known)| known.place.is_none());
         let messages = unplaced.map(|(seq, known)| (*seq, known.note.clone())).collect();
         let mut ranges = Vec::new();
-        for (segment, slots) in &self.disk.segments {
-            let mut lanes: BTreeMap<u8, Vec<(u32, &crate::fixture::Slot)>> = BTreeMap::new();
-            for (at, slot) in (0..).zip(slots).filter(|(_, slot)| slot.is_alive) {
-                lanes.entry(slot.note.priority()).or_default().push((at, slot));
-            }
-            for (priority, alive) in lanes {
+        for segment in self.disk.segments.keys() {
+            for run in self.disk.runs(*segment) {
+                let alive: Vec<_> = run.into_iter().filter(|(_, slot)| slot.is_alive).collect();
                 let (Some(first), Some(last)) = (alive.first(), alive.last()) else { continue };
                 let range = PagedRange {
                     segment: *segment,
@@ -833,7 +832,7 @@ impl World {
                     first_seq: first.1.seq,
                     last_seq: last.1.seq,
                 };
-                ranges.push((priority, range));
+                ranges.push((first.1.note.priority(), range));
             }
         }
         let watermark = is_clean.then(|| self.queue.last_delivered());

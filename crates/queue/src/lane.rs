@@ -338,6 +338,10 @@ impl<M: Message> Lane<M> {
         if aside.loading.as_ref().is_some_and(|window| window.contains(seq, place)) {
             aside.taken.insert(seq);
         }
+        if aside.paged.is_empty() {
+            // What is being read is all taken, so its answer is not waited for.
+            aside.loading = None;
+        }
         // What is at the head now is not known.
         aside.known_expiry = aside.known_expiry.filter(|(known_seq, _)| *known_seq != seq);
         self.tidy();

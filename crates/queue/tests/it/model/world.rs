@@ -36,8 +36,6 @@ struct Asked {
     is_valid: bool,
     /// It is of one message that leaves.
     is_single: bool,
-    /// All that it was to read has been taken: the queue may have given it up since.
-    is_in_vain: bool,
 }
 
 impl World {
@@ -553,7 +551,7 @@ impl World {
                 assert!(!matches!(again, Take::Taken(_)), "{seq} was taken twice");
             }
         }
-        self.note_loads_in_vain();
+        self.give_up_loads_in_vain();
         let held: Vec<_> = self.model.unacked.keys().chain(self.model.leaving.keys()).copied().collect();
         for seq in held.into_iter().take(3).chain([QueueSeq(self.model.next_seq)]) {
             let read = self.model.messages.get(&seq).and_then(|known| Some(known.note.read_at(known.place?)));
@@ -562,12 +560,12 @@ impl World {
         }
     }
 
-    /// Messages have been taken: loads of lanes without ranges read nothing any more.
-    fn note_loads_in_vain(&mut self) {
+    /// Messages have been taken: what was to be read of lanes that have no ranges left is given up.
+    fn give_up_loads_in_vain(&mut self) {
         let lane = |range: &PagedRange| (range.segment.is_transient(), self.read_range(range)[0].1.priority());
         let lanes: BTreeSet<_> = self.queue.ranges().map(lane).collect();
         for asked in &mut self.loads {
-            asked.is_in_vain |= !lanes.contains(&(asked.load.segment.is_transient(), asked.load.lane));
+            asked.is_valid &= lanes.contains(&(asked.load.segment.is_transient(), asked.load.lane));
         }
     }
 
@@ -660,15 +658,12 @@ impl World {
             let is_single = self.is_for_leaver(&load);
             let is_same =
                 |asked: &&Asked| asked.load.lane == load.lane && asked.load.segment.is_transient() == is_transient;
-            let is_second = self
-                .loads
-                .iter()
-                .filter(|asked| asked.is_valid && !asked.is_single && !asked.is_in_vain)
-                .any(|asked| is_same(&asked));
+            let is_second =
+                self.loads.iter().filter(|asked| asked.is_valid && !asked.is_single).any(|asked| is_same(&asked));
             assert!(is_single || !is_second, "a second load of a lane was asked for");
             assert!(load.first_slot < load.end_slot);
             let read = self.disk.read(&load, load.end_slot);
-            self.loads.push(Asked { load, read, is_valid: !is_single, is_single, is_in_vain: false });
+            self.loads.push(Asked { load, read, is_valid: !is_single, is_single });
         }
     }
 

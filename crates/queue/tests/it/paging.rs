@@ -1,7 +1,7 @@
 //! The way to segments and back.
 
 use ::model::ids::{Place, QueueSeq, SegmentId};
-use ::queue::{Consumer, Delivery, Get, Load, Message, Moved, Placed, Purged, Queue, Settings};
+use ::queue::{Consumer, Delivery, Effects, Get, Load, Message, Moved, Placed, Purged, Queue, Rules, Settings};
 
 use crate::fixture::{
     Disk, Door, Note, TestQueue, acking, dispatch, dispatch_into, dispatch_loading, get, loaded, no_ack, publish,
@@ -337,6 +337,27 @@ fn what_is_in_memory_is_not_read_again_with_the_ranges_around_it() {
     queue.consume(acking()).unwrap();
     assert_eq!(seqs_of(&dispatch_loading(&mut queue, &disk)), [1, 2, 3, 4]);
     assert_eq!((queue.ready_count(), queue.unacked_count()), (0, 4));
+}
+
+#[test]
+fn what_a_limit_uncovers_in_a_segment_is_read_for_when_it_expires() {
+    let (mut queue, mut disk): (TestQueue, _) = (Queue::new(Settings::default()), Disk::default());
+    queue.publish(Note::new(1, 10, true).with_ttl(Some(500), 0));
+    queue.publish(Note::new(2, 10, true).with_ttl(Some(100), 0));
+    spill(&mut queue, &mut disk);
+    let Get::Loading(Some(load)) = get(&mut queue, false) else { panic!("the head is in a segment") };
+    loaded(&mut queue, &load, disk.read(&load, 1), 1);
+    let mut effects = Effects::default();
+    assert!(matches!(queue.get(false, 0, &mut effects), Get::Message(_)));
+    requeue(&mut queue, &seqs([1]));
+    let failed = effects.loads.pop().expect("the second may have expired");
+    loaded(&mut queue, &failed, Vec::new(), failed.first_slot);
+    queue.set_rules(Rules { length_max: Some(1), ..Rules::default() });
+    queue.dispatch(0, &mut effects);
+    assert_eq!(effects.dropped.iter().map(|dropped| dropped.seq.0).collect::<Vec<_>>(), [1]);
+    let load = effects.loads.pop().expect("nobody knows when the second expires");
+    loaded(&mut queue, &load, disk.read(&load, 2), 2);
+    assert_eq!(queue.next_due(), Some(100));
 }
 
 #[test]

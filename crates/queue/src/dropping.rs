@@ -175,10 +175,11 @@ impl<M: Message, G: Gate> Queue<M, G> {
         if self.may_expire {
             self.drop_expired(now_ms, effects);
         }
-        if let Some(rules) = self.rules.as_deref().copied() {
-            if self.drop_beyond(&rules, effects) && self.may_expire {
-                self.ask_for_expiries(effects);
-            }
+        if let Some(rules) = self.rules.as_deref().copied()
+            && self.drop_beyond(&rules, effects)
+            && self.may_expire
+        {
+            self.ask_for_expiries(effects);
         }
         if self.ready.count == 0 && self.unacked.count() == 0 {
             self.ttls.forget_before(self.next_seq);

@@ -49,12 +49,14 @@ impl Broker {
     /// Every queue that has times is looked after once: nobody knows yet when the first of its messages expires. A time to live that
     /// a policy had just been given or had just lost when the process ended holds, or does not, for what comes from here on.
     pub(crate) fn wake_restored(&self) {
+        let now_ms = self.clock.now_ms();
         let queues = self.vhosts.all().into_iter().flat_map(|vhost| vhost.queues());
         let timed = queues.filter(|queue| {
             let is_timed = batch::with_queue(self, queue, |cell, work| {
                 if cell.queue.set_ttl(queue.features().message_ttl_ms) {
                     record_ttls(&mut work.records, queue.id(), cell.queue.ttls());
                 }
+                cell.queue.resume_waits(now_ms);
                 cell.timer_at_ms = u64::from(cell.is_timed());
                 cell.is_timed()
             });

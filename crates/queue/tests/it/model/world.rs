@@ -807,7 +807,7 @@ impl World {
             returned.iter().map(|(seq, counts, until_ms)| (*seq, *counts, still(*until_ms))).collect();
         found.sort_by_key(|(seq, ..)| *seq);
         assert_eq!(found, expected, "what had come back");
-        // They are ready at first, and set aside when their turn comes.
+        // Those in segments are ready at first, and set aside when their turn comes.
         model.ready = model.messages.keys().copied().collect();
         let watermark = if is_clean { self.queue.last_delivered() } else { QueueSeq(model.next_seq) };
         model.handed_out.extend(model.ready.range(..=watermark));
@@ -840,6 +840,8 @@ impl World {
         self.queue.set_groups(model.header.as_deref());
         self.queue.restore_ttls(TtlHistory::of(ttls));
         model.fresh_from = model.next_seq;
+        self.queue.resume_waits(model.now_ms);
+        model.resume_waits();
     }
 
     fn read_range(&self, range: &PagedRange) -> Vec<(QueueSeq, Note)> {

@@ -10,12 +10,24 @@
 
 pub use crate::generated::method::Method;
 pub use crate::generated::{access, basic, channel, confirm, connection, exchange, queue, tx};
-use crate::wire::Malformed;
+use crate::wire::{Malformed, Reader};
 
 /// Something that can be the payload of a method frame: a [`Method`], or one method's struct.
 pub trait EncodeMethod {
     /// Appends class id, method id and arguments.
     fn encode_method(&self, out: &mut Vec<u8>);
+}
+
+/// The payload of a method frame, if it is a well-formed `basic.publish`: the method that comes most often, without a look at what
+/// others it might be.
+#[inline]
+#[must_use]
+pub fn decode_publish(payload: &[u8]) -> Option<basic::Publish<'_>> {
+    let (&[0, 60, 0, 40], arguments) = payload.split_first_chunk::<4>()? else { return None };
+    let mut reader = Reader::new(arguments);
+    let publish = basic::Publish::decode(&mut reader).ok()?;
+    reader.close().ok()?;
+    Some(publish)
 }
 
 /// Why a payload is no method.

@@ -133,9 +133,8 @@ impl Session {
         let mut taken = std::mem::take(&mut self.taken);
         taken.is_nudged = false;
         let found = if self.pending.is_empty() {
-            let found = self.outbox.take(&mut taken, waker);
+            let found = self.outbox.take(&mut taken, &mut self.pending, waker);
             if found {
-                self.pending.extend(taken.deliveries.drain(..));
                 self.hold(taken.hold_until);
             }
             found

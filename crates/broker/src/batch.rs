@@ -19,26 +19,31 @@ use crate::deduplication::MessageKeys;
 use crate::delayed::{Delay, DelaySet, LockedSets};
 use crate::dispatch::Work;
 use crate::gate::{ConsumerGate, window_cost};
+use crate::limits::BATCH_COUNT;
 use crate::message::Held;
+use crate::publish::Terms;
 use crate::queue_handle::{QueueHandle, Targets};
 use crate::shard::{Cell, Locked};
 
 /// A message that is ready to go to its queues.
 #[derive(Debug)]
 pub(crate) struct Publish {
-    pub(crate) content: Content,
+    /// Until it is taken by the only one that wants it.
+    content: Option<Content>,
     pub(crate) body_len: u32,
-    pub(crate) is_persistent: bool,
     /// Index into [`Batch::targets`].
-    pub(crate) targets: u32,
-    pub(crate) channel: u16,
-    /// The publish's number on a channel in confirm mode, else 0.
-    pub(crate) confirm_seq: u64,
-    pub(crate) has_ttl: bool,
-    /// The property.
-    pub(crate) priority: Option<u8>,
+    targets: u32,
     /// Until when it waits where its targets delay it, in milliseconds since 1970.
     pub(crate) due_ms: u64,
+    /// The publish's number on a channel in confirm mode, else 0.
+    pub(crate) confirm_seq: u64,
+    pub(crate) channel: u16,
+    /// The property.
+    priority: Option<u8>,
+    pub(crate) is_persistent: bool,
+    pub(crate) has_ttl: bool,
+    /// Whether its confirm waits for the disk. Known once the batch has been applied.
+    pub(crate) waits_for_disk: bool,
     /// Whether some queue has refused it. Known once the batch has been applied.
     pub(crate) is_refused: bool,
     /// Whether it was dropped for one that may not be durable yet. Known once the batch has been applied.
@@ -47,12 +52,57 @@ pub(crate) struct Publish {
     pub(crate) keys: Option<Box<MessageKeys>>,
 }
 
+const HAS_CONTENT: &str = "a message's content is taken last";
+
 impl Publish {
+    /// One that nobody waits for to be confirmed.
+    #[inline(always)]
+    pub(crate) fn new(content: Content, body_len: usize, terms: Terms) -> Self {
+        Self {
+            content: Some(content),
+            body_len: body_len as u32,
+            targets: 0,
+            due_ms: terms.due_ms,
+            confirm_seq: 0,
+            channel: 0,
+            priority: terms.priority,
+            is_persistent: terms.is_persistent,
+            has_ttl: terms.ttl_ms.is_some(),
+            waits_for_disk: false,
+            is_refused: false,
+            awaits_original: false,
+            keys: None,
+        }
+    }
+
+    /// The same, to be confirmed on a channel by this number; 0: it is not in confirm mode.
+    #[inline(always)]
+    pub(crate) fn confirmed_as(self, channel: u16, confirm_seq: u64) -> Self {
+        Self { channel, confirm_seq, ..self }
+    }
+
+    #[inline]
+    pub(crate) fn content(&self) -> &Content {
+        self.content.as_ref().expect(HAS_CONTENT)
+    }
+
     /// As one of its queues holds it.
+    #[inline]
     pub(crate) fn held_by(&self, queue: &QueueHandle) -> Held {
+        self.held(queue, self.content().clone())
+    }
+
+    /// As the only one of its queues holds it.
+    #[inline(always)]
+    fn taken_by(&mut self, queue: &QueueHandle) -> Held {
+        let content = self.content.take().expect(HAS_CONTENT);
+        self.held(queue, content)
+    }
+
+    #[inline(always)]
+    fn held(&self, queue: &QueueHandle, content: Content) -> Held {
         let is_journalled = self.is_persistent && queue.is_journalled();
-        let priority = queue.priorities.of(self.priority);
-        Held::new(self.content.clone(), self.body_len, is_journalled, self.has_ttl, priority)
+        Held::new(content, self.body_len, is_journalled, self.has_ttl, queue.priorities.of(self.priority))
     }
 }
 
@@ -98,8 +148,8 @@ impl Batch {
     }
 
     /// Adds a message for `targets`.
-    #[inline]
-    pub(crate) fn publish(&mut self, targets: &Arc<Targets>, make: impl FnOnce(u32) -> Publish) {
+    #[inline(always)]
+    pub(crate) fn publish(&mut self, targets: &Arc<Targets>, mut publish: Publish) {
         if !self.targets.last().is_some_and(|last| Arc::ptr_eq(last, targets)) {
             self.targets.push(targets.clone());
             self.shards |= targets.shards;
@@ -107,12 +157,12 @@ impl Batch {
                 self.sets.extend(delay.sets.iter().cloned());
             }
         }
-        let mut publish = make(self.targets.len() as u32 - 1);
-        if let Some(headers) = &targets.key_headers {
+        publish.targets = self.targets.len() as u32 - 1;
+        self.publishes.push(publish);
+        if let (Some(headers), Some(publish)) = (&targets.key_headers, self.publishes.last_mut()) {
             // Before any lock is taken.
             headers.iter().for_each(|header| _ = publish.key_in(header));
         }
-        self.publishes.push(publish);
     }
 
     /// Adds a settled delivery.
@@ -159,7 +209,9 @@ impl Batch {
                 }
                 for publish in &mut self.publishes {
                     let targets = &self.targets[publish.targets as usize];
-                    put(work, broker, locked, publish, targets, refs, touched);
+                    if !put_in_one(work, broker, locked, publish, targets, touched) {
+                        put(work, broker, locked, publish, targets, refs, touched);
+                    }
                 }
                 is_outrun = dispatch_touched(work, broker, locked, touched) | locked.sets.is_outrun();
                 work.commit(broker)
@@ -172,7 +224,7 @@ impl Batch {
             self.outrun_len += self.publishes.iter().map(cost).sum::<u64>();
         }
         for publish in &self.publishes {
-            done(publish, if publish.is_persistent { position } else { None });
+            done(publish, if publish.waits_for_disk { position } else { None });
         }
         self.publishes.clear();
         self.targets.clear();
@@ -182,11 +234,24 @@ impl Batch {
         position
     }
 
-    /// Gives memory back that a burst needed.
+    pub(crate) fn has_no_room(&self) -> bool {
+        self.publishes.capacity() + self.seqs.capacity() == 0
+    }
+
+    /// Whether it has no more room than for what one read brings; a transaction may have needed more.
+    pub(crate) fn is_worth_keeping(&self) -> bool {
+        self.publishes.capacity().max(self.seqs.capacity()) <= 4 * BATCH_COUNT
+    }
+
+    /// Exchanges room with another one; both are empty.
+    pub(crate) fn swap_room(&mut self, other: &mut Self) {
+        std::mem::swap(self, other);
+        std::mem::swap(&mut self.outrun_len, &mut other.outrun_len);
+    }
+
+    /// Gives back the memory of an empty one.
     pub(crate) fn shrink(&mut self) {
-        if self.is_empty() && self.publishes.capacity() + self.seqs.capacity() > 0 {
-            *self = Self { outrun_len: self.outrun_len, ..Self::default() };
-        }
+        *self = Self { outrun_len: self.outrun_len, ..Self::default() };
     }
 }
 
@@ -203,9 +268,39 @@ pub(crate) fn held_ones<'a>(
     seqs.iter().copied().filter(|seq| queue.is_held_by(*seq, holder)).collect()
 }
 
-/// Adds a message to its queues, or where it waits. Afterwards it knows whether one has refused it, and is persistent only if its confirm waits for the
-/// disk. `refs` is only room.
-#[inline]
+/// Adds a message as most are added: to one queue, and that knows no keys. Says whether it was one of those.
+#[inline(always)]
+fn put_in_one(
+    work: &mut Work,
+    broker: &Broker,
+    locked: &mut Locked<'_>,
+    publish: &mut Publish,
+    targets: &Targets,
+    touched: &mut Vec<Arc<QueueHandle>>,
+) -> bool {
+    let Some(queue) = targets.only() else { return false };
+    let Some(cell) = locked.get(queue) else { return true };
+    if cell.key_set.is_some() {
+        return false;
+    }
+    if work.refuses(cell, broker, publish) {
+        publish.is_refused = true;
+        return true;
+    }
+    publish.waits_for_disk = publish.is_persistent && queue.is_journalled();
+    if publish.waits_for_disk {
+        work.records.publish(publish.content(), &[(queue.id(), cell.queue.next_seq())]);
+    }
+    cell.queue.publish(publish.taken_by(queue));
+    cell.handle.counters.published.add(1);
+    if cell.touch() {
+        touched.push(cell.handle.clone());
+    }
+    true
+}
+
+/// Adds a message to its queues, or where it waits. Afterwards it knows whether one has refused it, and whether its confirm waits for
+/// the disk. `refs` is only room.
 pub(crate) fn put(
     work: &mut Work,
     broker: &Broker,
@@ -219,7 +314,7 @@ pub(crate) fn put(
     if let Some(keys) = &targets.keys
         && work.is_duplicate_at(keys, broker, locked, publish, targets)
     {
-        publish.is_persistent = publish.awaits_original;
+        publish.waits_for_disk = publish.awaits_original;
         return;
     }
     let mut is_taken = targets.delay.is_some();
@@ -259,9 +354,9 @@ pub(crate) fn put(
         // Who hears of a refusal publishes it again.
         work.remember_at(keys, broker, locked, publish, is_journalled);
     }
-    publish.is_persistent = is_journalled || publish.awaits_original;
+    publish.waits_for_disk = is_journalled || publish.awaits_original;
     if is_journalled {
-        work.records.publish(&publish.content, refs);
+        work.records.publish(publish.content(), refs);
         work.keys.record(&mut work.records);
     }
     work.take_replaced(locked);
@@ -278,7 +373,7 @@ fn delay_until(
 ) {
     for set in &delay.sets {
         let is_journalled = publish.is_persistent && set.is_durable;
-        let held = Held::new(publish.content.clone(), publish.body_len, is_journalled, publish.has_ttl, 0);
+        let held = Held::new(publish.content().clone(), publish.body_len, is_journalled, publish.has_ttl, 0);
         if let Some(id) = sets.get(set).insert(set, work, broker, publish.due_ms, held)
             && is_journalled
         {
@@ -307,14 +402,16 @@ pub(crate) fn dispatch_touched(
 
 impl Work {
     /// Whether a queue has too much to take this message, too. What it can hand out now does not count.
+    #[inline]
     fn refuses(&mut self, cell: &mut Cell, broker: &Broker, publish: &Publish) -> bool {
-        if !cell.queue.refuses(publish.body_len) {
-            return false;
-        }
+        cell.queue.refuses(publish.body_len) && self.refuses_still(cell, broker, publish)
+    }
+
+    fn refuses_still(&mut self, cell: &mut Cell, broker: &Broker, publish: &Publish) -> bool {
         self.dispatch(cell, broker);
         let is_refused = cell.queue.refuses(publish.body_len);
         if is_refused && cell.handle.features().overflow == Overflow::RejectPublishDlx {
-            let (queue, content) = (cell.handle.clone(), publish.content.clone());
+            let (queue, content) = (cell.handle.clone(), publish.content().clone());
             let (reason, counts) = (DropReason::MaxLength, Counts::default());
             self.leavers.push(Leaver { queue, seq: None, content, reason, counts });
         }

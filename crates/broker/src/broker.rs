@@ -379,7 +379,7 @@ impl Drop for Broker {
 
 impl Session {
     /// The connection has published: it is one of those that alarms stop.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn note_published(&mut self) {
         if self.broker.alarms.is_on() {
             self.block();

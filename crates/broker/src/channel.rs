@@ -10,7 +10,7 @@ use routing::Epoch;
 
 use crate::connections::ChannelHandle;
 use crate::gate::ChannelLimit;
-use crate::publish::Assembly;
+use crate::publish::{Assembly, Whole};
 use crate::queue_handle::Targets;
 use crate::tx::Transaction;
 use crate::usage::Seat;
@@ -23,7 +23,7 @@ pub(crate) struct Channel {
     pub(crate) is_closing: bool,
     /// A publish whose content has not arrived in full.
     pub(crate) assembly: Option<Box<Assembly>>,
-    pub(crate) last_route: Option<LastRoute>,
+    pub(crate) last_route: Option<Box<LastRoute>>,
     pub(crate) confirms: Option<Confirms>,
     pub(crate) tx: Option<Box<Transaction>>,
     pub(crate) next_delivery_tag: u64,
@@ -103,11 +103,47 @@ pub(crate) struct ReplyConsumer {
 /// The route of the channel's last publish: most channels publish to one place.
 #[derive(Debug)]
 pub(crate) struct LastRoute {
-    pub(crate) epoch: Epoch,
-    pub(crate) is_delayed: bool,
-    pub(crate) exchange: Box<[u8]>,
-    pub(crate) routing_key: Box<[u8]>,
+    epoch: Epoch,
+    is_delayed: bool,
+    exchange: Vec<u8>,
+    routing_key: Vec<u8>,
     pub(crate) targets: Arc<Targets>,
+}
+
+impl LastRoute {
+    /// Where a message goes, in the place of another's route, whose room it takes.
+    pub(crate) fn remember(
+        place: &mut Option<Box<Self>>,
+        epoch: Epoch,
+        whole: &Whole<'_>,
+        is_delayed: bool,
+        targets: &Arc<Targets>,
+    ) {
+        let (exchange, routing_key) = (whole.exchange, whole.routing_key);
+        match place {
+            Some(last) => {
+                (last.epoch, last.is_delayed) = (epoch, is_delayed);
+                last.exchange.clear();
+                last.exchange.extend_from_slice(exchange);
+                last.routing_key.clear();
+                last.routing_key.extend_from_slice(routing_key);
+                last.targets.clone_from(targets);
+            }
+            None => {
+                let (exchange, routing_key) = (exchange.to_vec(), routing_key.to_vec());
+                *place = Some(Box::new(Self { epoch, is_delayed, exchange, routing_key, targets: targets.clone() }));
+            }
+        }
+    }
+
+    /// Whether a message goes the same way.
+    #[inline(always)]
+    pub(crate) fn is_for(&self, epoch: Epoch, whole: &Whole<'_>, is_delayed: bool) -> bool {
+        self.epoch == epoch
+            && self.is_delayed == is_delayed
+            && *self.exchange == *whole.exchange
+            && *self.routing_key == *whole.routing_key
+    }
 }
 
 /// Deliveries that the client has not settled, in the order of their tags.

@@ -28,15 +28,20 @@ impl Channels {
         self.slots.get_mut(usize::from(number))?.take()
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn put(&mut self, mut channel: Box<Channel>) {
         note(&mut self.changed, &mut channel);
-        let index = usize::from(channel.number);
-        if index >= self.slots.len() {
-            self.slots.resize_with(index + 1, || None);
+        match self.slots.get_mut(usize::from(channel.number)) {
+            Some(slot @ None) => *slot = Some(channel),
+            _ => self.put_first(channel),
         }
-        let previous = self.slots[index].replace(channel);
-        assert!(previous.is_none(), "a channel is opened once");
+    }
+
+    fn put_first(&mut self, channel: Box<Channel>) {
+        let index = usize::from(channel.number);
+        assert!(index >= self.slots.len(), "a channel is opened once");
+        self.slots.resize_with(index + 1, || None);
+        self.slots[index] = Some(channel);
     }
 
     /// Forgets where messages went last: it has to be looked up again.

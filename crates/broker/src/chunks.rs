@@ -30,22 +30,25 @@ impl Chunks {
         Self { store, broker: NEXT_BROKER.fetch_add(1, Ordering::Relaxed) }
     }
 
+    #[cold]
+    fn writers(&self) -> Writers {
+        let [journalled, transient] = [Kind::Journalled, Kind::Transient].map(|kind| self.store.chunk_writer(kind));
+        Writers { broker: self.broker, journalled, transient }
+    }
+
     /// A content of `len` bytes, filled by `fill`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn write(&self, kind: Kind, len: usize, fill: impl FnOnce(&mut [u8])) -> Content {
         WRITERS.with_borrow_mut(|writers| {
-            if writers.as_ref().is_none_or(|writers| writers.broker != self.broker) {
-                *writers = Some(Writers {
-                    broker: self.broker,
-                    journalled: self.store.chunk_writer(Kind::Journalled),
-                    transient: self.store.chunk_writer(Kind::Transient),
-                });
-            }
-            let writers = writers.as_mut().expect("made above");
-            match kind {
-                Kind::Journalled => writers.journalled.write(len, fill),
-                Kind::Transient => writers.transient.write(len, fill),
-            }
+            let writers = match writers {
+                Some(writers) if writers.broker == self.broker => writers,
+                writers => writers.insert(self.writers()),
+            };
+            let writer = match kind {
+                Kind::Journalled => &mut writers.journalled,
+                Kind::Transient => &mut writers.transient,
+            };
+            writer.write(len, fill)
         })
     }
 }

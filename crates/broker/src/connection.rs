@@ -113,6 +113,7 @@ impl Connection {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.session.enter_room();
         for _ in 0..TURN_COUNT {
             match self.turn(cx) {
                 Ok(true) => {}

@@ -244,9 +244,7 @@ impl Session {
 
     /// Deals with deliveries that are between the queue and the output.
     fn take_back(&mut self, channel: &mut Channel, number: u32, delivers: bool) {
-        let mut waiting = Vec::new();
-        let hold_until = self.outbox.take_deliveries(&mut waiting);
-        self.pending.extend(waiting);
+        let hold_until = self.outbox.take_deliveries(&mut self.pending);
         self.hold(hold_until);
         let mine: Vec<Outgoing> = self.pending.extract_all(|outgoing| outgoing.consumer == number);
         let Some(link) = self.links.get_mut(number) else { return };

@@ -11,7 +11,6 @@ use amqp::table::{ArrayBuf, Table, TableBuf, Value};
 use model::definition;
 use model::name::{ExchangeName, VhostName};
 use model::policy::Policy;
-use store::Kind;
 
 use crate::batch::{Batch, Publish};
 use crate::broker::Broker;
@@ -21,6 +20,7 @@ use crate::control::BackupView;
 use crate::identity::{Actor, Interface, Origin};
 use crate::inside::{BindingEnd, BindingRequest};
 use crate::message::{History, Parts};
+use crate::publish::Terms;
 use crate::queue_handle::QueueHandle;
 use crate::vhost::Routing;
 
@@ -382,24 +382,10 @@ impl Broker {
         }
         let header = event.header();
         let parts = event.parts(&header);
-        let kind = if routed.targets.is_journalled { Kind::Journalled } else { Kind::Transient };
-        let content = self.chunks.write(kind, parts.len(), |out| parts.write(out));
+        let content = self.chunks.write(routed.targets.kind(true), parts.len(), |out| parts.write(out));
         let targets = Arc::new(routed.targets);
         let mut batch = Batch::default();
-        batch.publish(&targets, |targets| Publish {
-            content,
-            body_len: 0,
-            is_persistent: true,
-            targets,
-            channel: 0,
-            confirm_seq: 0,
-            has_ttl: false,
-            priority: None,
-            due_ms: 0,
-            is_refused: false,
-            awaits_original: false,
-            keys: None,
-        });
+        batch.publish(&targets, Publish::new(content, 0, Terms { is_persistent: true, ..Terms::default() }));
         batch.apply(self, |_, _| ());
     }
 }

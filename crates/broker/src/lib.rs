@@ -65,6 +65,7 @@ mod refusal;
 mod removals;
 mod reply_to;
 mod residents;
+mod room;
 mod selection;
 mod session;
 mod settle;

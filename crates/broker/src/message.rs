@@ -81,11 +81,12 @@ impl<'a> History<'a> {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     fn len(&self) -> usize {
         if *self == History::default() { 0 } else { HISTORY_FIXED_LEN + self.hidden_keys.len() }
     }
 
+    #[cold]
     fn write(&self, out: &mut Filler<'_>) {
         out.put(&self.ttl_ms.unwrap_or(u64::MAX).to_be_bytes());
         out.put(&self.counts.delivery_count.to_be_bytes());
@@ -124,7 +125,7 @@ impl<'a> History<'a> {
 
 impl<'a> Parts<'a> {
     /// How many bytes the content takes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn len(&self) -> usize {
         let address_len = 1 + self.exchange.len() + 1 + self.routing_key.len();
         FIXED_LEN + self.history.len() + address_len + 4 + self.header.len() + self.body.len()
@@ -138,7 +139,7 @@ impl<'a> Parts<'a> {
     }
 
     /// Writes the content into `out`, which is exactly [`Parts::len`] long.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn write(&self, out: &mut [u8]) {
         let mut out = Filler { rest: out };
         let has_history = self.history.len() > 0;
@@ -158,7 +159,7 @@ impl<'a> Parts<'a> {
     }
 
     /// Reads a content back. `None` when the bytes are not one, which only a damaged or foreign file can cause.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn read(content: &'a [u8]) -> Option<Self> {
         let (fixed, rest) = content.split_at_checked(FIXED_LEN)?;
         let published_at_ms = u64::from_be_bytes(fixed[1..].try_into().ok()?);
@@ -177,7 +178,7 @@ impl<'a> Parts<'a> {
 }
 
 /// `exchange` and `routing key` of a content, back to back and each with its length, as basic.deliver wants them.
-#[inline]
+#[inline(always)]
 pub(crate) fn address_of<'a>(content: &'a [u8], parts: &Parts<'_>) -> &'a [u8] {
     let start = FIXED_LEN + parts.history.stored_len(content);
     let end = start + 2 + parts.exchange.len() + parts.routing_key.len();
@@ -224,12 +225,36 @@ pub(crate) struct Held {
     /// `None` for an unacked message that a segment has: it is read again if it is requeued.
     content: Option<Content>,
     body_len: u32,
-    is_journalled: bool,
-    has_ttl: bool,
-    priority: u8,
+    marks: Marks,
     /// `slot` counts only where `segment` is not [`NO_SEGMENT`]; an `Option<Place>` would cost eight bytes a message.
     segment: SegmentId,
     slot: u32,
+}
+
+/// What else a queue asks of a message. A word as the fields beside it, in which every value is possible: a message is moved often, and
+/// with a `bool` that would be in pieces, around the byte that tells `Some` from `None`.
+#[derive(Debug, Clone, Copy)]
+struct Marks(u32);
+
+impl Marks {
+    const IS_JOURNALLED: u32 = 1 << 8;
+    const HAS_TTL: u32 = 1 << 9;
+    #[inline]
+    fn new(is_journalled: bool, has_ttl: bool, priority: u8) -> Self {
+        let journalled = if is_journalled { Self::IS_JOURNALLED } else { 0 };
+        let ttl = if has_ttl { Self::HAS_TTL } else { 0 };
+        Self(journalled | ttl | u32::from(priority))
+    }
+
+    #[inline]
+    fn has(self, mark: u32) -> bool {
+        self.0 & mark != 0
+    }
+
+    #[inline]
+    fn priority(self) -> u8 {
+        self.0 as u8
+    }
 }
 
 const NO_SEGMENT: SegmentId = SegmentId(u32::MAX);
@@ -239,7 +264,8 @@ const HAS_CONTENT: &str = "a queue hands out and spills only what has a body";
 impl Held {
     #[inline]
     pub(crate) fn new(content: Content, body_len: u32, is_journalled: bool, has_ttl: bool, priority: u8) -> Self {
-        Self { content: Some(content), body_len, is_journalled, has_ttl, priority, segment: NO_SEGMENT, slot: 0 }
+        let marks = Marks::new(is_journalled, has_ttl, priority);
+        Self { content: Some(content), body_len, marks, segment: NO_SEGMENT, slot: 0 }
     }
 
     /// The content of a message that is being handed out or written to a segment.
@@ -311,17 +337,17 @@ impl queue::Message for Held {
 
     #[inline]
     fn is_journalled(&self) -> bool {
-        self.is_journalled
+        self.marks.has(Marks::IS_JOURNALLED)
     }
 
     #[inline]
     fn priority(&self) -> u8 {
-        self.priority
+        self.marks.priority()
     }
 
     #[inline]
     fn has_ttl(&self) -> bool {
-        self.has_ttl
+        self.marks.has(Marks::HAS_TTL)
     }
 
     fn ttl_ms(&self) -> Option<u64> {

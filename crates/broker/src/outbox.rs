@@ -5,6 +5,7 @@
 //! after it acquired the bytes (see [`crate::gate`]), and the connection gives them back when they are on their way.
 //! At most one wake-up is pending.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::task::{Wake, Waker};
@@ -47,7 +48,7 @@ pub(crate) enum News {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    deliveries: Vec<Outgoing>,
+    deliveries: VecDeque<Outgoing>,
     news: Vec<News>,
     /// Deliveries may leave only when the journal is durable up to here.
     hold_until: Option<JournalPosition>,
@@ -68,7 +69,6 @@ pub(crate) struct Outbox {
 /// What [`Outbox::take`] found.
 #[derive(Debug, Default)]
 pub(crate) struct Taken {
-    pub(crate) deliveries: Vec<Outgoing>,
     pub(crate) news: Vec<News>,
     /// Something that the connection waits for may have come: look again.
     pub(crate) is_nudged: bool,
@@ -147,9 +147,9 @@ impl Outbox {
         }
     }
 
-    /// Takes all there is into `taken`, whose vectors are empty and keep their room. False when there was nothing;
-    /// then `waker` is woken once there is.
-    pub(crate) fn take(&self, taken: &mut Taken, waker: &Waker) -> bool {
+    /// Takes all there is: deliveries into `pending`, the rest into `taken`. Both are empty, and the room that they have is used for what
+    /// comes next. False when there was nothing; then `waker` is woken once there is.
+    pub(crate) fn take(&self, taken: &mut Taken, pending: &mut VecDeque<Outgoing>, waker: &Waker) -> bool {
         let mut waiting = self.waiting.lock();
         if waiting.deliveries.is_empty() && waiting.news.is_empty() && !waiting.is_nudged {
             match &mut waiting.waker {
@@ -158,7 +158,7 @@ impl Outbox {
             }
             return false;
         }
-        std::mem::swap(&mut waiting.deliveries, &mut taken.deliveries);
+        std::mem::swap(&mut waiting.deliveries, pending);
         std::mem::swap(&mut waiting.news, &mut taken.news);
         taken.hold_until = waiting.hold_until;
         taken.is_nudged = std::mem::take(&mut waiting.is_nudged);
@@ -175,7 +175,7 @@ impl Outbox {
     }
 
     /// Takes all deliveries there are, without leaving a waker: for cancelling and closing. Says until when they must wait.
-    pub(crate) fn take_deliveries(&self, deliveries: &mut Vec<Outgoing>) -> Option<JournalPosition> {
+    pub(crate) fn take_deliveries(&self, deliveries: &mut VecDeque<Outgoing>) -> Option<JournalPosition> {
         let mut waiting = self.waiting.lock();
         deliveries.append(&mut waiting.deliveries);
         waiting.hold_until
@@ -205,13 +205,13 @@ mod tests {
         let outbox = Outbox::new();
         let count = Arc::new(Count(0.into()));
         let waker = Waker::from(count.clone());
-        let mut taken = Taken::default();
-        assert!(!outbox.take(&mut taken, &waker));
+        let (mut taken, mut pending) = (Taken::default(), VecDeque::new());
+        assert!(!outbox.take(&mut taken, &mut pending, &waker));
         outbox.tell(News::AlarmsChanged);
         outbox.nudge();
         outbox.tell(News::AlarmsChanged);
         assert_eq!(count.0.load(Ordering::SeqCst), 1);
-        assert!(outbox.take(&mut taken, &waker));
+        assert!(outbox.take(&mut taken, &mut pending, &waker));
         assert_eq!(taken.news.len(), 2);
     }
 

@@ -127,15 +127,27 @@ impl Assembly {
     }
 }
 
+/// The content header of a publish.
+#[inline(always)]
+fn decode_header<'a>(whole: &Whole<'a>) -> Outcome<ContentHeader<'a>> {
+    match ContentHeader::decode(whole.header) {
+        Ok(header) => Ok(header),
+        Err(error) => refusal::syntax_error(error.to_string()),
+    }
+}
+
 /// Refuses a body that is longer than configured.
 pub(crate) fn check_body_len(body_len: u64, message_len_max: u64) -> Outcome<()> {
-    let len_max = message_len_max.min(MESSAGE_LEN_MAX);
-    if body_len > len_max {
-        return refusal::precondition_failed(format!(
-            "message size {body_len} is larger than configured max size {len_max}"
-        ));
+    if is_body_len_allowed(body_len, message_len_max) {
+        return Ok(());
     }
-    Ok(())
+    let len_max = message_len_max.min(MESSAGE_LEN_MAX);
+    refusal::precondition_failed(format!("message size {body_len} is larger than configured max size {len_max}"))
+}
+
+#[inline]
+pub(crate) fn is_body_len_allowed(body_len: u64, message_len_max: u64) -> bool {
+    body_len <= message_len_max.min(MESSAGE_LEN_MAX)
 }
 
 /// What a publish asks that not every publish does; found by one look at the properties.
@@ -208,10 +220,57 @@ impl<'a> Asked<'a> {
 impl Session {
     /// Publishes a message on a channel: routes it, stores its content, and puts it into the batch (or the transaction).
     pub(crate) fn publish(&mut self, channel: &mut Channel, whole: &Whole<'_>) -> Outcome<()> {
-        let header = match ContentHeader::decode(whole.header) {
-            Ok(header) => header,
-            Err(error) => return refusal::syntax_error(error.to_string()),
+        // The decoded header stays in here: it is large, and whoever needs more of it than this decodes it again.
+        let (terms, is_special) = {
+            let header = decode_header(whole)?;
+            let asked = self.inside().check_properties(&header.properties)?;
+            (asked.terms, asked.has_sender_selected || asked.wants_fast_reply)
         };
+        if is_special || (whole.exchange.is_empty() && reply_to::is_address(whole.routing_key)) {
+            return self.publish_specially(channel, whole);
+        }
+        // Whether a delayed one would be routable now is looked for each time.
+        let is_known = !(terms.is_delayed() && whole.mandatory);
+        let epoch = self.vhost().epoch();
+        let is_same = |last: &mut Box<LastRoute>| is_known && last.is_for(epoch, whole, terms.is_delayed());
+        match channel.last_route.take_if(is_same) {
+            Some(last) => {
+                self.store_publish(channel, whole, &last.targets, terms, &[]);
+                channel.last_route = Some(last);
+                Ok(())
+            }
+            None => self.publish_elsewhere(channel, whole, terms, is_known),
+        }
+    }
+
+    /// Publishes a message that goes elsewhere than the channel's last.
+    fn publish_elsewhere(
+        &mut self,
+        channel: &mut Channel,
+        whole: &Whole<'_>,
+        terms: Terms,
+        is_known: bool,
+    ) -> Outcome<()> {
+        let (epoch, is_delayed) = (self.vhost().epoch(), terms.is_delayed());
+        let known = match is_known {
+            true => self.routes(is_delayed).get(epoch, whole.exchange, whole.routing_key).cloned(),
+            false => None,
+        };
+        let targets = match known {
+            Some(targets) => {
+                LastRoute::remember(&mut channel.last_route, epoch, whole, is_delayed, &targets);
+                targets
+            }
+            None => self.route_afresh(whole, &[whole.routing_key], &decode_header(whole)?.properties, is_delayed)?,
+        };
+        self.store_publish(channel, whole, &targets, terms, &[]);
+        Ok(())
+    }
+
+    /// A publish with more than one routing key, or of a reply, or that asks for one.
+    #[cold]
+    fn publish_specially(&mut self, channel: &mut Channel, whole: &Whole<'_>) -> Outcome<()> {
+        let header = decode_header(whole)?;
         let asked = self.inside().check_properties(&header.properties)?;
         if asked.wants_fast_reply && channel.reply_consumer.is_none() {
             return refusal::precondition_failed("fast reply consumer does not exist");
@@ -219,47 +278,7 @@ impl Session {
         if asked.has_sender_selected || asked.wants_fast_reply {
             return self.publish_rewritten(channel, whole, &header, &asked);
         }
-        if whole.exchange.is_empty() && reply_to::is_address(whole.routing_key) {
-            return self.publish_reply(channel, whole);
-        }
-        let targets = self.route(channel, whole, &header.properties, asked.terms.is_delayed())?;
-        self.store_publish(channel, whole, &targets, asked.terms, &[])
-    }
-
-    /// The queues of a message with one routing key, from the nearest memory that has them.
-    #[inline]
-    fn route(
-        &mut self,
-        channel: &mut Channel,
-        whole: &Whole<'_>,
-        properties: &Properties<'_>,
-        is_delayed: bool,
-    ) -> Outcome<Arc<Targets>> {
-        if is_delayed && whole.mandatory {
-            // Whether it would be routable now is looked for each time.
-            return self.route_afresh(whole, &[whole.routing_key], properties, is_delayed);
-        }
-        let epoch = self.vhost().epoch();
-        if let Some(last) = &channel.last_route
-            && last.epoch == epoch
-            && last.is_delayed == is_delayed
-            && *last.exchange == *whole.exchange
-            && *last.routing_key == *whole.routing_key
-        {
-            return Ok(last.targets.clone());
-        }
-        if let Some(targets) = self.routes(is_delayed).get(epoch, whole.exchange, whole.routing_key) {
-            let targets = targets.clone();
-            channel.last_route = Some(LastRoute {
-                epoch,
-                is_delayed,
-                exchange: whole.exchange.into(),
-                routing_key: whole.routing_key.into(),
-                targets: targets.clone(),
-            });
-            return Ok(targets);
-        }
-        self.route_afresh(whole, &[whole.routing_key], properties, is_delayed)
+        self.publish_reply(channel, whole)
     }
 
     /// The remembered routes of messages that wait where they come to an exchange that delays, or of the others.
@@ -333,7 +352,8 @@ impl Session {
             return self.publish_reply(channel, &rewritten);
         }
         let targets = self.route_afresh(&rewritten, &routing_keys, &published.properties, asked.terms.is_delayed())?;
-        self.store_publish(channel, &rewritten, &targets, asked.terms, &hidden_keys)
+        self.store_publish(channel, &rewritten, &targets, asked.terms, &hidden_keys);
+        Ok(())
     }
 
     /// A reply to a direct reply-to consumer: it goes to that consumer's connection, past all queues.
@@ -361,6 +381,7 @@ impl Session {
     }
 
     /// Publishes to queues: at once, or when the transaction is committed.
+    #[inline(always)]
     fn store_publish(
         &mut self,
         channel: &mut Channel,
@@ -368,7 +389,7 @@ impl Session {
         targets: &Arc<Targets>,
         terms: Terms,
         hidden_keys: &[u8],
-    ) -> Outcome<()> {
+    ) {
         let history = History { ttl_ms: terms.ttl_ms, hidden_keys, ..History::default() };
         match &mut channel.tx {
             Some(tx) => {
@@ -376,10 +397,11 @@ impl Session {
             }
             None => self.publish_to(channel, whole, targets, terms, history),
         }
-        Ok(())
     }
 
     /// Copies the message into a chunk and puts it into the batch; or returns or drops it where no queue wants it.
+    // Always, as with writing the parts: most of a history is not there, and is not even looked at then.
+    #[inline(always)]
     pub(crate) fn publish_to(
         &mut self,
         channel: &mut Channel,
@@ -405,24 +427,12 @@ impl Session {
             // It waits nevertheless: that it was not routable then does not mean that it will not be.
             self.return_unroutable(channel.number, whole);
         }
-        let is_journalled = terms.is_persistent && targets.is_journalled;
-        let content = self.content(whole, history, if is_journalled { Kind::Journalled } else { Kind::Transient });
-        self.batch.publish(targets, |targets| Publish {
-            content,
-            body_len: whole.body.len() as u32,
-            is_persistent: terms.is_persistent,
-            targets,
-            channel: channel.number,
-            confirm_seq,
-            has_ttl: terms.ttl_ms.is_some(),
-            priority: terms.priority,
-            due_ms: terms.due_ms,
-            is_refused: false,
-            awaits_original: false,
-            keys: None,
-        });
+        let content = self.content(whole, history, targets.kind(terms.is_persistent));
+        let publish = Publish::new(content, whole.body.len(), terms);
+        self.batch.publish(targets, publish.confirmed_as(channel.number, confirm_seq));
     }
 
+    #[inline(always)]
     fn content(&self, whole: &Whole<'_>, history: History<'_>, kind: Kind) -> store::Content {
         let parts = whole.parts(self.now_ms, history);
         self.broker.chunks.write(kind, parts.len(), |out| parts.write(out))

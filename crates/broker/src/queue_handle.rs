@@ -9,6 +9,7 @@ use model::features::QueueFeatures;
 use model::ids::QueueId;
 use model::policy::EffectivePolicy;
 use parking_lot::{Mutex, RwLock};
+use store::Kind;
 use telemetry::{Counter, Gauge};
 
 use crate::deduplication::ExchangeKeys;
@@ -193,6 +194,21 @@ impl Targets {
         let is_journalled = self.is_journalled || sets.iter().any(|set| set.is_durable);
         let delay = Some(Box::new(Delay { sets: sets.into(), is_returned: false }));
         Self { is_journalled, delay, ..self }
+    }
+
+    /// The queue, if a message goes to just one and nothing else is to be done with it.
+    #[inline]
+    pub(crate) fn only(&self) -> Option<&Arc<QueueHandle>> {
+        match &*self.queues {
+            [queue] if self.delay.is_none() && self.keys.is_none() => Some(queue),
+            _ => None,
+        }
+    }
+
+    /// Which kind of content a message for them is.
+    #[inline]
+    pub(crate) fn kind(&self, is_persistent: bool) -> Kind {
+        if is_persistent && self.is_journalled { Kind::Journalled } else { Kind::Transient }
     }
 
     /// Whether nobody takes the message, now or later.

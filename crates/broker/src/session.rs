@@ -14,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use amqp::frame::{Frame, FrameKind, PROTOCOL_HEADER, decode_frame, put_method};
 use amqp::limits::FRAME_LEN_FUDGE;
-use amqp::method::{DecodeError, Method, basic, channel, connection};
+use amqp::method::{DecodeError, Method, basic, channel, connection, decode_publish};
 use model::ids::JournalPosition;
 use routing::{CacheLimits, RouteCache};
 
@@ -34,7 +34,7 @@ use crate::links::Links;
 use crate::login::LoginRefused;
 use crate::outbox::{Outbox, Outgoing, Taken};
 use crate::permissions::Open;
-use crate::publish::{Assembly, Whole, check_body_len};
+use crate::publish::{Assembly, Whole, is_body_len_allowed};
 use crate::queue_handle::{ConnectionId, QueueHandle, Targets};
 use crate::refusal::{self, Outcome, Refusal};
 use crate::usage::{Counted, Seat};
@@ -310,9 +310,6 @@ impl Session {
         }
         self.apply_batch();
         self.write_confirms();
-        if self.batch.publishes.capacity() > 0 && bytes.len() < 4096 {
-            self.batch.shrink();
-        }
         at
     }
 
@@ -403,10 +400,7 @@ impl Session {
     /// A publish that lies in the buffer in full. `None` when it does not, or when anything about it is unusual.
     #[inline]
     fn try_whole_publish(&mut self, frame: &Frame<'_>, rest: &[u8]) -> Option<Result<usize, (Box<Refusal>, usize)>> {
-        if frame.payload.get(..4)? != [0, 60, 0, 40] {
-            return None;
-        }
-        let Ok(Method::BasicPublish(publish)) = Method::decode(frame.payload) else { return None };
+        let publish = decode_publish(frame.payload)?;
         let frame_len_max = self.frame_len_max + FRAME_LEN_FUDGE;
         let (header, header_len) = decode_frame(rest, frame_len_max).ok()??;
         let is_basic = header.payload.starts_with(&[0, 60]);
@@ -423,7 +417,7 @@ impl Session {
             }
             (body.payload, header_len + len)
         };
-        if check_body_len(body_len, self.broker.options.message_len_max).is_err() || publish.immediate {
+        if !is_body_len_allowed(body_len, self.broker.options.message_len_max) || publish.immediate {
             return None;
         }
         let mut channel = self.channels.take(frame.channel)?;
@@ -710,14 +704,11 @@ impl Session {
 
     /// Gives memory back that the connection does not need while nothing happens.
     pub(crate) fn shrink(&mut self) {
-        if self.out.is_empty() && self.out.capacity() > 0 {
-            self.out = Vec::new();
-        }
         if self.pending.is_empty() {
             self.pending = VecDeque::new();
         }
         self.taken = Taken::default();
-        self.batch.shrink();
+        self.leave_room();
     }
 }
 

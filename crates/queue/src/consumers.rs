@@ -257,7 +257,7 @@ impl<G: Gate> Consumers<G> {
     }
 
     /// The next consumer that has credit and whose gate opens for `len` bytes. It has then been counted as served.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take_turn(&mut self, len: u32) -> Option<Turn> {
         while let Some(ring) = self.rings.get_mut(self.first_ring) {
             while let Some(&index) = ring.turns.front() {

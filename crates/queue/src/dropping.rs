@@ -48,6 +48,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
 
     /// Whether a message with a body of `len` bytes is to be refused, because it would be too much. Dispatch before it, if what is ready
     /// might just as well be on its way.
+    #[inline]
     pub fn refuses(&self, len: u32) -> bool {
         let Some(rules) = self.rules.as_deref().filter(|rules| rules.refuses_beyond) else { return false };
         rules.length_max.is_some_and(|length_max| self.ready.count + 1 > length_max)

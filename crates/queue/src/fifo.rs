@@ -33,16 +33,20 @@ impl<M> Fifo<M> {
         self.front.front()
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push_back(&mut self, entry: Entry<M>) {
-        if self.front.len() < FIFO_BLOCK_LEN && self.rest.is_empty() {
-            self.front.push_back(entry);
+        // The entry itself is passed to nobody: it is then written once, where it belongs.
+        let block = if self.front.len() < FIFO_BLOCK_LEN && self.rest.is_empty() {
+            &mut self.front
+        } else if let Some(block) = self.rest.back_mut().filter(|block| block.len() < FIFO_BLOCK_LEN) {
+            block
         } else {
-            self.push_to_rest(entry);
-        }
+            self.open_block()
+        };
+        block.push_back(entry);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop_front(&mut self) -> Option<Entry<M>> {
         let entry = self.front.pop_front();
         if self.front.is_empty() {
@@ -114,15 +118,10 @@ impl<M> Fifo<M> {
         self.rest.partition_point(|block| block.front().is_some_and(|entry| entry.seq <= seq)).checked_sub(1)
     }
 
-    fn push_to_rest(&mut self, entry: Entry<M>) {
-        match self.rest.back_mut() {
-            Some(block) if block.len() < FIFO_BLOCK_LEN => block.push_back(entry),
-            _ => {
-                let mut block = VecDeque::with_capacity(FIFO_BLOCK_LEN);
-                block.push_back(entry);
-                self.rest.push_back(block);
-            }
-        }
+    #[cold]
+    fn open_block(&mut self) -> &mut VecDeque<Entry<M>> {
+        self.rest.push_back(VecDeque::with_capacity(FIFO_BLOCK_LEN));
+        self.rest.back_mut().expect("a block was just added")
     }
 
     /// The front block has become empty.

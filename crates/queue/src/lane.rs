@@ -187,11 +187,16 @@ impl<M: Message> Lane<M> {
         (known_seq == seq).then_some(at_ms)
     }
 
+    /// Takes the head, which is in the fifo.
+    #[inline(always)]
+    pub(crate) fn take_first(&mut self) -> Option<M> {
+        self.fifo.pop_front().map(|entry| entry.message)
+    }
+
     /// Takes the head, which is in memory.
-    #[inline]
     pub(crate) fn take(&mut self, head: &Head) -> Option<M> {
         if head.source == Source::Fifo {
-            return self.fifo.pop_front().map(|entry| entry.message);
+            return self.take_first();
         }
         if head.source == Source::Amid {
             return self.take_from_memory(head.seq);

@@ -216,7 +216,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
     }
 
     /// Appends a message.
-    #[inline]
+    #[inline(always)]
     pub fn publish(&mut self, message: M) -> QueueSeq {
         let seq = self.next_seq;
         self.next_seq = seq.next();
@@ -260,7 +260,8 @@ impl<M: Message, G: Gate> Queue<M, G> {
     }
 
     /// Says whether somebody might be asked to read ahead: not while a read has just been asked for.
-    #[inline]
+    // Always, as with what it calls: every message passes here, and fronts and turns are then never written to memory.
+    #[inline(always)]
     fn hand_out_in_order(&mut self, consumers: &mut Consumers<G>, now_ms: u64, effects: &mut Effects<M>) -> bool {
         let is_watchful = self.is_watchful();
         let timeout_ms = self.consumer_timeout_ms();
@@ -285,7 +286,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
     }
 
     /// Hands the message at a front, which is in memory, to the consumer whose turn it is.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn deliver(
         &mut self,
         front: &Front,
@@ -296,18 +297,19 @@ impl<M: Message, G: Gate> Queue<M, G> {
     ) {
         let seq = front.head.seq;
         let redelivered = self.ready.note_delivered(front);
-        let message = self.ready.take(front);
         let counts = if redelivered { self.counts.of(seq) } else { Counts::default() };
         if turn.no_ack {
             self.counts.forget(seq);
         } else {
-            self.unacked.insert(seq, to_keep(&message), Some(turn.id));
+            let message = self.ready.peek(front).expect("a front that is handed out is in memory");
+            self.unacked.insert(seq, to_keep(message), Some(turn.id));
             if let Some(limit_ms) = timeout_ms {
                 self.note_held(seq, turn.id, turn.timeout_ms.unwrap_or(limit_ms), now_ms);
             }
         }
-        let no_ack = turn.no_ack;
-        effects.deliveries.push(Delivery { consumer: turn.id, seq, message, redelivered, no_ack, counts });
+        let (consumer, no_ack) = (turn.id, turn.no_ack);
+        let make = |message| Delivery { consumer, seq, message, redelivered, no_ack, counts };
+        self.ready.take_into(front, &mut effects.deliveries, make);
     }
 
     /// Whether messages have to be looked at before they are handed out.

@@ -58,6 +58,8 @@ pub(crate) struct Front {
     lane: usize,
 }
 
+const SEEN: &str = "the front was just seen";
+
 impl<M: Message> Band<M> {
     fn new(priority: u8, delivered: QueueSeq) -> Self {
         Band { priority, lanes: [Lane::new(priority), Lane::new(priority)], delivered }
@@ -170,9 +172,26 @@ impl<M: Message> Ready<M> {
     }
 
     /// Takes the message at a front, which is in memory.
-    #[inline(always)]
     pub(crate) fn take(&mut self, front: &Front) -> M {
-        let message = self.lane_at(front).take(&front.head).expect("the front was just seen");
+        self.note_taken(front);
+        self.lane_at(front).take(&front.head).expect(SEEN)
+    }
+
+    /// Takes the message at a front, which is in memory, as part of something else.
+    #[inline(always)]
+    pub(crate) fn take_into<T>(&mut self, front: &Front, out: &mut Vec<T>, make: impl Fn(M) -> T) {
+        self.note_taken(front);
+        // Twice the same, so that the usual one is moved once, from where it lies to where it goes.
+        if front.head.source == Source::Fifo {
+            out.push(make(self.lane_at(front).take_first().expect(SEEN)));
+        } else {
+            out.push(make(self.lane_at(front).take(&front.head).expect(SEEN)));
+        }
+    }
+
+    /// The message at a front is about to be taken.
+    #[inline(always)]
+    fn note_taken(&mut self, front: &Front) {
         if front.head.source == Source::ReturnedAt
             && let Some(returns) = &mut self.returns
         {
@@ -183,8 +202,7 @@ impl<M: Message> Ready<M> {
             self.groups.as_mut().into_iter().for_each(|groups| groups.forget(key));
         }
         self.count -= 1;
-        self.bytes -= u64::from(message.len());
-        message
+        self.bytes -= u64::from(front.head.len);
     }
 
     /// The message at a front is about to be handed out. Whether it may have been before.

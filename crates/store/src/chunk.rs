@@ -231,7 +231,8 @@ impl ChunkWriter {
     ///
     /// # Panics
     /// If `len` is 4 GiB or more.
-    #[inline]
+    // Always, as what it calls: what `fill` has captured is then not written to memory for every message.
+    #[inline(always)]
     #[allow(unsafe_code, reason = "see Memory")]
     pub fn write(&mut self, len: usize, fill: impl FnOnce(&mut [u8])) -> Content {
         let fits = matches!(&self.current, Some(current) if CHUNK_LEN - current.used_len >= len);
@@ -306,7 +307,7 @@ impl Memory {
 
     /// # Safety
     /// Nobody else reads or writes these bytes during the call.
-    #[inline]
+    #[inline(always)]
     unsafe fn fill_unwritten(&self, offset: usize, len: usize, fill: impl FnOnce(&mut [u8])) {
         assert!(len <= self.len && offset <= self.len - len, "a content lies in its chunk");
         // SAFETY: In bounds (just checked) of one allocation that lives as long as `self`; initialised in `new`; exclusive by contract.

@@ -16,14 +16,14 @@ use amqp::content::ContentHeader;
 use model::features::DeadLetter;
 use model::ids::{QueueId, QueueSeq};
 use queue::{Counts, DropReason};
-use store::{Content, Kind};
+use store::Content;
 
 use crate::batch::{self, Publish};
 use crate::broker::Broker;
 use crate::delayed::header;
 use crate::dispatch::Work;
 use crate::message::{History, Parts};
-use crate::publish::PERSISTENT;
+use crate::publish::{PERSISTENT, Terms};
 use crate::queue_handle::{QueueHandle, Targets};
 use crate::shard::{Cell, Locked};
 use crate::vhost::{Routing, Vhost};
@@ -204,22 +204,9 @@ fn rewritten(
         Routing { exchange, routing_keys: &routing_keys, properties: &properties, content: &content, is_delayed };
     let targets = targets(vhost, &routing)?;
     let is_persistent = properties.delivery_mode == Some(PERSISTENT);
-    let kind = if is_persistent && targets.is_journalled { Kind::Journalled } else { Kind::Transient };
-    let publish = Publish {
-        content: broker.chunks.write(kind, parts.len(), |out| parts.write(out)),
-        body_len: body.len() as u32,
-        is_persistent,
-        targets: 0,
-        channel: 0,
-        confirm_seq: 0,
-        has_ttl: false,
-        priority: properties.priority,
-        due_ms: due_ms.unwrap_or(0),
-        is_refused: false,
-        awaits_original: false,
-        keys: None,
-    };
-    Some((publish, targets))
+    let content = broker.chunks.write(targets.kind(is_persistent), parts.len(), |out| parts.write(out));
+    let terms = Terms { is_persistent, ttl_ms: None, priority: properties.priority, due_ms: due_ms.unwrap_or(0) };
+    Some((Publish::new(content, body.len(), terms), targets))
 }
 
 /// The queues of a dead letter, but for those in which it would go round in circles.

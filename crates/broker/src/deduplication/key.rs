@@ -50,15 +50,15 @@ impl Publish {
         if let Some(found) = self.keys.as_ref().and_then(|keys| keys.get(header)) {
             return found.key;
         }
-        let parts = Parts::read(self.content.bytes());
+        let parts = Parts::read(self.content().bytes());
         let content = parts.and_then(|parts| ContentHeader::decode(parts.header).ok());
         let properties = content.map(|content| content.properties).unwrap_or_default();
         let key = key_of(header, &properties);
+        let ttl_ms = properties.headers.and_then(ttl_ms);
         let found = Key { header: header.clone(), key };
         match &mut self.keys {
             Some(keys) => keys.more.push(found),
             None => {
-                let ttl_ms = properties.headers.and_then(ttl_ms);
                 self.keys = Some(Box::new(MessageKeys { ttl_ms, first: found, more: Vec::new() }));
             }
         }

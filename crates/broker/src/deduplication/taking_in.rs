@@ -185,7 +185,14 @@ impl Work {
     }
 
     /// Takes out those of whose place the message has taken that has just been recorded: not before, or a crash could take both.
+    #[inline]
     pub(crate) fn take_replaced(&mut self, locked: &mut Locked<'_>) {
+        if !self.keys.replaced.is_empty() {
+            self.take_all_replaced(locked);
+        }
+    }
+
+    fn take_all_replaced(&mut self, locked: &mut Locked<'_>) {
         while let Some((queue, replaced)) = self.keys.replaced.pop() {
             let Some(cell) = locked.get(&queue) else { continue };
             let seq = QueueSeq(replaced.number);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use amqp::content::ContentHeader;
 use queue::{DelayId, Progress};
 use routing::Epoch;
-use store::{Content, Kind};
+use store::Content;
 
 use super::DelaySet;
 use super::header::with_delay_over;
@@ -13,12 +13,15 @@ use crate::batch::{self, Publish};
 use crate::broker::Broker;
 use crate::dead_letters::copied_keys;
 use crate::message::{Held, Parts};
-use crate::publish::PERSISTENT;
+use crate::publish::{PERSISTENT, Terms};
 use crate::queue_handle::Targets;
 use crate::vhost::{Routing, Vhost};
 
 /// Messages that are released at once: locks are held for no more, and others' timers wait for no more.
 const RELEASED_COUNT_MAX: usize = 1024;
+/// Messages that are released in a millisecond as long as consumers would take more than they get: what is released waits for them in its
+/// queue, where it may even have to be written to a segment once more, and releasing it takes the processor's time from them.
+const RELEASED_COUNT_OUTRUN: usize = 128;
 /// A first message that is so late is a sign that messages come in faster than they leave.
 const BEHIND_MS: u64 = 20;
 
@@ -47,7 +50,8 @@ pub(crate) fn release_due(broker: &Broker, set: &Arc<DelaySet>, timer_at_ms: u64
             return true;
         }
         state.timer_at_ms = 0;
-        let count_max = state.pace.allowed(rate, RELEASED_COUNT_MAX, now_ms);
+        let count_max = if state.outran_at_ms > 0 { RELEASED_COUNT_OUTRUN } else { RELEASED_COUNT_MAX };
+        let count_max = state.pace.allowed(rate, count_max, now_ms);
         let progress = state.delays.release(now_ms, count_max, &mut due, &mut asks);
         state.pace.note_released(rate, due.len());
         let is_late = |due_ms: u64| due_ms.saturating_add(BEHIND_MS) < now_ms;
@@ -94,8 +98,10 @@ pub(crate) fn move_on(broker: &Broker, set: &Arc<DelaySet>, leaving: Vec<(DelayI
                     None => broker.counters.dropped_unroutable.add(1),
                 }
             }
-            locked.sets.get(set).set_timer(set, work, broker);
-            batch::dispatch_touched(work, broker, locked, touched);
+            let is_outrun = batch::dispatch_touched(work, broker, locked, touched);
+            let state = locked.sets.get(set);
+            state.outran_at_ms = if is_outrun { now_ms } else { 0 };
+            state.set_timer(set, work, broker);
             work.commit(broker);
             settled
         })
@@ -130,22 +136,9 @@ fn route(
     };
     let targets = targets(vhost, &routing, last)?;
     let is_persistent = properties.delivery_mode == Some(PERSISTENT);
-    let kind = if is_persistent && targets.is_journalled { Kind::Journalled } else { Kind::Transient };
-    let publish = Publish {
-        content: broker.chunks.write(kind, parts.len(), |out| parts.write(out)),
-        body_len: parts.body.len() as u32,
-        is_persistent,
-        targets: 0,
-        channel: 0,
-        confirm_seq: 0,
-        has_ttl: parts.history.ttl_ms.is_some(),
-        priority: properties.priority,
-        due_ms: 0,
-        is_refused: false,
-        awaits_original: false,
-        keys: None,
-    };
-    Some((publish, targets))
+    let content = broker.chunks.write(targets.kind(is_persistent), parts.len(), |out| parts.write(out));
+    let terms = Terms { is_persistent, ttl_ms: parts.history.ttl_ms, priority: properties.priority, due_ms: 0 };
+    Some((Publish::new(content, parts.body.len(), terms), targets))
 }
 
 /// Where it goes, from now on. `None`: nowhere.

@@ -45,6 +45,8 @@ pub(crate) struct State {
     /// When a timer looks after it, in milliseconds since 1970; 0: never.
     pub(super) timer_at_ms: u64,
     pub(super) flow: Flow,
+    /// When it released more than consumers could take, if that was the last time, in milliseconds since 1970; else 0.
+    pub(super) outran_at_ms: u64,
     /// Its exchange is deleted: nothing comes in any more.
     pub(super) is_gone: bool,
     /// Operators who wait for messages that are being read.
@@ -218,6 +220,7 @@ impl State {
     pub(super) fn set_timer(&mut self, set: &Arc<DelaySet>, work: &mut Work, broker: &Broker) {
         let Some(due_ms) = self.delays.wake_at_ms() else { return };
         let due_ms = due_ms.max(self.pace.next_at_ms(set.release_rate()));
+        let due_ms = if self.outran_at_ms > 0 { due_ms.max(self.outran_at_ms + 1) } else { due_ms };
         if !self.is_gone && (self.timer_at_ms == 0 || due_ms < self.timer_at_ms) {
             self.timer_at_ms = due_ms.max(work.now_ms(broker));
             work.look_after_later(self.timer_at_ms, set.clone().into());

@@ -8,14 +8,13 @@ use std::sync::Arc;
 use amqp::content::ContentHeader;
 use model::ids::JournalPosition;
 use routing::Destination;
-use store::Kind;
 
 use crate::batch::{Batch, Publish};
 use crate::broker::Broker;
 use crate::history::Kept;
 use crate::limits::BATCH_COUNT;
 use crate::message::Parts;
-use crate::publish::{PERSISTENT, sender_selected_keys};
+use crate::publish::{PERSISTENT, Terms, sender_selected_keys};
 use crate::queue_handle::Targets;
 use crate::vhost::{Routing, Vhost};
 
@@ -47,22 +46,10 @@ impl Vhost {
                     continue;
                 }
                 let is_persistent = header.properties.delivery_mode == Some(PERSISTENT);
-                let kind = if is_persistent && targets.is_journalled { Kind::Journalled } else { Kind::Transient };
-                let content = broker.chunks.write(kind, parts.len(), |out| parts.write(out));
-                batch.publish(&targets, |targets| Publish {
-                    content,
-                    body_len: parts.body.len() as u32,
-                    is_persistent,
-                    targets,
-                    channel: 0,
-                    confirm_seq: 0,
-                    has_ttl: parts.history.ttl_ms.is_some(),
-                    priority: header.properties.priority,
-                    due_ms: 0,
-                    is_refused: false,
-                    awaits_original: false,
-                    keys: None,
-                });
+                let content = broker.chunks.write(targets.kind(is_persistent), parts.len(), |out| parts.write(out));
+                let (ttl_ms, priority) = (parts.history.ttl_ms, header.properties.priority);
+                let terms = Terms { is_persistent, ttl_ms, priority, due_ms: 0 };
+                batch.publish(&targets, Publish::new(content, parts.body.len(), terms));
             }
             durable_at = durable_at.max(batch.apply(broker, |_, _| ()));
         }

@@ -1,5 +1,6 @@
 //! Messages without a channel: published one at a time, and looked at or taken one after the other.
 
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
@@ -145,24 +146,10 @@ impl Inside {
             self.broker.counters.dropped_unroutable.add(1);
             return Ok((false, None));
         }
-        let is_journalled = asked.terms.is_persistent && targets.is_journalled;
-        let kind = if is_journalled { Kind::Journalled } else { Kind::Transient };
+        let kind = targets.kind(asked.terms.is_persistent);
         let content = self.broker.chunks.write(kind, parts.len(), |out| parts.write(out));
         let mut batch = Batch::default();
-        batch.publish(&targets, |targets| Publish {
-            content,
-            body_len: body.len() as u32,
-            is_persistent: asked.terms.is_persistent,
-            targets,
-            channel: 0,
-            confirm_seq: 0,
-            has_ttl: asked.terms.ttl_ms.is_some(),
-            priority: asked.terms.priority,
-            due_ms: asked.terms.due_ms,
-            is_refused: false,
-            awaits_original: false,
-            keys: None,
-        });
+        batch.publish(&targets, Publish::new(content, body.len(), asked.terms));
         *self.throttled_for.lock() = self.vhost.throttle.charge_batch(&batch, Instant::now);
         let mut durable_at = None;
         batch.apply(&self.broker, |_, position| durable_at = position);
@@ -240,8 +227,8 @@ impl HeldBack<'_> {
                     return Ok(Some(copied(&parts, got.redelivered, got.remaining, body_len_max)));
                 }
                 Get::Loading(_) => {
-                    let mut taken = Taken::default();
-                    let look = |cx: &mut std::task::Context<'_>| match outbox.take(&mut taken, cx.waker()) {
+                    let (mut taken, mut none) = (Taken::default(), VecDeque::new());
+                    let look = |cx: &mut std::task::Context<'_>| match outbox.take(&mut taken, &mut none, cx.waker()) {
                         true => Poll::Ready(()),
                         false => Poll::Pending,
                     };

@@ -13,7 +13,6 @@ use model::ids::{QueueId, QueueSeq};
 use model::name::{ExchangeName, QueueName};
 use model::user::Access;
 use queue::{Counts, Seen, Take};
-use store::Kind;
 
 use super::limits::{ATTEMPT_COUNT_MAX, CARRIED_COUNT_MAX, CARRIED_LEN_MAX, MISSING_NAMES_MAX};
 use super::remove::take;
@@ -25,7 +24,7 @@ use crate::dispatch::Work;
 use crate::events::Event;
 use crate::inside::{Changed, Inside};
 use crate::message::{Held, History, Parts};
-use crate::publish::PERSISTENT;
+use crate::publish::{PERSISTENT, Terms};
 use crate::queue_handle::{QueueHandle, Targets};
 use crate::refusal::{self, Outcome};
 use crate::shard::Locked;
@@ -265,21 +264,9 @@ impl Inside {
             return Ok(Fate::Unroutable);
         }
         let is_persistent = properties.delivery_mode == Some(PERSISTENT);
-        let kind = if is_persistent && targets.is_journalled { Kind::Journalled } else { Kind::Transient };
-        let publish = Publish {
-            content: self.broker.chunks.write(kind, arriving.len(), |out| arriving.write(out)),
-            body_len: parts.body.len() as u32,
-            is_persistent,
-            targets: 0,
-            channel: 0,
-            confirm_seq: 0,
-            has_ttl: ttl_ms.is_some(),
-            priority: properties.priority,
-            due_ms: due_ms.unwrap_or(0),
-            is_refused: false,
-            awaits_original: false,
-            keys: None,
-        };
+        let content = self.broker.chunks.write(targets.kind(is_persistent), arriving.len(), |out| arriving.write(out));
+        let terms = Terms { is_persistent, ttl_ms, priority: properties.priority, due_ms: due_ms.unwrap_or(0) };
+        let publish = Publish::new(content, parts.body.len(), terms);
         Ok(Fate::Goes(Box::new((publish, targets))))
     }
 

@@ -13,6 +13,7 @@ use super::node::Node;
 use super::operators::{block_on, exchange_name, guest, operator, queue_name, vhost};
 use crate::control::{ControlError, DelayedFilter, DelayedMessage, PolicyRequest};
 use crate::inside::{AckMode, GetRequest, GotMessage, PublishRequest};
+use crate::limits::OUTBOX_WINDOW_LEN;
 use crate::options::Options;
 
 const START_MS: u64 = 1_720_000_000_000;
@@ -444,6 +445,35 @@ fn a_release_rate_is_kept_to() {
         counts.push(ready(&node, "q"));
     }
     assert_eq!(counts, [105, 200, 200]);
+}
+
+#[test]
+fn what_consumers_cannot_take_is_released_little_by_little() {
+    let (node, mut client) = node();
+    let mut consumer = node.connect();
+    consumer.consume(1, "q", "c", true);
+    consumer.hear();
+    for _ in 0..30 {
+        // More than is on its way to a consumer that does not read, and than waits where none is behind.
+        publish_with(&mut client, "", "q", Properties::default(), &"b".repeat(OUTBOX_WINDOW_LEN as usize / 8));
+        node.spill();
+    }
+    delay_by(&mut client, "x", "k", 1000, "one that is behind the others");
+    for _ in 0..600 {
+        delay_by(&mut client, "x", "k", 1001, "");
+        catch_up(&node, &mut client);
+    }
+    for (after_ms, waiting) in [(1000, 600), (1001, 472), (1002, 344)] {
+        pass(&node, after_ms);
+        assert_waiting(&node, "x", waiting);
+    }
+    while ready(&node, "q") > 0 {
+        consumer.hear();
+        settle_down(&node);
+    }
+    assert_waiting(&node, "x", 344);
+    pass(&node, 1003);
+    assert_waiting(&node, "x", 0);
 }
 
 #[test]

@@ -50,6 +50,7 @@ impl Broker {
     /// Every queue that has times is looked after once, and only these are locked one by one: nobody knows yet when the first of its messages expires. A time to live that
     /// a policy had just been given or had just lost when the process ended holds, or does not, for what comes from here on.
     pub(crate) fn wake_restored(&self) {
+        let now_ms = self.clock.now_ms();
         let to_wake = |cell: &mut Cell| {
             let ttl_ms = cell.handle.features().message_ttl_ms;
             (cell.is_timed() || cell.queue.ttls().current() != ttl_ms).then(|| cell.handle.clone())
@@ -61,6 +62,7 @@ impl Broker {
                 if cell.queue.set_ttl(queue.features().message_ttl_ms) {
                     record_ttls(&mut work.records, queue.id(), cell.queue.ttls());
                 }
+                cell.queue.resume_waits(now_ms);
                 cell.timer_at_ms = u64::from(cell.is_timed());
                 cell.is_timed()
             });

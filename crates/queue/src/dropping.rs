@@ -176,8 +176,11 @@ impl<M: Message, G: Gate> Queue<M, G> {
         if self.may_expire {
             self.drop_expired(now_ms, effects);
         }
-        if let Some(rules) = self.rules.as_deref().copied() {
-            self.drop_beyond(&rules, effects);
+        if let Some(rules) = self.rules.as_deref().copied()
+            && self.drop_beyond(&rules, effects)
+            && self.may_expire
+        {
+            self.ask_for_expiries(effects);
         }
         if self.ready.count == 0 && self.unacked.count() == 0 {
             self.ttls.forget_before(self.next_seq);
@@ -198,13 +201,22 @@ impl<M: Message, G: Gate> Queue<M, G> {
         }
     }
 
-    fn drop_beyond(&mut self, rules: &Rules, effects: &mut Effects<M>) {
+    /// Has those heads read of which nobody knows when they expire.
+    fn ask_for_expiries(&mut self, effects: &mut Effects<M>) {
+        let is_unknown = |front: &Front| !self.is_read(front) && self.expiry_at(front).is_none();
+        let unknown: Vec<Front> = self.ready.heads().filter(is_unknown).collect();
+        effects.loads.extend(unknown.iter().filter_map(|front| self.ready.lane_at(front).ask(false)));
+    }
+
+    /// Says whether something was dropped.
+    fn drop_beyond(&mut self, rules: &Rules, effects: &mut Effects<M>) -> bool {
         let is_beyond = |count: u64, bytes: u64| {
             rules.length_max.is_some_and(|max| count > max) || rules.bytes_max.is_some_and(|max| bytes > max)
         };
         if rules.refuses_beyond {
-            return;
+            return false;
         }
+        let count = self.ready.count;
         while is_beyond(self.ready.count, self.ready.bytes) {
             let Some(front) = self.ready.front() else { break };
             if front.head.source == Source::Paged {
@@ -213,6 +225,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
             }
             self.drop_front(&front, DropReason::MaxLength, effects);
         }
+        self.ready.count < count
     }
 
     fn drop_front(&mut self, front: &Front, reason: DropReason, effects: &mut Effects<M>) {

@@ -343,6 +343,10 @@ impl<M: Message> Lane<M> {
         if aside.loading.as_ref().is_some_and(|window| window.contains(seq, place)) {
             aside.taken.insert(seq);
         }
+        if aside.paged.is_empty() {
+            // What is being read is all taken, so its answer is not waited for.
+            aside.loading = None;
+        }
         // What is at the head now is not known.
         aside.known_expiry = aside.known_expiry.filter(|(known_seq, _)| *known_seq != seq);
         self.tidy();
@@ -415,12 +419,17 @@ impl<M: Message> Lane<M> {
             entries.retain(|(seq, _)| !taken.contains(seq));
         }
         let next_slot = next_slot.min(window.end_slot);
+        // Without a place it is nothing that was read.
+        let slot = |message: &M| message.place().map_or(u32::MAX, |place| place.slot);
+        if !entries.is_sorted_by_key(|(_, message)| slot(message)) {
+            entries.sort_by_key(|(_, message)| slot(message));
+        }
+        aside.paged.take_read(&window, next_slot, &mut entries, slot, M::len);
         let is_ascending = entries.is_sorted_by(|left, right| left.0 < right.0);
         if !is_ascending {
             entries.sort_by_key(|(seq, _)| *seq);
             entries.dedup_by_key(|(seq, _)| *seq);
         }
-        aside.paged.take_read(&window, next_slot, &mut entries, M::len);
         aside.add_loaded(entries);
         self.tidy();
     }

@@ -186,31 +186,37 @@ impl Ranges {
     }
 
     /// The slots of `window` before `next_slot` have been read: takes their messages out of the ranges. `entries` are what
-    /// was found, by ascending seq; those that are in none of these ranges are dropped from it.
+    /// was found, by ascending slot; those that are in none of these ranges are dropped from it: between ranges lies what is in memory
+    /// or unacked, and its seq may be within a range's.
     pub(crate) fn take_read<T>(
         &mut self,
         window: &Window,
         next_slot: u32,
         entries: &mut Vec<(QueueSeq, T)>,
+        slot: impl Fn(&T) -> u32,
         len: impl Fn(&T) -> u32,
     ) {
         let span = (window.first_seq, Place { segment: SegmentId(0), slot: 0 })
             ..=(window.last_seq, Place { segment: SegmentId(u32::MAX), slot: u32::MAX });
-        let keys: Vec<Key> = self
+        let mut keys: Vec<(u32, Key)> = self
             .by_seq
             .range(span)
             .filter(|(_, range)| range.segment == window.segment)
             .filter(|(_, range)| window.first_slot <= range.first_slot && range.first_slot < next_slot)
-            .map(|(key, _)| *key)
+            .map(|(key, range)| (range.first_slot, *key))
             .collect();
+        keys.sort_unstable();
         let mut taken: Vec<(QueueSeq, T)> = Vec::with_capacity(entries.len());
         let mut found = std::mem::take(entries).into_iter().peekable();
-        for key in keys {
+        for (_, key) in keys {
             let mut range = self.by_seq.remove(&key).expect("it was just seen");
             self.count -= u64::from(range.count);
             self.bytes -= range.bytes;
-            while found.next_if(|(seq, _)| *seq < range.first_seq).is_some() {}
-            while let Some(entry) = found.next_if(|(seq, _)| *seq <= range.last_seq) {
+            while found.next_if(|(_, entry)| slot(entry) < range.first_slot).is_some() {}
+            while let Some(entry) = found.next_if(|(_, entry)| slot(entry) < range.end_slot) {
+                if !range.may_hold(entry.0) {
+                    continue;
+                }
                 range.count = range.count.saturating_sub(1);
                 range.bytes = range.bytes.saturating_sub(u64::from(len(&entry.1)));
                 range.first_seq = entry.0.next();

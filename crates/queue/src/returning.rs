@@ -6,9 +6,9 @@ use model::ids::QueueSeq;
 
 use crate::consumers::Gate;
 use crate::effects::{Counts, DropReason, Effects, Returned};
-use crate::groups::Group;
+use crate::groups::{Group, Key};
 use crate::message::Message;
-use crate::queue::Queue;
+use crate::queue::{Queue, to_keep};
 use crate::rules::{Return, retry_delay_ms};
 use crate::set_aside::Why;
 
@@ -72,6 +72,12 @@ impl ReturnCounts {
         let until_ms = self.0.as_mut()?.waits.remove(&seq);
         self.tidy();
         until_ms
+    }
+
+    /// Those that wait on after `now_ms`, as they did when the process ended.
+    fn waits_after(&self, now_ms: u64) -> Vec<(QueueSeq, u64)> {
+        let waits = self.0.iter().flat_map(|known| &known.waits);
+        waits.map(|(seq, until_ms)| (*seq, *until_ms)).filter(|(_, until_ms)| *until_ms > now_ms).collect()
     }
 
     fn iter(&self) -> impl Iterator<Item = (QueueSeq, Counts)> {
@@ -160,6 +166,24 @@ impl<M: Message, G: Gate> Queue<M, G> {
         }
         if self.set_aside.as_ref().is_some_and(|set_aside| set_aside.is_empty()) {
             self.set_aside = None;
+        }
+    }
+
+    /// After a restart, and when it is known what is in groups: what waited when the process ended waits on, and is not ready. What lies
+    /// only in a segment counts as ready until it is read, for nobody knows its slot before.
+    pub fn resume_waits(&mut self, now_ms: u64) {
+        for (seq, until_ms) in self.counts.waits_after(now_ms) {
+            let in_memory = self.ready.lanes_mut().find_map(|lane| lane.take_from_memory(seq));
+            let Some(message) = in_memory else { continue };
+            self.counts.take_wait(seq);
+            self.ready.count -= 1;
+            self.ready.bytes -= u64::from(message.len());
+            let group = self.ready.groups.as_mut().and_then(|groups| {
+                groups.forget(Key::new(message.priority(), seq));
+                groups.of_message(&message)
+            });
+            self.set_aside(seq, to_keep(&message), Why::Waiting { until_ms });
+            self.close_group(seq, group);
         }
     }
 

@@ -10,6 +10,9 @@ use crate::Residents;
 use crate::load::Loader;
 use crate::shared::{Shared, WorkError};
 
+/// How nice the threads are that move messages to segments and copy them there: whoever brings messages in or takes them out goes first,
+/// in the slices of milliseconds that a processor gives. Should the memory become full meanwhile, publishers wait.
+const NICENESS: i32 = 5;
 /// Threads that read from segments: one may wait for a slow read while the other goes on.
 const READER_COUNT: usize = 2;
 /// How soon is tried again what failed, or what wants space on disk.
@@ -68,11 +71,19 @@ impl Threads {
     }
 }
 
+/// Of this thread alone, as Linux has it.
+fn be_nice() {
+    if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
+        tracing::debug!(%error, "a thread of the store is as important as all others");
+    }
+}
+
 fn read(shared: &Shared, residents: &dyn Residents) {
     Loader::new(shared).run(shared, residents);
 }
 
 fn retire(shared: &Shared, residents: &dyn Residents) {
+    be_nice();
     let mut has_failed = false;
     while !shared.is_closing() {
         match retire_step(shared, residents, &mut has_failed) {
@@ -133,6 +144,7 @@ fn refill_reserve(shared: &Shared) {
 }
 
 fn reclaim(shared: &Shared, residents: &dyn Residents) {
+    be_nice();
     let mut has_failed = false;
     let mut doomed_since: Option<Instant> = None;
     while !shared.is_closing() {

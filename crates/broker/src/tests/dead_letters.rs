@@ -1,16 +1,21 @@
 //! What queues give up, on its way to other queues.
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use amqp::content::Properties;
 use amqp::method::{basic, queue};
 use amqp::table::Value;
 use model::policy::PolicyKind;
 use serde_json::json;
+use store::Store;
 use store::file::SimDisk;
 
 use super::client::{Client, Heard, PERSISTENT};
 use super::node::{NOW, Node};
 use super::operators::operator;
 use super::policies::policy;
+use crate::options::Options;
 use crate::view::SetAsideView;
 
 /// How long a dead letter waits that has found no place.
@@ -100,6 +105,43 @@ fn a_dead_letter_leaves_and_arrives_in_one_batch_of_the_journal() {
         }
     }
     assert!(moved > 5 && unmoved > 5, "{moved} moved, {unmoved} did not");
+}
+
+/// Ends the process behind each commit in turn, where each batch of the journal is a commit of its own.
+#[test]
+fn no_batch_has_only_the_leaving_or_only_the_arrival_of_a_dead_letter() {
+    let mut step_count = 0;
+    loop {
+        let disk = SimDisk::new(1);
+        let mut options = store::Options::small(PathBuf::from("/data"), 1);
+        options.journal.commit_len_max = 1;
+        let (store, recovered) = Store::open_stepped(options, Arc::new(disk.clone())).unwrap();
+        let node = Node::over(disk.clone(), store, recovered, Options::default());
+        node.at(NOW);
+        let mut client = node.connect();
+        client.declare("d");
+        client.declare_with("q", &[&to_queue("d")[..], &[("x-message-ttl", Value::I64(100))]].concat());
+        publish_numbers(&mut client, "q", 3);
+        node.sync();
+        node.at(NOW + 100);
+        assert_eq!(node.counts("d"), (3, 0));
+        (0..step_count).for_each(|_| node.broker.store.step_journal().unwrap());
+        let is_all = node.broker.store.durable() == node.broker.store.appended();
+        disk.kill_process();
+        drop((client, node));
+        let node = Node::on(disk);
+        node.broker.clock.set(NOW);
+        let found = (node.drain("q"), node.drain("d"));
+        let expected = if is_all { (Vec::new(), numbers(0..3)) } else { (numbers(0..3), Vec::new()) };
+        let is_either = found == expected || !is_all && found == (Vec::new(), numbers(0..3));
+        assert!(is_either, "after {step_count} commits: {found:?}");
+        if is_all {
+            break;
+        }
+        step_count += 1;
+        assert!(step_count < 20, "it never ends");
+    }
+    assert!(step_count > 0, "it was durable from the start");
 }
 
 #[test]

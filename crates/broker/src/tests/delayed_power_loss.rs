@@ -4,7 +4,6 @@
 //! `BROKER_SEED=n` runs one seed.
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
 
 use amqp::content::Properties;
 use amqp::table::{TableBuf, Value};
@@ -14,8 +13,8 @@ use store::file::SimDisk;
 
 use super::client::{Client, Heard};
 use super::exchange_types::{assert_done, bind, declare, publish_with};
-use super::node::{Node, open};
-use crate::options::Options;
+use super::lives::{self, Cut, Unconfirmed, for_each_seed};
+use super::node::Node;
 
 const SEED_COUNT: u64 = 300;
 const START_MS: u64 = 1_720_000_000_000;
@@ -41,30 +40,14 @@ struct World {
     node: Node,
     client: Client,
     messages: BTreeMap<u64, Message>,
-    /// Where the publishes of this life are durable, by their number on the channel.
-    unconfirmed: BTreeMap<u64, JournalPosition>,
-    publish_count: u64,
+    unconfirmed: Unconfirmed,
     next_number: u64,
     now_ms: u64,
     random: Random,
     seen: Seen,
 }
 
-/// The power is cut: nothing more will come of this life.
-struct Cut;
-
 impl World {
-    fn appended(&self) -> JournalPosition {
-        self.node.broker.store.appended()
-    }
-
-    fn unless_cut<T, E: Display>(&self, result: Result<T, E>) -> Result<T, Cut> {
-        if self.node.disk.is_cut() {
-            return Err(Cut);
-        }
-        Ok(result.unwrap_or_else(|error| panic!("the disk works, but: {error}")))
-    }
-
     fn publish(&mut self) {
         if !self.client.session.wants_input() {
             return;
@@ -77,12 +60,11 @@ impl World {
         let properties =
             Properties { headers: Some(headers.as_table()), delivery_mode: Some(2), ..Properties::default() };
         let body = format!("{number:08} {}", "x".repeat(self.random.below(3000) as usize));
-        let before = self.appended();
+        let before = self.node.appended();
         publish_with(&mut self.client, "x", "k", properties, &body);
-        let after = self.appended();
+        let after = self.node.appended();
         assert!(before < after, "what waits is journalled");
-        self.publish_count += 1;
-        self.unconfirmed.insert(self.publish_count, after);
+        self.unconfirmed.push(after);
         let message = Message { published: after, acked: None, due_ms: self.now_ms + delay_ms };
         self.messages.insert(number, message);
     }
@@ -106,7 +88,7 @@ impl World {
                     Heard::Message { tag, body, .. } => {
                         let number = std::str::from_utf8(&body[..8]).unwrap().parse::<u64>().unwrap();
                         self.client.ack(1, tag, false);
-                        let after = self.appended();
+                        let after = self.node.appended();
                         let now_ms = self.now_ms;
                         let message = self.messages.get_mut(&number).expect("only what was published comes");
                         assert!(message.acked.is_none(), "message {number} came twice");
@@ -116,36 +98,22 @@ impl World {
                         return Ok(true);
                     }
                     Heard::Other("basic.get-empty") => return Ok(false),
-                    other => self.confirmed(&other),
+                    other => self.seen.confirmed += self.unconfirmed.confirm(&other, &self.node),
                 }
             }
             self.node.load();
-            let step = self.node.broker.store.step_journal();
-            self.unless_cut(step)?;
+            self.node.step()?;
         }
         panic!("basic.get is never answered");
     }
 
-    fn confirmed(&mut self, heard: &Heard) {
-        let Heard::Ack { tag, multiple } = *heard else { panic!("{heard:?}") };
-        let durable = self.node.broker.store.durable();
-        let first = if multiple { 0 } else { tag };
-        let tags: Vec<_> = self.unconfirmed.range(first..=tag).map(|(tag, _)| *tag).collect();
-        for tag in tags {
-            let needed = self.unconfirmed.remove(&tag).expect("it was listed");
-            assert!(needed <= durable, "publish {tag} was confirmed before it was durable");
-            self.seen.confirmed += 1;
-        }
-    }
-
     fn hear(&mut self) {
         for heard in self.client.hear() {
-            self.confirmed(&heard);
+            self.seen.confirmed += self.unconfirmed.confirm(&heard, &self.node);
         }
     }
 
     fn act(&mut self) -> Result<(), Cut> {
-        let store = self.node.broker.store.clone();
         match self.random.below(100) {
             0..45 => self.publish(),
             45..55 => {
@@ -154,19 +122,12 @@ impl World {
             }
             55..65 => drop(self.take()?),
             65..70 => self.hear(),
-            70..80 => self.unless_cut(store.step_journal().map(drop))?,
-            80..85 => {
-                let result = store.retire_to(store.durable(), u64::MAX, &self.node.residents);
-                self.seen.spilled += self.unless_cut(result)?.message_count;
-            }
-            85..88 => {
-                if self.unless_cut(store.reclaim_once(&self.node.residents))?.is_some() {
-                    self.seen.copied += 1;
-                }
-            }
-            88..90 => self.unless_cut(store.checkpoint_once())?,
+            70..80 => self.node.step()?,
+            80..85 => self.seen.spilled += self.node.retire()?,
+            85..88 => self.seen.copied += u64::from(self.node.reclaim()?),
+            88..90 => self.node.checkpoint()?,
             90..92 => self.node.unload(),
-            _ => _ = store.load_once(&self.node.residents),
+            _ => _ = self.node.broker.store.load_once(&self.node.residents),
         }
         Ok(())
     }
@@ -205,9 +166,7 @@ fn run(seed: u64) -> Seen {
     let (mut messages, mut next_number, mut now_ms) = (BTreeMap::new(), 0, START_MS);
     let mut seen = Seen::default();
     for life in 0..4 {
-        disk.cut_power_at(u64::MAX);
-        let (store, recovered) = open(&disk, random.next()).expect("the store opens");
-        let node = Node::over(disk.clone(), store, recovered, Options::default());
+        let node = lives::begin(&disk, &mut random);
         node.broker.clock.set(now_ms);
         let mut client = node.connect();
         if life == 0 {
@@ -218,17 +177,15 @@ fn run(seed: u64) -> Seen {
             node.sync();
         }
         client.select_confirms(1);
-        let (unconfirmed, publish_count) = (BTreeMap::new(), 0);
-        let mut world = World { node, client, messages, unconfirmed, publish_count, next_number, now_ms, random, seen };
-        let end = world.appended();
+        let unconfirmed = Unconfirmed::default();
+        let mut world = World { node, client, messages, unconfirmed, next_number, now_ms, random, seen };
+        let end = world.node.appended();
         world.check(end);
         if life == 3 {
             world.drain();
             return world.seen;
         }
-        if world.random.percent(80) {
-            disk.cut_power_at(disk.operation_count() + world.random.below(100));
-        }
+        lives::cut_soon(&disk, &mut world.random, 100);
         for _ in 0..world.random.below(250) {
             if world.act().is_err() {
                 break;
@@ -238,33 +195,25 @@ fn run(seed: u64) -> Seen {
         (messages, next_number, now_ms, random, seen) =
             (world.messages, world.next_number, world.now_ms, next_random, world.seen);
         drop((client, node));
-        match !disk.is_cut() && random.percent(40) {
-            true => disk.kill_process(),
-            false => disk.restart(),
-        }
+        lives::end(&disk, &mut random);
     }
     seen
 }
 
 #[test]
 fn what_waits_is_never_lost_nor_released_twice() {
-    if let Some(seed) = std::env::var("BROKER_SEED").ok().and_then(|seed| seed.parse().ok()) {
-        println!("{:?}", run(seed));
-        return;
-    }
     let mut all = Seen::default();
-    for seed in 0..SEED_COUNT {
-        let seen = std::panic::catch_unwind(|| run(seed)).unwrap_or_else(|panic| {
-            eprintln!("BROKER_SEED={seed} shows it again");
-            std::panic::resume_unwind(panic);
-        });
+    let is_whole = for_each_seed(SEED_COUNT, run, |seen| {
         all.released += seen.released;
         all.recovered += seen.recovered;
         all.spilled += seen.spilled;
         all.copied += seen.copied;
         all.confirmed += seen.confirmed;
-    }
+    });
     println!("{all:?}");
     let counts = [all.released, all.recovered, all.spilled, all.confirmed];
-    assert!(counts.iter().all(|&count| count > SEED_COUNT) && all.copied > 0, "too little happened: {all:?}");
+    assert!(
+        !is_whole || counts.iter().all(|&count| count > SEED_COUNT) && all.copied > 0,
+        "too little happened: {all:?}"
+    );
 }

@@ -5,7 +5,6 @@
 //! settled it. `BROKER_SEED=n` runs one seed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Display;
 
 use amqp::content::{ContentHeader, Properties, properties_bytes};
 use amqp::method::basic;
@@ -15,9 +14,9 @@ use store::Random;
 use store::file::SimDisk;
 
 use super::client::{Client, Heard};
-use super::node::{NOW, Node, open};
-use super::power_loss::{Cut, Number, Span, body_of, number_of};
-use crate::options::Options;
+use super::lives::{self, Cut, for_each_seed};
+use super::node::{NOW, Node};
+use super::power_loss::{Number, Span, body_of, number_of};
 
 const SEED_COUNT: u64 = 200;
 const QUEUES: [&str; 3] = ["a", "b", "c"];
@@ -53,7 +52,7 @@ struct Seen {
     counted: usize,
     refused: usize,
     settled: usize,
-    spilled: usize,
+    spilled: u64,
     moved: usize,
 }
 
@@ -96,26 +95,10 @@ impl World {
         Side { client, unconfirmed: BTreeMap::new(), publish_count: 0, unacked: BTreeMap::new(), is_consuming: false }
     }
 
-    fn appended(&self) -> JournalPosition {
-        self.node.broker.store.appended()
-    }
-
     fn spanned(&mut self, act: impl FnOnce(&mut Self)) -> Span {
-        let before = self.appended();
+        let before = self.node.appended();
         act(self);
-        Span { before, after: self.appended() }
-    }
-
-    fn unless_cut<T, E: Display>(&self, result: Result<T, E>) -> Result<T, Cut> {
-        if self.node.disk.is_cut() {
-            return Err(Cut);
-        }
-        Ok(result.unwrap_or_else(|error| panic!("the disk works, but: {error}")))
-    }
-
-    fn step(&self) -> Result<(), Cut> {
-        let result = self.node.broker.store.step_journal();
-        self.unless_cut(result)
+        Span { before, after: self.node.appended() }
     }
 
     fn declare(&mut self) {
@@ -231,8 +214,8 @@ impl World {
 
     /// Time goes on, once everybody has heard what was sent until now.
     fn pass_time(&mut self, milliseconds: u64) -> Result<(), Cut> {
-        while self.node.broker.store.durable() < self.appended() {
-            self.step()?;
+        while self.node.broker.store.durable() < self.node.appended() {
+            self.node.step()?;
             self.listen();
         }
         self.listen();
@@ -309,15 +292,11 @@ impl World {
                 self.pass_time(milliseconds)?;
             }
             70..71 => self.pass_time(6000)?,
-            71..80 => self.step()?,
-            80..84 => {
-                let end = store.durable();
-                let result = store.retire_to(end, u64::MAX, &self.node.residents);
-                self.model.seen.spilled += self.unless_cut(result)?.message_count as usize;
-            }
-            84..86 => _ = self.unless_cut(store.retire_once(&self.node.residents))?,
-            86..88 => _ = self.unless_cut(store.reclaim_once(&self.node.residents))?,
-            88..90 => self.unless_cut(store.checkpoint_once())?,
+            71..80 => self.node.step()?,
+            80..84 => self.model.seen.spilled += self.node.retire()?,
+            84..86 => _ = self.node.unless_cut(store.retire_once(&self.node.residents))?,
+            86..88 => _ = self.node.reclaim()?,
+            88..90 => self.node.checkpoint()?,
             90..92 => self.node.unload(),
             92..93 => self.node.broker.close_watermarks(false),
             _ => _ = store.load_once(&self.node.residents),
@@ -360,7 +339,7 @@ impl World {
     }
 
     fn check(&mut self) {
-        let end = self.appended();
+        let end = self.node.appended();
         assert!(end >= self.model.durable, "recovered up to {end}, but {} was durable", self.model.durable);
         self.node.at(self.model.now_ms);
         self.declare();
@@ -407,27 +386,14 @@ impl World {
 
 /// One life of a broker, up to a power cut, a kill or just its end.
 fn live(disk: &SimDisk, model: Model, mut random: Random, is_last: bool) -> (Model, Random) {
-    let (store, recovered) = loop {
-        if random.percent(20) {
-            disk.cut_power_at(disk.operation_count() + random.below(12));
-        }
-        match open(disk, random.next()) {
-            Ok(opened) => break opened,
-            Err(error) => assert!(disk.is_cut(), "the store does not open: {error}"),
-        }
-        disk.restart();
-    };
-    disk.cut_power_at(u64::MAX);
-    let node = Node::over(disk.clone(), store, recovered, Options::default());
+    let node = lives::begin_again_and_again(disk, &mut random);
     let sides = (0..=KEEPER).map(|_| World::side(&node)).collect();
     let mut world = World { node, sides, model, random };
     world.check();
     if is_last {
         return (world.model, world.random);
     }
-    if world.random.percent(80) {
-        disk.cut_power_at(disk.operation_count() + world.random.below(120));
-    }
+    lives::cut_soon(disk, &mut world.random, 120);
     for _ in 0..world.random.below(300) {
         if let Err(Cut) = world.act() {
             break;
@@ -436,10 +402,7 @@ fn live(disk: &SimDisk, model: Model, mut random: Random, is_last: bool) -> (Mod
     world.model.durable = world.node.broker.store.durable();
     let World { node, sides, model, mut random } = world;
     drop((sides, node));
-    match !disk.is_cut() && random.percent(40) {
-        true => disk.kill_process(),
-        false => disk.restart(),
-    }
+    lives::end(disk, &mut random);
     (model, random)
 }
 
@@ -462,16 +425,8 @@ fn run(seed: u64) -> Seen {
 
 #[test]
 fn what_is_passed_on_is_neither_lost_nor_doubled() {
-    if let Some(seed) = std::env::var("BROKER_SEED").ok().and_then(|seed| seed.parse().ok()) {
-        println!("{:?}", run(seed));
-        return;
-    }
     let mut all = Seen::default();
-    for seed in 0..SEED_COUNT {
-        let seen = std::panic::catch_unwind(|| run(seed)).unwrap_or_else(|panic| {
-            eprintln!("BROKER_SEED={seed} shows it again");
-            std::panic::resume_unwind(panic);
-        });
+    let is_whole = for_each_seed(SEED_COUNT, run, |seen| {
         all.recovered.iter_mut().zip(seen.recovered).for_each(|(all, count)| *all += count);
         all.redelivered += seen.redelivered;
         all.counted += seen.counted;
@@ -479,9 +434,9 @@ fn what_is_passed_on_is_neither_lost_nor_doubled() {
         all.settled += seen.settled;
         all.spilled += seen.spilled;
         all.moved += seen.moved;
-    }
+    });
     println!("{all:?}");
     let [a, b, c] = all.recovered;
-    let counts = [a, b, c, all.redelivered, all.counted, all.refused, all.settled, all.spilled, all.moved];
-    assert!(counts.iter().all(|&count| count > SEED_COUNT as usize / 2), "too little happened: {all:?}");
+    let counts = [a, b, c, all.redelivered, all.counted, all.refused, all.settled, all.spilled as usize, all.moved];
+    assert!(!is_whole || counts.iter().all(|&count| count > SEED_COUNT as usize / 2), "too little happened: {all:?}");
 }

@@ -152,6 +152,9 @@ fn messages_that_wait_go_on_waiting_after_a_restart_with_their_counts() {
             _ => node.broker.store.checkpoint_once().unwrap(),
         }
         node = node.kill();
+        if round == 0 {
+            assert_eq!((node.counts("q"), node.set_aside_count("q")), ((1, 0), 2), "in memory they wait at once");
+        }
         node.at(NOW + 50);
         let mut client = node.connect();
         client.consume(1, "q", "c", false);

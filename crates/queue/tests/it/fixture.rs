@@ -297,6 +297,15 @@ impl Disk {
             .collect()
     }
 
+    /// A segment's slots as the ranges that the store makes of them: of one lane each, by ascending seq.
+    pub(crate) fn runs(&self, segment: SegmentId) -> impl Iterator<Item = Vec<(u32, &Slot)>> {
+        let slots: Vec<_> = (0..).zip(&self.segments[&segment]).collect();
+        let continues = |left: &(u32, &Slot), right: &(u32, &Slot)| {
+            left.1.note.priority() == right.1.note.priority() && left.1.seq < right.1.seq
+        };
+        slots.chunk_by(continues).map(<[_]>::to_vec).collect::<Vec<_>>().into_iter()
+    }
+
     pub(crate) fn is_alive(&self, place: Place) -> bool {
         self.segments.get(&place.segment).is_some_and(|slots| slots[place.slot as usize].is_alive)
     }

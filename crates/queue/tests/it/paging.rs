@@ -1,7 +1,7 @@
 //! The way to segments and back.
 
 use ::model::ids::{Place, QueueSeq, SegmentId};
-use ::queue::{Consumer, Delivery, Get, Load, Message, Moved, Placed, Purged, Queue, Settings};
+use ::queue::{Consumer, Delivery, Effects, Get, Load, Message, Moved, Placed, Purged, Queue, Rules, Settings};
 
 use crate::fixture::{
     Disk, Door, Note, TestQueue, acking, dispatch, dispatch_into, dispatch_loading, get, loaded, no_ack, publish,
@@ -315,6 +315,49 @@ fn a_message_that_comes_back_does_not_spoil_the_load_behind_it() {
     assert_eq!(ranges(&queue), [(0, 1, 1), (3, 4, 1)]);
     queue.consume(acking()).unwrap();
     assert_eq!(seqs_of(&dispatch_loading(&mut queue, &disk)), [1, 2, 3, 4]);
+}
+
+#[test]
+fn what_is_in_memory_is_not_read_again_with_the_ranges_around_it() {
+    let (mut queue, mut disk) = (Queue::new(Settings::default()), Disk::default());
+    (1..=4).for_each(|name| assert_eq!(queue.publish(Note::light(name, 10, true)), QueueSeq(name)));
+    get(&mut queue, false);
+    let mut messages = Vec::new();
+    queue.in_memory(&mut |_| true, &mut messages);
+    // As compaction leaves those of segments whose seqs mix: one segment's after the other's.
+    messages.swap(1, 2);
+    let mut placed = disk.write(true, &messages);
+    placed.sort_by_key(|placed| placed.seq);
+    queue.relocate(0, &placed, &mut Vec::new());
+    let Get::Loading(Some(load)) = get(&mut queue, false) else { panic!("the head is in a segment") };
+    assert_eq!((load.first_slot, load.end_slot), (2, 3));
+    loaded(&mut queue, &load, disk.read(&load, 3), 3);
+    requeue(&mut queue, &seqs([1]));
+    assert_eq!(ranges(&queue), [(0, 2, 2), (3, 4, 1)]);
+    queue.consume(acking()).unwrap();
+    assert_eq!(seqs_of(&dispatch_loading(&mut queue, &disk)), [1, 2, 3, 4]);
+    assert_eq!((queue.ready_count(), queue.unacked_count()), (0, 4));
+}
+
+#[test]
+fn what_a_limit_uncovers_in_a_segment_is_read_for_when_it_expires() {
+    let (mut queue, mut disk): (TestQueue, _) = (Queue::new(Settings::default()), Disk::default());
+    queue.publish(Note::new(1, 10, true).with_ttl(Some(500), 0));
+    queue.publish(Note::new(2, 10, true).with_ttl(Some(100), 0));
+    spill(&mut queue, &mut disk);
+    let Get::Loading(Some(load)) = get(&mut queue, false) else { panic!("the head is in a segment") };
+    loaded(&mut queue, &load, disk.read(&load, 1), 1);
+    let mut effects = Effects::default();
+    assert!(matches!(queue.get(false, 0, &mut effects), Get::Message(_)));
+    requeue(&mut queue, &seqs([1]));
+    let failed = effects.loads.pop().expect("the second may have expired");
+    loaded(&mut queue, &failed, Vec::new(), failed.first_slot);
+    queue.set_rules(Rules { length_max: Some(1), ..Rules::default() });
+    queue.dispatch(0, &mut effects);
+    assert_eq!(effects.dropped.iter().map(|dropped| dropped.seq.0).collect::<Vec<_>>(), [1]);
+    let load = effects.loads.pop().expect("nobody knows when the second expires");
+    loaded(&mut queue, &load, disk.read(&load, 2), 2);
+    assert_eq!(queue.next_due(), Some(100));
 }
 
 #[test]

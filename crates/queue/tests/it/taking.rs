@@ -3,7 +3,9 @@
 use ::model::ids::QueueSeq;
 use ::queue::{Load, Queue, Settings, Take};
 
-use crate::fixture::{Disk, Note, TestQueue, acking, dispatch, dispatch_into, loaded, publish, seqs_of, spill};
+use crate::fixture::{
+    Disk, Note, TestQueue, acking, dispatch, dispatch_into, loaded, publish, seqs_of, spill, with_prefetch,
+};
 
 /// Takes one message, reading it if it has to be.
 #[track_caller]
@@ -65,6 +67,34 @@ fn what_is_taken_while_it_is_being_read_is_not_handed_out() {
     assert_eq!(loaded(&mut queue, &load, read, load.end_slot), 0, "nothing is lost");
     assert_eq!(dispatch_into(&mut queue, &mut deliveries), None);
     assert_eq!(seqs_of(&deliveries), [1, 3, 4]);
+}
+
+#[test]
+fn a_read_of_which_all_is_taken_is_given_up() {
+    let (mut queue, mut disk): (TestQueue, _) = (Queue::new(Settings::default()), Disk::default());
+    publish(&mut queue, 4);
+    spill(&mut queue, &mut disk);
+    queue.consume(with_prefetch(1)).unwrap();
+    let mut deliveries = Vec::new();
+    let load = dispatch_into(&mut queue, &mut deliveries).expect("all of it is in a segment");
+    loaded(&mut queue, &load, disk.read(&load, 2), 2);
+    let ahead = dispatch_into(&mut queue, &mut deliveries).expect("little is in memory");
+    let read = disk.read(&ahead, ahead.end_slot);
+    take(&mut queue, &mut disk, 3);
+    assert!(queue.is_loading(), "one message of it is wanted");
+    take(&mut queue, &mut disk, 4);
+    assert!(!queue.is_loading());
+    publish(&mut queue, 1);
+    spill(&mut queue, &mut disk);
+    queue.settle(&[deliveries[0].seq], &mut Vec::new());
+    let next = dispatch_into(&mut queue, &mut deliveries).expect("what came since is in another segment");
+    assert_ne!(next.segment, ahead.segment);
+    loaded(&mut queue, &ahead, read, ahead.end_slot);
+    assert!(queue.is_loading(), "an answer that comes late is none to what was asked since");
+    loaded(&mut queue, &next, disk.read(&next, next.end_slot), next.end_slot);
+    queue.settle(&[deliveries[1].seq], &mut Vec::new());
+    assert_eq!(dispatch_into(&mut queue, &mut deliveries), None);
+    assert_eq!(seqs_of(&deliveries), [1, 2, 5]);
 }
 
 #[test]

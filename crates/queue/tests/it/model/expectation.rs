@@ -203,6 +203,20 @@ impl Model {
         true
     }
 
+    /// What is in memory waits on, as it did when the process ended.
+    pub(super) fn resume_waits(&mut self) {
+        let (messages, now_ms) = (&self.messages, self.now_ms);
+        let waits = |seq: &QueueSeq, until_ms: &mut u64| *until_ms > now_ms && messages[seq].place.is_none();
+        let resumed: Vec<_> = self.waits_again.extract_if(.., waits).collect();
+        for (seq, until_ms) in resumed {
+            self.ready.remove(&seq);
+            self.waiting.insert(seq, until_ms);
+            if self.header.is_some() {
+                self.note_group(seq);
+            }
+        }
+    }
+
     /// A message is gone.
     pub(super) fn forget(&mut self, seq: QueueSeq, note: &Note, disk: &mut Disk) {
         self.waits_again.remove(&seq);

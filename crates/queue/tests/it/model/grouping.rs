@@ -22,7 +22,7 @@ impl Model {
     }
 
     /// A message of a group is unacked or waits from now on.
-    fn note_group(&mut self, seq: QueueSeq) {
+    pub(super) fn note_group(&mut self, seq: QueueSeq) {
         self.grouped.extend(self.group_of(seq).map(|group| (seq, group)));
     }
 

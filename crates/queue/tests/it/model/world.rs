@@ -39,8 +39,6 @@ struct Asked {
     is_valid: bool,
     /// It is of one message that leaves.
     is_single: bool,
-    /// All that it was to read has been taken: the queue may have given it up since.
-    is_in_vain: bool,
 }
 
 impl World {

@@ -1,7 +1,5 @@
 //! The process ends, and another one starts with what lasts.
 
-use std::collections::BTreeMap;
-
 use ::model::ids::QueueSeq;
 use ::queue::{Counts, Message, PagedRange, Queue, Restored, TtlHistory};
 
@@ -46,19 +44,16 @@ impl World {
             returned.iter().map(|(seq, counts, until_ms)| (*seq, *counts, still(*until_ms))).collect();
         found.sort_by_key(|(seq, ..)| *seq);
         assert_eq!(found, expected, "what had come back");
-        // They are ready at first, and set aside when their turn comes.
+        // Those in segments are ready at first, and set aside when their turn comes.
         model.ready = model.messages.keys().copied().collect();
         let watermark = if is_clean { self.queue.last_delivered() } else { QueueSeq(model.next_seq) };
         model.handed_out.extend(model.ready.range(..=watermark));
         let unplaced = model.messages.iter().filter(|(_, known)| known.place.is_none());
         let messages = unplaced.map(|(seq, known)| (*seq, known.note.clone())).collect();
         let mut ranges = Vec::new();
-        for (segment, slots) in &self.disk.segments {
-            let mut lanes: BTreeMap<u8, Vec<(u32, &crate::fixture::Slot)>> = BTreeMap::new();
-            for (at, slot) in (0..).zip(slots).filter(|(_, slot)| slot.is_alive) {
-                lanes.entry(slot.note.priority()).or_default().push((at, slot));
-            }
-            for (priority, alive) in lanes {
+        for segment in self.disk.segments.keys() {
+            for run in self.disk.runs(*segment) {
+                let alive: Vec<_> = run.into_iter().filter(|(_, slot)| slot.is_alive).collect();
                 let (Some(first), Some(last)) = (alive.first(), alive.last()) else { continue };
                 let range = PagedRange {
                     segment: *segment,
@@ -69,7 +64,7 @@ impl World {
                     first_seq: first.1.seq,
                     last_seq: last.1.seq,
                 };
-                ranges.push((priority, range));
+                ranges.push((first.1.note.priority(), range));
             }
         }
         let watermark = is_clean.then(|| self.queue.last_delivered());
@@ -82,5 +77,7 @@ impl World {
         self.queue.set_groups(model.header.as_deref());
         self.queue.restore_ttls(TtlHistory::of(ttls));
         model.fresh_from = model.next_seq;
+        self.queue.resume_waits(model.now_ms);
+        model.resume_waits();
     }
 }

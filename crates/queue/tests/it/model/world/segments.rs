@@ -73,15 +73,12 @@ impl World {
             let is_single = self.is_for_leaver(&load);
             let is_same =
                 |asked: &&Asked| asked.load.lane == load.lane && asked.load.segment.is_transient() == is_transient;
-            let is_second = self
-                .loads
-                .iter()
-                .filter(|asked| asked.is_valid && !asked.is_single && !asked.is_in_vain)
-                .any(|asked| is_same(&asked));
+            let is_second =
+                self.loads.iter().filter(|asked| asked.is_valid && !asked.is_single).any(|asked| is_same(&asked));
             assert!(is_single || !is_second, "a second load of a lane was asked for");
             assert!(load.first_slot < load.end_slot);
             let read = self.disk.read(&load, load.end_slot);
-            self.loads.push(Asked { load, read, is_valid: !is_single, is_single, is_in_vain: false });
+            self.loads.push(Asked { load, read, is_valid: !is_single, is_single });
         }
     }
 
@@ -128,7 +125,7 @@ impl World {
         }
     }
 
-    /// Copies what is alive in some segments into one, in the order of seqs.
+    /// Copies what is alive in some segments into one, range by range: so seqs do not rise with slots where ranges mix.
     pub(super) fn start_compaction(&mut self, which: u8, count: u8) {
         let is_pending =
             |segment: &SegmentId| self.spills.iter().any(|(_, placed)| placed[0].place.segment == *segment);
@@ -140,13 +137,15 @@ impl World {
         let is_transient = known[start].is_transient();
         let chosen = known.into_iter().skip(start).filter(|segment| segment.is_transient() == is_transient);
         let from: Vec<_> = chosen.take(usize::from(count)).collect();
-        let mut copied = Vec::new();
-        for segment in &from {
-            let slots = (0..).zip(&self.disk.segments[segment]).filter(|(_, slot)| slot.is_alive);
-            copied.extend(slots.map(|(at, slot)| (slot.seq, slot.note.clone(), Place { segment: *segment, slot: at })));
-        }
+        let mut runs: Vec<_> =
+            from.iter().flat_map(|segment| self.disk.runs(*segment).map(|run| (*segment, run))).collect();
         // Lane by lane, as the store writes them.
-        copied.sort_by_key(|(seq, note, _)| (note.priority(), *seq));
+        runs.sort_by_key(|(_, run)| (run[0].1.note.priority(), run[0].1.seq));
+        let mut copied = Vec::new();
+        for (segment, run) in runs {
+            let alive = run.into_iter().filter(|(_, slot)| slot.is_alive);
+            copied.extend(alive.map(|(at, slot)| (slot.seq, slot.note.clone(), Place { segment, slot: at })));
+        }
         let written: Vec<_> = copied.iter().map(|(seq, note, _)| (*seq, note.clone())).collect();
         let placed = self.disk.write(!is_transient, &written);
         let moved = copied.iter().zip(placed).map(|((seq, note, from), placed)| Moved {

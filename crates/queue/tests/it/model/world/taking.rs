@@ -72,7 +72,7 @@ impl World {
                 assert!(!matches!(again, Take::Taken(_)), "{seq} was taken twice");
             }
         }
-        self.note_loads_in_vain();
+        self.give_up_loads_in_vain();
         let held: Vec<_> = self.model.unacked.keys().chain(self.model.leaving.keys()).copied().collect();
         for seq in held.into_iter().take(3).chain([QueueSeq(self.model.next_seq)]) {
             let read = self.model.messages.get(&seq).and_then(|known| Some(known.note.read_at(known.place?)));
@@ -81,12 +81,12 @@ impl World {
         }
     }
 
-    /// Messages have been taken: loads of lanes without ranges read nothing any more.
-    fn note_loads_in_vain(&mut self) {
+    /// Messages have been taken: what was to be read of lanes that have no ranges left is given up.
+    fn give_up_loads_in_vain(&mut self) {
         let lane = |range: &PagedRange| (range.segment.is_transient(), self.read_range(range)[0].1.priority());
         let lanes: BTreeSet<_> = self.queue.ranges().map(lane).collect();
         for asked in &mut self.loads {
-            asked.is_in_vain |= !lanes.contains(&(asked.load.segment.is_transient(), asked.load.lane));
+            asked.is_valid &= lanes.contains(&(asked.load.segment.is_transient(), asked.load.lane));
         }
     }
 

@@ -268,7 +268,7 @@ pub(crate) fn held_ones<'a>(
     seqs.iter().copied().filter(|seq| queue.is_held_by(*seq, holder)).collect()
 }
 
-/// Adds a message as most are added: to one queue, and that knows no keys. Says whether it was one of those.
+/// Adds a message as most are added: to one queue, which drops no duplicates. Says whether it was one of those.
 #[inline(always)]
 fn put_in_one(
     work: &mut Work,
@@ -288,6 +288,7 @@ fn put_in_one(
         return true;
     }
     publish.waits_for_disk = publish.is_persistent && queue.is_journalled();
+    // Before it is there, for then its content is the queue's; nobody comes between under the lock.
     if publish.waits_for_disk {
         work.records.publish(publish.content(), &[(queue.id(), cell.queue.next_seq())]);
     }

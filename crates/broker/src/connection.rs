@@ -122,7 +122,11 @@ impl Connection {
                     self.session.shrink();
                     return Poll::Pending;
                 }
-                Err(Over) => return Poll::Ready(()),
+                Err(Over) => {
+                    self.session.out.clear(); // nobody reads it any more
+                    self.session.shrink();
+                    return Poll::Ready(());
+                }
             }
         }
         self.session.report();

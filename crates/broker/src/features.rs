@@ -47,8 +47,9 @@ impl Broker {
         debug_assert!(told.is_some(), "a queue that is being restored is there");
     }
 
-    /// Every queue that has times is looked after once, and only these are locked one by one: nobody knows yet when the first of its messages expires. A time to live that
-    /// a policy had just been given or had just lost when the process ended holds, or does not, for what comes from here on.
+    /// Every queue that has times is looked after once, and only these are locked one by one: nobody knows yet when the first of its
+    /// messages expires. A time to live that a policy had just been given or had just lost when the process ended holds, or does
+    /// not, for what comes from here on.
     pub(crate) fn wake_restored(&self) {
         let now_ms = self.clock.now_ms();
         let to_wake = |cell: &mut Cell| {

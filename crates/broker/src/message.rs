@@ -133,9 +133,7 @@ impl<'a> Parts<'a> {
 
     /// The content in memory of its own, for whom no chunk must be kept alive.
     pub(crate) fn to_kept(self) -> Arc<[u8]> {
-        let mut content = vec![0; self.len()];
-        self.write(&mut content);
-        content.into()
+        kept(self.len(), |out| self.write(out))
     }
 
     /// Writes the content into `out`, which is exactly [`Parts::len`] long.
@@ -181,6 +179,13 @@ impl<'a> Parts<'a> {
         let (header, body) = rest.split_at_checked(header_len)?;
         Some(Self { published_at_ms, history, exchange, routing_key, header, body })
     }
+}
+
+/// A content of this length in memory of its own, as `write` writes it.
+pub(crate) fn kept(len: usize, write: impl FnOnce(&mut [u8])) -> Arc<[u8]> {
+    let mut content = vec![0; len];
+    write(&mut content);
+    content.into()
 }
 
 /// `exchange` and `routing key` of a content, back to back and each with its length, as basic.deliver wants them.
@@ -245,6 +250,7 @@ struct Marks(u32);
 impl Marks {
     const IS_JOURNALLED: u32 = 1 << 8;
     const HAS_TTL: u32 = 1 << 9;
+
     #[inline]
     fn new(is_journalled: bool, has_ttl: bool, priority: u8) -> Self {
         let journalled = if is_journalled { Self::IS_JOURNALLED } else { 0 };

@@ -62,7 +62,7 @@ pub(crate) struct QueueCounters {
     pub(crate) redelivered: Counter,
     /// Messages acknowledged, or rejected without requeue.
     pub(crate) acked: Counter,
-    /// Messages that the queue gave up: expired, too many, or failed too often.
+    /// Messages that the queue gave up: expired, too many, rejected, or failed too often.
     pub(crate) dropped: Counter,
     /// Those of them that had been given up before, and had found no place.
     pub(crate) dropped_again: Counter,

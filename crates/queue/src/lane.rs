@@ -10,8 +10,8 @@
 //! The head is the lowest seq of the four. Usually all but `fifo` are empty, and then they take no space.
 //!
 //! A range's `first_seq` may be lower than its first message's, so a range goes before a message of the same seq. Thus nothing
-//! is handed out that lies behind the beginning of a range, ranges are not joined over what is unacked, and so no unacked message
-//! is ever inside a range: a purge may name it by its first and last seq.
+//! is handed out that lies behind the beginning of a range, and ranges are not joined over what is unacked. Of one lane nothing unacked is
+//! inside a range, but for what was in memory when the process ended and waits to be tried again: a purge leaves it out ([`Purged::kept`]).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;

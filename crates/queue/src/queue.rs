@@ -427,7 +427,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
         if let Some(groups) = &mut self.ready.groups {
             groups.purge();
         }
-        // Of one lane nothing unacked lies inside a range; of others something may.
+        // Of other lanes something unacked may lie inside a range.
         purged.kept.extend(self.unacked.iter().map(|(seq, ..)| seq));
         purged.kept.sort_unstable();
         self.counts.retain(|seq| purged.kept.binary_search(&seq).is_ok());
@@ -515,6 +515,11 @@ impl<M: Message, G: Gate> Queue<M, G> {
     /// Messages that are neither ready nor unacked: on their way elsewhere, or waiting to be tried again.
     pub fn set_aside_count(&self) -> u64 {
         self.set_aside.as_ref().map_or(0, |set_aside| set_aside.count())
+    }
+
+    /// Those of them that wait to be tried again.
+    pub fn waiting_count(&self) -> u64 {
+        self.set_aside.as_ref().map_or(0, |set_aside| set_aside.waiting_count())
     }
 
     /// Ready messages that are in a segment and not in memory.

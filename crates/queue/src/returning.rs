@@ -19,7 +19,7 @@ pub(crate) struct ReturnCounts(Option<Box<Known>>);
 #[derive(Debug, Default)]
 struct Known {
     counts: BTreeMap<QueueSeq, Counts>,
-    /// Of those that waited when the process ended: until when. They are set aside again when their turn comes.
+    /// Of those that waited when the process ended: until when. Those in segments are set aside again when their turn comes.
     waits: BTreeMap<QueueSeq, u64>,
 }
 

@@ -72,6 +72,10 @@ impl SetAside {
         self.by_seq.len() as u64
     }
 
+    pub(crate) fn waiting_count(&self) -> u64 {
+        self.ends.len() as u64
+    }
+
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }

@@ -29,6 +29,8 @@ const SHARED_LEN_MAX: usize = CHUNK_LEN / 4;
 /// Chunks kept for reuse: fresh memory costs a page fault every 4 KiB, more than copying the content does. As many as become free at once
 /// when old ones are moved to segments.
 const SPARE_COUNT_MAX: usize = 64;
+/// They take no more than one of so many parts of what contents may take.
+const SPARE_SHARE: u64 = 4;
 /// Those that are kept though nobody has needed so many lately.
 const SPARE_COUNT_IDLE: usize = 16;
 
@@ -67,7 +69,7 @@ impl Drop for Chunk {
     fn drop(&mut self) {
         self.budget.used.fetch_sub(self.memory.len() as u64, Ordering::Relaxed);
         let mut spare = self.budget.spare.lock();
-        if self.memory.len() == CHUNK_LEN && spare.memories.len() < SPARE_COUNT_MAX {
+        if self.memory.len() == CHUNK_LEN && spare.memories.len() < self.budget.spare_count_max {
             spare.memories.push(std::mem::take(&mut self.memory));
         }
     }
@@ -151,6 +153,7 @@ pub struct ChunkBudget {
     open_count: AtomicU64,
     created: AtomicU64,
     spare: Mutex<Spare>,
+    spare_count_max: usize,
 }
 
 /// Memory of chunks that are gone, for those to come.
@@ -165,7 +168,15 @@ impl ChunkBudget {
     /// A count of nothing yet. It refuses nothing: the store compares it with its bound, and publishers ask the store.
     #[must_use]
     pub fn new() -> Arc<ChunkBudget> {
+        Self::sparing(u64::MAX)
+    }
+
+    /// The same, for whom contents are to take about so many bytes: what is kept for reuse is little beside it.
+    #[must_use]
+    pub fn sparing(len_max: u64) -> Arc<ChunkBudget> {
+        let share = usize::try_from(len_max / SPARE_SHARE / CHUNK_LEN as u64).unwrap_or(usize::MAX);
         Arc::new(ChunkBudget {
+            spare_count_max: share.clamp(1, SPARE_COUNT_MAX),
             used: AtomicU64::new(0),
             open_count: AtomicU64::new(0),
             created: AtomicU64::new(0),
@@ -195,12 +206,13 @@ impl ChunkBudget {
 
     /// Gives memory back that no chunk has needed since this was called last, but for a little.
     pub fn trim(&self) {
-        let surplus = {
+        let surplus: Vec<Memory> = {
             let mut spare = self.spare.lock();
             let count = spare.memories.len();
             let surplus_count = spare.fewest.min(count.saturating_sub(SPARE_COUNT_IDLE));
             spare.fewest = count - surplus_count;
-            spare.memories.split_off(count - surplus_count)
+            // Those that have lain longest.
+            spare.memories.drain(..surplus_count).collect()
         };
         drop(surplus);
     }

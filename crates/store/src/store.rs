@@ -349,7 +349,7 @@ impl Opening {
     fn read(options: Options, disk: Arc<dyn Disk>) -> Result<Self, OpenError> {
         let paths = Paths::new(&options.dir);
         let dir = DataDir::open(&*disk, &options.dir)?;
-        let budget = ChunkBudget::new();
+        let budget = ChunkBudget::sparing(options.chunk_len_max);
         let found = recovery::recover(&disk, &paths, &mut ChunkWriter::new(budget.clone()))?;
         Ok(Opening { options, disk, paths, dir, budget, found, signals: Arc::default() })
     }

@@ -12,17 +12,17 @@ use super::header::{DelayOver, with_delay_over};
 use crate::batch::{self, Publish};
 use crate::broker::Broker;
 use crate::dead_letters::copied_keys;
-use crate::message::{Held, Parts};
+use crate::message::{Held, Parts, kept};
 use crate::publish::{PERSISTENT, Terms};
 use crate::queue_handle::Targets;
 use crate::vhost::{Routing, Vhost};
 
 /// Messages that are released at once: locks are held for no more, and others' timers wait for no more.
 const RELEASED_COUNT_MAX: usize = 1024;
-/// Messages that are released in a millisecond as long as consumers would take more than they get: what is released waits for them in its
+/// Messages that are released in a millisecond as long as consumers of one of their queues would take more than they get: what is released waits for them in its
 /// queue, where it may even have to be written to a segment once more, and releasing it takes the processor's time from them.
 const RELEASED_COUNT_OUTRUN: usize = 128;
-/// A first message that is so late is a sign that messages come in faster than they leave.
+/// A first message that is so late is a sign that messages come in faster than they leave, be it that consumers are behind.
 const BEHIND_MS: u64 = 20;
 
 /// A message that is due, with where it goes.
@@ -67,7 +67,7 @@ pub(crate) fn release_due(broker: &Broker, set: &Arc<DelaySet>, timer_at_ms: u64
 }
 
 /// Brings messages that are leaving a set to their queues.
-pub(crate) fn move_on(broker: &Broker, set: &Arc<DelaySet>, leaving: Vec<(DelayId, Held)>) {
+fn move_on(broker: &Broker, set: &Arc<DelaySet>, leaving: Vec<(DelayId, Held)>) {
     let now_ms = broker.clock.now_ms();
     let vhost = broker.vhosts.get(&set.site.vhost);
     let mut last = None;
@@ -100,7 +100,9 @@ pub(crate) fn move_on(broker: &Broker, set: &Arc<DelaySet>, leaving: Vec<(DelayI
             }
             let is_outrun = batch::dispatch_touched(work, broker, locked, touched);
             let state = locked.sets.get(set);
-            state.outran_at_ms = if is_outrun { now_ms } else { 0 };
+            if !released.is_empty() {
+                state.outran_at_ms = if is_outrun { now_ms } else { 0 };
+            }
             state.set_timer(set, work, broker);
             work.commit(broker);
             settled
@@ -139,11 +141,7 @@ fn route(
             patch.apply(parts.header_in(out));
         }
     };
-    let content = || {
-        let mut kept = vec![0; parts.len()];
-        write(&mut kept);
-        kept.into()
-    };
+    let content = || kept(parts.len(), write);
     let routing = Routing {
         exchange: &set.site.exchange,
         routing_keys,

@@ -45,7 +45,8 @@ pub(crate) struct State {
     /// When a timer looks after it, in milliseconds since 1970; 0: never.
     pub(super) timer_at_ms: u64,
     pub(super) flow: Flow,
-    /// When it released more than consumers could take, if that was the last time, in milliseconds since 1970; else 0.
+    /// When it released more than consumers could take, if that was the last time that it released anything, in milliseconds since
+    /// 1970; else 0.
     pub(super) outran_at_ms: u64,
     /// Its exchange is deleted: nothing comes in any more.
     pub(super) is_gone: bool,
@@ -174,6 +175,9 @@ impl State {
         if self.is_gone {
             return None;
         }
+        if self.delays.is_behind(due_ms) {
+            self.delays.set_back(work.now_ms(broker));
+        }
         let records = &mut work.records;
         let id = self.delays.insert(due_ms, held, || {
             let id = broker.queue_ids.take(broker);
@@ -216,11 +220,16 @@ impl State {
         self.waiters.take_unneeded().into_iter().for_each(|id| broker.delays.remove(id));
     }
 
-    /// Has the set looked after when something is due, unless it is already by then. Not before others that are due by now.
+    /// Has the set looked after when something is due, unless it is already by then. Not before others that are due by now, and not as
+    /// long as its release rate or consumers that are behind hold it up.
     pub(super) fn set_timer(&mut self, set: &Arc<DelaySet>, work: &mut Work, broker: &Broker) {
         let Some(due_ms) = self.delays.wake_at_ms() else { return };
-        let due_ms = due_ms.max(self.pace.next_at_ms(set.release_rate()));
-        let due_ms = if self.outran_at_ms > 0 { due_ms.max(self.outran_at_ms + 1) } else { due_ms };
+        let held_until_ms = match self.outran_at_ms {
+            0 => 0,
+            // Should the clock be set back, it is not waited for until it is there again.
+            outran_at_ms => outran_at_ms.min(work.now_ms(broker)) + 1,
+        };
+        let due_ms = due_ms.max(self.pace.next_at_ms(set.release_rate())).max(held_until_ms);
         if !self.is_gone && (self.timer_at_ms == 0 || due_ms < self.timer_at_ms) {
             self.timer_at_ms = due_ms.max(work.now_ms(broker));
             work.look_after_later(self.timer_at_ms, set.clone().into());

@@ -51,19 +51,20 @@ impl Vhost {
     /// Gives every queue and every exchange the policies that hold for it now; `change` is told of queues that do something else by it.
     fn apply_policies(&self, broker: &Broker, mut change: impl FnMut(&Arc<QueueHandle>, &QueueFeatures)) {
         let _turn = self.applying.lock();
+        // First what there is, then the policies: so nothing that was declared under newer ones is given these. Matched without the
+        // topology's lock, so that messages go on being routed: what is declared meanwhile has these policies or newer ones already.
+        let queues = self.queues();
+        let names: Vec<Box<[u8]>> =
+            self.topology.read().exchanges.exchanges().map(|exchange| exchange.name.clone()).collect();
         let policies = self.policies();
         let ranking = PolicyRanking::of(&policies);
-        // Matched without the topology's lock, so that messages go on being routed: what is declared meanwhile has these
-        // policies or newer ones already.
-        for queue in self.queues() {
+        for queue in queues {
             let target = Target::Queue(queue.definition.arguments.queue_type());
             let effective = ranking.effective(target, queue.name());
             if let Some(features) = queue.set_policy(effective) {
                 change(&queue, &features);
             }
         }
-        let names: Vec<Box<[u8]>> =
-            self.topology.read().exchanges.exchanges().map(|exchange| exchange.name.clone()).collect();
         let found = names.into_iter().filter_map(|name| {
             let effective = ranking.effective(Target::Exchange, std::str::from_utf8(&name).ok()?);
             Some((name, effective))

@@ -120,20 +120,13 @@ impl Broker {
     #[must_use]
     pub fn set_aside_of(&self, queue: &QueueView) -> SetAsideView {
         let features = queue.handle.features();
-        let keeps_dead_letters = features.dead_letter.as_ref().is_some_and(|to| to.is_at_least_once);
-        if !keeps_dead_letters && features.retry.is_none() {
+        if !features.is_quorum {
             return SetAsideView::default();
         }
         let counts =
-            self.shards.with_queue(&queue.handle, |cell| (cell.queue.set_aside_count(), cell.stuck.len() as u64));
-        let Some((count, stuck_count)) = counts else { return SetAsideView::default() };
-        // Where messages may wait for both reasons, a dead letter is one that has been tried and has found no place.
-        let dead_letter_count = match (keeps_dead_letters, features.retry) {
-            (false, _) => 0,
-            (true, None) => count,
-            (true, Some(_)) => stuck_count.min(count),
-        };
-        SetAsideView { dead_letter_count, delayed_count: count - dead_letter_count }
+            self.shards.with_queue(&queue.handle, |cell| (cell.queue.set_aside_count(), cell.queue.waiting_count()));
+        let (count, delayed_count) = counts.unwrap_or_default();
+        SetAsideView { dead_letter_count: count - delayed_count, delayed_count }
     }
 
     /// The connection that owns an exclusive queue.

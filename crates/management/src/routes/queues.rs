@@ -356,8 +356,12 @@ struct ConsumerTags {
 
 impl ConsumerTags {
     fn find(call: &Call) -> Self {
+        Self::among(call, call.broker().consumer_views())
+    }
+
+    fn among(call: &Call, consumers: Vec<ConsumerView>) -> Self {
         let mut tags = ConsumerTags::default();
-        for consumer in call.broker().consumer_views() {
+        for consumer in consumers {
             if consumer.is_exclusive() {
                 tags.exclusive.insert(consumer.queue_id(), consumer.tag());
             }
@@ -418,7 +422,7 @@ fn find(call: &Call) -> Result<QueueView, Problem> {
 
 fn one(call: &Call) -> Result<Answer, Problem> {
     let view = find(call)?;
-    let row = ConsumerTags::find(call).row(view, level(call, Level::Single));
+    let row = ConsumerTags::among(call, consumers_of(&view, &call.service)).row(view, level(call, Level::Single));
     Ok(single(&row, &TABLE, &*call.service, &call.query))
 }
 

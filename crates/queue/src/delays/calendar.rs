@@ -194,6 +194,7 @@ impl<M: Message> Calendar<M> {
     ///
     /// `keys` rise. Each block is gone through once, which is much less than taking them out one by one.
     pub(super) fn take_all(&mut self, keys: &[Key], are_wanted: impl Fn(&M) -> bool, mut each: impl FnMut(Option<M>)) {
+        debug_assert!(keys.is_sorted(), "keys rise");
         let mut rest = keys;
         if let Some(last) = self.front.back().map(|entry| entry.key) {
             let (keys, behind) = rest.split_at(rest.partition_point(|key| *key <= last));

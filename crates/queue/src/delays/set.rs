@@ -136,6 +136,18 @@ impl<M: Message> Delays<M> {
         DelayId { generation, seq }
     }
 
+    /// Whether what is due at this time would be released as late as what was due when [`Delays::release`] was called last: so it is if the
+    /// clock has been set back since.
+    #[must_use]
+    pub fn is_behind(&self, due_ms: u64) -> bool {
+        due_of(due_ms) < self.now
+    }
+
+    /// The clock may have been set back since the last release: it is no later than this.
+    pub fn set_back(&mut self, now_ms: u64) {
+        self.now = self.now.min(due_of(now_ms));
+    }
+
     /// Takes out what is due, in order, and appends it to `out`. It is leaving until it is settled or put back. What must be
     /// read for this, or will soon have to be, is appended to `asks`, each only once.
     pub fn release(

@@ -4,9 +4,11 @@ use amqp::content::Properties;
 use amqp::method::queue;
 use amqp::table::{TableBuf, Value};
 
-use super::{assert_waiting, catch_up, delay_by, delay_of, got, headers, node, pass, ready, settle_down};
+use super::{START_MS, assert_waiting, catch_up, delay_by, delay_of, got, headers, node, pass, ready, settle_down};
 use crate::limits::OUTBOX_WINDOW_LEN;
+use crate::tests::client::Client;
 use crate::tests::exchange_types::{assert_done, bind, publish_with, take_all};
+use crate::tests::node::Node;
 
 #[test]
 fn a_message_comes_when_it_is_due_and_not_before() {
@@ -93,11 +95,7 @@ fn what_consumers_cannot_take_is_released_little_by_little() {
     let mut consumer = node.connect();
     consumer.consume(1, "q", "c", true);
     consumer.hear();
-    for _ in 0..30 {
-        // More than is on its way to a consumer that does not read, and than waits where none is behind.
-        publish_with(&mut client, "", "q", Properties::default(), &"b".repeat(OUTBOX_WINDOW_LEN as usize / 8));
-        node.spill();
-    }
+    fall_behind(&node, &mut client);
     delay_by(&mut client, "x", "k", 1000, "one that is behind the others");
     for _ in 0..600 {
         delay_by(&mut client, "x", "k", 1001, "");
@@ -114,4 +112,29 @@ fn what_consumers_cannot_take_is_released_little_by_little() {
     assert_waiting(&node, "x", 344);
     pass(&node, 1003);
     assert_waiting(&node, "x", 0);
+}
+
+#[test]
+fn a_clock_that_is_set_back_while_consumers_are_behind_stops_nothing() {
+    let (node, mut client) = node();
+    let mut consumer = node.connect();
+    consumer.consume(1, "q", "c", true);
+    consumer.hear();
+    fall_behind(&node, &mut client);
+    delay_by(&mut client, "x", "k", 1000, "one that is behind the others");
+    pass(&node, 1000);
+    assert_waiting(&node, "x", 0);
+    node.broker.clock.set(START_MS - 3_600_000);
+    delay_by(&mut client, "x", "k", 1000, "");
+    node.broker.clock.set(START_MS - 3_600_000 + 1001);
+    settle_down(&node);
+    assert_waiting(&node, "x", 0);
+}
+
+/// More comes to `q` than is on its way to a consumer that does not read, and than waits where none is behind.
+fn fall_behind(node: &Node, client: &mut Client) {
+    for _ in 0..30 {
+        publish_with(client, "", "q", Properties::default(), &"b".repeat(OUTBOX_WINDOW_LEN as usize / 8));
+        node.spill();
+    }
 }

@@ -80,8 +80,7 @@ fn restore(broker: &Broker, owner: QueueId, ownership: &Ownership, keys: &[Remem
                     }
                     work.keys.forgotten.extend(gone);
                     set.restore(owner, keys.iter().filter(is_there).copied(), &mut work.keys, &mut work.records);
-                    // What lay in a segment that no checkpoint knew of is in memory again: nobody would read it.
-                    work.take_read_replaced(cell);
+                    work.take_restored_replaced(cell);
                     true
                 })
             });

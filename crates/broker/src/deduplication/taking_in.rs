@@ -203,14 +203,26 @@ impl Work {
                 None => {
                     let Some(set) = &mut cell.key_set else { continue };
                     set.note_replaced(replaced, &mut self.records);
-                    // It is read for this alone. Should that fail, it goes when it is read for somebody.
-                    if let Take::Unread(loads) = cell.queue.take(seq, None, |_| false) {
-                        loads.into_iter().for_each(|load| self.want(queue.id(), load));
-                    }
+                    self.read_replaced(cell, seq);
                 }
             }
             cell.handle.counters.deduplicated.add(1);
         }
+    }
+
+    /// Has a message read for this alone: that it be taken out. Should that fail, it goes when it is read for somebody.
+    fn read_replaced(&mut self, cell: &mut Cell, seq: QueueSeq) {
+        if let Take::Unread(loads) = cell.queue.take(seq, None, |_| false) {
+            loads.into_iter().for_each(|load| self.want(cell.handle.id(), load));
+        }
+    }
+
+    /// After a restart: takes out what is not to be delivered, for others have taken its place.
+    pub(crate) fn take_restored_replaced(&mut self, cell: &mut Cell) {
+        // What lay in a segment that no checkpoint knew of is in memory again: nobody would read it.
+        self.take_read_replaced(cell);
+        let left = cell.key_set.as_ref().map_or_else(Vec::new, |set| set.replaced());
+        left.into_iter().for_each(|seq| self.read_replaced(cell, seq));
     }
 
     /// Takes out what has been read and is not to be delivered, for others have taken its place.

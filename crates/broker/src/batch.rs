@@ -209,9 +209,7 @@ impl Batch {
                 }
                 for publish in &mut self.publishes {
                     let targets = &self.targets[publish.targets as usize];
-                    if !put_in_one(work, broker, locked, publish, targets, touched) {
-                        put(work, broker, locked, publish, targets, refs, touched);
-                    }
+                    put(work, broker, locked, publish, targets, refs, touched);
                 }
                 is_outrun = dispatch_touched(work, broker, locked, touched) | locked.sets.is_outrun();
                 work.commit(broker)
@@ -268,6 +266,23 @@ pub(crate) fn held_ones<'a>(
     seqs.iter().copied().filter(|seq| queue.is_held_by(*seq, holder)).collect()
 }
 
+/// Adds a message to its queues, or where it waits. Afterwards it knows whether one has refused it, and whether its confirm waits for
+/// the disk; its content may have been taken. `refs` is only room.
+#[inline(always)]
+pub(crate) fn put(
+    work: &mut Work,
+    broker: &Broker,
+    locked: &mut Locked<'_>,
+    publish: &mut Publish,
+    targets: &Targets,
+    refs: &mut Vec<(QueueId, QueueSeq)>,
+    touched: &mut Vec<Arc<QueueHandle>>,
+) {
+    if !put_in_one(work, broker, locked, publish, targets, touched) {
+        put_in_all(work, broker, locked, publish, targets, refs, touched);
+    }
+}
+
 /// Adds a message as most are added: to one queue, which drops no duplicates. Says whether it was one of those.
 #[inline(always)]
 fn put_in_one(
@@ -300,9 +315,8 @@ fn put_in_one(
     true
 }
 
-/// Adds a message to its queues, or where it waits. Afterwards it knows whether one has refused it, and whether its confirm waits for
-/// the disk. `refs` is only room.
-pub(crate) fn put(
+/// Adds any message.
+fn put_in_all(
     work: &mut Work,
     broker: &Broker,
     locked: &mut Locked<'_>,

@@ -19,8 +19,9 @@ use crate::vhost::{Routing, Vhost};
 
 /// Messages that are released at once: locks are held for no more, and others' timers wait for no more.
 const RELEASED_COUNT_MAX: usize = 1024;
-/// Messages that are released in a millisecond as long as consumers of one of their queues would take more than they get: what is released waits for them in its
-/// queue, where it may even have to be written to a segment once more, and releasing it takes the processor's time from them.
+/// Messages that are released in a millisecond as long as consumers of one of their queues would take more than they get: what is
+/// released waits for them in its queue, where it may even have to be written to a segment once more, and releasing it takes the
+/// processor's time from them.
 const RELEASED_COUNT_OUTRUN: usize = 128;
 /// A first message that is so late is a sign that messages come in faster than they leave, be it that consumers are behind.
 const BEHIND_MS: u64 = 20;

@@ -91,12 +91,7 @@ fn time_to_live_counts_from_the_release() {
 
 #[test]
 fn what_consumers_cannot_take_is_released_little_by_little() {
-    let (node, mut client) = node();
-    let mut consumer = node.connect();
-    consumer.consume(1, "q", "c", true);
-    consumer.hear();
-    fall_behind(&node, &mut client);
-    delay_by(&mut client, "x", "k", 1000, "one that is behind the others");
+    let (node, mut client, mut consumer) = with_consumer_behind();
     for _ in 0..600 {
         delay_by(&mut client, "x", "k", 1001, "");
         catch_up(&node, &mut client);
@@ -116,12 +111,7 @@ fn what_consumers_cannot_take_is_released_little_by_little() {
 
 #[test]
 fn a_clock_that_is_set_back_while_consumers_are_behind_stops_nothing() {
-    let (node, mut client) = node();
-    let mut consumer = node.connect();
-    consumer.consume(1, "q", "c", true);
-    consumer.hear();
-    fall_behind(&node, &mut client);
-    delay_by(&mut client, "x", "k", 1000, "one that is behind the others");
+    let (node, mut client, _consumer) = with_consumer_behind();
     pass(&node, 1000);
     assert_waiting(&node, "x", 0);
     node.broker.clock.set(START_MS - 3_600_000);
@@ -131,10 +121,17 @@ fn a_clock_that_is_set_back_while_consumers_are_behind_stops_nothing() {
     assert_waiting(&node, "x", 0);
 }
 
-/// More comes to `q` than is on its way to a consumer that does not read, and than waits where none is behind.
-fn fall_behind(node: &Node, client: &mut Client) {
+/// A node where more has come to `q` than is on its way to its consumer, which does not read, and than waits where none is behind; one more
+/// is due after a second.
+fn with_consumer_behind() -> (Node, Client, Client) {
+    let (node, mut client) = node();
+    let mut consumer = node.connect();
+    consumer.consume(1, "q", "c", true);
+    consumer.hear();
     for _ in 0..30 {
-        publish_with(client, "", "q", Properties::default(), &"b".repeat(OUTBOX_WINDOW_LEN as usize / 8));
+        publish_with(&mut client, "", "q", Properties::default(), &"b".repeat(OUTBOX_WINDOW_LEN as usize / 8));
         node.spill();
     }
+    delay_by(&mut client, "x", "k", 1000, "one that is behind the others");
+    (node, client, consumer)
 }

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use amqp::frame::put_method;
 use amqp::method::connection;
 
+use crate::machine::{free_len, resident_len};
 use crate::options::Options;
 use crate::session::{Phase, Session};
 
@@ -64,21 +65,6 @@ impl Alarms {
         }
         memory_changed || disk_changed
     }
-}
-
-/// Resident memory of this process, in bytes.
-pub(crate) fn resident_len() -> Option<u64> {
-    // Not `statm`, which counts in pages: asking how long these are is the one thing here that valgrind does not let a process do.
-    let text = std::fs::read_to_string("/proc/self/status").ok()?;
-    let resident = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kibibytes: u64 = resident.split_ascii_whitespace().next()?.parse().ok()?;
-    Some(kibibytes << 10)
-}
-
-/// Free disk for an ordinary user at `path`, in bytes.
-pub(crate) fn free_len(path: &Path) -> Option<u64> {
-    let stat = rustix::fs::statvfs(path).ok()?;
-    Some(stat.f_bavail * stat.f_frsize)
 }
 
 impl Session {

@@ -10,8 +10,9 @@ use amqp::frame::put_method;
 use amqp::method::basic;
 use model::ids::JournalPosition;
 
-use crate::batch::Batch;
+use crate::batch::{Batch, Bound};
 use crate::session::{Awaited, Session};
+use crate::statistics::ChannelNumber;
 
 impl Session {
     /// Brings the batch to its queues and notes which confirms that settles.
@@ -23,7 +24,9 @@ impl Session {
         let has_published = !batch.publishes.is_empty();
         self.charge(&batch);
         let broker = self.broker.clone();
+        self.note_places(&batch.bound);
         batch.apply(&broker, |publish, position| {
+            self.gathered.written += u64::from(publish.waits_for_disk);
             if publish.confirm_seq != 0
                 && let Some(channel) = self.channels.get_mut(publish.channel)
                 && let Some(confirms) = &mut channel.confirms
@@ -41,6 +44,18 @@ impl Session {
         // Acks are what makes room again: who only acknowledges is listened to all the time.
         if has_published {
             self.slow_down();
+        }
+    }
+
+    /// Notes where each channel publishes.
+    fn note_places(&mut self, bound: &[Bound]) {
+        if !self.broker.statistics.options.has_rates() {
+            return;
+        }
+        for Bound { targets, channel, count } in bound {
+            if let Some(channel) = self.channels.get_mut(*channel) {
+                channel.note_places(targets, *count);
+            }
         }
     }
 
@@ -70,19 +85,20 @@ impl Session {
         }
         let durable = self.broker.store.durable();
         let mut waits_for: Option<JournalPosition> = None;
-        let Self { confirming, channels, out, broker, .. } = self;
+        let vhost = self.vhost().counters.clone();
+        let Self { confirming, channels, out, gathered, .. } = self;
         confirming.retain(|&number| {
-            let Some(confirms) = channels.get_mut(number).and_then(|channel| channel.confirms.as_mut()) else {
-                return false;
-            };
+            let Some(channel) = channels.get_mut(number) else { return false };
+            let Some(confirms) = &mut channel.confirms else { return false };
             for delivery_tag in confirms.take_refused() {
-                broker.counters.refused.add(1);
+                vhost.stripe().refused.add(1);
                 put_method(out, number, &basic::Nack { delivery_tag, multiple: false, requeue: false });
             }
-            confirms.write(durable, |delivery_tag, multiple| {
-                broker.counters.confirmed.add(1);
+            let count = confirms.write(durable, |delivery_tag, multiple| {
                 put_method(out, number, &basic::Ack { delivery_tag, multiple });
             });
+            channel.counts.add(ChannelNumber::Confirmed, count);
+            gathered.confirmed += count;
             let position = confirms.waits_for();
             waits_for = match (waits_for, position) {
                 (Some(a), Some(b)) => Some(a.min(b)),

@@ -31,8 +31,8 @@ pub(crate) struct Publish {
     /// Until it is taken by the only one that wants it.
     content: Option<Content>,
     pub(crate) body_len: u32,
-    /// Index into [`Batch::targets`].
-    targets: u32,
+    /// Index into [`Batch::bound`].
+    bound: u32,
     /// Until when it waits where its targets delay it, in milliseconds since 1970.
     pub(crate) due_ms: u64,
     /// The publish's number on a channel in confirm mode, else 0.
@@ -61,7 +61,7 @@ impl Publish {
         Self {
             content: Some(content),
             body_len: body_len as u32,
-            targets: 0,
+            bound: 0,
             due_ms: terms.due_ms,
             confirm_seq: 0,
             channel: 0,
@@ -106,6 +106,15 @@ impl Publish {
     }
 }
 
+/// Where messages go that came one after the other on one channel.
+#[derive(Debug)]
+pub(crate) struct Bound {
+    pub(crate) targets: Arc<Targets>,
+    pub(crate) channel: u16,
+    /// How many they are.
+    pub(crate) count: u32,
+}
+
 /// Deliveries of one queue that a client settled.
 #[derive(Debug)]
 pub(crate) struct Settlement {
@@ -120,7 +129,7 @@ pub(crate) struct Settlement {
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) publishes: Vec<Publish>,
-    pub(crate) targets: Vec<Arc<Targets>>,
+    pub(crate) bound: Vec<Bound>,
     pub(crate) settlements: Vec<Settlement>,
     pub(crate) seqs: Vec<QueueSeq>,
     shards: u64,
@@ -142,6 +151,26 @@ struct Scratch {
     touched: Vec<Arc<QueueHandle>>,
 }
 
+impl Bound {
+    /// Counts what has come to an exchange, and where it went from there.
+    fn count_in(&self, broker: &Broker) {
+        let Some(counted) = &self.targets.counted else { return };
+        let count = u64::from(self.count);
+        let routed = count * self.targets.queues.len() as u64;
+        counted.exchange.published_in.add(count);
+        broker.statistics.exchanges.note(&counted.exchange);
+        if routed == 0 {
+            return;
+        }
+        counted.exchange.published_out.add(routed);
+        for edge in &counted.edges {
+            edge.published.add(count);
+            broker.statistics.edges.note(edge);
+        }
+        self.targets.queues[0].vhost.stripe().routed(routed);
+    }
+}
+
 impl Batch {
     pub(crate) fn is_empty(&self) -> bool {
         self.publishes.is_empty() && self.settlements.is_empty()
@@ -150,18 +179,23 @@ impl Batch {
     /// Adds a message for `targets`.
     #[inline(always)]
     pub(crate) fn publish(&mut self, targets: &Arc<Targets>, mut publish: Publish) {
-        if !self.targets.last().is_some_and(|last| Arc::ptr_eq(last, targets)) {
-            self.targets.push(targets.clone());
-            self.shards |= targets.shards;
-            if let Some(delay) = &targets.delay {
-                self.sets.extend(delay.sets.iter().cloned());
-            }
+        match self.bound.last_mut() {
+            Some(last) if Arc::ptr_eq(&last.targets, targets) && last.channel == publish.channel => last.count += 1,
+            _ => self.bind(targets, publish.channel),
         }
-        publish.targets = self.targets.len() as u32 - 1;
+        publish.bound = self.bound.len() as u32 - 1;
         self.publishes.push(publish);
         if let (Some(headers), Some(publish)) = (&targets.key_headers, self.publishes.last_mut()) {
             // Before any lock is taken.
             headers.iter().for_each(|header| _ = publish.key_in(header));
+        }
+    }
+
+    fn bind(&mut self, targets: &Arc<Targets>, channel: u16) {
+        self.bound.push(Bound { targets: targets.clone(), channel, count: 1 });
+        self.shards |= targets.shards;
+        if let Some(delay) = &targets.delay {
+            self.sets.extend(delay.sets.iter().cloned());
         }
     }
 
@@ -201,14 +235,14 @@ impl Batch {
                     let Some(cell) = locked.get(&settlement.queue) else { continue };
                     let from = work.settled.len();
                     cell.queue.settle(&held_ones(&cell.queue, seqs, settlement.holder), &mut work.settled);
-                    cell.handle.counters.acked.add((work.settled.len() - from) as u64);
+                    cell.handle.count_acked((work.settled.len() - from) as u64);
                     work.settle(cell, from);
                     if cell.touch() {
                         touched.push(cell.handle.clone());
                     }
                 }
                 for publish in &mut self.publishes {
-                    let targets = &self.targets[publish.targets as usize];
+                    let targets = &self.bound[publish.bound as usize].targets;
                     put(work, broker, locked, publish, targets, refs, touched);
                 }
                 is_outrun = dispatch_touched(work, broker, locked, touched) | locked.sets.is_outrun();
@@ -225,7 +259,7 @@ impl Batch {
             done(publish, if publish.waits_for_disk { position } else { None });
         }
         self.publishes.clear();
-        self.targets.clear();
+        self.bound.drain(..).for_each(|bound| bound.count_in(broker));
         self.settlements.clear();
         self.seqs.clear();
         self.shards = 0;
@@ -308,7 +342,7 @@ fn put_in_one(
         work.records.publish(publish.content(), &[(queue.id(), cell.queue.next_seq())]);
     }
     cell.queue.publish(publish.taken_by(queue));
-    cell.handle.counters.published.add(1);
+    cell.handle.count_published(publish, broker.statistics.options.has_histograms);
     if cell.touch() {
         touched.push(cell.handle.clone());
     }
@@ -347,7 +381,7 @@ fn put_in_all(
         let held = publish.held_by(queue);
         let is_journalled = held.is_journalled();
         let seq = cell.queue.publish(held);
-        cell.handle.counters.published.add(1);
+        cell.handle.count_published(publish, broker.statistics.options.has_histograms);
         if cell.key_set.is_some() {
             work.remember_in(cell, broker, publish, seq, is_journalled);
         }
@@ -409,7 +443,7 @@ pub(crate) fn dispatch_touched(
         let cell = locked.get(&queue).expect("a touched queue is there while its shard is locked");
         cell.is_touched = false;
         work.dispatch(cell, broker);
-        cell.report();
+        cell.report(&broker.statistics);
         is_outrun |= cell.queue.is_outrun();
     }
     is_outrun
@@ -455,7 +489,7 @@ pub(crate) fn with_queue<T>(
     WORK.with_borrow_mut(|Scratch { work, .. }| {
         let result = broker.shards.with_queue(queue, |cell| {
             let result = act(cell, work);
-            cell.report();
+            cell.report(&broker.statistics);
             (result, work.commit(broker))
         });
         work.finish(broker);

@@ -39,6 +39,7 @@ use crate::residents::BrokerResidents;
 use crate::selection::Looks;
 use crate::session::Session;
 use crate::shard::{Shards, Watermark};
+use crate::statistics::Statistics;
 use crate::timers::{Timers, look_after_queues};
 use crate::usage::Usages;
 use crate::users::Users;
@@ -56,6 +57,7 @@ pub struct Broker {
     pub(crate) replies: Replies,
     pub(crate) connections: Connections,
     pub(crate) counters: NodeCounters,
+    pub(crate) statistics: Statistics,
     pub(crate) chunks: Chunks,
     pub(crate) alarms: Alarms,
     pub(crate) queue_ids: QueueIds,
@@ -81,14 +83,6 @@ pub struct Broker {
 /// What has happened on this node, as far as no queue and no connection counts it.
 #[derive(Debug, Default)]
 pub(crate) struct NodeCounters {
-    /// Confirms sent, a `multiple` one counting once.
-    pub(crate) confirmed: Counter,
-    /// Publishes refused with `basic.nack`.
-    pub(crate) refused: Counter,
-    /// Mandatory messages sent back.
-    pub(crate) returned_unroutable: Counter,
-    /// Messages that no queue wanted.
-    pub(crate) dropped_unroutable: Counter,
     /// How often a connection had to wait for the store (`flow`).
     pub(crate) flow_entered: Counter,
     /// Connections accepted.
@@ -156,6 +150,7 @@ impl Broker {
             lockout: Lockout::new(options.lockout),
             auth_attempts: AuthAttempts::default(),
             started_at_ms: now_ms(),
+            statistics: Statistics::new(options.statistics.clone()),
             options,
             shards: Shards::new(),
             vhosts: Vhosts::default(),
@@ -187,13 +182,9 @@ impl Broker {
         self.counters.connections_closed.add(1);
     }
 
-    /// A connection has ended; what it carried stays with its vhost.
+    /// A connection has ended.
     pub(crate) fn forget_connection(&self, connection: &ConnectionHandle) {
         self.connections.remove(connection.id);
-        let vhost = connection.opened.get().and_then(|opened| self.vhosts.get(opened.vhost.as_str()));
-        if let Some(vhost) = vhost {
-            vhost.traffic.take_over(&connection.traffic);
-        }
     }
 
     /// Counts a connection that could not be accepted.
@@ -206,6 +197,8 @@ impl Broker {
         let mut alarms = tokio::time::interval(ALARM_INTERVAL);
         let mut watermarks = tokio::time::interval(WATERMARK_INTERVAL);
         let mut histories = tokio::time::interval(HISTORY_INTERVAL);
+        let mut statistics = tokio::time::interval(self.statistics.options.interval);
+        let has_rates = self.has_rates();
         loop {
             tokio::select! {
                 _ = alarms.tick() => self.watch_resources(&data_dir),
@@ -214,6 +207,7 @@ impl Broker {
                     self.store.trim_memory();
                 }
                 _ = histories.tick() => self.record_histories(),
+                _ = statistics.tick(), if has_rates => self.tick(&data_dir, self.clock.now_ms()),
             }
         }
     }

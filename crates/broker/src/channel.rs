@@ -12,6 +12,7 @@ use crate::connections::ChannelHandle;
 use crate::gate::ChannelLimit;
 use crate::publish::{Assembly, Whole};
 use crate::queue_handle::Targets;
+use crate::statistics::ChannelCounts;
 use crate::tx::Transaction;
 use crate::usage::Seat;
 
@@ -38,6 +39,8 @@ pub(crate) struct Channel {
     pub(crate) reply_consumer: Option<ReplyConsumer>,
     /// Its place among its user's channels, while it is open.
     pub(crate) seat: Option<Seat>,
+    /// What it has done.
+    pub(crate) counts: ChannelCounts,
     /// What listings know of it.
     pub(crate) handle: Arc<ChannelHandle>,
     /// Whether that has to be written down again.
@@ -61,6 +64,7 @@ impl Channel {
             last_queue: None,
             reply_consumer: None,
             seat: None,
+            counts: ChannelCounts::default(),
             handle: ChannelHandle::new(number),
             is_changed: false,
         }
@@ -79,8 +83,15 @@ impl Channel {
         set(&handle.consumer_count, self.consumers.len() + usize::from(self.reply_consumer.is_some()));
         set(&handle.prefetch_count, usize::from(self.prefetch));
         set(&handle.global_prefetch_count, self.limit.limit() as usize);
+        handle.counters.report(&self.counts);
         handle.is_confirming.store(self.confirms.is_some(), Ordering::Relaxed);
         handle.is_transactional.store(self.tx.is_some(), Ordering::Relaxed);
+    }
+
+    /// Notes where it has published.
+    pub(crate) fn note_places(&self, targets: &Targets, count: u32) {
+        let exchange = targets.counted.as_ref().map(|counted| &counted.exchange);
+        self.handle.counters.edges.lock().note(exchange, &targets.queues, count.into());
     }
 
     /// The tag of the next delivery.
@@ -283,10 +294,10 @@ impl Confirms {
         self.waiting.front().map(|&(_, position)| position)
     }
 
-    /// Confirms all that can be: calls `ack(seq, multiple)`.
+    /// Confirms all that can be: calls `ack(seq, multiple)`. Says how many publishes that were.
     ///
     /// `multiple` confirms everything before it, so it is used only where nothing before it still waits.
-    pub(crate) fn write(&mut self, durable: JournalPosition, mut ack: impl FnMut(u64, bool)) {
+    pub(crate) fn write(&mut self, durable: JournalPosition, mut ack: impl FnMut(u64, bool)) -> u64 {
         let mut last_durable = None;
         let mut count = 0;
         while let Some(&(seq, position)) = self.waiting.front()
@@ -308,7 +319,9 @@ impl Confirms {
         for &seq in after {
             ack(seq, false);
         }
+        let confirmed = count + self.ready.len();
         self.ready.clear();
+        confirmed as u64
     }
 }
 

@@ -173,7 +173,7 @@ impl Connection {
                 Poll::Ready(Ok(())) => {}
             }
             let len = read.filled().len();
-            self.session.handle.traffic.received(len);
+            self.session.note_received(len);
             if len == 0 {
                 self.is_at_end = true;
                 return Ok(true);
@@ -230,7 +230,7 @@ impl Connection {
                 Poll::Pending => break,
                 Poll::Ready(Ok(0) | Err(_)) => return Err(Over),
                 Poll::Ready(Ok(len)) => {
-                    self.session.handle.traffic.sent(len);
+                    self.session.note_sent(len);
                     self.written += len;
                     has_written = true;
                 }

@@ -13,11 +13,13 @@ use model::name::VhostName;
 use net::TlsInfo;
 use parking_lot::Mutex;
 use queue::ConsumerId;
-use telemetry::{Counter, Gauge};
+use telemetry::{Gauge, Tally};
 
 use crate::identity::Identity;
 use crate::outbox::{News, Outbox};
 use crate::queue_handle::{ConnectionId, QueueHandle};
+use crate::statistics::numbers::CONNECTION_COUNT;
+use crate::statistics::{ChannelCounters, ConsumerCounters, Observed};
 
 /// All of them.
 #[derive(Debug, Default)]
@@ -42,6 +44,7 @@ pub(crate) struct ConnectionHandle {
     /// When it last had to wait, in milliseconds since 1970: RabbitMQ shows `flow` for a second after that.
     pub(crate) flow_at_ms: AtomicU64,
     pub(crate) traffic: Traffic,
+    pub(crate) observed: Observed<CONNECTION_COUNT>,
     pub(crate) channels: Mutex<BTreeMap<u16, Arc<ChannelHandle>>>,
     /// By the connection's own number of the consumer.
     pub(crate) consumers: Mutex<BTreeMap<u32, Arc<ConsumerHandle>>>,
@@ -110,13 +113,13 @@ impl ConnectionState {
     }
 }
 
-/// Bytes and reads and writes of a socket, or of several.
+/// Bytes and reads and writes of a socket, counted by its connection's task.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
-    pub(crate) received_len: Counter,
-    pub(crate) received_count: Counter,
-    pub(crate) sent_len: Counter,
-    pub(crate) sent_count: Counter,
+    pub(crate) received_len: Tally,
+    pub(crate) received_count: Tally,
+    pub(crate) sent_len: Tally,
+    pub(crate) sent_count: Tally,
 }
 
 impl Traffic {
@@ -130,14 +133,6 @@ impl Traffic {
     pub(crate) fn sent(&self, len: usize) {
         self.sent_len.add(len as u64);
         self.sent_count.add(1);
-    }
-
-    /// Adds what another has carried that is no more.
-    pub(crate) fn take_over(&self, ended: &Traffic) {
-        self.received_len.add(ended.received_len.get());
-        self.received_count.add(ended.received_count.get());
-        self.sent_len.add(ended.sent_len.get());
-        self.sent_count.add(ended.sent_count.get());
     }
 }
 
@@ -154,6 +149,7 @@ pub(crate) struct ChannelHandle {
     pub(crate) global_prefetch_count: Gauge,
     pub(crate) is_confirming: AtomicBool,
     pub(crate) is_transactional: AtomicBool,
+    pub(crate) counters: ChannelCounters,
 }
 
 /// A consumer as it was asked for.
@@ -168,6 +164,7 @@ pub(crate) struct ConsumerHandle {
     pub(crate) is_exclusive: bool,
     pub(crate) prefetch: u16,
     pub(crate) arguments: TableBuf,
+    pub(crate) counters: Arc<ConsumerCounters>,
 }
 
 impl ChannelHandle {
@@ -183,6 +180,7 @@ impl ChannelHandle {
             global_prefetch_count: Gauge::new(),
             is_confirming: AtomicBool::new(false),
             is_transactional: AtomicBool::new(false),
+            counters: ChannelCounters::default(),
         })
     }
 }
@@ -206,6 +204,7 @@ impl ConnectionHandle {
             state: AtomicU8::new(ConnectionState::Starting as u8),
             flow_at_ms: AtomicU64::new(0),
             traffic: Traffic::default(),
+            observed: Observed::default(),
             channels: Mutex::default(),
             consumers: Mutex::default(),
         })

@@ -22,6 +22,7 @@ use crate::queue_methods::expand_name;
 use crate::refusal::{self, Outcome};
 use crate::reply_to;
 use crate::session::{AwaitedGet, Session};
+use crate::statistics::{ChannelNumber, ConsumerCounters};
 
 impl Session {
     /// basic.consume.
@@ -56,6 +57,7 @@ impl Session {
             Err(error) => return refusal::precondition_failed(error.to_string()),
         };
         let is_parked = crate::shard::Parked::default();
+        let counters = Arc::new(ConsumerCounters::default());
         let number = self.links.insert(Link {
             channel: channel.number,
             queue: queue.clone(),
@@ -66,6 +68,7 @@ impl Session {
             is_void: false,
             unacked_count: 0,
             is_parked: is_parked.clone(),
+            counters: counters.clone(),
         });
         let consumer = Consumer {
             no_ack: consume.no_ack,
@@ -111,6 +114,7 @@ impl Session {
             is_exclusive: consume.exclusive,
             prefetch: if consume.no_ack { 0 } else { channel.prefetch },
             arguments: consume.arguments.to_owned(),
+            counters,
         });
         self.broker.emit_if_wanted(|| Event::consumer_created(&self.handle, &handle));
         self.handle.consumers.lock().insert(number, handle);
@@ -328,7 +332,7 @@ impl Session {
                         let from = work.settled.len() - 1;
                         work.settle(cell, from);
                     }
-                    cell.handle.counters.delivered.add(1);
+                    cell.handle.count_got(no_ack, got.redelivered);
                 }
                 Get::Loading(load) => {
                     cell.load_waiters.push(outbox);
@@ -336,7 +340,7 @@ impl Session {
                         work.want(cell.handle.id(), load.clone());
                     }
                 }
-                Get::Empty => {}
+                Get::Empty => cell.handle.count_got_empty(),
             }
             got
         });
@@ -345,6 +349,7 @@ impl Session {
         };
         match got {
             Get::Empty => {
+                channel.counts.add(ChannelNumber::GotEmpty, 1);
                 put_method(&mut self.out, channel.number, &basic::GetEmpty { cluster_id: b"" });
             }
             Get::Loading(_) => {
@@ -354,6 +359,8 @@ impl Session {
                 let Some(parts) = Parts::read(got.message.content().bytes()) else {
                     return refusal::internal_error("a message's content was unreadable");
                 };
+                channel.counts.add(if no_ack { ChannelNumber::GotNoAck } else { ChannelNumber::Got }, 1);
+                channel.counts.add(ChannelNumber::Redelivered, u64::from(got.redelivered));
                 let tag = channel.take_delivery_tag();
                 if !no_ack {
                     let link = self.getter(channel, &queue);
@@ -387,6 +394,7 @@ impl Session {
             is_void: false,
             unacked_count: 1,
             is_parked: Default::default(),
+            counters: Arc::default(),
         })
     }
 

@@ -1,5 +1,7 @@
 //! From the outbox to bytes: basic.deliver, basic.get-ok, basic.return's content, server-sent cancels.
 
+use std::sync::Arc;
+
 use amqp::content::ContentHeader;
 use amqp::frame::{FRAME_END, FrameKind, frame_head, put_method};
 use amqp::method::basic;
@@ -12,7 +14,9 @@ use crate::limits::{OUTBOX_OVERDRAFT_LEN, OUTPUT_LEN};
 use crate::links::Link;
 use crate::message::{Parts, address_of};
 use crate::outbox::{News, Outgoing};
+use crate::queue_handle::QueueHandle;
 use crate::session::Session;
+use crate::statistics::{ChannelNumber, WaitRun};
 
 impl Session {
     /// Encodes deliveries until the output is full or none are left. True when something was done.
@@ -25,6 +29,7 @@ impl Session {
         // less: at most a window.
         let output_len = if self.broker.store.is_memory_short() { usize::MAX } else { OUTPUT_LEN };
         let mut released_len = 0;
+        let mut waits = self.broker.statistics.options.has_histograms.then(|| Waits::new(self.broker.clock.now_ms()));
         // Where they lie: a message that is taken out by itself costs more than what is encoded of it.
         let mut pending = std::mem::take(&mut self.pending);
         let mut count = 0;
@@ -32,12 +37,12 @@ impl Session {
             if self.out.len() >= output_len {
                 break;
             }
-            released_len += self.encode_delivery(outgoing);
+            released_len += self.encode_delivery(outgoing, &mut waits);
             count += 1;
         }
         pending.drain(..count);
         self.pending = pending;
-        self.counters.delivered.add(count as u64);
+        waits.into_iter().for_each(Waits::end);
         self.outbox.release(released_len);
         self.resume_parked();
         count > 0
@@ -46,7 +51,7 @@ impl Session {
     /// Encodes one delivery. Gives what it took of the window.
     // Always, with all that it calls: what is read of a message is then never written to memory.
     #[inline(always)]
-    fn encode_delivery(&mut self, outgoing: &Outgoing) -> i64 {
+    fn encode_delivery(&mut self, outgoing: &Outgoing, waits: &mut Option<Waits>) -> i64 {
         let content = outgoing.content.bytes();
         let Some(parts) = Parts::read(content) else {
             tracing::error!(len = content.len(), "a message's content was unreadable and was not delivered");
@@ -55,6 +60,9 @@ impl Session {
         if let Some(link) = self.links.get_mut(outgoing.consumer)
             && let Some(channel) = self.channels.get_mut(link.channel)
         {
+            if let Some(waits) = waits {
+                waits.note(&link.queue, parts.published_at_ms);
+            }
             put_delivery(&mut self.out, self.frame_len_max, channel, link, outgoing, &parts);
         }
         window_cost(parts.body.len())
@@ -134,6 +142,42 @@ impl Session {
     }
 }
 
+/// How long the messages of one turn have waited, counted together as far as they come from one queue.
+struct Waits {
+    now_ms: u64,
+    run: WaitRun,
+    queue: Option<Arc<QueueHandle>>,
+}
+
+impl Waits {
+    fn new(now_ms: u64) -> Self {
+        Self { now_ms, run: WaitRun::default(), queue: None }
+    }
+
+    /// A message of this queue is on its way.
+    #[inline(always)]
+    fn note(&mut self, queue: &Arc<QueueHandle>, published_at_ms: u64) {
+        if !self.queue.as_ref().is_some_and(|last| Arc::ptr_eq(last, queue)) {
+            self.change_queue(queue);
+        }
+        if let Some(ended) = self.run.note(self.now_ms.saturating_sub(published_at_ms)) {
+            queue.counters.waited(&ended);
+        }
+    }
+
+    fn change_queue(&mut self, queue: &Arc<QueueHandle>) {
+        if let Some(last) = self.queue.replace(queue.clone()) {
+            last.counters.waited(&std::mem::take(&mut self.run));
+        }
+    }
+
+    fn end(self) {
+        if let Some(last) = self.queue {
+            last.counters.waited(&self.run);
+        }
+    }
+}
+
 /// basic.deliver with its content; what needs an ack is noted as unacked.
 #[inline(always)]
 fn put_delivery(
@@ -145,9 +189,17 @@ fn put_delivery(
     parts: &Parts<'_>,
 ) {
     let tag = channel.take_delivery_tag();
-    if !link.no_ack {
+    link.counters.delivered.add(1);
+    if link.no_ack {
+        channel.counts.add(ChannelNumber::DeliveredNoAck, 1);
+    } else {
+        channel.counts.add(ChannelNumber::Delivered, 1);
         link.unacked_count += 1;
         channel.unacked.push(UnackedDelivery { tag, seq: outgoing.seq, link: outgoing.consumer });
+    }
+    if outgoing.is_redelivered {
+        link.counters.redelivered.add(1);
+        channel.counts.add(ChannelNumber::Redelivered, 1);
     }
     // By hand: exchange and routing key lie in the content as they have to be sent.
     let address = address_of(outgoing.content.bytes(), parts);

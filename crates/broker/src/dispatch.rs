@@ -64,6 +64,13 @@ pub(crate) struct Work {
     pub(crate) keys: KeyWork,
 }
 
+/// Whether messages are given up for the first time, or have found no place then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Why {
+    First,
+    Again,
+}
+
 /// Joins neighbours into ranges, so that a thousand acks in a row are one record.
 #[derive(Debug, Default)]
 pub(crate) struct Ranges {
@@ -112,10 +119,11 @@ impl Work {
         let hold_until = self.open_watermark(cell, broker);
         let mut settled = Ranges::default();
         let id = cell.handle.id();
-        let mut redelivered_count = 0;
+        let (mut redelivered_count, mut no_ack_count) = (0, 0);
         let mut current: Option<(queue::ConsumerId, usize)> = None;
         for (index, delivery) in self.effects.deliveries.iter().enumerate().skip(start) {
             redelivered_count += u64::from(delivery.redelivered);
+            no_ack_count += u64::from(delivery.no_ack);
             if delivery.no_ack && delivery.message.is_journalled() {
                 settled.push(delivery.seq, |first, last| self.records.settle(id, first, last));
                 self.places.extend(delivery.message.place());
@@ -143,8 +151,8 @@ impl Work {
             }
         }
         settled.end(|first, last| self.records.settle(id, first, last));
-        cell.handle.counters.delivered.add((self.effects.deliveries.len() - start) as u64);
-        cell.handle.counters.redelivered.add(redelivered_count);
+        let count = (self.effects.deliveries.len() - start) as u64;
+        cell.handle.count_delivered(count, no_ack_count, redelivered_count);
     }
 
     /// Gives messages back that were handed out, and hands them out again.
@@ -168,6 +176,7 @@ impl Work {
         entries: Vec<(QueueSeq, Held)>,
         next_slot: u32,
     ) -> u64 {
+        cell.handle.count_read(entries.len() as u64);
         let lost_count = cell.queue.loaded(load, entries, next_slot, &mut self.effects);
         self.take_effects(cell);
         lost_count
@@ -176,7 +185,7 @@ impl Work {
     /// Gives up messages once more that were set aside and could not be brought elsewhere.
     pub(crate) fn drop_again(&mut self, cell: &mut Cell, seqs: &[QueueSeq]) {
         cell.queue.drop_again(seqs, &mut self.effects);
-        self.take_effects(cell);
+        self.take_effects_of(cell, Why::Again);
     }
 
     /// Takes everything back from consumers that hold a message for too long, and tells them.
@@ -210,6 +219,10 @@ impl Work {
 
     /// Carries out what a queue asks for besides deliveries.
     pub(crate) fn take_effects(&mut self, cell: &mut Cell) {
+        self.take_effects_of(cell, Why::First);
+    }
+
+    fn take_effects_of(&mut self, cell: &mut Cell, why: Why) {
         let id = cell.handle.id();
         self.wanted.extend(self.effects.loads.drain(..).map(|load| Wanted { queue: id, load }));
         for returned in self.effects.returned.drain(..).filter(|returned| returned.is_journalled) {
@@ -217,15 +230,17 @@ impl Work {
             self.records.returned(id, returned.seq, returns);
         }
         if !self.effects.dropped.is_empty() {
-            self.take_dropped(cell);
+            self.take_dropped(cell, why);
         }
     }
 
-    fn take_dropped(&mut self, cell: &mut Cell) {
+    fn take_dropped(&mut self, cell: &mut Cell, why: Why) {
         let from = self.settled.len();
         let is_kept = cell.queue.rules().keeps_dropped;
         for dropped in self.effects.dropped.drain(..) {
-            cell.handle.counters.dropped.add(1);
+            if why == Why::First {
+                cell.handle.count_died(dropped.reason);
+            }
             if is_kept {
                 let Dropped { seq, message, reason, counts } = dropped;
                 let (queue, content) = (cell.handle.clone(), message.into_content());

@@ -81,6 +81,7 @@ impl Session {
     pub(crate) fn end(&mut self) {
         self.apply_batch();
         self.release_everything();
+        self.report_gathered();
         self.phase = Phase::Closed;
     }
 

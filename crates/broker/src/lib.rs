@@ -52,6 +52,7 @@ mod limits;
 mod links;
 mod lockout;
 mod login;
+pub mod machine;
 mod message;
 mod options;
 mod outbox;
@@ -71,6 +72,7 @@ mod session;
 mod settle;
 mod shard;
 mod sharding;
+pub mod statistics;
 #[cfg(test)]
 mod tests;
 mod throttle;

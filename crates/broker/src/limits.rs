@@ -74,6 +74,15 @@ pub(crate) const KEYS_FORGOTTEN_MAX: usize = 1024;
 /// Records of keys that do not count any more which are removed in one batch of the journal.
 pub(crate) const KEYS_SWEPT_COUNT: usize = 4096;
 
+/// Objects that somebody has looked at of which a history is kept, besides vhosts. Each takes up to 20 KiB.
+pub(crate) const HISTORY_COUNT_MAX: usize = 2048;
+
+/// Exchanges, and queues, of which a channel knows how much it publishes to them.
+pub(crate) const CHANNEL_EDGE_COUNT_MAX: usize = 32;
+
+/// Exchanges of which a queue knows how much comes from them.
+pub(crate) const QUEUE_EDGE_COUNT_MAX: usize = 256;
+
 /// How often memory and disk are looked at.
 pub(crate) const ALARM_INTERVAL: Duration = Duration::from_secs(1);
 

@@ -6,6 +6,7 @@ use queue::ConsumerId;
 
 use crate::queue_handle::QueueHandle;
 use crate::shard::Parked;
+use crate::statistics::ConsumerCounters;
 
 /// One consumer, or the `basic.get`s of one channel on one queue.
 #[derive(Debug)]
@@ -22,6 +23,7 @@ pub(crate) struct Link {
     pub(crate) is_void: bool,
     pub(crate) unacked_count: u32,
     pub(crate) is_parked: Parked,
+    pub(crate) counters: Arc<ConsumerCounters>,
 }
 
 /// All of them, by a number that is reused only when nothing refers to it any more.

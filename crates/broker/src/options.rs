@@ -12,6 +12,7 @@ use model::vhost::VhostDefaults;
 use crate::backend::AuthStep;
 use crate::events::EventSink;
 use crate::lockout::LockoutOptions;
+use crate::statistics;
 
 /// Options of a broker.
 #[derive(Debug, Clone)]
@@ -72,6 +73,8 @@ pub struct Options {
     pub lockout: LockoutOptions,
     /// Where events go besides the exchange for them.
     pub event_sink: Option<Arc<dyn EventSink>>,
+    /// What is remembered of what has been counted.
+    pub statistics: statistics::Options,
     /// Whether `basic.qos` with `global` is allowed.
     pub permits_global_qos: bool,
     /// Whether local random exchanges may be declared.
@@ -120,6 +123,7 @@ impl Default for Options {
             auth_steps: vec![AuthStep::internal()],
             lockout: LockoutOptions::default(),
             event_sink: None,
+            statistics: statistics::Options::default(),
             permits_global_qos: true,
             permits_local_random_exchanges: true,
             returns_every_delayed: false,

@@ -24,6 +24,7 @@ use crate::queue_handle::Targets;
 use crate::refusal::{self, Outcome};
 use crate::reply_to;
 use crate::session::Session;
+use crate::statistics::{ChannelNumber, SIZES};
 use crate::vhost::Routing;
 
 /// A publish whose content is on its way.
@@ -374,7 +375,7 @@ impl Session {
         let content = self.content(whole, History::default(), Kind::Transient);
         let is_there = self.broker.replies.send(self.vhost().name().as_str(), whole.routing_key, content);
         if !is_there && whole.mandatory {
-            self.return_unroutable(channel.number, whole);
+            self.return_unroutable(channel, whole);
         }
         let confirm_seq = channel.confirms.as_mut().map_or(0, |confirms| confirms.take_seq());
         self.confirm_now(channel, confirm_seq);
@@ -410,13 +411,20 @@ impl Session {
         terms: Terms,
         history: History<'_>,
     ) {
-        self.counters.published.add(1);
+        channel.counts.add(ChannelNumber::Published, 1);
+        self.gathered.sizes.note(&SIZES, whole.body.len() as u64);
         let confirm_seq = channel.confirms.as_mut().map_or(0, |confirms| confirms.take_seq());
+        self.gathered.published_to_confirm += u64::from(confirm_seq != 0);
         if targets.is_empty() {
             if whole.mandatory {
-                self.return_unroutable(channel.number, whole);
+                self.return_unroutable(channel, whole);
             } else {
-                self.broker.counters.dropped_unroutable.add(1);
+                channel.counts.add(ChannelNumber::Dropped, 1);
+                self.vhost().counters.stripe().dropped.add(1);
+            }
+            if let Some(counted) = &targets.counted {
+                counted.exchange.published_in.add(1);
+                self.broker.statistics.exchanges.note(&counted.exchange);
             }
             self.confirm_now(channel, confirm_seq);
             return;
@@ -425,7 +433,7 @@ impl Session {
             && delay.is_returned
         {
             // It waits nevertheless: that it was not routable then does not mean that it will not be.
-            self.return_unroutable(channel.number, whole);
+            self.return_unroutable(channel, whole);
         }
         let content = self.content(whole, history, targets.kind(terms.is_persistent));
         let publish = Publish::new(content, whole.body.len(), terms);
@@ -450,16 +458,17 @@ impl Session {
     }
 
     /// basic.return with 312 NO_ROUTE.
-    pub(crate) fn return_unroutable(&mut self, channel: u16, whole: &Whole<'_>) {
-        self.broker.counters.returned_unroutable.add(1);
+    pub(crate) fn return_unroutable(&mut self, channel: &mut Channel, whole: &Whole<'_>) {
+        channel.counts.add(ChannelNumber::Returned, 1);
+        self.vhost().counters.stripe().returned.add(1);
         let method = basic::Return {
             reply_code: amqp::reply::ReplyCode::NoRoute.code(),
             reply_text: b"NO_ROUTE",
             exchange: whole.exchange,
             routing_key: whole.routing_key,
         };
-        amqp::frame::put_method(&mut self.out, channel, &method);
-        self.put_content(channel, whole.header, whole.body);
+        amqp::frame::put_method(&mut self.out, channel.number, &method);
+        self.put_content(channel.number, whole.header, whole.body);
     }
 }
 

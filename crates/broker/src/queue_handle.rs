@@ -10,13 +10,16 @@ use model::ids::QueueId;
 use model::policy::EffectivePolicy;
 use parking_lot::{Mutex, RwLock};
 use store::Kind;
-use telemetry::{Counter, Gauge};
+use telemetry::Gauge;
 
 use crate::deduplication::ExchangeKeys;
 use crate::delayed::{Delay, DelaySet};
+use crate::limits::QUEUE_EDGE_COUNT_MAX;
 use crate::message::Priorities;
 use crate::options::Options;
 use crate::shard::Shards;
+use crate::statistics::numbers::QUEUE_COUNT;
+use crate::statistics::{Edge, ExchangeCounters, Observed, QueueCounters, VhostCounters};
 
 /// The number of a connection, never reused while the broker runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -31,6 +34,11 @@ pub(crate) struct QueueHandle {
     pub(crate) owner: Option<ConnectionId>,
     pub(crate) counters: QueueCounters,
     pub(crate) gauges: QueueGauges,
+    pub(crate) observed: Observed<QUEUE_COUNT>,
+    /// What is counted for the whole vhost.
+    pub(crate) vhost: Arc<VhostCounters>,
+    /// From which exchanges messages come.
+    incoming: Mutex<Vec<Arc<Edge>>>,
     /// The policies that hold for it.
     pub(crate) policy: Mutex<EffectivePolicy>,
     /// What it does, by its arguments and these policies.
@@ -51,38 +59,57 @@ pub(crate) struct QueueGauges {
     pub(crate) consumer_count: Gauge,
 }
 
-/// What has happened on a queue, as RabbitMQ's `message_stats` count it.
-#[derive(Debug, Default)]
-pub(crate) struct QueueCounters {
-    /// Messages that were routed here.
-    pub(crate) published: Counter,
-    /// Messages handed to consumers and getters, redeliveries included.
-    pub(crate) delivered: Counter,
-    /// Messages handed out again.
-    pub(crate) redelivered: Counter,
-    /// Messages acknowledged, or rejected without requeue.
-    pub(crate) acked: Counter,
-    /// Messages that the queue gave up: expired, too many, rejected, or failed too often.
-    pub(crate) dropped: Counter,
-    /// Those of them that had been given up before, and had found no place.
-    pub(crate) dropped_again: Counter,
-    /// Messages that were not taken in, being duplicates, or that others have taken the place of.
-    pub(crate) deduplicated: Counter,
-}
-
 impl QueueHandle {
     pub(crate) fn new(
         definition: definition::Queue,
         slot: u32,
         owner: Option<ConnectionId>,
+        vhost: Arc<VhostCounters>,
         policy: EffectivePolicy,
         features: QueueFeatures,
     ) -> Self {
-        let (counters, gauges) = (QueueCounters::default(), QueueGauges::default());
         let priorities = Priorities::of_arguments(&definition.arguments);
         let is_keyed = AtomicBool::new(features.deduplication.is_some());
         let features = RwLock::new(Arc::new(features));
-        Self { definition, slot, owner, counters, gauges, policy: Mutex::new(policy), features, is_keyed, priorities }
+        Self {
+            definition,
+            slot,
+            owner,
+            counters: QueueCounters::default(),
+            gauges: QueueGauges::default(),
+            observed: Observed::default(),
+            vhost,
+            incoming: Mutex::default(),
+            policy: Mutex::new(policy),
+            features,
+            is_keyed,
+            priorities,
+        }
+    }
+
+    /// Messages that are ready, and that are unacked.
+    pub(crate) fn counts(&self) -> [u64; 2] {
+        [&self.gauges.ready_count, &self.gauges.unacked_count].map(|gauge| gauge.get().cast_unsigned())
+    }
+
+    /// The way from an exchange to here.
+    pub(crate) fn edge_from(&self, exchange: &Arc<ExchangeCounters>) -> Option<Arc<Edge>> {
+        let mut incoming = self.incoming.lock();
+        if let Some(edge) = incoming.iter().find(|edge| Arc::ptr_eq(&edge.exchange, exchange)) {
+            return Some(edge.clone());
+        }
+        // One of the same name has been deleted.
+        incoming.retain(|edge| edge.exchange.name != exchange.name);
+        (incoming.len() < QUEUE_EDGE_COUNT_MAX).then(|| {
+            let edge = Arc::new(Edge::new(exchange.clone()));
+            incoming.push(edge.clone());
+            edge
+        })
+    }
+
+    /// The ways from exchanges to here that have been gone.
+    pub(crate) fn incoming(&self) -> Vec<Arc<Edge>> {
+        self.incoming.lock().clone()
     }
 
     /// What it does.
@@ -158,6 +185,15 @@ pub(crate) struct Targets {
     pub(crate) keys: Option<Arc<ExchangeKeys>>,
     /// The headers that hold keys which somebody of these asks for.
     pub(crate) key_headers: Option<Box<[Arc<str>]>>,
+    /// What is counted of a message that a client published.
+    pub(crate) counted: Option<Box<Counted>>,
+}
+
+/// What is counted of messages that come to an exchange and go to some queues.
+#[derive(Debug)]
+pub(crate) struct Counted {
+    pub(crate) exchange: Arc<ExchangeCounters>,
+    pub(crate) edges: Box<[Arc<Edge>]>,
 }
 
 impl Targets {
@@ -165,7 +201,8 @@ impl Targets {
         let queues: Box<[_]> = queues.into_iter().collect();
         let is_journalled = queues.iter().any(|queue| queue.is_journalled());
         let shards = queues.iter().fold(0, |bits, queue| bits | queue.shard_bit());
-        let mut targets = Self { queues, is_journalled, shards, delay: None, keys: None, key_headers: None };
+        let mut targets =
+            Self { queues, is_journalled, shards, delay: None, keys: None, key_headers: None, counted: None };
         let headers: Vec<_> = targets.queues.iter().filter_map(|queue| queue.key_header()).collect();
         headers.into_iter().for_each(|header| targets.add_key_header(header));
         targets
@@ -178,6 +215,12 @@ impl Targets {
             self.add_key_header(keys.header.clone());
         }
         Self { keys, ..self }
+    }
+
+    /// The same, of messages that clients publish to this exchange.
+    pub(crate) fn counted_at(self, exchange: Arc<ExchangeCounters>) -> Self {
+        let edges = self.queues.iter().filter_map(|queue| queue.edge_from(&exchange)).collect();
+        Self { counted: Some(Box::new(Counted { exchange, edges })), ..self }
     }
 
     fn add_key_header(&mut self, header: Arc<str>) {

@@ -36,6 +36,7 @@ use crate::login::LoginRefused;
 use crate::outbox::{Outbox, Outgoing, Taken};
 use crate::permissions::Open;
 use crate::queue_handle::{ConnectionId, QueueHandle, Targets};
+use crate::statistics::Gathered;
 use crate::usage::Seat;
 use crate::vhost::Vhost;
 
@@ -57,13 +58,6 @@ pub(crate) enum Phase {
     Closed,
 }
 
-/// What a connection has done.
-#[derive(Debug, Default)]
-pub(crate) struct ConnectionCounters {
-    pub(crate) published: telemetry::Counter,
-    pub(crate) delivered: telemetry::Counter,
-}
-
 /// One connection.
 #[derive(Debug)]
 pub(crate) struct Session {
@@ -83,7 +77,8 @@ pub(crate) struct Session {
     pub(crate) routes: RouteCache<Arc<Targets>>,
     /// Of messages that wait where they come to an exchange that delays.
     pub(crate) delayed_routes: RouteCache<Arc<Targets>>,
-    pub(crate) counters: ConnectionCounters,
+    /// What has been counted in this turn.
+    pub(crate) gathered: Gathered,
     /// When what is being received arrived, in milliseconds since 1970.
     pub(crate) now_ms: u64,
     /// Deliveries taken from the outbox and not encoded.
@@ -183,7 +178,7 @@ impl Session {
             batch: Batch::default(),
             routes: RouteCache::new(broker.hash_seed, CacheLimits::default()),
             delayed_routes: RouteCache::new(broker.hash_seed, CacheLimits::default()),
-            counters: ConnectionCounters::default(),
+            gathered: Gathered::default(),
             now_ms: 0,
             pending: VecDeque::new(),
             taken: Taken::default(),
@@ -304,6 +299,7 @@ impl Session {
     /// Writes down how things stand, for listings: the last thing of a turn.
     pub(crate) fn report(&mut self) {
         self.channels.report();
+        self.report_gathered();
         let state = match &self.phase {
             Phase::Handshake(_) => return,
             Phase::Closing { .. } | Phase::Refused { .. } | Phase::Closed => ConnectionState::Closing,
@@ -314,6 +310,29 @@ impl Session {
         if self.is_congested || self.is_throttled() {
             self.note_flow();
         }
+    }
+
+    /// A read has brought so many bytes.
+    #[inline]
+    pub(crate) fn note_received(&mut self, len: usize) {
+        self.handle.traffic.received(len);
+        self.gathered.received_len += len as u64;
+    }
+
+    /// A write has taken so many bytes.
+    #[inline]
+    pub(crate) fn note_sent(&mut self, len: usize) {
+        self.handle.traffic.sent(len);
+        self.gathered.sent_len += len as u64;
+    }
+
+    /// The vhost takes what has been counted in this turn. What comes before there is a vhost waits for it.
+    pub(crate) fn report_gathered(&mut self) {
+        let Some(inside) = &self.inside else { return };
+        let counters = &inside.vhost.counters;
+        counters.take(&mut self.gathered);
+        self.broker.statistics.vhosts.note(counters);
+        self.broker.statistics.connections.note(&self.handle);
     }
 
     /// The connection has to wait: it is shown in flow for a while.

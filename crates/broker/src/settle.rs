@@ -12,6 +12,7 @@ use crate::dispatch::Work;
 use crate::refusal::{self, Outcome};
 use crate::session::Session;
 use crate::shard::Cell;
+use crate::statistics::ChannelNumber;
 use crate::tx::Settlement;
 
 impl Session {
@@ -91,9 +92,11 @@ impl Session {
     }
 
     /// Puts settled deliveries into the batch.
-    pub(crate) fn settle_later(&mut self, channel: &Channel, deliveries: &[UnackedDelivery]) {
+    pub(crate) fn settle_later(&mut self, channel: &mut Channel, deliveries: &[UnackedDelivery]) {
+        channel.counts.add(ChannelNumber::Acked, deliveries.len() as u64);
         for delivery in deliveries {
             let Some(link) = self.links.get_mut(delivery.link) else { continue };
+            link.counters.acked.add(1);
             if !link.is_void {
                 self.batch.settle(&link.queue, link.consumer, delivery.seq);
             }
@@ -120,13 +123,19 @@ impl Session {
     /// Tells queues that nobody is to get these deliveries again. Says where that is durable.
     pub(crate) fn reject(
         &mut self,
-        channel: &Channel,
+        channel: &mut Channel,
         deliveries: &mut [UnackedDelivery],
         has_failed: bool,
     ) -> Option<JournalPosition> {
+        channel.counts.add(ChannelNumber::Acked, deliveries.len() as u64);
+        for delivery in deliveries.iter() {
+            if let Some(link) = self.links.get(delivery.link) {
+                link.counters.acked.add(1);
+            }
+        }
         let broker = self.broker.clone();
         self.give_back(channel, deliveries, |cell, work, seqs| {
-            cell.handle.counters.acked.add(seqs.len() as u64);
+            cell.handle.count_acked(seqs.len() as u64);
             work.reject(cell, seqs, has_failed);
             work.dispatch(cell, &broker);
         })

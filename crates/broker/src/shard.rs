@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicBool;
 use model::ids::{JournalPosition, QueueId, QueueSeq};
 use parking_lot::{Mutex, MutexGuard};
 use rustc_hash::FxBuildHasher;
+use telemetry::Gauge;
 
 use crate::deduplication::{ExchangeKeys, KeySet};
 use crate::delayed::{DelaySet, LockedSets};
@@ -19,6 +20,7 @@ use crate::limits::SHARD_COUNT;
 use crate::message::Held;
 use crate::outbox::Outbox;
 use crate::queue_handle::QueueHandle;
+use crate::statistics::Statistics;
 
 /// What the journal says about how far a durable queue has been delivered.
 ///
@@ -73,13 +75,33 @@ impl Cell {
 
     /// Writes down how things stand, for listings.
     #[inline]
-    pub(crate) fn report(&self) {
+    pub(crate) fn report(&self, statistics: &Statistics) {
+        self.report_counts(self.queue.ready_count(), self.queue.unacked_count(), self.queue.consumer_count());
+        statistics.queues.note(&self.handle);
         let gauges = &self.handle.gauges;
-        gauges.ready_count.set(self.queue.ready_count().cast_signed());
-        gauges.unacked_count.set(self.queue.unacked_count().cast_signed());
         gauges.ready_bytes.set(self.queue.ready_bytes().cast_signed());
         gauges.unacked_bytes.set(self.queue.unacked_bytes().cast_signed());
-        gauges.consumer_count.set(self.queue.consumer_count().into());
+    }
+
+    /// The vhost is told of what has changed.
+    #[inline(always)]
+    fn report_counts(&self, ready_count: u64, unacked_count: u64, consumer_count: u32) {
+        let (gauges, vhost) = (&self.handle.gauges, self.handle.vhost.stripe());
+        let report = |gauge: &Gauge, of_vhost: &Gauge, count: i64| {
+            let change = count - gauge.get();
+            if change != 0 {
+                gauge.set(count);
+                of_vhost.add(change);
+            }
+        };
+        report(&gauges.ready_count, &vhost.ready_count, ready_count.cast_signed());
+        report(&gauges.unacked_count, &vhost.unacked_count, unacked_count.cast_signed());
+        report(&gauges.consumer_count, &vhost.consumer_count, consumer_count.into());
+    }
+
+    /// The queue is deleted: what was in it is in the vhost no more.
+    pub(crate) fn leave(&self) {
+        self.report_counts(0, 0, 0);
     }
 
     /// When something has to be done that nobody asks for, in milliseconds since 1970.

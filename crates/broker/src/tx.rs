@@ -112,6 +112,7 @@ impl Session {
         let broker = self.broker.clone();
         let mut batch = std::mem::take(&mut self.batch);
         self.charge(&batch);
+        batch.bound.iter().for_each(|bound| channel.note_places(&bound.targets, bound.count));
         let mut is_partial = false;
         let mut position = batch.apply(&broker, |publish, _| is_partial |= publish.is_refused);
         self.batch = batch;

@@ -32,13 +32,13 @@ use parking_lot::{Mutex, RwLock};
 use routing::{Epoch, Exchanges, HashSeed};
 use rustc_hash::FxBuildHasher;
 
-use crate::connections::Traffic;
 use crate::deduplication::ExchangeKeys;
 use crate::delayed::DelaySet;
 use crate::history::History;
 use crate::queue_handle::QueueHandle;
 use crate::refusal::{self, Outcome};
 use crate::sharding::ShardedExchanges;
+use crate::statistics::{ExchangeCounters, VhostCounters};
 use crate::throttle::Throttle;
 
 /// A vhost.
@@ -60,8 +60,10 @@ pub(crate) struct Vhost {
     pub(crate) throttle: Throttle,
     /// Connections that are open in it.
     pub(crate) connection_count: AtomicUsize,
-    /// What connections in it have carried that have ended.
-    pub(crate) traffic: Traffic,
+    /// What happens in it.
+    pub(crate) counters: Arc<VhostCounters>,
+    /// What happens at its exchanges, by name: of those that have been published to.
+    exchange_counters: RwLock<HashMap<Box<[u8]>, Arc<ExchangeCounters>>>,
 }
 
 #[derive(Debug)]
@@ -102,7 +104,8 @@ impl Vhost {
             sharded: ShardedExchanges::default(),
             throttle,
             connection_count: AtomicUsize::new(0),
-            traffic: Traffic::default(),
+            counters: Arc::default(),
+            exchange_counters: RwLock::default(),
         }
     }
 

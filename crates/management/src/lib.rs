@@ -23,7 +23,6 @@ mod json;
 pub mod limits;
 mod listing;
 mod login;
-mod machine;
 mod media;
 mod multipart;
 mod openapi;

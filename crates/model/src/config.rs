@@ -16,6 +16,7 @@ mod management;
 mod reference;
 mod schema;
 mod settings;
+mod statistics;
 mod suggest;
 mod syntax;
 mod tls;
@@ -32,6 +33,7 @@ pub use settings::{
     AuditOptions, AuthMechanism, Config, ConfirmAfter, DefaultUser, DeprecatedFeatures, DiskFreeLimit, Lockout, Log,
     LogFormatter, LogLevel, Login, MemoryWatermark, StoreOptions, TcpOptions,
 };
+pub use statistics::{RatesMode, SampleRetention, StatisticsOptions};
 pub use tls::{PeerVerification, SniIdentity, TlsIdentity, TlsOptions, TlsVersion};
 pub use value::ListenAddress;
 

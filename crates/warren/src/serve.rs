@@ -5,8 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use broker::statistics::{self, Rates, Retention, Retentions};
 use broker::{AuthStep, Broker, EventSink, LockoutOptions};
-use model::config::{Config, ConfirmAfter, DiskFreeLimit, MemoryWatermark};
+use model::config::{
+    Config, ConfirmAfter, DiskFreeLimit, MemoryWatermark, RatesMode, SampleRetention, StatisticsOptions,
+};
 use store::Store;
 use store::file::RealDisk;
 use tokio::sync::watch;
@@ -157,6 +160,32 @@ fn store_options(config: &Config, data_dir: &Path) -> Result<store::Options> {
     Ok(options)
 }
 
+fn statistics_options(config: &StatisticsOptions) -> statistics::Options {
+    let usual = Retentions::default();
+    let kept = |configured: &Option<Vec<SampleRetention>>, usual| match configured {
+        None => usual,
+        Some(kept) => {
+            let retention =
+                |kept: &SampleRetention| Retention { age_ms: kept.age_s * 1000, interval_ms: kept.interval_s * 1000 };
+            kept.iter().map(retention).collect()
+        }
+    };
+    statistics::Options {
+        interval: config.interval,
+        rates: match config.rates_mode {
+            RatesMode::None => Rates::None,
+            RatesMode::Basic => Rates::Basic,
+            RatesMode::Detailed => Rates::Detailed,
+        },
+        retentions: Retentions {
+            global: kept(&config.global, usual.global),
+            basic: kept(&config.basic, usual.basic),
+            detailed: kept(&config.detailed, usual.detailed),
+        },
+        has_histograms: config.histograms,
+    }
+}
+
 fn broker_options(
     config: &Config,
     event_sink: Option<Arc<dyn EventSink>>,
@@ -201,6 +230,7 @@ fn broker_options(
             duration: config.lockout.duration,
         },
         event_sink,
+        statistics: statistics_options(&config.statistics),
         node: machine::node_name(),
         permits_global_qos: config.deprecated_features.permits("global_qos"),
         permits_local_random_exchanges: config.local_random_exchanges,

@@ -162,6 +162,7 @@ impl Broker {
         };
         let Some(vhost) = removed else { return no_vhost(name) };
         vhost.close_for_good();
+        self.statistics.gone.lock().add(&vhost.counters.messages().of_the_past());
         let reason = format!("vhost '{name}' is deleted");
         let is_in_it = |connection: &crate::connections::ConnectionHandle| {
             connection.opened.get().is_some_and(|opened| opened.vhost.as_str() == name)

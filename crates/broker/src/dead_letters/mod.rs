@@ -101,6 +101,9 @@ fn move_on(
         if cell.touch() {
             touched.push(cell.handle.clone());
         }
+        if is_at_least_once {
+            cell.handle.vhost.stripe().handed(cell.handle.is_quorum()).deaths_confirmed.add(1);
+        }
         work.settle(cell, from);
     }
     if let Some((mut publish, targets)) = publish {
@@ -139,7 +142,6 @@ impl Work {
     pub(crate) fn retry_stuck(&mut self, cell: &mut Cell, now_ms: u64) {
         if !cell.stuck.is_empty() && cell.stuck_until_ms <= now_ms {
             let stuck = std::mem::take(&mut cell.stuck);
-            cell.handle.counters.dropped_again.add(stuck.len() as u64);
             self.drop_again(cell, &stuck);
         }
     }

@@ -96,7 +96,7 @@ fn move_on(broker: &Broker, set: &Arc<DelaySet>, leaving: Vec<(DelayId, Held)>) 
                     Some((publish, targets)) => {
                         batch::put(work, broker, locked, publish, targets, refs, touched);
                     }
-                    None => broker.counters.dropped_unroutable.add(1),
+                    None => drop(vhost.as_ref().map(|vhost| vhost.counters.stripe().dropped.add(1))),
                 }
             }
             let is_outrun = batch::dispatch_touched(work, broker, locked, touched);

@@ -143,7 +143,7 @@ impl Inside {
             _ => !targets.queues.is_empty(),
         };
         if targets.is_empty() {
-            self.broker.counters.dropped_unroutable.add(1);
+            self.vhost.counters.stripe().dropped.add(1);
             return Ok((false, None));
         }
         let kind = targets.kind(asked.terms.is_persistent);
@@ -199,9 +199,9 @@ impl HeldBack<'_> {
             let got = batch::with_queue(broker, self.queue, |cell, work| {
                 let got = work.get(cell, broker, false);
                 match &got {
-                    Get::Message(_) => {
+                    Get::Message(got) => {
                         hold_until = work.open_watermark(cell, broker);
-                        cell.handle.counters.delivered.add(1);
+                        cell.handle.count_got(false, got.redelivered);
                     }
                     Get::Loading(load) => {
                         cell.load_waiters.push(outbox.clone());
@@ -209,7 +209,7 @@ impl HeldBack<'_> {
                             work.want(cell.handle.id(), load.clone());
                         }
                     }
-                    Get::Empty => {}
+                    Get::Empty => cell.handle.count_got_empty(),
                 }
                 got
             });
@@ -251,14 +251,14 @@ impl HeldBack<'_> {
         let broker = &self.inside.broker;
         let settled = batch::with_queue(broker, self.queue, |cell, work| {
             if ack_mode == AckMode::RejectRemove {
-                cell.handle.counters.acked.add(seqs.len() as u64);
+                cell.handle.count_acked(seqs.len() as u64);
                 work.reject(cell, &seqs, true);
                 work.dispatch(cell, broker);
                 return;
             }
             let from = work.settled.len();
             cell.queue.settle(&seqs, &mut work.settled);
-            cell.handle.counters.acked.add((work.settled.len() - from) as u64);
+            cell.handle.count_acked((work.settled.len() - from) as u64);
             work.settle(cell, from);
         });
         settled.and_then(|((), position)| position)

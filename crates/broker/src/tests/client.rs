@@ -177,9 +177,13 @@ impl Client {
     }
 
     pub(super) fn publish(&mut self, channel: u16, exchange: &str, routing_key: &str, properties: &[u8], body: &[u8]) {
-        let mut bytes = Vec::new();
         let (exchange, routing_key) = (exchange.as_bytes(), routing_key.as_bytes());
-        put_method(&mut bytes, channel, &basic::Publish { exchange, routing_key, ..Default::default() });
+        self.publish_as(channel, &basic::Publish { exchange, routing_key, ..Default::default() }, properties, body);
+    }
+
+    pub(super) fn publish_as(&mut self, channel: u16, method: &basic::Publish<'_>, properties: &[u8], body: &[u8]) {
+        let mut bytes = Vec::new();
+        put_method(&mut bytes, channel, method);
         put_header_encoded(&mut bytes, channel, body.len() as u64, properties);
         put_body_frames(&mut bytes, channel, body, 131_072);
         let taken_len = self.send_bytes(&bytes);

@@ -85,13 +85,17 @@ fn what_a_connection_carried_stays_with_its_vhost() {
     let traffic = || node.broker.vhost_traffic().into_values().map(|traffic| (traffic.received_len, traffic.sent_len));
     assert_eq!(traffic().collect::<Vec<_>>(), [(0, 0)]);
     let mut ended = connect(&node);
-    let open = connect(&node);
-    ended.session.handle.traffic.received(3);
-    open.session.handle.traffic.sent(4);
+    let mut open = connect(&node);
+    ended.session.note_received(3);
+    open.session.note_sent(4);
+    open.session.report();
+    ended.session.report();
     assert_eq!(traffic().collect::<Vec<_>>(), [(3, 4)]);
+    ended.session.note_received(5);
     ended.session.end();
     node.broker.forget_connection(&ended.session.handle);
-    open.session.handle.traffic.received(10);
+    open.session.note_received(5);
+    open.session.report();
     assert_eq!(traffic().collect::<Vec<_>>(), [(13, 4)]);
 }
 

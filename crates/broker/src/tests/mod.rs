@@ -41,6 +41,7 @@ mod selection;
 mod selection_power_loss;
 mod sharding;
 mod single_active;
+mod statistics;
 mod timers;
 mod unused_queues;
 mod vhost_defaults;

@@ -11,6 +11,7 @@ use super::{Removal, Topology, Vhost};
 use crate::broker::Broker;
 use crate::history::{History, Kept};
 use crate::inside::Changed;
+use crate::statistics::ExchangeCounters;
 
 impl Vhost {
     /// Declares an exchange that is not there. Not new when another has been quicker.
@@ -54,6 +55,21 @@ impl Vhost {
                 self.apply_to_exchange(broker, topology, exchange.name.as_bytes());
             }
         });
+    }
+
+    /// What happens at an exchange that is there.
+    pub(crate) fn exchange_counters(&self, name: &[u8]) -> Arc<ExchangeCounters> {
+        if let Some(counters) = self.exchange_counters.read().get(name) {
+            return counters.clone();
+        }
+        let mut all = self.exchange_counters.write();
+        let new = || Arc::new(ExchangeCounters::new(self.name.clone(), name));
+        all.entry(name.into()).or_insert_with(new).clone()
+    }
+
+    /// What has happened at an exchange, if anything has.
+    pub(crate) fn known_exchange_counters(&self, name: &[u8]) -> Option<Arc<ExchangeCounters>> {
+        self.exchange_counters.read().get(name).cloned()
     }
 
     /// The histories of all exchanges that keep one.

@@ -134,12 +134,13 @@ impl Vhost {
         let now_ms = broker.clock.now_ms();
         let (handle, due_ms) = broker.shards.with(Shards::number_of(id), |shard| {
             let cell = shard.insert(|slot| {
-                let handle = Arc::new(QueueHandle::new(definition, slot, owner, policy, features));
+                let handle =
+                    Arc::new(QueueHandle::new(definition, slot, owner, self.counters.clone(), policy, features));
                 Cell::new(handle, queue, watermark)
             });
             let features = cell.handle.features();
             tell(cell, &features, &broker.options, now_ms);
-            cell.report();
+            cell.report(&broker.statistics);
             cell.timer_at_ms = cell.next_due().unwrap_or(0);
             (cell.handle.clone(), cell.next_due())
         });
@@ -179,6 +180,7 @@ impl Vhost {
                     return Err(Deletion::Missing);
                 }
                 let mut cell = shard.remove(handle).ok_or(Deletion::Missing)?;
+                cell.leave();
                 topology.queues.remove(&id);
                 let removed = topology.exchanges.queue_deleted(id);
                 let mut records = RecordBatch::new();

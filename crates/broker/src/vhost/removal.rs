@@ -77,6 +77,7 @@ impl Vhost {
             }
             gone.delays.extend(topology.delays.remove(&exchange.name));
             gone.keys.extend(topology.keys.remove(&exchange.name));
+            self.exchange_counters.write().remove(&exchange.name);
         }
         for binding in removed.bindings.iter().filter(|binding| binding.is_durable) {
             let destination = if binding.queue.is_some() {

@@ -102,6 +102,9 @@ impl Vhost {
                     let sets = names.filter_map(|name| topology.delays.get(name).cloned());
                     targets = targets.with_delay(sets.collect());
                 }
+                if sender == Sender::Client {
+                    targets = targets.counted_at(self.exchange_counters(routing.exchange));
+                }
                 Ok(Some(Routed { targets, cacheable_at }))
             })?;
             drop(topology);

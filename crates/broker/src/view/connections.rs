@@ -111,6 +111,7 @@ impl ConnectionView {
 pub struct ChannelView {
     /// Its connection.
     pub connection: ConnectionView,
+    pub(super) handle: Arc<ChannelHandle>,
     /// Its number on it.
     pub number: u16,
     /// Messages handed out and not settled.
@@ -134,10 +135,11 @@ pub struct ChannelView {
 }
 
 impl ChannelView {
-    fn of(connection: &ConnectionView, channel: &ChannelHandle) -> Self {
+    fn of(connection: &ConnectionView, channel: &Arc<ChannelHandle>) -> Self {
         let count = |gauge: &telemetry::Gauge| gauge.get().cast_unsigned();
         ChannelView {
             connection: connection.clone(),
+            handle: channel.clone(),
             number: channel.number,
             unacked_count: count(&channel.unacked_count),
             unconfirmed_count: count(&channel.unconfirmed_count),

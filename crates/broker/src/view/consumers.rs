@@ -29,7 +29,7 @@ pub enum Activity {
 pub struct ConsumerView {
     /// Its connection.
     pub connection: ConnectionView,
-    handle: Arc<ConsumerHandle>,
+    pub(super) handle: Arc<ConsumerHandle>,
 }
 
 impl ConsumerView {

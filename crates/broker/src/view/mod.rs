@@ -8,6 +8,7 @@ mod delayed;
 mod exchanges;
 mod node;
 mod queues;
+mod statistics;
 mod vhosts;
 
 pub use connections::{ChannelView, ConnectionView, OpenedView};
@@ -16,4 +17,5 @@ pub use delayed::DelaysView;
 pub use exchanges::{BindingEndView, BindingFilter, BindingView, ExchangeView};
 pub use node::{Alarms, AuthAttemptsView, Churn, NodeView, Totals};
 pub use queues::{OwnerView, QueueView, SetAsideView};
+pub use statistics::{EdgeView, NameView, Numbers, PublisherView};
 pub use vhosts::{VhostTraffic, VhostView};

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use crate::alarms::{free_len, resident_len};
 use crate::broker::Broker;
 use crate::clock::now_ms;
 use crate::identity::Interface;
+use crate::machine::{free_len, resident_len};
 
 /// Alarms that are on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

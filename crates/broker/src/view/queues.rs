@@ -12,7 +12,7 @@ use crate::queue_handle::QueueHandle;
 /// A queue. Cheap to make: it reads its numbers when it is asked for them.
 #[derive(Debug, Clone)]
 pub struct QueueView {
-    handle: Arc<QueueHandle>,
+    pub(super) handle: Arc<QueueHandle>,
 }
 
 /// Messages of a queue that are neither ready nor unacked.
@@ -80,10 +80,7 @@ impl QueueView {
     /// Messages that it has given up since the broker started: expired, too many, rejected, or failed too often.
     #[must_use]
     pub fn dropped_count(&self) -> u64 {
-        let counters = &self.handle.counters;
-        // What is being tried again at this moment may be in the one and not in the other.
-        let tried_again = counters.dropped_again.get();
-        counters.dropped.get().saturating_sub(tried_again)
+        self.handle.counters.dropped.get()
     }
 
     /// The policies that hold for it.

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use model::name::VhostName;
 
 use crate::broker::Broker;
+use crate::statistics::VhostMessages;
 use crate::vhost::Vhost;
 
 /// A vhost.
@@ -74,20 +75,11 @@ impl Broker {
     /// What the connections of each vhost have carried: of those that are open, and of those that were.
     #[must_use]
     pub fn vhost_traffic(&self) -> BTreeMap<VhostName, VhostTraffic> {
-        let mut traffic: BTreeMap<VhostName, VhostTraffic> = BTreeMap::new();
-        // One that ends meanwhile may be left out, until the next look.
-        for connection in self.connections.all() {
-            let Some(opened) = connection.opened.get() else { continue };
-            let of_vhost = traffic.entry(opened.vhost.clone()).or_default();
-            of_vhost.received_len += connection.traffic.received_len.get();
-            of_vhost.sent_len += connection.traffic.sent_len.get();
-        }
-        for vhost in self.vhosts.all().iter() {
-            let of_vhost = traffic.entry(vhost.name().clone()).or_default();
-            of_vhost.received_len += vhost.traffic.received_len.get();
-            of_vhost.sent_len += vhost.traffic.sent_len.get();
-        }
-        traffic
+        let traffic = |vhost: &Arc<Vhost>| {
+            let VhostMessages { received_len, sent_len, .. } = vhost.counters.messages();
+            (vhost.name().clone(), VhostTraffic { received_len, sent_len })
+        };
+        self.vhosts.all().iter().map(traffic).collect()
     }
 
     /// The names of all vhosts.

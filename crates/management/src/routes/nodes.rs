@@ -7,7 +7,6 @@ use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::{self, Cell, Writer};
 use crate::listing::{Table, column, list, single};
-use crate::machine;
 use crate::problem::Problem;
 use crate::route::Kind::{Boolean, Integer, List, Object, Text};
 use crate::route::Role::{Administrator, Monitoring};
@@ -141,7 +140,7 @@ static TABLE: Table<Row, Service> = Table {
             }
         }),
         column("fd_used", Integer, |row, _, cell| {
-            if let (Some(_), Some(count)) = (&row.view, machine::open_file_count()) {
+            if let (Some(_), Some(count)) = (&row.view, broker::machine::open_file_count()) {
                 cell.int(count);
             }
         }),

@@ -8,6 +8,7 @@ use super::backends::{self, Backends};
 use super::certificate_login::{CertificateLogin, certificate_login};
 use super::listeners::{self, Listener, ManagementListener, UnixListener};
 use super::management::{self, ManagementOptions};
+use super::statistics::{self, StatisticsOptions};
 use super::tls::{TlsOptions, tls_options};
 use super::value::{self, Size};
 use super::values::Values;
@@ -104,6 +105,8 @@ pub struct Config {
 
     /// Who knows users.
     pub backends: Backends,
+    /// What is remembered of what is counted.
+    pub statistics: StatisticsOptions,
     /// The HTTP API.
     pub management: ManagementOptions,
     /// A file of definitions, or a directory of them, that every start imports.
@@ -328,6 +331,7 @@ pub(super) fn build(mut values: Values) -> Result<(Config, Vec<Warning>), Config
     backends::check(&mut values);
     listeners::check(&mut values);
     vhost_defaults::check(&mut values);
+    statistics::check(&mut values);
     let values = values.accept()?;
     Ok((read(values), warnings))
 }
@@ -447,6 +451,7 @@ fn read(values: Values) -> Config {
             .bool("quorum_queue.property_equivalence.relaxed_checks_on_redeclaration"),
         local_random_exchanges: values.bool("exchange_types.local_random.enabled"),
         returns_every_delayed: values.bool("warren.delayed.strict"),
+        statistics: statistics::read(&values),
         management: management::read(&values),
         load_definitions: text("load_definitions"),
         store: StoreOptions {

@@ -92,7 +92,7 @@ fn what_finds_no_queue_goes_to_the_alternate_exchange_or_is_dropped() {
     assert_eq!(ready(&node, "stray"), 0, "not before it is due");
     pass(&node, 100);
     assert_eq!(take_all(&node, &mut client, "stray"), ["stray"]);
-    assert_eq!(node.broker.counters.dropped_unroutable.get(), 1);
+    assert_eq!(node.broker.all_messages().dropped, 1);
     assert_waiting(&node, "x", 0);
 }
 

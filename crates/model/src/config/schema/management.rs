@@ -101,8 +101,33 @@ const KEYS: &[Key] = &[
     no_effect("management.login_session_timeout", Type::COUNT, "there is no console yet that somebody could log in to"),
     no_effect("management.credential_encryption_secret", Type::Secret, "no credentials are kept in a browser"),
     not_built("management.http_log_dir", Type::Text, "requests are not logged one by one"),
-    not_built("management.rates_mode", Type::Text, "there are no rates yet"),
-    not_built("management.sample_retention_policies.**", Type::Text, "there is no history yet"),
+    effective(
+        "management.rates_mode",
+        Type::OneOf(&["none", "basic", "detailed"]),
+        "basic",
+        "`none`: there are neither rates nor histories. The other two are the same here.",
+    ),
+    effective(
+        "management.sample_retention_policies.{global,basic,detailed}.$age",
+        Type::Integer(0, 86_400),
+        "",
+        "Seconds between samples that are kept for so long: `minute`, `hour`, `day` or a number of seconds. 0: none are. `global` is for the \
+         node and for vhosts, `basic` for other objects that somebody looks at, `detailed` for the ways between them. Unset: 5 s for ten \
+         minutes in each; for `basic` 60 s for an hour besides; for `global` 60 s for an hour, 10 min for eight hours and half an hour for a \
+         day.",
+    ),
+    effective(
+        "collect_statistics_interval",
+        Type::DurationMs(100, 3_600_000),
+        "5000",
+        "How often is looked at what has changed; rates are those between the last two looks.",
+    ),
+    effective(
+        "warren.statistics.histograms",
+        Type::Bool,
+        "true",
+        "Whether each queue counts how large its messages are and how long they wait.",
+    ),
     not_built("management.{tcp,ssl}.compress", Type::Text, "answers are not compressed"),
     not_built("management.listener.server.compress", Type::Text, "answers are not compressed"),
     no_effect(
@@ -119,5 +144,4 @@ const KEYS: &[Key] = &[
     not_built("management_agent.**", Type::Text, "there is one node, which has no agents"),
     not_built("prometheus.**", Type::Text, "there are no metrics over HTTP"),
     no_effect("collect_statistics", Type::OneOf(&["none", "coarse", "fine"]), "counters are always kept"),
-    no_effect("collect_statistics_interval", Type::ANY_DURATION, "counters are always current"),
 ];

@@ -1,0 +1,161 @@
+//! Who publishes where: from exchanges to queues, and from channels to both.
+
+use std::sync::Arc;
+
+use telemetry::{Counter, Pace, Sample};
+
+use super::numbers::EDGE_COUNT;
+use super::{ExchangeCounters, Observable, Observed};
+use crate::limits::CHANNEL_EDGE_COUNT_MAX;
+use crate::queue_handle::QueueHandle;
+
+/// The way from an exchange to a queue. Belongs to the queue.
+#[derive(Debug)]
+pub(crate) struct Edge {
+    pub(crate) exchange: Arc<ExchangeCounters>,
+    pub(crate) published: Counter,
+    observed: Observed<EDGE_COUNT>,
+}
+
+impl Edge {
+    pub(crate) fn new(exchange: Arc<ExchangeCounters>) -> Self {
+        Self { exchange, published: Counter::new(), observed: Observed::default() }
+    }
+}
+
+impl Observable<EDGE_COUNT> for Edge {
+    fn numbers(&self) -> [u64; EDGE_COUNT] {
+        [self.published.get()]
+    }
+
+    fn observed(&self) -> &Observed<EDGE_COUNT> {
+        &self.observed
+    }
+}
+
+/// Where a channel publishes: the exchanges, and the queues that get it. Of those that it has published to, so many; another then
+/// takes the place of one of them.
+#[derive(Debug, Default)]
+pub(crate) struct ChannelEdges {
+    pub(crate) exchanges: Places<ExchangeCounters>,
+    pub(crate) queues: Places<QueueHandle>,
+}
+
+/// Places that a channel publishes to.
+#[derive(Debug)]
+pub(crate) struct Places<T> {
+    places: Vec<Place<T>>,
+    /// Which was the last.
+    last: usize,
+    /// Which is the next to make room.
+    next_out: usize,
+}
+
+/// One of them.
+#[derive(Debug)]
+pub(crate) struct Place<T> {
+    pub(crate) target: Arc<T>,
+    pub(crate) published: u64,
+    pace: Option<Pace<EDGE_COUNT>>,
+}
+
+impl<T> Place<T> {
+    /// Messages a second.
+    pub(crate) fn rate(&self) -> f64 {
+        self.pace.as_ref().map_or(0.0, |pace| pace.rates()[0])
+    }
+}
+
+impl<T> Default for Places<T> {
+    fn default() -> Self {
+        Self { places: Vec::new(), last: 0, next_out: 0 }
+    }
+}
+
+impl<T> Places<T> {
+    fn note(&mut self, target: &Arc<T>, count: u64) {
+        let is_it = |place: &Place<T>| Arc::ptr_eq(&place.target, target);
+        if !self.places.get(self.last).is_some_and(is_it) {
+            self.last = match self.places.iter().position(is_it) {
+                Some(index) => index,
+                None => self.insert(target),
+            };
+        }
+        self.places[self.last].published += count;
+    }
+
+    fn insert(&mut self, target: &Arc<T>) -> usize {
+        let place = Place { target: target.clone(), published: 0, pace: None };
+        if self.places.len() < CHANNEL_EDGE_COUNT_MAX {
+            self.places.push(place);
+            return self.places.len() - 1;
+        }
+        let index = self.next_out;
+        self.next_out = (index + 1) % CHANNEL_EDGE_COUNT_MAX;
+        self.places[index] = place;
+        index
+    }
+
+    /// All of them.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Place<T>> {
+        self.places.iter()
+    }
+
+    fn sample(&mut self, now_ms: u64, interval_ms: u64) -> bool {
+        let mut has_changed = false;
+        for place in &mut self.places {
+            let sample = Sample { at_ms: now_ms, numbers: [place.published] };
+            let before = Sample { at_ms: now_ms.saturating_sub(interval_ms), numbers: [0] };
+            has_changed |= place.pace.get_or_insert_with(|| Pace::new(before)).push(sample);
+        }
+        has_changed
+    }
+}
+
+impl ChannelEdges {
+    /// So many messages have been published to an exchange, and came to these queues.
+    pub(crate) fn note(&mut self, exchange: Option<&Arc<ExchangeCounters>>, queues: &[Arc<QueueHandle>], count: u64) {
+        if let Some(exchange) = exchange {
+            self.exchanges.note(exchange, count);
+        }
+        // Who publishes to very many at once publishes to the exchange.
+        if queues.len() <= CHANNEL_EDGE_COUNT_MAX / 4 {
+            queues.iter().for_each(|queue| self.queues.note(queue, count));
+        }
+    }
+
+    /// Looks at all. Says whether any has changed.
+    pub(crate) fn sample(&mut self, now_ms: u64, interval_ms: u64) -> bool {
+        self.exchanges.sample(now_ms, interval_ms) | self.queues.sample(now_ms, interval_ms)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_channel_knows_so_many_places_and_counts_each() {
+        let places: Vec<Arc<u8>> = (0..=CHANNEL_EDGE_COUNT_MAX as u8).map(Arc::new).collect();
+        let (last, most) = places.split_last().unwrap();
+        let mut known = Places::default();
+        for place in most.iter().chain(most) {
+            known.note(place, 2);
+        }
+        assert!(known.iter().all(|place| place.published == 4));
+        known.note(last, 7);
+        assert_eq!(known.iter().count(), CHANNEL_EDGE_COUNT_MAX);
+        assert_eq!(known.iter().filter(|place| place.published == 7).count(), 1);
+        assert!(!known.iter().any(|place| *place.target == 0), "the first makes room");
+    }
+
+    #[test]
+    fn rates_are_those_of_the_last_two_looks() {
+        let (mut known, place) = (Places::default(), Arc::new(()));
+        known.note(&place, 50);
+        assert!(known.sample(5000, 5000));
+        assert_eq!(known.iter().next().unwrap().rate(), 10.0);
+        assert!(!known.sample(10_000, 5000));
+        assert_eq!(known.iter().next().unwrap().rate(), 0.0);
+    }
+}

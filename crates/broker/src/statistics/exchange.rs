@@ -1,0 +1,41 @@
+//! What an exchange counts.
+
+use model::name::VhostName;
+use telemetry::Counter;
+
+use super::numbers::EXCHANGE_COUNT;
+use super::{Observable, Observed};
+
+/// What has happened at an exchange. Lives as long as anybody knows a route from it.
+#[derive(Debug)]
+pub(crate) struct ExchangeCounters {
+    pub(crate) vhost: VhostName,
+    pub(crate) name: Box<[u8]>,
+    /// Messages that were published to it.
+    pub(crate) published_in: Counter,
+    /// Messages that it brought to queues, one for each queue.
+    pub(crate) published_out: Counter,
+    observed: Observed<EXCHANGE_COUNT>,
+}
+
+impl ExchangeCounters {
+    pub(crate) fn new(vhost: VhostName, name: &[u8]) -> Self {
+        Self {
+            vhost,
+            name: name.into(),
+            published_in: Counter::new(),
+            published_out: Counter::new(),
+            observed: Observed::default(),
+        }
+    }
+}
+
+impl Observable<EXCHANGE_COUNT> for ExchangeCounters {
+    fn numbers(&self) -> [u64; EXCHANGE_COUNT] {
+        [self.published_in.get(), self.published_out.get()]
+    }
+
+    fn observed(&self) -> &Observed<EXCHANGE_COUNT> {
+        &self.observed
+    }
+}

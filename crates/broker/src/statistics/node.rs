@@ -1,0 +1,31 @@
+//! What is remembered of the node as a whole.
+
+use parking_lot::Mutex;
+use telemetry::Sample;
+
+use super::numbers::{NODE_COUNT, VHOST_COUNT};
+use super::observed::{Keeping, Observed};
+use super::tick::Machine;
+
+/// Its own numbers, and those of all its vhosts together.
+#[derive(Debug, Default)]
+pub(crate) struct NodeObserved {
+    pub(crate) node: Observed<NODE_COUNT>,
+    pub(crate) messages: Observed<VHOST_COUNT>,
+    /// What the operating system knew at the last tick.
+    pub(super) machine: Mutex<Machine>,
+}
+
+impl NodeObserved {
+    pub(crate) fn sample(
+        &self,
+        at_ms: u64,
+        node: [u64; NODE_COUNT],
+        messages: [u64; VHOST_COUNT],
+        keeping: &Keeping<'_>,
+    ) {
+        // What there was at the first look has not come just now.
+        self.node.sample(Sample { at_ms, numbers: node }, node, keeping);
+        self.messages.sample(Sample { at_ms, numbers: messages }, messages, keeping);
+    }
+}

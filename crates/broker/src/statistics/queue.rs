@@ -1,0 +1,252 @@
+//! What a queue counts.
+
+use std::sync::OnceLock;
+
+use queue::DropReason;
+use telemetry::{Buckets, Histogram, SharedHistogram, Tally};
+
+use super::numbers::QUEUE_COUNT;
+use super::{DeathStrategy, Observable, Observed, SIZE_COUNT, SIZES, WAIT_COUNT, WAITS};
+use crate::batch::Publish;
+use crate::queue_handle::QueueHandle;
+
+/// What has happened on a queue, as RabbitMQ's `message_stats` count it. All of it under the queue's lock.
+#[derive(Debug, Default)]
+pub(crate) struct QueueCounters {
+    /// Messages that were routed here and taken in.
+    pub(crate) published: Tally,
+    /// Messages handed to consumers that acknowledge, redeliveries included.
+    pub(crate) delivered: Tally,
+    /// Messages handed to consumers that do not.
+    pub(crate) delivered_no_ack: Tally,
+    /// Messages that were got and are to be acknowledged.
+    pub(crate) got: Tally,
+    /// Messages that were got and are not.
+    pub(crate) got_no_ack: Tally,
+    /// Gets that found nothing.
+    pub(crate) got_empty: Tally,
+    /// Messages handed out again.
+    pub(crate) redelivered: Tally,
+    /// Messages acknowledged, or rejected without requeue.
+    pub(crate) acked: Tally,
+    /// Messages that were read from segments.
+    pub(crate) read: Tally,
+    /// Messages that were written to the journal.
+    pub(crate) written: Tally,
+    /// Messages that the queue gave up: expired, too many, rejected, or failed too often.
+    pub(crate) dropped: Tally,
+    /// Messages that were not taken in, being duplicates, or that others have taken the place of.
+    pub(crate) deduplicated: Tally,
+    histograms: OnceLock<Box<QueueHistograms>>,
+}
+
+/// How large a queue's messages were, and how long they waited.
+#[derive(Debug, Default)]
+pub(crate) struct QueueHistograms {
+    /// Bytes of the bodies of messages that were taken in.
+    sizes: Histogram<SIZE_COUNT>,
+    /// Milliseconds from when messages came into the queue until they were on their way to somebody.
+    waits: SharedHistogram<WAIT_COUNT>,
+}
+
+impl QueueCounters {
+    /// A message with a body of `len` bytes has been taken in. `measures`: whether sizes are counted.
+    #[inline(always)]
+    pub(crate) fn publish(&self, len: u32, measures: bool) {
+        self.published.add(1);
+        if measures {
+            self.histograms().sizes.note(&SIZES, len.into());
+        }
+    }
+
+    /// Not there before the first message: most queues of very many are empty.
+    #[inline(always)]
+    fn histograms(&self) -> &QueueHistograms {
+        self.histograms.get_or_init(Box::default)
+    }
+
+    /// How large messages were that came in.
+    pub(crate) fn sizes(&self) -> Buckets<SIZE_COUNT> {
+        self.histograms.get().map_or_else(Buckets::default, |histograms| histograms.sizes.counts())
+    }
+
+    /// How long messages waited that have left, in milliseconds.
+    pub(crate) fn waits(&self) -> Buckets<WAIT_COUNT> {
+        self.histograms.get().map_or_else(Buckets::default, |histograms| histograms.waits.counts())
+    }
+
+    /// Counts how long messages have waited.
+    pub(crate) fn waited(&self, run: &WaitRun) {
+        if run.count > 0 {
+            self.histograms().waits.add_at(run.bucket, run.count, run.sum_ms);
+        }
+    }
+}
+
+/// Messages of one queue that have waited about as long: counted together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct WaitRun {
+    bucket: usize,
+    count: u64,
+    sum_ms: u64,
+}
+
+impl WaitRun {
+    /// Counts one more. Gives what was counted before, if this one waited for a rather different time.
+    #[inline(always)]
+    pub(crate) fn note(&mut self, waited_ms: u64) -> Option<WaitRun> {
+        let bucket = WAITS.bucket_of(waited_ms);
+        if self.bucket == bucket {
+            (self.count, self.sum_ms) = (self.count + 1, self.sum_ms + waited_ms);
+            return None;
+        }
+        Some(std::mem::replace(self, WaitRun { bucket, count: 1, sum_ms: waited_ms }))
+    }
+}
+
+/// What happens to a queue's messages, under its lock: counted for the queue, and for its vhost.
+impl QueueHandle {
+    /// A message has been taken in. `measures`: whether sizes are counted.
+    #[inline(always)]
+    pub(crate) fn count_published(&self, publish: &Publish, measures: bool) {
+        self.counters.publish(publish.body_len, measures);
+        if publish.is_persistent && self.is_journalled() {
+            self.counters.written.add(1);
+        }
+    }
+
+    /// So many have been handed to consumers, of which so many need no ack, and so many had been handed out before.
+    pub(crate) fn count_delivered(&self, count: u64, no_ack_count: u64, redelivered_count: u64) {
+        let (counters, handed) = (&self.counters, self.vhost.stripe().handed(self.is_quorum()));
+        for (tally, counter, count) in [
+            (&counters.delivered, &handed.delivered, count - no_ack_count),
+            (&counters.delivered_no_ack, &handed.delivered_no_ack, no_ack_count),
+            (&counters.redelivered, &handed.redelivered, redelivered_count),
+        ] {
+            if count > 0 {
+                tally.add(count);
+                counter.add(count);
+            }
+        }
+    }
+
+    /// One has been got.
+    pub(crate) fn count_got(&self, no_ack: bool, is_redelivered: bool) {
+        let (counters, handed) = (&self.counters, self.vhost.stripe().handed(self.is_quorum()));
+        let (tally, counter) = match no_ack {
+            true => (&counters.got_no_ack, &handed.got_no_ack),
+            false => (&counters.got, &handed.got),
+        };
+        tally.add(1);
+        counter.add(1);
+        if is_redelivered {
+            counters.redelivered.add(1);
+            handed.redelivered.add(1);
+        }
+    }
+
+    /// There was none to get.
+    pub(crate) fn count_got_empty(&self) {
+        self.counters.got_empty.add(1);
+        self.vhost.stripe().handed(self.is_quorum()).got_empty.add(1);
+    }
+
+    /// So many have been acknowledged, or rejected for good.
+    pub(crate) fn count_acked(&self, count: u64) {
+        if count > 0 {
+            self.counters.acked.add(count);
+            self.vhost.stripe().handed(self.is_quorum()).acked.add(count);
+        }
+    }
+
+    /// One has been given up.
+    pub(crate) fn count_died(&self, reason: DropReason) {
+        self.counters.dropped.add(1);
+        let strategy = match &self.features().dead_letter {
+            None => DeathStrategy::Disabled,
+            Some(dead_letter) if dead_letter.is_at_least_once => DeathStrategy::AtLeastOnce,
+            Some(_) => DeathStrategy::AtMostOnce,
+        };
+        self.vhost.stripe().handed(self.is_quorum()).died(reason, strategy);
+    }
+
+    /// So many have been read from segments.
+    pub(crate) fn count_read(&self, count: u64) {
+        self.counters.read.add(count);
+        self.vhost.stripe().read.add(count);
+    }
+}
+
+impl Observable<QUEUE_COUNT> for QueueHandle {
+    fn numbers(&self) -> [u64; QUEUE_COUNT] {
+        let QueueCounters {
+            published,
+            delivered,
+            delivered_no_ack,
+            got,
+            got_no_ack,
+            got_empty,
+            redelivered,
+            acked,
+            read,
+            written,
+            ..
+        } = &self.counters;
+        let [ready_count, unacked_count] = self.counts();
+        [
+            published.get(),
+            got.get(),
+            got_no_ack.get(),
+            got_empty.get(),
+            delivered.get(),
+            delivered_no_ack.get(),
+            redelivered.get(),
+            acked.get(),
+            read.get(),
+            written.get(),
+            ready_count,
+            unacked_count,
+        ]
+    }
+
+    /// What was there after a start has not come just now.
+    fn numbers_before(&self) -> [u64; QUEUE_COUNT] {
+        let mut before = [0; QUEUE_COUNT];
+        before[QUEUE_COUNT - 2..].copy_from_slice(&self.counts());
+        before
+    }
+
+    fn observed(&self) -> &Observed<QUEUE_COUNT> {
+        &self.observed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_that_waited_about_as_long_are_counted_together() {
+        let counters = QueueCounters::default();
+        let mut run = WaitRun::default();
+        for waited_ms in [0, 1, 0, 3, 4, 700, 2] {
+            if let Some(ended) = run.note(waited_ms) {
+                counters.waited(&ended);
+            }
+        }
+        counters.waited(&run);
+        let waits = counters.waits();
+        assert_eq!((waits.count(), waits.sum), (7, 710));
+        assert_eq!(waits.counts[..6], [3, 3, 0, 0, 0, 1]);
+    }
+
+    #[test]
+    fn sizes_are_counted_where_that_is_wanted() {
+        let counters = QueueCounters::default();
+        counters.publish(100, true);
+        counters.publish(5000, true);
+        counters.publish(7, false);
+        assert_eq!(counters.published.get(), 3);
+        assert_eq!((counters.sizes().count(), counters.sizes().sum), (2, 5100));
+    }
+}

@@ -1,0 +1,131 @@
+//! The keys of statistics, typed.
+
+use std::time::Duration;
+
+use super::Origin;
+use super::value;
+use super::values::Values;
+
+const POLICIES: [&str; 2] = ["management", "sample_retention_policies"];
+
+/// What is remembered of what is counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatisticsOptions {
+    /// How often is looked at what has changed (`collect_statistics_interval`).
+    pub interval: Duration,
+    /// Whether there are rates and histories (`management.rates_mode`), and whether those of the ways between objects were asked for.
+    pub rates_mode: RatesMode,
+    /// Whether each queue counts how large its messages are and how long they wait.
+    pub histograms: bool,
+    /// How long samples are kept of the node and of vhosts; None: as usual.
+    pub global: Option<Vec<SampleRetention>>,
+    /// Of other objects.
+    pub basic: Option<Vec<SampleRetention>>,
+    /// Of the ways between objects.
+    pub detailed: Option<Vec<SampleRetention>>,
+}
+
+/// `management.rates_mode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RatesMode {
+    /// There are none.
+    None,
+    /// There are.
+    Basic,
+    /// There are, and it was asked for those of the ways between objects.
+    Detailed,
+}
+
+/// Samples that are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SampleRetention {
+    /// For how long, in seconds.
+    pub age_s: u64,
+    /// How far apart, in seconds.
+    pub interval_s: u64,
+}
+
+/// Notes ages that cannot be read.
+pub(super) fn check(values: &mut Values) {
+    let problems: Vec<(Origin, String)> = values
+        .below(&POLICIES)
+        .filter(|(rest, ..)| age_of(&rest[1]).is_none())
+        .map(|(rest, _, origin)| {
+            let key = format!("{}.{}", POLICIES.join("."), rest.join("."));
+            (origin.clone(), format!("'{key}' must end in minute, hour, day or a number of seconds from 1 to 604800"))
+        })
+        .collect();
+    problems.into_iter().for_each(|(origin, text)| values.refuse(origin, text));
+}
+
+pub(super) fn read(values: &Values) -> StatisticsOptions {
+    StatisticsOptions {
+        interval: value::parse_duration(values.required("collect_statistics_interval"))
+            .expect("a duration, as the schema says"),
+        rates_mode: match values.text("management.rates_mode") {
+            Some("none") => RatesMode::None,
+            Some("detailed") => RatesMode::Detailed,
+            _ => RatesMode::Basic,
+        },
+        histograms: values.bool("warren.statistics.histograms"),
+        global: retentions(values, "global"),
+        basic: retentions(values, "basic"),
+        detailed: retentions(values, "detailed"),
+    }
+}
+
+fn retentions(values: &Values, section: &str) -> Option<Vec<SampleRetention>> {
+    let prefix = [POLICIES[0], POLICIES[1], section];
+    values.has_any_below(&prefix).then(|| {
+        let retention = |(age, interval): (&str, &str)| {
+            let (age_s, interval_s) = (age_of(age)?, interval.parse().ok()?);
+            (interval_s > 0).then_some(SampleRetention { age_s, interval_s })
+        };
+        values.family(&prefix).filter_map(retention).collect()
+    })
+}
+
+/// Seconds; a little longer than their names, so that whoever asks for as much gets as much.
+fn age_of(name: &str) -> Option<u64> {
+    match name {
+        "minute" => Some(65),
+        "hour" => Some(3660),
+        "day" => Some(86_400 + 1800),
+        seconds => seconds.parse().ok().filter(|seconds| (1..=604_800).contains(seconds)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Source};
+
+    fn parse(text: &str) -> Result<StatisticsOptions, String> {
+        let source = Source { name: "rabbitmq.conf".to_owned(), text: text.to_owned() };
+        Config::parse(&[source], &[], &[]).map(|(config, _)| config.statistics).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn nothing_said_is_as_usual() {
+        let usual = parse("").unwrap();
+        assert_eq!((usual.interval, usual.rates_mode), (Duration::from_secs(5), RatesMode::Basic));
+        assert_eq!((usual.global, usual.histograms), (None, true));
+    }
+
+    #[test]
+    fn a_section_says_all_that_is_kept() {
+        let text = "management.sample_retention_policies.global.minute = 5\nmanagement.sample_retention_policies.global.600 = 10\n\
+                    management.sample_retention_policies.detailed.10 = 0\ncollect_statistics_interval = 1s";
+        let options = parse(text).unwrap();
+        let of = |age_s, interval_s| SampleRetention { age_s, interval_s };
+        assert_eq!(options.global, Some(vec![of(600, 10), of(65, 5)]));
+        assert_eq!((options.basic, options.detailed), (None, Some(Vec::new())));
+        assert_eq!(options.interval, Duration::from_secs(1));
+    }
+
+    #[test]
+    fn an_age_that_is_none_is_refused() {
+        let error = parse("management.sample_retention_policies.basic.weekly = 5").unwrap_err();
+        assert!(error.contains("must end in minute, hour, day or a number of seconds"), "{error}");
+    }
+}

@@ -197,6 +197,14 @@ impl<M: Message, G: Gate> Queue<M, G> {
         None
     }
 
+    /// The ready message that came first, whatever its priority: where it stands, or stood last if it lies in a segment; and the message
+    /// itself if it is in memory.
+    pub fn oldest(&self) -> Option<(Position, Option<&M>)> {
+        let front = self.ready.heads().min_by_key(|front| front.head.seq)?;
+        let priority = self.ready.priority_of(&front);
+        Some((Position { priority, seq: front.head.seq }, self.ready.peek(&front)))
+    }
+
     /// Whether no message has been moved from one segment to another since a look began. Otherwise what it has read may lack some that
     /// were moved before: look again.
     pub fn is_as_seen(&self, look: &Look<M>) -> bool {

@@ -165,6 +165,11 @@ impl<M: Message> Ready<M> {
         bands.filter_map(|(band, at)| at.head().map(|(lane, head)| Front { head, band, lane }))
     }
 
+    /// The priority of a front.
+    pub(crate) fn priority_of(&self, front: &Front) -> u8 {
+        self.band(front.band).priority
+    }
+
     /// The message at a front, which is in memory.
     #[inline]
     pub(crate) fn peek(&self, front: &Front) -> Option<&M> {

@@ -27,4 +27,5 @@ pub use filter::MessageFilter;
 pub(crate) use filter::has_header;
 pub(crate) use looks::Looks;
 pub use remove::Removed;
+pub(crate) use sweep::first_from;
 pub use sweep::{MessageId, Selection};

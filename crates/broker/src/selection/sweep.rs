@@ -123,6 +123,20 @@ impl<'a> Sweep<'a> {
     }
 }
 
+/// The first ready message of this position or behind it, read if it has to be. `None`: there is none, or too much of what was there is gone.
+pub(crate) async fn first_from(broker: &Broker, queue: &QueueHandle, from: Position) -> Option<Held> {
+    let sweep = Sweep::new(broker, queue, from);
+    let mut at = from;
+    for _ in 0..ATTEMPT_COUNT_MAX {
+        let (seen, next) = sweep.look(at, 1, 1).await.ok()?;
+        if let Some(seen) = seen.into_iter().next() {
+            return Some(seen.message);
+        }
+        at = next?;
+    }
+    None
+}
+
 /// Messages that something is to be done with, a few at a time.
 pub(super) struct Selected<'a> {
     sweep: Sweep<'a>,

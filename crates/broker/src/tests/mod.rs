@@ -29,6 +29,7 @@ mod lives;
 mod logins;
 mod memory;
 mod node;
+mod oldest;
 mod operators;
 mod policies;
 mod power_loss;

@@ -16,6 +16,6 @@ pub use consumers::{Activity, ConsumerView};
 pub use delayed::DelaysView;
 pub use exchanges::{BindingEndView, BindingFilter, BindingView, ExchangeView};
 pub use node::{Alarms, AuthAttemptsView, Churn, NodeView, Totals};
-pub use queues::{OwnerView, QueueView, SetAsideView};
+pub use queues::{OldestView, OwnerView, QueueView, SetAsideView};
 pub use statistics::{EdgeView, NameView, Numbers, PublisherView};
 pub use vhosts::{VhostTraffic, VhostView};

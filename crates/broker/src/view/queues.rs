@@ -5,14 +5,33 @@ use std::sync::Arc;
 
 use model::definition;
 use model::policy::EffectivePolicy;
+use queue::{Message as _, Position};
 
 use crate::broker::Broker;
 use crate::queue_handle::QueueHandle;
+use crate::selection;
 
 /// A queue. Cheap to make: it reads its numbers when it is asked for them.
 #[derive(Debug, Clone)]
 pub struct QueueView {
     pub(super) handle: Arc<QueueHandle>,
+}
+
+/// The ready message of a queue that came first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OldestView {
+    /// Where it stands. As long as this is the same, so is the message.
+    position: Position,
+    /// When it entered the queue, in milliseconds since 1970. None: it is not in memory.
+    pub published_at_ms: Option<u64>,
+}
+
+impl OldestView {
+    /// Whether another look has found the same message.
+    #[must_use]
+    pub fn is_same(&self, other: &OldestView) -> bool {
+        self.position == other.position
+    }
 }
 
 /// Messages of a queue that are neither ready nor unacked.
@@ -106,11 +125,41 @@ impl Broker {
         queues.into_iter().map(|handle| QueueView { handle }).collect()
     }
 
+    /// All queues of a vhost, in no order: for who looks at all of them often.
+    #[must_use]
+    pub fn unsorted_queue_views(&self, vhost: &str) -> Vec<QueueView> {
+        let Some(vhost) = self.vhosts.get(vhost) else { return Vec::new() };
+        vhost.queues().into_iter().map(|handle| QueueView { handle }).collect()
+    }
+
     /// The queue of this name.
     #[must_use]
     pub fn queue_view(&self, vhost: &str, name: &str) -> Option<QueueView> {
         let handle = self.vhosts.get(vhost)?.queue(name.as_bytes())?;
         Some(QueueView { handle })
+    }
+
+    /// When the oldest ready message of a queue entered it, in milliseconds since 1970. None: there is none, or it lies in a segment
+    /// only ([`Broker::read_oldest_ready_of`]). The queue is asked, for a moment.
+    #[must_use]
+    pub fn oldest_ready_of(&self, queue: &QueueView) -> Option<u64> {
+        self.oldest_view_of(queue)?.published_at_ms
+    }
+
+    /// The oldest ready message of a queue, wherever it is. The queue is asked, for a moment.
+    #[must_use]
+    pub fn oldest_view_of(&self, queue: &QueueView) -> Option<OldestView> {
+        let oldest = self.shards.with_queue(&queue.handle, |cell| {
+            let (position, message) = cell.queue.oldest()?;
+            Some(OldestView { position, published_at_ms: message.map(|message| message.entered_at_ms()) })
+        });
+        oldest.flatten()
+    }
+
+    /// The same as [`Broker::oldest_ready_of`], for a message that has to be read from a segment.
+    pub async fn read_oldest_ready_of(&self, queue: &QueueView, oldest: &OldestView) -> Option<u64> {
+        let message = selection::first_from(self, &queue.handle, oldest.position).await?;
+        Some(message.entered_at_ms())
     }
 
     /// What a queue has that is neither ready nor unacked. The queue is asked, for a moment, if messages may stay like this in it.

@@ -47,13 +47,15 @@ impl Session {
         }
     }
 
-    /// Notes where each channel publishes.
+    /// Notes where each channel publishes, and how much of it is to be confirmed.
     fn note_places(&mut self, bound: &[Bound]) {
-        if !self.broker.statistics.options.has_rates() {
-            return;
-        }
+        let has_rates = self.broker.statistics.options.has_rates();
         for Bound { targets, channel, count } in bound {
-            if let Some(channel) = self.channels.get_mut(*channel) {
+            let Some(channel) = self.channels.get_mut(*channel) else { continue };
+            if channel.confirms.is_some() {
+                self.gathered.published_to_confirm += u64::from(*count);
+            }
+            if has_rates {
                 channel.note_places(targets, *count);
             }
         }

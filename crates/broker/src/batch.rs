@@ -342,7 +342,7 @@ fn put_in_one(
         work.records.publish(publish.content(), &[(queue.id(), cell.queue.next_seq())]);
     }
     cell.queue.publish(publish.taken_by(queue));
-    cell.handle.count_published(publish, broker.statistics.options.has_histograms);
+    work.arrivals.note(queue, publish, broker.statistics.options.has_histograms);
     if cell.touch() {
         touched.push(cell.handle.clone());
     }
@@ -439,6 +439,7 @@ pub(crate) fn dispatch_touched(
     touched: &mut Vec<Arc<QueueHandle>>,
 ) -> bool {
     let mut is_outrun = false;
+    work.arrivals.end(broker.statistics.options.has_histograms);
     for queue in touched.drain(..) {
         let cell = locked.get(&queue).expect("a touched queue is there while its shard is locked");
         cell.is_touched = false;

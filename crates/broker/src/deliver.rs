@@ -1,7 +1,5 @@
 //! From the outbox to bytes: basic.deliver, basic.get-ok, basic.return's content, server-sent cancels.
 
-use std::sync::Arc;
-
 use amqp::content::ContentHeader;
 use amqp::frame::{FRAME_END, FrameKind, frame_head, put_method};
 use amqp::method::basic;
@@ -14,7 +12,6 @@ use crate::limits::{OUTBOX_OVERDRAFT_LEN, OUTPUT_LEN};
 use crate::links::Link;
 use crate::message::{Parts, address_of};
 use crate::outbox::{News, Outgoing};
-use crate::queue_handle::QueueHandle;
 use crate::session::Session;
 use crate::statistics::{ChannelNumber, WaitRun};
 
@@ -29,7 +26,9 @@ impl Session {
         // less: at most a window.
         let output_len = if self.broker.store.is_memory_short() { usize::MAX } else { OUTPUT_LEN };
         let mut released_len = 0;
-        let mut waits = self.broker.statistics.options.has_histograms.then(|| Waits::new(self.broker.clock.now_ms()));
+        let measures = self.broker.statistics.options.has_histograms;
+        let now_ms = if measures { self.broker.clock.now_ms() } else { 0 };
+        let mut run = HandedRun::default();
         // Where they lie: a message that is taken out by itself costs more than what is encoded of it.
         let mut pending = std::mem::take(&mut self.pending);
         let mut count = 0;
@@ -37,12 +36,16 @@ impl Session {
             if self.out.len() >= output_len {
                 break;
             }
-            released_len += self.encode_delivery(outgoing, &mut waits);
+            if run.consumer != outgoing.consumer {
+                self.count_handed(&mut run, measures);
+                run.consumer = outgoing.consumer;
+            }
+            released_len += self.encode_delivery(outgoing, now_ms, &mut run);
             count += 1;
         }
         pending.drain(..count);
         self.pending = pending;
-        waits.into_iter().for_each(Waits::end);
+        self.count_handed(&mut run, measures);
         self.outbox.release(released_len);
         self.resume_parked();
         count > 0
@@ -51,7 +54,7 @@ impl Session {
     /// Encodes one delivery. Gives what it took of the window.
     // Always, with all that it calls: what is read of a message is then never written to memory.
     #[inline(always)]
-    fn encode_delivery(&mut self, outgoing: &Outgoing, waits: &mut Option<Waits>) -> i64 {
+    fn encode_delivery(&mut self, outgoing: &Outgoing, now_ms: u64, run: &mut HandedRun) -> i64 {
         let content = outgoing.content.bytes();
         let Some(parts) = Parts::read(content) else {
             tracing::error!(len = content.len(), "a message's content was unreadable and was not delivered");
@@ -60,8 +63,10 @@ impl Session {
         if let Some(link) = self.links.get_mut(outgoing.consumer)
             && let Some(channel) = self.channels.get_mut(link.channel)
         {
-            if let Some(waits) = waits {
-                waits.note(&link.queue, parts.published_at_ms);
+            run.count += 1;
+            run.redelivered_count += u64::from(outgoing.is_redelivered);
+            if let Some(ended) = run.waits.note(now_ms.saturating_sub(parts.published_at_ms)) {
+                link.queue.counters.waited(&ended);
             }
             put_delivery(&mut self.out, self.frame_len_max, channel, link, outgoing, &parts);
         }
@@ -74,6 +79,24 @@ impl Session {
             && let Some(parts) = Parts::read(outgoing.content.bytes())
         {
             put_delivery(&mut self.out, self.frame_len_max, channel, link, outgoing, &parts);
+            let redelivered_count = outgoing.is_redelivered.into();
+            let run = HandedRun { consumer: outgoing.consumer, count: 1, redelivered_count, waits: WaitRun::default() };
+            run.count_in(link, channel);
+        }
+    }
+
+    /// Counts what a consumer has been handed, and begins anew.
+    fn count_handed(&mut self, run: &mut HandedRun, measures: bool) {
+        let run = std::mem::take(run);
+        if run.count == 0 {
+            return;
+        }
+        let Some(link) = self.links.get(run.consumer) else { return };
+        if measures {
+            link.queue.counters.waited(&run.waits);
+        }
+        if let Some(channel) = self.channels.get_mut(link.channel) {
+            run.count_in(link, channel);
         }
     }
 
@@ -142,39 +165,22 @@ impl Session {
     }
 }
 
-/// How long the messages of one turn have waited, counted together as far as they come from one queue.
-struct Waits {
-    now_ms: u64,
-    run: WaitRun,
-    queue: Option<Arc<QueueHandle>>,
+/// Deliveries to one consumer, one after the other: counted together.
+#[derive(Debug, Default)]
+struct HandedRun {
+    consumer: u32,
+    count: u64,
+    redelivered_count: u64,
+    waits: WaitRun,
 }
 
-impl Waits {
-    fn new(now_ms: u64) -> Self {
-        Self { now_ms, run: WaitRun::default(), queue: None }
-    }
-
-    /// A message of this queue is on its way.
-    #[inline(always)]
-    fn note(&mut self, queue: &Arc<QueueHandle>, published_at_ms: u64) {
-        if !self.queue.as_ref().is_some_and(|last| Arc::ptr_eq(last, queue)) {
-            self.change_queue(queue);
-        }
-        if let Some(ended) = self.run.note(self.now_ms.saturating_sub(published_at_ms)) {
-            queue.counters.waited(&ended);
-        }
-    }
-
-    fn change_queue(&mut self, queue: &Arc<QueueHandle>) {
-        if let Some(last) = self.queue.replace(queue.clone()) {
-            last.counters.waited(&std::mem::take(&mut self.run));
-        }
-    }
-
-    fn end(self) {
-        if let Some(last) = self.queue {
-            last.counters.waited(&self.run);
-        }
+impl HandedRun {
+    fn count_in(&self, link: &Link, channel: &mut Channel) {
+        let number = if link.no_ack { ChannelNumber::DeliveredNoAck } else { ChannelNumber::Delivered };
+        channel.counts.add(number, self.count);
+        channel.counts.add(ChannelNumber::Redelivered, self.redelivered_count);
+        link.counters.delivered.add(self.count);
+        link.counters.redelivered.add(self.redelivered_count);
     }
 }
 
@@ -189,17 +195,9 @@ fn put_delivery(
     parts: &Parts<'_>,
 ) {
     let tag = channel.take_delivery_tag();
-    link.counters.delivered.add(1);
-    if link.no_ack {
-        channel.counts.add(ChannelNumber::DeliveredNoAck, 1);
-    } else {
-        channel.counts.add(ChannelNumber::Delivered, 1);
+    if !link.no_ack {
         link.unacked_count += 1;
         channel.unacked.push(UnackedDelivery { tag, seq: outgoing.seq, link: outgoing.consumer });
-    }
-    if outgoing.is_redelivered {
-        link.counters.redelivered.add(1);
-        channel.counts.add(ChannelNumber::Redelivered, 1);
     }
     // By hand: exchange and routing key lie in the content as they have to be sent.
     let address = address_of(outgoing.content.bytes(), parts);

@@ -18,6 +18,7 @@ use crate::deduplication::KeyWork;
 use crate::message::Held;
 use crate::outbox::{News, Outbox, Outgoing};
 use crate::shard::{Cell, Watermark};
+use crate::statistics::ArrivalRun;
 use crate::timers::Timed;
 
 /// Entries for which a thread's vectors keep their room.
@@ -62,6 +63,8 @@ pub(crate) struct Work {
     ranges: Vec<PagedRange>,
     /// What concerns duplicates.
     pub(crate) keys: KeyWork,
+    /// Messages that have come in this section.
+    pub(crate) arrivals: ArrivalRun,
 }
 
 /// Whether messages are given up for the first time, or have found no place then.

@@ -24,7 +24,7 @@ use crate::queue_handle::Targets;
 use crate::refusal::{self, Outcome};
 use crate::reply_to;
 use crate::session::Session;
-use crate::statistics::{ChannelNumber, SIZES};
+use crate::statistics::ChannelNumber;
 use crate::vhost::Routing;
 
 /// A publish whose content is on its way.
@@ -412,10 +412,10 @@ impl Session {
         history: History<'_>,
     ) {
         channel.counts.add(ChannelNumber::Published, 1);
-        self.gathered.sizes.note(&SIZES, whole.body.len() as u64);
+        self.gathered.publish(whole.body.len() as u64);
         let confirm_seq = channel.confirms.as_mut().map_or(0, |confirms| confirms.take_seq());
-        self.gathered.published_to_confirm += u64::from(confirm_seq != 0);
         if targets.is_empty() {
+            self.gathered.published_to_confirm += u64::from(confirm_seq != 0);
             if whole.mandatory {
                 self.return_unroutable(channel, whole);
             } else {

@@ -69,11 +69,11 @@ impl<const N: usize> Default for Histogram<N> {
 }
 
 impl<const N: usize> Histogram<N> {
-    /// Counts a value. The scale has `N - 1` bounds.
-    #[inline(always)]
-    pub fn note(&self, scale: &Scale, value: u64) {
-        self.counts[scale.bucket_of(value)].add(1);
-        self.sum.add(value);
+    /// Counts `count` values of one bucket, which together are `sum`.
+    #[inline]
+    pub fn add(&self, bucket: usize, count: u64, sum: u64) {
+        self.counts[bucket].add(count);
+        self.sum.add(sum);
     }
 
     /// What has been counted.
@@ -137,11 +137,11 @@ impl<const N: usize> Default for Buckets<N> {
 }
 
 impl<const N: usize> Buckets<N> {
-    /// Counts a value.
-    #[inline(always)]
-    pub fn note(&mut self, scale: &Scale, value: u64) {
-        self.counts[scale.bucket_of(value)] += 1;
-        self.sum += value;
+    /// Counts `count` values of one bucket, which together are `sum`.
+    #[inline]
+    pub fn add_at(&mut self, bucket: usize, count: u64, sum: u64) {
+        self.counts[bucket] += count;
+        self.sum += sum;
     }
 
     /// How many values there were.
@@ -192,8 +192,8 @@ mod tests {
         let (shared, own) = (SharedHistogram::<4>::default(), Histogram::<4>::default());
         let mut gathered = Buckets::default();
         for value in [5, 500, 500, 50_000] {
-            gathered.note(&SIZES, value);
-            own.note(&SIZES, value);
+            gathered.add_at(SIZES.bucket_of(value), 1, value);
+            own.add(SIZES.bucket_of(value), 1, value);
         }
         shared.add(&gathered);
         shared.add(&gathered);

@@ -26,7 +26,7 @@ pub(crate) use exchange::ExchangeCounters;
 pub use observed::Range;
 pub(crate) use observed::{Keeping, Observable, Observed, Watch};
 pub use options::{Options, Rates, Retention, Retentions};
-pub(crate) use queue::{QueueCounters, WaitRun};
+pub(crate) use queue::{ArrivalRun, QueueCounters, WaitRun};
 pub use vhost::{DeathStrategy, Deaths, OfType, REASONS, VhostMessages};
 pub(crate) use vhost::{Gathered, VhostCounters};
 

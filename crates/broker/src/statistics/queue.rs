@@ -1,6 +1,6 @@
 //! What a queue counts.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use queue::DropReason;
 use telemetry::{Buckets, Histogram, SharedHistogram, Tally};
@@ -50,17 +50,15 @@ pub(crate) struct QueueHistograms {
 }
 
 impl QueueCounters {
-    /// A message with a body of `len` bytes has been taken in. `measures`: whether sizes are counted.
-    #[inline(always)]
-    pub(crate) fn publish(&self, len: u32, measures: bool) {
-        self.published.add(1);
+    /// So many messages with bodies of `len` bytes have been taken in. `measures`: whether sizes are counted.
+    fn publish(&self, len: u32, count: u64, measures: bool) {
+        self.published.add(count);
         if measures {
-            self.histograms().sizes.note(&SIZES, len.into());
+            self.histograms().sizes.add(SIZES.bucket_of(len.into()), count, count * u64::from(len));
         }
     }
 
     /// Not there before the first message: most queues of very many are empty.
-    #[inline(always)]
     fn histograms(&self) -> &QueueHistograms {
         self.histograms.get_or_init(Box::default)
     }
@@ -83,9 +81,42 @@ impl QueueCounters {
     }
 }
 
+/// Messages that come into one queue, all as long, one after the other: counted together.
+#[derive(Debug, Default)]
+pub(crate) struct ArrivalRun {
+    queue: Option<Arc<QueueHandle>>,
+    len: u32,
+    count: u64,
+    written_count: u64,
+}
+
+impl ArrivalRun {
+    /// A message has been taken in, under the queue's lock. [`ArrivalRun::end`] comes under the same lock.
+    #[inline(always)]
+    pub(crate) fn note(&mut self, queue: &Arc<QueueHandle>, publish: &Publish, measures: bool) {
+        let is_same = self.queue.as_ref().is_some_and(|last| Arc::ptr_eq(last, queue));
+        if !is_same || self.len != publish.body_len {
+            self.end(measures);
+            (self.queue, self.len) = (Some(queue.clone()), publish.body_len);
+        }
+        self.count += 1;
+        self.written_count += u64::from(publish.waits_for_disk);
+    }
+
+    /// Counts what has come.
+    pub(crate) fn end(&mut self, measures: bool) {
+        let Some(queue) = self.queue.take() else { return };
+        queue.counters.publish(self.len, std::mem::take(&mut self.count), measures);
+        queue.counters.written.add(std::mem::take(&mut self.written_count));
+    }
+}
+
 /// Messages of one queue that have waited about as long: counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct WaitRun {
+    /// Who waited for at least so long, in milliseconds, and for no more than so much longer.
+    from_ms: u64,
+    span_ms: u64,
     bucket: usize,
     count: u64,
     sum_ms: u64,
@@ -95,21 +126,30 @@ impl WaitRun {
     /// Counts one more. Gives what was counted before, if this one waited for a rather different time.
     #[inline(always)]
     pub(crate) fn note(&mut self, waited_ms: u64) -> Option<WaitRun> {
+        let before = match waited_ms.wrapping_sub(self.from_ms) <= self.span_ms {
+            true => None,
+            false => Some(std::mem::replace(self, WaitRun::around(waited_ms))),
+        };
+        self.count += 1;
+        self.sum_ms += waited_ms;
+        before
+    }
+
+    /// An empty one of who waits for about as long.
+    #[cold]
+    fn around(waited_ms: u64) -> WaitRun {
         let bucket = WAITS.bucket_of(waited_ms);
-        if self.bucket == bucket {
-            (self.count, self.sum_ms) = (self.count + 1, self.sum_ms + waited_ms);
-            return None;
-        }
-        Some(std::mem::replace(self, WaitRun { bucket, count: 1, sum_ms: waited_ms }))
+        let from_ms = bucket.checked_sub(1).map_or(0, |before| WAITS.bounds()[before] + 1);
+        let to_ms = WAITS.bounds().get(bucket).copied().unwrap_or(u64::MAX);
+        WaitRun { from_ms, span_ms: to_ms - from_ms, bucket, count: 0, sum_ms: 0 }
     }
 }
 
 /// What happens to a queue's messages, under its lock: counted for the queue, and for its vhost.
 impl QueueHandle {
     /// A message has been taken in. `measures`: whether sizes are counted.
-    #[inline(always)]
     pub(crate) fn count_published(&self, publish: &Publish, measures: bool) {
-        self.counters.publish(publish.body_len, measures);
+        self.counters.publish(publish.body_len, 1, measures);
         if publish.is_persistent && self.is_journalled() {
             self.counters.written.add(1);
         }
@@ -243,10 +283,10 @@ mod tests {
     #[test]
     fn sizes_are_counted_where_that_is_wanted() {
         let counters = QueueCounters::default();
-        counters.publish(100, true);
-        counters.publish(5000, true);
-        counters.publish(7, false);
-        assert_eq!(counters.published.get(), 3);
-        assert_eq!((counters.sizes().count(), counters.sizes().sum), (2, 5100));
+        counters.publish(100, 2, true);
+        counters.publish(5000, 1, true);
+        counters.publish(7, 1, false);
+        assert_eq!(counters.published.get(), 4);
+        assert_eq!((counters.sizes().count(), counters.sizes().sum), (3, 5200));
     }
 }

@@ -7,7 +7,7 @@ use queue::DropReason;
 use telemetry::{Buckets, Counter, Gauge, SharedHistogram};
 
 use super::numbers::VHOST_COUNT;
-use super::{Observable, Observed, SIZE_COUNT};
+use super::{Observable, Observed, SIZE_COUNT, SIZES};
 
 /// Threads that count without getting into each other's way; more share.
 const STRIPE_COUNT: usize = 8;
@@ -125,7 +125,27 @@ pub(crate) struct Gathered {
     pub(crate) received_len: u64,
     pub(crate) sent_len: u64,
     /// Of all that were published.
-    pub(crate) sizes: Buckets<SIZE_COUNT>,
+    sizes: Buckets<SIZE_COUNT>,
+    /// Of those of them that came last, which are all as long: counted together.
+    last_len: u64,
+    last_count: u64,
+}
+
+impl Gathered {
+    /// A message has been published with a body of this length.
+    #[inline(always)]
+    pub(crate) fn publish(&mut self, len: u64) {
+        if len != self.last_len {
+            self.end_run(len);
+        }
+        self.last_count += 1;
+    }
+
+    /// The next ones have bodies of another length.
+    fn end_run(&mut self, len: u64) {
+        self.sizes.add_at(SIZES.bucket_of(self.last_len), self.last_count, self.last_count * self.last_len);
+        (self.last_len, self.last_count) = (len, 0);
+    }
 }
 
 static NEXT_STRIPE: AtomicUsize = AtomicUsize::new(0);
@@ -156,8 +176,10 @@ impl VhostCounters {
     /// Takes what a connection has gathered.
     pub(crate) fn take(&self, gathered: &mut Gathered) {
         let stripe = self.stripe();
-        let Gathered { published_to_confirm, confirmed, written, received_len, sent_len, sizes } =
+        gathered.end_run(gathered.last_len);
+        let Gathered { published_to_confirm, confirmed, written, received_len, sent_len, sizes, last_len, .. } =
             std::mem::take(gathered);
+        gathered.last_len = last_len;
         if sizes != Buckets::default() {
             stripe.sizes.add(&sizes);
         }

@@ -26,9 +26,8 @@ impl Session {
         // less: at most a window.
         let output_len = if self.broker.store.is_memory_short() { usize::MAX } else { OUTPUT_LEN };
         let mut released_len = 0;
-        let measures = self.broker.statistics.options.has_histograms;
-        let now_ms = if measures { self.broker.clock.now_ms() } else { 0 };
-        let mut run = HandedRun::default();
+        let now_ms = self.broker.statistics.options.has_histograms.then(|| self.broker.clock.now_ms());
+        let mut run = HandedRun::new(u32::MAX, 0);
         // Where they lie: a message that is taken out by itself costs more than what is encoded of it.
         let mut pending = std::mem::take(&mut self.pending);
         let mut count = 0;
@@ -37,15 +36,15 @@ impl Session {
                 break;
             }
             if run.consumer != outgoing.consumer {
-                self.count_handed(&mut run, measures);
-                run.consumer = outgoing.consumer;
+                self.count_handed(&run, count, now_ms);
+                run = HandedRun::new(outgoing.consumer, count);
             }
             released_len += self.encode_delivery(outgoing, now_ms, &mut run);
             count += 1;
         }
         pending.drain(..count);
         self.pending = pending;
-        self.count_handed(&mut run, measures);
+        self.count_handed(&run, count, now_ms);
         self.outbox.release(released_len);
         self.resume_parked();
         count > 0
@@ -54,7 +53,7 @@ impl Session {
     /// Encodes one delivery. Gives what it took of the window.
     // Always, with all that it calls: what is read of a message is then never written to memory.
     #[inline(always)]
-    fn encode_delivery(&mut self, outgoing: &Outgoing, now_ms: u64, run: &mut HandedRun) -> i64 {
+    fn encode_delivery(&mut self, outgoing: &Outgoing, now_ms: Option<u64>, run: &mut HandedRun) -> i64 {
         let content = outgoing.content.bytes();
         let Some(parts) = Parts::read(content) else {
             tracing::error!(len = content.len(), "a message's content was unreadable and was not delivered");
@@ -63,10 +62,13 @@ impl Session {
         if let Some(link) = self.links.get_mut(outgoing.consumer)
             && let Some(channel) = self.channels.get_mut(link.channel)
         {
-            run.count += 1;
-            run.redelivered_count += u64::from(outgoing.is_redelivered);
-            if let Some(ended) = run.waits.note(now_ms.saturating_sub(parts.published_at_ms)) {
-                link.queue.counters.waited(&ended);
+            if outgoing.is_redelivered {
+                run.redelivered_count += 1;
+            }
+            if let Some(now_ms) = now_ms
+                && !run.waits.takes(parts.published_at_ms)
+            {
+                run.change_wait(link, parts.published_at_ms, now_ms);
             }
             put_delivery(&mut self.out, self.frame_len_max, channel, link, outgoing, &parts);
         }
@@ -79,24 +81,18 @@ impl Session {
             && let Some(parts) = Parts::read(outgoing.content.bytes())
         {
             put_delivery(&mut self.out, self.frame_len_max, channel, link, outgoing, &parts);
-            let redelivered_count = outgoing.is_redelivered.into();
-            let run = HandedRun { consumer: outgoing.consumer, count: 1, redelivered_count, waits: WaitRun::default() };
-            run.count_in(link, channel);
+            count_in(link, channel, 1, outgoing.is_redelivered.into());
         }
     }
 
-    /// Counts what a consumer has been handed, and begins anew.
-    fn count_handed(&mut self, run: &mut HandedRun, measures: bool) {
-        let run = std::mem::take(run);
-        if run.count == 0 {
-            return;
-        }
-        let Some(link) = self.links.get(run.consumer) else { return };
-        if measures {
-            link.queue.counters.waited(&run.waits);
+    /// Counts what a consumer has been handed, up to so many of this turn. `now_ms`: None where waiting times are not counted.
+    fn count_handed(&mut self, run: &HandedRun, end: usize, now_ms: Option<u64>) {
+        let Some(link) = self.links.get(run.consumer).filter(|_| end > run.start) else { return };
+        if let Some(now_ms) = now_ms {
+            link.queue.counters.waited(&run.waits, now_ms);
         }
         if let Some(channel) = self.channels.get_mut(link.channel) {
-            run.count_in(link, channel);
+            count_in(link, channel, (end - run.start) as u64, run.redelivered_count);
         }
     }
 
@@ -166,22 +162,36 @@ impl Session {
 }
 
 /// Deliveries to one consumer, one after the other: counted together.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct HandedRun {
     consumer: u32,
-    count: u64,
+    /// Which of this turn is the first.
+    start: usize,
     redelivered_count: u64,
     waits: WaitRun,
 }
 
 impl HandedRun {
-    fn count_in(&self, link: &Link, channel: &mut Channel) {
-        let number = if link.no_ack { ChannelNumber::DeliveredNoAck } else { ChannelNumber::Delivered };
-        channel.counts.add(number, self.count);
-        channel.counts.add(ChannelNumber::Redelivered, self.redelivered_count);
-        link.counters.delivered.add(self.count);
-        link.counters.redelivered.add(self.redelivered_count);
+    fn new(consumer: u32, start: usize) -> Self {
+        Self { consumer, start, redelivered_count: 0, waits: WaitRun::default() }
     }
+
+    /// Somebody has waited for a rather different time than those before.
+    #[inline(never)]
+    fn change_wait(&mut self, link: &Link, published_at_ms: u64, now_ms: u64) {
+        link.queue.counters.waited(&self.waits, now_ms);
+        self.waits = WaitRun::around(published_at_ms, now_ms);
+        self.waits.takes(published_at_ms);
+    }
+}
+
+/// So many messages have been sent to a consumer, and so many of them had been handed out before.
+fn count_in(link: &Link, channel: &mut Channel, count: u64, redelivered_count: u64) {
+    let number = if link.no_ack { ChannelNumber::DeliveredNoAck } else { ChannelNumber::Delivered };
+    channel.counts.add(number, count);
+    channel.counts.add(ChannelNumber::Redelivered, redelivered_count);
+    link.counters.delivered.add(count);
+    link.counters.redelivered.add(redelivered_count);
 }
 
 /// basic.deliver with its content; what needs an ack is noted as unacked.

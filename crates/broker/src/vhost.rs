@@ -211,6 +211,10 @@ impl Vhost {
         self.topology.read().exchanges.exchange_count()
     }
 
+    pub(crate) fn queue_count(&self) -> usize {
+        self.topology.read().queues.len()
+    }
+
     fn definition_of(&self, exchange: &routing::Exchange) -> Option<definition::Exchange> {
         Some(definition::Exchange {
             vhost: self.name.clone(),

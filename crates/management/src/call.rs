@@ -14,6 +14,7 @@ use crate::presence::Presence;
 use crate::problem::Problem;
 use crate::router::Arguments;
 use crate::service::Service;
+use crate::statistics::Ranges;
 
 /// A request that may be answered.
 pub(crate) struct Call {
@@ -60,6 +61,11 @@ impl Call {
     /// Whether statistics are wanted, and shown at all.
     pub(crate) fn has_stats(&self) -> bool {
         !self.service.options.disables_stats && !self.query.is_true("disable_stats")
+    }
+
+    /// The histories that are wanted; None where no rates are shown either.
+    pub(crate) fn ranges(&self) -> Option<Arc<Ranges>> {
+        (self.has_stats() && self.broker().has_rates()).then(|| Arc::new(Ranges::parse(&self.query)))
     }
 
     /// The body, which must be an object or nothing.

@@ -11,7 +11,7 @@
 //! description of the API (`docs/openapi.json`) says of it. Listings are tables of columns, of which only those are computed
 //! that a request wants.
 //!
-//! Deliberately absent: listeners (the binary opens them), rates and history of statistics, and the console.
+//! Deliberately absent: listeners (the binary opens them), and the console.
 
 mod access;
 mod answer;
@@ -35,6 +35,7 @@ mod router;
 mod routes;
 mod server;
 mod service;
+mod statistics;
 #[cfg(test)]
 mod tests;
 

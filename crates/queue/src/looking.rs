@@ -197,6 +197,12 @@ impl<M: Message, G: Gate> Queue<M, G> {
         None
     }
 
+    /// The message that came first of those that somebody holds. None, too, if very many have been set aside before it.
+    pub fn oldest_unacked(&self) -> Option<&M> {
+        let is_held = |seq| !self.set_aside.as_ref().is_some_and(|set_aside| set_aside.contains(seq));
+        self.unacked.first(is_held).map(|(_, message)| message)
+    }
+
     /// The ready message that came first, whatever its priority: where it stands, or stood last if it lies in a segment; and the message
     /// itself if it is in memory.
     pub fn oldest(&self) -> Option<(Position, Option<&M>)> {

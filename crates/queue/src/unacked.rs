@@ -154,6 +154,16 @@ impl<M: Message> Unacked<M> {
             .chain(self.again.iter().map(|(seq, (message, holder))| (*seq, message, *holder)))
     }
 
+    /// The first of those that `is_counted`, of as many as are worth a look.
+    pub(crate) fn first(&self, is_counted: impl Fn(QueueSeq) -> bool) -> Option<(QueueSeq, &M)> {
+        let in_blocks = self.blocks.iter().filter(|block| block.live > 0).flat_map(|block| &block.slots);
+        let in_blocks = in_blocks.filter_map(|slot| Some((slot.seq, slot.message.as_ref()?)));
+        let again = self.again.iter().map(|(seq, (message, _))| (*seq, message));
+        let first = in_blocks.take(GAP_LOOKS_MAX).find(|(seq, _)| is_counted(*seq));
+        let again = again.take(GAP_LOOKS_MAX).find(|(seq, _)| is_counted(*seq));
+        first.into_iter().chain(again).min_by_key(|(seq, _)| *seq)
+    }
+
     /// Empties the table into `out`.
     pub(crate) fn drain_into(&mut self, out: &mut Vec<(QueueSeq, M)>) {
         let drained = std::mem::replace(self, Unacked::new());

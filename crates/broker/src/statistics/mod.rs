@@ -99,6 +99,17 @@ impl Statistics {
         Keeping { interval_ms: self.options.interval.as_millis() as u64, retentions, is_always_kept }
     }
 
+    /// Forgets all histories.
+    pub(crate) fn forget(&self) {
+        self.queues.forget();
+        self.exchanges.forget();
+        self.connections.forget();
+        self.edges.forget();
+        self.vhosts.forget();
+        self.node.node.forget();
+        self.node.messages.forget();
+    }
+
     /// Looks at what has changed since the last tick. `node` and `messages` are how the node stands.
     pub(crate) fn tick(&self, now_ms: u64, node: [u64; NODE_COUNT], messages: [u64; VHOST_COUNT]) {
         let keeping = self.keeping_basic();

@@ -115,6 +115,13 @@ impl<const N: usize> Observed<N> {
         memory.as_deref().and_then(|memory| memory.pace.as_ref()).map_or([0.0; N], Pace::rates)
     }
 
+    /// Forgets what the numbers were.
+    pub(crate) fn forget(&self) {
+        if let Some(memory) = self.memory.lock().as_deref_mut() {
+            memory.history = None;
+        }
+    }
+
     /// What the numbers were, newest first; and they are remembered for longer from now on. `true` if that has just begun, and somebody
     /// has to watch it.
     pub(crate) fn history(&self, range: Range, now_ms: u64, numbers: [u64; N], keeping: &Keeping<'_>) -> Told<N> {
@@ -211,6 +218,11 @@ impl<T: Observable<N>, const N: usize> Watch<T, N> {
         let mut noted = self.watched.lock();
         watched.append(&mut noted);
         *noted = watched;
+    }
+
+    /// Forgets all histories. Who is not watched has none.
+    pub(crate) fn forget(&self) {
+        self.watched.lock().iter().for_each(|object| object.observed().forget());
     }
 
     /// How many are watched.

@@ -17,6 +17,18 @@ pub enum Rates {
     Detailed,
 }
 
+impl Rates {
+    /// RabbitMQ's name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Rates::None => "none",
+            Rates::Basic => "basic",
+            Rates::Detailed => "detailed",
+        }
+    }
+}
+
 /// How long samples are kept: RabbitMQ's `sample_retention_policies`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Retentions {

@@ -73,10 +73,12 @@ impl QueueCounters {
         self.histograms.get().map_or_else(Buckets::default, |histograms| histograms.waits.counts())
     }
 
-    /// Counts how long messages have waited.
-    pub(crate) fn waited(&self, run: &WaitRun) {
+    /// Counts how long messages have waited that are on their way at `now_ms`.
+    pub(crate) fn waited(&self, run: &WaitRun, now_ms: u64) {
         if run.count > 0 {
-            self.histograms().waits.add_at(run.bucket, run.count, run.sum_ms);
+            // Who came after now, by another clock, has not waited.
+            let sum_ms = (run.count * now_ms).saturating_sub(run.sum_ms);
+            self.histograms().waits.add_at(run.bucket, run.count, sum_ms);
         }
     }
 }
@@ -114,34 +116,34 @@ impl ArrivalRun {
 /// Messages of one queue that have waited about as long: counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct WaitRun {
-    /// Who waited for at least so long, in milliseconds, and for no more than so much longer.
+    /// Those that came at this time, in milliseconds since 1970, or up to so much later.
     from_ms: u64,
     span_ms: u64,
     bucket: usize,
     count: u64,
+    /// Of the times at which they came.
     sum_ms: u64,
 }
 
 impl WaitRun {
-    /// Counts one more. Gives what was counted before, if this one waited for a rather different time.
-    #[inline(always)]
-    pub(crate) fn note(&mut self, waited_ms: u64) -> Option<WaitRun> {
-        let before = match waited_ms.wrapping_sub(self.from_ms) <= self.span_ms {
-            true => None,
-            false => Some(std::mem::replace(self, WaitRun::around(waited_ms))),
-        };
-        self.count += 1;
-        self.sum_ms += waited_ms;
-        before
+    /// Of who came at about the same time, if it is `now_ms`.
+    pub(crate) fn around(published_at_ms: u64, now_ms: u64) -> WaitRun {
+        let bounds = WAITS.bounds();
+        let bucket = WAITS.bucket_of(now_ms.saturating_sub(published_at_ms));
+        let from_ms = bounds.get(bucket).map_or(0, |most_ms| now_ms.saturating_sub(*most_ms));
+        let to_ms = bucket.checked_sub(1).map_or(u64::MAX, |before| now_ms.saturating_sub(bounds[before] + 1));
+        WaitRun { from_ms, span_ms: to_ms.saturating_sub(from_ms), bucket, count: 0, sum_ms: 0 }
     }
 
-    /// An empty one of who waits for about as long.
-    #[cold]
-    fn around(waited_ms: u64) -> WaitRun {
-        let bucket = WAITS.bucket_of(waited_ms);
-        let from_ms = bucket.checked_sub(1).map_or(0, |before| WAITS.bounds()[before] + 1);
-        let to_ms = WAITS.bounds().get(bucket).copied().unwrap_or(u64::MAX);
-        WaitRun { from_ms, span_ms: to_ms - from_ms, bucket, count: 0, sum_ms: 0 }
+    /// Counts one more, unless it has waited for a rather different time.
+    #[inline(always)]
+    pub(crate) fn takes(&mut self, published_at_ms: u64) -> bool {
+        let is_like = published_at_ms.wrapping_sub(self.from_ms) <= self.span_ms;
+        if is_like {
+            self.count += 1;
+            self.sum_ms = self.sum_ms.wrapping_add(published_at_ms);
+        }
+        is_like
     }
 }
 
@@ -268,16 +270,34 @@ mod tests {
     #[test]
     fn those_that_waited_about_as_long_are_counted_together() {
         let counters = QueueCounters::default();
-        let mut run = WaitRun::default();
-        for waited_ms in [0, 1, 0, 3, 4, 700, 2] {
-            if let Some(ended) = run.note(waited_ms) {
-                counters.waited(&ended);
+        let now_ms = 1_000_000;
+        let mut run = WaitRun::around(now_ms, now_ms);
+        // The last one came later than now.
+        for published_at_ms in
+            [0, 1, 0, 3, 4, 700, 2].map(|waited_ms| now_ms - waited_ms).into_iter().chain([now_ms + 5])
+        {
+            if !run.takes(published_at_ms) {
+                counters.waited(&run, now_ms);
+                run = WaitRun::around(published_at_ms, now_ms);
+                assert!(run.takes(published_at_ms));
             }
         }
-        counters.waited(&run);
+        counters.waited(&run, now_ms);
         let waits = counters.waits();
-        assert_eq!((waits.count(), waits.sum), (7, 710));
-        assert_eq!(waits.counts[..6], [3, 3, 0, 0, 0, 1]);
+        assert_eq!((waits.count(), waits.sum), (8, 710));
+        assert_eq!(waits.counts[..6], [4, 3, 0, 0, 0, 1]);
+    }
+
+    #[test]
+    fn a_run_takes_who_would_be_in_its_bucket() {
+        let now_ms = 200_000_000;
+        let waits = || WAITS.bounds().iter().flat_map(|bound| [bound - 1, *bound, bound + 1]).chain([0, 199_999_999]);
+        for one in waits() {
+            for other in waits() {
+                let takes = WaitRun::around(now_ms - one, now_ms).takes(now_ms - other);
+                assert_eq!(takes, WAITS.bucket_of(one) == WAITS.bucket_of(other), "{one} {other}");
+            }
+        }
     }
 
     #[test]

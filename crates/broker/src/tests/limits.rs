@@ -82,7 +82,8 @@ fn a_connection_that_ended_does_not_count_any_more() {
 #[test]
 fn what_a_connection_carried_stays_with_its_vhost() {
     let node = node_with(".*", ".*", ".*");
-    let traffic = || node.broker.vhost_traffic().into_values().map(|traffic| (traffic.received_len, traffic.sent_len));
+    let traffic =
+        || node.broker.messages_in("/").map(|messages| (messages.received_len, messages.sent_len)).into_iter();
     assert_eq!(traffic().collect::<Vec<_>>(), [(0, 0)]);
     let mut ended = connect(&node);
     let mut open = connect(&node);

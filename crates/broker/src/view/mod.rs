@@ -18,4 +18,4 @@ pub use exchanges::{BindingEndView, BindingFilter, BindingView, ExchangeView};
 pub use node::{Alarms, AuthAttemptsView, Churn, NodeView, Totals};
 pub use queues::{OldestView, OwnerView, QueueView, SetAsideView};
 pub use statistics::{EdgeView, NameView, Numbers, PublisherView};
-pub use vhosts::{VhostTraffic, VhostView};
+pub use vhosts::VhostView;

@@ -8,8 +8,10 @@ use model::policy::EffectivePolicy;
 use queue::{Message as _, Position};
 
 use crate::broker::Broker;
+use crate::message::Held;
 use crate::queue_handle::QueueHandle;
 use crate::selection;
+use crate::shard::Cell;
 
 /// A queue. Cheap to make: it reads its numbers when it is asked for them.
 #[derive(Debug, Clone)]
@@ -154,6 +156,22 @@ impl Broker {
             Some(OldestView { position, published_at_ms: message.map(|message| message.entered_at_ms()) })
         });
         oldest.flatten()
+    }
+
+    /// When the oldest of the messages that somebody holds entered the queue, in milliseconds since 1970. The queue is asked, for a moment.
+    #[must_use]
+    pub fn oldest_unacked_of(&self, queue: &QueueView) -> Option<u64> {
+        if queue.unacked_count() == 0 {
+            return None;
+        }
+        let oldest = |cell: &mut Cell| cell.queue.oldest_unacked().map(Held::entered_at_ms);
+        self.shards.with_queue(&queue.handle, oldest).flatten()
+    }
+
+    /// How long ago a moment was, in milliseconds.
+    #[must_use]
+    pub fn age_ms(&self, at_ms: u64) -> u64 {
+        self.clock.now_ms().saturating_sub(at_ms)
     }
 
     /// The same as [`Broker::oldest_ready_of`], for a message that has to be read from a segment.

@@ -137,6 +137,12 @@ impl Broker {
         self.statistics.options.has_rates()
     }
 
+    /// Forgets all histories; counters count on.
+    pub fn forget_histories(&self) {
+        self.statistics.forget();
+        self.vhosts.all().iter().for_each(|vhost| vhost.counters.observed().forget());
+    }
+
     /// What has happened to messages on the whole node, in vhosts that are gone, too. Costs nothing by the number of queues.
     #[must_use]
     pub fn all_messages(&self) -> VhostMessages {

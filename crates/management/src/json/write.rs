@@ -3,6 +3,8 @@
 //! A [`Cell`] is the place of one member. Writing it uses it up; a member that is not written is absent, and so is one that
 //! the [`Selection`] does not want: its name, its comma and its value then cost nothing.
 
+use std::io::Write as _;
+
 use serde_json::Value;
 
 use crate::listing::Selection;
@@ -41,6 +43,13 @@ impl<'a> Writer<'a> {
             self.out.push(b'-');
         }
         write_digits(self.out, value.unsigned_abs());
+    }
+
+    /// A finite number; it has a point or an exponent.
+    pub(crate) fn float(self, value: f64) {
+        debug_assert!(value.is_finite());
+        // Into a buffer, which takes everything.
+        let _ = write!(self.out, "{value:?}");
     }
 
     pub(crate) fn text(self, value: &str) {
@@ -145,6 +154,10 @@ impl<'a> Cell<'a> {
 
     pub(crate) fn signed(self, value: i64) {
         self.write(|writer| writer.signed(value));
+    }
+
+    pub(crate) fn float(self, value: f64) {
+        self.write(|writer| writer.float(value));
     }
 
     pub(crate) fn text(self, value: &str) {

@@ -1,6 +1,5 @@
 //! The query parameters of history, such as `lengths_age` and `lengths_incr`: seconds back, and between samples.
-//!
-//! There is no history yet that they could choose from. What asks for too much of it is refused already.
+//! What they ask for is read by [`crate::statistics::Ranges`]; too much of it is refused here.
 
 use hyper::StatusCode;
 

@@ -1,8 +1,11 @@
 //! Channels, as they are listed.
 
-use broker::view::ChannelView;
+use std::sync::Arc;
 
-use super::{connections, consumers};
+use broker::statistics::numbers::CHANNEL;
+use broker::view::{ChannelView, ConsumerView};
+
+use super::{connections, consumers, deliveries};
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::{Cell, Object};
@@ -12,6 +15,7 @@ use crate::route::Kind::{Boolean, Integer, List, Object as ObjectKind, Text};
 use crate::route::Role::{InVhost, Management};
 use crate::route::{COUNTED, LIST, Operation, Route, SINGLE, Shape, at};
 use crate::service::Service;
+use crate::statistics::{Ranges, Stats};
 
 pub(super) static ROUTES: &[Route] = &[
     at(
@@ -39,6 +43,8 @@ struct Row {
     view: ChannelView,
     has_counts: bool,
     is_single: bool,
+    /// The histories that are wanted; None: no rates either.
+    ranges: Option<Arc<Ranges>>,
 }
 
 impl Row {
@@ -48,11 +54,10 @@ impl Row {
         }
     }
 
-    /// What a channel has done for each queue and each exchange: as in RabbitMQ's mode `basic`, none of it is told.
-    fn by_others(&self, cell: Cell<'_>) {
-        if self.is_single && self.has_counts {
-            cell.texts([]);
-        }
+    fn consumers(&self, service: &Service) -> Vec<ConsumerView> {
+        let mut consumers = service.broker.consumers_of(&self.view.connection);
+        consumers.retain(|consumer| consumer.channel() == self.view.number);
+        consumers
     }
 }
 
@@ -74,17 +79,27 @@ static TABLE: Table<Row, Service> = Table {
         column("consumer_count", Integer, |row, _, cell| row.count(cell, row.view.consumer_count)),
         column("consumer_details", List, |row, service, cell| {
             if row.is_single {
-                let mut of_channel = service.broker.consumers_of(&row.view.connection);
-                of_channel.retain(|consumer| consumer.channel() == row.view.number);
-                cell.list(&of_channel, |consumer, writer| consumers::TABLE.write(consumer, service, writer));
+                cell.list(&row.consumers(service), |consumer, writer| {
+                    consumers::TABLE.write(consumer, service, writer)
+                });
             }
         }),
-        column("deliveries", List, |row, _, cell| row.by_others(cell)),
+        column("deliveries", List, |row, service, cell| {
+            if row.is_single && row.has_counts {
+                cell.list(row.consumers(service), |consumer, writer| deliveries::write_to_queue(&consumer, writer));
+            }
+        }),
         column("global_prefetch_count", Integer, |row, _, cell| {
             // RabbitMQ has no such member since it denies limits for whole channels; here they can be permitted.
             if row.view.global_prefetch_count > 0 {
                 row.count(cell, row.view.global_prefetch_count);
             }
+        }),
+        column("message_stats", ObjectKind, |row, service, cell| {
+            let Some(ranges) = &row.ranges else { return };
+            let samples = ranges.messages.map(|range| service.broker.channel_history(&row.view, range));
+            let numbers = row.view.numbers();
+            Stats { names: &CHANNEL, numbers: &numbers, samples: samples.as_deref() }.write_messages(cell, false);
         }),
         column("messages_unacknowledged", Integer, |row, _, cell| row.count(cell, row.view.unacked_count)),
         column("messages_uncommitted", Integer, |row, _, cell| row.count(cell, row.view.uncommitted_count)),
@@ -93,7 +108,11 @@ static TABLE: Table<Row, Service> = Table {
         column("node", Text, |_, service, cell| cell.text(service.node())),
         column("number", Integer, |row, _, cell| cell.int(row.view.number.into())),
         column("prefetch_count", Integer, |row, _, cell| row.count(cell, row.view.prefetch_count)),
-        column("publishes", List, |row, _, cell| row.by_others(cell)),
+        column("publishes", List, |row, _, cell| {
+            if row.is_single && row.has_counts {
+                cell.list(row.view.publishes(), |edge, writer| deliveries::write_exchange(&edge, writer));
+            }
+        }),
         column("state", Text, |row, _, cell| {
             if row.has_counts {
                 cell.text("running");
@@ -132,8 +151,8 @@ pub(super) fn write_peer(connection: &broker::view::ConnectionView, members: &mu
 }
 
 fn rows(call: &Call, views: impl IntoIterator<Item = ChannelView>) -> Vec<Row> {
-    let has_counts = call.has_stats();
-    views.into_iter().map(|view| Row { view, has_counts, is_single: false }).collect()
+    let (has_counts, ranges) = (call.has_stats(), call.ranges());
+    views.into_iter().map(|view| Row { view, has_counts, is_single: false, ranges: ranges.clone() }).collect()
 }
 
 fn all(call: &Call) -> Result<Answer, Problem> {
@@ -161,6 +180,6 @@ fn one(call: &Call) -> Result<Answer, Problem> {
     if !connections::sees(call, &view.connection) {
         return Err(Problem::not_authorised("User not authorised to access object"));
     }
-    let row = Row { view, has_counts: call.has_stats(), is_single: true };
+    let row = Row { view, has_counts: call.has_stats(), is_single: true, ranges: call.ranges() };
     Ok(single(&row, &TABLE, &*call.service, &call.query))
 }

@@ -1,5 +1,8 @@
 //! Connections: listed, looked at, closed.
 
+use std::sync::Arc;
+
+use broker::statistics::numbers::CONNECTION;
 use broker::view::ConnectionView;
 use hyper::header::{HeaderMap, HeaderName};
 use model::json;
@@ -16,6 +19,7 @@ use crate::route::Kind::{Boolean, Integer, Object, Text};
 use crate::route::Role::{InVhost, Management};
 use crate::route::{COUNTED, LIST, Operation, Route, SINGLE, Shape, at};
 use crate::service::Service;
+use crate::statistics::{Ranges, Stats};
 
 pub(super) static ROUTES: &[Route] = &[
     at(
@@ -56,6 +60,8 @@ struct Row {
     view: ConnectionView,
     has_counts: bool,
     is_single: bool,
+    /// The histories that are wanted; None: no rates either.
+    ranges: Option<Arc<Ranges>>,
 }
 
 static TABLE: Table<Row, Service> = Table {
@@ -98,8 +104,10 @@ static TABLE: Table<Row, Service> = Table {
         column("protocol", Text, |_, _, cell| cell.text("AMQP 0-9-1")),
         column("recv_cnt", Integer, |row, _, cell| row.count(cell, row.view.traffic_count().0)),
         column("recv_oct", Integer, |row, _, cell| row.count(cell, row.view.traffic_len().0)),
+        column("recv_oct_details", Object, |row, service, cell| row.write_traffic(service, cell, "recv_oct")),
         column("send_cnt", Integer, |row, _, cell| row.count(cell, row.view.traffic_count().1)),
         column("send_oct", Integer, |row, _, cell| row.count(cell, row.view.traffic_len().1)),
+        column("send_oct_details", Object, |row, service, cell| row.write_traffic(service, cell, "send_oct")),
         column("send_pend", Integer, |row, _, cell| row.count(cell, 0)),
         column("ssl", Boolean, |row, _, cell| cell.bool(row.view.tls().is_some())),
         column("ssl_cipher", Text, |row, _, cell| row.of_tls(cell, |tls| tls.cipher)),
@@ -142,6 +150,13 @@ impl Row {
         }
     }
 
+    fn write_traffic(&self, service: &Service, cell: Cell<'_>, name: &str) {
+        let Some(ranges) = &self.ranges else { return };
+        let samples = ranges.data.map(|range| service.broker.connection_history(&self.view, range));
+        let numbers = self.view.numbers();
+        Stats { names: &CONNECTION, numbers: &numbers, samples: samples.as_deref() }.write_details(cell, &[name]);
+    }
+
     /// What only connections with TLS have.
     fn of_tls(&self, cell: Cell<'_>, part: fn(&TlsInfo) -> &str) {
         self.text_of_tls(cell, self.view.tls().map(part));
@@ -180,8 +195,9 @@ pub(super) fn is_in(view: &ConnectionView, vhost: &str) -> bool {
 }
 
 fn answer(call: &Call, views: Vec<ConnectionView>) -> Result<Answer, Problem> {
-    let has_counts = call.has_stats();
-    let rows = views.into_iter().map(|view| Row { view, has_counts, is_single: false }).collect();
+    let (has_counts, ranges) = (call.has_stats(), call.ranges());
+    let rows =
+        views.into_iter().map(|view| Row { view, has_counts, is_single: false, ranges: ranges.clone() }).collect();
     paged_list(rows, &TABLE, &call.service, &call.query)
 }
 
@@ -202,7 +218,7 @@ pub(super) fn find(call: &Call) -> Result<ConnectionView, Problem> {
 }
 
 fn one(call: &Call) -> Result<Answer, Problem> {
-    let row = Row { view: find(call)?, has_counts: call.has_stats(), is_single: true };
+    let row = Row { view: find(call)?, has_counts: call.has_stats(), is_single: true, ranges: call.ranges() };
     Ok(single(&row, &TABLE, &*call.service, &call.query))
 }
 

@@ -4,8 +4,8 @@ use broker::view::{Activity, ConsumerView};
 use model::json;
 use serde_json::Value;
 
-use super::channels::write_peer;
 use super::connections;
+use super::deliveries::write_channel;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::listing::{Table, column, list};
@@ -50,16 +50,7 @@ pub(super) static TABLE: Table<ConsumerView, Service> = Table {
             cell.value(&Value::Object(json::from_table(consumer.arguments())));
         }),
         column("channel_details", Object, |consumer, service, cell| {
-            cell.object(|members| {
-                let (connection, number) = (&consumer.connection, consumer.channel());
-                let name = connection.name();
-                members.cell("name").text(&format!("{name} ({number})"));
-                members.cell("connection_name").text(&name);
-                members.cell("node").text(service.node());
-                members.cell("number").int(number.into());
-                write_peer(connection, members);
-                members.cell("user").text_if(connection.opened().map(|opened| opened.user));
-            });
+            cell.object(|members| write_channel(&consumer.connection, consumer.channel(), service, members));
         }),
         column("consumer_tag", Text, |consumer, _, cell| cell.text(&consumer.tag())),
         column("consumer_timeout", Integer, |_, _, cell| cell.int(CONSUMER_TIMEOUT_MS)),

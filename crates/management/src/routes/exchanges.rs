@@ -1,22 +1,26 @@
 //! Exchanges.
 
+use std::sync::Arc;
+
 use amqp::table::TableBuf;
+use broker::statistics::numbers::EXCHANGE;
 use broker::view::ExchangeView;
 use broker::{ExchangeRequest, Inside};
 use model::json;
 use model::name::{DEFAULT_EXCHANGE_ALIAS, ExchangeName};
 use serde_json::Value;
 
-use super::refusals;
+use super::{deliveries, refusals};
 use crate::answer::Answer;
 use crate::call::Call;
-use crate::json::{Cell, Fields};
+use crate::json::Fields;
 use crate::listing::{Table, column, paged_list, single};
 use crate::problem::Problem;
 use crate::route::Kind::{Boolean, Integer, List, Object, Text};
 use crate::route::Role::{InVhost, Management};
 use crate::route::{COUNTED, Field, Operation, Parameters, Route, SINGLE, Shape, at};
 use crate::service::Service;
+use crate::statistics::{Ranges, Stats};
 
 pub(super) static ROUTES: &[Route] = &[
     at("/api/exchanges", &[Operation::get(Management, all, "Lists exchanges.", Shape::Many(&TABLE)).query(COUNTED)]),
@@ -28,14 +32,14 @@ pub(super) static ROUTES: &[Route] = &[
         "/api/exchanges/{vhost}/{exchange}",
         &[
             Operation::get(InVhost, one, "Tells of an exchange.", Shape::One(&TABLE)).query(SINGLE),
-            Operation::put(InVhost, put, "Declares an exchange.", EXCHANGE),
+            Operation::put(InVhost, put, "Declares an exchange.", FACTS),
             Operation::delete(InVhost, delete, "Deletes an exchange.")
                 .query(&[Parameters::Other("if-unused", "`true`: only if nothing is bound to it.")]),
         ],
     ),
 ];
 
-const EXCHANGE: &[Field] = &[
+const FACTS: &[Field] = &[
     Field::optional(
         "type",
         Text,
@@ -51,14 +55,17 @@ const EXCHANGE: &[Field] = &[
 struct Row {
     view: ExchangeView,
     has_neighbours: bool,
+    /// The histories that are wanted; None: no rates either.
+    ranges: Option<Arc<Ranges>>,
 }
 
 impl Row {
-    /// What each channel has published to it, and each queue got from it: as in RabbitMQ's mode `basic`, none of it is told.
-    fn by_others(&self, cell: Cell<'_>) {
-        if self.has_neighbours {
-            cell.texts([]);
-        }
+    fn vhost(&self) -> &str {
+        self.view.definition.vhost.as_str()
+    }
+
+    fn name(&self) -> &str {
+        self.view.definition.name.as_str()
     }
 }
 
@@ -70,8 +77,20 @@ static TABLE: Table<Row, Service> = Table {
         }),
         column("auto_delete", Boolean, |row, _, cell| cell.bool(row.view.definition.is_auto_delete)),
         column("durable", Boolean, |row, _, cell| cell.bool(row.view.definition.is_durable)),
-        column("incoming", List, |row, _, cell| row.by_others(cell)),
+        column("incoming", List, |row, service, cell| {
+            if row.has_neighbours {
+                let publishers = service.broker.publishers_to(row.vhost(), row.name());
+                cell.list(publishers, |publisher, writer| deliveries::write_publisher(&publisher, service, writer));
+            }
+        }),
         column("internal", Boolean, |row, _, cell| cell.bool(row.view.definition.is_internal)),
+        column("message_stats", Object, |row, service, cell| {
+            let Some(ranges) = &row.ranges else { return };
+            let (vhost, name) = (row.vhost(), row.name());
+            let Some(numbers) = service.broker.exchange_numbers(vhost, name) else { return };
+            let samples = ranges.messages.map(|range| service.broker.exchange_history(vhost, name, range));
+            Stats { names: &EXCHANGE, numbers: &numbers, samples: samples.as_deref() }.write_messages(cell, false);
+        }),
         column("messages_deduplicated", Integer, |row, _, cell| {
             if let Some(count) = row.view.deduplicated_count {
                 cell.int(count);
@@ -83,7 +102,12 @@ static TABLE: Table<Row, Service> = Table {
             }
         }),
         column("name", Text, |row, _, cell| cell.text(row.view.definition.name.as_str())),
-        column("outgoing", List, |row, _, cell| row.by_others(cell)),
+        column("outgoing", List, |row, service, cell| {
+            if row.has_neighbours {
+                let outgoing = service.broker.outgoing_of(row.vhost(), row.name());
+                cell.list(outgoing, |edge, writer| deliveries::write_queue(&edge, writer));
+            }
+        }),
         column("policy", Text, |row, _, cell| {
             cell.text_if(row.view.policy.user.as_ref().map(|policy| &*policy.name));
         }),
@@ -97,18 +121,19 @@ static TABLE: Table<Row, Service> = Table {
     name: |row| row.view.definition.name.as_str().into(),
 };
 
-fn rows(views: impl IntoIterator<Item = ExchangeView>) -> Vec<Row> {
-    views.into_iter().map(|view| Row { view, has_neighbours: false }).collect()
+fn rows(call: &Call, views: impl IntoIterator<Item = ExchangeView>) -> Vec<Row> {
+    let ranges = call.ranges();
+    views.into_iter().map(|view| Row { view, has_neighbours: false, ranges: ranges.clone() }).collect()
 }
 
 fn all(call: &Call) -> Result<Answer, Problem> {
     let vhosts = call.presence.vhosts();
     let views = vhosts.iter().flat_map(|vhost| call.broker().exchange_views(vhost.as_str()));
-    paged_list(rows(views), &TABLE, &call.service, &call.query)
+    paged_list(rows(call, views), &TABLE, &call.service, &call.query)
 }
 
 fn of_vhost(call: &Call) -> Result<Answer, Problem> {
-    paged_list(rows(call.broker().exchange_views(call.vhost())), &TABLE, &call.service, &call.query)
+    paged_list(rows(call, call.broker().exchange_views(call.vhost())), &TABLE, &call.service, &call.query)
 }
 
 /// The name of an exchange as paths have it: the default exchange has another one there.
@@ -134,7 +159,7 @@ pub(super) fn find(call: &Call) -> Result<ExchangeView, Problem> {
 }
 
 fn one(call: &Call) -> Result<Answer, Problem> {
-    let row = Row { view: find(call)?, has_neighbours: call.has_stats() };
+    let row = Row { view: find(call)?, has_neighbours: call.has_stats(), ranges: call.ranges() };
     Ok(single(&row, &TABLE, &*call.service, &call.query))
 }
 

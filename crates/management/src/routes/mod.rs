@@ -8,6 +8,7 @@ mod connections;
 mod consumers;
 mod definitions;
 mod delayed;
+mod deliveries;
 mod exchanges;
 mod features;
 mod health;

@@ -1,8 +1,12 @@
 //! The node: there is one.
 
-use broker::view::NodeView;
+use std::sync::Arc;
 
-use super::overview::{churn_members, write_contexts, write_exchange_types};
+use broker::statistics::numbers::{NODE, NODE_COUNT};
+use broker::view::{NodeView, Numbers};
+use telemetry::Sample;
+
+use super::overview::{write_contexts, write_exchange_types};
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::{self, Cell, Writer};
@@ -12,6 +16,7 @@ use crate::route::Kind::{Boolean, Integer, List, Object, Text};
 use crate::route::Role::{Administrator, Monitoring};
 use crate::route::{Field, LIST, Operation, Parameters, Route, Shape, at};
 use crate::service::Service;
+use crate::statistics::{Ranges, Stats};
 
 pub(super) static ROUTES: &[Route] = &[
     at("/api/nodes", &[Operation::get(Monitoring, all, "Lists nodes.", Shape::Many(&TABLE)).query(LIST)]),
@@ -47,15 +52,28 @@ const MEMORY: Shape = Shape::Object(&[Field::required("memory", Object, "Parts, 
 struct Row {
     view: Option<NodeView>,
     has_memory: bool,
+    numbers: Numbers<NODE_COUNT>,
+    /// The histories that are wanted; None: no rates either.
+    ranges: Option<Arc<Ranges>>,
 }
 
 impl Row {
     /// One of the counts of what has come and gone.
     fn churn(&self, cell: Cell<'_>, name: &str) {
-        let Some(view) = &self.view else { return };
-        if let Some((_, count)) = churn_members(&view.churn).into_iter().find(|(own, _)| *own == name) {
-            cell.int(count);
+        if self.view.is_some() {
+            cell.int(self.stats(None).count(&[name]));
         }
+    }
+
+    /// The rate of a number, and what it was.
+    fn details(&self, service: &Service, cell: Cell<'_>, name: &str) {
+        let Some(ranges) = &self.ranges else { return };
+        let samples = ranges.node.map(|range| service.broker.node_history(range));
+        self.stats(samples.as_deref()).write_details(cell, &[name]);
+    }
+
+    fn stats<'a>(&'a self, samples: Option<&'a [Sample<NODE_COUNT>]>) -> Stats<'a, NODE_COUNT> {
+        Stats { names: &NODE, numbers: &self.numbers, samples }
     }
 }
 
@@ -83,14 +101,22 @@ static TABLE: Table<Row, Service> = Table {
         }),
         column("being_drained", Boolean, |_, _, cell| cell.bool(false)),
         column("channel_closed", Integer, |row, _, cell| row.churn(cell, "channel_closed")),
+        column("channel_closed_details", Object, |row, service, cell| row.details(service, cell, "channel_closed")),
         column("channel_created", Integer, |row, _, cell| row.churn(cell, "channel_created")),
+        column("channel_created_details", Object, |row, service, cell| row.details(service, cell, "channel_created")),
         column("cluster_links", List, |row, _, cell| {
             if row.view.is_some() {
                 cell.texts([]);
             }
         }),
         column("connection_closed", Integer, |row, _, cell| row.churn(cell, "connection_closed")),
+        column("connection_closed_details", Object, |row, service, cell| {
+            row.details(service, cell, "connection_closed")
+        }),
         column("connection_created", Integer, |row, _, cell| row.churn(cell, "connection_created")),
+        column("connection_created_details", Object, |row, service, cell| {
+            row.details(service, cell, "connection_created")
+        }),
         column("config_files", List, |row, service, cell| {
             if row.view.is_some() {
                 cell.texts(service.options.config_files.iter().map(String::as_str));
@@ -112,6 +138,7 @@ static TABLE: Table<Row, Service> = Table {
                 cell.int(view.disk_free_len);
             }
         }),
+        column("disk_free_details", Object, |row, service, cell| row.details(service, cell, "disk_free")),
         column("disk_free_alarm", Boolean, |row, _, cell| {
             if let Some(view) = &row.view {
                 cell.bool(view.alarms.is_disk_low);
@@ -144,6 +171,7 @@ static TABLE: Table<Row, Service> = Table {
                 cell.int(count);
             }
         }),
+        column("fd_used_details", Object, |row, service, cell| row.details(service, cell, "fd_used")),
         column("log_files", List, |row, _, cell| {
             // There is no other.
             if row.view.is_some() {
@@ -170,6 +198,7 @@ static TABLE: Table<Row, Service> = Table {
                 cell.int(view.memory_used_len);
             }
         }),
+        column("mem_used_details", Object, |row, service, cell| row.details(service, cell, "mem_used")),
         column("memory", Object, |row, _, cell| {
             if let Some(view) = row.view.as_ref().filter(|_| row.has_memory)
                 && let Some(writer) = cell.writer()
@@ -199,16 +228,19 @@ static TABLE: Table<Row, Service> = Table {
             }
         }),
         column("queue_created", Integer, |row, _, cell| row.churn(cell, "queue_created")),
+        column("queue_created_details", Object, |row, service, cell| row.details(service, cell, "queue_created")),
         column("queue_declared", Integer, |row, _, cell| row.churn(cell, "queue_declared")),
+        column("queue_declared_details", Object, |row, service, cell| row.details(service, cell, "queue_declared")),
         column("queue_deleted", Integer, |row, _, cell| row.churn(cell, "queue_deleted")),
+        column("queue_deleted_details", Object, |row, service, cell| row.details(service, cell, "queue_deleted")),
         column("rabbitmq_version", Text, |row, service, cell| {
             if row.view.is_some() {
                 cell.text(&service.options.compatible_version);
             }
         }),
-        column("rates_mode", Text, |row, _, cell| {
+        column("rates_mode", Text, |row, service, cell| {
             if row.view.is_some() {
-                cell.text("none");
+                cell.text(service.broker.options().statistics.rates.name());
             }
         }),
         column("running", Boolean, |_, _, cell| cell.bool(true)),
@@ -223,6 +255,7 @@ static TABLE: Table<Row, Service> = Table {
                 cell.int(view.connection_count as u64);
             }
         }),
+        column("sockets_used_details", Object, |row, service, cell| row.details(service, cell, "sockets_used")),
         column("type", Text, |_, _, cell| cell.text("disc")),
         column("uptime", Integer, |row, service, cell| {
             if row.view.is_some() {
@@ -236,7 +269,8 @@ static TABLE: Table<Row, Service> = Table {
 
 fn row(call: &Call) -> Row {
     let view = call.has_stats().then(|| call.broker().node_view(&call.service.options.data_dir));
-    Row { view, has_memory: call.query.is_true("memory") }
+    let (has_memory, numbers) = (call.query.is_true("memory"), call.broker().node_numbers());
+    Row { view, has_memory, numbers, ranges: call.ranges() }
 }
 
 fn all(call: &Call) -> Result<Answer, Problem> {
@@ -325,12 +359,12 @@ fn memory_relative(call: &Call) -> Result<Answer, Problem> {
     Ok(Answer::json(out))
 }
 
-/// There is no history yet that could be forgotten.
-fn reset_all(_: &Call) -> Result<Answer, Problem> {
+fn reset_all(call: &Call) -> Result<Answer, Problem> {
+    call.broker().forget_histories();
     Ok(Answer::no_content())
 }
 
 fn reset(call: &Call) -> Result<Answer, Problem> {
     check_node(call)?;
-    Ok(Answer::no_content())
+    reset_all(call)
 }

@@ -1,19 +1,23 @@
 //! The overview: what runs here, and how many there are of everything.
 
-use broker::view::Churn;
+use broker::statistics::Retentions;
+use broker::statistics::numbers::{NODE, READY, UNACKED, VHOST, VHOST_COUNT};
+use broker::view::Numbers;
 use model::arguments::ExchangeType;
+use model::name::VhostName;
 
 use crate::access::is_monitor;
 use crate::answer::Answer;
 use crate::call::Call;
-use crate::json::{Cell, Writer};
+use crate::json::{Cell, Object, Writer};
 use crate::listing::Selection;
 use crate::options::ListenerInfo;
 use crate::problem::Problem;
-use crate::route::Kind::{Boolean, Object, Text};
+use crate::route::Kind::{Boolean, Object as ObjectKind, Text};
 use crate::route::Role::Management;
 use crate::route::{Field, Operation, Parameters, Route, Shape, at};
 use crate::service::Service;
+use crate::statistics::Stats;
 
 pub(super) static ROUTES: &[Route] = &[at(
     "/api/overview",
@@ -29,11 +33,12 @@ const OVERVIEW: Shape = Shape::Object(&[
     Field::required("disable_stats", Boolean, "Whether statistics are left out."),
     Field::required(
         "object_totals",
-        Object,
+        ObjectKind,
         "How many queues, exchanges, connections, channels and consumers there are.",
     ),
-    Field::optional("churn_rates", Object, "How many connections, channels and queues have come and gone."),
-    Field::optional("queue_totals", Object, "How many messages there are in queues."),
+    Field::optional("churn_rates", ObjectKind, "How many connections, channels and queues have come and gone."),
+    Field::optional("message_stats", ObjectKind, "What has happened to messages, and how fast it goes."),
+    Field::optional("queue_totals", ObjectKind, "How many messages there are in queues."),
     Field::optional("node", Text, "The node's name, for who may monitor."),
 ]);
 
@@ -69,17 +74,71 @@ pub(super) fn write_contexts(service: &Service, names_node: bool, cell: Cell<'_>
     });
 }
 
-/// What has come and gone, by RabbitMQ's names.
-pub(super) fn churn_members(churn: &Churn) -> [(&'static str, u64); 7] {
-    [
-        ("connection_created", churn.connections_opened),
-        ("connection_closed", churn.connections_closed),
-        ("channel_created", churn.channels_opened),
-        ("channel_closed", churn.channels_closed),
-        ("queue_declared", churn.queues_declared),
-        ("queue_created", churn.queues_created),
-        ("queue_deleted", churn.queues_deleted),
-    ]
+/// What of the node's numbers has come and gone.
+pub(super) const CHURN: [&str; 7] = [
+    "connection_created",
+    "connection_closed",
+    "channel_created",
+    "channel_closed",
+    "queue_declared",
+    "queue_created",
+    "queue_deleted",
+];
+
+/// What has come and gone, and how fast.
+fn write_churn(call: &Call, members: &mut Object<'_>) {
+    let (broker, ranges) = (call.broker(), call.ranges());
+    let numbers = broker.node_numbers();
+    let range = ranges.as_ref().and_then(|ranges| ranges.messages.or(ranges.lengths));
+    let samples = range.map(|range| broker.node_history(range));
+    let stats = Stats { names: &NODE, numbers: &numbers, samples: samples.as_deref() };
+    members
+        .cell("churn_rates")
+        .object(|rates| if ranges.is_some() { stats.write(rates, &CHURN) } else { stats.write_counts(rates, &CHURN) });
+}
+
+/// How many messages there are in the vhosts that are seen, and what has happened to them: of the node if all are seen.
+fn write_messages(call: &Call, seen: &[VhostName], members: &mut Object<'_>) {
+    let (broker, ranges) = (call.broker(), call.ranges());
+    let sees_all = broker.vhost_names().iter().all(|vhost| seen.contains(vhost));
+    let numbers = if sees_all { broker.messages_numbers() } else { sum_of(call, seen) };
+    let history = |range| if sees_all { Some(broker.messages_history(range)) } else { None };
+    let of_lengths = ranges.as_ref().and_then(|ranges| ranges.lengths).and_then(history);
+    let lengths = Stats { names: &VHOST, numbers: &numbers, samples: of_lengths.as_deref() };
+    members.cell("queue_totals").object(|totals| {
+        for (name, details, parts) in [
+            ("messages", "messages_details", &[READY, UNACKED][..]),
+            (READY, "messages_ready_details", &[READY]),
+            (UNACKED, "messages_unacknowledged_details", &[UNACKED]),
+        ] {
+            totals.cell(name).int(lengths.count(parts));
+            if ranges.is_some() {
+                lengths.write_details(totals.cell(details), parts);
+            }
+        }
+    });
+    if let Some(ranges) = &ranges {
+        let samples = ranges.messages.and_then(history);
+        let stats = Stats { names: &VHOST, numbers: &numbers, samples: samples.as_deref() };
+        stats.write_messages(members.cell("message_stats"), true);
+    }
+}
+
+fn sum_of(call: &Call, vhosts: &[VhostName]) -> Numbers<VHOST_COUNT> {
+    let mut sum = Numbers { now: [0; VHOST_COUNT], rates: [0.0; VHOST_COUNT] };
+    for numbers in vhosts.iter().filter_map(|vhost| call.broker().vhost_numbers(vhost.as_str())) {
+        sum.now.iter_mut().zip(numbers.now).for_each(|(sum, number)| *sum += number);
+        sum.rates.iter_mut().zip(numbers.rates).for_each(|(sum, rate)| *sum += rate);
+    }
+    sum
+}
+
+/// How many seconds long samples are kept, as RabbitMQ tells it.
+fn write_retentions(retentions: &Retentions, policies: &mut Object<'_>) {
+    let of = [("global", &retentions.global), ("basic", &retentions.basic), ("detailed", &retentions.detailed)];
+    for (name, kept) in of {
+        policies.cell(name).list(kept.iter(), |retention, writer| writer.int(retention.age_ms / 1000));
+    }
 }
 
 fn write_listener(listener: &ListenerInfo, service: &Service, writer: Writer<'_>) {
@@ -103,12 +162,9 @@ fn overview(call: &Call) -> Result<Answer, Problem> {
     let mut out = Vec::new();
     Writer::of(&mut out, &wanted).object(|members| {
         members.cell("management_version").text(&options.compatible_version);
-        members.cell("rates_mode").text("none");
-        members.cell("sample_retention_policies").object(|policies| {
-            for name in ["global", "basic", "detailed"] {
-                policies.cell(name).texts([]);
-            }
-        });
+        let statistics = &broker.options().statistics;
+        members.cell("rates_mode").text(statistics.rates.name());
+        members.cell("sample_retention_policies").object(|policies| write_retentions(&statistics.retentions, policies));
         write_exchange_types(members.cell("exchange_types"));
         members.cell("product_version").text(&options.product_version);
         members.cell("product_name").text(&options.product_name);
@@ -128,17 +184,8 @@ fn overview(call: &Call) -> Result<Answer, Problem> {
             .bool(options.enables_queue_totals || call.query.is_true("enable_queue_totals"));
         members.cell("require_definition_json_extension").bool(options.requires_json_extension);
         if has_stats {
-            let churn = broker.churn();
-            members.cell("churn_rates").object(|rates| {
-                for (name, count) in churn_members(&churn) {
-                    rates.cell(name).int(count);
-                }
-            });
-            members.cell("queue_totals").object(|of_queues| {
-                of_queues.cell("messages").int(totals.ready_count + totals.unacked_count);
-                of_queues.cell("messages_ready").int(totals.ready_count);
-                of_queues.cell("messages_unacknowledged").int(totals.unacked_count);
-            });
+            write_churn(call, members);
+            write_messages(call, &seen, members);
         }
         members.cell("object_totals").object(|objects| {
             if has_stats {

@@ -1,8 +1,11 @@
 //! Queues: listed, declared, deleted, purged.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use broker::QueueRequest;
+use broker::statistics::numbers::{QUEUE, QUEUE_COUNT, READY, UNACKED};
+use broker::statistics::{Range, SIZES, WAITS};
 use broker::view::{Activity, ConnectionView, ConsumerView, QueueView, SetAsideView};
 use hyper::StatusCode;
 use model::arguments::QueueType;
@@ -12,7 +15,7 @@ use model::name::QueueName;
 use serde_json::{Map, Value};
 
 use super::exchanges::{arguments, enter, too_long};
-use super::{consumers, quorum_queues, refusals};
+use super::{consumers, deliveries, quorum_queues, refusals};
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::{Cell, Fields};
@@ -22,6 +25,7 @@ use crate::route::Kind::{Any, Boolean, Integer, List, Object, Text};
 use crate::route::Role::{AdministratorInVhost, InVhost, Management};
 use crate::route::{COUNTED, Field, Operation, Parameters, Route, Shape, at};
 use crate::service::Service;
+use crate::statistics::{Ranges, Stats, write_histogram};
 
 pub(super) static ROUTES: &[Route] = &[
     at("/api/queues", &[Operation::get(Management, all, "Lists queues.", Shape::Many(&TABLE)).query(COUNTED)]),
@@ -39,7 +43,7 @@ pub(super) static ROUTES: &[Route] = &[
         &[
             Operation::get(InVhost, one, "Tells of a queue.", Shape::One(&TABLE))
                 .query(&[Parameters::Columns, Parameters::Stats]),
-            Operation::put(InVhost, put, "Declares a queue.", QUEUE),
+            Operation::put(InVhost, put, "Declares a queue.", FACTS),
             Operation::delete(InVhost, delete, "Deletes a queue.").query(&[
                 Parameters::Other("if-empty", "`true`: only if no message is ready in it."),
                 Parameters::Other("if-unused", "`true`: only if it has no consumer."),
@@ -66,7 +70,7 @@ pub(super) static ROUTES: &[Route] = &[
     ),
 ];
 
-const QUEUE: &[Field] = &[
+const FACTS: &[Field] = &[
     Field::optional("durable", Boolean, "Whether it outlives a restart."),
     Field::optional("auto_delete", Boolean, "Whether it goes with its last consumer."),
     Field::optional("arguments", Object, "Arguments, such as `x-queue-type`."),
@@ -79,6 +83,8 @@ const ACTION: &[Field] = &[Field::required("action", Text, "What to do.")];
 struct Row {
     view: QueueView,
     level: Level,
+    /// The histories that are wanted; None: no rates either.
+    ranges: Option<Arc<Ranges>>,
     /// The tag of the consumer that wants no other beside it.
     exclusive_consumer_tag: Option<String>,
     /// The tag of the one consumer that gets messages, if one at a time does.
@@ -126,11 +132,23 @@ impl Row {
         if self.is_quorum() { service.broker.set_aside_of(&self.view) } else { SetAsideView::default() }
     }
 
-    /// What each exchange has brought, and each channel got: as in RabbitMQ's mode `basic`, none of it is told.
-    fn by_others(&self, cell: Cell<'_>) {
-        if self.level == Level::Single {
-            cell.texts([]);
+    /// Writes its numbers, with what they were in the range that is asked for; nothing where there are no rates.
+    fn with_stats(
+        &self,
+        service: &Service,
+        range: impl FnOnce(&Ranges) -> Option<Range>,
+        write: impl FnOnce(&Stats<'_, QUEUE_COUNT>),
+    ) {
+        let Some(ranges) = &self.ranges else { return };
+        if self.has_counts() {
+            let samples = range(ranges).map(|range| service.broker.queue_history(&self.view, range));
+            let numbers = self.view.numbers();
+            write(&Stats { names: &QUEUE, numbers: &numbers, samples: samples.as_deref() });
         }
+    }
+
+    fn write_lengths(&self, service: &Service, cell: Cell<'_>, names: &[&str]) {
+        self.with_stats(service, |ranges| ranges.lengths, |stats| stats.write_details(cell, names));
     }
 
     /// A text, or `null` or nothing for none.
@@ -166,7 +184,13 @@ static TABLE: Table<Row, Service> = Table {
                 cell.text(&quorum_queues::delayed_retry(&row.view));
             }
         }),
-        column("deliveries", List, |row, _, cell| row.by_others(cell)),
+        column("deliveries", List, |row, service, cell| {
+            if row.level == Level::Single {
+                cell.list(consumers_of(&row.view, service), |consumer, writer| {
+                    deliveries::write_to_channel(&consumer, service, writer);
+                });
+            }
+        }),
         column("delivery_limit", Any, |row, _, cell| {
             if row.is_quorum() {
                 quorum_queues::put_delivery_limit(&row.view, row.has_counts(), cell);
@@ -187,7 +211,11 @@ static TABLE: Table<Row, Service> = Table {
                 row.text(cell, row.exclusive_consumer_tag.as_deref());
             }
         }),
-        column("incoming", List, |row, _, cell| row.by_others(cell)),
+        column("incoming", List, |row, _, cell| {
+            if row.level == Level::Single {
+                cell.list(row.view.incoming(), |edge, writer| deliveries::write_exchange(&edge, writer));
+            }
+        }),
         column("internal", Boolean, |row, _, cell| {
             if row.level != Level::Totals {
                 cell.bool(false);
@@ -223,6 +251,14 @@ static TABLE: Table<Row, Service> = Table {
                 cell.int(row.view.unacked_bytes());
             }
         }),
+        column("message_size_histogram", Object, |row, _, cell| {
+            if row.level == Level::Single {
+                write_histogram(cell, &SIZES, &row.view.sizes());
+            }
+        }),
+        column("message_stats", Object, |row, service, cell| {
+            row.with_stats(service, |ranges| ranges.messages, |stats| stats.write_messages(cell, false));
+        }),
         column("messages", Integer, |row, service, cell| {
             if row.has_totals() {
                 let SetAsideView { dead_letter_count, delayed_count } = row.set_aside(service);
@@ -241,6 +277,7 @@ static TABLE: Table<Row, Service> = Table {
                 cell.int(row.set_aside(service).delayed_count);
             }
         }),
+        column("messages_details", Object, |row, service, cell| row.write_lengths(service, cell, &[READY, UNACKED])),
         column("messages_dlx", Integer, |row, service, cell| {
             if row.is_quorum() && row.has_counts() {
                 cell.int(row.set_aside(service).dead_letter_count);
@@ -257,13 +294,31 @@ static TABLE: Table<Row, Service> = Table {
                 cell.int(row.view.ready_count());
             }
         }),
+        column("messages_ready_details", Object, |row, service, cell| row.write_lengths(service, cell, &[READY])),
         column("messages_unacknowledged", Integer, |row, _, cell| {
             if row.has_totals() {
                 cell.int(row.view.unacked_count());
             }
         }),
+        column("messages_unacknowledged_details", Object, |row, service, cell| {
+            row.write_lengths(service, cell, &[UNACKED]);
+        }),
         column("name", Text, |row, _, cell| cell.text(row.name())),
         column("node", Text, |_, service, cell| cell.text(service.node())),
+        column("oldest_ready_age_ms", Integer, |row, service, cell| {
+            if row.level >= Level::Detailed
+                && let Some(published_at_ms) = service.broker.oldest_ready_of(&row.view)
+            {
+                cell.int(service.broker.age_ms(published_at_ms));
+            }
+        }),
+        column("oldest_unacked_age_ms", Integer, |row, service, cell| {
+            if row.level >= Level::Detailed
+                && let Some(published_at_ms) = service.broker.oldest_unacked_of(&row.view)
+            {
+                cell.int(service.broker.age_ms(published_at_ms));
+            }
+        }),
         column("online", Any, |row, service, cell| {
             if row.is_quorum() {
                 cell.texts([service.node()]);
@@ -295,6 +350,13 @@ static TABLE: Table<Row, Service> = Table {
         column("policy", Text, |row, _, cell| {
             row.text(cell, row.view.policy().user.as_ref().map(|policy| &*policy.name));
         }),
+        column("publishers", List, |row, service, cell| {
+            if row.level == Level::Single {
+                cell.list(service.broker.publishers_of(&row.view), |publisher, writer| {
+                    deliveries::write_publisher(&publisher, service, writer);
+                });
+            }
+        }),
         column("single_active_consumer_tag", Text, |row, _, cell| {
             if row.has_counts() {
                 row.text(cell, row.single_active_consumer_tag.as_deref());
@@ -304,6 +366,11 @@ static TABLE: Table<Row, Service> = Table {
         column("storage_version", Integer, |row, _, cell| {
             if row.has_counts() && !row.is_quorum() {
                 cell.int(2);
+            }
+        }),
+        column("time_in_queue_histogram", Object, |row, _, cell| {
+            if row.level == Level::Single {
+                write_histogram(cell, &WAITS, &row.view.waits());
             }
         }),
         column("type", Text, |row, _, cell| cell.text(row.view.definition().arguments.queue_type().name())),
@@ -342,7 +409,8 @@ fn consumers_of(queue: &QueueView, service: &Service) -> Vec<ConsumerView> {
 
 fn answer(call: &Call, views: impl Iterator<Item = QueueView>, most: Level) -> Result<Answer, Problem> {
     let level = level(call, most);
-    let mut tags = if level >= Level::Counts { ConsumerTags::find(call) } else { ConsumerTags::default() };
+    let mut tags =
+        if level >= Level::Counts { ConsumerTags::find(call) } else { ConsumerTags::among(call, Vec::new()) };
     let rows = views.map(|view| tags.row(view, level));
     paged_list(rows.collect(), &TABLE, &call.service, &call.query)
 }
@@ -352,6 +420,7 @@ fn answer(call: &Call, views: impl Iterator<Item = QueueView>, most: Level) -> R
 struct ConsumerTags {
     exclusive: HashMap<QueueId, String>,
     single_active: HashMap<QueueId, String>,
+    ranges: Option<Arc<Ranges>>,
 }
 
 impl ConsumerTags {
@@ -360,7 +429,7 @@ impl ConsumerTags {
     }
 
     fn among(call: &Call, consumers: Vec<ConsumerView>) -> Self {
-        let mut tags = ConsumerTags::default();
+        let mut tags = ConsumerTags { ranges: call.ranges(), ..ConsumerTags::default() };
         for consumer in consumers {
             if consumer.is_exclusive() {
                 tags.exclusive.insert(consumer.queue_id(), consumer.tag());
@@ -376,7 +445,7 @@ impl ConsumerTags {
         let id = &view.definition().id;
         let (exclusive_consumer_tag, single_active_consumer_tag) =
             (self.exclusive.remove(id), self.single_active.remove(id));
-        Row { view, level, exclusive_consumer_tag, single_active_consumer_tag }
+        Row { view, level, ranges: self.ranges.clone(), exclusive_consumer_tag, single_active_consumer_tag }
     }
 }
 

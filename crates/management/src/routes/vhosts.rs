@@ -1,7 +1,11 @@
 //! Vhosts.
 
+use std::sync::Arc;
+
 use broker::VhostRequest;
-use broker::view::{VhostTraffic, VhostView};
+use broker::statistics::Range;
+use broker::statistics::numbers::{READY, UNACKED, VHOST, VHOST_COUNT};
+use broker::view::{Numbers, VhostView};
 use hyper::StatusCode;
 use model::arguments::QueueType;
 use model::name::VhostName;
@@ -10,13 +14,14 @@ use serde_json::Value;
 use crate::access::is_monitor;
 use crate::answer::Answer;
 use crate::call::Call;
-use crate::json::{Fields, wrong_type};
+use crate::json::{Cell, Fields, wrong_type};
 use crate::listing::{Table, column, paged_list, single};
 use crate::problem::Problem;
 use crate::route::Kind::{Any, Boolean, Integer, List, Object, Text};
 use crate::route::Role::{Administrator, Management};
 use crate::route::{Field, Operation, PAGED, Route, SINGLE, Shape, at};
 use crate::service::Service;
+use crate::statistics::{Ranges, Stats};
 
 pub(super) static ROUTES: &[Route] = &[
     at("/api/vhosts", &[Operation::get(Management, all, "Lists vhosts.", Shape::Many(&TABLE)).query(PAGED)]),
@@ -24,7 +29,7 @@ pub(super) static ROUTES: &[Route] = &[
         "/api/vhosts/{vhost}",
         &[
             Operation::get(Administrator, one, "Tells of a vhost.", Shape::One(&TABLE)).query(SINGLE),
-            Operation::put(Administrator, put, "Makes a vhost, or changes what is said about it.", VHOST),
+            Operation::put(Administrator, put, "Makes a vhost, or changes what is said about it.", FACTS),
             Operation::delete(Administrator, delete, "Deletes a vhost and all that is in it.")
                 .refuses(&[("412", "It is protected from being deleted.")]),
         ],
@@ -42,7 +47,7 @@ pub(super) static ROUTES: &[Route] = &[
     ),
 ];
 
-const VHOST: &[Field] = &[
+const FACTS: &[Field] = &[
     Field::optional("description", Text, "What it is for."),
     Field::optional("tags", Any, "Labels: a list of texts, or one text with commas between them."),
     Field::optional("default_queue_type", Text, "The type of queues that are declared without one."),
@@ -50,10 +55,11 @@ const VHOST: &[Field] = &[
     Field::optional("tracing", Boolean, "Whether its messages are traced."),
 ];
 
-/// A vhost, and what its connections have carried.
+/// A vhost, its numbers, and the histories that are wanted of them.
 struct Row {
     view: VhostView,
-    traffic: VhostTraffic,
+    numbers: Numbers<VHOST_COUNT>,
+    ranges: Option<Arc<Ranges>>,
 }
 
 static TABLE: Table<Row, Service> = Table {
@@ -66,9 +72,17 @@ static TABLE: Table<Row, Service> = Table {
             cell.text(service.broker.default_queue_type(&row.view.facts).name());
         }),
         column("description", Text, |row, _, cell| cell.text(&row.view.facts.metadata.description)),
+        column("message_stats", Object, |row, service, cell| {
+            row.with_stats(service, |ranges| ranges.messages, |stats| stats.write_messages(cell, false));
+        }),
         column("messages", Integer, |row, _, cell| cell.int(row.view.ready_count + row.view.unacked_count)),
+        column("messages_details", Object, |row, service, cell| row.write_lengths(service, cell, &[READY, UNACKED])),
         column("messages_ready", Integer, |row, _, cell| cell.int(row.view.ready_count)),
+        column("messages_ready_details", Object, |row, service, cell| row.write_lengths(service, cell, &[READY])),
         column("messages_unacknowledged", Integer, |row, _, cell| cell.int(row.view.unacked_count)),
+        column("messages_unacknowledged_details", Object, |row, service, cell| {
+            row.write_lengths(service, cell, &[UNACKED]);
+        }),
         column("metadata", Object, |row, service, cell| {
             let facts = &row.view.facts;
             cell.object(|metadata| {
@@ -82,8 +96,10 @@ static TABLE: Table<Row, Service> = Table {
         }),
         column("name", Text, |row, _, cell| cell.text(row.view.facts.name.as_str())),
         column("protected_from_deletion", Boolean, |row, _, cell| cell.bool(row.view.facts.is_protected)),
-        column("recv_oct", Integer, |row, _, cell| cell.int(row.traffic.received_len)),
-        column("send_oct", Integer, |row, _, cell| cell.int(row.traffic.sent_len)),
+        column("recv_oct", Integer, |row, _, cell| cell.int(row.traffic_len("recv_oct"))),
+        column("recv_oct_details", Object, |row, service, cell| row.write_traffic(service, cell, "recv_oct")),
+        column("send_oct", Integer, |row, _, cell| cell.int(row.traffic_len("send_oct"))),
+        column("send_oct_details", Object, |row, service, cell| row.write_traffic(service, cell, "send_oct")),
         column("tags", List, |row, _, cell| cell.texts(row.view.facts.metadata.tags.iter().map(String::as_str))),
         column("tracing", Boolean, |_, _, cell| cell.bool(false)),
     ],
@@ -91,13 +107,42 @@ static TABLE: Table<Row, Service> = Table {
     name: |row| row.view.facts.name.as_str().into(),
 };
 
+impl Row {
+    /// Writes numbers of the vhost, with what they were in the range that is asked for; nothing where there are no rates.
+    fn with_stats(
+        &self,
+        service: &Service,
+        range: impl FnOnce(&Ranges) -> Option<Range>,
+        write: impl FnOnce(&Stats<'_, VHOST_COUNT>),
+    ) {
+        let Some(ranges) = &self.ranges else { return };
+        let history = |range| service.broker.vhost_history(self.view.facts.name.as_str(), range);
+        let samples = range(ranges).map(history);
+        write(&Stats { names: &VHOST, numbers: &self.numbers, samples: samples.as_deref() });
+    }
+
+    fn traffic_len(&self, name: &str) -> u64 {
+        VHOST.iter().position(|own| *own == name).map_or(0, |index| self.numbers.now[index])
+    }
+
+    fn write_lengths(&self, service: &Service, cell: Cell<'_>, names: &[&str]) {
+        self.with_stats(service, |ranges| ranges.lengths, |stats| stats.write_details(cell, names));
+    }
+
+    fn write_traffic(&self, service: &Service, cell: Cell<'_>, name: &str) {
+        self.with_stats(service, |ranges| ranges.data, |stats| stats.write_details(cell, &[name]));
+    }
+}
+
+/// None: it has gone meanwhile.
+fn row(call: &Call, view: VhostView, ranges: Option<Arc<Ranges>>) -> Option<Row> {
+    let numbers = call.broker().vhost_numbers(view.facts.name.as_str())?;
+    Some(Row { view, numbers, ranges })
+}
+
 fn rows(call: &Call, views: Vec<VhostView>) -> Vec<Row> {
-    let traffic = call.broker().vhost_traffic();
-    let row = |view: VhostView| {
-        let traffic = traffic.get(&view.facts.name).copied().unwrap_or_default();
-        Row { view, traffic }
-    };
-    views.into_iter().map(row).collect()
+    let ranges = call.ranges();
+    views.into_iter().filter_map(|view| row(call, view, ranges.clone())).collect()
 }
 
 /// The vhost of the path.
@@ -112,9 +157,8 @@ fn all(call: &Call) -> Result<Answer, Problem> {
 }
 
 fn one(call: &Call) -> Result<Answer, Problem> {
-    let view = find(call)?;
-    let traffic = call.broker().vhost_traffic().remove(&view.facts.name).unwrap_or_default();
-    Ok(single(&Row { view, traffic }, &TABLE, &*call.service, &call.query))
+    let row = row(call, find(call)?, call.ranges()).ok_or_else(Problem::not_found)?;
+    Ok(single(&row, &TABLE, &*call.service, &call.query))
 }
 
 fn put(call: &Call) -> Result<Answer, Problem> {

@@ -317,7 +317,8 @@ fn any_step() -> impl Strategy<Value = Step> {
     ];
     let destination = prop_oneof![queue().prop_map(Ok), declared().prop_map(Err)];
     prop_oneof![
-        2 => (vhost(), any::<String>(), any::<bool>(), any::<bool>(), prop::option::of(3_u64..9)).prop_map(
+        // No limit that there are more queues than already: with one it could not be imported again.
+        2 => (vhost(), any::<String>(), any::<bool>(), any::<bool>(), prop::option::of(100_u64..109)).prop_map(
             |(vhost, description, queue_type, is_protected, queue_max)| {
                 Step::Vhost { vhost, description, queue_type, is_protected, queue_max }
             },

@@ -1,0 +1,256 @@
+//! Numbers as RabbitMQ shows them: `message_stats`, and beside a number its `_details`, with its rate, and samples if a range is asked for.
+
+use broker::statistics::Range;
+use broker::view::Numbers;
+use telemetry::{Buckets, Sample, Scale};
+
+use crate::json::{Cell, Object};
+use crate::listing::Query;
+
+/// The histories that a request asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Ranges {
+    /// Of how many messages queues have.
+    pub(crate) lengths: Option<Range>,
+    /// Of what happens to messages.
+    pub(crate) messages: Option<Range>,
+    /// Of bytes.
+    pub(crate) data: Option<Range>,
+    /// Of the node.
+    pub(crate) node: Option<Range>,
+}
+
+impl Ranges {
+    /// What `lengths_age`, `lengths_incr` and so on ask for, in seconds. What is no number is ignored, as in RabbitMQ.
+    pub(crate) fn parse(query: &Query) -> Ranges {
+        let range = |kind: &str| {
+            let ms = |what| query.get(&format!("{kind}_{what}"))?.parse::<u64>().ok()?.checked_mul(1000);
+            let (age_ms, step_ms) = (ms("age")?, ms("incr")?);
+            (step_ms > 0).then_some(Range { age_ms, step_ms })
+        };
+        Ranges {
+            lengths: range("lengths"),
+            messages: range("msg_rates"),
+            data: range("data_rates"),
+            node: range("node_stats"),
+        }
+    }
+}
+
+/// Numbers of an object, and what they were, newest first, if somebody has asked for that.
+pub(crate) struct Stats<'a, const N: usize> {
+    pub(crate) names: &'a [&'static str; N],
+    pub(crate) numbers: &'a Numbers<N>,
+    pub(crate) samples: Option<&'a [Sample<N>]>,
+}
+
+/// What somebody who publishes does and hears.
+const PUBLISHED: [&str; 6] =
+    ["publish", "publish_in", "publish_out", "confirm", "return_unroutable", "drop_unroutable"];
+/// What is handed out, in all four ways.
+const DELIVER_GET: [&str; 4] = ["get", "get_no_ack", "deliver", "deliver_no_ack"];
+const DELIVERED: [&str; 7] = ["get", "get_no_ack", "get_empty", "deliver", "deliver_no_ack", "redeliver", "ack"];
+const DISK: [&str; 2] = ["disk_reads", "disk_writes"];
+
+impl<const N: usize> Stats<'_, N> {
+    /// `message_stats`: absent as long as nothing has happened. What belongs together appears together, as in RabbitMQ.
+    pub(crate) fn write_messages(&self, cell: Cell<'_>, has_disk: bool) {
+        let has = |group: &[&str]| self.indices(group).any(|index| self.numbers.now[index] > 0);
+        let (has_published, has_delivered, has_disk) = (has(&PUBLISHED), has(&DELIVERED), has_disk && has(&DISK));
+        if !has_published && !has_delivered {
+            return;
+        }
+        cell.object(|members| {
+            for (has, group) in [(has_published, &PUBLISHED[..]), (has_disk, &DISK[..])] {
+                if has {
+                    self.write(members, group);
+                }
+            }
+            if has_delivered {
+                self.write_delivered(members);
+            }
+        });
+    }
+
+    /// What is handed out, in each way and in all.
+    pub(crate) fn write_delivered(&self, members: &mut Object<'_>) {
+        self.indices(&DELIVERED).for_each(|index| self.write_one(members, index));
+        let sum = self.sum(&DELIVER_GET);
+        members.cell("deliver_get").int(sum.now);
+        sum.write_details(members.cell("deliver_get_details"));
+    }
+
+    /// Numbers, each with its details.
+    pub(crate) fn write(&self, members: &mut Object<'_>, names: &[&str]) {
+        self.indices(names).for_each(|index| self.write_one(members, index));
+    }
+
+    /// The details of one number, or of the sum of several.
+    pub(crate) fn write_details(&self, cell: Cell<'_>, names: &[&str]) {
+        self.sum(names).write_details(cell);
+    }
+
+    /// Numbers alone, where there are no rates.
+    pub(crate) fn write_counts(&self, members: &mut Object<'_>, names: &[&str]) {
+        self.indices(names).for_each(|index| members.cell(self.names[index]).int(self.numbers.now[index]));
+    }
+
+    /// The sum of numbers.
+    pub(crate) fn count(&self, names: &[&str]) -> u64 {
+        self.sum(names).now
+    }
+
+    fn write_one(&self, members: &mut Object<'_>, index: usize) {
+        let name = self.names[index];
+        members.cell(name).int(self.numbers.now[index]);
+        self.sum(&[name]).write_details(members.cell(details_of(name)));
+    }
+
+    fn indices(&self, names: &[&str]) -> impl Iterator<Item = usize> {
+        (0..N).filter(move |index| names.contains(&self.names[*index]))
+    }
+
+    fn sum(&self, names: &[&str]) -> Sum {
+        let of = |numbers: &[u64; N]| self.indices(names).map(|index| numbers[index]).fold(0, u64::wrapping_add);
+        Sum {
+            now: of(&self.numbers.now),
+            rate: self.indices(names).map(|index| self.numbers.rates[index]).sum(),
+            samples: self
+                .samples
+                .map(|samples| samples.iter().map(|sample| (sample.at_ms, of(&sample.numbers))).collect()),
+        }
+    }
+}
+
+/// One number, and what it was.
+struct Sum {
+    now: u64,
+    rate: f64,
+    /// When, in milliseconds since 1970, and how much; newest first.
+    samples: Option<Vec<(u64, u64)>>,
+}
+
+impl Sum {
+    fn write_details(&self, cell: Cell<'_>) {
+        cell.object(|members| {
+            members.cell("rate").float(self.rate);
+            let Some(samples) = &self.samples else { return };
+            members.cell("samples").list(samples, |(at_ms, sample), writer| {
+                writer.object(|members| {
+                    members.cell("sample").int(*sample);
+                    members.cell("timestamp").int(*at_ms);
+                });
+            });
+            let (Some((last_ms, last)), Some((first_ms, first))) = (samples.first(), samples.last()) else { return };
+            let seconds = last_ms.saturating_sub(*first_ms) as f64 / 1000.0;
+            let change = last.wrapping_sub(*first).cast_signed() as f64;
+            members.cell("avg_rate").float(if seconds > 0.0 { change / seconds } else { 0.0 });
+            let sum: f64 = samples.iter().map(|(_, sample)| *sample as f64).sum();
+            members.cell("avg").float(sum / samples.len() as f64);
+        });
+    }
+}
+
+/// A histogram: how many values there were up to each bound, their sum, and how many there were at all.
+pub(crate) fn write_histogram<const N: usize>(cell: Cell<'_>, scale: &Scale, counted: &Buckets<N>) {
+    cell.object(|members| {
+        members.cell("buckets").object(|buckets| {
+            let mut up_to = 0;
+            for (bound, count) in scale.bounds().iter().zip(counted.counts) {
+                up_to += count;
+                buckets.cell(&bound.to_string()).int(up_to);
+            }
+        });
+        members.cell("count").int(counted.count());
+        members.cell("sum").int(counted.sum);
+    });
+}
+
+/// The name of a number's details.
+fn details_of(name: &'static str) -> &'static str {
+    match name {
+        "publish" => "publish_details",
+        "publish_in" => "publish_in_details",
+        "publish_out" => "publish_out_details",
+        "confirm" => "confirm_details",
+        "return_unroutable" => "return_unroutable_details",
+        "drop_unroutable" => "drop_unroutable_details",
+        "get" => "get_details",
+        "get_no_ack" => "get_no_ack_details",
+        "get_empty" => "get_empty_details",
+        "deliver" => "deliver_details",
+        "deliver_no_ack" => "deliver_no_ack_details",
+        "redeliver" => "redeliver_details",
+        "ack" => "ack_details",
+        "disk_reads" => "disk_reads_details",
+        "disk_writes" => "disk_writes_details",
+        "connection_created" => "connection_created_details",
+        "connection_closed" => "connection_closed_details",
+        "channel_created" => "channel_created_details",
+        "channel_closed" => "channel_closed_details",
+        "queue_declared" => "queue_declared_details",
+        "queue_created" => "queue_created_details",
+        "queue_deleted" => "queue_deleted_details",
+        "recv_oct" => "recv_oct_details",
+        "send_oct" => "send_oct_details",
+        "messages_ready" => "messages_ready_details",
+        "messages_unacknowledged" => "messages_unacknowledged_details",
+        _ => unreachable!("every number that is written has details"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::Writer;
+
+    const NAMES: [&str; 3] = ["publish", "deliver", "get"];
+
+    #[track_caller]
+    fn check(now: [u64; 3], samples: Option<&[Sample<3>]>, expected: &str) {
+        let numbers = Numbers { now, rates: [0.5, 2.0, 0.0] };
+        let mut out = Vec::new();
+        Writer::new(&mut out).object(|members| {
+            let stats = Stats { names: &NAMES, numbers: &numbers, samples };
+            stats.write_messages(members.cell("message_stats"), false);
+        });
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn what_belongs_together_appears_together() {
+        check([0; 3], None, "{}");
+        check([3, 0, 0], None, r#"{"message_stats":{"publish":3,"publish_details":{"rate":0.5}}}"#);
+        check(
+            [0, 3, 1],
+            None,
+            r#"{"message_stats":{"deliver":3,"deliver_details":{"rate":2.0},"get":1,"get_details":{"rate":0.0},"deliver_get":4,"deliver_get_details":{"rate":2.0}}}"#,
+        );
+    }
+
+    #[test]
+    fn a_range_brings_samples_and_their_means() {
+        let samples = [Sample { at_ms: 10_000, numbers: [30, 0, 0] }, Sample { at_ms: 5000, numbers: [10, 0, 0] }];
+        check(
+            [30, 0, 0],
+            Some(&samples),
+            r#"{"message_stats":{"publish":30,"publish_details":{"rate":0.5,"samples":[{"sample":30,"timestamp":10000},{"sample":10,"timestamp":5000}],"avg_rate":4.0,"avg":20.0}}}"#,
+        );
+    }
+
+    #[test]
+    fn ranges_are_pairs_of_seconds() {
+        let range = |age_ms, step_ms| Some(Range { age_ms, step_ms });
+        let ranges = Ranges::parse(&Query::parse(
+            "lengths_age=60&lengths_incr=5&msg_rates_age=10&data_rates_age=x&data_rates_incr=1",
+        ));
+        assert_eq!(ranges, Ranges { lengths: range(60_000, 5000), ..Ranges::default() });
+    }
+
+    #[test]
+    fn every_number_has_details() {
+        use broker::statistics::numbers::{CHANNEL, EXCHANGE, NODE, QUEUE, VHOST};
+        let shown = QUEUE.iter().chain(&EXCHANGE).chain(&CHANNEL).chain(&VHOST).chain(&NODE[..7]);
+        shown.for_each(|name| assert_eq!(details_of(name), format!("{name}_details")));
+    }
+}

@@ -114,7 +114,7 @@ PLAIN = """
 """.split()
 
 
-# Requests that are not GETs and answer with a document. None leaves a trace.
+# Requests that are not GETs and answer with a document. None leaves a trace but in what is counted.
 PUBLISH = {"properties": {"headers": {"a": 1}}, "routing_key": "nowhere", "payload": "x", "payload_encoding": "string"}
 GET = {"count": 2, "ackmode": "ack_requeue_true", "encoding": "auto"}
 POSTED = {
@@ -135,8 +135,9 @@ def golden() -> dict[str, Shape]:
 
 def survey(state: State) -> dict[str, Shape | str]:
     """The shape of each route by its golden name; where there is no document, what came instead."""
-    answers = {path: state.api.get(path.format(**state.names)) for path in PLAIN}
-    answers |= {path: state.api.post(path.format(**state.names), body) for path, body in POSTED.items()}
+    # They come first: what is published and got is counted, and a second survey would see it.
+    answers = {path: state.api.post(path.format(**state.names), body) for path, body in POSTED.items()}
+    answers |= {path: state.api.get(path.format(**state.names)) for path in PLAIN}
     found = {}
     for path, answer in answers.items():
         # Health checks may fail, and say so in a document.

@@ -35,6 +35,8 @@ pub(crate) struct QueueHandle {
     pub(crate) counters: QueueCounters,
     pub(crate) gauges: QueueGauges,
     pub(crate) observed: Observed<QUEUE_COUNT>,
+    /// When it was declared, or the broker started, in milliseconds since 1970.
+    pub(crate) made_at_ms: u64,
     /// What is counted for the whole vhost.
     pub(crate) vhost: Arc<VhostCounters>,
     /// From which exchanges messages come.
@@ -65,6 +67,7 @@ impl QueueHandle {
         slot: u32,
         owner: Option<ConnectionId>,
         vhost: Arc<VhostCounters>,
+        made_at_ms: u64,
         policy: EffectivePolicy,
         features: QueueFeatures,
     ) -> Self {
@@ -79,6 +82,7 @@ impl QueueHandle {
             gauges: QueueGauges::default(),
             observed: Observed::default(),
             vhost,
+            made_at_ms,
             incoming: Mutex::default(),
             policy: Mutex::new(policy),
             features,

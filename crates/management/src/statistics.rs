@@ -1,5 +1,7 @@
 //! Numbers as RabbitMQ shows them: `message_stats`, and beside a number its `_details`, with its rate, and samples if a range is asked for.
 
+use std::time::{Duration, UNIX_EPOCH};
+
 use broker::statistics::Range;
 use broker::view::Numbers;
 use telemetry::{Buckets, Sample, Scale};
@@ -166,6 +168,12 @@ pub(crate) fn write_histogram<const N: usize>(cell: Cell<'_>, scale: &Scale, cou
     });
 }
 
+/// A moment as RabbitMQ writes it.
+pub(crate) fn rfc3339(at_ms: u64) -> String {
+    let at = UNIX_EPOCH + Duration::from_millis(at_ms);
+    humantime::format_rfc3339_millis(at).to_string().replace('Z', "+00:00")
+}
+
 /// The name of a number's details.
 fn details_of(name: &'static str) -> &'static str {
     match name {
@@ -245,6 +253,11 @@ mod tests {
             "lengths_age=60&lengths_incr=5&msg_rates_age=10&data_rates_age=x&data_rates_incr=1",
         ));
         assert_eq!(ranges, Ranges { lengths: range(60_000, 5000), ..Ranges::default() });
+    }
+
+    #[test]
+    fn a_moment_has_milliseconds_and_an_offset() {
+        assert_eq!(rfc3339(1_795_420_000_001), "2026-11-23T07:46:40.001+00:00");
     }
 
     #[test]

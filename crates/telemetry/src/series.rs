@@ -46,6 +46,12 @@ impl<const N: usize> Pace<N> {
         &self.last
     }
 
+    /// The one before the last.
+    #[must_use]
+    pub const fn before(&self) -> &Sample<N> {
+        &self.before
+    }
+
     /// How much each number grew between the two samples, a second: negative for one that fell.
     #[must_use]
     pub fn rates(&self) -> [f64; N] {

@@ -108,6 +108,16 @@ impl<const N: usize> Observed<N> {
         has_changed || (history.is_some() && !keeping.is_always_kept)
     }
 
+    /// Whether it has changed lately.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.is_watched.load(Ordering::Relaxed)
+    }
+
+    /// Since when nothing has changed, in milliseconds since 1970, of what is not watched. None: nothing ever has.
+    pub(crate) fn rests_since_ms(&self) -> Option<u64> {
+        self.memory.lock().as_deref()?.pace.as_ref().map(|pace| pace.before().at_ms)
+    }
+
     /// How fast the numbers grow a second, by the last two looks.
     pub(crate) fn rates(&self) -> [f64; N] {
         let memory = self.memory.lock();

@@ -134,8 +134,15 @@ impl Vhost {
         let now_ms = broker.clock.now_ms();
         let (handle, due_ms) = broker.shards.with(Shards::number_of(id), |shard| {
             let cell = shard.insert(|slot| {
-                let handle =
-                    Arc::new(QueueHandle::new(definition, slot, owner, self.counters.clone(), policy, features));
+                let handle = Arc::new(QueueHandle::new(
+                    definition,
+                    slot,
+                    owner,
+                    self.counters.clone(),
+                    now_ms,
+                    policy,
+                    features,
+                ));
                 Cell::new(handle, queue, watermark)
             });
             let features = cell.handle.features();

@@ -153,6 +153,14 @@ impl ChannelView {
         }
     }
 
+    /// Since when nothing has happened on its connection, and so on it, in milliseconds since 1970; None if something has lately.
+    #[must_use]
+    pub fn idle_since_ms(&self) -> Option<u64> {
+        let connection = &self.connection.handle;
+        let of_connection = &connection.observed;
+        (!of_connection.is_watched()).then(|| of_connection.rests_since_ms().unwrap_or(connection.connected_at_ms))
+    }
+
     /// RabbitMQ's name of it.
     #[must_use]
     pub fn name(&self) -> String {

@@ -110,6 +110,13 @@ impl QueueView {
         self.handle.policy.lock().clone()
     }
 
+    /// Since when nothing has happened to it, in milliseconds since 1970; None if something has lately.
+    #[must_use]
+    pub fn idle_since_ms(&self) -> Option<u64> {
+        let observed = &self.handle.observed;
+        (!observed.is_watched()).then(|| observed.rests_since_ms().unwrap_or(self.handle.made_at_ms))
+    }
+
     /// Whether a connection other than none owns it.
     #[must_use]
     pub fn is_owned(&self) -> bool {

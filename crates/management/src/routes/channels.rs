@@ -15,7 +15,7 @@ use crate::route::Kind::{Boolean, Integer, List, Object as ObjectKind, Text};
 use crate::route::Role::{InVhost, Management};
 use crate::route::{COUNTED, LIST, Operation, Route, SINGLE, Shape, at};
 use crate::service::Service;
-use crate::statistics::{Ranges, Stats};
+use crate::statistics::{Ranges, Stats, rfc3339};
 
 pub(super) static ROUTES: &[Route] = &[
     at(
@@ -93,6 +93,11 @@ static TABLE: Table<Row, Service> = Table {
             // RabbitMQ has no such member since it denies limits for whole channels; here they can be permitted.
             if row.view.global_prefetch_count > 0 {
                 row.count(cell, row.view.global_prefetch_count);
+            }
+        }),
+        column("idle_since", Text, |row, _, cell| {
+            if row.ranges.is_some() {
+                cell.text_if(row.view.idle_since_ms().map(rfc3339).as_deref());
             }
         }),
         column("message_stats", ObjectKind, |row, service, cell| {

@@ -25,7 +25,7 @@ use crate::route::Kind::{Any, Boolean, Integer, List, Object, Text};
 use crate::route::Role::{AdministratorInVhost, InVhost, Management};
 use crate::route::{COUNTED, Field, Operation, Parameters, Route, Shape, at};
 use crate::service::Service;
-use crate::statistics::{Ranges, Stats, write_histogram};
+use crate::statistics::{Ranges, Stats, rfc3339, write_histogram};
 
 pub(super) static ROUTES: &[Route] = &[
     at("/api/queues", &[Operation::get(Management, all, "Lists queues.", Shape::Many(&TABLE)).query(COUNTED)]),
@@ -209,6 +209,11 @@ static TABLE: Table<Row, Service> = Table {
         column("exclusive_consumer_tag", Text, |row, _, cell| {
             if row.has_counts() && !row.is_quorum() {
                 row.text(cell, row.exclusive_consumer_tag.as_deref());
+            }
+        }),
+        column("idle_since", Text, |row, _, cell| {
+            if row.has_counts() && row.ranges.is_some() {
+                cell.text_if(row.view.idle_since_ms().map(rfc3339).as_deref());
             }
         }),
         column("incoming", List, |row, _, cell| {

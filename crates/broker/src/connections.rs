@@ -196,8 +196,8 @@ impl ConnectionHandle {
         Arc::new(Self {
             id,
             outbox: Outbox::new(),
-            peer,
-            local,
+            peer: canonical(peer),
+            local: canonical(local),
             tls: tls.map(Box::new),
             connected_at_ms,
             opened: OnceLock::new(),
@@ -233,6 +233,11 @@ impl ConnectionHandle {
     pub(crate) fn is_of(&self, user: &str) -> bool {
         self.opened.get().is_some_and(|opened| opened.identity.name() == user)
     }
+}
+
+/// An address of IPv4 that came in over a socket of both kinds is one of IPv4, as RabbitMQ shows it.
+fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
 impl Connections {
@@ -299,5 +304,10 @@ mod tests {
         assert_eq!(name(7, "127.0.0.1:0"), "127.0.0.1:7 -> 127.0.0.1:0");
         assert_eq!(name(70_000, "127.0.0.1:0"), "127.0.0.1:70000 -> 127.0.0.1:0");
         assert_eq!(name(8, "[::1]:0"), "[::1]:8 -> 127.0.0.1:0");
+    }
+
+    #[test]
+    fn an_address_of_ipv4_is_shown_as_one_whatever_the_socket() {
+        assert_eq!(name(9, "[::ffff:192.0.2.1]:50000"), "192.0.2.1:50000 -> 127.0.0.1:0");
     }
 }

@@ -25,7 +25,7 @@ STOP_TIMEOUT_S = 60
 # A broker rests when it takes less than this share of one processor for a second: what the scenario before left to be
 # cleaned up is not the next one's work. RabbitMQ's runtime alone takes one or two percent.
 RESTING_CPU, RESTING_TIMEOUT_S = 0.1, 60
-WARREN = "{warren} serve --data-dir {data} --set listeners.tcp.default=127.0.0.1:{port} --set warren.management.enabled=false"
+WARREN = "{warren} serve --data-dir {data} --set listeners.tcp.default=127.0.0.1:{port} --set warren.management.enabled=false --set prometheus.tcp.listener=none"
 PERFTEST_WARM_UP_S, PERFTEST_MEASURE_S = 10, 8
 CLK_TCK = os.sysconf("SC_CLK_TCK")
 

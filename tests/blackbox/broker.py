@@ -152,6 +152,8 @@ class Warren(Broker):
             self.settings |= {"management.tcp.ip": self.host, "management.tcp.port": str(self.management_port)}
         elif not any(key.startswith("management.") for key in settings or {}):
             self.settings["warren.management.enabled"] = "false"
+        if not any(key.startswith("prometheus.") for key in settings or {}):
+            self.settings["warren.prometheus.enabled"] = "false"
         self.settings |= settings or {}
         self.user, self.password = self.settings.get("default_user", "guest"), self.settings.get("default_pass", "guest")
         self.directory = Path(tempfile.mkdtemp(prefix="warren-test-"))

@@ -35,3 +35,49 @@ fn status_of(name: &str) -> Option<u64> {
     let value = text.lines().find_map(|line| line.strip_prefix(name))?;
     value.split_ascii_whitespace().next()?.parse().ok()
 }
+
+/// How many threads the process's user may have: all that the system can have, where there is no other limit.
+#[must_use]
+pub fn thread_max() -> Option<u64> {
+    let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
+    let limit = limits.lines().find_map(|line| line.strip_prefix("Max processes"))?;
+    let of_user = limit.split_ascii_whitespace().next()?.parse().ok();
+    let of_system = || std::fs::read_to_string("/proc/sys/kernel/threads-max").ok()?.trim().parse().ok();
+    of_user.or_else(of_system)
+}
+
+/// Processor time that the process has taken, in seconds.
+#[must_use]
+pub fn processor_seconds() -> Option<f64> {
+    processor_seconds_in(&std::fs::read_to_string("/proc/self/stat").ok()?)
+}
+
+/// What the kernel counts processor time in for programs, on every machine that we know.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+fn processor_seconds_in(stat: &str) -> Option<f64> {
+    // The second field, between parentheses, is the program's name, which may contain anything.
+    let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
+    let user: f64 = fields.nth(11)?.parse().ok()?;
+    let system: f64 = fields.next()?.parse().ok()?;
+    Some((user + system) / TICKS_PER_SECOND)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processor_time_is_found_behind_any_name() {
+        let stat = "7 (a ) b) S 1 2 3 4 5 6 7 8 9 10 150 25 0 0 20 0 9 0 100 1 2";
+        assert_eq!(processor_seconds_in(stat), Some(1.75));
+        assert_eq!(processor_seconds_in("7 (a"), None);
+    }
+
+    #[test]
+    fn this_process_is_known() {
+        assert!(open_file_count().unwrap() > 0 && thread_count().unwrap() > 0);
+        assert!(thread_max().unwrap() >= thread_count().unwrap());
+        assert!(processor_seconds().unwrap() >= 0.0);
+    }
+}

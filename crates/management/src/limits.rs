@@ -39,6 +39,8 @@ pub(crate) const PAGE_SIZE_DEFAULT: usize = 100;
 pub(crate) const PAGE_SIZE_MAX: usize = 500;
 /// Characters of a pattern that filters names.
 pub(crate) const PATTERN_LEN_MAX: usize = 1024;
+/// Bytes of a pattern that says of which queues metrics are wanted.
+pub(crate) const QUEUE_PATTERN_LEN_MAX: usize = 2000;
 /// Bytes that a compiled pattern that filters names may take.
 pub(crate) const PATTERN_COMPILED_LEN_MAX: usize = 1 << 20;
 /// How long a stop waits for requests that are being answered.

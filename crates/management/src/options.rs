@@ -150,7 +150,7 @@ impl Default for ConnectionLimits {
 /// A listener of the node, whoever opened it.
 #[derive(Debug, Clone)]
 pub struct ListenerInfo {
-    /// What is spoken there: `amqp`, `amqp/ssl`, `http`, `https`.
+    /// What is spoken there: `amqp`, `amqp/ssl`, `http`, `https`, `http/prometheus`, `https/prometheus`.
     pub protocol: String,
     /// Where.
     pub ip: IpAddr,

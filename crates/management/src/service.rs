@@ -210,14 +210,16 @@ impl Service {
         origin: Origin,
     ) -> Result<(Actor, bool), Problem> {
         if role == Role::Anybody {
-            let is_logged_in = self.options.reference_needs_login && self.logged_in(parts, origin).await.is_ok();
+            let is_logged_in =
+                self.options.reference_needs_login && self.logged_in(&parts.headers, origin).await.is_ok();
             return Ok((Actor { origin, ..Actor::broker() }, is_logged_in));
         }
-        Ok((self.logged_in(parts, origin).await?, true))
+        Ok((self.logged_in(&parts.headers, origin).await?, true))
     }
 
-    async fn logged_in(&self, parts: &hyper::http::request::Parts, origin: Origin) -> Result<Actor, Problem> {
-        match Credentials::of(&parts.headers) {
+    /// Who a request's headers say that it is from.
+    pub(crate) async fn logged_in(&self, headers: &HeaderMap, origin: Origin) -> Result<Actor, Problem> {
+        match Credentials::of(headers) {
             Credentials::None if origin.interface == Interface::ControlSocket => {
                 Ok(Actor { identity: Arc::new(Identity::local_operator()), origin })
             }

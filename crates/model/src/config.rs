@@ -13,6 +13,7 @@ mod certificate_login;
 mod interpolation;
 mod listeners;
 mod management;
+mod prometheus;
 mod reference;
 mod schema;
 mod settings;
@@ -26,8 +27,9 @@ mod vhost_defaults;
 
 pub use backends::{BackendKind, BackendStep, Backends, CacheOptions, HttpBackendOptions, OAuth2BackendOptions};
 pub use certificate_login::{AlternativeNameKind, CertificateLogin};
-pub use listeners::{Listener, ManagementListener, UnixListener};
+pub use listeners::{HttpListener, Listener, UnixListener};
 pub use management::{HTTP_BODY_LEN_MAX, ManagementHeaders, ManagementOptions};
+pub use prometheus::PrometheusOptions;
 pub use reference::render_reference;
 pub use settings::{
     AuditOptions, AuthMechanism, Config, ConfirmAfter, DefaultUser, DeprecatedFeatures, DiskFreeLimit, Lockout, Log,

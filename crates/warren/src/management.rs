@@ -1,4 +1,4 @@
-//! The management API: its listeners, its options, and the thread that serves it.
+//! The management API and metrics: their listeners, their options, and the thread that serves both.
 //!
 //! It is also served at a socket in the data directory, whatever the configuration says: who may open that is the host's operator, who
 //! needs no password.
@@ -10,8 +10,10 @@ use anyhow::{Context, Result};
 use broker::{Broker, Interface, Origin};
 use hyper::header::HeaderValue;
 use management::limits::{CONNECTIONS_MAX, STOP_PATIENCE};
-use management::{AmqpSink, ConnectionLimits, Cors, Entrance, Headers, ListenerInfo, Server, Service};
-use model::config::{Config, ManagementListener};
+use management::{
+    AmqpSink, ConnectionLimits, Cors, Entrance, Headers, ListenerInfo, Metrics, MetricsOptions, Server, Service, Site,
+};
+use model::config::{Config, HttpListener};
 use net::{Admission, BindError, Listener, ListenerAddress, SocketOptions};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
@@ -25,6 +27,7 @@ use crate::tls::TlsFiles;
 
 /// What the listeners speak.
 const HTTP: &str = "HTTP API";
+const PROMETHEUS: &str = "Prometheus metrics";
 
 /// The socket in the data directory.
 const CONTROL_SOCKET: &str = "control.sock";
@@ -36,7 +39,7 @@ const CONTROL_CONNECTIONS_MAX: usize = 32;
 /// The API's listeners, open, and the thread that will serve them.
 pub(crate) struct ManagementListeners {
     server: Server,
-    /// None where the API is not to be served.
+    /// None where neither the API nor metrics are to be served.
     open: Vec<OpenListener>,
 }
 
@@ -44,6 +47,17 @@ struct OpenListener {
     acceptor: Acceptor,
     limits: ConnectionLimits,
     interface: Interface,
+    offers: Offer,
+}
+
+/// What a listener is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Offer {
+    Api,
+    /// Compressed for who accepts that, or not.
+    Metrics {
+        compress: bool,
+    },
 }
 
 /// The API, served.
@@ -63,7 +77,13 @@ impl ManagementListeners {
         let mut open = Vec::new();
         if config.management.is_enabled {
             for listener in &config.management_listeners {
-                open.push(OpenListener::open(config, listener, tls_files)?);
+                open.push(OpenListener::open(config, listener, Offer::Api, tls_files)?);
+            }
+        }
+        if config.prometheus.is_enabled {
+            for listener in &config.prometheus_listeners {
+                let offers = Offer::Metrics { compress: listener.compress };
+                open.push(OpenListener::open(config, listener, offers, tls_files)?);
             }
         }
         drop(entered);
@@ -97,16 +117,24 @@ impl ManagementListeners {
             service
         };
         let sink = amqp_sink(broker.clone());
+        // Whether names and passwords are refused is the API's own business.
+        let of_metrics = management::Options { refuses_basic: false, ..options.clone() };
         let service = service_of(options);
+        let metrics = Metrics::new(service_of(of_metrics), metrics_options(config));
         let mut accepting = Vec::new();
         for listener in self.open {
-            let entrance = server.entrance(service.clone(), listener.limits, Some(sink.clone()));
+            let entrance = match listener.offers {
+                Offer::Api => server.entrance(Site::Api(service.clone()), listener.limits, Some(sink.clone())),
+                Offer::Metrics { compress } => {
+                    server.entrance(Site::Metrics(metrics.clone(), compress), listener.limits, None)
+                }
+            };
             accepting.push(server.runtime().spawn(listener.run(seats.to_vec(), entrance)));
         }
         let entered = server.runtime().enter();
         match OpenListener::open_control(data_dir) {
             Ok(listener) => {
-                let entrance = server.entrance(service_of(of_operator), listener.limits, None);
+                let entrance = server.entrance(Site::Api(service_of(of_operator)), listener.limits, None);
                 accepting.push(server.runtime().spawn(listener.run(Vec::new(), entrance)));
             }
             // Everything else works without it.
@@ -138,7 +166,7 @@ impl Management {
 }
 
 impl OpenListener {
-    fn open(config: &Config, listener: &ManagementListener, tls_files: &mut TlsFiles) -> Result<Self> {
+    fn open(config: &Config, listener: &HttpListener, offers: Offer, tls_files: &mut TlsFiles) -> Result<Self> {
         let options = SocketOptions { backlog: listener.backlog, ..SocketOptions::default() };
         let socket = bind(&listener.address, &options)
             .with_context(|| format!("cannot open the listener {}.port", listener.prefix))?;
@@ -155,7 +183,7 @@ impl OpenListener {
         };
         let admission = Admission { proxy_protocol: None, tls };
         let acceptor = Acceptor { socket, admission, seats: Seats::new(max, LISTENER_FULL) };
-        Ok(Self { acceptor, limits, interface: Interface::Http })
+        Ok(Self { acceptor, limits, interface: Interface::Http, offers })
     }
 
     /// The socket in the data directory, which only the broker's own user may open.
@@ -168,13 +196,18 @@ impl OpenListener {
             },
             limits: ConnectionLimits::default(),
             interface: Interface::ControlSocket,
+            offers: Offer::Api,
         })
     }
 
     fn listening(&self) -> Option<Listening> {
         let address = self.acceptor.socket.address().ok()?;
         let tls = self.acceptor.admission.tls.as_ref().map(|(tls, _)| tls.clone());
-        Some(Listening { address, protocol: HTTP, tls })
+        let protocol = match self.offers {
+            Offer::Api => HTTP,
+            Offer::Metrics { .. } => PROMETHEUS,
+        };
+        Some(Listening { address, protocol, tls })
     }
 
     /// Accepts until it is aborted.
@@ -208,6 +241,8 @@ fn info(listening: &Listening) -> Option<ListenerInfo> {
     let protocol = match (listening.protocol, listening.tls.is_some()) {
         (AMQP, false) => "amqp",
         (AMQP, true) => "amqp/ssl",
+        (PROMETHEUS, false) => "http/prometheus",
+        (PROMETHEUS, true) => "https/prometheus",
         (_, false) => "http",
         (_, true) => "https",
     };
@@ -256,4 +291,13 @@ fn options(config: &Config, data_dir: &Path) -> Result<management::Options> {
         product_name: config.product_name.clone(),
         product_version: config.product_version.clone().unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned()),
     })
+}
+
+fn metrics_options(config: &Config) -> MetricsOptions {
+    let own = &config.prometheus;
+    MetricsOptions {
+        path: own.path.clone(),
+        returns_per_object: own.return_per_object_metrics,
+        needs_login: own.authentication_enabled,
+    }
 }

@@ -115,4 +115,19 @@ impl Broker {
             is_durable: binding.is_durable,
         })
     }
+
+    /// How many bindings begin at each exchange of a vhost, by name; the default exchange's, which are implicit, are not counted.
+    #[must_use]
+    pub fn binding_counts(&self, vhost: &str) -> HashMap<Box<[u8]>, u64> {
+        let mut counts: HashMap<Box<[u8]>, u64> = HashMap::new();
+        let Some(vhost) = self.vhosts.get(vhost) else { return counts };
+        vhost.with_bindings(BindingsOf::All, |binding| match counts.get_mut(binding.source) {
+            Some(count) => *count += 1,
+            None if binding.source.is_empty() => {}
+            None => {
+                counts.insert(binding.source.into(), 1);
+            }
+        });
+        counts
+    }
 }

@@ -10,6 +10,7 @@ mod node;
 mod queues;
 mod statistics;
 mod vhosts;
+mod work;
 
 pub use connections::{ChannelView, ConnectionView, OpenedView};
 pub use consumers::{Activity, ConsumerView};
@@ -19,3 +20,4 @@ pub use node::{Alarms, AuthAttemptsView, Churn, NodeView, Totals};
 pub use queues::{OldestView, OwnerView, QueueView, SetAsideView};
 pub use statistics::{EdgeView, NameView, Numbers, PublisherView};
 pub use vhosts::VhostView;
+pub use work::{PressureView, StoreView};

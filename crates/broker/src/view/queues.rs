@@ -125,6 +125,12 @@ impl QueueView {
 }
 
 impl Broker {
+    /// How many queues there are. Costs nothing by their number.
+    #[must_use]
+    pub fn queue_count(&self) -> usize {
+        self.vhosts.all().iter().map(|vhost| vhost.queue_count()).sum()
+    }
+
     /// All queues of a vhost, by name; none if there is no such vhost.
     #[must_use]
     pub fn queue_views(&self, vhost: &str) -> Vec<QueueView> {

@@ -28,6 +28,11 @@ impl Query {
         self.0.iter().find(|(own, _)| own == name).map(|(_, value)| &**value)
     }
 
+    /// All parameters of this name.
+    pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |(own, _)| own == name).map(|(_, value)| &**value)
+    }
+
     /// Whether the parameter is there and says `true`.
     pub(crate) fn is_true(&self, name: &str) -> bool {
         self.get(name) == Some("true")

@@ -149,9 +149,11 @@ static TABLE: Table<Row, Service> = Table {
                 cell.int(view.disk_free_limit_len);
             }
         }),
-        column("enabled_plugins", List, |row, _, cell| {
+        column("enabled_plugins", List, |row, service, cell| {
             if row.view.is_some() {
-                cell.texts(["rabbitmq_management"]);
+                let has_metrics = service.listeners().iter().any(|listener| listener.protocol.ends_with("/prometheus"));
+                let metrics = has_metrics.then_some("rabbitmq_prometheus");
+                cell.texts(["rabbitmq_management"].into_iter().chain(metrics));
             }
         }),
         column("erlang_full_version", Text, without_erlang),

@@ -55,7 +55,7 @@ pub(super) fn write_exchange_types(cell: Cell<'_>) {
     });
 }
 
-/// Where the API is, as RabbitMQ's web contexts tell it.
+/// Where the API and metrics are, as RabbitMQ's web contexts tell it.
 pub(super) fn write_contexts(service: &Service, names_node: bool, cell: Cell<'_>) {
     let listeners = service.listeners();
     let of_http = listeners.iter().filter(|listener| listener.protocol.starts_with("http"));
@@ -65,8 +65,9 @@ pub(super) fn write_contexts(service: &Service, names_node: bool, cell: Cell<'_>
                 members.cell("ssl_opts").texts([]);
                 members.cell("node").text(service.node());
             }
-            members.cell("description").text("Management");
-            let prefix = &service.options.path_prefix;
+            let is_of_metrics = listener.protocol.ends_with("/prometheus");
+            let prefix = if is_of_metrics { "" } else { &*service.options.path_prefix };
+            members.cell("description").text(if is_of_metrics { "RabbitMQ Prometheus" } else { "Management" });
             members.cell("path").text(if prefix.is_empty() { "/" } else { prefix });
             members.cell("ip").text(&listener.ip.to_string());
             members.cell("port").text(&listener.port.to_string());

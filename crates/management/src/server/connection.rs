@@ -15,11 +15,10 @@ use net::proxy_protocol::Endpoints;
 use net::{Stream, TlsInfo, websocket};
 use tokio::sync::watch;
 
-use super::{AmqpSink, Seat, Stage, patience};
+use super::{AmqpSink, Seat, Site, Stage, patience};
 use crate::answer::AnswerBody;
 use crate::limits::{HEAD_LEN_MAX, HEADER_COUNT_MAX};
 use crate::options::ConnectionLimits;
-use crate::service::Service;
 
 /// Who comes, and what it may do.
 pub(super) struct Guest {
@@ -30,22 +29,23 @@ pub(super) struct Guest {
 }
 
 /// Serves until the client goes, misbehaves, or the server stops.
-pub(super) async fn serve(service: Arc<Service>, stream: Stream, guest: Guest, mut stage: watch::Receiver<Stage>) {
+pub(super) async fn serve(site: Site, stream: Stream, guest: Guest, mut stage: watch::Receiver<Stage>) {
     let Guest { origin, limits, amqp, seat } = guest;
     let door = amqp.and_then(|amqp| Door::of(&stream, amqp, seat.clone())).map(Arc::new);
     let request_count = AtomicU64::new(0);
     let answer = service_fn(move |request: Request<Incoming>| {
-        let (service, door) = (service.clone(), door.clone());
+        let (site, door) = (site.clone(), door.clone());
         let is_last = request_count.fetch_add(1, Ordering::Relaxed) + 1 >= limits.keep_alive_max;
         async move {
-            let mut response = match &door {
-                Some(door) if service.is_websocket(request.uri().path()) => {
+            let mut response = match (&site, &door) {
+                (Site::Api(service), Some(door)) if service.is_websocket(request.uri().path()) => {
                     match service.lets_in_page_of(request.headers()) {
                         true => door.open(request),
                         false => refused(StatusCode::FORBIDDEN, FOREIGN_PAGE.to_owned()),
                     }
                 }
-                _ => service.respond(request, origin).await,
+                (Site::Api(service), _) => service.respond(request, origin).await,
+                (Site::Metrics(metrics, compresses), _) => metrics.respond(request, origin, *compresses).await,
             };
             if is_last && response.status() != StatusCode::SWITCHING_PROTOCOLS {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));

@@ -19,6 +19,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use crate::options::ConnectionLimits;
+use crate::prometheus::Metrics;
 use crate::service::Service;
 use connection::Guest;
 
@@ -37,6 +38,15 @@ pub type Seat = Arc<dyn Any + Send + Sync>;
 
 /// Takes the streams of clients that ask for AMQP over a WebSocket, and their places.
 pub type AmqpSink = Arc<dyn Fn(Stream, Seat) + Send + Sync>;
+
+/// What is behind an entrance.
+#[derive(Debug, Clone)]
+pub enum Site {
+    /// The HTTP API.
+    Api(Arc<Service>),
+    /// Metrics, compressed for who accepts that or not.
+    Metrics(Arc<Metrics>, bool),
+}
 
 /// How far a stop has got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,9 +83,9 @@ impl Server {
 
     /// Where the connections of one listener come in. `amqp` takes those that become WebSockets; without it none do.
     #[must_use]
-    pub fn entrance(&self, service: Arc<Service>, limits: ConnectionLimits, amqp: Option<AmqpSink>) -> Entrance {
+    pub fn entrance(&self, site: Site, limits: ConnectionLimits, amqp: Option<AmqpSink>) -> Entrance {
         Entrance {
-            service,
+            site,
             runtime: self.runtime.clone(),
             stop: self.stop.subscribe(),
             open: self.open.clone(),
@@ -106,7 +116,7 @@ impl Server {
 /// Where connections come in. Cheap to clone.
 #[derive(Clone)]
 pub struct Entrance {
-    service: Arc<Service>,
+    site: Site,
     runtime: Handle,
     stop: watch::Receiver<Stage>,
     open: Arc<AtomicUsize>,
@@ -118,7 +128,7 @@ impl Entrance {
     /// Serves a connection on the server's thread.
     pub fn admit(&self, stream: Stream, origin: Origin, seat: Seat) {
         let guest = Guest { origin, limits: self.limits, amqp: self.amqp.clone(), seat };
-        let serving = connection::serve(self.service.clone(), stream, guest, self.stop.clone());
+        let serving = connection::serve(self.site.clone(), stream, guest, self.stop.clone());
         let place = Place::take(&self.open);
         self.runtime.spawn(async move {
             serving.await;

@@ -10,5 +10,6 @@ mod exports;
 mod house;
 mod listings;
 mod messages;
+mod metrics;
 mod objects;
 mod requests;

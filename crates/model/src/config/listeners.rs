@@ -1,4 +1,4 @@
-//! Where to listen: AMQP over TCP, TLS and Unix-domain sockets, and the management API.
+//! Where to listen: AMQP over TCP, TLS and Unix-domain sockets, the management API, and metrics.
 
 use std::time::Duration;
 
@@ -30,9 +30,9 @@ pub struct UnixListener {
     pub connection_max: Option<u64>,
 }
 
-/// A listener of the management API. Fields are named as their keys are.
+/// A listener of HTTP: of the management API, or of metrics. Fields are named as their keys are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ManagementListener {
+pub struct HttpListener {
     /// The prefix of its keys, for what there is to say about it.
     pub prefix: &'static str,
     /// Where it listens (`ip`, `port`).
@@ -51,6 +51,8 @@ pub struct ManagementListener {
     pub request_timeout: Duration,
     /// How many requests one connection may make.
     pub max_keepalive: u64,
+    /// Whether answers are compressed for who accepts that.
+    pub compress: bool,
 }
 
 /// The kinds of AMQP listeners, as keys call them.
@@ -67,6 +69,9 @@ pub(super) fn check(values: &mut Values) {
     let management = values.below(&["management", "ssl"]).find(|(.., origin)| **origin != Origin::Default);
     let management = management.map(|(.., origin)| (origin.clone(), "management.ssl.port".to_owned()));
     tls::check(values, "management.ssl", management);
+    let metrics = values.below(&["prometheus", "ssl"]).find(|(.., origin)| **origin != Origin::Default);
+    let metrics = metrics.map(|(.., origin)| (origin.clone(), "prometheus.ssl.port".to_owned()));
+    tls::check(values, "prometheus.ssl", metrics);
     let older = (values.text("management.listener.ssl") == Some("true")).then(|| "management.listener.ssl".to_owned());
     let older = older.map(|key| (values.origin(&key), key));
     tls::check(values, "management.listener.ssl_opts", older);
@@ -125,7 +130,7 @@ fn connection_max(values: &Values, kind: &str, name: &str) -> Option<u64> {
 }
 
 /// As RabbitMQ decides it: those that are configured in any of its three ways, or else the usual one.
-pub(super) fn management_listeners(values: &Values) -> Vec<ManagementListener> {
+pub(super) fn management_listeners(values: &Values) -> Vec<HttpListener> {
     let has_older = values.is_set_below(&["management", "listener"]);
     let has_tls = values.is_set_below(&["management", "ssl"]);
     let has_plain = values.is_set_below(&["management", "tcp"]) || !(has_older || has_tls);
@@ -133,14 +138,30 @@ pub(super) fn management_listeners(values: &Values) -> Vec<ManagementListener> {
     if has_older {
         let is_tls = values.text("management.listener.ssl") == Some("true");
         let tls = if is_tls { tls_options(values, "management.listener.ssl_opts") } else { None };
-        found.push(management_listener(values, "management.listener", "management.listener.server", tls));
+        found.push(http_listener(values, "management.listener", "management.listener.server", MANAGEMENT_PORT, tls));
     }
     if has_plain {
-        found.push(management_listener(values, "management.tcp", "management.tcp", None));
+        found.push(http_listener(values, "management.tcp", "management.tcp", MANAGEMENT_PORT, None));
     }
     if has_tls {
         let tls = tls_options(values, "management.ssl");
-        found.push(management_listener(values, "management.ssl", "management.ssl", tls));
+        found.push(http_listener(values, "management.ssl", "management.ssl", MANAGEMENT_TLS_PORT, tls));
+    }
+    found
+}
+
+/// As RabbitMQ decides it: the one without TLS unless it is `none`, and the other where anything is set about it.
+pub(super) fn prometheus_listeners(values: &Values) -> Vec<HttpListener> {
+    let mut found = Vec::new();
+    let plain = values.text("prometheus.tcp.listener");
+    if plain != Some("none") {
+        let listener = http_listener(values, "prometheus.tcp", "prometheus.tcp", PROMETHEUS_PORT, None);
+        let address = plain.and_then(value::parse_listener).unwrap_or(listener.address);
+        found.push(HttpListener { address, ..listener });
+    }
+    if values.is_set_below(&["prometheus", "ssl"]) {
+        let tls = tls_options(values, "prometheus.ssl");
+        found.push(http_listener(values, "prometheus.ssl", "prometheus.ssl", PROMETHEUS_TLS_PORT, tls));
     }
     found
 }
@@ -148,21 +169,23 @@ pub(super) fn management_listeners(values: &Values) -> Vec<ManagementListener> {
 /// RabbitMQ's ports.
 const MANAGEMENT_PORT: u16 = 15672;
 const MANAGEMENT_TLS_PORT: u16 = 15671;
+const PROMETHEUS_PORT: u16 = 15692;
+const PROMETHEUS_TLS_PORT: u16 = 15691;
 
-fn management_listener(
+fn http_listener(
     values: &Values,
     prefix: &'static str,
     timeouts: &str,
+    port: u16,
     tls: Option<TlsOptions>,
-) -> ManagementListener {
+) -> HttpListener {
     let text = |name: &str| values.text(&format!("{prefix}.{name}"));
     let timeout = |name: &str, default: u64| {
         let set = values.text(&format!("{timeouts}.{name}")).and_then(value::parse_duration);
         set.unwrap_or(Duration::from_millis(default))
     };
-    let port = if prefix == "management.ssl" { MANAGEMENT_TLS_PORT } else { MANAGEMENT_PORT };
     let number = |text: Option<&str>| text.and_then(|text| text.parse::<u64>().ok());
-    ManagementListener {
+    HttpListener {
         prefix,
         address: ListenAddress {
             ip: text("ip").and_then(|ip| ip.parse().ok()),
@@ -175,5 +198,6 @@ fn management_listener(
         inactivity_timeout: timeout("inactivity_timeout", 300_000),
         request_timeout: timeout("request_timeout", 5_000),
         max_keepalive: number(values.text(&format!("{timeouts}.max_keepalive"))).unwrap_or(1000),
+        compress: text("compress") == Some("true"),
     }
 }

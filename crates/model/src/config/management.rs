@@ -79,7 +79,7 @@ pub(super) fn read(values: &Values) -> ManagementOptions {
     }
 }
 
-fn path_prefix(text: &str) -> String {
+pub(super) fn path_prefix(text: &str) -> String {
     match text.trim_matches('/') {
         "" => String::new(),
         prefix => format!("/{prefix}"),

@@ -10,6 +10,7 @@ mod logging;
 mod management;
 mod management_listeners;
 mod plugins;
+mod prometheus;
 mod queues;
 mod resources;
 mod runtime;
@@ -72,6 +73,8 @@ pub(super) const SECTIONS: &[Section] = &[
     management_listeners::SECTION,
     tls::MANAGEMENT_SECTION,
     tls::MANAGEMENT_LISTENER_SECTION,
+    prometheus::SECTION,
+    tls::PROMETHEUS_SECTION,
     cluster::SECTION,
     plugins::SECTION,
     runtime::SECTION,
@@ -184,6 +187,11 @@ mod tests {
     #[test]
     fn every_key_of_the_management_plugin_is_known() {
         include_str!("testdata/rabbitmq-management-keys.txt").lines().for_each(check_known);
+    }
+
+    #[test]
+    fn every_key_of_the_prometheus_plugin_is_known() {
+        include_str!("testdata/rabbitmq-prometheus-keys.txt").lines().for_each(check_known);
     }
 
     #[test]

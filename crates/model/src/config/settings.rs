@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use super::backends::{self, Backends};
 use super::certificate_login::{CertificateLogin, certificate_login};
-use super::listeners::{self, Listener, ManagementListener, UnixListener};
+use super::listeners::{self, HttpListener, Listener, UnixListener};
 use super::management::{self, ManagementOptions};
+use super::prometheus::{self, PrometheusOptions};
 use super::statistics::{self, StatisticsOptions};
 use super::tls::{TlsOptions, tls_options};
 use super::value::{self, Size};
@@ -34,7 +35,9 @@ pub struct Config {
     /// Where to listen for AMQP on Unix-domain sockets.
     pub unix_listeners: Vec<UnixListener>,
     /// Where to listen for the management API.
-    pub management_listeners: Vec<ManagementListener>,
+    pub management_listeners: Vec<HttpListener>,
+    /// Where to listen for whoever scrapes metrics.
+    pub prometheus_listeners: Vec<HttpListener>,
     /// TLS of AMQP, if there is a certificate.
     pub tls: Option<TlsOptions>,
     /// How long the handshake of TLS may take.
@@ -109,6 +112,8 @@ pub struct Config {
     pub statistics: StatisticsOptions,
     /// The HTTP API.
     pub management: ManagementOptions,
+    /// Metrics for Prometheus.
+    pub prometheus: PrometheusOptions,
     /// A file of definitions, or a directory of them, that every start imports.
     pub load_definitions: Option<String>,
     /// Where and how messages are stored.
@@ -397,6 +402,7 @@ fn read(values: Values) -> Config {
         tls_listeners: listeners::listeners(&values, "ssl"),
         unix_listeners: listeners::unix_listeners(&values),
         management_listeners: listeners::management_listeners(&values),
+        prometheus_listeners: listeners::prometheus_listeners(&values),
         tls: tls_options(&values, "ssl_options"),
         ssl_handshake_timeout: duration("ssl_handshake_timeout"),
         proxy_protocol: values.bool("proxy_protocol"),
@@ -453,6 +459,7 @@ fn read(values: Values) -> Config {
         returns_every_delayed: values.bool("warren.delayed.strict"),
         statistics: statistics::read(&values),
         management: management::read(&values),
+        prometheus: prometheus::read(&values),
         load_definitions: text("load_definitions"),
         store: StoreOptions {
             data_dir: values.required("warren.data_dir").to_owned(),

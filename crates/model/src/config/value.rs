@@ -27,6 +27,8 @@ pub(super) enum Type {
     DurationMs(u64, u64),
     /// A port, or an address and a port.
     Listener,
+    /// The same, or `none`.
+    ListenerOrNone,
     /// An address.
     Ip,
     /// One of these words.
@@ -64,6 +66,7 @@ impl Type {
             Type::Size(first, last) => parse_size(text).is_some_and(|n| (first..=last).contains(&n)),
             Type::DurationMs(first, last) => parse_duration_ms(text).is_some_and(|n| (first..=last).contains(&n)),
             Type::Listener => parse_listener(text).is_some(),
+            Type::ListenerOrNone => text == "none" || parse_listener(text).is_some(),
             Type::Ip => text.parse::<IpAddr>().is_ok(),
             Type::OneOf(words) => words.contains(&text),
             Type::Pattern => Pattern::parse(text).is_ok(),
@@ -93,6 +96,7 @@ impl fmt::Display for Type {
                 write!(f, "milliseconds, or a duration such as 10s or 5m, from {first} to {last} ms")
             }
             Type::Listener => f.write_str("a port, or address:port"),
+            Type::ListenerOrNone => f.write_str("a port, address:port, or none"),
             Type::Ip => f.write_str("an IP address"),
             Type::OneOf(words) => match words {
                 [word] => f.write_str(word),

@@ -82,8 +82,10 @@ impl Broker {
 
     pub(crate) fn start_with(data_dir: &Path, arguments: &[&str], stdout: impl Into<Stdio>) -> Self {
         let data_dir = data_dir.to_str().unwrap();
-        let (listener, management) = ("listeners.tcp.default=127.0.0.1:0", "warren.management.enabled=false");
-        let mut all = vec!["serve", "--set", listener, "--set", management, "--data-dir", data_dir];
+        let settings =
+            ["listeners.tcp.default=127.0.0.1:0", "warren.management.enabled=false", "warren.prometheus.enabled=false"];
+        let mut all = vec!["serve", "--data-dir", data_dir];
+        settings.iter().for_each(|setting| all.extend(["--set", setting]));
         all.extend(arguments);
         let mut child = program(&all).stdout(stdout).stderr(Stdio::piped()).spawn().unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());

@@ -142,6 +142,5 @@ const KEYS: &[Key] = &[
     ),
     not_built("management.**", Type::Secret, "nobody can log in to a console by OAuth 2"),
     not_built("management_agent.**", Type::Text, "there is one node, which has no agents"),
-    not_built("prometheus.**", Type::Text, "there are no metrics over HTTP"),
     no_effect("collect_statistics", Type::OneOf(&["none", "coarse", "fine"]), "counters are always kept"),
 ];

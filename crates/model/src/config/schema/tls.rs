@@ -6,6 +6,7 @@ pub(super) const SECTION: Section = Section { title: "TLS", keys: KEYS };
 pub(super) const MANAGEMENT_SECTION: Section = Section { title: "TLS of the management API", keys: MANAGEMENT_KEYS };
 pub(super) const MANAGEMENT_LISTENER_SECTION: Section =
     Section { title: "TLS of the management API, by older keys", keys: MANAGEMENT_LISTENER_KEYS };
+pub(super) const PROMETHEUS_SECTION: Section = Section { title: "TLS of metrics", keys: PROMETHEUS_KEYS };
 
 /// Cipher suites by OpenSSL's names, then by IANA's where they differ.
 pub(super) const CIPHERS: &[&str] = &[
@@ -151,6 +152,8 @@ const KEYS: &[Key] = tls_keys!(
 );
 
 const MANAGEMENT_KEYS: &[Key] = tls_keys!("management.ssl";);
+
+const PROMETHEUS_KEYS: &[Key] = tls_keys!("prometheus.ssl";);
 
 const MANAGEMENT_LISTENER_KEYS: &[Key] = tls_keys!(
     "management.listener.ssl_opts";

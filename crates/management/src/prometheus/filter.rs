@@ -1,0 +1,98 @@
+//! What `/metrics/detailed?family=…&vhost=…&queue=…` asks for.
+
+use regex::{Regex, RegexBuilder};
+
+use crate::limits::{PATTERN_COMPILED_LEN_MAX, QUEUE_PATTERN_LEN_MAX};
+use crate::listing::Query;
+
+/// Families, vhosts and queues that are wanted.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Filter {
+    families: Vec<String>,
+    /// None: all.
+    vhosts: Option<Vec<String>>,
+    /// None: all.
+    queue: Option<Regex>,
+}
+
+impl Filter {
+    /// Reads a query. The error is what the client is told, in RabbitMQ's words.
+    pub(crate) fn parse(query: &Query) -> Result<Filter, String> {
+        let families = query.all("family").map(str::to_owned).collect();
+        let vhosts: Vec<String> = query.all("vhost").map(str::to_owned).collect();
+        let mut patterns = query.all("queue");
+        let pattern = patterns.next();
+        if patterns.next().is_some() {
+            return Err("Only one 'queue' query parameter is allowed".to_owned());
+        }
+        let queue = pattern.map(compile).transpose()?;
+        Ok(Filter { families, vhosts: (!vhosts.is_empty()).then_some(vhosts), queue })
+    }
+
+    /// Whether a family is asked for.
+    pub(crate) fn has(&self, family: &str) -> bool {
+        self.families.iter().any(|own| own == family)
+    }
+
+    /// Whether what is in a vhost is asked for.
+    pub(crate) fn wants_vhost(&self, vhost: &str) -> bool {
+        self.vhosts.as_ref().is_none_or(|vhosts| vhosts.iter().any(|own| own == vhost))
+    }
+
+    /// Whether a queue is asked for.
+    pub(crate) fn wants_queue(&self, queue: &str) -> bool {
+        self.queue.as_ref().is_none_or(|pattern| pattern.is_match(queue))
+    }
+}
+
+fn compile(pattern: &str) -> Result<Regex, String> {
+    if pattern.len() > QUEUE_PATTERN_LEN_MAX {
+        return Err("'queue' regex too long".to_owned());
+    }
+    RegexBuilder::new(pattern).size_limit(PATTERN_COMPILED_LEN_MAX).build().map_err(|error| {
+        let text = error.to_string();
+        // It draws the place first; the last line says what is wrong.
+        let reason = text.lines().last().unwrap_or_default();
+        format!("Invalid 'queue' regex: {}", reason.strip_prefix("error: ").unwrap_or(reason))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(query: &str) -> Result<Filter, String> {
+        Filter::parse(&Query::parse(query))
+    }
+
+    #[test]
+    fn nothing_is_filtered_unless_asked_and_no_family_is_there() {
+        let filter = parse("").unwrap();
+        assert!(filter.wants_vhost("/") && filter.wants_queue("q") && !filter.has("queue_metrics"));
+    }
+
+    #[test]
+    fn families_and_vhosts_add_up() {
+        let filter = parse("family=a&vhost=%2F&family=b&vhost=x").unwrap();
+        assert!(filter.has("a") && filter.has("b") && !filter.has("c"));
+        assert!(filter.wants_vhost("/") && filter.wants_vhost("x") && !filter.wants_vhost("y"));
+    }
+
+    #[test]
+    fn a_pattern_may_match_anywhere_in_a_queues_name() {
+        let filter = parse("queue=^ord").unwrap();
+        assert!(filter.wants_queue("orders") && !filter.wants_queue("my orders"));
+        assert!(parse("queue=ord").unwrap().wants_queue("my orders"));
+    }
+
+    #[test]
+    fn patterns_that_cannot_be_are_refused() {
+        let refused = |query: &str| parse(query).unwrap_err();
+        assert_eq!(refused("queue=a&queue=b"), "Only one 'queue' query parameter is allowed");
+        assert_eq!(refused(&format!("queue={}", "a".repeat(2001))), "'queue' regex too long");
+        assert!(parse(&format!("queue={}", "a".repeat(2000))).is_ok());
+        assert_eq!(refused("queue=("), "Invalid 'queue' regex: unclosed group");
+        assert!(refused("queue=(%3F%3C%3Dx)a").contains("look-around"), "{}", refused("queue=(%3F%3C%3Dx)a"));
+        assert!(refused("queue=((a{99}){99}){99}").starts_with("Invalid 'queue' regex"));
+    }
+}

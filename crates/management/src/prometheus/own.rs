@@ -1,0 +1,95 @@
+//! What only Warren tells of the node as a whole.
+
+use broker::view::{PressureView, StoreView};
+
+use super::metric::{Table, counter, gauge, nothing, write_each};
+use super::text::Value;
+use crate::service::Service;
+
+fn some(value: impl Into<Value>) -> Option<Value> {
+    Some(value.into())
+}
+
+/// Numbers of the node that RabbitMQ has no name for.
+struct Own {
+    store: StoreView,
+    pressure: PressureView,
+    panics: u64,
+}
+
+static NODE: Table<Own> = Table {
+    metrics: &[
+        counter(
+            "journal_appended_bytes_total",
+            "Bytes that were appended to the journal since it began",
+            |own| some(own.store.journal_appended_len),
+            nothing,
+        ),
+        counter(
+            "journal_durable_bytes_total",
+            "How many of these last whatever happens",
+            |own| some(own.store.journal_durable_len),
+            nothing,
+        ),
+        gauge(
+            "journal_unretired_bytes",
+            "Bytes of journal files that a start would read",
+            |own| some(own.store.journal_unretired_len),
+            nothing,
+        ),
+        gauge("store_chunk_bytes", "Memory of recent messages", |own| some(own.store.chunk_len), nothing),
+        gauge(
+            "store_segments",
+            "Files of messages that were moved out of memory",
+            |own| some(own.store.segment_count),
+            nothing,
+        ),
+        gauge("store_segment_bytes", "Bytes of these files", |own| some(own.store.segment_len), nothing),
+        gauge(
+            "store_segment_messages",
+            "Messages in these files that are still wanted",
+            |own| some(own.store.segment_message_count),
+            nothing,
+        ),
+        gauge(
+            "store_waiting_loads",
+            "Reads of messages that wait for a thread",
+            |own| some(own.store.waiting_load_count),
+            nothing,
+        ),
+        counter(
+            "connections_refused_total",
+            "Connections turned away because files or places had run out",
+            |own| some(own.pressure.connections_refused),
+            nothing,
+        ),
+        counter(
+            "flow_entered_total",
+            "How often a connection that publishes had to wait for the store",
+            |own| some(own.pressure.flow_entered),
+            nothing,
+        ),
+        counter(
+            "publishes_refused_total",
+            "Publishes that were answered with basic.nack",
+            |own| some(own.pressure.publishes_refused),
+            nothing,
+        ),
+        gauge(
+            "connections_pausing",
+            "Connections that pause so that consumers can keep up",
+            |own| some(own.pressure.pausing_count),
+            nothing,
+        ),
+        counter("http_panics_total", "Requests of the HTTP API that ended in a panic", |own| some(own.panics), nothing),
+    ],
+    labels: |_, _| (),
+};
+
+/// Writes them.
+pub(super) fn write_node(out: &mut Vec<u8>, prefix: &'static str, service: &Service) {
+    let broker = &service.broker;
+    let own =
+        Own { store: broker.store_view(), pressure: broker.pressure_view(), panics: service.counters.panics.get() };
+    write_each(out, &NODE, prefix, &[own]);
+}

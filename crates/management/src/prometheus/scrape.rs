@@ -1,0 +1,205 @@
+//! One answer: what it is made of, and making it while it is sent.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use broker::view::{ChannelView, ConnectionView, DelaysView, QueueView};
+
+use super::connections::TOTALS;
+use super::families::{FAMILIES, Family, OF_QUEUES, Owner, PARTS, Whole, list};
+use super::filter::Filter;
+use super::identity::{self, Endpoint};
+use super::metric::{write_each, write_sums};
+use super::node::{self, Node};
+use super::queues::INFO;
+use super::sums::Sums;
+use super::topology::{Passed, passed};
+use super::{Meters, global, own};
+use crate::answer::Pieces;
+use crate::limits::PIECE_LEN;
+use crate::service::Service;
+
+/// What an answer is about.
+pub(crate) struct Scope {
+    pub(super) service: Arc<Service>,
+    pub(super) filter: Filter,
+    /// The node; one.
+    pub(super) node: Vec<Node>,
+}
+
+impl Scope {
+    fn new(service: Arc<Service>, filter: Filter) -> Arc<Scope> {
+        let node = vec![Node::of(&service)];
+        Arc::new(Scope { service, filter, node })
+    }
+
+    /// Queues that are asked for, by vhost and name.
+    pub(super) fn queues(&self) -> Vec<QueueView> {
+        let mut found = Vec::new();
+        for vhost in self.service.broker.vhost_names() {
+            if self.filter.wants_vhost(vhost.as_str()) {
+                let queues = self.service.broker.queue_views(vhost.as_str());
+                found.extend(
+                    queues.into_iter().filter(|queue| self.filter.wants_queue(queue.definition().name.as_str())),
+                );
+            }
+        }
+        found
+    }
+
+    /// Connections that have been let in; of the others nothing is known yet.
+    pub(super) fn connections(&self) -> Vec<ConnectionView> {
+        let connections = self.service.broker.connection_views();
+        connections.into_iter().filter(|connection| connection.opened().is_some()).collect()
+    }
+
+    /// Channels that are open.
+    pub(super) fn channels(&self) -> Vec<ChannelView> {
+        self.service.broker.channel_views()
+    }
+
+    /// Exchanges of the vhosts that are asked for, to which anything was published.
+    pub(super) fn passed(&self) -> Vec<Passed> {
+        let vhosts = self.service.broker.vhost_names();
+        let wanted = vhosts.iter().filter(|vhost| self.filter.wants_vhost(vhost.as_str()));
+        wanted.flat_map(|vhost| passed(&self.service.broker, vhost)).collect()
+    }
+
+    /// What waits at exchanges of the vhosts that are asked for.
+    pub(super) fn delays(&self) -> Vec<DelaysView> {
+        let vhosts = self.service.broker.vhost_names();
+        let wanted = vhosts.iter().filter(|vhost| self.filter.wants_vhost(vhost.as_str()));
+        wanted.flat_map(|vhost| self.service.broker.delays_views(vhost.as_str())).collect()
+    }
+}
+
+/// An answer that is being made.
+pub(crate) struct Scrape {
+    parts: VecDeque<Box<dyn Pieces>>,
+    meters: Arc<Meters>,
+    /// Which of them counts it.
+    counted: Endpoint,
+    took: Duration,
+    len: u64,
+}
+
+impl Scrape {
+    /// The answer of `/metrics`, where `shown` is what it tells of: everything, or the node.
+    pub(super) fn of_node(service: &Arc<Service>, meters: &Arc<Meters>, counted: Endpoint, shown: Endpoint) -> Scrape {
+        let scope = Scope::new(service.clone(), Filter::default());
+        let mut parts: VecDeque<Box<dyn Pieces>> = VecDeque::new();
+        parts.push_back(text({
+            let meters = meters.clone();
+            move |out| meters.of(counted).write(out, counted)
+        }));
+        if shown == Endpoint::PerObject {
+            for family in FAMILIES.iter().filter(|family| !family.is_on_request && !is_part(family, |_| true)) {
+                parts.push_back((family.each)(&scope, family.owner.prefix(false)));
+            }
+            parts.push_back(list(&INFO, "rabbitmq_", &scope, Scope::queues));
+        }
+        parts.push_back(text(move |out| write_node(out, &scope, shown)));
+        Scrape::new(parts, meters, counted)
+    }
+
+    /// The answer of `/metrics/detailed`.
+    pub(super) fn detailed(service: &Arc<Service>, meters: &Arc<Meters>, filter: Filter) -> Scrape {
+        let scope = Scope::new(service.clone(), filter);
+        let is_asked_for = |family: &str| scope.filter.has(family);
+        let mut parts: VecDeque<Box<dyn Pieces>> = VecDeque::new();
+        for family in FAMILIES.iter().filter(|family| is_asked_for(family.name) && !is_part(family, is_asked_for)) {
+            parts.push_back((family.each)(&scope, family.owner.prefix(true)));
+        }
+        if OF_QUEUES.into_iter().any(is_asked_for) {
+            parts.push_back(list(&INFO, Owner::Node.prefix(true), &scope, Scope::queues));
+        }
+        let counted = Endpoint::Detailed;
+        parts.push_back(text({
+            let meters = meters.clone();
+            move |out| {
+                identity::write(out, &scope.service, counted);
+                meters.of(counted).write(out, counted);
+            }
+        }));
+        Scrape::new(parts, meters, counted)
+    }
+
+    /// The answer of `/metrics/memory-breakdown`.
+    pub(super) fn memory(service: &Arc<Service>, meters: &Arc<Meters>) -> Scrape {
+        let scope = Scope::new(service.clone(), Filter::default());
+        let counted = Endpoint::MemoryBreakdown;
+        let part = text({
+            let meters = meters.clone();
+            move |out| {
+                write_each(out, &node::MEMORY, "rabbitmq_", &scope.node);
+                identity::write(out, &scope.service, counted);
+                meters.of(counted).write(out, counted);
+            }
+        });
+        Scrape::new(VecDeque::from([part]), meters, counted)
+    }
+
+    fn new(parts: VecDeque<Box<dyn Pieces>>, meters: &Arc<Meters>, counted: Endpoint) -> Scrape {
+        Scrape { parts, meters: meters.clone(), counted, took: Duration::ZERO, len: 0 }
+    }
+}
+
+/// Whether what a family tells is told by another one that is there.
+fn is_part(family: &Family, is_there: impl Fn(&str) -> bool) -> bool {
+    PARTS.iter().any(|(part, whole)| *part == family.name && is_there(whole))
+}
+
+/// What is told of the node as a whole; with sums over its objects, where these are not told one by one.
+fn write_node(out: &mut Vec<u8>, scope: &Arc<Scope>, shown: Endpoint) {
+    let service = &scope.service;
+    let whole = Whole { scope, sums: Sums::of(&service.broker) };
+    if shown == Endpoint::Aggregated {
+        for family in FAMILIES.iter().filter(|family| !family.is_on_request && !is_part(family, |_| true)) {
+            (family.sum)(out, family.owner.prefix(false), &whole);
+        }
+    }
+    write_sums(out, &TOTALS, "rabbitmq_", &whole.sums);
+    identity::write(out, service, shown);
+    global::write(out, "rabbitmq_", &whole.sums);
+    write_each(out, &node::ALARMS, "rabbitmq_", &scope.node);
+    write_each(out, &node::PROCESS, "", &scope.node);
+    own::write_node(out, Owner::Warren.prefix(false), service);
+}
+
+/// A part of bounded length, made when its turn comes.
+fn text(write: impl FnOnce(&mut Vec<u8>) + Send + 'static) -> Box<dyn Pieces> {
+    struct Text<F>(Option<F>);
+
+    impl<F: FnOnce(&mut Vec<u8>) + Send> Pieces for Text<F> {
+        fn write_next(&mut self, out: &mut Vec<u8>) -> bool {
+            if let Some(write) = self.0.take() {
+                write(out);
+            }
+            false
+        }
+    }
+
+    Box::new(Text(Some(write)))
+}
+
+impl Pieces for Scrape {
+    fn write_next(&mut self, out: &mut Vec<u8>) -> bool {
+        let (began_at, len_before) = (Instant::now(), out.len());
+        while let Some(part) = self.parts.front_mut() {
+            if !part.write_next(out) {
+                self.parts.pop_front();
+            }
+            if out.len() >= PIECE_LEN {
+                break;
+            }
+        }
+        self.took += began_at.elapsed();
+        self.len += (out.len() - len_before) as u64;
+        if !self.parts.is_empty() {
+            return true;
+        }
+        self.meters.of(self.counted).add(self.took, self.len);
+        false
+    }
+}

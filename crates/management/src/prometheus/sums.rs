@@ -1,0 +1,116 @@
+//! What objects of a kind come to together. None of it goes through queues: what a scrape of the whole node costs is the same with ten
+//! queues and with a hundred thousand.
+
+use broker::Broker;
+use broker::statistics::numbers::CHANNEL;
+use broker::statistics::{OfType, VhostMessages};
+use broker::view::{ChannelView, ConnectionView};
+
+/// Sums over everything on the node.
+pub(crate) struct Sums {
+    pub(crate) queue_count: u64,
+    /// What has happened to messages, in vhosts that are gone, too.
+    pub(crate) messages: VhostMessages,
+    /// The same, out of queues of all types.
+    pub(crate) handed: OfType,
+    pub(crate) channels: Channels,
+    pub(crate) connections: Connections,
+}
+
+/// Sums over channels that are open.
+#[derive(Debug, Default)]
+pub(crate) struct Channels {
+    pub(crate) count: u64,
+    /// Those that have published.
+    pub(crate) publisher_count: u64,
+    pub(crate) consumer_count: u64,
+    pub(crate) unacked_count: u64,
+    pub(crate) unconfirmed_count: u64,
+    pub(crate) uncommitted_count: u64,
+    pub(crate) uncommitted_ack_count: u64,
+    pub(crate) prefetch_count: u64,
+    pub(crate) global_prefetch_count: u64,
+}
+
+/// Sums over connections that are open.
+#[derive(Debug, Default)]
+pub(crate) struct Connections {
+    pub(crate) count: u64,
+    pub(crate) received_count: u64,
+    pub(crate) sent_count: u64,
+}
+
+impl Sums {
+    pub(crate) fn of(broker: &Broker) -> Sums {
+        let connections = broker.connection_views();
+        let mut channels = Channels::default();
+        for channel in connections.iter().flat_map(|connection| broker.channels_of(connection)) {
+            channels.add(&channel);
+        }
+        let messages = broker.all_messages();
+        Sums {
+            queue_count: broker.queue_count() as u64,
+            messages,
+            handed: messages.handed(),
+            channels,
+            connections: Connections::of(&connections),
+        }
+    }
+
+    /// Messages that wait.
+    pub(crate) fn ready_count(&self) -> u64 {
+        present(self.messages.ready_count)
+    }
+
+    /// Messages that are handed out and not settled.
+    pub(crate) fn unacked_count(&self) -> u64 {
+        present(self.messages.unacked_count)
+    }
+
+    /// Consumers of all queues.
+    pub(crate) fn consumer_count(&self) -> u64 {
+        present(self.messages.consumer_count)
+    }
+
+    /// Messages that were published.
+    pub(crate) fn published_count(&self) -> u64 {
+        self.messages.sizes.count()
+    }
+}
+
+/// How many there are of what threads add to and take from, each for itself: for an instant one may have taken away what another is about
+/// to add.
+fn present(count: u64) -> u64 {
+    count.cast_signed().max(0).cast_unsigned()
+}
+
+impl Channels {
+    fn add(&mut self, channel: &ChannelView) {
+        self.count += 1;
+        self.publisher_count += u64::from(channel.numbers().now[PUBLISHED] > 0);
+        self.consumer_count += channel.consumer_count;
+        self.unacked_count += channel.unacked_count;
+        self.unconfirmed_count += channel.unconfirmed_count;
+        self.uncommitted_count += channel.uncommitted_count;
+        self.uncommitted_ack_count += channel.uncommitted_ack_count;
+        self.prefetch_count += channel.prefetch_count;
+        self.global_prefetch_count += channel.global_prefetch_count;
+    }
+}
+
+/// The place of what a channel has published among its numbers.
+const PUBLISHED: usize = 0;
+const _: () = assert!(matches!(CHANNEL[PUBLISHED].as_bytes(), b"publish"), "a channel's first number");
+
+impl Connections {
+    fn of(connections: &[ConnectionView]) -> Connections {
+        let mut sums = Connections::default();
+        for connection in connections.iter().filter(|connection| connection.opened().is_some()) {
+            let (received_count, sent_count) = connection.traffic_count();
+            sums.count += 1;
+            sums.received_count += received_count;
+            sums.sent_count += sent_count;
+        }
+        sums
+    }
+}

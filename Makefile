@@ -4,7 +4,7 @@ CARGO ?= cargo
 PYTHON ?= python3
 WARREN = target/release/warren
 
-.PHONY: run build web test test-rust test-lint test-web test-clients test-perf test-api test-semantics test-ctl test-browser test-crash test-abuse fuzz bench bench-perf bench-build docs clean
+.PHONY: run build web test test-rust test-lint test-web test-clients test-perf test-api test-prometheus test-semantics test-ctl test-browser test-crash test-abuse fuzz bench bench-perf bench-build docs clean
 
 run: build
 	$(WARREN) serve --data-dir data
@@ -52,6 +52,7 @@ test-clients: build
 	$(PYTHON) tests/ctl/run.py
 	$(PYTHON) tests/browser/run.py
 	$(MAKE) --no-print-directory test-api
+	$(MAKE) --no-print-directory test-prometheus
 	$(MAKE) --no-print-directory test-semantics
 
 # The load generator and PerfTest: messages of each other, the same commands.
@@ -63,6 +64,10 @@ test-api: build
 	$(PYTHON) tests/api/run.py
 	$(PYTHON) tests/api/run_schemathesis.py
 	$(PYTHON) tests/definitions/run.py
+
+# Metrics: names and numbers as RabbitMQ has them, a real Prometheus that scrapes them, what a scrape costs.
+test-prometheus: build
+	$(PYTHON) tests/prometheus/run.py
 
 # What clients see of queues and exchanges, held against what they see on RabbitMQ.
 test-semantics: build

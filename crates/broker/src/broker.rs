@@ -31,6 +31,7 @@ use crate::lockout::Lockout;
 use crate::login::AuthAttempts;
 use crate::options::Options;
 use crate::outbox::News;
+use crate::queue_consumers::QueueConsumers;
 use crate::queue_handle::QueueHandle;
 use crate::queue_ids::QueueIds;
 use crate::recovery;
@@ -56,6 +57,7 @@ pub struct Broker {
     pub(crate) usages: Usages,
     pub(crate) replies: Replies,
     pub(crate) connections: Connections,
+    pub(crate) queue_consumers: QueueConsumers,
     pub(crate) counters: NodeCounters,
     pub(crate) statistics: Statistics,
     pub(crate) chunks: Chunks,
@@ -158,6 +160,7 @@ impl Broker {
             usages: Usages::default(),
             replies: Replies::default(),
             connections: Connections::default(),
+            queue_consumers: QueueConsumers::default(),
             counters: NodeCounters::default(),
             chunks: Chunks::new(store.clone()),
             alarms: Alarms::default(),

@@ -117,6 +117,7 @@ impl Session {
             counters,
         });
         self.broker.emit_if_wanted(|| Event::consumer_created(&self.handle, &handle));
+        self.broker.queue_consumers.add(self.handle.id, number, handle.clone());
         self.handle.consumers.lock().insert(number, handle);
         if !consume.no_wait {
             put_method(&mut self.out, channel.number, &basic::ConsumeOk { consumer_tag: &tag });
@@ -203,6 +204,7 @@ impl Session {
     fn consumer_ended(&self, number: u32) {
         let ended = self.handle.consumers.lock().remove(&number);
         if let Some(consumer) = ended {
+            self.broker.queue_consumers.remove(self.handle.id, number, &consumer);
             self.broker.emit_if_wanted(|| Event::consumer_deleted(&self.handle, &consumer));
         }
     }

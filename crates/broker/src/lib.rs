@@ -58,6 +58,7 @@ mod options;
 mod outbox;
 mod permissions;
 mod publish;
+mod queue_consumers;
 mod queue_handle;
 mod queue_ids;
 mod queue_methods;

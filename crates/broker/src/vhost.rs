@@ -8,6 +8,7 @@
 //! - `policies`: what policies, types and arguments have queues and exchanges do. `routes`: where a message goes.
 
 mod bindings;
+mod by_name;
 mod exchanges;
 mod policies;
 mod queues;
@@ -40,6 +41,7 @@ use crate::refusal::{self, Outcome};
 use crate::sharding::ShardedExchanges;
 use crate::statistics::{ExchangeCounters, VhostCounters};
 use crate::throttle::Throttle;
+use by_name::QueuesByName;
 
 /// A vhost.
 #[derive(Debug)]
@@ -70,6 +72,7 @@ pub(crate) struct Vhost {
 struct Topology {
     exchanges: Exchanges,
     queues: HashMap<QueueId, Arc<QueueHandle>, FxBuildHasher>,
+    by_name: QueuesByName,
     /// Those of recent-history exchanges, by name.
     histories: HashMap<Box<[u8]>, Arc<History>>,
     /// What waits at exchanges that delay, or have done so, by name.
@@ -87,6 +90,7 @@ impl Vhost {
         let topology = RwLock::new(Topology {
             exchanges,
             queues: HashMap::default(),
+            by_name: QueuesByName::default(),
             histories: HashMap::new(),
             delays: HashMap::new(),
             keys: HashMap::new(),
@@ -202,6 +206,24 @@ impl Vhost {
         all
     }
 
+    /// Adds the next `count` queues by name to `found`: those after `name`, or the first ones.
+    pub(crate) fn queues_after(&self, name: Option<&str>, count: usize, found: &mut impl Extend<Arc<QueueHandle>>) {
+        found.extend(self.topology.read().by_name.after(name).take(count).cloned());
+    }
+
+    /// The queue that comes `count` places after `name`, counting from one; none if there are fewer, and how many there are then.
+    pub(crate) fn queue_at(&self, name: Option<&str>, count: usize) -> Result<Arc<QueueHandle>, usize> {
+        let topology = self.topology.read();
+        let mut passed = 0;
+        for queue in topology.by_name.after(name) {
+            passed += 1;
+            if passed == count {
+                return Ok(queue.clone());
+            }
+        }
+        Err(passed)
+    }
+
     /// All queues, in no particular order.
     pub(crate) fn queues(&self) -> Vec<Arc<QueueHandle>> {
         self.topology.read().queues.values().cloned().collect()
@@ -211,6 +233,7 @@ impl Vhost {
         self.topology.read().exchanges.exchange_count()
     }
 
+    /// How many queues there are.
     pub(crate) fn queue_count(&self) -> usize {
         self.topology.read().queues.len()
     }

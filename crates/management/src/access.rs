@@ -66,7 +66,9 @@ fn check_role(role: Role, identity: &Identity) -> Result<(), Problem> {
     }
     check_management(identity)?;
     let (tags, refusal): (&[&str], _) = match role {
-        Role::Anybody | Role::Management | Role::InVhost | Role::MonitoringOrInVhost => return Ok(()),
+        Role::Anybody | Role::Configured | Role::Management | Role::InVhost | Role::MonitoringOrInVhost => {
+            return Ok(());
+        }
         Role::Policymaker | Role::PolicymakerInVhost => {
             (&[Tags::ADMINISTRATOR, Tags::POLICYMAKER], "User not authorised to access object")
         }

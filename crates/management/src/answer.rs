@@ -1,6 +1,7 @@
 //! What a handler answers, and how it travels.
 
 use std::convert::Infallible;
+use std::future::Future as _;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -15,7 +16,7 @@ use crate::limits::PIECE_LEN;
 
 /// Makes a long answer piece by piece.
 pub(crate) trait Pieces: Send {
-    /// Appends the next piece, of about [`PIECE_LEN`] bytes. False: that was the last one.
+    /// Appends the next piece, of about [`PIECE_LEN`] bytes, or of none if it is long in coming. False: that was the last one.
     fn write_next(&mut self, out: &mut Vec<u8>) -> bool;
 }
 
@@ -111,7 +112,12 @@ pub struct AnswerBody(State);
 
 enum State {
     Whole(Bytes),
-    Pieces { first: Bytes, rest: Box<dyn Pieces> },
+    Pieces {
+        first: Bytes,
+        rest: Box<dyn Pieces>,
+        /// Whether others have been let go first since the last piece was made.
+        has_yielded: bool,
+    },
     End,
 }
 
@@ -124,7 +130,7 @@ impl AnswerBody {
     pub(crate) fn of(mut pieces: Box<dyn Pieces>) -> AnswerBody {
         match next_piece(&mut *pieces) {
             (bytes, false) => AnswerBody::whole(bytes),
-            (first, true) => AnswerBody(State::Pieces { first, rest: pieces }),
+            (first, true) => AnswerBody(State::Pieces { first, rest: pieces, has_yielded: false }),
         }
     }
 
@@ -145,21 +151,42 @@ fn next_piece(pieces: &mut dyn Pieces) -> (Bytes, bool) {
     (Bytes::from(out), has_more)
 }
 
+/// Lets whoever else is ready go first: a socket that takes all at once would be served until its list is at its end. False: nobody is there
+/// to come back to this.
+fn yields(cx: &mut Context<'_>) -> bool {
+    // Wakes this task when all others, and the sockets, have been looked at.
+    std::pin::pin!(tokio::task::yield_now()).poll(cx).is_pending()
+}
+
 impl Body for AnswerBody {
     type Data = Bytes;
     type Error = Infallible;
 
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let bytes = match std::mem::replace(&mut self.0, State::End) {
-            State::Whole(bytes) => bytes,
-            State::Pieces { first, mut rest } => {
-                let (next, has_more) = next_piece(&mut *rest);
-                self.0 = if has_more { State::Pieces { first: next, rest } } else { AnswerBody::whole(next).0 };
-                first
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        loop {
+            let bytes = match std::mem::replace(&mut self.0, State::End) {
+                State::Whole(bytes) => bytes,
+                State::Pieces { first, rest, has_yielded: false } => {
+                    self.0 = State::Pieces { first, rest, has_yielded: true };
+                    if yields(cx) {
+                        return Poll::Pending;
+                    }
+                    continue;
+                }
+                State::Pieces { first, mut rest, .. } => {
+                    let (next, has_more) = next_piece(&mut *rest);
+                    self.0 = match has_more {
+                        true => State::Pieces { first: next, rest, has_yielded: false },
+                        false => AnswerBody::whole(next).0,
+                    };
+                    first
+                }
+                State::End => return Poll::Ready(None),
+            };
+            if !bytes.is_empty() {
+                return Poll::Ready(Some(Ok(Frame::data(bytes))));
             }
-            State::End => return Poll::Ready(None),
-        };
-        Poll::Ready(Some(Ok(Frame::data(bytes))))
+        }
     }
 
     fn is_end_stream(&self) -> bool {

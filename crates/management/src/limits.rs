@@ -21,6 +21,8 @@ pub const KEEP_ALIVE_MAX: u64 = 1000;
 pub const BODIES_LEN_MAX: usize = 64 << 20;
 /// Bytes of a piece of a long answer. A piece is made when the one before it has been taken by the socket.
 pub const PIECE_LEN: usize = 32 << 10;
+/// Objects that are looked at for one piece: many of them may come to nothing.
+pub(crate) const PIECE_OBJECT_COUNT: usize = 1024;
 /// Path segments of a request.
 pub(crate) const SEGMENT_COUNT_MAX: usize = 16;
 /// Parameters of a query; what follows is ignored.

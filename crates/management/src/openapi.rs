@@ -117,6 +117,7 @@ fn tag(path: &str) -> &str {
 fn role(role: Role) -> &'static str {
     match role {
         Role::Anybody => "anybody",
+        Role::Configured => "management, or anybody where the configuration says so",
         Role::Management => "management",
         Role::InVhost => "management, with permissions in the vhost",
         Role::Policymaker => "policymaker",

@@ -33,6 +33,10 @@ pub struct Options {
     pub requires_json_extension: bool,
     /// Whether the description of the API needs a login.
     pub reference_needs_login: bool,
+    /// Whether the short list of queues needs a login.
+    pub queue_info_needs_login: bool,
+    /// Whether there is the short list of queues, and nothing else.
+    pub is_queue_info_only: bool,
     /// The node's name.
     pub node: String,
     /// Where the broker keeps its data.
@@ -118,6 +122,8 @@ impl Default for Options {
             operator_policies_change: true,
             requires_json_extension: false,
             reference_needs_login: false,
+            queue_info_needs_login: true,
+            is_queue_info_only: false,
             node: "rabbit@localhost".to_owned(),
             data_dir: PathBuf::from("."),
             file_limit: None,

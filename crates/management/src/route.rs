@@ -144,6 +144,8 @@ impl Verb {
 pub(crate) enum Role {
     /// Everybody, without logging in.
     Anybody,
+    /// Everybody where the configuration says so, else who may use the API at all.
+    Configured,
     /// Who may use the API at all.
     Management,
     /// Who may use the API and enter the vhost of the path.

@@ -32,6 +32,7 @@ use crate::presence::Presence;
 use crate::problem::Problem;
 use crate::route::{Handler, Operation, Role, Verb};
 use crate::router::{self, Found};
+use crate::routes;
 
 /// What answers requests.
 pub struct Service {
@@ -110,7 +111,7 @@ impl Service {
         let is_preflight = parts.method == Method::OPTIONS;
         let result = match (found, problem) {
             (Some(found), _) => self.answer(&parts, body, found, origin).await,
-            (None, problem) => Err(problem.unwrap_or_else(Problem::not_found)),
+            (None, problem) => nothing_there(&parts.method, problem.unwrap_or_else(Problem::not_found)),
         };
         let mut response = match result {
             Ok(answer) => answer_response(answer),
@@ -145,7 +146,9 @@ impl Service {
             path::PathError::Malformed | path::PathError::Unnameable => Problem::bare(StatusCode::BAD_REQUEST),
             path::PathError::Dots => Problem::not_found(),
         })?;
-        router::find(&segments).ok_or_else(Problem::not_found)
+        let found = router::find(&segments).ok_or_else(Problem::not_found)?;
+        let is_served = !self.options.is_queue_info_only || routes::is_queue_info(found.route);
+        if is_served { Ok(found) } else { Err(Problem::not_found()) }
     }
 
     async fn answer<B: Body<Data = Bytes>>(
@@ -173,7 +176,7 @@ impl Service {
         check_members(&query)?;
         // Whoever has not logged in takes none of the room of those who have.
         let (body, _room) = match operation.role {
-            Role::Anybody => (body::read(body, ANONYMOUS_BODY_LEN_MAX).await?, None),
+            role if role == Role::Anybody || !is_logged_in => (body::read(body, ANONYMOUS_BODY_LEN_MAX).await?, None),
             _ => self.room.read(body, self.options.body_len_max).await.map(|(body, room)| (body, Some(room)))?,
         };
         let call = Call {
@@ -214,6 +217,10 @@ impl Service {
                 self.options.reference_needs_login && self.logged_in(&parts.headers, origin).await.is_ok();
             return Ok((Actor { origin, ..Actor::broker() }, is_logged_in));
         }
+        let is_open = role == Role::Configured && !self.options.queue_info_needs_login;
+        if is_open && matches!(Credentials::of(&parts.headers), Credentials::None) {
+            return Ok((Actor { origin, ..Actor::broker() }, false));
+        }
         Ok((self.logged_in(&parts.headers, origin).await?, true))
     }
 
@@ -252,6 +259,19 @@ fn logged_in(name: &str, origin: Origin, result: Result<Identity, LoginRefused>)
 /// Whether a method is one at all; which ones a route has is another question.
 fn is_known(method: &Method) -> bool {
     Verb::of(method).is_some() || matches!(*method, Method::OPTIONS | Method::PATCH)
+}
+
+/// What is answered where a path leads nowhere: as for a file that is not there, whatever might have been done with it.
+fn nothing_there(method: &Method, problem: Problem) -> Result<Answer, Problem> {
+    if problem.status != StatusCode::NOT_FOUND {
+        return Err(problem);
+    }
+    match Verb::of(method) {
+        Some(Verb::Get) => Err(problem),
+        None if *method == Method::OPTIONS => Ok(Answer::empty(StatusCode::OK)),
+        None if !is_known(method) => Err(Problem::bare(StatusCode::NOT_IMPLEMENTED)),
+        _ => Err(Problem::bare(StatusCode::METHOD_NOT_ALLOWED)),
+    }
 }
 
 /// Bytes of a request before its body. What parses them bounds what it buffers, which may be more.

@@ -28,6 +28,7 @@ use crate::tls::TlsFiles;
 /// What the listeners speak.
 const HTTP: &str = "HTTP API";
 const PROMETHEUS: &str = "Prometheus metrics";
+const QUEUE_INFO: &str = "list of queues";
 
 /// The socket in the data directory.
 const CONTROL_SOCKET: &str = "control.sock";
@@ -54,6 +55,8 @@ struct OpenListener {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Offer {
     Api,
+    /// The short list of queues, and nothing else.
+    QueueInfo,
     /// Compressed for who accepts that, or not.
     Metrics {
         compress: bool,
@@ -86,6 +89,9 @@ impl ManagementListeners {
                 open.push(OpenListener::open(config, listener, offers, tls_files)?);
             }
         }
+        if let Some(listener) = &config.queue_info_listener {
+            open.push(OpenListener::open(config, listener, Offer::QueueInfo, tls_files)?);
+        }
         drop(entered);
         Ok(Self { server, open })
     }
@@ -109,6 +115,8 @@ impl ManagementListeners {
             disables_stats: false,
             ..options.clone()
         };
+        let of_queue_info =
+            management::Options { path_prefix: String::new(), is_queue_info_only: true, ..options.clone() };
         let listening: Vec<Listening> = self.open.iter().filter_map(OpenListener::listening).collect();
         let infos: Vec<ListenerInfo> = amqp.iter().chain(&listening).filter_map(info).collect();
         let service_of = |options| {
@@ -119,12 +127,13 @@ impl ManagementListeners {
         let sink = amqp_sink(broker.clone());
         // Whether names and passwords are refused is the API's own business.
         let of_metrics = management::Options { refuses_basic: false, ..options.clone() };
-        let service = service_of(options);
+        let (service, queue_info) = (service_of(options), service_of(of_queue_info));
         let metrics = Metrics::new(service_of(of_metrics), metrics_options(config));
         let mut accepting = Vec::new();
         for listener in self.open {
             let entrance = match listener.offers {
                 Offer::Api => server.entrance(Site::Api(service.clone()), listener.limits, Some(sink.clone())),
+                Offer::QueueInfo => server.entrance(Site::Api(queue_info.clone()), listener.limits, None),
                 Offer::Metrics { compress } => {
                     server.entrance(Site::Metrics(metrics.clone(), compress), listener.limits, None)
                 }
@@ -205,6 +214,7 @@ impl OpenListener {
         let tls = self.acceptor.admission.tls.as_ref().map(|(tls, _)| tls.clone());
         let protocol = match self.offers {
             Offer::Api => HTTP,
+            Offer::QueueInfo => QUEUE_INFO,
             Offer::Metrics { .. } => PROMETHEUS,
         };
         Some(Listening { address, protocol, tls })
@@ -243,6 +253,8 @@ fn info(listening: &Listening) -> Option<ListenerInfo> {
         (AMQP, true) => "amqp/ssl",
         (PROMETHEUS, false) => "http/prometheus",
         (PROMETHEUS, true) => "https/prometheus",
+        // Not one of the API's, and counted as none.
+        (QUEUE_INFO, _) => "queue-info",
         (_, false) => "http",
         (_, true) => "https",
     };
@@ -282,6 +294,8 @@ fn options(config: &Config, data_dir: &Path) -> Result<management::Options> {
         operator_policies_change: !own.operator_policy_changes_disabled,
         requires_json_extension: own.definitions_require_json_extension,
         reference_needs_login: own.require_auth_for_api_reference,
+        queue_info_needs_login: own.queue_info_require_auth,
+        is_queue_info_only: false,
         node: machine::node_name(),
         data_dir: data_dir.to_owned(),
         file_limit: net::raise_open_files_limit().limit,

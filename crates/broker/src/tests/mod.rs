@@ -47,3 +47,4 @@ mod timers;
 mod unused_queues;
 mod vhost_defaults;
 mod vhosts;
+mod walks;

@@ -156,6 +156,7 @@ impl Vhost {
         }
         topology.exchanges.queue_added(handle.definition.name.as_bytes(), id, handle.is_journalled());
         topology.queues.insert(id, handle.clone());
+        topology.by_name.insert(handle.clone());
         if matches!(watermark, Watermark::Open(_)) {
             broker.opened.lock().push(handle.clone());
         }
@@ -189,6 +190,7 @@ impl Vhost {
                 let mut cell = shard.remove(handle).ok_or(Deletion::Missing)?;
                 cell.leave();
                 topology.queues.remove(&id);
+                topology.by_name.remove(handle.name());
                 let removed = topology.exchanges.queue_deleted(id);
                 let mut records = RecordBatch::new();
                 let gone = self.forget(topology, &removed, &mut records);

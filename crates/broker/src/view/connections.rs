@@ -10,6 +10,7 @@ use net::TlsInfo;
 use crate::broker::Broker;
 use crate::clock::now_ms;
 use crate::connections::{ChannelHandle, ConnectionHandle, ConnectionState};
+use crate::queue_handle::ConnectionId;
 
 /// How long RabbitMQ shows a connection in flow after it had to wait.
 const FLOW_SHOWN_MS: u64 = 1000;
@@ -184,6 +185,10 @@ impl Broker {
     pub fn connection_views(&self) -> Vec<ConnectionView> {
         let now_ms = now_ms();
         self.connections.all().into_iter().map(|handle| self.view_of(handle, now_ms)).collect()
+    }
+
+    pub(super) fn connection_view_of(&self, id: ConnectionId) -> Option<ConnectionView> {
+        Some(self.view_of(self.connections.get(id)?, now_ms()))
     }
 
     /// The connection of this name.

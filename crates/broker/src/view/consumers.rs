@@ -36,7 +36,7 @@ impl ConsumerView {
     /// Its tag.
     #[must_use]
     pub fn tag(&self) -> String {
-        String::from_utf8_lossy(&self.handle.tag).into_owned()
+        shown(&self.handle.tag)
     }
 
     /// The number of its channel.
@@ -100,11 +100,47 @@ impl ConsumerView {
     }
 }
 
+fn shown(tag: &[u8]) -> String {
+    String::from_utf8_lossy(tag).into_owned()
+}
+
 impl Broker {
     /// All consumers, by connection.
     #[must_use]
     pub fn consumer_views(&self) -> Vec<ConsumerView> {
         self.connection_views().iter().flat_map(|connection| self.consumers_of(connection)).collect()
+    }
+
+    /// The consumers of a queue, by connection, in the order in which they came.
+    #[must_use]
+    pub fn consumers_of_queue(&self, queue: &QueueView) -> Vec<ConsumerView> {
+        let consumers = self.queue_consumers.of(queue.definition().id).into_iter();
+        // What ends at this moment is left out.
+        let view =
+            |(connection, handle)| Some(ConsumerView { connection: self.connection_view_of(connection)?, handle });
+        consumers.filter_map(view).collect()
+    }
+
+    /// The tag of the consumer that wants no other beside it on its queue.
+    #[must_use]
+    pub fn exclusive_tag_of(&self, queue: &QueueView) -> Option<String> {
+        // It is alone, so the counter says of most queues that they have none.
+        if queue.consumer_count() != 1 {
+            return None;
+        }
+        let consumer = self.queue_consumers.find(queue.definition().id, |consumer| consumer.is_exclusive)?;
+        Some(shown(&consumer.tag))
+    }
+
+    /// The tag of the one consumer of a queue that gets messages, if only one at a time does. Such a queue is asked, for a moment.
+    #[must_use]
+    pub fn single_active_tag_of(&self, queue: &QueueView) -> Option<String> {
+        if queue.consumer_count() == 0 || !queue.definition().arguments.is_single_active_consumer() {
+            return None;
+        }
+        let active = self.shards.with_queue(&queue.handle, |cell| cell.queue.active_consumer()).flatten()?;
+        let consumer = self.queue_consumers.find(queue.definition().id, |consumer| consumer.id == active)?;
+        Some(shown(&consumer.tag))
     }
 
     /// The consumers of a connection, in the order in which they came.

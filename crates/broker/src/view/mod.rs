@@ -17,7 +17,7 @@ pub use consumers::{Activity, ConsumerView};
 pub use delayed::DelaysView;
 pub use exchanges::{BindingEndView, BindingFilter, BindingView, ExchangeView};
 pub use node::{Alarms, AuthAttemptsView, Churn, NodeView, Totals};
-pub use queues::{OldestView, OwnerView, QueueView, SetAsideView};
+pub use queues::{OldestView, OwnerView, QueueView, QueueWalk, SetAsideView};
 pub use statistics::{EdgeView, NameView, Numbers, PublisherView};
 pub use vhosts::VhostView;
 pub use work::{PressureView, StoreView};

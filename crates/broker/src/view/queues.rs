@@ -1,5 +1,6 @@
 //! Queues as they are listed.
 
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use crate::message::Held;
 use crate::queue_handle::QueueHandle;
 use crate::selection;
 use crate::shard::Cell;
+use crate::vhost::Vhost;
 
 /// A queue. Cheap to make: it reads its numbers when it is asked for them.
 #[derive(Debug, Clone)]
@@ -33,6 +35,70 @@ impl OldestView {
     #[must_use]
     pub fn is_same(&self, other: &OldestView) -> bool {
         self.position == other.position
+    }
+}
+
+/// Queues that a walk has at hand: what it holds its vhost's lock for is as long as copying so many references takes.
+const AHEAD_COUNT: usize = 256;
+/// Queues that a walk passes over under one lock.
+const SKIPPED_COUNT: usize = 4096;
+
+/// Queues one after the other, taken a few at a time: it holds no lock in between, and no memory by their number. Queues that come or go
+/// meanwhile are met if they are ahead.
+#[derive(Debug)]
+pub struct QueueWalk {
+    /// Those that are not done.
+    vhosts: VecDeque<Arc<Vhost>>,
+    /// The last queue of the first of them that has been taken.
+    last: Option<Arc<QueueHandle>>,
+    ahead: VecDeque<Arc<QueueHandle>>,
+}
+
+impl QueueWalk {
+    /// How many queues there are now, in all vhosts that are not done.
+    #[must_use]
+    pub fn queue_count(&self) -> usize {
+        self.vhosts.iter().map(|vhost| vhost.queue_count()).sum()
+    }
+
+    /// Passes over so many queues, which costs less than taking them. To be called before any is taken.
+    pub fn pass(&mut self, mut count: usize) {
+        while count > 0
+            && let Some(vhost) = self.vhosts.front()
+        {
+            let step = count.min(SKIPPED_COUNT);
+            match vhost.queue_at(self.last.as_ref().map(|queue| queue.name()), step) {
+                Ok(queue) => {
+                    self.last = Some(queue);
+                    count -= step;
+                }
+                Err(passed) => {
+                    self.leave_vhost();
+                    count -= passed;
+                }
+            }
+        }
+    }
+
+    fn leave_vhost(&mut self) {
+        self.vhosts.pop_front();
+        self.last = None;
+    }
+}
+
+impl Iterator for QueueWalk {
+    type Item = QueueView;
+
+    fn next(&mut self) -> Option<QueueView> {
+        while self.ahead.is_empty() {
+            let vhost = self.vhosts.front()?;
+            vhost.queues_after(self.last.as_ref().map(|queue| queue.name()), AHEAD_COUNT, &mut self.ahead);
+            match self.ahead.back() {
+                Some(queue) => self.last = Some(queue.clone()),
+                None => self.leave_vhost(),
+            }
+        }
+        self.ahead.pop_front().map(|handle| QueueView { handle })
     }
 }
 
@@ -134,10 +200,13 @@ impl Broker {
     /// All queues of a vhost, by name; none if there is no such vhost.
     #[must_use]
     pub fn queue_views(&self, vhost: &str) -> Vec<QueueView> {
-        let Some(vhost) = self.vhosts.get(vhost) else { return Vec::new() };
-        let mut queues = vhost.queues();
-        queues.sort_unstable_by(|a, b| a.definition.name.cmp(&b.definition.name));
-        queues.into_iter().map(|handle| QueueView { handle }).collect()
+        self.walk_queues([vhost]).collect()
+    }
+
+    /// The queues of some vhosts, by vhost in the order given, and by name. None of a vhost that is not there.
+    pub fn walk_queues<'a>(&self, vhosts: impl IntoIterator<Item = &'a str>) -> QueueWalk {
+        let vhosts: Vec<_> = vhosts.into_iter().filter_map(|vhost| self.vhosts.get(vhost)).collect();
+        QueueWalk { vhosts: vhosts.into(), last: None, ahead: VecDeque::new() }
     }
 
     /// All queues of a vhost, in no order: for who looks at all of them often.

@@ -123,6 +123,11 @@ pub(crate) struct Cell<'a> {
 }
 
 impl<'a> Cell<'a> {
+    /// Whether somebody wants the member: what is not free to find is found only then.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.wanted.is_some()
+    }
+
     /// The writer of the member's value, unless nobody wants it.
     pub(crate) fn writer(self) -> Option<Writer<'a>> {
         let wanted = self.wanted?;

@@ -2,14 +2,21 @@
 //!
 //! A kind of object is a [`Table`] of columns. Only columns that are wanted are computed, only for the objects that are
 //! wanted, one after the other while the socket takes the answer: memory does not grow with the length of a list.
+//!
+//! - `query`, `members`, `ranges`, `selection`, `page`: what a request asks for.
+//! - `keys`, `order`: what objects are sorted by. `runs`: sorting many, a few at a time.
+//! - `rows`: writing. `walked`: lists of objects that there may be very many of, which hold up nobody else's request.
 
+mod keys;
 mod members;
 mod order;
 mod page;
 mod query;
 mod ranges;
 mod rows;
+mod runs;
 mod selection;
+mod walked;
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -19,7 +26,10 @@ pub(crate) use page::Page;
 pub(crate) use query::Query;
 pub(crate) use ranges::check_ranges;
 pub(crate) use rows::{list, paged_list, single};
+#[cfg(test)]
+pub(crate) use runs::RUN_COUNT;
 pub(crate) use selection::Selection;
+pub(crate) use walked::{Walked, streamed, walked_list};
 
 use crate::json::{Cell, Writer};
 use crate::route::{Described, Kind};
@@ -30,8 +40,32 @@ pub(crate) struct Column<V, C: 'static> {
     pub(crate) name: &'static str,
     /// The type of its value.
     pub(crate) kind: Kind,
-    /// Writes its value; leaves the cell alone where the object has none.
-    pub(crate) write: fn(&V, &C, Cell<'_>),
+    value: Value<V, C>,
+}
+
+/// How a column's value is found. Plain ones can be sorted by without being written.
+enum Value<V, C: 'static> {
+    /// Writes it; leaves the cell alone where the object has none.
+    Any(fn(&V, &C, Cell<'_>)),
+    /// A number, if the object has one.
+    Number(fn(&V, &C) -> Option<u64>),
+    /// A text, if the object has one.
+    Text(for<'a> fn(&'a V, &'a C) -> Option<&'a str>),
+}
+
+impl<V, C> Column<V, C> {
+    /// Writes the value of an object, if it has one.
+    fn write(&self, object: &V, context: &C, cell: Cell<'_>) {
+        match self.value {
+            Value::Any(write) => write(object, context, cell),
+            Value::Number(number) => {
+                if let Some(number) = number(object, context) {
+                    cell.int(number);
+                }
+            }
+            Value::Text(text) => cell.text_if(text(object, context)),
+        }
+    }
 }
 
 /// A kind of object.
@@ -51,7 +85,7 @@ impl<V, C> Table<V, C> {
     pub(crate) fn write(&self, object: &V, context: &C, writer: Writer<'_>) {
         writer.object(|members| {
             for column in self.columns {
-                (column.write)(object, context, members.cell(column.name));
+                column.write(object, context, members.cell(column.name));
             }
         });
     }
@@ -73,5 +107,15 @@ impl<V, C> Described for Table<V, C> {
 
 /// A column.
 pub(crate) const fn column<V, C>(name: &'static str, kind: Kind, write: fn(&V, &C, Cell<'_>)) -> Column<V, C> {
-    Column { name, kind, write }
+    Column { name, kind, value: Value::Any(write) }
+}
+
+/// A column of numbers.
+pub(crate) const fn number<V, C>(name: &'static str, number: fn(&V, &C) -> Option<u64>) -> Column<V, C> {
+    Column { name, kind: Kind::Integer, value: Value::Number(number) }
+}
+
+/// A column of texts.
+pub(crate) const fn text<V, C>(name: &'static str, text: for<'a> fn(&'a V, &'a C) -> Option<&'a str>) -> Column<V, C> {
+    Column { name, kind: Kind::Text, value: Value::Text(text) }
 }

@@ -98,11 +98,20 @@ impl NameFilter {
     pub(crate) fn wants(&self, name: &str) -> bool {
         match self {
             NameFilter::All => true,
-            NameFilter::Containing(part) => name.to_lowercase().contains(&**part),
+            NameFilter::Containing(part) => contains(name, part),
             NameFilter::Matching(pattern) => pattern.is_match(name),
             NameFilter::Nothing => false,
         }
     }
+}
+
+/// Whether a name has a part, which is in lower case, in whatever case.
+fn contains(name: &str, part: &str) -> bool {
+    if !name.is_ascii() {
+        return name.to_lowercase().contains(part);
+    }
+    // Most names: nothing is copied.
+    name.as_bytes().windows(part.len()).any(|window| window.eq_ignore_ascii_case(part.as_bytes()))
 }
 
 #[cfg(test)]
@@ -171,6 +180,8 @@ mod tests {
         let wants = |query: &str, name: &str| parse(query).unwrap().unwrap().filter.wants(name);
         assert!(wants("page=1&name=ORD", "orders"));
         assert!(!wants("page=1&name=ord", "other"));
+        assert!(wants("page=1&name=%C3%84R", "B\u{e4}ren"));
+        assert!(!wants("page=1&name=orders-and-more", "orders"));
         assert!(wants("page=1&name=%5EO.*s%24&use_regex=true", "orders"));
         assert!(!wants("page=1&name=%5EO.*s%24", "orders"));
         assert!(!wants("page=1&name=(&use_regex=true", "("));

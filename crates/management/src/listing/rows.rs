@@ -1,26 +1,25 @@
 //! From objects and a query to an answer.
 
-use std::cmp::Ordering;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
-use serde_json::Value;
-
-use super::order::compare;
+use super::keys::Sorting;
+use super::runs::Runs;
 use super::{Page, Query, Selection, Table};
 use crate::answer::{Answer, Pieces};
 use crate::json::Writer;
-use crate::limits::PIECE_LEN;
+use crate::limits::{PIECE_LEN, PIECE_OBJECT_COUNT};
 use crate::problem::Problem;
 
 /// A list of all objects, sorted and of the columns that are asked for; pages are not for this kind.
 pub(crate) fn list<V: Send + 'static, C: Send + Sync + 'static>(
-    mut objects: Vec<V>,
+    objects: Vec<V>,
     table: &'static Table<V, C>,
     context: &Arc<C>,
     query: &Query,
 ) -> Answer {
-    sort(&mut objects, table, context, query);
-    Rows::new(objects, table, context, query, "[", "]".to_owned()).into_answer()
+    let objects = sorted(objects, table, context, query);
+    Rows::new(objects.into_iter().map(Some), table, context, query, Frame::list()).into_answer()
 }
 
 /// A list that has pages if the query asks for one.
@@ -35,15 +34,11 @@ pub(crate) fn paged_list<V: Send + 'static, C: Send + Sync + 'static>(
     objects.retain(|object| page.filter.wants(&(table.name)(object)));
     let filtered_count = objects.len();
     let range = page.range(filtered_count)?;
-    sort(&mut objects, table, context, query);
+    let mut objects = sorted(objects, table, context, query);
     objects.truncate(range.end);
     objects.drain(..range.start);
-    let (number, size, item_count) = (page.number, page.size, objects.len());
-    let page_count = filtered_count.div_ceil(size);
-    let head = format!(r#"{{"filtered_count":{filtered_count},"item_count":{item_count},"items":["#);
-    let tail =
-        format!(r#"],"page":{number},"page_count":{page_count},"page_size":{size},"total_count":{total_count}}}"#);
-    Ok(Rows::new(objects, table, context, query, &head, tail).into_answer())
+    let frame = Frame::page(&page, objects.len(), filtered_count, total_count);
+    Ok(Rows::new(objects.into_iter().map(Some), table, context, query, frame).into_answer())
 }
 
 /// One object.
@@ -52,7 +47,7 @@ pub(crate) fn single<V, C>(object: &V, table: &Table<V, C>, context: &C, query: 
     let wanted = wanted(query);
     Writer::of(&mut out, &wanted).object(|members| {
         for column in table.columns {
-            (column.write)(object, context, members.cell(column.name));
+            column.write(object, context, members.cell(column.name));
         }
     });
     Answer::json(out)
@@ -62,56 +57,47 @@ fn wanted(query: &Query) -> Selection {
     query.get("columns").map_or(Selection::All, Selection::parse)
 }
 
-/// Sorts by what the query asks for, then by the kind's own order.
-fn sort<V, C>(objects: &mut Vec<V>, table: &Table<V, C>, context: &C, query: &Query) {
-    let paths: Vec<Vec<&str>> = query
-        .get("sort")
-        .unwrap_or_default()
-        .split(',')
-        .map(|path| path.split('.').filter(|segment| !segment.is_empty()).collect::<Vec<_>>())
-        .filter(|path| !path.is_empty())
-        .collect();
-    if paths.is_empty() {
-        objects.sort_by(table.order);
-    } else {
-        let mut scratch = Vec::new();
-        let mut keyed: Vec<(Vec<Value>, V)> = objects
-            .drain(..)
-            .map(|object| {
-                let key = paths.iter().map(|path| sort_key(&object, path, table, context, &mut scratch)).collect();
-                (key, object)
-            })
-            .collect();
-        keyed.sort_by(|(a, one), (b, other)| compare_keys(a, b).then_with(|| (table.order)(one, other)));
-        objects.extend(keyed.into_iter().map(|(_, object)| object));
+/// Sorted by what the query asks for, then by the kind's own order.
+fn sorted<V, C>(mut objects: Vec<V>, table: &'static Table<V, C>, context: &C, query: &Query) -> Vec<V> {
+    let sorting = Sorting::of(query, table);
+    objects.sort_by(table.order);
+    if sorting.is_order_of(&[]) {
+        return objects;
     }
-    if query.is_true("sort_reverse") {
-        objects.reverse();
+    let (mut runs, mut scratch) = (Runs::new(usize::MAX, sorting.is_reversed), Vec::new());
+    for object in objects {
+        runs.push(sorting.keys_of(&object, context, &mut scratch), object);
     }
+    runs.merge().collect()
 }
 
-fn compare_keys(a: &[Value], b: &[Value]) -> Ordering {
-    a.iter().zip(b).map(|(a, b)| compare(a, b)).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+/// What stands before the first object and after the last.
+pub(super) struct Frame {
+    head: Vec<u8>,
+    tail: String,
 }
 
-/// The value at a path; zero where there is none.
-fn sort_key<V, C>(object: &V, path: &[&str], table: &Table<V, C>, context: &C, scratch: &mut Vec<u8>) -> Value {
-    let absent = || Value::from(0);
-    let Some(column) = path.first().and_then(|name| table.column(name)) else { return absent() };
-    scratch.clear();
-    Writer::new(scratch).object(|members| (column.write)(object, context, members.cell("")));
-    let Ok(mut value) = serde_json::from_slice::<Value>(scratch) else { return absent() };
-    // The first name is the empty one under which the column has just been written.
-    for name in std::iter::once("").chain(path.iter().skip(1).copied()) {
-        let Some(member) = value.get_mut(name).map(Value::take) else { return absent() };
-        value = member;
+impl Frame {
+    /// A list of all.
+    pub(super) fn list() -> Frame {
+        Frame { head: b"[".to_vec(), tail: "]".to_owned() }
     }
-    value
+
+    /// A page, with so many objects on it, of so many that have been filtered, of so many that there are.
+    pub(super) fn page(page: &Page, item_count: usize, filtered_count: usize, total_count: usize) -> Frame {
+        let (number, size) = (page.number, page.size);
+        let page_count = filtered_count.div_ceil(size);
+        let head = format!(r#"{{"filtered_count":{filtered_count},"item_count":{item_count},"items":["#);
+        let tail =
+            format!(r#"],"page":{number},"page_count":{page_count},"page_size":{size},"total_count":{total_count}}}"#);
+        Frame { head: head.into(), tail }
+    }
 }
 
 /// A list that is being written.
-struct Rows<V: 'static, C: 'static> {
-    objects: std::vec::IntoIter<V>,
+pub(super) struct Rows<I, V: 'static, C: 'static> {
+    /// None where an object was looked at that is not wanted.
+    objects: I,
     table: &'static Table<V, C>,
     /// The columns that are wanted, by their position, and what of each.
     wanted: Vec<(usize, Selection)>,
@@ -120,32 +106,30 @@ struct Rows<V: 'static, C: 'static> {
     before: Vec<u8>,
     /// What comes after the last; taken when written.
     tail: Option<String>,
+    of: PhantomData<fn() -> V>,
 }
 
-impl<V: Send + 'static, C: Send + Sync + 'static> Rows<V, C> {
-    fn new(
-        objects: Vec<V>,
+impl<I, V, C> Rows<I, V, C>
+where
+    I: Iterator<Item = Option<V>> + Send + 'static,
+    V: 'static,
+    C: Send + Sync + 'static,
+{
+    pub(super) fn new(
+        objects: I,
         table: &'static Table<V, C>,
         context: &Arc<C>,
         query: &Query,
-        head: &str,
-        tail: String,
+        Frame { head, tail }: Frame,
     ) -> Self {
         let selection = wanted(query);
         let columns = table.columns.iter().enumerate();
         let wanted =
             columns.filter_map(|(at, column)| selection.of(column.name).map(|part| (at, part.clone()))).collect();
-        Self {
-            objects: objects.into_iter(),
-            table,
-            wanted,
-            context: context.clone(),
-            before: head.as_bytes().to_vec(),
-            tail: Some(tail),
-        }
+        Self { objects, table, wanted, context: context.clone(), before: head, tail: Some(tail), of: PhantomData }
     }
 
-    fn into_answer(self) -> Answer {
+    pub(super) fn into_answer(self) -> Answer {
         Answer::pieces(Box::new(self))
     }
 
@@ -155,15 +139,23 @@ impl<V: Send + 'static, C: Send + Sync + 'static> Rows<V, C> {
         Writer::of(out, &whole).object(|members| {
             for (at, part) in &self.wanted {
                 let column = &self.table.columns[*at];
-                (column.write)(object, &self.context, members.wanted_cell(column.name, part));
+                column.write(object, &self.context, members.wanted_cell(column.name, part));
             }
         });
     }
 }
 
-impl<V: Send + 'static, C: Send + Sync + 'static> Pieces for Rows<V, C> {
+impl<I, V, C> Pieces for Rows<I, V, C>
+where
+    I: Iterator<Item = Option<V>> + Send + 'static,
+    V: 'static,
+    C: Send + Sync + 'static,
+{
     fn write_next(&mut self, out: &mut Vec<u8>) -> bool {
-        while out.len() < PIECE_LEN {
+        for _ in 0..PIECE_OBJECT_COUNT {
+            if out.len() >= PIECE_LEN {
+                return true;
+            }
             let Some(object) = self.objects.next() else {
                 // After the last object it is a comma, which nothing follows.
                 if self.before != b"," {
@@ -174,10 +166,55 @@ impl<V: Send + 'static, C: Send + Sync + 'static> Pieces for Rows<V, C> {
                 }
                 return false;
             };
+            let Some(object) = object else { continue };
             out.append(&mut self.before);
             self.write_object(&object, out);
             self.before.push(b',');
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::listing::number;
+
+    static TABLE: Table<u64, ()> = Table {
+        title: "Number",
+        columns: &[number("number", |number: &u64, ()| Some(*number))],
+        order: |a, b| a.cmp(b),
+        name: |number| number.to_string().into(),
+    };
+
+    /// How long each piece is, and all of them together.
+    fn pieces(objects: impl Iterator<Item = Option<u64>> + Send + 'static) -> (Vec<usize>, String) {
+        let mut rows = Rows::new(objects, &TABLE, &Arc::new(()), &Query::default(), Frame::list());
+        let (mut lens, mut all) = (Vec::new(), Vec::new());
+        loop {
+            let mut out = Vec::new();
+            let has_more = rows.write_next(&mut out);
+            lens.push(out.len());
+            all.append(&mut out);
+            if !has_more {
+                return (lens, String::from_utf8(all).unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn a_piece_looks_at_no_more_objects_than_it_may() {
+        let (lens, text) = pieces((0..5000_u64).map(|number| (number == 4999).then_some(number)));
+        assert_eq!(lens.len(), 5000_usize.div_ceil(PIECE_OBJECT_COUNT), "{lens:?}");
+        assert_eq!(text, r#"[{"number":4999}]"#);
+        let (lens, text) = pieces((0..100_000_u64).map(Some));
+        assert!(lens.iter().all(|len| *len < PIECE_LEN + 100), "{lens:?}");
+        assert_eq!(serde_json::from_str::<Vec<serde_json::Value>>(&text).unwrap().len(), 100_000);
+    }
+
+    #[test]
+    fn nothing_is_an_empty_list() {
+        assert_eq!(pieces(std::iter::empty()).1, "[]");
+        assert_eq!(pieces([None].into_iter()).1, "[]");
     }
 }

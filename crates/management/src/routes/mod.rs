@@ -21,6 +21,8 @@ mod parameters;
 mod permissions;
 mod policies;
 mod publish;
+mod queue_info;
+mod queue_rows;
 mod queues;
 mod quorum_queues;
 mod refusals;
@@ -30,6 +32,11 @@ mod users;
 mod vhosts;
 
 use crate::route::Route;
+
+/// Whether a route is that of the short list of queues.
+pub(crate) fn is_queue_info(route: &Route) -> bool {
+    queue_info::ROUTES.iter().any(|own| std::ptr::eq(own, route))
+}
 
 /// Every route there is.
 pub(crate) fn all() -> impl Iterator<Item = &'static Route> {
@@ -51,6 +58,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Route> {
         exchanges::ROUTES,
         delayed::ROUTES,
         queues::ROUTES,
+        queue_info::ROUTES,
         messages::ROUTES,
         bindings::ROUTES,
         publish::ROUTES,

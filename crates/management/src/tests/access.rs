@@ -26,7 +26,7 @@ fn refusal(role: Role, user: &str) -> Option<&'static str> {
     match role {
         Role::Anybody => None,
         _ if user == "nobody" => Some("Not management user"),
-        Role::Management | Role::InVhost | Role::MonitoringOrInVhost => None,
+        Role::Configured | Role::Management | Role::InVhost | Role::MonitoringOrInVhost => None,
         Role::Policymaker | Role::PolicymakerInVhost => {
             not(&["alice", "polly"], "User not authorised to access object")
         }

@@ -12,4 +12,5 @@ mod listings;
 mod messages;
 mod metrics;
 mod objects;
+mod queue_lists;
 mod requests;

@@ -166,6 +166,13 @@ pub(super) fn prometheus_listeners(values: &Values) -> Vec<HttpListener> {
     found
 }
 
+/// The listener that has the short list of queues and nothing else, if there is to be one.
+pub(super) fn queue_info_listener(values: &Values) -> Option<HttpListener> {
+    let prefix = "warren.queue_info.tcp";
+    values.text(&format!("{prefix}.port"))?;
+    Some(http_listener(values, prefix, prefix, MANAGEMENT_PORT, None))
+}
+
 /// RabbitMQ's ports.
 const MANAGEMENT_PORT: u16 = 15672;
 const MANAGEMENT_TLS_PORT: u16 = 15671;

@@ -32,6 +32,8 @@ pub struct ManagementOptions {
     pub operator_policy_changes_disabled: bool,
     /// Whether the description of the API needs a login.
     pub require_auth_for_api_reference: bool,
+    /// Whether the short list of queues needs a login.
+    pub queue_info_require_auth: bool,
 }
 
 /// Headers that a browser heeds.
@@ -76,6 +78,7 @@ pub(super) fn read(values: &Values) -> ManagementOptions {
         enable_queue_totals: values.bool("management.enable_queue_totals"),
         operator_policy_changes_disabled: values.bool("management.restrictions.operator_policy_changes.disabled"),
         require_auth_for_api_reference: values.bool("management.require_auth_for_api_reference"),
+        queue_info_require_auth: values.bool("warren.queue_info.require_auth"),
     }
 }
 

@@ -38,6 +38,8 @@ pub struct Config {
     pub management_listeners: Vec<HttpListener>,
     /// Where to listen for whoever scrapes metrics.
     pub prometheus_listeners: Vec<HttpListener>,
+    /// Where there is the short list of queues, and nothing else.
+    pub queue_info_listener: Option<HttpListener>,
     /// TLS of AMQP, if there is a certificate.
     pub tls: Option<TlsOptions>,
     /// How long the handshake of TLS may take.
@@ -403,6 +405,7 @@ fn read(values: Values) -> Config {
         unix_listeners: listeners::unix_listeners(&values),
         management_listeners: listeners::management_listeners(&values),
         prometheus_listeners: listeners::prometheus_listeners(&values),
+        queue_info_listener: listeners::queue_info_listener(&values),
         tls: tls_options(&values, "ssl_options"),
         ssl_handshake_timeout: duration("ssl_handshake_timeout"),
         proxy_protocol: values.bool("proxy_protocol"),

@@ -636,6 +636,16 @@ fn the_management_api_listens_where_rabbitmqs_does() {
 }
 
 #[test]
+fn the_short_list_of_queues_has_a_port_of_its_own_where_one_is_named() {
+    assert_eq!(config("").queue_info_listener, None);
+    let set = config("warren.queue_info.tcp.port = 8000\nwarren.queue_info.tcp.ip = 127.0.0.1");
+    let listener = set.queue_info_listener.unwrap();
+    assert_eq!((listener.address.to_string(), listener.max_keepalive), ("127.0.0.1:8000".to_owned(), 1000));
+    // It takes nothing from the others.
+    assert_eq!(set.management_listeners.len(), 1);
+}
+
+#[test]
 fn the_management_api_has_the_time_outs_of_rabbitmqs() {
     let config = config("");
     let listener = &config.management_listeners[0];

@@ -91,6 +91,12 @@ const KEYS: &[Key] = &[
         "false",
         "Whether the description of the API can be read only by who logs in.",
     ),
+    effective(
+        "warren.queue_info.require_auth",
+        Type::Bool,
+        "true",
+        "Whether `/list_queues` asks for a login. Without it everybody is told of the queues of the vhost `/`.",
+    ),
     no_effect(
         "management.restrictions.quorum_queue_replica_operations.disabled",
         Type::Bool,

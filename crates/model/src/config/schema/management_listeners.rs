@@ -14,6 +14,13 @@ const MAX_CONNECTIONS: &str = "The most connections at a time.";
 
 const KEYS: &[Key] = &[
     effective(
+        "warren.queue_info.tcp.port",
+        PORT,
+        "",
+        "A port that has `/list_queues` and nothing else, such as 8000, where rabbitmq-queue-info has it; none if unset.",
+    ),
+    effective("warren.queue_info.tcp.ip", Type::Ip, "", "The address to listen on for that; every one if unset."),
+    effective(
         "management.tcp.port",
         PORT,
         "15672",

@@ -1,0 +1,77 @@
+//! The short list of queues, as the plugin rabbitmq-queue-info has it: names, and how many messages are ready.
+
+use broker::view::QueueView;
+
+use crate::access::is_administrator;
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::listing::{Table, number, streamed, text};
+use crate::problem::Problem;
+use crate::route::Role::Configured;
+use crate::route::{Operation, Parameters, Route, Shape, at};
+use crate::service::Service;
+use hyper::StatusCode;
+
+pub(super) static ROUTES: &[Route] = &[at(
+    "/list_queues",
+    &[Operation::get(
+        Configured,
+        list_queues,
+        "Lists the queues of a vhost: names, and how many messages are ready.",
+        Shape::Many(&TABLE),
+    )
+    .query(&[
+        Parameters::Other("max_len", "Only queues with at most so many messages that are ready."),
+        Parameters::Other("vhost", "The vhost; `/` if it is not named."),
+    ])
+    .refuses(&[("404", "There is no such vhost, or the user may not enter it.")])],
+)];
+
+/// The vhost that the plugin knows, and no other.
+const VHOST: &str = "/";
+
+/// A queue, and what it had when it was looked at: of that, and of nothing later, it is told whether it is on the list.
+struct Row {
+    view: QueueView,
+    ready_count: u64,
+}
+
+static TABLE: Table<Row, Service> = Table {
+    title: "QueueLength",
+    columns: &[
+        text("name", |row: &Row, _| Some(row.view.definition().name.as_str())),
+        number("messages_ready", |row, _| Some(row.ready_count)),
+    ],
+    order: |a, b| a.view.definition().name.cmp(&b.view.definition().name),
+    name: |row| row.view.definition().name.as_str().into(),
+};
+
+fn list_queues(call: &Call) -> Result<Answer, Problem> {
+    let len_max = len_max(call)?;
+    let vhost = vhost(call)?;
+    let row = move |view: QueueView| {
+        let ready_count = view.ready_count();
+        (ready_count <= len_max).then_some(Row { view, ready_count })
+    };
+    Ok(streamed(call.broker().walk_queues([vhost]).map(row), &TABLE, &call.service))
+}
+
+fn len_max(call: &Call) -> Result<u64, Problem> {
+    let Some(text) = call.query.get("max_len") else { return Ok(u64::MAX) };
+    text.parse().map_err(|_| Problem::bad_request(format!("'max_len' is not a whole number from 0 on: '{text}'")))
+}
+
+/// The vhost whose queues are asked for, where whoever asks may be.
+fn vhost(call: &Call) -> Result<&str, Problem> {
+    let vhost = call.query.get("vhost").unwrap_or(VHOST);
+    if !call.is_logged_in {
+        // What is open to everybody is what the plugin opens to everybody.
+        return if vhost == VHOST { Ok(vhost) } else { Err(Problem::login_required()) };
+    }
+    let sees_it = is_administrator(call.identity()) || call.presence.enter(vhost).is_some();
+    if sees_it && call.broker().has_vhost(vhost) {
+        return Ok(vhost);
+    }
+    let reason = format!("there is no vhost '{vhost}', or you may not enter it");
+    Err(Problem::new(StatusCode::NOT_FOUND, "not_found", reason))
+}

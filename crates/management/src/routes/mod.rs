@@ -59,6 +59,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Route> {
         delayed::ROUTES,
         queues::ROUTES,
         queue_info::ROUTES,
+        quorum_queues::ROUTES,
         messages::ROUTES,
         bindings::ROUTES,
         publish::ROUTES,

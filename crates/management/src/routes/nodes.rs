@@ -33,6 +33,22 @@ pub(super) static ROUTES: &[Route] = &[
         "/api/nodes/{node}/memory/relative",
         &[Operation::get(Monitoring, memory_relative, "Tells what a node's memory is used for, in percent.", MEMORY)],
     ),
+    at(
+        "/api/nodes/{node}/memory/ets",
+        &[Operation::get(Monitoring, ets, "Tells that a node has no tables of an Erlang machine.", TABLES)],
+    ),
+    at(
+        "/api/nodes/{node}/memory/ets/relative",
+        &[Operation::get(Monitoring, ets, "Tells that a node has no tables of an Erlang machine.", TABLES)],
+    ),
+    at(
+        "/api/nodes/{node}/memory/ets/{filter}",
+        &[Operation::get(Monitoring, ets, "Tells that a node has no such tables of an Erlang machine.", TABLES)],
+    ),
+    at(
+        "/api/nodes/{node}/memory/ets/{filter}/relative",
+        &[Operation::get(Monitoring, ets, "Tells that a node has no such tables of an Erlang machine.", TABLES)],
+    ),
     at("/api/reset", &[Operation::delete(Administrator, reset_all, "Forgets statistics.")]),
     at("/api/reset/{node}", &[Operation::delete(Administrator, reset, "Forgets a node's statistics.")]),
     at(
@@ -47,6 +63,8 @@ pub(super) static ROUTES: &[Route] = &[
 ];
 
 const MEMORY: Shape = Shape::Object(&[Field::required("memory", Object, "Parts, and their total.")]);
+
+const TABLES: Shape = Shape::Object(&[Field::required("ets_tables_memory", Text, "`no_tables`.")]);
 
 /// A node, and how much of it is told.
 struct Row {
@@ -358,6 +376,14 @@ fn memory_relative(call: &Call) -> Result<Answer, Problem> {
             write_memory_parts(100, memory);
         });
     });
+    Ok(Answer::json(out))
+}
+
+/// What RabbitMQ says where no table has the name that is asked for: here none has any.
+fn ets(call: &Call) -> Result<Answer, Problem> {
+    check_node(call)?;
+    let mut out = Vec::new();
+    Writer::new(&mut out).object(|members| members.cell("ets_tables_memory").text("no_tables"));
     Ok(Answer::json(out))
 }
 

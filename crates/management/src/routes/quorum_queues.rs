@@ -1,9 +1,144 @@
-//! What only quorum queues have to tell.
+//! What only quorum queues have to tell, and where their replicas are: on the one node there is.
 
 use broker::view::QueueView;
+use hyper::StatusCode;
+use model::arguments::QueueType;
 use model::features::{BackOff, DelayedRetry, QueueFeatures, RetryOf};
 
-use crate::json::Cell;
+use super::nodes::check_node;
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::json::{Cell, Fields, Writer};
+use crate::problem::Problem;
+use crate::route::Kind::Text;
+use crate::route::Role::{Administrator, InVhost};
+use crate::route::{Field, Operation, Route, Shape, at};
+
+pub(super) static ROUTES: &[Route] = &[
+    at(
+        "/api/queues/quorum/{vhost}/{queue}/status",
+        &[Operation::get(InVhost, status, "Tells where the replicas of a quorum queue are.", Shape::List)
+            .refuses(&[("503", "It is a classic queue.")])],
+    ),
+    at(
+        "/api/queues/quorum/{vhost}/{queue}/replicas/add",
+        &[Operation::post(Administrator, add_replica, "Nothing: a quorum queue is on the one node there is.", NODE)
+            .refuses(UNAVAILABLE)],
+    ),
+    at(
+        "/api/queues/quorum/{vhost}/{queue}/replicas/delete",
+        &[Operation {
+            body: NODE,
+            ..Operation::delete(Administrator, delete_replica, "Refuses: a quorum queue keeps its last replica.")
+        }
+        .refuses(UNAVAILABLE)],
+    ),
+    at(
+        "/api/queues/quorum/replicas/on/{node}/grow",
+        &[Operation::post(Administrator, grow, "Nothing: quorum queues are on the one node there is.", GROWTH)],
+    ),
+    at(
+        "/api/queues/quorum/replicas/on/{node}/shrink",
+        &[Operation::delete(Administrator, shrink, "Nothing: quorum queues keep their last replicas.")
+            .refuses(&[("202", "There was nothing to be done.")])],
+    ),
+];
+
+const NODE: &[Field] = &[Field::required("node", Text, "The node's name.")];
+
+const GROWTH: &[Field] = &[
+    Field::required("vhost_pattern", Text, "Vhosts, by a regular expression."),
+    Field::required("queue_pattern", Text, "Queues, by a regular expression."),
+    Field::required("strategy", Text, "`all`, or `even`: queues with an even number of replicas."),
+];
+
+const UNAVAILABLE: &[(&str, &str)] = &[("503", "The queue has no replicas that could come or go.")];
+
+/// The version of RabbitMQ 4.3's quorum queues, whose rules these keep.
+const MACHINE_VERSION: u64 = 8;
+
+fn find(call: &Call) -> Option<QueueView> {
+    call.broker().queue_view(call.vhost(), call.argument("queue"))
+}
+
+fn is_quorum(queue: &QueueView) -> bool {
+    queue.definition().arguments.queue_type() == QueueType::Quorum
+}
+
+const NOT_FOR_CLASSIC: &str = "classic_queue_not_supported";
+
+fn status(call: &Call) -> Result<Answer, Problem> {
+    let queue = find(call).ok_or_else(Problem::not_found)?;
+    let mut out = Vec::new();
+    if !is_quorum(&queue) {
+        Writer::new(&mut out).object(|members| {
+            members.cell("status").text("failed");
+            members.cell("reason").text(NOT_FOR_CLASSIC);
+        });
+        return Ok(Answer::json(out).with_status(StatusCode::SERVICE_UNAVAILABLE));
+    }
+    // One journal is for all queues: none has a log of its own whose indices could be told.
+    Writer::new(&mut out).list([call.service.node()], |node, writer| {
+        writer.object(|members| {
+            members.cell("Node Name").text(node);
+            members.cell("Raft State").text("leader");
+            members.cell("Membership").text("voter");
+            for name in ["Last Log Index", "Last Written", "Last Applied", "Commit Index"] {
+                members.cell(name).int(0);
+            }
+            members.cell("Snapshot Index").signed(-1);
+            members.cell("Term").int(0);
+            members.cell("Machine Version").int(MACHINE_VERSION);
+        });
+    });
+    Ok(Answer::json(out))
+}
+
+fn unavailable(reason: &str) -> Problem {
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", reason)
+}
+
+/// The body names this node.
+fn check_member(call: &Call) -> Result<(), Problem> {
+    let body = call.object()?;
+    match Fields(&body).required_text("node")? == call.service.node() {
+        true => Ok(()),
+        false => Err(Problem::bad_request(NOT_A_MEMBER)),
+    }
+}
+
+const NOT_A_MEMBER: &str = "Node is not a cluster member";
+
+fn add_replica(call: &Call) -> Result<Answer, Problem> {
+    check_member(call)?;
+    let queue = find(call).ok_or_else(|| unavailable("not_found"))?;
+    if is_quorum(&queue) { Ok(Answer::no_content()) } else { Err(unavailable(NOT_FOR_CLASSIC)) }
+}
+
+fn delete_replica(call: &Call) -> Result<Answer, Problem> {
+    let queue = find(call).ok_or_else(Problem::not_found)?;
+    check_member(call)?;
+    Err(unavailable(if is_quorum(&queue) { "last_node" } else { NOT_FOR_CLASSIC }))
+}
+
+fn grow(call: &Call) -> Result<Answer, Problem> {
+    check_node(call).map_err(|_| Problem::bad_request(NOT_A_MEMBER))?;
+    let body = call.object()?;
+    let fields = Fields(&body);
+    fields.require(&["vhost_pattern", "queue_pattern", "strategy"])?;
+    for name in ["vhost_pattern", "queue_pattern"] {
+        fields.required_text(name)?;
+    }
+    match fields.required_text("strategy")? {
+        "all" | "even" => Ok(Answer::no_content()),
+        _ => Err(Problem::bad_request("Invalid strategy value")),
+    }
+}
+
+fn shrink(call: &Call) -> Result<Answer, Problem> {
+    check_node(call)?;
+    Ok(Answer::empty(StatusCode::ACCEPTED))
+}
 
 fn features(queue: &QueueView) -> QueueFeatures {
     QueueFeatures::of(&queue.definition().arguments, &queue.policy())

@@ -25,12 +25,22 @@ pub(super) static ROUTES: &[Route] = &[
     ),
     at("/mgmt", &[Operation::get(Anybody, to_page, "Leads to the page.", Shape::Page(HTML))]),
     at(
+        "/js/oidc-oauth/bootstrap.js",
+        &[Operation::get(
+            Anybody,
+            oauth_bootstrap,
+            "Tells a page that nobody logs in to it by OAuth 2.",
+            Shape::Page(SCRIPT),
+        )],
+    ),
+    at(
         "/doc/stats.html",
         &[Operation::get(Anybody, to_reference, "Leads to the description of the API.", Shape::Page(HTML))],
     ),
 ];
 
 const HTML: &str = "text/html";
+const SCRIPT: &str = "text/javascript";
 
 fn moved(call: &Call, path: &str) -> Result<Answer, Problem> {
     let location = HeaderValue::from_str(&format!("{}{path}", call.service.options.path_prefix));
@@ -43,6 +53,12 @@ fn to_reference(call: &Call) -> Result<Answer, Problem> {
 
 fn to_page(call: &Call) -> Result<Answer, Problem> {
     moved(call, "/")
+}
+
+/// What RabbitMQ's pages load first to learn how somebody logs in. There is no page yet: a proxy, or somebody's own, may ask.
+fn oauth_bootstrap(_: &Call) -> Result<Answer, Problem> {
+    let script = "globalThis.set_oauth_settings?.({\"oauth_enabled\":false});\n";
+    Ok(Answer::other("text/javascript; charset=utf-8", script))
 }
 
 fn page(call: &Call) -> Result<Answer, Problem> {

@@ -119,6 +119,85 @@ fn memory_has_every_part_that_tools_expect() {
 }
 
 #[test]
+fn a_node_has_no_tables_of_an_erlang_machine() {
+    in_house(async |house| {
+        let node = house.get("/api/nodes").await.json()[0]["name"].as_str().unwrap().to_owned();
+        for rest in ["", "/relative", "/management", "/management/relative"] {
+            let path = format!("/memory/ets{rest}");
+            let expected = r#"{"ets_tables_memory":"no_tables"}"#;
+            house.check(&format!("GET /api/nodes/{node}{path}"), "", 200, expected).await;
+            assert_eq!(house.get(&format!("/api/nodes/nosuch{path}")).await.status, 404);
+            assert_eq!(house.ask("GET", &format!("/api/nodes/{node}{path}"), "manny", "").await.status, 401);
+        }
+    });
+}
+
+/// As a RabbitMQ 4.3 of one node answers.
+#[test]
+fn the_replicas_of_a_quorum_queue_are_on_the_one_node() {
+    in_house(async |house| {
+        declare(house, &["classic"]).await;
+        let quorum = r#"{"durable":true,"arguments":{"x-queue-type":"quorum"}}"#;
+        house.check("PUT /api/queues/shop/quorum", quorum, 201, "").await;
+        let node = house.get("/api/nodes").await.json()[0]["name"].as_str().unwrap().to_owned();
+        let status = house.get("/api/queues/quorum/shop/quorum/status").await.json();
+        assert_eq!(status.as_array().unwrap().len(), 1);
+        assert_eq!((&status[0]["Node Name"], &status[0]["Raft State"]), (&json!(node), &json!("leader")));
+        let failed = r#"{"status":"failed","reason":"classic_queue_not_supported"}"#;
+        house.check("GET /api/queues/quorum/shop/classic/status", "", 503, failed).await;
+        for path in ["/api/queues/quorum/shop/nosuch/status", "/api/queues/quorum/nosuch/quorum/status"] {
+            assert_eq!(house.get(path).await.status, 404);
+        }
+        let (this, other) = (format!(r#"{{"node":"{node}"}}"#), r#"{"node":"nosuch@x"}"#.to_owned());
+        let not_found = |request: &str| {
+            if request.starts_with("POST") {
+                (503, "service_unavailable", "not_found")
+            } else {
+                (404, "Object Not Found", "Not Found")
+            }
+        };
+        for verb in ["POST", "DELETE"] {
+            let path = |queue: &str| {
+                format!(
+                    "{verb} /api/queues/quorum/shop/{queue}/replicas/{}",
+                    if verb == "POST" { "add" } else { "delete" }
+                )
+            };
+            let bad_request = async |queue: &str, body: &str, reason: &str| {
+                house.check_refused(&path(queue), body, 400, "bad_request", reason).await;
+            };
+            bad_request("quorum", &other, "Node is not a cluster member").await;
+            bad_request("classic", &other, "Node is not a cluster member").await;
+            bad_request("quorum", "{}", "[{key_missing,node}]").await;
+            bad_request("quorum", "", "[{key_missing,node}]").await;
+            bad_request("quorum", "x", "not_json").await;
+            let classic = "classic_queue_not_supported";
+            house.check_refused(&path("classic"), &this, 503, "service_unavailable", classic).await;
+            let (status, error, reason) = not_found(verb);
+            house.check_refused(&path("nosuch"), &this, status, error, reason).await;
+        }
+        house.check("POST /api/queues/quorum/shop/quorum/replicas/add", &this, 204, "").await;
+        let delete = "DELETE /api/queues/quorum/shop/quorum/replicas/delete";
+        house.check_refused(delete, &this, 503, "service_unavailable", "last_node").await;
+        let grow = format!("POST /api/queues/quorum/replicas/on/{node}/grow");
+        let growth =
+            |strategy: &str| format!(r#"{{"strategy":"{strategy}","vhost_pattern":".*","queue_pattern":".*"}}"#);
+        house.check(&grow, &growth("all"), 204, "").await;
+        house.check(&grow, &growth("even"), 204, "").await;
+        house.check_refused(&grow, &growth("x"), 400, "bad_request", "Invalid strategy value").await;
+        let missing = "[{key_missing,vhost_pattern},\n {key_missing,queue_pattern},\n {key_missing,strategy}]";
+        house.check_refused(&grow, "{}", 400, "bad_request", missing).await;
+        let elsewhere = "POST /api/queues/quorum/replicas/on/nosuch@x/grow";
+        house.check_refused(elsewhere, &growth("all"), 400, "bad_request", "Node is not a cluster member").await;
+        house.check(&format!("DELETE /api/queues/quorum/replicas/on/{node}/shrink"), "", 202, "").await;
+        assert_eq!(
+            house.ask("DELETE", "/api/queues/quorum/replicas/on/nosuch@x/shrink", "guest", "").await.status,
+            404
+        );
+    });
+}
+
+#[test]
 fn a_quorum_queue_tells_what_a_classic_one_does_not_have() {
     in_house(async |house| {
         declare(house, &["classic"]).await;

@@ -36,6 +36,89 @@ fn what_is_not_there_is_404_and_what_cannot_be_is_400() {
 }
 
 #[test]
+fn a_path_that_leads_nowhere_could_only_have_been_read() {
+    in_house(async |house| {
+        let allow = Some("HEAD, GET, OPTIONS");
+        for path in ["/api/nosuch", "/nosuch", "/api/shovels", "/api/traces/shop/x", "/api/queues/shop/a/b/c"] {
+            for (method, status, allow) in [
+                ("PUT", 405, allow),
+                ("POST", 405, allow),
+                ("DELETE", 405, allow),
+                ("PATCH", 405, allow),
+                ("OPTIONS", 200, allow),
+                ("TRACE", 501, None),
+            ] {
+                let reply = house.ask(method, path, "guest", "").await;
+                let answered = (reply.status, reply.header("allow"), reply.body.len());
+                assert_eq!(answered, (status, allow, 0), "{method} {path}");
+            }
+        }
+    });
+}
+
+/// What there is in RabbitMQ only with a plugin that is not there by itself.
+#[test]
+fn routes_of_plugins_are_absent_as_in_a_rabbitmq_without_them() {
+    in_house(async |house| {
+        for path in [
+            "federation-links",
+            "federation-links/shop",
+            "federation-links/shop/state/down",
+            "federation-links/state/down/",
+            "federation-links/vhost/shop/id/node/restart",
+            "process/x",
+            "shovels",
+            "shovels/shop",
+            "shovels/vhost/shop/name",
+            "shovels/vhost/shop/name/restart",
+            "stream/shop/q/tracking",
+            "stream/connections",
+            "stream/connections/shop",
+            "stream/connections/shop/c",
+            "stream/connections/shop/c/consumers",
+            "stream/connections/shop/c/publishers",
+            "stream/consumers",
+            "stream/consumers/shop",
+            "stream/publishers",
+            "stream/publishers/shop",
+            "stream/publishers/shop/q",
+            "stream/super-streams/shop/n",
+            "top/node",
+            "top/ets/node",
+            "trace-files",
+            "trace-files/n",
+            "trace-files/node/node",
+            "trace-files/node/node/n",
+            "traces",
+            "traces/shop",
+            "traces/shop/n",
+            "traces/node/node",
+            "traces/node/node/shop",
+            "traces/node/node/shop/n",
+        ] {
+            let path = format!("/api/{path}");
+            let expected = serde_json::json!({"error": "Object Not Found", "reason": "Not Found"});
+            for user in ["guest", "manny"] {
+                let reply = house.ask("GET", &path, user, "").await;
+                assert_eq!((reply.status, reply.json()), (404, expected.clone()), "{path}");
+            }
+            assert_eq!(house.ask_with("GET", &path, &[], b"").await.status, 404, "{path}");
+        }
+    });
+}
+
+#[test]
+fn pages_of_rabbitmq_learn_that_there_is_no_oauth() {
+    in_house(async |house| {
+        let reply = house.ask_with("GET", "/js/oidc-oauth/bootstrap.js", &[], b"").await;
+        assert_eq!((reply.status, reply.header("content-type")), (200, Some("text/javascript; charset=utf-8")));
+        assert!(String::from_utf8(reply.body).unwrap().contains(r#"{"oauth_enabled":false}"#));
+        let reply = house.ask_with("GET", "/mgmt", &[], b"").await;
+        assert_eq!((reply.status, reply.header("location")), (301, Some("/")));
+    });
+}
+
+#[test]
 fn methods_that_a_route_has_not_are_405_and_unknown_ones_501() {
     in_house(async |house| {
         let allow = Some("HEAD, GET, PUT, DELETE, OPTIONS");

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""`warren perf` and RabbitMQ's PerfTest: whether they understand each other's messages, and do the same when they are told the same.
+"""`warren perf` and RabbitMQ's PerfTest: whether they understand each other's messages, and do the same when they are told the same;
+and workloads that PerfTest has nothing like.
 
     tests/perf/run.py [--perf-command 'target/release/warren perf'] [--peer 4] [-- PYTEST OPTIONS]
 
-PerfTest is fetched by Maven; without Java or Maven the tests are skipped, and it is said so.
+PerfTest is fetched by Maven; without Java or Maven its tests are skipped, and it is said so.
 """
 
 import argparse
@@ -25,8 +26,7 @@ def main() -> int:
     parser.add_argument("--perf-command", help="the load generator under test (default: target/release/warren perf)")
     arguments, rest = parser.parse_known_args()
     if absent := perftest.missing():
-        print(f"SKIPPED perf: {' and '.join(absent)} not found", flush=True)
-        return 0
+        print(f"SKIPPED what needs PerfTest: {' and '.join(absent)} not found", flush=True)
     options = [f"--broker-command={arguments.broker_command}"]
     options += [f"--{name.replace('_', '-')}={value}" for name in ("url", "peer", "perf_command") if (value := getattr(arguments, name))]
     print("warren perf and PerfTest", flush=True)

@@ -75,6 +75,7 @@ impl Session {
         let unit = if self.options.output.uses_millis { StampUnit::Millis } else { unit };
         let settings = Settings {
             threads: self.threads(),
+            nice: self.options.nice,
             unit,
             broker: None,
             management: reach.management,
@@ -173,7 +174,8 @@ impl Session {
         // Last: agents do not wait for long until they hear more.
         let agents = self.agents(number).await?;
         let https = reach.https.given()?;
-        let mut settings = Settings { threads: self.threads(), unit, broker, management, https, watched, agents };
+        let (threads, nice) = (self.threads(), self.options.nice);
+        let mut settings = Settings { threads, nice, unit, broker, management, https, watched, agents };
         let processors = settings.agents.as_ref().map_or(results.machine.processors, Team::processors);
         results.generator_processors = processors;
         let outline = Outline::of(plan, processors, settings.agents.is_some());

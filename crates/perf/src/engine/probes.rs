@@ -13,10 +13,12 @@ use http_client::HttpUrl;
 /// An answer that takes longer is none.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// One question.
+/// One who asks a question.
 #[derive(Clone, Debug)]
 pub(crate) struct ProbeTask {
     pub(crate) probe: Probe,
+    /// Its place among all who ask anything, and how many these are: nobody asks in step with another.
+    pub(crate) place: (u64, u64),
     pub(crate) url: HttpUrl,
     pub(crate) incidents: Incidents,
 }
@@ -31,8 +33,11 @@ impl ProbeTask {
         let asking = async {
             let mut timer = Timer::new(&local.pacer);
             let mut has_warned = false;
+            let every = ns(self.probe.every);
+            let (place, count) = self.place;
+            let first = start + every / count.max(1) * place;
             for number in 0_u64.. {
-                let due = start + number * ns(self.probe.every);
+                let due = first + number * every;
                 timer.until(due).await;
                 let problem = match http_client::get(&self.url, PATIENCE).await {
                     Ok(answer) if answer.status.is_success() => {

@@ -34,6 +34,8 @@ const ASKED_QUEUES: usize = 10_000;
 pub struct Settings {
     /// Threads that generate load.
     pub threads: usize,
+    /// How far these let other programs go first, from 0 to 19; as they were started if it is not said.
+    pub nice: Option<i32>,
     /// What the time in messages means.
     pub unit: StampUnit,
     /// The broker's processes, if they are watched.

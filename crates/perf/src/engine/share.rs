@@ -42,8 +42,8 @@ pub(crate) struct Hand {
     pub(crate) publishers: Vec<Member>,
     /// Workers of churn.
     pub(crate) churns: Vec<Member>,
-    /// Probes: their places in the plan.
-    pub(crate) probes: Vec<usize>,
+    /// Probes: their places in the plan, and which of those who ask.
+    pub(crate) probes: Vec<(usize, u32)>,
     /// How many idle connections.
     pub(crate) idle_connections: u32,
 }
@@ -76,7 +76,7 @@ impl Share {
             consumers: deal(&mut plan.consumers.iter().map(|group| group.connections)),
             publishers: deal(&mut plan.publishers.iter().map(|group| group.connections)),
             churns: deal(&mut plan.churns.iter().map(|churn| churn.workers)),
-            probes: deal(&mut plan.probes.iter().map(|_| 1)).into_iter().map(|(probe, _)| probe).collect(),
+            probes: deal(&mut plan.probes.iter().map(|probe| probe.count)),
             // The first ones have one more, where it does not come out even.
             idle_connections: plan.idle_connections / self.count
                 + u32::from(self.index < plan.idle_connections % self.count),

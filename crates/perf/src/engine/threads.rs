@@ -24,7 +24,7 @@ use super::target::Target;
 use super::topology::Declarations;
 use super::users::{Arrivals, Crowd};
 use super::worker::Worker;
-use crate::plan::Plan;
+use crate::plan::{Plan, Probe};
 use crate::results::Usage;
 use crate::watch::Processes;
 use http_client::HttpUrl;
@@ -47,6 +47,8 @@ pub(crate) struct Threads<'a> {
     incidents: Incidents,
     conductor: Conductor,
     workers: Vec<Worker>,
+    /// Asks the management API. Not one of those that generate load: how long answers take is not to depend on how busy these are.
+    prober: Option<Worker>,
     next_worker: usize,
     task_count: usize,
     own: Processes,
@@ -70,14 +72,17 @@ impl<'a> Threads<'a> {
         let crowds = Crowd::all(plan, target, settings, &incidents);
         let crowds = crowds.map_err(RunError::Unsendable)?;
         let (conductor, control) = Control::new();
-        let workers = (0..settings.threads.max(1)).map(|number| Worker::start(number, control.clone()));
-        let workers = workers.collect::<Result<Vec<_>, _>>()?;
+        let start = |number| Worker::start(format!("load-{number}"), settings.nice, control.clone());
+        let workers = (0..settings.threads.max(1)).map(start).collect::<Result<Vec<_>, _>>()?;
+        let hand = share.of(plan);
+        let has_probes = !hand.probes.is_empty();
+        let prober = has_probes.then(|| Worker::start("probes".to_owned(), None, control)).transpose()?;
         let threads = Threads {
             plan,
             target,
             declarations,
             share,
-            hand: share.of(plan),
+            hand,
             unit: settings.unit,
             management,
             messages,
@@ -85,6 +90,7 @@ impl<'a> Threads<'a> {
             incidents,
             conductor,
             workers,
+            prober,
             next_worker: 0,
             task_count: 0,
             own: Processes::own(),
@@ -164,12 +170,19 @@ impl<'a> Threads<'a> {
 
     fn start_probes(&mut self) {
         // Without one there are no probes: that was found out before.
-        let Some(management) = self.management.clone() else { return };
-        for at in std::mem::take(&mut self.hand.probes) {
-            let probe = &self.plan.probes[at];
+        let (Some(management), Some(prober)) = (self.management.clone(), &self.prober) else { return };
+        let count_of = |probes: &[Probe]| probes.iter().map(|probe| u64::from(probe.count)).sum::<u64>();
+        for (at, number) in std::mem::take(&mut self.hand.probes) {
+            let probe = self.plan.probes[at].clone();
+            let place = (count_of(&self.plan.probes[..at]) + u64::from(number), count_of(&self.plan.probes));
             let url = management.below(&probe.path);
-            let task = ProbeTask { probe: probe.clone(), url, incidents: self.incidents.clone() };
-            self.next_worker().spawn(|local| task.run(local));
+            let url = match &probe.user {
+                Some(user) => url.with_user(&user.name, &user.password),
+                None => url,
+            };
+            let task = ProbeTask { probe, place, url, incidents: self.incidents.clone() };
+            prober.spawn(|local| task.run(local));
+            self.task_count += 1;
         }
     }
 
@@ -221,7 +234,7 @@ impl Force for Threads<'_> {
     }
 
     fn thread_count(&self) -> usize {
-        self.workers.len()
+        self.workers.iter().chain(&self.prober).count()
     }
 
     fn start(&mut self) -> u64 {
@@ -232,7 +245,7 @@ impl Force for Threads<'_> {
 
     async fn collect(&mut self) -> Vec<Option<Collected>> {
         let mut all = Vec::new();
-        for worker in &self.workers {
+        for worker in self.workers.iter().chain(&self.prober) {
             all.push(worker.collect().await);
         }
         all
@@ -251,8 +264,8 @@ impl Force for Threads<'_> {
     }
 
     async fn join(self) -> Result<(), RunError> {
-        let workers = self.workers;
-        let joining = tokio::task::spawn_blocking(move || workers.into_iter().try_for_each(Worker::join));
+        let mut workers = self.workers.into_iter().chain(self.prober);
+        let joining = tokio::task::spawn_blocking(move || workers.try_for_each(Worker::join));
         match tokio::time::timeout(ENDING_MAX, joining).await {
             Ok(joined) => Ok(joined.map_err(|error| RunError::Failed(error.to_string()))??),
             Err(_) => {

@@ -74,12 +74,11 @@ impl std::fmt::Debug for Job {
 
 impl Worker {
     /// Starts a thread, and waits until it can work. It ends when this is [`join`](Self::join)ed and all that was spawned on it has ended.
-    pub(crate) fn start(number: usize, control: Control) -> io::Result<Self> {
+    /// `nice` lets other programs go first, from 0 to 19.
+    pub(crate) fn start(name: String, nice: Option<i32>, control: Control) -> io::Result<Self> {
         let (jobs, receiver) = mpsc::unbounded_channel();
         let (tell_begun, begun) = std::sync::mpsc::channel();
-        let thread = std::thread::Builder::new()
-            .name(format!("load-{number}"))
-            .spawn(move || run(receiver, control, &tell_begun))?;
+        let thread = std::thread::Builder::new().name(name).spawn(move || run(receiver, nice, control, &tell_begun))?;
         let worker = Worker { jobs, thread };
         match begun.recv() {
             Ok(()) => Ok(worker),
@@ -110,9 +109,14 @@ impl Worker {
 
 fn run(
     mut jobs: mpsc::UnboundedReceiver<Job>,
+    nice: Option<i32>,
     control: Control,
     tell_begun: &std::sync::mpsc::Sender<()>,
 ) -> io::Result<()> {
+    if let Some(nice) = nice {
+        // On Linux it is the thread's, whatever the name says.
+        rustix::process::setpriority_process(None, nice)?;
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let tasks = LocalSet::new();
     tasks.block_on(&runtime, async {

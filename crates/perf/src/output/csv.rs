@@ -16,6 +16,8 @@ pub struct Csv<W> {
     id: String,
     unit: Unit,
     columns: Columns,
+    /// Names of probes, which have columns of their own after PerfTest's.
+    probes: Vec<String>,
     rows: Rows,
     has_header: bool,
 }
@@ -28,6 +30,7 @@ impl<W: Write + Send> Csv<W> {
             id: plan.name.clone(),
             unit,
             columns: Columns::of(plan),
+            probes: plan.probes.iter().map(|probe| probe.name.clone()).collect(),
             rows: Rows::default(),
             has_header: false,
         }
@@ -39,9 +42,10 @@ impl<W: Write + Send> Output for Csv<W> {
         let Some(row) = self.rows.next(sample) else { return };
         if !self.has_header {
             self.has_header = true;
-            self.outlet.write(&header(self.unit));
+            self.outlet.write(&header(&self.probes, self.unit));
         }
-        self.outlet.write(&line(&self.id, &row, self.columns, self.unit));
+        let probes = self.probes.iter().map(|name| probe_cells(sample.probes.get(name), self.unit));
+        self.outlet.write(&line(&self.id, &row, self.columns, probes.flatten(), self.unit));
     }
 
     fn take_warning(&mut self) -> Option<String> {
@@ -49,7 +53,7 @@ impl<W: Write + Send> Output for Csv<W> {
     }
 }
 
-fn header(unit: Unit) -> String {
+fn header(probes: &[String], unit: Unit) -> String {
     let mut out =
         "id,time (s),published (msg/s),returned (msg/s),confirmed (msg/s),nacked (msg/s),received (msg/s)".to_owned();
     for what in ["consumer", "confirm"] {
@@ -58,11 +62,23 @@ fn header(unit: Unit) -> String {
             let _ = write!(out, ",{percentile} {what} latency ({})", unit.name());
         }
     }
+    for name in probes {
+        for percentile in ["median", "95th p.", "99th p.", "max"] {
+            let column = format!("{percentile} probe {name} ({})", unit.name());
+            let _ = write!(out, ",{}", quoted(&column));
+        }
+    }
     out.push('\n');
     out
 }
 
-fn line(id: &str, row: &Row, columns: Columns, unit: Unit) -> String {
+/// The times of a probe's answers; nothing where there was none in the interval.
+fn probe_cells(percentiles: Option<&Percentiles>, unit: Unit) -> [String; 4] {
+    let Some(of) = percentiles else { return Default::default() };
+    [of.p50_ns, of.p95_ns, of.p99_ns, of.max_ns].map(|nanos| unit.of(nanos).to_string())
+}
+
+fn line(id: &str, row: &Row, columns: Columns, probes: impl Iterator<Item = String>, unit: Unit) -> String {
     let has_confirms = columns.published && columns.confirmed;
     let rates = [
         (columns.published, row.published),
@@ -75,6 +91,7 @@ fn line(id: &str, row: &Row, columns: Columns, unit: Unit) -> String {
     cells.extend(rates.map(|(is_shown, per_s)| if is_shown { number::rate(per_s) } else { String::new() }));
     cells.extend(latency(columns.consumed, row.consumer_latency.as_ref(), unit));
     cells.extend(latency(has_confirms, row.confirm_latency.as_ref(), unit));
+    cells.extend(probes);
     cells.join(",") + "\n"
 }
 
@@ -91,6 +108,7 @@ fn latency(is_shown: bool, percentiles: Option<&Percentiles>, unit: Unit) -> [St
 mod tests {
     use super::*;
     use crate::output::testing::{percentiles, sample};
+    use crate::plan::Probe;
 
     fn write(columns: Columns, samples: &[Sample]) -> String {
         write_named("prom", columns, samples)
@@ -130,6 +148,35 @@ mod tests {
         let columns = Columns { published: true, consumed: false, returned: false, confirmed: false };
         let written = write(columns, &[sample(1.001, 1.0, 21), sample(2.008, 1.0, 0)]);
         assert_eq!(written.lines().skip(1).collect::<Vec<_>>(), ["prom,1.001,21,,,,,,,,,,,,,,"]);
+    }
+
+    #[test]
+    fn probes_have_columns_after_those_of_perftest() {
+        let probe = |name: &str| Probe {
+            name: name.to_owned(),
+            path: "/".to_owned(),
+            every: std::time::Duration::from_secs(1),
+            count: 1,
+            user: None,
+        };
+        let plan = Plan { name: "p".to_owned(), probes: vec![probe("list, all"), probe("page")], ..Plan::default() };
+        let mut out = Vec::new();
+        let mut csv = Csv::new(&mut out, "out.csv", &plan, Unit::Micros);
+        // Nothing was published, but something was answered.
+        let mut only_probes = sample(1.0, 1.0, 0);
+        only_probes.probes.insert("page".to_owned(), percentiles([1000, 2000, 3000, 4000, 5000]));
+        csv.sample(&only_probes, &Counts::default());
+        csv.sample(&sample(2.0, 1.0, 0), &Counts::default());
+        let text = String::from_utf8(out).unwrap();
+        let lines: Vec<_> = text.lines().collect();
+        assert!(lines[0].contains(",\"median probe list, all (µs)\",\"95th p. probe list, all (µs)\","), "{text}");
+        assert!(
+            lines[0].ends_with(
+                ",median probe page (µs),95th p. probe page (µs),99th p. probe page (µs),max probe page (µs)"
+            )
+        );
+        assert!(lines[1].starts_with("p,1.000,") && lines[1].contains(",,,,,2000,4000,5000,"), "{text}");
+        assert_eq!(lines.len(), 2, "{text}");
     }
 
     #[test]

@@ -28,7 +28,7 @@ impl Rows {
     pub(super) fn next(&mut self, sample: &Sample) -> Option<Row> {
         let counts = &sample.counts;
         let duration_s = self.quiet_s + sample.duration_s;
-        if is_quiet(counts) {
+        if is_quiet(counts) && sample.probes.is_empty() {
             self.quiet_s = duration_s;
             return None;
         }

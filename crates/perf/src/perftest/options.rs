@@ -29,6 +29,8 @@ pub struct Options {
     pub seed: Option<u64>,
     /// `--threads`.
     pub threads: Option<usize>,
+    /// `--nice`.
+    pub nice: Option<i32>,
     /// `--agents`.
     pub agents: Vec<String>,
     /// `--agent-token`.

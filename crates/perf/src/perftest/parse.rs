@@ -225,6 +225,10 @@ impl Given<'_> {
                 Ok(threads @ 1..=1024) => Ok(threads),
                 _ => Err("is not a number from 1 to 1024".to_owned()),
             })?,
+            nice: self.one("nice", |text| match text.parse() {
+                Ok(nice @ 0..=19) => Ok(nice),
+                _ => Err("is not a number from 0 to 19".to_owned()),
+            })?,
             agents: self.text("agents").map(|text| list(&text)).unwrap_or_default(),
             agent_token: self.text("agent-token"),
             connection: self.connection()?,

@@ -602,6 +602,14 @@ pub static OPTIONS: &[Entry] = &[
     ),
     entry(Ours, "", "seed", One, "random", "what everything random is drawn from; the same number repeats a run"),
     entry(Ours, "", "threads", One, "one for each processor", "threads that do the work"),
+    entry(
+        Ours,
+        "",
+        "nice",
+        One,
+        "as it was started",
+        "how far these threads let other programs go first, from 0 to 19; those that ask the management API do not wait with them",
+    ),
     entry(Ours, "", "warm-up", One, "0", "seconds at the beginning that are shown, but are not part of the summary"),
     entry(Ours, "", "no-dashboard", Nothing, "false", "lines, even on a terminal"),
     entry(

@@ -9,6 +9,7 @@ mod random;
 mod schedule;
 mod script;
 
+use std::fmt;
 use std::time::Duration;
 
 pub use distribution::Distribution;
@@ -386,6 +387,25 @@ pub struct Probe {
     pub path: String,
     /// Time from one request to the next. A late answer delays none: those that are due wait for it, and that counts.
     pub every: Duration,
+    /// How many ask for it, each by itself.
+    pub count: u32,
+    /// Who asks, if not whom the management URL names.
+    pub user: Option<ProbeUser>,
+}
+
+/// A user of the management API.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ProbeUser {
+    /// Its name.
+    pub name: String,
+    /// Its password.
+    pub password: String,
+}
+
+impl fmt::Debug for ProbeUser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProbeUser").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 /// Simulated users with the same script.

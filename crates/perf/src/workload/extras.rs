@@ -5,11 +5,11 @@ use super::error::Fault;
 use super::groups::Context;
 use super::table::Field;
 use super::values;
-use crate::plan::{Churn, ChurnKind, Distribution, Probe};
+use crate::plan::{Churn, ChurnKind, Distribution, Probe, ProbeUser};
 
 pub(super) const CHURN_KEYS: &[&str] =
     &["name", "kind", "workers", "rate", "lifetime", "durable", "arguments", "exchange"];
-pub(super) const PROBE_KEYS: &[&str] = &["name", "path", "every"];
+pub(super) const PROBE_KEYS: &[&str] = &["name", "path", "every", "count", "user", "password"];
 
 impl<'a> Context<'a> {
     pub(super) fn churn(&self, field: &Field<'a>, name: &str) -> Result<Churn, Fault> {
@@ -65,6 +65,9 @@ impl<'a> Context<'a> {
     }
 }
 
+/// Who ask for the same at the same time.
+const POLLERS_MAX: u32 = 10_000;
+
 pub(super) fn probe(field: &Field<'_>, name: &str) -> Result<Probe, Fault> {
     let mut table = field.table(PROBE_KEYS)?;
     table.rename("probe", name);
@@ -73,5 +76,12 @@ pub(super) fn probe(field: &Field<'_>, name: &str) -> Result<Probe, Fault> {
         return Err(path.expected("a path below the management URL, which begins with /"));
     }
     let every = table.require("every", "the time from one request to the next")?.positive_duration()?;
-    Ok(Probe { name: name.to_owned(), path: path.text()?.to_owned(), every })
+    let count = table.count("count", 1..=POLLERS_MAX)?.unwrap_or(1);
+    let user = match (table.text("user")?, table.text("password")?) {
+        (Some(user), Some(password)) => Some(ProbeUser { name: user.to_owned(), password: password.to_owned() }),
+        (None, None) => None,
+        (Some(_), None) => return Err(table.fault("\"user\" needs a \"password\"")),
+        (None, Some(_)) => return Err(Fault::new(table.place_of("password"), "\"password\" needs a \"user\"")),
+    };
+    Ok(Probe { name: name.to_owned(), path: path.text()?.to_owned(), every, count, user })
 }

@@ -21,7 +21,7 @@ macro_rules! shipped {
     };
 }
 
-const SHIPPED: [Shipped; 15] = shipped![
+const SHIPPED: [Shipped; 16] = shipped![
     "basic-get",
     "confirm-every-n",
     "connection-churn",
@@ -36,6 +36,7 @@ const SHIPPED: [Shipped; 15] = shipped![
     "ndq-multiack",
     "pqs-multiack",
     "queue-listing",
+    "queue-listing-pollers",
     "resource-churning",
 ];
 
@@ -198,6 +199,32 @@ mod tests {
         assert_eq!(plan.publishers[0].connections * plan.publishers[0].channels, 3_000);
         assert_eq!(plan.consumers[0].connections * plan.consumers[0].channels, 6_000);
         assert_eq!(plan.publishers[0].connections + plan.consumers[0].connections, 20);
+    }
+
+    #[test]
+    fn pollers_share_neither_columns_nor_vhosts() {
+        let [plan] = &runs("queue-listing-pollers")[..] else { panic!("one run") };
+        let paths: std::collections::BTreeSet<&str> = plan.probes.iter().map(|probe| &*probe.path).collect();
+        assert_eq!(paths.len(), 10);
+        assert!(paths.iter().any(|path| path.starts_with("/api/queues/%2F?")));
+        // The load is that of the report, so that the two can be compared.
+        let [alone] = &runs("queue-listing")[..] else { panic!("one run") };
+        assert_eq!(
+            (&plan.queues, &plan.publishers, &plan.consumers),
+            (&alone.queues, &alone.publishers, &alone.consumers)
+        );
+    }
+
+    #[test]
+    fn the_rate_and_the_pollers_of_queue_listing_can_be_set() {
+        let settings = ["rate=9000", "pollers=4", "every=100ms"].map(str::to_owned).to_vec();
+        let overrides = Overrides { settings, ..Overrides::default() };
+        let plan = open("queue-listing", &overrides).unwrap().runs.remove(0).plan;
+        assert_eq!((plan.probes[0].count, plan.probes[0].every.as_millis()), (4, 100));
+        let crate::plan::Rate::Fixed(rate) = plan.publishers[0].schedule.segments[0].rate else {
+            panic!("a fixed rate")
+        };
+        assert!((rate - 3.0).abs() < 1e-9, "{rate}");
     }
 
     #[test]

@@ -147,6 +147,7 @@ fn run_against(uri: Uri, plan: &Plan, management: Option<HttpUrl>, enough: Enoug
     target.is_spread = true;
     let mut settings = Settings {
         threads: 2,
+        nice: None,
         unit: StampUnit::Monotonic,
         broker: None,
         management,
@@ -468,6 +469,7 @@ fn script_that_nobody_can_run_is_refused_before_it_starts() {
     let target = Arc::new(Target::new(vec![node.uri()], ConnectOptions::default()));
     let mut settings = Settings {
         threads: 1,
+        nice: None,
         unit: StampUnit::Monotonic,
         broker: None,
         management: None,

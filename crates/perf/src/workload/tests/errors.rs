@@ -39,7 +39,7 @@ fn unknown_keys_are_refused_with_the_nearest_known_one() {
     );
     check(
         "BASE\n[[exchanges]]\nname = 'x'\n[[probes]]\nlink = 1",
-        "load.toml:10:1: probes[0]: unknown key \"link\"; there are: every, name, path",
+        "load.toml:10:1: probes[0]: unknown key \"link\"; there are: count, every, name, password, path, user",
     );
     check(
         "BASE\n[expect]\nconsumer_latency_p99 = 1",
@@ -396,6 +396,11 @@ fn churn_and_probes_are_refused_where_they_cannot_be() {
         "load.toml:2:8: probe \"probes\": path: expected a path below the management URL, which begins with /, found \"api\"",
     );
     check("[[probes]]\npath = '/api'\nevery = '0s'", "load.toml:3:9: probe \"probes\": every: must be longer than 0");
+    check(
+        "[[probes]]\npath = '/api'\nevery = '1s'\nuser = 'ann'",
+        "load.toml:1:1: probe \"probes\": \"user\" needs a \"password\"",
+    );
+    check("[[probes]]\npath = '/api'\nevery = '1s'\npassword = 'x'", "load.toml:4:1: \"password\" needs a \"user\"");
 }
 
 #[test]

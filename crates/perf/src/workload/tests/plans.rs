@@ -490,6 +490,13 @@ fn churn_probes_and_expectations_are_read() {
         name = "list"
         path = "/api/queues"
         every = "2s"
+        [[probes]]
+        name = "page"
+        path = "/api/queues?page=1"
+        every = "500ms"
+        count = 10
+        user = "ann"
+        password = "secret"
         [expect]
         consumer_latency_p999_ms = 5
         confirm_latency_max_ms = 7.5
@@ -523,7 +530,22 @@ fn churn_probes_and_expectations_are_read() {
             },
         ]
     );
-    assert_eq!(plan.probes, [Probe { name: "list".to_owned(), path: "/api/queues".to_owned(), every: 2 * SECOND }]);
+    let ann = ProbeUser { name: "ann".to_owned(), password: "secret".to_owned() };
+    assert!(!format!("{ann:?}").contains("secret"));
+    let probe = |name: &str, path: &str, every, count, user| Probe {
+        name: name.to_owned(),
+        path: path.to_owned(),
+        every,
+        count,
+        user,
+    };
+    assert_eq!(
+        plan.probes,
+        [
+            probe("list", "/api/queues", 2 * SECOND, 1, None),
+            probe("page", "/api/queues?page=1", SECOND / 2, 10, Some(ann)),
+        ]
+    );
     let expected = [
         (Metric::ConsumerLatencyMs(0.999), Bound::AtMost(5.0)),
         (Metric::ConfirmLatencyMs(1.0), Bound::AtMost(7.5)),

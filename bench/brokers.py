@@ -104,13 +104,17 @@ class Command:
 
     def start(self, settings, has_management=False):
         self.clear()
+        if has_management and self.management_url():
+            settings = [*settings, "warren.management.enabled=true", "management.tcp.ip=127.0.0.1",
+                        f"management.tcp.port={self.port + 10000}"]
         self.spawn(settings)
         self.wait_ready(0.05)
         return self.process.pid
 
     def management_url(self):
-        """None: whoever has one says so in another way."""
-        return None
+        """Warren's, as RabbitMQ's; None: whoever else has one says so in another way."""
+        is_warren = "{warren}" in self.template
+        return f"http://guest:guest@127.0.0.1:{self.port + 10000}" if is_warren else None
 
     def clear(self):
         shutil.rmtree(self.data, ignore_errors=True)

@@ -19,6 +19,7 @@ WORKLOADS = {
     "high-throughput": {},
     "high-scale": {},
     "queue-listing": {"has_management": True},
+    "queue-listing-pollers": {"has_management": True},
     "delayed-exchange": {},
     "connection-churn": {},
     "dq-confirm-multiack": {},

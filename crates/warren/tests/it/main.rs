@@ -10,3 +10,4 @@ mod harness;
 mod perf;
 mod perf_agents;
 mod perf_followed;
+mod queue_info;

@@ -53,7 +53,9 @@ fn text(text: &str) -> Value<'_> {
 }
 
 impl Event {
-    pub(crate) fn new(name: &'static str) -> Self {
+    /// It happens now.
+    #[must_use]
+    pub fn new(name: &'static str) -> Self {
         Self { name, at_ms: now_ms(), fields: TableBuf::new(), user: None, origin: None }
     }
 
@@ -62,7 +64,9 @@ impl Event {
         self
     }
 
-    pub(crate) fn with_text(self, name: &str, value: &str) -> Self {
+    /// With a text among its headers.
+    #[must_use]
+    pub fn with_text(self, name: &str, value: &str) -> Self {
         self.with(name, text(value))
     }
 
@@ -70,7 +74,9 @@ impl Event {
         self.with(name, Value::Bool(value))
     }
 
-    pub(crate) fn with_number(self, name: &str, value: i64) -> Self {
+    /// With a number among its headers.
+    #[must_use]
+    pub fn with_number(self, name: &str, value: i64) -> Self {
         self.with(name, Value::I64(value))
     }
 
@@ -353,7 +359,7 @@ impl Broker {
     }
 
     /// Tells everybody who wants to know.
-    pub(crate) fn emit(&self, event: Event) {
+    pub fn emit(&self, event: Event) {
         self.publish_event(&event);
         if let Some(sink) = &self.options.event_sink {
             sink.take(&event);

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use model::name::UserName;
 use parking_lot::Mutex;
+use telemetry::Counter;
 
 /// When logins are refused for their failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +45,8 @@ const REMEMBERED_COUNT: usize = 10_000;
 pub(crate) struct Lockout {
     options: LockoutOptions,
     failures: Mutex<Failures>,
+    /// How often somebody was locked out who was not before.
+    pub(crate) begun: Counter,
 }
 
 #[derive(Debug, Default)]
@@ -75,7 +78,7 @@ pub(crate) enum LockedOut {
 
 impl Lockout {
     pub(crate) fn new(options: LockoutOptions) -> Self {
-        Self { options, failures: Mutex::default() }
+        Self { options, failures: Mutex::default(), begun: Counter::new() }
     }
 
     /// Whether a login is refused without being looked at.
@@ -114,11 +117,19 @@ impl Lockout {
         if user_failure_max.is_some()
             && let Some(pair) = pair_of(user, address)
         {
-            count(&mut failures.users, pair.0.clone(), now, is_past);
-            count(&mut failures.pairs, pair, now, has_rested);
+            let everywhere_max = user_failure_max.map(|max| max.saturating_mul(EVERYWHERE_FACTOR));
+            self.note_count(count(&mut failures.users, pair.0.clone(), now, is_past), everywhere_max);
+            self.note_count(count(&mut failures.pairs, pair, now, has_rested), user_failure_max);
         }
         if address_failure_max.is_some() {
-            count(&mut failures.addresses, address, now, is_past);
+            self.note_count(count(&mut failures.addresses, address, now, is_past), address_failure_max);
+        }
+    }
+
+    /// A failure of so many in a row. The one that reaches the limit locks out.
+    fn note_count(&self, failure_count: u32, failure_max: Option<u32>) {
+        if Some(failure_count) == failure_max {
+            self.begun.add(1);
         }
     }
 
@@ -149,8 +160,13 @@ fn pair_of(user: &str, address: IpAddr) -> Option<Pair> {
     Some((UserName::parse(user.as_bytes()).ok()?, address))
 }
 
-/// Counts a failure, the first again where what was before `is_over`.
-fn count<K: Hash + Eq>(streaks: &mut HashMap<K, Streak>, key: K, now: Instant, is_over: impl Fn(&Streak) -> bool) {
+/// Counts a failure, the first again where what was before `is_over`. How many there are.
+fn count<K: Hash + Eq>(
+    streaks: &mut HashMap<K, Streak>,
+    key: K,
+    now: Instant,
+    is_over: impl Fn(&Streak) -> bool,
+) -> u32 {
     make_room(streaks, |streak| streak.last_at);
     let new = Streak { count: 0, begun_at: now, last_at: now };
     let streak = streaks.entry(key).or_insert(new);
@@ -159,6 +175,7 @@ fn count<K: Hash + Eq>(streaks: &mut HashMap<K, Streak>, key: K, now: Instant, i
     }
     streak.count = streak.count.saturating_add(1);
     streak.last_at = now;
+    streak.count
 }
 
 /// Forgets the older half when there are too many.
@@ -200,6 +217,20 @@ mod tests {
         assert_eq!(lockout.check("ann", THERE, now), Ok(()), "a stranger locks out nobody");
         assert_eq!(lockout.check("bob", HERE, now), Ok(()));
         assert_eq!(lockout.check("ann", HERE, now + Duration::from_secs(60)), Ok(()));
+    }
+
+    #[test]
+    fn each_lock_out_is_counted_once() {
+        let (lockout, now) = lockout();
+        for expected in [0, 0, 1, 1, 2, 2] {
+            lockout.note_failure("ann", HERE, now);
+            assert_eq!(lockout.begun.get(), expected, "the user with the third failure, the address with the fifth");
+        }
+        let later = now + Duration::from_secs(61);
+        for _ in 0..3 {
+            lockout.note_failure("ann", HERE, later);
+        }
+        assert_eq!(lockout.begun.get(), 3);
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! defaults < configuration file < conf.d/*.conf by name < RABBITMQ_DEFAULT_USER, _PASS, _VHOST < --set KEY=VALUE
 //! ```
 
+mod alerts;
 mod backends;
 mod certificate_login;
 mod interpolation;
@@ -25,6 +26,7 @@ mod value;
 mod values;
 mod vhost_defaults;
 
+pub use alerts::AlertOptions;
 pub use backends::{BackendKind, BackendStep, Backends, CacheOptions, HttpBackendOptions, OAuth2BackendOptions};
 pub use certificate_login::{AlternativeNameKind, CertificateLogin};
 pub use listeners::{HttpListener, Listener, UnixListener};
@@ -37,7 +39,7 @@ pub use settings::{
 };
 pub use statistics::{RatesMode, SampleRetention, StatisticsOptions};
 pub use tls::{PeerVerification, SniIdentity, TlsIdentity, TlsOptions, TlsVersion};
-pub use value::ListenAddress;
+pub use value::{ListenAddress, parse_duration_ms};
 
 use std::fmt;
 

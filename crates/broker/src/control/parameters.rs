@@ -25,6 +25,15 @@ impl Broker {
         parameters.iter().map(|(name, value)| GlobalParameter { name: name.clone(), value: value.clone() }).collect()
     }
 
+    /// Global parameters whose names begin like this, by name.
+    #[must_use]
+    pub fn global_parameters_below(&self, prefix: &str) -> Vec<GlobalParameter> {
+        let parameters = self.global_parameters.lock();
+        let from = (std::ops::Bound::Included(prefix), std::ops::Bound::Unbounded);
+        let found = parameters.range::<str, _>(from).take_while(|(name, _)| name.starts_with(prefix));
+        found.map(|(name, value)| GlobalParameter { name: name.clone(), value: value.clone() }).collect()
+    }
+
     /// The value of a global parameter.
     #[must_use]
     pub fn global_parameter(&self, name: &str) -> Option<Value> {

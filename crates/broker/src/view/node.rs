@@ -160,6 +160,12 @@ impl Broker {
         self.auth_attempts.reset();
     }
 
+    /// How often a user or an address has been locked out for its failures since the start.
+    #[must_use]
+    pub fn lockout_count(&self) -> u64 {
+        self.lockout.begun.get()
+    }
+
     /// What the broker was started with.
     #[must_use]
     pub fn options(&self) -> &crate::Options {

@@ -4,6 +4,7 @@
 //! below). Every key that RabbitMQ 4.3 knows is here, so that its files are understood; what is not honoured says so.
 
 mod access;
+mod alerts;
 mod cluster;
 mod connections;
 mod logging;
@@ -69,6 +70,7 @@ pub(super) const SECTIONS: &[Section] = &[
     queues::SECTION,
     logging::SECTION,
     warren::SECTION,
+    alerts::SECTION,
     management::SECTION,
     management_listeners::SECTION,
     tls::MANAGEMENT_SECTION,

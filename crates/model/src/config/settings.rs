@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use super::alerts::{self, AlertOptions};
 use super::backends::{self, Backends};
 use super::certificate_login::{CertificateLogin, certificate_login};
 use super::listeners::{self, HttpListener, Listener, UnixListener};
@@ -108,6 +109,8 @@ pub struct Config {
     /// `warren.delayed.strict`: whether every delayed message that is mandatory is returned.
     pub returns_every_delayed: bool,
 
+    /// Alerts.
+    pub alerts: AlertOptions,
     /// Who knows users.
     pub backends: Backends,
     /// What is remembered of what is counted.
@@ -428,6 +431,7 @@ fn read(values: Values) -> Config {
             address_failures: Some(values.integer("warren.lockout.address_failures")).filter(|&count| count > 0),
             duration: duration("warren.lockout.duration"),
         },
+        alerts: alerts::read(&values),
         backends: backends::read(&values),
         default_user: default_user(&values),
         vhost_defaults: vhost_defaults::read(&values),

@@ -177,7 +177,8 @@ pub(super) fn parse_size(text: &str) -> Option<u64> {
 }
 
 /// Milliseconds; with a unit (ms, s, m, h, d, w) a duration.
-pub(super) fn parse_duration_ms(text: &str) -> Option<u64> {
+#[must_use]
+pub fn parse_duration_ms(text: &str) -> Option<u64> {
     let (number, unit) = split_unit(text)?;
     let unit_ms = match unit {
         "" | "ms" => 1,

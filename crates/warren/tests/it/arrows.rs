@@ -12,6 +12,7 @@ const CRATES: &[&str] = &[
     "model",
     "routing",
     "queue",
+    "alerts",
     "telemetry",
     "store",
     "net",
@@ -26,7 +27,7 @@ const CRATES: &[&str] = &[
 ];
 
 /// Crates whose state machines know no async, file, socket, clock or randomness, and what would bring it in.
-const PURE: &[&str] = &["amqp", "model", "routing", "queue"];
+const PURE: &[&str] = &["amqp", "model", "routing", "queue", "alerts"];
 const IMPURE: &[&str] = &["tokio", "rustix", "socket2", "getrandom", "net", "store"];
 /// What of the standard library would. Addresses and durations are values, and allowed.
 const IMPURE_WORDS: &[&str] = &[

@@ -1,0 +1,139 @@
+//! One look at everything.
+
+use super::{Engine, NODE, Watch};
+use crate::facts::{Age, NodeFacts, QueueFacts};
+use crate::limits::TRACKED_COUNT_MAX;
+use crate::notice::Notice;
+use crate::rule::{Kind, Rule};
+
+/// A look that is under way.
+#[derive(Debug)]
+pub struct Pass<'a> {
+    engine: &'a mut Engine,
+    now_ms: u64,
+    notices: Vec<Notice>,
+}
+
+/// What a rule finds of a queue.
+enum Found {
+    /// Its value.
+    Value(f64),
+    /// Not yet.
+    Unknown,
+}
+
+impl<'a> Pass<'a> {
+    pub(super) fn start(engine: &'a mut Engine, now_ms: u64, node: &NodeFacts) -> Pass<'a> {
+        let mut notices = Vec::new();
+        for watch in &mut engine.watches {
+            watch.untracked_count = 0;
+            if watch.rule.kind == Kind::Growth {
+                watch.samples.start(now_ms, watch.rule.window_ms);
+            }
+            let Some(value) = value_of_node(watch, node, now_ms) else { continue };
+            if value > watch.rule.threshold && !watch.tracked.contains_key(&NODE) {
+                watch.track(NODE, &engine.node, None, now_ms);
+            }
+            watch.step(NODE, value, now_ms, engine.pass_count, &mut notices);
+        }
+        Pass { engine, now_ms, notices }
+    }
+
+    /// The queues of this vhost come next. False: nobody wants to see them.
+    pub fn vhost(&mut self, vhost: &str) -> bool {
+        let mut is_wanted = false;
+        for watch in &mut self.engine.watches {
+            watch.is_in_vhost = watch.rule.kind.is_of_queues() && watch.rule.scope.vhost.is_match(vhost);
+            is_wanted |= watch.is_in_vhost;
+        }
+        is_wanted
+    }
+
+    /// A queue of a vhost that was wanted. How old its oldest message is, is asked only if a rule wants to know.
+    #[inline]
+    pub fn queue(&mut self, vhost: &str, queue: &QueueFacts<'_>, mut age: impl FnMut() -> Age) {
+        let now_ms = self.now_ms;
+        let Engine { watches, node, pass_count, .. } = &mut *self.engine;
+        for watch in watches.iter_mut().filter(|watch| watch.is_in_vhost) {
+            let is_tracked = !watch.tracked.is_empty() && watch.tracked.contains_key(&queue.id);
+            let found = match watch.rule.kind {
+                Kind::OldestAge => oldest_age(&watch.rule, queue, is_tracked, &mut age),
+                Kind::Growth => growth(watch, queue, is_tracked, now_ms),
+                _ => Found::Value(count(&watch.rule, queue)),
+            };
+            let Found::Value(value) = found else {
+                watch.tracked.get_mut(&queue.id).into_iter().for_each(|tracked| tracked.seen_in = *pass_count);
+                continue;
+            };
+            if !is_tracked {
+                if value <= watch.rule.threshold || !watch.rule.scope.queue.is_match(queue.name) {
+                    continue;
+                }
+                if watch.tracked.len() >= TRACKED_COUNT_MAX {
+                    watch.untracked_count += 1;
+                    continue;
+                }
+                watch.track(queue.id, node, Some((vhost, queue.name)), now_ms);
+            }
+            watch.step(queue.id, value, now_ms, *pass_count, &mut self.notices);
+        }
+    }
+
+    /// That was all. What fired and was not seen again is over.
+    #[must_use]
+    pub fn end(mut self) -> Vec<Notice> {
+        for watch in &mut self.engine.watches {
+            if watch.rule.kind.is_of_queues() {
+                watch.end_unseen(self.engine.pass_count, self.now_ms, &mut self.notices);
+            }
+        }
+        self.engine.count_firing();
+        self.notices
+    }
+}
+
+/// `None`: the rule is about queues.
+fn value_of_node(watch: &mut Watch, node: &NodeFacts, now_ms: u64) -> Option<f64> {
+    let percent = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 };
+    let window_ms = watch.rule.window_ms;
+    Some(match watch.rule.kind {
+        Kind::MemoryAlarm => f64::from(u8::from(node.is_memory_low)),
+        Kind::DiskAlarm => f64::from(u8::from(node.is_disk_low)),
+        Kind::Flow => percent(node.flow_count, node.connection_count),
+        Kind::Connections => node.connection_max.map_or(0.0, |max| percent(node.connection_count, max)),
+        Kind::Lockouts => watch.counts.grown(node.lockout_count, now_ms, window_ms) as f64,
+        Kind::Unroutable => {
+            watch.counts.grown(node.unroutable_count, now_ms, window_ms) as f64 * 60_000.0 / window_ms as f64
+        }
+        Kind::QueueLength | Kind::NoConsumers | Kind::OldestAge | Kind::Growth => return None,
+    })
+}
+
+/// For kinds that one look is enough for.
+fn count(rule: &Rule, queue: &QueueFacts<'_>) -> f64 {
+    let unacked_count = if rule.counts_unacked { queue.unacked_count } else { 0 };
+    let is_left_out = rule.kind == Kind::NoConsumers && queue.consumer_count > 0;
+    if is_left_out { 0.0 } else { (queue.ready_count + unacked_count) as f64 }
+}
+
+/// In seconds. The queue is asked only if it has something and the rule means it.
+fn oldest_age(rule: &Rule, queue: &QueueFacts<'_>, is_tracked: bool, age: &mut impl FnMut() -> Age) -> Found {
+    if queue.ready_count == 0 || !(is_tracked || rule.scope.queue.is_match(queue.name)) {
+        return Found::Value(0.0);
+    }
+    match age() {
+        Age::Nothing => Found::Value(0.0),
+        Age::Ms(ms) => Found::Value(ms as f64 / 1000.0),
+        Age::Unknown => Found::Unknown,
+    }
+}
+
+fn growth(watch: &mut Watch, queue: &QueueFacts<'_>, is_tracked: bool, now_ms: u64) -> Found {
+    let rule = &watch.rule;
+    if watch.samples.is_sampling() && queue.ready_count > 0 && (is_tracked || rule.scope.queue.is_match(queue.name)) {
+        watch.samples.add(queue.id, queue.ready_count);
+    }
+    let least = if is_tracked { 0.0 } else { rule.threshold };
+    let growth = watch.samples.growth(queue.id, queue.ready_count, now_ms, rule.window_ms, least);
+    Found::Value(growth.unwrap_or(0.0))
+}

@@ -1,0 +1,263 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::facts::{Age, QueueFacts};
+use crate::limits::TRACKED_COUNT_MAX;
+
+const QUIET: NodeFacts = NodeFacts {
+    is_memory_low: false,
+    is_disk_low: false,
+    connection_count: 0,
+    flow_count: 0,
+    connection_max: None,
+    lockout_count: 0,
+    unroutable_count: 0,
+};
+
+fn rule(name: &str, given: &Value) -> Rule {
+    Rule::parse(name, given.as_object().unwrap()).unwrap()
+}
+
+fn engine(given: Value) -> Engine {
+    let mut engine = Engine::new("n");
+    assert!(engine.set_rules(vec![rule("r", &given)], 0).is_empty());
+    engine
+}
+
+/// A queue in the vhost `/`: its number, ready messages, consumers and the age of the oldest one.
+#[derive(Clone, Copy)]
+struct Seen(u64, u64, u64, Age);
+
+fn ready(id: u64, ready_count: u64) -> Seen {
+    Seen(id, ready_count, 0, Age::Unknown)
+}
+
+/// One look at these queues, whose names are `q` and their number.
+fn look(engine: &mut Engine, now_ms: u64, queues: &[Seen]) -> Vec<(String, Status)> {
+    let notices = look_whole(engine, now_ms, &QUIET, queues);
+    notices.into_iter().map(|notice| (notice.alert.queue.unwrap_or_default().into_string(), notice.status)).collect()
+}
+
+fn look_whole(engine: &mut Engine, now_ms: u64, node: &NodeFacts, queues: &[Seen]) -> Vec<Notice> {
+    let mut pass = engine.start(now_ms, node);
+    if pass.vhost("/") {
+        for &Seen(id, ready_count, consumer_count, age) in queues {
+            let name = format!("q{id}");
+            let facts = QueueFacts { id, name: &name, ready_count, unacked_count: 5, consumer_count };
+            pass.queue("/", &facts, || age);
+        }
+    }
+    pass.end()
+}
+
+fn fired(queue: &str) -> (String, Status) {
+    (queue.to_owned(), Status::Firing)
+}
+
+fn over(queue: &str) -> (String, Status) {
+    (queue.to_owned(), Status::Resolved)
+}
+
+#[test]
+fn every_queue_has_a_state_of_its_own() {
+    let mut engine = engine(json!({"kind": "queue-length", "above": 10, "for": 20}));
+    assert!(look(&mut engine, 0, &[ready(1, 11), ready(2, 5)]).is_empty());
+    assert!(look(&mut engine, 10, &[ready(1, 11), ready(2, 50)]).is_empty());
+    assert_eq!(engine.standing().count(), 2);
+    assert_eq!(look(&mut engine, 20, &[ready(1, 11), ready(2, 50)]), [fired("q1")]);
+    assert_eq!(look(&mut engine, 30, &[ready(1, 2), ready(2, 50)]), [over("q1"), fired("q2")]);
+    assert_eq!((engine.firing_count(Severity::Warning), engine.firing_count(Severity::Critical)), (1, 0));
+    assert!(look(&mut engine, 40, &[ready(1, 2), ready(2, 60)]).is_empty());
+    let standing: Vec<_> = engine.standing().map(|standing| (standing.alert.value, standing.alert.since_ms)).collect();
+    assert_eq!(standing, [(60.0, 30)]);
+}
+
+#[test]
+fn a_queue_that_goes_takes_its_alert_with_it() {
+    let mut engine = engine(json!({"kind": "queue-length", "above": 10}));
+    assert_eq!(look(&mut engine, 0, &[ready(1, 11)]), [fired("q1")]);
+    let notices = look_whole(&mut engine, 1, &QUIET, &[]);
+    assert_eq!(notices.iter().map(|notice| notice.reason).collect::<Vec<_>>(), [Some(Reason::Gone)]);
+    assert_eq!(engine.standing().count(), 0);
+}
+
+#[test]
+fn a_rule_means_the_queues_that_its_patterns_match() {
+    let of = |scope: Value| {
+        let mut given = json!({"kind": "queue-length", "above": 10});
+        given.as_object_mut().unwrap().extend(scope.as_object().unwrap().clone());
+        look(&mut engine(given), 0, &[ready(1, 11), ready(2, 11), ready(12, 11)])
+    };
+    assert_eq!(of(json!({"queue": "^q1"})), [fired("q1"), fired("q12")]);
+    assert_eq!(of(json!({"queue": "2$", "vhost": "^/$"})), [fired("q2"), fired("q12")]);
+    assert_eq!(of(json!({"vhost": "^other$"})), []);
+}
+
+#[test]
+fn each_kind_counts_what_it_says() {
+    let check = |given: Value, queue: Seen, is_firing: bool| {
+        assert_eq!(!look(&mut engine(given.clone()), 0, &[queue]).is_empty(), is_firing, "{given}");
+    };
+    check(json!({"kind": "queue-length", "above": 10}), ready(1, 10), false);
+    check(json!({"kind": "queue-length", "above": 10, "unacked": true}), ready(1, 6), true);
+    check(json!({"kind": "no-consumers"}), ready(1, 1), true);
+    check(json!({"kind": "no-consumers"}), ready(1, 0), false);
+    check(json!({"kind": "no-consumers"}), Seen(1, 5, 1, Age::Nothing), false);
+    check(json!({"kind": "oldest-age", "above": 60}), Seen(1, 1, 0, Age::Ms(60_001)), true);
+    check(json!({"kind": "oldest-age", "above": 60}), Seen(1, 1, 0, Age::Ms(60_000)), false);
+    check(json!({"kind": "oldest-age", "above": 0}), Seen(1, 1, 0, Age::Unknown), false);
+    check(json!({"kind": "oldest-age", "above": 0}), Seen(1, 0, 0, Age::Ms(5)), false);
+}
+
+#[test]
+fn an_age_that_is_not_known_changes_nothing() {
+    let mut engine = engine(json!({"kind": "oldest-age", "above": 60}));
+    assert_eq!(look(&mut engine, 0, &[Seen(1, 1, 0, Age::Ms(61_000))]), [fired("q1")]);
+    assert_eq!(look(&mut engine, 1, &[Seen(1, 1, 0, Age::Unknown)]), []);
+    assert_eq!(look(&mut engine, 2, &[Seen(1, 1, 0, Age::Nothing)]), [over("q1")]);
+}
+
+#[test]
+fn no_age_is_asked_for_where_no_rule_wants_it() {
+    let asked = |given: Value, name: &str, ready_count| {
+        let (mut engine, mut count) = (engine(given), 0);
+        let mut pass = engine.start(0, &QUIET);
+        if pass.vhost("/") {
+            let facts = QueueFacts { id: 1, name, ready_count, unacked_count: 0, consumer_count: 0 };
+            pass.queue("/", &facts, || {
+                count += 1;
+                Age::Nothing
+            });
+        }
+        let _ = pass.end();
+        count
+    };
+    let oldest = json!({"kind": "oldest-age", "above": 1, "queue": "^q"});
+    assert_eq!(asked(oldest.clone(), "q", 1), 1);
+    assert_eq!(asked(oldest.clone(), "q", 0), 0);
+    assert_eq!(asked(oldest, "other", 1), 0);
+    assert_eq!(asked(json!({"kind": "queue-length", "above": 0}), "q", 1), 0);
+}
+
+#[test]
+fn growth_fires_while_a_queue_grows_and_ends_when_it_stops() {
+    let mut engine = engine(json!({"kind": "growth", "above": 10, "window": 10_000}));
+    let mut events = Vec::new();
+    for second in 0..60 {
+        // 20 a second for half a minute.
+        let count = second.min(30) * 20;
+        for (_, status) in look(&mut engine, second * 1000, &[ready(1, count), ready(2, 100_000)]) {
+            events.push((second, status));
+        }
+    }
+    let [(10..=11, Status::Firing), (35..=42, Status::Resolved)] = events[..] else { panic!("{events:?}") };
+}
+
+#[test]
+fn rules_about_the_node_watch_its_numbers() {
+    let check = |given: Value, facts: NodeFacts, is_firing: bool| {
+        let mut engine = engine(given.clone());
+        // Counters count from the first look on.
+        assert!(look_whole(&mut engine, 0, &QUIET, &[]).is_empty());
+        let notices = look_whole(&mut engine, 30_000, &facts, &[]);
+        assert_eq!(notices.len(), usize::from(is_firing), "{given}");
+        assert!(notices.iter().all(|notice| notice.alert.queue.is_none() && notice.alert.vhost.is_none()));
+    };
+    let memory = NodeFacts { is_memory_low: true, ..QUIET };
+    check(json!({"kind": "memory-alarm"}), memory, true);
+    check(json!({"kind": "disk-alarm"}), memory, false);
+    check(json!({"kind": "disk-alarm"}), NodeFacts { is_disk_low: true, ..QUIET }, true);
+    let flow = NodeFacts { connection_count: 4, flow_count: 1, connection_max: Some(10), ..QUIET };
+    check(json!({"kind": "flow"}), flow, true);
+    check(json!({"kind": "flow", "above": 25}), flow, false);
+    check(json!({"kind": "connections", "above": 39}), flow, true);
+    check(json!({"kind": "connections", "above": 40}), flow, false);
+    check(json!({"kind": "connections", "above": 0}), NodeFacts { connection_max: None, ..flow }, false);
+    check(json!({"kind": "lock-outs"}), NodeFacts { lockout_count: 1, ..QUIET }, true);
+    check(json!({"kind": "unroutable", "above": 9}), NodeFacts { unroutable_count: 10, ..QUIET }, true);
+    check(json!({"kind": "unroutable", "above": 10}), NodeFacts { unroutable_count: 10, ..QUIET }, false);
+}
+
+#[test]
+fn a_lock_out_is_over_when_none_has_come_for_a_window() {
+    let mut engine = engine(json!({"kind": "lock-outs", "window": "1m"}));
+    let mut at = |seconds: u64, lockout_count| {
+        look_whole(&mut engine, seconds * 1000, &NodeFacts { lockout_count, ..QUIET }, &[]).len()
+    };
+    assert_eq!([at(0, 7), at(10, 8), at(20, 8), at(69, 8), at(81, 8)], [0, 1, 0, 0, 1]);
+}
+
+#[test]
+fn objects_beyond_the_bound_are_counted_only() {
+    let mut engine = engine(json!({"kind": "queue-length", "above": 0}));
+    let queues: Vec<Seen> = (0..TRACKED_COUNT_MAX as u64 + 7).map(|id| ready(id, 1)).collect();
+    assert_eq!(look(&mut engine, 0, &queues).len(), TRACKED_COUNT_MAX);
+    assert_eq!((engine.standing().count(), engine.untracked_count("r")), (TRACKED_COUNT_MAX, 7));
+    // Where some are over, others are tracked.
+    let rest: Vec<Seen> = queues.into_iter().skip(7).collect();
+    assert_eq!(look(&mut engine, 1, &rest).len(), 7, "those that went");
+    assert_eq!(look(&mut engine, 2, &rest).len(), 7, "those that had no place");
+    assert_eq!(engine.untracked_count("r"), 0);
+}
+
+#[test]
+fn a_rule_that_changes_keeps_what_fires_and_one_that_goes_ends_it() {
+    let mut engine = engine(json!({"kind": "queue-length", "above": 10}));
+    assert_eq!(look(&mut engine, 0, &[ready(1, 11), ready(2, 11)]).len(), 2);
+    let narrower = rule("r", &json!({"kind": "queue-length", "above": 5, "queue": "^q1$", "severity": "critical"}));
+    let notices = engine.set_rules(vec![narrower.clone()], 1);
+    let told: Vec<_> = notices.iter().map(|notice| (notice.alert.queue.as_deref(), notice.reason)).collect();
+    assert_eq!(told, [(Some("q2"), Some(Reason::Gone))]);
+    assert_eq!(look(&mut engine, 2, &[ready(1, 11), ready(2, 11)]), []);
+    assert_eq!(engine.standing().next().unwrap().alert.severity, Severity::Critical);
+    assert!(engine.set_rules(vec![narrower], 3).is_empty(), "nothing has changed");
+    let notices = engine.set_rules(Vec::new(), 4);
+    assert_eq!(notices.iter().map(|notice| notice.reason).collect::<Vec<_>>(), [Some(Reason::RuleRemoved)]);
+    assert_eq!((engine.firing_count(Severity::Critical), engine.needs()), (0, Needs::default()));
+}
+
+#[test]
+fn nothing_is_looked_at_that_no_rule_wants() {
+    let needs = |given: Value| engine(given).needs();
+    assert_eq!(needs(json!({"kind": "memory-alarm"})), Needs::default());
+    assert_eq!(needs(json!({"kind": "flow"})), Needs { flow: true, ..Needs::default() });
+    assert_eq!(needs(json!({"kind": "growth", "above": 1})), Needs { queues: true, ..Needs::default() });
+    let mut engine = engine(json!({"kind": "growth", "above": 1, "vhost": "^a$"}));
+    let mut pass = engine.start(0, &QUIET);
+    assert!(!pass.vhost("b") && pass.vhost("a"));
+}
+
+proptest! {
+    /// However lengths go up and down: firing and resolution take turns, each when it has to come.
+    #[test]
+    fn firing_and_resolution_take_turns(
+        lengths in prop::collection::vec(0_u64..20, 1..100),
+        for_ms in 0_u64..4,
+        clear_for_ms in 0_u64..4,
+        clear in 0_u64..10,
+    ) {
+        let given =
+            json!({"kind": "queue-length", "above": 10, "clear": clear, "for": for_ms, "clear_for": clear_for_ms});
+        let mut engine = engine(given);
+        let (mut is_firing, mut above_since, mut clear_since) = (false, None, None);
+        for (now_ms, length) in lengths.into_iter().enumerate() {
+            let now_ms = now_ms as u64;
+            let told = look(&mut engine, now_ms, &[ready(1, length)]);
+            // The naive model: since when has it been so?
+            above_since = (length > 10).then(|| above_since.unwrap_or(now_ms));
+            clear_since = (length <= clear).then(|| clear_since.unwrap_or(now_ms));
+            let expected = match is_firing {
+                false if above_since.is_some_and(|since| now_ms - since >= for_ms) => Some(fired("q1")),
+                true if clear_since.is_some_and(|since| now_ms - since >= clear_for_ms) => Some(over("q1")),
+                _ => None,
+            };
+            if expected.is_some() {
+                is_firing = !is_firing;
+                // What was before it fired is not how long it has been over.
+                (above_since, clear_since) = (above_since.filter(|_| is_firing), None);
+            }
+            prop_assert_eq!(told, expected.into_iter().collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Alerts: rules about queues and the node, what of them holds now, and in which order others are told of it.
+//!
+//! ```text
+//!  rule ─── what is watched, and from when on it is an alert ─┐
+//!  facts ── how things stand, once an interval ───────────────┴─► engine ─► notices ─┬─► history
+//!                                                                 condition          └─► outbox, one a webhook ─► what to send now
+//!                                                                 sampling
+//!  webhook ── where to, and how
+//! ```
+//!
+//! Everything here is a value or a state machine: facts and the time come in as arguments, notices and "send this now" come out. Nothing here
+//! reads a clock, opens a socket or draws a random number, so tests drive hours of alerts and of receivers that fail in no time.
+//!
+//! Deliberately absent: who looks at queues, HTTP, and anything that lasts. `management` has the first two; rules are kept as global
+//! parameters of the broker. What fires is not kept: it is looked at again after a restart.
+
+mod condition;
+mod engine;
+mod facts;
+mod given;
+mod history;
+pub mod limits;
+mod notice;
+mod outbox;
+mod rule;
+mod sampling;
+mod webhook;
+
+pub use condition::Phase;
+pub use engine::{Engine, Needs, Pass, Standing};
+pub use facts::{Age, NodeFacts, QueueFacts};
+pub use given::GivenError;
+pub use history::History;
+pub use notice::{Alert, Notice, Reason, Sender, Status};
+pub use outbox::{Fate, Next, Outbox, Tally};
+pub use rule::{Kind, Rule, Scope, Severity};
+pub use webhook::Webhook;

@@ -1,0 +1,222 @@
+//! What others are told: that something fires, that it fires still, that it is over.
+
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::given::number;
+use crate::rule::{Kind, Rule, Severity};
+
+/// The version of a notice's JSON. It changes only when something goes or means something else.
+const VERSION: u64 = 1;
+
+/// Whether it is so, or over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// It is so.
+    Firing,
+    /// It is over.
+    Resolved,
+}
+
+impl Status {
+    /// What it is called.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Firing => "firing",
+            Status::Resolved => "resolved",
+        }
+    }
+}
+
+/// Why something does not fire any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// The condition is over.
+    Cleared,
+    /// The queue is not there any more, or the rule does not mean it any more.
+    Gone,
+    /// The rule is not there any more.
+    RuleRemoved,
+}
+
+impl Reason {
+    /// What it is called.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Reason::Cleared => "cleared",
+            Reason::Gone => "gone",
+            Reason::RuleRemoved => "rule_removed",
+        }
+    }
+}
+
+/// A rule and what it is about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Alert {
+    /// The same for the same node, rule and object, for ever: by which a firing and its resolution, and after a restart the same
+    /// alert, are known as one.
+    pub id: Box<str>,
+    /// The rule's name.
+    pub rule: Box<str>,
+    /// What is watched.
+    pub kind: Kind,
+    /// How bad it is.
+    pub severity: Severity,
+    /// Of an alert about a queue, its vhost.
+    pub vhost: Option<Box<str>>,
+    /// Its name.
+    pub queue: Option<Box<str>>,
+    /// What was counted last.
+    pub value: f64,
+    /// What was too much.
+    pub threshold: f64,
+    /// Since when it fires, in milliseconds since 1970.
+    pub since_ms: u64,
+}
+
+/// One thing to be told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Notice {
+    /// What.
+    pub status: Status,
+    /// About what.
+    pub alert: Alert,
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// It has been said before.
+    pub is_reminder: bool,
+    /// Why it is over, if it is.
+    pub reason: Option<Reason>,
+    /// That it fired could not be told before, and is told with this.
+    pub is_folded: bool,
+    /// Whom to tell, by name; empty: all.
+    pub webhooks: Box<[Box<str>]>,
+}
+
+/// Who tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sender<'a> {
+    /// The node's name.
+    pub node: &'a str,
+    /// The cluster's.
+    pub cluster: &'a str,
+}
+
+/// The id of an alert.
+pub(crate) fn id_of(node: &str, rule: &Rule, vhost: &str, queue: &str) -> Box<str> {
+    let mut hash = Sha256::new();
+    for part in [node, &rule.name, vhost, queue] {
+        // With its length, so that no two lists of parts are the same bytes.
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    let digest = hash.finalize();
+    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect::<String>().into()
+}
+
+impl Alert {
+    /// Its members, as all that tells of it has them.
+    #[must_use]
+    pub fn members(&self) -> Map<String, Value> {
+        let value = json!({
+            "id": self.id,
+            "rule": self.rule,
+            "kind": self.kind.name(),
+            "severity": self.severity.name(),
+            "vhost": self.vhost,
+            "queue": self.queue,
+            "value": number(self.value),
+            "threshold": number(self.threshold),
+            "since": self.since_ms,
+        });
+        let Value::Object(members) = value else { return Map::new() };
+        members
+    }
+}
+
+impl Notice {
+    /// Its members, but for who tells.
+    #[must_use]
+    pub fn members(&self) -> Map<String, Value> {
+        let mut members = self.alert.members();
+        members.insert("status".to_owned(), json!(self.status.name()));
+        members.insert("at".to_owned(), json!(self.at_ms));
+        if let Some(reason) = self.reason {
+            members.insert("reason".to_owned(), json!(reason.name()));
+        }
+        members
+    }
+
+    /// The body that webhooks get.
+    #[must_use]
+    pub fn body(&self, sender: Sender<'_>) -> Value {
+        let mut members = self.members();
+        members.insert("version".to_owned(), json!(VERSION));
+        members.insert("reminder".to_owned(), json!(self.is_reminder));
+        members.insert("folded".to_owned(), json!(self.is_folded));
+        members.insert("test".to_owned(), json!(false));
+        members.insert("node".to_owned(), json!(sender.node));
+        members.insert("cluster".to_owned(), json!(sender.cluster));
+        Value::Object(members)
+    }
+
+    /// The body that a webhook gets to see whether it works.
+    #[must_use]
+    pub fn test_body(sender: Sender<'_>, now_ms: u64) -> Value {
+        let alert = Alert {
+            id: "test".into(),
+            rule: "test".into(),
+            kind: Kind::QueueLength,
+            severity: Severity::Info,
+            vhost: Some("/".into()),
+            queue: Some("test".into()),
+            value: 1.0,
+            threshold: 0.0,
+            since_ms: now_ms,
+        };
+        let notice = Notice {
+            status: Status::Firing,
+            alert,
+            at_ms: now_ms,
+            is_reminder: false,
+            reason: None,
+            is_folded: false,
+            webhooks: Box::default(),
+        };
+        let mut body = notice.body(sender);
+        body["test"] = json!(true);
+        body
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_differ_where_anything_differs_and_stay_the_same() {
+        let rule = |name: &str| Rule::parse(name, json!({"kind": "no-consumers"}).as_object().unwrap()).unwrap();
+        let id = id_of("n", &rule("r"), "/", "q");
+        assert_eq!(&*id, "93c7f158dc11b294187b288a60b4f2ac", "receivers keep ids");
+        let others = [
+            id_of("m", &rule("r"), "/", "q"),
+            id_of("n", &rule("s"), "/", "q"),
+            id_of("n", &rule("r"), "/q", ""),
+            id_of("n", &rule("r"), "", "/q"),
+        ];
+        assert!(others.iter().all(|other| *other != id));
+    }
+
+    #[test]
+    fn a_body_has_all_that_is_documented() {
+        let body = Notice::test_body(Sender { node: "rabbit@a", cluster: "c" }, 7);
+        let expected = json!({
+            "version": 1, "status": "firing", "id": "test", "rule": "test", "kind": "queue-length", "severity": "info",
+            "vhost": "/", "queue": "test", "value": 1, "threshold": 0, "since": 7, "at": 7, "reminder": false,
+            "folded": false, "test": true, "node": "rabbit@a", "cluster": "c",
+        });
+        assert_eq!(body, expected);
+    }
+}

@@ -1,0 +1,204 @@
+//! What one webhook is still to be told, and when: a queue, a patience that grows, and an end.
+//!
+//! ```text
+//!  push ─► waiting ─► next ─► (sent) ─┬─ Delivered ─► the next one
+//!            │ ▲                      ├─ Refused ───► dropped: it would be refused again
+//!            │ └── not before ◄───────┴─ Failed       a webhook that fails is left alone for a while, twice as long each time
+//!            └─► folded, when there is no room: a firing and its resolution become one; dropped, when nothing can be folded
+//! ```
+//!
+//! One notice is on its way at a time, so what is told of an alert is told in order. A notice leaves the queue when it has been told, refused,
+//! folded or is too old; the last three are counted, so nothing is lost silently and nothing is repeated without end. A receiver that answered
+//! too late may have what it is sent again: it knows it by its id, its status and its time.
+
+use std::collections::VecDeque;
+
+use crate::limits::{BACKOFF_MAX_MS, BACKOFF_MIN_MS, LIFETIME_MS, WAITING_COUNT_MAX};
+use crate::notice::{Notice, Status};
+
+/// What has become of notices for one webhook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Told.
+    pub delivered: u64,
+    /// Attempts that failed.
+    pub failed: u64,
+    /// Notices that were given up: refused, too old, or more than there was room for.
+    pub dropped: u64,
+    /// Notices that others have in them: a firing its resolution, a reminder what came after it.
+    pub folded: u64,
+}
+
+/// What an attempt has come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// The receiver has it.
+    Delivered,
+    /// The receiver will never take it, for what it is.
+    Refused,
+    /// Perhaps later.
+    Failed,
+}
+
+/// What is to be done now.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Next {
+    /// Send this, and say what has come of it.
+    Send(Notice),
+    /// Nothing before this time, in milliseconds since 1970.
+    NotBefore(u64),
+    /// Nothing.
+    Nothing,
+}
+
+/// Notices for one webhook.
+#[derive(Debug)]
+pub struct Outbox {
+    waiting: VecDeque<Waiting>,
+    count_max: usize,
+    /// The first one is on its way.
+    is_sending: bool,
+    /// Attempts that have failed in a row.
+    failure_count: u32,
+    not_before_ms: u64,
+    tally: Tally,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    notice: Notice,
+    since_ms: u64,
+}
+
+impl Default for Outbox {
+    fn default() -> Self {
+        Outbox::new(WAITING_COUNT_MAX)
+    }
+}
+
+impl Outbox {
+    /// With room for so many notices.
+    #[must_use]
+    pub fn new(count_max: usize) -> Outbox {
+        assert!(count_max >= 2, "one may be on its way, and cannot make room");
+        Outbox {
+            waiting: VecDeque::new(),
+            count_max,
+            is_sending: false,
+            failure_count: 0,
+            not_before_ms: 0,
+            tally: Tally::default(),
+        }
+    }
+
+    /// There is something to tell.
+    pub fn push(&mut self, notice: Notice, now_ms: u64) {
+        self.waiting.push_back(Waiting { notice, since_ms: now_ms });
+        if self.waiting.len() > self.count_max && !self.fold() {
+            // What is newest says most about how things stand. What is on its way has an end of its own.
+            self.waiting.remove(usize::from(self.is_sending));
+            self.tally.dropped += 1;
+        }
+    }
+
+    /// What is to be done now.
+    pub fn next(&mut self, now_ms: u64) -> Next {
+        if self.is_sending {
+            return Next::Nothing;
+        }
+        self.drop_old(now_ms);
+        let Some(first) = self.waiting.front() else { return Next::Nothing };
+        if now_ms < self.not_before_ms {
+            return Next::NotBefore(self.not_before_ms);
+        }
+        self.is_sending = true;
+        Next::Send(first.notice.clone())
+    }
+
+    /// What has come of what was to be sent. `jitter` is any number from 0 to 1: it keeps many that failed together from coming back together.
+    pub fn settle(&mut self, fate: Fate, now_ms: u64, jitter: f64) {
+        assert!(self.is_sending, "only what was sent has come to something");
+        self.is_sending = false;
+        match fate {
+            Fate::Failed => {
+                self.tally.failed += 1;
+                self.not_before_ms = now_ms.saturating_add(backoff_ms(self.failure_count, jitter));
+                self.failure_count = self.failure_count.saturating_add(1);
+                return;
+            }
+            Fate::Refused => {
+                self.tally.failed += 1;
+                self.tally.dropped += 1;
+            }
+            Fate::Delivered => self.tally.delivered += 1,
+        }
+        // Whoever answers at all is there.
+        self.failure_count = 0;
+        self.not_before_ms = 0;
+        self.waiting.pop_front();
+    }
+
+    /// The webhook is another one from now on: what it did before does not count.
+    pub fn try_at_once(&mut self) {
+        self.failure_count = 0;
+        self.not_before_ms = 0;
+    }
+
+    /// How many wait, the one on its way included.
+    #[must_use]
+    pub fn waiting_count(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// What has become of the others.
+    #[must_use]
+    pub fn tally(&self) -> Tally {
+        self.tally
+    }
+
+    fn drop_old(&mut self, now_ms: u64) {
+        while self.waiting.front().is_some_and(|first| now_ms.saturating_sub(first.since_ms) >= LIFETIME_MS) {
+            self.waiting.pop_front();
+            self.tally.dropped += 1;
+        }
+    }
+
+    /// Makes one of two notices of the same alert that wait. False: there are none.
+    fn fold(&mut self) -> bool {
+        let start = usize::from(self.is_sending);
+        for at in start..self.waiting.len() {
+            let earlier = &self.waiting[at].notice;
+            let mut later = self.waiting.iter().enumerate().skip(at + 1);
+            let Some((behind, _)) = later.find(|(_, other)| other.notice.alert.id == earlier.alert.id) else {
+                continue;
+            };
+            let later = &self.waiting[behind].notice;
+            let folded = match (earlier.status, later.status) {
+                // A reminder has nothing that what comes after it has not.
+                _ if earlier.is_reminder => later.is_folded,
+                // It fired, and is over: that is one thing to tell. So it is when it had fired and ended before, untold.
+                (_, Status::Resolved) => true,
+                // A reminder of what has not been told yet tells it.
+                (Status::Firing, Status::Firing) => earlier.is_folded,
+                // It is over, and has begun anew: both have to be told.
+                (Status::Resolved, Status::Firing) => continue,
+            };
+            let is_reminder = earlier.is_reminder && later.is_reminder;
+            // In the place of the first: it has waited for so long, and nothing of this alert comes between.
+            let Some(later) = self.waiting.remove(behind) else { return false };
+            self.waiting[at].notice = Notice { is_folded: folded, is_reminder, ..later.notice };
+            self.tally.folded += 1;
+            return true;
+        }
+        false
+    }
+}
+
+/// Half of it is left to chance.
+fn backoff_ms(failure_count: u32, jitter: f64) -> u64 {
+    let whole_ms = BACKOFF_MIN_MS.saturating_mul(1 << failure_count.min(16)).min(BACKOFF_MAX_MS);
+    (whole_ms as f64 * (0.5 + 0.5 * jitter.clamp(0.0, 1.0))) as u64
+}
+
+#[cfg(test)]
+mod tests;

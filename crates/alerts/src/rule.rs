@@ -1,0 +1,339 @@
+//! A rule: what is watched, and from when on that is an alert.
+
+use model::pattern::Pattern;
+use serde_json::{Map, Value, json};
+
+use crate::given::{Given, GivenError, check_name, number, refuse};
+use crate::limits::{CLEAR_PART, DURATION_MAX_MS, REPEAT_MIN_MS, WINDOW_DEFAULT_MS, WINDOW_MIN_MS};
+
+/// What is watched, and so what a rule's threshold counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Messages of a queue.
+    QueueLength,
+    /// Messages that wait in a queue that nobody consumes from.
+    NoConsumers,
+    /// The age of a queue's oldest ready message, in seconds.
+    OldestAge,
+    /// How many more ready messages a queue has for each second of a window.
+    Growth,
+    /// The memory alarm.
+    MemoryAlarm,
+    /// The disk alarm.
+    DiskAlarm,
+    /// Connections that are held up, in percent of all.
+    Flow,
+    /// Users and addresses that were locked out within a window.
+    Lockouts,
+    /// Connections, in percent of those that the limit of open files leaves room for.
+    Connections,
+    /// Messages that reached no queue, a minute, over a window.
+    Unroutable,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 10] = [
+        Kind::QueueLength,
+        Kind::NoConsumers,
+        Kind::OldestAge,
+        Kind::Growth,
+        Kind::MemoryAlarm,
+        Kind::DiskAlarm,
+        Kind::Flow,
+        Kind::Lockouts,
+        Kind::Connections,
+        Kind::Unroutable,
+    ];
+
+    /// What it is called.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::QueueLength => "queue-length",
+            Kind::NoConsumers => "no-consumers",
+            Kind::OldestAge => "oldest-age",
+            Kind::Growth => "growth",
+            Kind::MemoryAlarm => "memory-alarm",
+            Kind::DiskAlarm => "disk-alarm",
+            Kind::Flow => "flow",
+            Kind::Lockouts => "lock-outs",
+            Kind::Connections => "connections",
+            Kind::Unroutable => "unroutable",
+        }
+    }
+
+    /// Whether it is about single queues.
+    #[must_use]
+    pub fn is_of_queues(self) -> bool {
+        matches!(self, Kind::QueueLength | Kind::NoConsumers | Kind::OldestAge | Kind::Growth)
+    }
+
+    fn has_window(self) -> bool {
+        matches!(self, Kind::Growth | Kind::Lockouts | Kind::Unroutable)
+    }
+
+    fn is_alarm(self) -> bool {
+        matches!(self, Kind::MemoryAlarm | Kind::DiskAlarm)
+    }
+
+    /// The threshold, where a rule need not say it.
+    fn threshold(self) -> Option<f64> {
+        match self {
+            Kind::QueueLength | Kind::OldestAge | Kind::Growth | Kind::Connections | Kind::Unroutable => None,
+            Kind::NoConsumers | Kind::MemoryAlarm | Kind::DiskAlarm | Kind::Flow | Kind::Lockouts => Some(0.0),
+        }
+    }
+}
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Severity {
+    /// Good to know.
+    Info,
+    /// Somebody should look at it.
+    Warning,
+    /// Somebody should look at it now.
+    Critical,
+}
+
+impl Severity {
+    /// All of them, the mildest first.
+    pub const ALL: [Severity; 3] = [Severity::Info, Severity::Warning, Severity::Critical];
+
+    /// What it is called.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Info => "info",
+            Severity::Warning => "warning",
+            Severity::Critical => "critical",
+        }
+    }
+}
+
+/// Which queues.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scope {
+    /// In which vhosts.
+    pub vhost: Pattern,
+    /// By their names.
+    pub queue: Pattern,
+}
+
+/// A rule.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rule {
+    /// By which it is known.
+    pub name: Box<str>,
+    /// What is watched.
+    pub kind: Kind,
+    /// Where, if it is about queues.
+    pub scope: Scope,
+    /// Whether a queue's length counts unacked messages, too.
+    pub counts_unacked: bool,
+    /// The condition holds above this.
+    pub threshold: f64,
+    /// Once it fires it is over at this or below.
+    pub clear: f64,
+    /// How long it has to hold before it fires.
+    pub for_ms: u64,
+    /// How long it has to be over before it is resolved.
+    pub clear_for_ms: u64,
+    /// How often whom it concerns is reminded while it fires.
+    pub repeat_ms: Option<u64>,
+    /// What growth and rates are measured over.
+    pub window_ms: u64,
+    /// How bad it is.
+    pub severity: Severity,
+    /// Whom to tell; empty: all.
+    pub webhooks: Box<[Box<str>]>,
+}
+
+/// Members of a rule as it is given.
+const KNOWN: &[&str] = &[
+    "kind",
+    "vhost",
+    "queue",
+    "unacked",
+    "above",
+    "clear",
+    "for",
+    "clear_for",
+    "repeat",
+    "window",
+    "severity",
+    "webhooks",
+];
+/// Members that answers have beside them.
+const SHOWN: &[&str] = &["name", "source", "untracked"];
+
+impl Rule {
+    /// Reads a rule as operators give it.
+    pub fn parse(name: &str, given: &Map<String, Value>) -> Result<Rule, GivenError> {
+        check_name(name)?;
+        let given = Given(given);
+        given.check_known(KNOWN, SHOWN)?;
+        let kind = one_of("kind", given.text("kind")?, &Kind::ALL, Kind::name)?;
+        let Some(kind) = kind else { return refuse(format!("'kind' must be said: {}", names(&Kind::ALL, Kind::name))) };
+        check_fits(kind, given)?;
+        let pattern = |name: &str| -> Result<Pattern, GivenError> {
+            let text = given.text(name)?;
+            let pattern = text.map_or(Ok(Pattern::all()), Pattern::parse);
+            pattern.map_err(|error| GivenError(format!("'{name}': {error}")))
+        };
+        let duration = |name, first| given.duration_ms(name, first..=DURATION_MAX_MS);
+        let Some(threshold) = given.number("above")?.or(kind.threshold()) else {
+            return refuse(format!("a rule of the kind {} must say 'above'", kind.name()));
+        };
+        let clear = given.number("clear")?.unwrap_or(threshold * CLEAR_PART);
+        if clear > threshold {
+            return refuse("'clear' must not be greater than 'above'");
+        }
+        Ok(Rule {
+            name: name.into(),
+            kind,
+            scope: Scope { vhost: pattern("vhost")?, queue: pattern("queue")? },
+            counts_unacked: given.bool("unacked")?,
+            threshold,
+            clear,
+            for_ms: duration("for", 0)?.unwrap_or(0),
+            clear_for_ms: duration("clear_for", 0)?.unwrap_or(0),
+            repeat_ms: duration("repeat", REPEAT_MIN_MS)?,
+            window_ms: duration("window", WINDOW_MIN_MS)?.unwrap_or(WINDOW_DEFAULT_MS),
+            severity: one_of("severity", given.text("severity")?, &Severity::ALL, Severity::name)?
+                .unwrap_or(Severity::Warning),
+            webhooks: given.texts("webhooks")?.into_iter().map(Box::from).collect(),
+        })
+    }
+
+    /// The rule with everything that was not said, as it could have been given.
+    #[must_use]
+    pub fn shown(&self) -> Map<String, Value> {
+        let mut shown = Map::new();
+        let mut put = |name: &str, value: Value| shown.insert(name.to_owned(), value);
+        put("name", json!(self.name));
+        put("kind", json!(self.kind.name()));
+        if self.kind.is_of_queues() {
+            put("vhost", json!(self.scope.vhost.as_str()));
+            put("queue", json!(self.scope.queue.as_str()));
+        }
+        if self.kind == Kind::QueueLength {
+            put("unacked", json!(self.counts_unacked));
+        }
+        if !self.kind.is_alarm() {
+            put("above", number(self.threshold));
+            put("clear", number(self.clear));
+        }
+        put("for", json!(self.for_ms));
+        put("clear_for", json!(self.clear_for_ms));
+        if let Some(repeat_ms) = self.repeat_ms {
+            put("repeat", json!(repeat_ms));
+        }
+        if self.kind.has_window() {
+            put("window", json!(self.window_ms));
+        }
+        put("severity", json!(self.severity.name()));
+        put("webhooks", json!(self.webhooks));
+        shown
+    }
+
+    /// Whether it is for this webhook.
+    #[must_use]
+    pub fn tells(&self, webhook: &str) -> bool {
+        self.webhooks.is_empty() || self.webhooks.iter().any(|name| **name == *webhook)
+    }
+
+    /// Whether another rule watches the same in the same way, so that its measurements are of use to this one.
+    pub(crate) fn measures_as(&self, other: &Rule) -> bool {
+        self.kind == other.kind && self.window_ms == other.window_ms && self.scope == other.scope
+    }
+}
+
+/// Whether nothing is said that means nothing for this kind.
+fn check_fits(kind: Kind, given: Given<'_>) -> Result<(), GivenError> {
+    let misfits: &[(&str, bool)] = &[
+        ("vhost", kind.is_of_queues()),
+        ("queue", kind.is_of_queues()),
+        ("unacked", kind == Kind::QueueLength),
+        ("above", !kind.is_alarm()),
+        ("clear", !kind.is_alarm()),
+        ("window", kind.has_window()),
+    ];
+    match misfits.iter().find(|(name, fits)| !fits && given.has(name)) {
+        Some((name, _)) => refuse(format!("a rule of the kind {} has no '{name}'", kind.name())),
+        None => Ok(()),
+    }
+}
+
+fn one_of<T: Copy>(
+    name: &str,
+    text: Option<&str>,
+    all: &[T],
+    name_of: fn(T) -> &'static str,
+) -> Result<Option<T>, GivenError> {
+    let Some(text) = text else { return Ok(None) };
+    match all.iter().find(|item| name_of(**item) == text) {
+        Some(item) => Ok(Some(*item)),
+        None => refuse(format!("'{name}' must be one of {}", names(all, name_of))),
+    }
+}
+
+fn names<T: Copy>(all: &[T], name_of: fn(T) -> &'static str) -> String {
+    all.iter().map(|item| name_of(*item)).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(given: Value) -> Result<Rule, String> {
+        let Value::Object(given) = given else { panic!("{given}") };
+        Rule::parse("r", &given).map_err(|error| error.to_string())
+    }
+
+    #[track_caller]
+    fn check_refused(given: Value, text: &str) {
+        assert_eq!(parse(given).unwrap_err(), text);
+    }
+
+    #[test]
+    fn what_is_not_said_has_a_default() {
+        let rule = parse(json!({"kind": "queue-length", "above": 1000})).unwrap();
+        assert_eq!((rule.threshold, rule.clear, rule.severity), (1000.0, 900.0, Severity::Warning));
+        assert!(rule.scope.vhost.is_match("any") && rule.scope.queue.is_match("") && rule.tells("anybody"));
+        assert_eq!(parse(json!({"kind": "no-consumers"})).unwrap().threshold, 0.0);
+    }
+
+    #[test]
+    fn a_rule_can_be_given_as_it_is_shown() {
+        for kind in Kind::ALL {
+            let mut given = json!({"kind": kind.name(), "for": "90s", "repeat": "1h", "webhooks": ["a"]});
+            if kind.threshold().is_none() {
+                given["above"] = json!(2.5);
+            }
+            let rule = parse(given).unwrap();
+            assert_eq!(parse(Value::Object(rule.shown())).unwrap(), rule, "{kind:?}");
+            assert_eq!((rule.for_ms, rule.repeat_ms), (90_000, Some(3_600_000)));
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_its_reason() {
+        check_refused(json!({"kind": "growth"}), "a rule of the kind growth must say 'above'");
+        check_refused(json!({"kind": "flow", "queue": "q"}), "a rule of the kind flow has no 'queue'");
+        check_refused(json!({"kind": "disk-alarm", "above": 1}), "a rule of the kind disk-alarm has no 'above'");
+        check_refused(json!({"kind": "flow", "above": -1}), "'above' must be a number that is not negative");
+        check_refused(json!({"kind": "flow", "above": 5, "clear": 6}), "'clear' must not be greater than 'above'");
+        check_refused(json!({"kind": "flow", "severity": "bad"}), "'severity' must be one of info, warning, critical");
+        check_refused(json!({"kind": "flow", "webhooks": "a"}), "'webhooks' must be a list of texts");
+        let unknown = parse(json!({"kind": "flow", "abov": 5})).unwrap_err();
+        assert!(unknown.starts_with("'abov' is none of kind, vhost"), "{unknown}");
+        let short = parse(json!({"kind": "flow", "repeat": "1s"})).unwrap_err();
+        assert!(short.starts_with("'repeat' must be milliseconds"), "{short}");
+        assert!(
+            parse(json!({"kind": "growth", "above": 1, "queue": "("})).unwrap_err().starts_with("'queue': invalid")
+        );
+        assert!(Rule::parse("", &Map::new()).is_err() && Rule::parse(&"x".repeat(101), &Map::new()).is_err());
+    }
+}

@@ -1,0 +1,101 @@
+//! Keys of alerts: rules, and whom to tell.
+
+use super::{Key, Section, Type, effective};
+
+pub(super) const SECTION: Section = Section { title: "Alerts", keys: KEYS };
+
+/// Any number from 0; no f64 beyond this counts single messages.
+const NUMBER: Type = Type::Float(0.0, 9_007_199_254_740_992.0);
+const DURATION: Type = Type::DurationMs(0, 2_592_000_000);
+
+const KEYS: &[Key] = &[
+    effective("warren.alerts.interval", Type::DurationMs(100, 3_600_000), "5000", "How often rules are looked at."),
+    effective(
+        "warren.alerts.rules.$name.kind",
+        Type::OneOf(&[
+            "queue-length",
+            "no-consumers",
+            "oldest-age",
+            "growth",
+            "memory-alarm",
+            "disk-alarm",
+            "flow",
+            "lock-outs",
+            "connections",
+            "unroutable",
+        ]),
+        "",
+        "A rule, and what it watches: see [alerts](alerts.md), also for what the other keys mean with each kind.",
+    ),
+    effective("warren.alerts.rules.$name.vhost", Type::Pattern, "", "In which vhosts; in all unless said."),
+    effective("warren.alerts.rules.$name.queue", Type::Pattern, "", "Which queues; all unless said."),
+    effective(
+        "warren.alerts.rules.$name.unacked",
+        Type::Bool,
+        "",
+        "Whether a queue's length counts unacked messages, too.",
+    ),
+    effective("warren.alerts.rules.$name.above", NUMBER, "", "The threshold."),
+    effective(
+        "warren.alerts.rules.$name.clear",
+        NUMBER,
+        "",
+        "At this or below it is over: 90 % of the threshold unless said.",
+    ),
+    effective("warren.alerts.rules.$name.for", DURATION, "", "How long it has to be so before it is an alert."),
+    effective(
+        "warren.alerts.rules.$name.clear_for",
+        DURATION,
+        "",
+        "How long it has to be over before the alert is resolved.",
+    ),
+    effective(
+        "warren.alerts.rules.$name.repeat",
+        Type::DurationMs(60_000, 2_592_000_000),
+        "",
+        "How often webhooks are reminded while it fires; never unless said.",
+    ),
+    effective(
+        "warren.alerts.rules.$name.window",
+        Type::DurationMs(1000, 2_592_000_000),
+        "",
+        "What growth and rates are measured over: a minute unless said.",
+    ),
+    effective(
+        "warren.alerts.rules.$name.severity",
+        Type::OneOf(&["info", "warning", "critical"]),
+        "",
+        "How bad it is: `warning` unless said.",
+    ),
+    effective(
+        "warren.alerts.rules.$name.webhooks.$number",
+        Type::Text,
+        "",
+        "The name of a webhook to tell; all unless said.",
+    ),
+    effective(
+        "warren.alerts.webhooks.$name.url",
+        Type::Secret,
+        "",
+        "A webhook: an `http://` or `https://` URL that alerts are posted to.",
+    ),
+    effective(
+        "warren.alerts.webhooks.$name.headers.$header",
+        Type::Secret,
+        "",
+        "A header of every request, such as `Authorization`.",
+    ),
+    effective(
+        "warren.alerts.webhooks.$name.timeout",
+        Type::DurationMs(100, 60_000),
+        "",
+        "How long an answer may take: 5 seconds unless said.",
+    ),
+    effective("warren.alerts.webhooks.$name.secret", Type::Secret, "", "What requests are signed with."),
+    effective(
+        "warren.alerts.webhooks.$name.cacertfile",
+        Type::Text,
+        "",
+        "File of the authorities that its certificate is to be from; the system's unless said.",
+    ),
+];

@@ -382,3 +382,21 @@ def test_failures_have_rabbitmqctls_status(words, ctl, broker, rabbitmqctl):
 
     theirs = subprocess.run([str(broker.script), "ctl", str(broker.port), *words], stdin=subprocess.DEVNULL, capture_output=True, check=False)
     assert ctl(*words).status == theirs.returncode
+
+
+@pytest.mark.warren_only("alerts are Warren's own")
+def test_alert_rules_and_webhooks(ok, fails, api, name):
+    rule, webhook = name("rule/ü"), name("webhook")
+    ok("set_alert_webhook", webhook, '{"url":"http://127.0.0.1:1/hook","secret":"s3cret"}')
+    ok("set_alert_rule", rule, json.dumps({"kind": "queue-length", "above": 1_000_000, "for": "1m", "webhooks": [webhook]}))
+    try:
+        rows = ok("-s", "list_alert_rules", "name", "source", "kind", "above", "for").rows
+        assert [rule, "runtime", "queue-length", "1000000", "60000"] in rows
+        assert api.get("alerts", "rules", rule)["webhooks"] == [webhook]
+        assert "s3cret" not in ok("list_alert_webhooks").out
+        assert rule not in ok("list_alerts").out
+        fails(69, "the webhook was not told", "test_alert_webhook", webhook)
+    finally:
+        ok("delete_alert_rule", rule)
+        ok("delete_alert_webhook", webhook)
+    fails(69, "there is no alert rule", "delete_alert_rule", rule)

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::Method;
 use hyper::client::conn::http1::{Connection, SendRequest};
 use hyper::header::{AUTHORIZATION, HOST};
+use hyper::{Method, StatusCode};
 use hyper_util::rt::TokioIo;
 
 use crate::ANSWER_LEN_MAX;
@@ -67,6 +67,29 @@ impl Client {
         tokio::time::timeout(timeout, self.exchange(request)).await.unwrap_or(Err(HttpError::TimedOut(timeout)))
     }
 
+    /// Asks over a connection of its own, and waits for the answer's status alone: whatever else the server has to say, and however much, is
+    /// left unread.
+    ///
+    /// # Errors
+    ///
+    /// When there is no answer. A status of failure is one.
+    pub async fn ask_status(&mut self, request: &Request) -> Result<StatusCode, HttpError> {
+        let timeout = self.timeout;
+        tokio::time::timeout(timeout, self.status_of(request)).await.unwrap_or(Err(HttpError::TimedOut(timeout)))
+    }
+
+    async fn status_of(&mut self, request: &Request) -> Result<StatusCode, HttpError> {
+        let request = self.encode(request)?;
+        let Kept { mut sender, connection } = connect(&self.url).await?;
+        let mut answered = Box::pin(sender.send_request(request));
+        let answered = tokio::select! {
+            answered = &mut answered => answered,
+            // The answer is there by then, or there is none.
+            _ = connection => answered.await,
+        };
+        Ok(answered.map_err(|error| HttpError::Broken("the request failed", error))?.status())
+    }
+
     async fn exchange(&mut self, request: &Request) -> Result<Answer, HttpError> {
         let mut kept = self.kept.take();
         if let Some(connection) = &mut kept
@@ -81,11 +104,8 @@ impl Client {
                 result => return result,
             }
         }
-        let stream = carrier::connect(&self.url).await?;
-        let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
-            .await
-            .map_err(|error| HttpError::Broken("the connection failed", error))?;
-        self.exchange_over(Kept { sender, connection: Box::pin(connection) }, request).await
+        let connected = connect(&self.url).await?;
+        self.exchange_over(connected, request).await
     }
 
     async fn exchange_over(&mut self, mut over: Kept, request: &Request) -> Result<Answer, HttpError> {
@@ -130,6 +150,15 @@ impl Client {
         encoded.headers_mut().extend(request.headers.clone());
         Ok(encoded)
     }
+}
+
+/// A connection that has not carried anything yet.
+async fn connect(url: &HttpUrl) -> Result<Kept, HttpError> {
+    let stream = carrier::connect(url).await?;
+    let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+        .await
+        .map_err(|error| HttpError::Broken("the connection failed", error))?;
+    Ok(Kept { sender, connection: Box::pin(connection) })
 }
 
 impl Kept {

@@ -14,6 +14,7 @@
 //! Deliberately absent: listeners (the binary opens them), and the console.
 
 mod access;
+mod alerting;
 mod answer;
 mod body;
 mod call;
@@ -40,6 +41,7 @@ mod statistics;
 #[cfg(test)]
 mod tests;
 
+pub use alerting::{AlertCounters, AlertThread, Alerting, SetupError as AlertSetupError};
 pub use answer::AnswerBody;
 pub use openapi::description as openapi_description;
 pub use options::{ConnectionLimits, Cors, Headers, ListenerInfo, Options};

@@ -5,7 +5,7 @@ use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Instant;
 
@@ -18,6 +18,7 @@ use parking_lot::RwLock;
 use telemetry::Counter;
 
 use crate::access;
+use crate::alerting::Alerting;
 use crate::answer::{Answer, AnswerBody, Content};
 use crate::body::{self, Room};
 use crate::call::Call;
@@ -41,6 +42,8 @@ pub struct Service {
     pub(crate) counters: Counters,
     room: Room,
     listeners: RwLock<Vec<ListenerInfo>>,
+    /// None where nobody makes alerts.
+    alerting: OnceLock<Arc<Alerting>>,
     started_at: Instant,
 }
 
@@ -65,12 +68,30 @@ impl Service {
     #[must_use]
     pub fn new(broker: Arc<Broker>, options: Options) -> Arc<Service> {
         let (counters, room) = (Counters::default(), Room::new());
-        Arc::new(Service { broker, options, counters, room, listeners: RwLock::default(), started_at: Instant::now() })
+        Arc::new(Service {
+            broker,
+            options,
+            counters,
+            room,
+            listeners: RwLock::default(),
+            alerting: OnceLock::new(),
+            started_at: Instant::now(),
+        })
     }
 
     /// Tells which listeners the node has.
     pub fn set_listeners(&self, listeners: Vec<ListenerInfo>) {
         *self.listeners.write() = listeners;
+    }
+
+    /// Tells who makes alerts. Only the first one counts.
+    pub fn set_alerting(&self, alerting: Arc<Alerting>) {
+        let _ = self.alerting.set(alerting);
+    }
+
+    /// Who makes alerts.
+    pub(crate) fn alerting(&self) -> Option<&Arc<Alerting>> {
+        self.alerting.get()
     }
 
     pub(crate) fn listeners(&self) -> Vec<ListenerInfo> {

@@ -11,7 +11,8 @@ use broker::{Broker, Interface, Origin};
 use hyper::header::HeaderValue;
 use management::limits::{CONNECTIONS_MAX, STOP_PATIENCE};
 use management::{
-    AmqpSink, ConnectionLimits, Cors, Entrance, Headers, ListenerInfo, Metrics, MetricsOptions, Server, Service, Site,
+    AlertThread, Alerting, AmqpSink, ConnectionLimits, Cors, Entrance, Headers, ListenerInfo, Metrics, MetricsOptions,
+    Server, Service, Site,
 };
 use model::config::{Config, HttpListener};
 use net::{Admission, BindError, Listener, ListenerAddress, SocketOptions};
@@ -68,6 +69,8 @@ pub(crate) struct Management {
     server: Server,
     accepting: Vec<JoinHandle<()>>,
     listening: Vec<Listening>,
+    /// None when it has been stopped.
+    alerts: Option<AlertThread>,
 }
 
 impl ManagementListeners {
@@ -105,6 +108,7 @@ impl ManagementListeners {
         broker: &Arc<Broker>,
         amqp: &[Listening],
         seats: &[Seats],
+        connection_max: usize,
     ) -> Result<Management> {
         let server = self.server;
         let options = options(config, data_dir)?;
@@ -119,8 +123,11 @@ impl ManagementListeners {
             management::Options { path_prefix: String::new(), is_queue_info_only: true, ..options.clone() };
         let listening: Vec<Listening> = self.open.iter().filter_map(OpenListener::listening).collect();
         let infos: Vec<ListenerInfo> = amqp.iter().chain(&listening).filter_map(info).collect();
+        let alerting = alerting(config, broker, connection_max)?;
+        let alerts = alerting.start().context("cannot start the thread of alerts")?;
         let service_of = |options| {
             let service = Service::new(broker.clone(), options);
+            service.set_alerting(alerting.clone());
             service.set_listeners(infos.clone());
             service
         };
@@ -150,7 +157,7 @@ impl ManagementListeners {
             Err(error) => tracing::warn!(%error, "`warren ctl` has to log in, because there is no control socket"),
         }
         drop(entered);
-        Ok(Management { server, accepting, listening })
+        Ok(Management { server, accepting, listening, alerts: Some(alerts) })
     }
 }
 
@@ -161,7 +168,11 @@ impl Management {
     }
 
     /// Nobody comes in any more, and requests that are being answered may end. AMQP over WebSockets goes on.
-    pub(crate) async fn close(&self) {
+    pub(crate) async fn close(&mut self) {
+        // That consumers go when the broker stops is nothing to be told of.
+        if let Some(alerts) = self.alerts.take() {
+            alerts.stop();
+        }
         for task in &self.accepting {
             task.abort();
         }
@@ -230,6 +241,13 @@ impl OpenListener {
         };
         self.acceptor.run(seats, || (), on_admitted).await;
     }
+}
+
+/// What makes alerts. `connection_max` is how many connections the limit of open files leaves room for.
+fn alerting(config: &Config, broker: &Arc<Broker>, connection_max: usize) -> Result<Arc<Alerting>> {
+    let of_files = u64::try_from(connection_max).ok().filter(|_| connection_max < usize::MAX);
+    let connection_max = [of_files, config.connection_max].into_iter().flatten().min();
+    Ok(Alerting::new(broker.clone(), &config.alerts, connection_max)?)
 }
 
 const LISTENER_FULL: &str = "an HTTP connection was refused: its listener has as many as it may";

@@ -75,7 +75,7 @@ async fn run(config: &Config, data_dir: &Path, connection_max: usize, started_at
 
     let mut addresses = listeners.addresses();
     let seats = seats::House::new(connection_max);
-    let management = management.serve(config, data_dir, &broker, &addresses, &seats.of_http())?;
+    let mut management = management.serve(config, data_dir, &broker, &addresses, &seats.of_http(), connection_max)?;
     addresses.extend(management.listening());
     let (stop, stopping) = watch::channel(false);
     let accepting = tokio::spawn(listeners.run(broker.clone(), seats.of_amqp(), stopping));

@@ -1,5 +1,6 @@
 //! All commands, by what they are about. Adding one is an entry in one of these tables.
 
+mod alerts;
 mod backup;
 mod bindings;
 mod browsing;
@@ -54,6 +55,7 @@ pub(crate) const FAMILIES: &[Family] = &[
     ctl("Node and cluster", status::COMMANDS),
     ctl("Feature flags", features::COMMANDS),
     ctl("Health checks", health::COMMANDS),
+    ctl("Alerts", alerts::COMMANDS),
     ctl("Warren's own", backup::COMMANDS),
     ctl("This program", local::COMMANDS),
     ctl("Not over HTTP", elsewhere::COMMANDS),

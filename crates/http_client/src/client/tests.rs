@@ -74,6 +74,25 @@ async fn an_answer_that_is_too_long_is_none() {
     assert!(matches!(answer, Err(HttpError::Body)), "{answer:?}");
 }
 
+#[tokio::test]
+async fn who_wants_the_status_alone_reads_no_more() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = HttpUrl::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+    let serving = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let request = read(&mut stream).await;
+        // The rest never comes.
+        stream.write_all(b"HTTP/1.1 503 Later\r\nContent-Length: 1000000\r\n\r\nno").await.unwrap();
+        let mut rest = [0];
+        assert!(matches!(stream.read(&mut rest).await, Ok(0) | Err(_)), "the client has gone");
+        request
+    };
+    let request = Request::new(Method::POST).with_json("{}");
+    let (request, status) = tokio::join!(serving, async { Client::new(url, PATIENCE).ask_status(&request).await });
+    assert!(request.ends_with("\r\n\r\n{}"), "{request}");
+    assert_eq!(status.unwrap(), StatusCode::SERVICE_UNAVAILABLE);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_server_that_says_nothing_is_not_waited_for() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -10,6 +10,7 @@ use model::name::VhostName;
 
 use super::parse::{Definitions, EndEntry, Entry};
 use super::{DefinitionsError, Scope, no_vhost};
+use crate::alerting;
 
 /// Checks a document. What passes can still fail if somebody changes the broker meanwhile.
 pub fn check(broker: &Broker, definitions: &Definitions, scope: Scope<'_>) -> Result<(), DefinitionsError> {
@@ -37,6 +38,7 @@ pub fn check(broker: &Broker, definitions: &Definitions, scope: Scope<'_>) -> Re
         expected.check_user(given.user.as_str())
     })?;
     each(&definitions.global_parameters, |parameter| check_parameter_name(&parameter.name))?;
+    each(&definitions.global_parameters, |parameter| alerting::check_parameter(parameter))?;
     for policies in [&definitions.policies, &definitions.operator_policies] {
         each(policies, |policy| {
             expected.check_vhost(&policy.vhost)?;

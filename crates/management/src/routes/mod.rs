@@ -1,5 +1,6 @@
 //! The table of routes, a file for each family.
 
+mod alerts;
 mod backup;
 mod bindings;
 pub(crate) mod bodies;
@@ -66,6 +67,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Route> {
         connections::ROUTES,
         channels::ROUTES,
         consumers::ROUTES,
+        alerts::ROUTES,
         backup::ROUTES,
     ]
     .into_iter()

@@ -10,6 +10,8 @@ use model::vhost::VhostLimits;
 use serde_json::{Map, Value, json};
 
 use super::vhosts;
+use crate::access::is_administrator;
+use crate::alerting;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::Fields;
@@ -195,12 +197,29 @@ fn delete(call: &Call) -> Result<Answer, Problem> {
 }
 
 fn all_global(call: &Call) -> Result<Answer, Problem> {
-    Ok(list(call.broker().global_parameters(), &GLOBAL, &call.service, &call.query))
+    Ok(list(shown_global(call), &GLOBAL, &call.service, &call.query))
+}
+
+/// Those of alerts may have secrets, and are for administrators.
+fn shown_global(call: &Call) -> Vec<GlobalParameter> {
+    let mut parameters = call.broker().global_parameters();
+    if !is_administrator(call.identity()) {
+        parameters.retain(|parameter| !alerting::is_parameter(&parameter.name));
+    }
+    parameters
+}
+
+/// What is to be checked is set where it is.
+fn check_is_plain(call: &Call) -> Result<(), Problem> {
+    if alerting::is_parameter(call.argument("name")) {
+        return Err(Problem::bad_request("rules and webhooks of alerts are set at /api/alerts"));
+    }
+    Ok(())
 }
 
 fn find_global(call: &Call) -> Result<GlobalParameter, Problem> {
     let name = call.argument("name");
-    let mut found = call.broker().global_parameters().into_iter();
+    let mut found = shown_global(call).into_iter();
     found.find(|parameter| &*parameter.name == name).ok_or_else(Problem::not_found)
 }
 
@@ -209,12 +228,14 @@ fn one_global(call: &Call) -> Result<Answer, Problem> {
 }
 
 fn put_global(call: &Call) -> Result<Answer, Problem> {
+    check_is_plain(call)?;
     let body = call.object()?;
     let value = Fields(&body).required("value")?.clone();
     Ok(Answer::changed(&call.broker().put_global_parameter(call.actor(), call.argument("name"), value)?))
 }
 
 fn delete_global(call: &Call) -> Result<Answer, Problem> {
+    check_is_plain(call)?;
     let parameter = find_global(call)?;
     Ok(Answer::done(&call.broker().delete_global_parameter(call.actor(), &parameter.name)?))
 }

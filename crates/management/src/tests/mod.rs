@@ -1,6 +1,7 @@
 //! The whole service, without sockets, over a broker on a disk in memory.
 
 mod access;
+mod alerts;
 mod backends;
 mod backup;
 mod certificates;

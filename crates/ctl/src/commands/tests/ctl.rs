@@ -383,6 +383,26 @@ fn delayed_messages() {
 }
 
 #[test]
+fn alerts() {
+    let standing = answer(r#"[{"state":"firing","rule":"long","severity":"critical","queue":"orders","value":5}]"#);
+    let listed = drive(&["list_alerts", "state", "rule", "queue", "value"], [standing]);
+    assert_eq!(listed.did, ["GET alerts?columns=state,rule,queue,value"]);
+    assert!(listed.text().ends_with("firing\tlong\torders\t5\n"), "{}", listed.text());
+    check_one(
+        &["set_alert_rule", "long", r#"{"kind":"queue-length","above":5}"#],
+        r#"PUT alerts/rules/long {"above":5,"kind":"queue-length"}"#,
+    );
+    check_one(&["delete_alert_rule", "a/b"], "DELETE alerts/rules/a%2Fb");
+    check_one(&["set_alert_webhook", "w", r#"{"url":"http://h/"}"#], r#"PUT alerts/webhooks/w {"url":"http://h/"}"#);
+    assert_eq!(drive(&["set_alert_rule", "long", "5"], []).failure().0, 64);
+    let tried = drive(&["test_alert_webhook", "w"], [answer(r#"{"delivered":true,"duration":7}"#)]);
+    assert_eq!(tried.did, ["POST alerts/webhooks/w/test {}"]);
+    assert_eq!(tried.text(), "The webhook took it within 7 ms\n");
+    let tried = drive(&["test_alert_webhook", "w"], [answer(r#"{"delivered":false,"error":"it answered 500"}"#)]);
+    assert_eq!(tried.failure().1, "the webhook was not told: it answered 500");
+}
+
+#[test]
 fn health_checks() {
     let check_health = |line: &[&str], path: &str| check_one(line, &format!("GET health/checks/{path}"));
     check_health(&["check_alarms"], "alarms");

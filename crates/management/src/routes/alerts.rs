@@ -1,0 +1,353 @@
+//! Alerts: what fires, what has fired, by which rules, and who is told. RabbitMQ has none of this.
+
+use std::sync::Arc;
+
+use alerts::{Notice, Phase, Rule, Webhook};
+use http_client::HttpUrl;
+use serde_json::{Map, Value, json};
+
+use crate::access::is_administrator;
+use crate::alerting::{Alerting, Entry, RULES, Source, Tried, WEBHOOKS, try_once};
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::json::Cell;
+use crate::listing::{Table, column, paged_list};
+use crate::problem::Problem;
+use crate::route::Kind::{Any, Boolean, Integer, List, Object, Text};
+use crate::route::Role::{Administrator, Monitoring};
+use crate::route::{Field, Later, Operation, PAGED, Route, Shape, at};
+use crate::service::Service;
+
+pub(super) static ROUTES: &[Route] = &[
+    at(
+        "/api/alerts",
+        &[Operation::get(Monitoring, standing, "Lists alerts that are pending or firing.", Shape::Many(&STANDING))
+            .query(PAGED)],
+    ),
+    at(
+        "/api/alerts/history",
+        &[Operation::get(
+            Monitoring,
+            history,
+            "Lists the last changes of alerts, the latest first.",
+            Shape::Many(&HISTORY),
+        )
+        .query(PAGED)],
+    ),
+    at("/api/alerts/rules", &[Operation::get(Monitoring, rules, "Lists the rules of alerts.", Shape::List)]),
+    at(
+        "/api/alerts/rules/{name}",
+        &[
+            Operation::get(Monitoring, rule, "Tells of a rule.", Shape::Object(RULE)),
+            Operation::put(Administrator, put_rule, "Sets a rule.", RULE_BODY),
+            Operation::delete(Administrator, delete_rule, "Removes a rule."),
+        ],
+    ),
+    at("/api/alerts/webhooks", &[Operation::get(Monitoring, webhooks, "Lists who is told of alerts.", Shape::List)]),
+    at(
+        "/api/alerts/webhooks/{name}",
+        &[
+            Operation::get(
+                Monitoring,
+                webhook,
+                "Tells of a webhook, and what has become of what it was told.",
+                WEBHOOK,
+            ),
+            Operation::put(Administrator, put_webhook, "Sets a webhook.", WEBHOOK_BODY),
+            Operation::delete(Administrator, delete_webhook, "Removes a webhook that no rule names."),
+        ],
+    ),
+    at(
+        "/api/alerts/webhooks/{name}/test",
+        &[Operation::post(Administrator, never, "Tells a webhook something, to see whether it works.", &[])
+            .answers(Shape::Object(&[
+                Field::required("delivered", Boolean, "Whether it has taken it."),
+                Field::required("status", Any, "The status that it answered, or null."),
+                Field::required("error", Any, "What went wrong, or null."),
+                Field::required("duration", Integer, "How long that took, in milliseconds."),
+            ]))
+            .later(|call| Box::pin(test(call)) as Later)],
+    ),
+];
+
+const RULE_BODY: &[Field] = &[
+    Field::required(
+        "kind",
+        Text,
+        "What is watched: `queue-length`, `no-consumers`, `oldest-age`, `growth`, `memory-alarm`, `disk-alarm`, `flow`, \
+         `lock-outs`, `connections` or `unroutable`.",
+    ),
+    Field::optional("vhost", Text, "A regular expression: in which vhosts. All unless said."),
+    Field::optional("queue", Text, "A regular expression: which queues. All unless said."),
+    Field::optional("unacked", Boolean, "Whether a queue's length counts unacked messages, too."),
+    Field::optional("above", Any, "The threshold, a number."),
+    Field::optional("clear", Any, "At this or below it is over, a number: 90 % of the threshold unless said."),
+    Field::optional(
+        "for",
+        Any,
+        "How long it has to be so before it is an alert: milliseconds, or a text such as `5m`.",
+    ),
+    Field::optional("clear_for", Any, "How long it has to be over before the alert is resolved."),
+    Field::optional("repeat", Any, "How often webhooks are reminded while it fires; never unless said."),
+    Field::optional("window", Any, "What growth and rates are measured over: a minute unless said."),
+    Field::optional("severity", Text, "`info`, `warning` (unless said) or `critical`."),
+    Field::optional("webhooks", List, "Names of the webhooks to tell; all unless said."),
+];
+
+const RULE: &[Field] = &[
+    Field::required("name", Text, "Its name."),
+    Field::required("source", Text, "`configuration` or `runtime`."),
+    Field::optional("kind", Text, "What is watched."),
+    Field::optional("problem", Text, "Why it cannot be read, if it cannot."),
+    Field::optional("untracked", Integer, "How many queues meet its condition beyond those that are listed."),
+];
+
+const WEBHOOK_BODY: &[Field] = &[
+    Field::required("url", Text, "An `http://` or `https://` URL that alerts are posted to."),
+    Field::optional("headers", Object, "Headers of every request."),
+    Field::optional(
+        "timeout",
+        Any,
+        "How long an answer may take, in milliseconds or as a text such as `2s`: 5 seconds unless said.",
+    ),
+    Field::optional("secret", Text, "What requests are signed with."),
+];
+
+const WEBHOOK: Shape = Shape::Object(&[
+    Field::required("name", Text, "Its name."),
+    Field::required("source", Text, "`configuration` or `runtime`."),
+    Field::optional("url", Text, "Where it is; for others than administrators without the path."),
+    Field::optional("headers", Object, "The names of headers."),
+    Field::optional("timeout", Integer, "How long an answer may take, in milliseconds."),
+    Field::optional("signed", Boolean, "Whether requests are signed."),
+    Field::optional("problem", Text, "Why it cannot be read, if it cannot."),
+    Field::required("waiting", Integer, "Notices that wait for it."),
+    Field::required("delivered", Integer, "Notices that it has taken since the start."),
+    Field::required("failed", Integer, "Attempts that failed."),
+    Field::required("dropped", Integer, "Notices that were given up."),
+    Field::required("folded", Integer, "Notices that others have in them."),
+    Field::required("last_error", Any, "Why the last attempt failed, or null."),
+]);
+
+/// Something that is listed: its members, and what it is found by.
+struct Row {
+    /// Its place, from the first.
+    at: usize,
+    members: Map<String, Value>,
+}
+
+macro_rules! member {
+    ($name:literal, $kind:expr) => {
+        column($name, $kind, |row: &Row, _, cell: Cell<'_>| {
+            if let Some(value) = row.members.get($name) {
+                cell.value(value);
+            }
+        })
+    };
+}
+
+static STANDING: Table<Row, Service> = Table {
+    title: "Alert",
+    columns: &[
+        member!("id", Text),
+        member!("state", Text),
+        member!("rule", Text),
+        member!("kind", Text),
+        member!("severity", Text),
+        member!("vhost", Any),
+        member!("queue", Any),
+        member!("value", Any),
+        member!("threshold", Any),
+        member!("since", Integer),
+    ],
+    order: |a, b| a.at.cmp(&b.at),
+    name: |row| row.members.get("rule").and_then(Value::as_str).unwrap_or_default().into(),
+};
+
+static HISTORY: Table<Row, Service> = Table {
+    title: "AlertChange",
+    columns: &[
+        member!("at", Integer),
+        member!("status", Text),
+        member!("reason", Text),
+        member!("id", Text),
+        member!("rule", Text),
+        member!("kind", Text),
+        member!("severity", Text),
+        member!("vhost", Any),
+        member!("queue", Any),
+        member!("value", Any),
+        member!("threshold", Any),
+        member!("since", Integer),
+    ],
+    order: |a, b| a.at.cmp(&b.at),
+    name: |row| row.members.get("rule").and_then(Value::as_str).unwrap_or_default().into(),
+};
+
+fn alerting(call: &Call) -> Result<&Arc<Alerting>, Problem> {
+    call.service.alerting().ok_or_else(|| Problem::bad_request("this node makes no alerts"))
+}
+
+/// This operation waits for its webhook.
+fn never(_: &Call) -> Result<Answer, Problem> {
+    Err(Problem::not_found())
+}
+
+fn rows(members: impl IntoIterator<Item = Map<String, Value>>) -> Vec<Row> {
+    members.into_iter().enumerate().map(|(at, members)| Row { at, members }).collect()
+}
+
+fn standing(call: &Call) -> Result<Answer, Problem> {
+    let mut found = alerting(call)?.standing(|standing| {
+        let state = match standing.phase {
+            Phase::Pending { .. } => "pending",
+            Phase::Firing { .. } => "firing",
+        };
+        let mut members = standing.alert.members();
+        members.insert("state".to_owned(), state.into());
+        (state == "pending", std::cmp::Reverse(standing.alert.severity), standing.alert.since_ms, members)
+    });
+    // What fires first, the worst of it first, then what has done so for longest.
+    found.sort_by(|a, b| {
+        let of = |members: &Map<String, Value>| members["id"].as_str().map(str::to_owned);
+        (a.0, a.1, a.2).cmp(&(b.0, b.1, b.2)).then_with(|| of(&a.3).cmp(&of(&b.3)))
+    });
+    paged_list(rows(found.into_iter().map(|(.., members)| members)), &STANDING, &call.service, &call.query)
+}
+
+fn history(call: &Call) -> Result<Answer, Problem> {
+    let latest = alerting(call)?.history();
+    paged_list(rows(latest.iter().map(Notice::members)), &HISTORY, &call.service, &call.query)
+}
+
+fn json_answer(value: &Value) -> Answer {
+    Answer::json(value.to_string().into_bytes())
+}
+
+fn entry(call: &Call, family: crate::alerting::Family) -> Result<Entry, Problem> {
+    let found = alerting(call)?.rulebook().entry(call.broker(), family, call.argument("name"));
+    found.ok_or_else(Problem::not_found)
+}
+
+/// What all entries are shown with.
+fn shown(entry: &Entry, parsed: Result<Map<String, Value>, String>) -> Map<String, Value> {
+    let mut shown = parsed.unwrap_or_else(|problem| Map::from_iter([("problem".to_owned(), problem.into())]));
+    shown.insert("name".to_owned(), entry.name.clone().into());
+    shown.insert("source".to_owned(), entry.source.name().into());
+    shown
+}
+
+fn shown_rule(alerting: &Alerting, entry: &Entry) -> Value {
+    let rule = Rule::parse(&entry.name, &entry.given);
+    let mut shown = shown(entry, rule.map(|rule| rule.shown()).map_err(|error| error.to_string()));
+    shown.insert("untracked".to_owned(), alerting.untracked_count(&entry.name).into());
+    Value::Object(shown)
+}
+
+fn rules(call: &Call) -> Result<Answer, Problem> {
+    let alerting = alerting(call)?;
+    let entries = alerting.rulebook().entries(call.broker(), RULES);
+    Ok(json_answer(&entries.iter().map(|entry| shown_rule(alerting, entry)).collect()))
+}
+
+fn rule(call: &Call) -> Result<Answer, Problem> {
+    Ok(json_answer(&shown_rule(alerting(call)?, &entry(call, RULES)?)))
+}
+
+fn put_rule(call: &Call) -> Result<Answer, Problem> {
+    let (alerting, name, given) = (alerting(call)?, call.argument("name"), call.object()?);
+    let rule = Rule::parse(name, &given).map_err(|error| Problem::bad_request(error.to_string()))?;
+    let book = alerting.rulebook();
+    if let Some(missing) = rule.webhooks.iter().find(|name| book.entry(call.broker(), WEBHOOKS, name).is_none()) {
+        return Err(Problem::bad_request(format!("there is no webhook '{missing}'")));
+    }
+    let changed = book.put(call.broker(), call.actor(), RULES, name, given).map_err(Problem::bad_request)?;
+    alerting.note_change();
+    Ok(Answer::changed(&changed))
+}
+
+fn delete_rule(call: &Call) -> Result<Answer, Problem> {
+    let (alerting, entry) = (alerting(call)?, entry(call, RULES)?);
+    let deleted = alerting.rulebook().delete(call.broker(), call.actor(), RULES, &entry.name);
+    alerting.note_change();
+    Ok(Answer::done(&deleted.map_err(Problem::bad_request)?))
+}
+
+fn shown_webhook(call: &Call, alerting: &Alerting, entry: &Entry) -> Value {
+    let webhook = Webhook::parse(&entry.name, &entry.given).map_err(|error| error.to_string());
+    let parsed = webhook.and_then(|webhook| {
+        let url = HttpUrl::parse(&webhook.url).map_err(|error| error.to_string())?;
+        let scheme = if url.is_tls() { "https" } else { "http" };
+        // The path is a secret, too, with some services.
+        let path = if is_administrator(call.identity()) { url.path() } else { "/***" };
+        let mut shown = webhook.shown();
+        shown.insert("url".to_owned(), format!("{scheme}://{url}{path}").into());
+        Ok(shown)
+    });
+    let mut shown = shown(entry, parsed);
+    let standing = alerting.receiver(&entry.name).map(|receiver| receiver.standing()).unwrap_or_default();
+    let tally = standing.tally;
+    shown.extend(Map::from_iter([
+        ("waiting".to_owned(), standing.waiting_count.into()),
+        ("delivered".to_owned(), tally.delivered.into()),
+        ("failed".to_owned(), tally.failed.into()),
+        ("dropped".to_owned(), tally.dropped.into()),
+        ("folded".to_owned(), tally.folded.into()),
+        ("last_error".to_owned(), standing.last_error.into()),
+    ]));
+    Value::Object(shown)
+}
+
+fn webhooks(call: &Call) -> Result<Answer, Problem> {
+    let alerting = alerting(call)?;
+    let entries = alerting.rulebook().entries(call.broker(), WEBHOOKS);
+    Ok(json_answer(&entries.iter().map(|entry| shown_webhook(call, alerting, entry)).collect()))
+}
+
+fn webhook(call: &Call) -> Result<Answer, Problem> {
+    Ok(json_answer(&shown_webhook(call, alerting(call)?, &entry(call, WEBHOOKS)?)))
+}
+
+fn put_webhook(call: &Call) -> Result<Answer, Problem> {
+    let (alerting, name, given) = (alerting(call)?, call.argument("name"), call.object()?);
+    let webhook = Webhook::parse(name, &given).map_err(|error| Problem::bad_request(error.to_string()))?;
+    HttpUrl::parse(&webhook.url).map_err(|error| Problem::bad_request(error.to_string()))?;
+    if webhook.cacertfile.is_some() {
+        return Err(Problem::bad_request(
+            "'cacertfile' names a file of the host, and can only be set in the configuration",
+        ));
+    }
+    let put = alerting.rulebook().put(call.broker(), call.actor(), WEBHOOKS, name, given);
+    alerting.note_change();
+    Ok(Answer::changed(&put.map_err(Problem::bad_request)?))
+}
+
+fn delete_webhook(call: &Call) -> Result<Answer, Problem> {
+    let (alerting, entry) = (alerting(call)?, entry(call, WEBHOOKS)?);
+    let names_it = |rule: &Entry| {
+        let rule = Rule::parse(&rule.name, &rule.given).ok()?;
+        rule.webhooks.iter().any(|name| **name == *entry.name).then_some(rule.name)
+    };
+    // One that the configuration has says so itself.
+    if entry.source == Source::Runtime
+        && let Some(rule) = alerting.rulebook().entries(call.broker(), RULES).iter().find_map(names_it)
+    {
+        return Err(Problem::bad_request(format!("the rule '{rule}' names the webhook '{}'", entry.name)));
+    }
+    let deleted = alerting.rulebook().delete(call.broker(), call.actor(), WEBHOOKS, &entry.name);
+    alerting.note_change();
+    Ok(Answer::done(&deleted.map_err(Problem::bad_request)?))
+}
+
+async fn test(call: Call) -> Result<Answer, Problem> {
+    let (alerting, entry) = (alerting(&call)?, entry(&call, WEBHOOKS)?);
+    let webhook = Webhook::parse(&entry.name, &entry.given).map_err(|error| Problem::bad_request(error.to_string()))?;
+    let body = alerting.with_sender(|sender| Notice::test_body(sender, alerting.now_ms()));
+    let Tried { fate, status, error, duration } = try_once(&webhook, &body).await;
+    Ok(json_answer(&json!({
+        "delivered": fate == alerts::Fate::Delivered,
+        "status": status.map(|status| status.as_u16()),
+        "error": error,
+        "duration": u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+    })))
+}

@@ -41,6 +41,7 @@ use crate::selection::Looks;
 use crate::session::Session;
 use crate::shard::{Shards, Watermark};
 use crate::statistics::Statistics;
+use crate::subscriptions::Subscribers;
 use crate::timers::{Timers, look_after_queues};
 use crate::usage::Usages;
 use crate::users::Users;
@@ -60,6 +61,7 @@ pub struct Broker {
     pub(crate) queue_consumers: QueueConsumers,
     pub(crate) counters: NodeCounters,
     pub(crate) statistics: Statistics,
+    pub(crate) subscribers: Subscribers,
     pub(crate) chunks: Chunks,
     pub(crate) alarms: Alarms,
     pub(crate) queue_ids: QueueIds,
@@ -162,6 +164,7 @@ impl Broker {
             connections: Connections::default(),
             queue_consumers: QueueConsumers::default(),
             counters: NodeCounters::default(),
+            subscribers: Subscribers::default(),
             chunks: Chunks::new(store.clone()),
             alarms: Alarms::default(),
             queue_ids: QueueIds::default(),

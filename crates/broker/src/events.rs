@@ -364,12 +364,14 @@ impl Broker {
         if let Some(sink) = &self.options.event_sink {
             sink.take(&event);
         }
+        self.subscribers.tell(event);
     }
 
     /// Whether anybody wants to know of anything.
     pub(crate) fn has_listeners(&self) -> bool {
         let vhost = self.vhosts.get(self.options.default_user.vhost.as_str());
-        self.options.event_sink.is_some() || vhost.is_some_and(|vhost| vhost.has_bindings_from(EXCHANGE))
+        let is_followed = self.options.event_sink.is_some() || !self.subscribers.is_empty();
+        is_followed || vhost.is_some_and(|vhost| vhost.has_bindings_from(EXCHANGE))
     }
 
     /// Publishes an event if any queue wants it.

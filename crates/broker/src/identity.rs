@@ -45,7 +45,8 @@ impl Identity {
     }
 
     /// Whether it is one of the broker's own users, whose tags may change.
-    pub(crate) fn is_stored(&self) -> bool {
+    #[must_use]
+    pub fn is_stored(&self) -> bool {
         matches!(self.rights, Rights::Stored)
     }
 

@@ -74,6 +74,7 @@ mod settle;
 mod shard;
 mod sharding;
 pub mod statistics;
+mod subscriptions;
 #[cfg(test)]
 mod tests;
 mod throttle;
@@ -109,3 +110,4 @@ pub use selection::{
     BrowseRequest, BrowsedMessage, BrowsedPage, Carried, Destination, HeldBy, MessageFilter, MessageId, RedriveTo,
     Removed, Selection, Start,
 };
+pub use subscriptions::{Followed, Subscription};

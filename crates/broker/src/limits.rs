@@ -88,3 +88,8 @@ pub(crate) const ALARM_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How often queues that rest get their delivery watermark written.
 pub(crate) const WATERMARK_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Events that wait for one who follows them.
+pub(crate) const SUBSCRIPTION_EVENT_COUNT_MAX: usize = 1000;
+/// Bytes of these.
+pub(crate) const SUBSCRIPTION_LEN_MAX: usize = 1 << 20;

@@ -20,6 +20,12 @@ pub(crate) trait Pieces: Send {
     fn write_next(&mut self, out: &mut Vec<u8>) -> bool;
 }
 
+/// Makes an answer that goes on for as long as something happens. It is asked for a piece when the socket has taken the one before it.
+pub(crate) trait Source: Send {
+    /// The next piece, when there is one. None: that was all.
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>>;
+}
+
 /// An answer to a request.
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
@@ -40,6 +46,8 @@ pub(crate) enum Content {
     Pieces(Box<dyn Pieces>),
     /// Something else, and what.
     Other(&'static str, Bytes),
+    /// What goes on, and its type.
+    Source(&'static str, Box<dyn Source>),
 }
 
 impl Answer {
@@ -57,6 +65,10 @@ impl Answer {
 
     pub(crate) fn other(content_type: &'static str, body: impl Into<Bytes>) -> Answer {
         Answer::of(StatusCode::OK, Content::Other(content_type, body.into()))
+    }
+
+    pub(crate) fn of_source(content_type: &'static str, source: Box<dyn Source>) -> Answer {
+        Answer::of(StatusCode::OK, Content::Source(content_type, source))
     }
 
     /// What was asked for is there now, and was not before.
@@ -118,6 +130,7 @@ enum State {
         /// Whether others have been let go first since the last piece was made.
         has_yielded: bool,
     },
+    Source(Box<dyn Source>),
     End,
 }
 
@@ -134,11 +147,16 @@ impl AnswerBody {
         }
     }
 
+    /// One that goes on.
+    pub(crate) fn live(source: Box<dyn Source>) -> AnswerBody {
+        AnswerBody(State::Source(source))
+    }
+
     /// Its length, if it is known.
     pub(crate) fn len(&self) -> Option<usize> {
         match &self.0 {
             State::Whole(bytes) => Some(bytes.len()),
-            State::Pieces { .. } => None,
+            State::Pieces { .. } | State::Source(_) => None,
             State::End => Some(0),
         }
     }
@@ -180,6 +198,16 @@ impl Body for AnswerBody {
                         false => AnswerBody::whole(next).0,
                     };
                     first
+                }
+                State::Source(mut source) => {
+                    let next = source.poll_next(cx);
+                    if !matches!(next, Poll::Ready(None)) {
+                        self.0 = State::Source(source);
+                    }
+                    match std::task::ready!(next) {
+                        Some(bytes) => bytes,
+                        None => return Poll::Ready(None),
+                    }
                 }
                 State::End => return Poll::Ready(None),
             };

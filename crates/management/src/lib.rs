@@ -23,6 +23,7 @@ mod headers;
 mod json;
 pub mod limits;
 mod listing;
+mod live;
 mod login;
 mod media;
 mod multipart;

@@ -45,5 +45,13 @@ pub(crate) const PATTERN_LEN_MAX: usize = 1024;
 pub(crate) const QUEUE_PATTERN_LEN_MAX: usize = 2000;
 /// Bytes that a compiled pattern that filters names may take.
 pub(crate) const PATTERN_COMPILED_LEN_MAX: usize = 1 << 20;
+/// Streams of events at a time.
+pub(crate) const LIVE_COUNT_MAX: usize = 100;
+/// Objects whose numbers one stream of events tells.
+pub(crate) const LIVE_OBJECT_COUNT_MAX: usize = 100;
+/// How long a stream of events is silent at most: proxies and clients take one that is for dead.
+pub(crate) const LIVE_HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
+/// How often back ends are asked whether somebody may still see what a stream tells.
+pub(crate) const LIVE_CHECK_INTERVAL: Duration = Duration::from_secs(15);
 /// How long a stop waits for requests that are being answered.
 pub const STOP_PATIENCE: Duration = Duration::from_secs(5);

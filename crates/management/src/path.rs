@@ -28,7 +28,8 @@ pub(crate) fn segments(path: &str) -> Result<Vec<String>, PathError> {
     path.split('/').map(segment).collect()
 }
 
-fn segment(text: &str) -> Result<String, PathError> {
+/// Decodes one segment.
+pub(crate) fn segment(text: &str) -> Result<String, PathError> {
     let is_escape_cut = |at: usize| {
         let digits = text.as_bytes().get(at + 1..at + 3);
         !digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))

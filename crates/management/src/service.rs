@@ -25,6 +25,7 @@ use crate::call::Call;
 use crate::headers;
 use crate::limits::{ANONYMOUS_BODY_LEN_MAX, HEAD_LEN_MAX};
 use crate::listing::{Query, check_members, check_ranges};
+use crate::live::Live;
 use crate::login::Credentials;
 use crate::media;
 use crate::options::{ListenerInfo, Options};
@@ -44,6 +45,7 @@ pub struct Service {
     listeners: RwLock<Vec<ListenerInfo>>,
     /// None where nobody makes alerts.
     alerting: OnceLock<Arc<Alerting>>,
+    pub(crate) live: Live,
     started_at: Instant,
 }
 
@@ -75,6 +77,7 @@ impl Service {
             room,
             listeners: RwLock::default(),
             alerting: OnceLock::new(),
+            live: Live::default(),
             started_at: Instant::now(),
         })
     }
@@ -326,6 +329,7 @@ fn answer_response(answer: Answer) -> Response<AnswerBody> {
         Content::Json(json) => (Some("application/json"), AnswerBody::whole(json.into())),
         Content::Pieces(pieces) => (Some("application/json"), AnswerBody::of(pieces)),
         Content::Other(content_type, bytes) => (Some(content_type), AnswerBody::whole(bytes)),
+        Content::Source(content_type, source) => (Some(content_type), AnswerBody::live(source)),
     };
     let len = body.len().filter(|_| !is_bodiless);
     let mut response = Response::new(body);

@@ -3,6 +3,7 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use broker::statistics::Range;
+use broker::statistics::numbers::{READY, UNACKED};
 use broker::view::Numbers;
 use telemetry::{Buckets, Sample, Scale};
 
@@ -95,6 +96,20 @@ impl<const N: usize> Stats<'_, N> {
     /// Numbers alone, where there are no rates.
     pub(crate) fn write_counts(&self, members: &mut Object<'_>, names: &[&str]) {
         self.indices(names).for_each(|index| members.cell(self.names[index]).int(self.numbers.now[index]));
+    }
+
+    /// How many messages there are. Those that are `set_aside` are neither ready nor handed out.
+    pub(crate) fn write_totals(&self, members: &mut Object<'_>, set_aside: u64, has_rates: bool) {
+        for (name, details, parts, more) in [
+            ("messages", "messages_details", &[READY, UNACKED][..], set_aside),
+            (READY, "messages_ready_details", &[READY], 0),
+            (UNACKED, "messages_unacknowledged_details", &[UNACKED], 0),
+        ] {
+            members.cell(name).int(self.count(parts) + more);
+            if has_rates {
+                self.write_details(members.cell(details), parts);
+            }
+        }
     }
 
     /// The sum of numbers.

@@ -1,6 +1,7 @@
 //! Users: made, changed, deleted.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use model::definition::Definition;
 use model::name::UserName;
@@ -11,7 +12,7 @@ use store::RecordBatch;
 use super::{ControlError, not_found};
 use crate::broker::Broker;
 use crate::events::Event;
-use crate::identity::Actor;
+use crate::identity::{Actor, Identity};
 use crate::inside::Changed;
 use crate::outbox::News;
 use crate::users::Updated;
@@ -77,6 +78,16 @@ impl Broker {
     #[must_use]
     pub fn user(&self, name: &str) -> Option<Arc<User>> {
         self.users.get(name)
+    }
+
+    /// Somebody as it is now, with the tags that it has now. None: the user is gone, or its login has expired.
+    #[must_use]
+    pub fn renewed(&self, identity: &Identity) -> Option<Identity> {
+        if identity.expires_at.is_some_and(|expires_at| expires_at <= SystemTime::now()) {
+            return None;
+        }
+        let user = if identity.is_stored() { self.users.get(identity.name())? } else { identity.user.clone() };
+        Some(Identity { user, ..identity.clone() })
     }
 
     /// Makes a user, or changes it.

@@ -15,6 +15,7 @@ mod features;
 mod health;
 mod identity;
 mod limits;
+mod live;
 mod messages;
 mod nodes;
 mod overview;
@@ -31,6 +32,8 @@ mod root;
 mod topic_permissions;
 mod users;
 mod vhosts;
+
+pub(crate) use overview::CHURN;
 
 use crate::route::Route;
 
@@ -69,6 +72,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Route> {
         consumers::ROUTES,
         alerts::ROUTES,
         backup::ROUTES,
+        live::ROUTES,
     ]
     .into_iter()
     .flatten()

@@ -1,7 +1,7 @@
 //! The overview: what runs here, and how many there are of everything.
 
 use broker::statistics::Retentions;
-use broker::statistics::numbers::{NODE, READY, UNACKED, VHOST, VHOST_COUNT};
+use broker::statistics::numbers::{NODE, VHOST, VHOST_COUNT};
 use broker::view::Numbers;
 use model::arguments::ExchangeType;
 use model::name::VhostName;
@@ -76,7 +76,7 @@ pub(super) fn write_contexts(service: &Service, names_node: bool, cell: Cell<'_>
 }
 
 /// What of the node's numbers has come and gone.
-pub(super) const CHURN: [&str; 7] = [
+pub(crate) const CHURN: [&str; 7] = [
     "connection_created",
     "connection_closed",
     "channel_created",
@@ -106,18 +106,7 @@ fn write_messages(call: &Call, seen: &[VhostName], members: &mut Object<'_>) {
     let history = |range| if sees_all { Some(broker.messages_history(range)) } else { None };
     let of_lengths = ranges.as_ref().and_then(|ranges| ranges.lengths).and_then(history);
     let lengths = Stats { names: &VHOST, numbers: &numbers, samples: of_lengths.as_deref() };
-    members.cell("queue_totals").object(|totals| {
-        for (name, details, parts) in [
-            ("messages", "messages_details", &[READY, UNACKED][..]),
-            (READY, "messages_ready_details", &[READY]),
-            (UNACKED, "messages_unacknowledged_details", &[UNACKED]),
-        ] {
-            totals.cell(name).int(lengths.count(parts));
-            if ranges.is_some() {
-                lengths.write_details(totals.cell(details), parts);
-            }
-        }
-    });
+    members.cell("queue_totals").object(|totals| lengths.write_totals(totals, 0, ranges.is_some()));
     if let Some(ranges) = &ranges {
         let samples = ranges.messages.and_then(history);
         let stats = Stats { names: &VHOST, numbers: &numbers, samples: samples.as_deref() };

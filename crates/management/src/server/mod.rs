@@ -84,6 +84,9 @@ impl Server {
     /// Where the connections of one listener come in. `amqp` takes those that become WebSockets; without it none do.
     #[must_use]
     pub fn entrance(&self, site: Site, limits: ConnectionLimits, amqp: Option<AmqpSink>) -> Entrance {
+        if let Site::Api(service) = &site {
+            service.live.end_with(self.stop.subscribe());
+        }
         Entrance {
             site,
             runtime: self.runtime.clone(),

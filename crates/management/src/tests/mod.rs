@@ -10,6 +10,7 @@ mod delayed;
 mod exports;
 mod house;
 mod listings;
+mod live;
 mod messages;
 mod metrics;
 mod objects;

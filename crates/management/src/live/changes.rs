@@ -1,0 +1,101 @@
+//! What comes and goes: which events of the broker's are told, and to whom.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use broker::Event;
+use serde_json::Value;
+
+use crate::json::Object;
+
+/// Whom an event concerns, and so who may see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Subject {
+    /// Who may enter the vhost where it is.
+    InVhost,
+    /// Who may enter the vhost that it is about, or monitor.
+    Vhost,
+    /// Whose connection it is, or who may monitor.
+    Connection,
+    /// Administrators.
+    Users,
+    /// Who may monitor.
+    Node,
+}
+
+/// By the beginning of an event's name. What is not here is no change of an object, or has what not everybody should read, such as the
+/// addresses that parameters contain.
+const SUBJECTS: [(&str, Subject); 15] = [
+    ("queue.", Subject::InVhost),
+    ("exchange.", Subject::InVhost),
+    ("binding.", Subject::InVhost),
+    ("policy.", Subject::InVhost),
+    ("operator.policy.", Subject::InVhost),
+    ("vhost.", Subject::Vhost),
+    ("connection.", Subject::Connection),
+    ("channel.", Subject::Connection),
+    ("consumer.", Subject::Connection),
+    ("alarm.", Subject::Node),
+    ("permission.", Subject::Users),
+    ("topic.permission.", Subject::Users),
+    ("user.password.", Subject::Users),
+    ("user.tags.", Subject::Users),
+    ("user.limits.", Subject::Users),
+];
+
+/// None: it is not told.
+pub(super) fn subject(name: &str) -> Option<Subject> {
+    if matches!(name, "user.created" | "user.deleted") {
+        return Some(Subject::Users);
+    }
+    SUBJECTS.iter().find(|(prefix, _)| name.starts_with(prefix)).map(|(_, subject)| *subject)
+}
+
+/// Whether an event of this name is a change.
+pub(super) fn is_change(name: &str) -> bool {
+    subject(name).is_some()
+}
+
+/// The vhost that an event is in, or about.
+pub(super) fn vhost_of<'a>(event: &'a Event, subject: Subject) -> Option<&'a str> {
+    let fields = event.fields.as_table();
+    let vhost = fields.get("vhost").and_then(|vhost| vhost.as_str());
+    vhost.or_else(|| fields.get("name").filter(|_| subject == Subject::Vhost)?.as_str())
+}
+
+/// As the audit log has it, but from where.
+pub(super) fn write(event: &Event, members: &mut Object<'_>) {
+    let mut about = model::json::from_table(event.fields.as_table());
+    about.remove("user_who_performed_action");
+    let at = UNIX_EPOCH + Duration::from_millis(event.at_ms);
+    members.cell("at").text(&humantime::format_rfc3339_millis(at).to_string());
+    members.cell("event").text(event.name);
+    if let Some(user) = &event.user {
+        members.cell("user").text(user);
+    }
+    members.cell("about").value(&Value::Object(about));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_change_concerns_somebody_and_nothing_else_is_told() {
+        for (name, expected) in [
+            ("queue.created", Some(Subject::InVhost)),
+            ("queue.policy.updated", Some(Subject::InVhost)),
+            ("operator.policy.set", Some(Subject::InVhost)),
+            ("vhost.deleted", Some(Subject::Vhost)),
+            ("consumer.deleted", Some(Subject::Connection)),
+            ("user.created", Some(Subject::Users)),
+            ("user.tags.set", Some(Subject::Users)),
+            ("topic.permission.created", Some(Subject::Users)),
+            ("alarm.set", Some(Subject::Node)),
+            ("user.authentication.success", None),
+            ("parameter.set", None),
+            ("backup.created", None),
+        ] {
+            assert_eq!(subject(name), expected, "{name}");
+        }
+    }
+}

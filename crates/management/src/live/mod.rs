@@ -1,0 +1,67 @@
+//! What goes on, told while it goes on: server-sent events at `/api/live`.
+//!
+//! ```text
+//!  events of the broker ─► subscription (bounded) ─┐
+//!  a timer ─► counters ────────────────────────────┴─► feed ─► body, as far as the socket takes it
+//! ```
+//!
+//! - `wanted`: what a request asks for. `viewer`: what somebody may see, asked again and again.
+//! - `numbers`, `changes`: what is told. `feed`: when it is told.
+//!
+//! A feed is made by whoever reads it: one that is not read makes nothing, holds nothing but what its subscription keeps, and is told
+//! afterwards how much it has missed.
+
+mod changes;
+mod feed;
+mod numbers;
+mod viewer;
+mod wanted;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use tokio::sync::watch;
+
+pub(crate) use feed::Feed;
+pub(crate) use viewer::Viewer;
+pub(crate) use wanted::Wanted;
+
+use crate::limits::LIVE_COUNT_MAX;
+use crate::server::Stage;
+
+/// How many feeds there are, and when they end.
+#[derive(Debug, Default)]
+pub(crate) struct Live {
+    open: Arc<AtomicUsize>,
+    /// None where no server serves.
+    stage: OnceLock<watch::Receiver<Stage>>,
+}
+
+/// One of the feeds that there may be; given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Place(Arc<AtomicUsize>);
+
+impl Live {
+    /// Feeds end when the server stops.
+    pub(crate) fn end_with(&self, stage: watch::Receiver<Stage>) {
+        // Every entrance of a service is of the same server.
+        let _ = self.stage.set(stage);
+    }
+
+    /// None: there are as many as may be.
+    pub(crate) fn take_place(&self) -> Option<Place> {
+        let place = Place(self.open.clone());
+        // Given back by the place if it was one too many.
+        (self.open.fetch_add(1, Ordering::Relaxed) < LIVE_COUNT_MAX).then_some(place)
+    }
+
+    fn stage(&self) -> Option<watch::Receiver<Stage>> {
+        self.stage.get().cloned()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,76 @@
+//! Numbers of the node, of vhosts and of queues, with the members that their routes have.
+
+use broker::statistics::numbers::{NODE, QUEUE, VHOST};
+use broker::view::SetAsideView;
+
+use crate::json::Object;
+use crate::routes::CHURN;
+use crate::service::Service;
+use crate::statistics::Stats;
+
+/// What the operating system knows of the node, as of the last tick.
+const MACHINE: [&str; 5] = ["mem_used", "disk_free", "fd_used", "sockets_used", "proc_used"];
+
+/// Whether rates are counted, and shown.
+fn has_rates(service: &Service) -> bool {
+    service.broker.has_rates() && !service.options.disables_stats
+}
+
+/// The node.
+pub(super) fn write_node(service: &Service, members: &mut Object<'_>) {
+    let (broker, has_rates) = (&service.broker, has_rates(service));
+    let numbers = broker.messages_numbers();
+    let messages = Stats { names: &VHOST, numbers: &numbers, samples: None };
+    members.cell("queue_totals").object(|totals| messages.write_totals(totals, 0, has_rates));
+    if has_rates {
+        messages.write_messages(members.cell("message_stats"), true);
+    }
+    let numbers = broker.node_numbers();
+    let node = Stats { names: &NODE, numbers: &numbers, samples: None };
+    members.cell("churn_rates").object(|churn| match has_rates {
+        true => node.write(churn, &CHURN),
+        false => node.write_counts(churn, &CHURN),
+    });
+    members.cell("object_totals").object(|objects| {
+        let vhosts = broker.vhost_views();
+        objects.cell("connections").int(vhosts.iter().map(|vhost| vhost.connection_count as u64).sum());
+        objects.cell("exchanges").int(vhosts.iter().map(|vhost| vhost.exchange_count as u64).sum());
+        objects.cell("queues").int(vhosts.iter().map(|vhost| vhost.queue_count as u64).sum());
+    });
+    members.cell("node").text(service.node());
+    node.write_counts(members, &MACHINE);
+}
+
+/// A vhost. False: there is none of this name.
+pub(super) fn write_vhost(service: &Service, name: &str, members: &mut Object<'_>) -> bool {
+    let Some(numbers) = service.broker.vhost_numbers(name) else { return false };
+    let (stats, has_rates) = (Stats { names: &VHOST, numbers: &numbers, samples: None }, has_rates(service));
+    members.cell("name").text(name);
+    stats.write_totals(members, 0, has_rates);
+    if has_rates {
+        stats.write_messages(members.cell("message_stats"), false);
+        stats.write(members, &["recv_oct", "send_oct"]);
+    } else {
+        stats.write_counts(members, &["recv_oct", "send_oct"]);
+    }
+    true
+}
+
+/// A queue. False: there is none of this name.
+pub(super) fn write_queue(service: &Service, vhost: &str, name: &str, members: &mut Object<'_>) -> bool {
+    let Some(view) = service.broker.queue_view(vhost, name) else { return false };
+    let (numbers, has_rates) = (view.numbers(), has_rates(service));
+    let stats = Stats { names: &QUEUE, numbers: &numbers, samples: None };
+    let SetAsideView { dead_letter_count, delayed_count } = service.broker.set_aside_of(&view);
+    members.cell("vhost").text(vhost);
+    members.cell("name").text(name);
+    members.cell("consumers").int(view.consumer_count());
+    stats.write_totals(members, dead_letter_count + delayed_count, has_rates);
+    members.cell("message_bytes").int(view.ready_bytes() + view.unacked_bytes());
+    members.cell("message_bytes_ready").int(view.ready_bytes());
+    members.cell("message_bytes_unacknowledged").int(view.unacked_bytes());
+    if has_rates {
+        stats.write_messages(members.cell("message_stats"), false);
+    }
+    true
+}

@@ -1,0 +1,145 @@
+//! What somebody may see, which may be less after a while.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use broker::{Actor, Broker, Event};
+use tokio::time::Instant;
+
+use super::Wanted;
+use super::changes::{self, Subject};
+use crate::access::{check_management, is_administrator, is_monitor};
+use crate::limits::LIVE_CHECK_INTERVAL;
+use crate::presence::Presence;
+use crate::problem::Problem;
+
+/// A right that somebody does not have, or not any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Lost {
+    /// The user is gone, or the login has expired.
+    Login,
+    /// To use the API.
+    Management,
+    /// To see the node.
+    Monitoring,
+    /// To be in a vhost.
+    Vhost(String),
+}
+
+impl Lost {
+    /// What a stream that ends by it says.
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            Lost::Login => "the user is gone, or its login has expired".to_owned(),
+            Lost::Management => "the user may not use the management API any more".to_owned(),
+            Lost::Monitoring => "the user may not monitor the node any more".to_owned(),
+            Lost::Vhost(name) => format!("the user may not enter vhost '{name}' any more"),
+        }
+    }
+
+    /// What somebody is told who has not had it when the request came.
+    pub(crate) fn problem(&self) -> Problem {
+        match self {
+            Lost::Login => Problem::not_authenticated(),
+            Lost::Management => Problem::not_authorised("Not management user"),
+            Lost::Monitoring => Problem::not_authorised("Not monitor user"),
+            Lost::Vhost(_) => Problem::not_found(),
+        }
+    }
+}
+
+/// Somebody who looks on.
+pub(crate) struct Viewer {
+    broker: Arc<Broker>,
+    presence: Presence,
+    checked_at: Instant,
+    /// Whether it may be in a vhost, as far as that was asked since the last check.
+    decided: HashMap<String, bool>,
+    /// Where it was let in at last: who is told of the last of a vhost cannot be asked for any more.
+    entered: HashSet<String>,
+}
+
+impl Viewer {
+    pub(crate) fn new(broker: Arc<Broker>, actor: Actor) -> Viewer {
+        let presence = Presence::new(broker.clone(), actor);
+        let (decided, entered) = (HashMap::new(), HashSet::new());
+        Viewer { broker, presence, checked_at: Instant::now(), decided, entered }
+    }
+
+    /// Whether it may still have what it wants. Who is known here is looked up each time, others are asked for from time to time.
+    pub(crate) async fn check(&mut self, wanted: &Wanted) -> Result<(), Lost> {
+        let Actor { identity, origin } = self.presence.actor.clone();
+        let identity = Arc::new(self.broker.renewed(&identity).ok_or(Lost::Login)?);
+        let is_due = self.checked_at.elapsed() >= LIVE_CHECK_INTERVAL;
+        if is_due {
+            self.entered.retain(|vhost| self.broker.has_vhost(vhost));
+        }
+        if identity.is_stored() || is_due {
+            self.presence = Presence::new(self.broker.clone(), Actor { identity: identity.clone(), origin });
+            self.decided.clear();
+            self.checked_at = Instant::now();
+        }
+        check_management(&identity).map_err(|_| Lost::Management)?;
+        if wanted.has_rates && !is_monitor(&identity) {
+            return Err(Lost::Monitoring);
+        }
+        for vhost in wanted.vhosts.iter().filter(|_| !is_monitor(&identity)) {
+            self.check_vhost(vhost).await?;
+        }
+        for (vhost, _) in wanted.queues.iter().filter(|_| !is_administrator(&identity)) {
+            self.check_vhost(vhost).await?;
+        }
+        Ok(())
+    }
+
+    /// One that is gone is no right that is lost.
+    async fn check_vhost(&mut self, vhost: &str) -> Result<(), Lost> {
+        if !self.broker.has_vhost(vhost) || self.enters(vhost).await {
+            Ok(())
+        } else {
+            Err(Lost::Vhost(vhost.to_owned()))
+        }
+    }
+
+    /// Looks where it may be, so that it can be told when that goes.
+    pub(crate) async fn look_around(&mut self) {
+        for vhost in self.broker.vhost_names() {
+            self.enters(vhost.as_str()).await;
+        }
+    }
+
+    /// Whether it may be told of an event.
+    pub(crate) async fn sees(&mut self, event: &Event) -> bool {
+        let Some(subject) = changes::subject(event.name) else { return false };
+        let identity = self.presence.actor.identity.clone();
+        let is_monitor = is_monitor(&identity);
+        match subject {
+            Subject::Users => is_administrator(&identity),
+            Subject::Node => is_monitor,
+            Subject::Connection => is_monitor || event.user.as_deref() == Some(identity.name()),
+            Subject::Vhost if is_monitor => true,
+            Subject::InVhost if is_administrator(&identity) => true,
+            Subject::Vhost | Subject::InVhost => match changes::vhost_of(event, subject) {
+                Some(vhost) => self.enters(vhost).await,
+                None => false,
+            },
+        }
+    }
+
+    async fn enters(&mut self, vhost: &str) -> bool {
+        if let Some(is_let_in) = self.decided.get(vhost) {
+            return *is_let_in;
+        }
+        if !self.broker.has_vhost(vhost) {
+            return self.entered.contains(vhost);
+        }
+        let is_let_in = self.presence.settled(|| self.presence.enter(vhost).is_some()).await;
+        self.decided.insert(vhost.to_owned(), is_let_in);
+        if is_let_in {
+            self.entered.insert(vhost.to_owned());
+        } else {
+            self.entered.remove(vhost);
+        }
+        is_let_in
+    }
+}

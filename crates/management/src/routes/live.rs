@@ -1,0 +1,54 @@
+//! What goes on, as a stream of events, which RabbitMQ has none of.
+
+use hyper::StatusCode;
+use hyper::header::{HeaderName, HeaderValue};
+
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::limits::LIVE_COUNT_MAX;
+use crate::live::{Feed, Viewer, Wanted};
+use crate::problem::Problem;
+use crate::route::Role::Management;
+use crate::route::{Later, Operation, Parameters, Route, Shape, at};
+
+pub(super) static ROUTES: &[Route] = &[at(
+    "/api/live",
+    &[Operation::get(
+        Management,
+        |_| Err(Problem::not_found()),
+        "Tells numbers and changes while they happen, as server-sent events, until one side ends it.",
+        Shape::Page(EVENT_STREAM),
+    )
+    .later(|call| Box::pin(stream(call)) as Later)
+    .query(&[
+        Parameters::Other(
+            "events",
+            "What is wanted, with commas between: `rates`, `changes`, `vhost:NAME`, `queue:VHOST/NAME`, with names as in paths.",
+        ),
+        Parameters::Other("interval", "Seconds between two looks at numbers: 1 to 60."),
+    ])
+    .refuses(&[("503", "There are as many streams as there may be.")])],
+)];
+
+const EVENT_STREAM: &str = "text/event-stream";
+/// Tells nginx not to keep events back.
+const UNBUFFERED: (HeaderName, HeaderValue) =
+    (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+
+async fn stream(call: Call) -> Result<Answer, Problem> {
+    let broker = call.broker().clone();
+    let wanted = Wanted::parse(&call.query, broker.options().statistics.interval)?;
+    let vhosts = wanted.vhosts.iter().chain(wanted.queues.iter().map(|(vhost, _)| vhost));
+    if vhosts.into_iter().any(|vhost| !broker.has_vhost(vhost)) {
+        return Err(Problem::not_found());
+    }
+    let mut viewer = Viewer::new(broker, call.actor().clone());
+    viewer.check(&wanted).await.map_err(|lost| lost.problem())?;
+    let place = call.service.live.take_place().ok_or_else(|| {
+        let reason = format!("there are {LIVE_COUNT_MAX} streams of events already, which is as many as there may be");
+        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", reason)
+    })?;
+    let feed = Feed::open(call.service.clone(), viewer, wanted, place).await;
+    let (name, value) = UNBUFFERED;
+    Ok(Answer::of_source(EVENT_STREAM, feed.into_source()).with(name, value))
+}

@@ -1,0 +1,333 @@
+//! Streams of events.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use base64::Engine as _;
+use broker::{Interface, Origin};
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Body as _;
+use hyper::{Request, Response};
+use serde_json::{Value, json};
+
+use super::house::{House, in_house, in_house_with};
+use crate::answer::AnswerBody;
+use crate::limits::LIVE_COUNT_MAX;
+use crate::options::{Cors, Options};
+
+/// Who reads a stream.
+struct Reader {
+    body: AnswerBody,
+    text: String,
+    id: u64,
+}
+
+async fn response(house: &House, user: &str, query: &str) -> Response<AnswerBody> {
+    let value = base64::engine::general_purpose::STANDARD.encode(format!("{user}:{user}"));
+    let request = Request::builder()
+        .uri(format!("/api/live?{query}"))
+        .header("authorization", format!("Basic {value}"))
+        .header("accept", "text/event-stream")
+        .header("origin", "https://console.example");
+    let origin = Origin { peer: Some(([127, 0, 0, 1], 40000).into()), interface: Interface::Http };
+    house.service.respond(request.body(Full::new(Bytes::new())).unwrap(), origin).await
+}
+
+async fn open(house: &House, user: &str, query: &str) -> Reader {
+    let response = response(house, user, query).await;
+    assert_eq!(response.status(), 200, "{query}");
+    Reader { body: response.into_body(), text: String::new(), id: 0 }
+}
+
+impl Reader {
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<String>> {
+        Pin::new(&mut self.body)
+            .poll_frame(cx)
+            .map(|frame| Some(String::from_utf8(frame?.unwrap().into_data().unwrap().to_vec()).unwrap()))
+    }
+
+    /// The next event; None after the last.
+    async fn next(&mut self) -> Option<(String, Value)> {
+        loop {
+            if let Some((event, rest)) = self.text.split_once("\n\n") {
+                let (event, rest) = (event.to_owned(), rest.to_owned());
+                self.text = rest;
+                if event == ":" {
+                    return Some(("heartbeat".to_owned(), Value::Null));
+                }
+                let mut lines = event.lines();
+                let mut field = |name: &str| lines.next().unwrap().strip_prefix(name).unwrap().to_owned();
+                self.id += 1;
+                assert_eq!(field("id: "), self.id.to_string());
+                return Some((field("event: "), serde_json::from_str(&field("data: ")).unwrap()));
+            }
+            let piece = poll_fn(|cx| self.poll_piece(cx)).await?;
+            self.text.push_str(&piece);
+        }
+    }
+
+    /// The next event, which is of this name.
+    async fn expect(&mut self, name: &str) -> Value {
+        let (event, data) = self.next().await.unwrap();
+        assert_eq!(event, name, "{data}");
+        data
+    }
+
+    /// The next change: its name, and what it is about.
+    async fn expect_change(&mut self) -> (String, Value) {
+        let mut data = self.expect("change").await;
+        (data["event"].as_str().unwrap().to_owned(), data["about"]["name"].take())
+    }
+
+    async fn expect_end(&mut self, reason: &str) {
+        assert_eq!(self.expect("end").await, json!({"reason": reason}));
+        assert_eq!(self.next().await, None);
+    }
+}
+
+#[test]
+fn a_queue_is_seen_coming_and_going() {
+    in_house(async |house| {
+        let mut reader = open(house, "alice", "events=changes").await;
+        house.check("PUT /api/queues/shop/q", r#"{"durable":true}"#, 201, "").await;
+        house.check("DELETE /api/queues/shop/q", "", 204, "").await;
+        let created = reader.expect("change").await;
+        assert_eq!((&created["event"], &created["user"]), (&json!("queue.created"), &json!("guest")));
+        assert_eq!(created["about"]["vhost"], "shop");
+        assert_eq!(created["about"]["user_who_performed_action"], Value::Null);
+        assert!(humantime::parse_rfc3339(created["at"].as_str().unwrap()).is_ok());
+        // What was bound to the default exchange is unbound first.
+        let mut events = Vec::new();
+        while events.last() != Some(&"queue.deleted".to_owned()) {
+            events.push(reader.expect_change().await.0);
+        }
+    });
+}
+
+#[test]
+fn numbers_come_at_once_and_then_again() {
+    in_house(async |house| {
+        house.check("PUT /api/queues/shop/q", "", 201, "").await;
+        let message = r#"{"routing_key":"q","properties":{},"payload":"hello","payload_encoding":"string"}"#;
+        house.check("POST /api/exchanges/shop/amq.default/publish", message, 200, r#"{"routed":true}"#).await;
+        let mut reader = open(house, "mona", "events=rates,vhost:shop,queue:shop/q&interval=1").await;
+        tokio::time::pause();
+        for _ in 0..3 {
+            let rates = reader.expect("rates").await;
+            let overview = house.get("/api/overview").await.json();
+            for name in ["queue_totals", "message_stats", "churn_rates", "node"] {
+                assert_eq!(rates[name], overview[name], "{name}");
+            }
+            assert_eq!(
+                (&rates["queue_totals"]["messages_ready"], &rates["object_totals"]["queues"]),
+                (&json!(1), &json!(1))
+            );
+            let vhost = reader.expect("vhost").await;
+            assert_eq!((&vhost["name"], &vhost["messages"]), (&json!("shop"), &json!(1)));
+            let queue = reader.expect("queue").await;
+            let route = house.get("/api/queues/shop/q").await.json();
+            for (name, value) in queue.as_object().unwrap() {
+                assert_eq!(&route[name], value, "{name}");
+            }
+            assert_eq!((&queue["messages_ready"], &queue["message_bytes"]), (&json!(1), &json!(5)));
+        }
+    });
+}
+
+#[test]
+fn of_what_is_gone_is_told_once() {
+    in_house(async |house| {
+        let mut reader = open(house, "guest", "events=queue:shop/q,vhost:shop&interval=1").await;
+        tokio::time::pause();
+        let gone = json!({"kind": "queue", "vhost": "shop", "name": "q"});
+        reader.expect("vhost").await;
+        assert_eq!(reader.expect("gone").await, gone);
+        reader.expect("vhost").await;
+        reader.expect("vhost").await;
+        house.check("PUT /api/queues/shop/q", "", 201, "").await;
+        reader.expect("vhost").await;
+        reader.expect("queue").await;
+        house.check("DELETE /api/vhosts/shop", "", 204, "").await;
+        assert_eq!(reader.expect("gone").await, json!({"kind": "vhost", "name": "shop"}));
+        assert_eq!(reader.expect("gone").await, gone);
+    });
+}
+
+#[test]
+fn who_does_not_read_is_told_how_much_it_has_missed() {
+    in_house(async |house| {
+        let mut reader = open(house, "alice", "events=changes,rates&interval=1").await;
+        reader.expect("rates").await;
+        for _ in 0..1100 {
+            house.ask("PUT", "/api/users/busy", "guest", r#"{"password":"x","tags":""}"#).await;
+        }
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_millis(3500)).await;
+        let (mut missed, mut changes, mut rates) = (0, 0, 0);
+        while rates < 1 || changes < 1000 {
+            let (name, data) = reader.next().await.unwrap();
+            match name.as_str() {
+                "missed" => missed += data["count"].as_u64().unwrap(),
+                "change" => changes += 1,
+                "rates" => rates += 1,
+                other => panic!("{other}: {data}"),
+            }
+        }
+        // `user.created`, `user.tags.set`, and then a password each time; and looks at numbers, of which more come while these are read.
+        assert!((101 + 2..=101 + 120).contains(&missed), "{missed}");
+    });
+}
+
+#[test]
+fn rights_that_are_taken_away_end_a_stream() {
+    in_house(async |house| {
+        let mut of_node = open(house, "mona", "events=rates&interval=1").await;
+        let mut of_queue = open(house, "manny", "events=queue:shop/q&interval=1").await;
+        let mut of_changes = open(house, "polly", "events=changes").await;
+        let mut of_deleted = open(house, "alice", "events=changes").await;
+        of_node.expect("rates").await;
+        of_queue.expect("gone").await;
+        house.check("PUT /api/users/mona", r#"{"password":"mona","tags":"management"}"#, 204, "").await;
+        house.check("DELETE /api/permissions/shop/manny", "", 204, "").await;
+        house.check("PUT /api/users/polly", r#"{"password":"polly","tags":""}"#, 204, "").await;
+        house.check("DELETE /api/users/alice", "", 204, "").await;
+        tokio::time::pause();
+        of_node.expect_end("the user may not monitor the node any more").await;
+        of_queue.expect_end("the user may not enter vhost 'shop' any more").await;
+        of_changes.expect_end("the user may not use the management API any more").await;
+        of_deleted.expect_end("the user is gone, or its login has expired").await;
+    });
+}
+
+#[test]
+fn everybody_sees_changes_of_what_it_may_see() {
+    in_house(async |house| {
+        let mut manny = open(house, "manny", "events=changes").await;
+        let mut mona = open(house, "mona", "events=changes").await;
+        let mut alice = open(house, "alice", "events=changes").await;
+        house.check("PUT /api/permissions/empty/guest", ALL, 201, "").await;
+        house.check("PUT /api/exchanges/empty/secret", r#"{"type":"direct"}"#, 201, "").await;
+        house.check("PUT /api/exchanges/shop/known", r#"{"type":"direct"}"#, 201, "").await;
+        house.check("PUT /api/vhosts/new", "", 201, "").await;
+        house.check("DELETE /api/permissions/shop/manny", "", 204, "").await;
+        house.check("PUT /api/exchanges/shop/later", r#"{"type":"direct"}"#, 201, "").await;
+        house.check("PUT /api/permissions/shop/manny", ALL, 201, "").await;
+        house.check("PUT /api/exchanges/shop/last", r#"{"type":"direct"}"#, 201, "").await;
+        let mut told = Vec::new();
+        while told.last() != Some(&"exchange.created last".to_owned()) {
+            let (event, name) = alice.expect_change().await;
+            told.push(format!("{event} {}", name.as_str().unwrap_or_default()).trim_end().to_owned());
+        }
+        assert_eq!(told[..2], ["permission.created", "exchange.created secret"]);
+        // What it may enter when it reads.
+        for reader in [&mut manny, &mut mona] {
+            let mut told = Vec::new();
+            while told.last() != Some(&json!("last")) {
+                let (event, name) = reader.expect_change().await;
+                assert!(!event.contains("permission"), "{event}");
+                told.push(name);
+            }
+            assert!(told.contains(&json!("known")) && !told.contains(&json!("secret")), "{told:?}");
+        }
+    });
+}
+
+const ALL: &str = r#"{"configure":".*","write":".*","read":".*"}"#;
+
+#[test]
+fn the_last_of_a_vhost_is_told_to_who_was_let_in() {
+    in_house(async |house| {
+        house.check("PUT /api/exchanges/shop/known", r#"{"type":"direct"}"#, 201, "").await;
+        let mut manny = open(house, "manny", "events=changes").await;
+        house.check("DELETE /api/vhosts/empty", "", 204, "").await;
+        house.check("DELETE /api/vhosts/shop", "", 204, "").await;
+        loop {
+            let (event, name) = manny.expect_change().await;
+            assert_ne!(name, "empty");
+            if (event.as_str(), &name) == ("vhost.deleted", &json!("shop")) {
+                break;
+            }
+        }
+    });
+}
+
+#[test]
+fn what_may_not_be_seen_cannot_be_asked_for() {
+    in_house(async |house| {
+        for (user, query, status) in [
+            ("manny", "events=rates", 401),
+            ("nobody", "events=changes", 401),
+            ("manny", "events=vhost:empty", 404),
+            ("mona", "events=queue:empty/q", 404),
+            ("alice", "events=vhost:nosuch", 404),
+            ("alice", "", 400),
+            ("alice", "events=everything", 400),
+        ] {
+            assert_eq!(response(house, user, query).await.status(), status, "{user} {query}");
+        }
+        assert_eq!(response(house, "mona", "events=vhost:empty").await.status(), 200);
+        assert_eq!(response(house, "manny", "events=vhost:shop,queue:shop/q,changes").await.status(), 200);
+    });
+}
+
+#[test]
+fn there_are_only_so_many_streams_at_a_time() {
+    in_house(async |house| {
+        let mut readers = Vec::new();
+        for _ in 0..LIVE_COUNT_MAX {
+            readers.push(open(house, "alice", "events=changes").await);
+        }
+        for _ in 0..2 {
+            let refused = house.ask("GET", "/api/live?events=rates", "alice", "").await;
+            assert_eq!((refused.status, refused.json()["error"].as_str()), (503, Some("service_unavailable")));
+        }
+        readers.pop();
+        assert_eq!(response(house, "alice", "events=rates").await.status(), 200);
+    });
+}
+
+#[test]
+fn silence_is_broken_by_heartbeats() {
+    in_house(async |house| {
+        let mut reader = open(house, "alice", "events=changes").await;
+        tokio::time::pause();
+        for _ in 0..3 {
+            let before = tokio::time::Instant::now();
+            reader.expect("heartbeat").await;
+            let waited = before.elapsed();
+            assert!(waited.abs_diff(Duration::from_secs(15)) < Duration::from_millis(100), "{waited:?}");
+        }
+    });
+}
+
+#[test]
+fn a_stream_has_the_headers_that_browsers_want() {
+    let cors = Cors { origins: vec!["https://console.example".to_owned()], max_age_s: None };
+    in_house_with(Options { cors, ..Options::default() }, async |house| {
+        let response = response(house, "alice", "events=rates").await;
+        for (name, value) in [
+            ("content-type", "text/event-stream"),
+            ("cache-control", "no-cache"),
+            ("access-control-allow-origin", "https://console.example"),
+            ("access-control-allow-credentials", "true"),
+        ] {
+            assert_eq!(response.headers().get(name).map(|value| value.to_str().unwrap()), Some(value), "{name}");
+        }
+        assert!(!response.headers().contains_key("content-length"));
+    });
+}
+
+#[test]
+fn without_rates_there_are_counts() {
+    in_house_with(Options { disables_stats: true, ..Options::default() }, async |house| {
+        house.check("PUT /api/queues/shop/q", "", 201, "").await;
+        let mut reader = open(house, "alice", "events=rates,queue:shop/q").await;
+        let rates = reader.expect("rates").await;
+        assert_eq!((&rates["queue_totals"]["messages"], &rates["message_stats"]), (&json!(0), &Value::Null));
+        let queue = reader.expect("queue").await;
+        assert_eq!((&queue["messages"], &queue["messages_details"]), (&json!(0), &Value::Null));
+    });
+}

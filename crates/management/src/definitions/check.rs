@@ -38,7 +38,7 @@ pub fn check(broker: &Broker, definitions: &Definitions, scope: Scope<'_>) -> Re
         expected.check_user(given.user.as_str())
     })?;
     each(&definitions.global_parameters, |parameter| check_parameter_name(&parameter.name))?;
-    each(&definitions.global_parameters, |parameter| alerting::check_parameter(parameter))?;
+    each(&definitions.global_parameters, alerting::check_parameter)?;
     for policies in [&definitions.policies, &definitions.operator_policies] {
         each(policies, |policy| {
             expected.check_vhost(&policy.vhost)?;

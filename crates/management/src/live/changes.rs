@@ -56,7 +56,7 @@ pub(super) fn is_change(name: &str) -> bool {
 }
 
 /// The vhost that an event is in, or about.
-pub(super) fn vhost_of<'a>(event: &'a Event, subject: Subject) -> Option<&'a str> {
+pub(super) fn vhost_of(event: &Event, subject: Subject) -> Option<&str> {
     let fields = event.fields.as_table();
     let vhost = fields.get("vhost").and_then(|vhost| vhost.as_str());
     vhost.or_else(|| fields.get("name").filter(|_| subject == Subject::Vhost)?.as_str())

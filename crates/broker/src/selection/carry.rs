@@ -64,6 +64,8 @@ pub struct Carried {
     pub refused_count: u64,
     /// How many stay because they are no dead letters. Only of a redrive.
     pub not_dead_count: u64,
+    /// How many stay because they are in the queue already to which they would go. Only of a redrive.
+    pub already_there_count: u64,
     /// Queues that are gone, each with how many would have gone there; some of them if there are many. Only of a redrive.
     pub missing: BTreeMap<String, u64>,
     /// Where there may be more of them: it was too much for one request.
@@ -75,7 +77,8 @@ pub struct Carried {
 /// Which way messages go.
 enum Way<'a> {
     Move(&'a Destination),
-    Redrive(RedriveTo),
+    /// To which of its queues, and the one that it is in now.
+    Redrive(RedriveTo, &'a QueueName),
 }
 
 /// A message as it arrives, and where.
@@ -86,6 +89,7 @@ enum Fate {
     Goes(Going),
     Unroutable,
     NotDead,
+    AlreadyThere,
     Missing(String),
 }
 
@@ -132,7 +136,7 @@ impl Inside {
                 inside.queue_for(Access::Read, queue)
             })
             .await?;
-        let carried = self.carry(&source, selection, self, &Way::Redrive(to)).await?;
+        let carried = self.carry(&source, selection, self, &Way::Redrive(to, queue)).await?;
         if carried.count > 0 {
             self.emit(|| Event::messages_redriven(&source, carried.count));
         }
@@ -189,6 +193,7 @@ impl Inside {
                         Fate::Goes(publish) => going.push((seen, publish)),
                         Fate::Unroutable => carried.unroutable_count += 1,
                         Fate::NotDead => carried.not_dead_count += 1,
+                        Fate::AlreadyThere => carried.already_there_count += 1,
                         Fate::Missing(name) => {
                             if carried.missing.len() < MISSING_NAMES_MAX || carried.missing.contains_key(&name) {
                                 *carried.missing.entry(name).or_default() += 1;
@@ -240,8 +245,9 @@ impl Inside {
                 }
                 (exchange.as_bytes(), routing_key.as_deref().unwrap_or(parts.routing_key))
             }
-            Way::Redrive(to) => match queue_of_death(headers, *to) {
+            Way::Redrive(to, source) => match queue_of_death(headers, *to) {
                 None => return Ok(Fate::NotDead),
+                Some(queue) if queue == source.as_bytes() => return Ok(Fate::AlreadyThere),
                 Some(queue) if self.vhost.queue(queue).is_none() => {
                     return Ok(Fate::Missing(String::from_utf8_lossy(queue).into_owned()));
                 }

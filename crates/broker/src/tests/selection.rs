@@ -385,6 +385,18 @@ fn dead_letters_go_back_to_where_they_came_from() {
     }
 }
 
+/// They were counted among those that no queue takes.
+#[test]
+fn dead_letters_that_are_where_they_died_stay_there() {
+    let (node, _client) = with_dead_letters(false);
+    let redrive =
+        |queue: &str| wait_for(&node, guest(&node).redrive(&queue_name(queue), &all(), RedriveTo::Last)).unwrap();
+    assert_eq!(redrive("dead").count, 3);
+    let carried = redrive("work");
+    assert_eq!((carried.count, carried.already_there_count, carried.unroutable_count), (0, 2, 0));
+    assert_eq!(node.counts("work"), (2, 0));
+}
+
 #[test]
 fn a_dead_letter_that_dies_again_is_counted_on() {
     let (node, mut client) = with_dead_letters(false);

@@ -463,6 +463,7 @@ impl Work {
         if is_refused && cell.handle.features().overflow == Overflow::RejectPublishDlx {
             let (queue, content) = (cell.handle.clone(), publish.content().clone());
             let (reason, counts) = (DropReason::MaxLength, Counts::default());
+            queue.count_died(reason);
             self.leavers.push(Leaver { queue, seq: None, content, reason, counts });
         }
         is_refused

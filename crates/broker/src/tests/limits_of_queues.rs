@@ -138,6 +138,7 @@ fn what_a_full_queue_refuses_goes_to_its_dead_letter_exchange() {
     }
     let heard = node.listen(&mut client);
     assert!(heard.contains(&NACK), "{heard:?}");
+    assert_eq!(node.broker.queue_view("/", "q").unwrap().dropped_count(), 1);
     let node = node.kill();
     assert_eq!((node.drain("q"), node.drain("d")), (vec!["a".to_owned()], vec!["b".to_owned()]));
 }

@@ -169,6 +169,17 @@ impl Vhost {
         all
     }
 
+    /// The same, without exchanges that delay no more and at which nothing waits either.
+    pub(crate) fn delays_in_use(&self) -> Vec<Arc<DelaySet>> {
+        let mut all = self.delays();
+        let topology = self.topology.read();
+        let is_delaying = |set: &DelaySet| {
+            topology.exchanges.exchange(&set.site.exchange).is_some_and(|exchange| exchange.is_delaying)
+        };
+        all.retain(|set| set.waiting_count() > 0 || is_delaying(set));
+        all
+    }
+
     /// What waited at an exchange when the process ended waits on. It is given back if there is no such exchange.
     pub(crate) fn restore_delays(
         &self,

@@ -22,7 +22,8 @@ pub struct DelaysView {
 }
 
 impl Broker {
-    /// What waits at each exchange of a vhost that delays or has done so, by name; nothing if there is no such vhost.
+    /// What waits at each exchange of a vhost that delays, or at which something waits still, by name; nothing if there is no such
+    /// vhost.
     #[must_use]
     pub fn delays_views(&self, vhost: &str) -> Vec<DelaysView> {
         let Some(vhost) = self.vhosts.get(vhost) else { return Vec::new() };
@@ -34,6 +35,6 @@ impl Broker {
             next_due_ms: set.next_due_ms(),
             released_count: set.released.get(),
         };
-        vhost.delays().iter().map(view).collect()
+        vhost.delays_in_use().iter().map(view).collect()
     }
 }

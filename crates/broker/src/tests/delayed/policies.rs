@@ -39,6 +39,24 @@ fn a_policy_has_any_exchange_delay_and_what_waits_outlives_it() {
     assert_eq!(take_all(&node, &mut client, "q"), ["delayed"]);
 }
 
+/// Exchanges that a policy had once had delay were listed for ever.
+#[test]
+fn exchanges_are_listed_that_delay_or_at_which_something_waits() {
+    let (node, mut client) = node();
+    let listed = |node: &Node| {
+        node.broker.delays_views("/").into_iter().map(|view| (view.exchange, view.count)).collect::<Vec<_>>()
+    };
+    let x = || ("x".to_owned(), 0);
+    assert_eq!(listed(&node), [x()]);
+    delay_by_policy(&node, json!({"delayed-message": true}));
+    assert_eq!(listed(&node), [("amq.direct".to_owned(), 0), x()]);
+    delay_by(&mut client, "amq.direct", "k", 100, "delayed");
+    node.broker.delete_policy(&operator(), PolicyKind::User, "/", "p").unwrap();
+    assert_eq!(listed(&node), [("amq.direct".to_owned(), 1), x()]);
+    pass(&node, 101);
+    assert_eq!(listed(&node), [x()]);
+}
+
 #[test]
 fn a_release_rate_is_kept_to() {
     let (node, mut client) = node();

@@ -38,6 +38,7 @@ mod priorities;
 mod quorum;
 mod refusals;
 mod replacing_power_loss;
+mod restored_bindings;
 mod selection;
 mod selection_power_loss;
 mod sharding;

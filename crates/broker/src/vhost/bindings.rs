@@ -58,10 +58,24 @@ impl Vhost {
 
     /// Puts a binding that recovery found where it was.
     pub(crate) fn restore_binding(&self, spec: &BindingSpec<'_>) {
-        let result = self.change(|topology| topology.exchanges.bind(spec));
-        if let Err(error) = result {
-            tracing::warn!(vhost = %self.name, %error, "a binding could not be restored");
-        }
+        let Err(error) = self.change(|topology| topology.exchanges.bind(spec)) else { return };
+        let (kind, destination) = match spec.destination {
+            Destination::Exchange(name) => ("exchange", String::from_utf8_lossy(name).into_owned()),
+            Destination::Queue(id) => {
+                let topology = self.topology.read();
+                let queue = topology.queues.get(&id);
+                ("queue", queue.map_or_else(|| id.to_string(), |queue| queue.definition.name.as_str().to_owned()))
+            }
+        };
+        tracing::warn!(
+            vhost = %self.name,
+            source = %String::from_utf8_lossy(spec.source),
+            destination_kind = kind,
+            destination,
+            routing_key = %String::from_utf8_lossy(spec.routing_key),
+            %error,
+            "a binding could not be restored"
+        );
     }
 
     /// Whether anything is bound to an exchange.

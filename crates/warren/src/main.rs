@@ -80,7 +80,8 @@ struct FsckArgs {
     /// The data directory.
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    /// Repair what is damaged: damaged files are kept in a directory `quarantine`, nothing is deleted.
+    /// Repair what is damaged. Copy the directory first: damaged segments and checkpoints are moved to `quarantine`, but
+    /// damaged files of the journal, the manifest and `format` are written anew in their place.
     #[arg(long)]
     repair: bool,
 }

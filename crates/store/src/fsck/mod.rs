@@ -4,7 +4,8 @@
 //! - `forgiving`: what cannot be read is taken for zeros.
 //! - `scan`: one segment, message by message, with its footer or without.
 //! - `repair`: writes what is left of damaged segments to new ones, then a new checkpoint and manifest, and only then moves damaged
-//!   files to `quarantine/`. Nothing is deleted. Broken off at any point, it can be started again.
+//!   files to `quarantine/`. The journal's files, the manifest and `format` are written anew in their place: the report names them.
+//!   Broken off at any point, it can be started again.
 //!
 //! A repair never makes a message that was lost; it may bring back some that were settled, where what said so is damaged.
 

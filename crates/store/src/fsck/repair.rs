@@ -95,8 +95,10 @@ impl Repair<'_> {
     }
 
     /// Puts a file in place of another, all of it or nothing.
-    fn replace(&self, path: &Path, bytes: &[u8]) -> Result<(), FsckError> {
-        file::replace(&**self.disk, path, bytes).map_err(attempting("writing", path))
+    fn replace(&mut self, path: &Path, bytes: &[u8]) -> Result<(), FsckError> {
+        file::replace(&**self.disk, path, bytes).map_err(attempting("writing", path))?;
+        self.report.rewritten.insert(path.to_owned());
+        Ok(())
     }
 
     /// What can be read of a checkpoint that is damaged, or that no manifest names.
@@ -248,6 +250,7 @@ impl Repair<'_> {
             if path.starts_with(self.paths.journal()) {
                 forgiving.fill(&path).map_err(attempting("writing over what cannot be read of", &path))?;
                 self.report.repaired(&path, "zeros were written where it could not be read".to_owned());
+                self.report.rewritten.insert(path);
             }
         }
         Ok(())
@@ -257,14 +260,14 @@ impl Repair<'_> {
         let dir = self.paths.journal();
         let mut contents = ChunkWriter::new(ChunkBudget::new());
         match journal::repair(self.disk, &dir, checkpoint.position, &mut contents) {
-            Ok(lost) if lost.is_empty() => {
-                self.report.repaired(&dir, format!("replayed from position {}", checkpoint.position));
-                Ok(())
-            }
-            Ok(lost) => {
-                for lost in lost {
+            Ok(repaired) => {
+                if repaired.losses.is_empty() {
+                    self.report.repaired(&dir, format!("replayed from position {}", checkpoint.position));
+                }
+                for lost in repaired.losses {
                     self.report.repaired(&dir, format!("all from {} to position {} is lost", lost.place, lost.end));
                 }
+                self.report.rewritten.extend(repaired.rewritten);
                 Ok(())
             }
             Err(journal::OpenError::Io { path, error, attempt }) => Err(FsckError::Io { attempt, path, error }),
@@ -316,13 +319,15 @@ impl Repair<'_> {
                 copy += 1;
                 to = format!("{name}.{copy}");
             }
-            match self.disk.rename(&path, &dir.join(&to)) {
+            let to_path = dir.join(&to);
+            match self.disk.rename(&path, &to_path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 moved => moved.map_err(attempting("moving", &path))?,
             }
             let from_dir = path.parent().unwrap_or(self.paths.dir());
             self.disk.sync_dir(from_dir).map_err(attempting("syncing", from_dir))?;
             taken.push(to);
+            self.report.moved.push(to_path);
         }
         self.disk.sync_dir(&dir).map_err(attempting("syncing", &dir))
     }

@@ -1,5 +1,6 @@
 //! What a check found, file by file, as a value and as text.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -61,11 +62,22 @@ pub struct Report {
     pub lost_count: u64,
     /// This is the report of a repair.
     pub is_repair: bool,
+    /// Damaged files that a repair has moved out of the way: where they are now.
+    pub moved: Vec<PathBuf>,
+    /// Files that a repair has written anew in their place: what was in them before is gone.
+    pub rewritten: BTreeSet<PathBuf>,
 }
 
 impl Report {
     pub(super) fn new(dir: &Path) -> Self {
-        Report { dir: dir.to_owned(), files: Vec::new(), lost_count: 0, is_repair: false }
+        Report {
+            dir: dir.to_owned(),
+            files: Vec::new(),
+            lost_count: 0,
+            is_repair: false,
+            moved: Vec::new(),
+            rewritten: BTreeSet::new(),
+        }
     }
 
     /// Whether the store can be opened and has lost nothing.
@@ -92,6 +104,28 @@ impl Report {
         self.add(path, Verdict::Damaged, [what]);
     }
 
+    /// Where what was damaged is now, in sentences that follow another one.
+    fn whereabouts(&self) -> String {
+        let mut text = String::new();
+        let are_moved = match self.moved.len() {
+            0 => None,
+            1 => Some("1 damaged file was".to_owned()),
+            count => Some(format!("{count} damaged files were")),
+        };
+        if let (Some(are_moved), Some(to)) = (are_moved, self.moved.first().and_then(|path| path.parent())) {
+            text += &format!(" {are_moved} moved to {}.", to.display());
+        }
+        if !self.rewritten.is_empty() {
+            let names: Vec<String> = self.rewritten.iter().map(|path| self.name_of(path)).collect();
+            text += &format!(" Written anew in place, the contents before are gone: {}.", names.join(", "));
+        }
+        text
+    }
+
+    fn name_of(&self, path: &Path) -> String {
+        path.strip_prefix(&self.dir).unwrap_or(path).display().to_string()
+    }
+
     /// A file that was damaged is repaired.
     pub(super) fn repaired(&mut self, path: &Path, what: String) {
         if let Some(file) = self.files.iter_mut().find(|file| file.path == path) {
@@ -106,8 +140,7 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for FileReport { path, verdict, details } in &self.files {
-            let name = path.strip_prefix(&self.dir).unwrap_or(path);
-            write!(f, "{}: {verdict}", name.display())?;
+            write!(f, "{}: {verdict}", self.name_of(path))?;
             match details.as_slice() {
                 [] => writeln!(f)?,
                 [only] => writeln!(f, "; {only}")?,
@@ -124,15 +157,10 @@ impl fmt::Display for Report {
         };
         match (damaged, self.is_repair) {
             (0, false) => writeln!(f, "{} is sound.", self.dir.display()),
-            (0, true) => writeln!(
-                f,
-                "{} has been repaired.{lost} Damaged files are in {}.",
-                self.dir.display(),
-                self.dir.join("quarantine").display()
-            ),
-            (1, false) => writeln!(f, "1 file is damaged.{lost} `warren fsck --repair` takes it out."),
-            (count, false) => writeln!(f, "{count} files are damaged.{lost} `warren fsck --repair` takes them out."),
-            (count, true) => writeln!(f, "{count} files could not be repaired.{lost}"),
+            (0, true) => writeln!(f, "{} has been repaired.{lost}{}", self.dir.display(), self.whereabouts()),
+            (1, false) => writeln!(f, "1 file is damaged.{lost} `warren fsck --repair` repairs it."),
+            (count, false) => writeln!(f, "{count} files are damaged.{lost} `warren fsck --repair` repairs them."),
+            (count, true) => writeln!(f, "{count} files could not be repaired.{lost}{}", self.whereabouts()),
         }
     }
 }

@@ -78,7 +78,7 @@ pub use options::{ConfirmAfter, Event, Failed, FilePlace, FileSpan, OnEvent, Ope
 pub use record::{Record, RecordBatch, Targets};
 pub(crate) use recovery::EXTENSION;
 pub use recovery::Recovery;
-pub use repair::{Lost, repair};
+pub use repair::{Lost, Repaired, repair};
 pub use replay::Each;
 pub use threads::{Threads, start};
 pub use writer::{Progress, Writer};

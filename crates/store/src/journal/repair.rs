@@ -3,8 +3,9 @@
 //! Where a commit is damaged, commits are written over it that say so, exactly as long in positions and in the file, so
 //! that what follows still continues it. Only `fsck` does this, because somebody asked for it.
 
+use std::collections::BTreeSet;
 use std::io::{self, IoSlice};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crc32c::crc32c;
@@ -27,6 +28,15 @@ pub struct Lost {
     pub end: JournalPosition,
 }
 
+/// What a repair of the journal did.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Repaired {
+    /// What is gone.
+    pub losses: Vec<Lost>,
+    /// Files that were written over: what was there before is in no file any more.
+    pub rewritten: BTreeSet<PathBuf>,
+}
+
 /// Repairs the journal of `dir` behind a checkpoint's position. Says what was lost, which each replay from now on will
 /// too. An error: it can neither be read nor repaired.
 pub fn repair(
@@ -34,25 +44,29 @@ pub fn repair(
     dir: &Path,
     from: JournalPosition,
     contents: &mut ChunkWriter,
-) -> Result<Vec<Lost>, OpenError> {
-    let mut losses: Vec<Lost> = Vec::new();
+) -> Result<Repaired, OpenError> {
+    let mut repaired = Repaired::default();
     loop {
         let mut recovery = match Recovery::open(disk.clone(), dir, from) {
             Err(OpenError::Corrupt { place, what }) if place.offset == 0 => {
                 let loss = restart(&**disk, dir, from, &place).map_err(OpenError::io("repairing", &place.path))?;
-                losses.extend(loss.ok_or(OpenError::Corrupt { place, what })?);
+                let Some(loss) = loss else { return Err(OpenError::Corrupt { place, what }) };
+                repaired.losses.extend(loss);
+                repaired.rewritten.insert(place.path);
                 continue;
             }
             opened => opened?,
         };
         let (place, what) = match recovery.replay(contents, &mut |_, _| {}) {
             Err(OpenError::Corrupt { place, what }) => (place, what),
-            result => return result.map(|_| losses),
+            result => return result.map(|_| repaired),
         };
-        let is_new = losses.last().is_none_or(|last| last.place.position < place.position);
+        let is_new = repaired.losses.last().is_none_or(|last| last.place.position < place.position);
         let loss =
             if is_new { fill(&recovery, &place).map_err(OpenError::io("repairing", &place.path))? } else { None };
-        losses.push(loss.ok_or(OpenError::Corrupt { place, what })?);
+        let Some(loss) = loss else { return Err(OpenError::Corrupt { place, what }) };
+        repaired.losses.push(loss);
+        repaired.rewritten.insert(place.path);
     }
 }
 

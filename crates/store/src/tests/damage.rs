@@ -11,7 +11,7 @@ use super::history::{History, MessageNumber};
 use super::power_loss::{options, read_ranges};
 use super::seeds::for_each_seed;
 use crate::file::{Disk, SimDisk};
-use crate::fsck::{self, FsckError, Verdict};
+use crate::fsck::{self, FsckError, Report, Verdict};
 use crate::{DirError, Random, Recovered, Store};
 
 type Messages = BTreeMap<(QueueId, QueueSeq), MessageNumber>;
@@ -48,6 +48,41 @@ fn write(seed: u64) -> Written {
 fn files(disk: &SimDisk, dir: &str) -> Vec<PathBuf> {
     let dir = Path::new("/data").join(dir);
     disk.list(&dir).map(|names| names.into_iter().map(|name| dir.join(name)).collect()).unwrap_or_default()
+}
+
+/// What is in each file that a repair may have to do with.
+fn contents(disk: &SimDisk) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut paths: Vec<PathBuf> =
+        ["journal", "segments", "checkpoints"].iter().flat_map(|dir| files(disk, dir)).collect();
+    paths.extend([PathBuf::from("/data/manifest"), PathBuf::from("/data/format")]);
+    let read = |path: PathBuf| {
+        let file = disk.open(&path).ok()?;
+        let mut bytes = vec![0; file.len().unwrap() as usize];
+        crate::file::read_exact_at(&*file, &mut bytes, 0).unwrap();
+        Some((path, bytes))
+    };
+    paths.into_iter().filter_map(read).collect()
+}
+
+/// Checks that a repair has told of each file that it moved or wrote over, and of no other.
+fn check_told(before: &BTreeMap<PathBuf, Vec<u8>>, disk: &SimDisk, report: &Report, seed: u64) {
+    let after = contents(disk);
+    let mut moved = report.moved.clone();
+    moved.sort();
+    assert_eq!(moved, files(disk, "quarantine"), "seed {seed}: {report}");
+    for (path, bytes) in before {
+        let is_told = match after.get(path) {
+            None => moved.iter().any(|to| to.file_name() == path.file_name()),
+            Some(now) => now == bytes || report.rewritten.contains(path),
+        };
+        assert!(is_told, "seed {seed}: {} has been changed\n{report}", path.display());
+    }
+    for path in &report.rewritten {
+        assert_ne!(after.get(path), before.get(path), "seed {seed}: {} is as it was\n{report}", path.display());
+    }
+    let text = report.to_string();
+    assert_eq!(text.contains("quarantine"), !moved.is_empty(), "seed {seed}: {text}");
+    assert_eq!(text.contains("Written anew"), !report.rewritten.is_empty(), "seed {seed}: {text}");
 }
 
 fn flip(disk: &SimDisk, path: &Path, random: &mut Random) {
@@ -143,8 +178,10 @@ fn whatever_is_damaged_is_found_and_can_be_repaired() {
             drop(store);
             disk.kill_process();
         }
+        let before = contents(&disk);
         let report = fsck::repair(&shared, Path::new("/data")).unwrap();
         assert!(report.is_sound(), "seed {seed}: {report}");
+        check_told(&before, &disk, &report, seed);
         let after = fsck::check(&shared, Path::new("/data")).unwrap();
         assert!(after.is_sound(), "seed {seed}: {report}\n{after}");
         let opened = Store::open_stepped(options(&mut random), shared);
@@ -247,4 +284,21 @@ fn a_start_names_the_damaged_file_and_the_tool() {
     let file = report.files.iter().find(|file| file.path == checkpoint).unwrap();
     assert_eq!(file.verdict, Verdict::Damaged);
     assert!(report.to_string().contains("1 file is damaged"), "{report}");
+}
+
+/// A repair that had moved nothing said that damaged files were in a directory that there was not.
+#[test]
+fn a_repair_tells_what_it_moved_and_what_it_wrote_anew() {
+    let Written { disk, mut random, .. } = write(4);
+    let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+    disk.remove(Path::new("/data/format")).unwrap();
+    let report = fsck::repair(&shared, Path::new("/data")).unwrap();
+    let end = "/data has been repaired. Written anew in place, the contents before are gone: format.\n";
+    assert!(report.to_string().ends_with(end), "{report}");
+    let checkpoint = files(&disk, "checkpoints").pop().unwrap();
+    flip(&disk, &checkpoint, &mut random);
+    let report = fsck::repair(&shared, Path::new("/data")).unwrap();
+    let end = "1 damaged file was moved to /data/quarantine. \
+               Written anew in place, the contents before are gone: manifest.\n";
+    assert!(report.to_string().ends_with(end), "{report}");
 }

@@ -290,7 +290,7 @@ fn check_repaired(seed: u64, hits: &[usize]) {
     }
     let mut contents = ChunkWriter::new(ChunkBudget::new());
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
-    let losses = repair(&shared, Path::new(DIR), JournalPosition::START, &mut contents).unwrap();
+    let losses = repair(&shared, Path::new(DIR), JournalPosition::START, &mut contents).unwrap().losses;
     disk.restart();
     let (world, said) = World::open(&disk, &small_options(), JournalPosition::START).unwrap();
     assert_eq!(world.journal.appended(), layout.commits[5].1.end(), "positions stay");
@@ -324,7 +324,7 @@ fn a_repair_of_a_whole_journal_changes_nothing() {
     let before = disk.operation_count();
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let mut contents = ChunkWriter::new(ChunkBudget::new());
-    assert_eq!(repair(&shared, Path::new(DIR), JournalPosition::START, &mut contents).unwrap(), []);
+    assert_eq!(repair(&shared, Path::new(DIR), JournalPosition::START, &mut contents).unwrap(), Repaired::default());
     assert_eq!(disk.operation_count(), before);
 }
 
@@ -357,7 +357,7 @@ fn check_repaired_files(damage: &dyn Fn(&SimDisk, &[Found]), lost: usize) {
     assert!(matches!(open_and_read(&disk), Err(OpenError::Corrupt { .. })));
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let mut contents = ChunkWriter::new(ChunkBudget::new());
-    let losses = repair(&shared, Path::new(DIR), JournalPosition::START, &mut contents).unwrap();
+    let losses = repair(&shared, Path::new(DIR), JournalPosition::START, &mut contents).unwrap().losses;
     assert_eq!(losses.len(), 1, "{losses:?}");
     disk.restart();
     let (world, after) = World::open(&disk, &small_options(), JournalPosition::START).unwrap();

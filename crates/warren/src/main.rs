@@ -97,8 +97,17 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("warren: {error:#}");
+            eprintln!("warren: {}", in_one_line(&error));
             ExitCode::FAILURE
         }
     }
+}
+
+/// An error and what caused it. A cause that the error before has told already is not told again.
+fn in_one_line(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |told, cause| match told.is_empty() {
+        true => cause,
+        false if told.ends_with(&cause) => told,
+        false => format!("{told}: {cause}"),
+    })
 }

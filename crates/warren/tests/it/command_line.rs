@@ -168,6 +168,23 @@ fn fsck_of_a_missing_directory_fails_in_one_sentence() {
     check_fails(&["fsck", "--data-dir", "/no/such/dir"], 1, "/no/such/dir");
 }
 
+/// The operating system's reason was told twice.
+#[test]
+fn why_a_directory_cannot_be_used_is_told_once() {
+    let dir = scratch("file-for-dir");
+    let file = write(&dir, "file", "no directory");
+    let below = format!("{file}/below");
+    let no_ports = ["--set", "listeners.tcp.default=127.0.0.1:0", "--set", "warren.management.enabled=false"];
+    for (command, data_dir, more) in
+        [("serve", &file, &no_ports[..]), ("serve", &below, &no_ports), ("fsck", &file, &[])]
+    {
+        let output = warren(&[&[command, "--data-dir", data_dir], more].concat());
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        assert_eq!(error.matches("os error").count(), 1, "{error}");
+    }
+}
+
 #[test]
 fn fsck_of_another_directory_says_so_and_leaves_nothing_there() {
     let dir = scratch("no-data-dir");

@@ -6,8 +6,11 @@ use super::syntax::KeyPath;
 /// How far a key may be from one that is known by its beginning only, to be taken for a typing error in that beginning.
 const PREFIX_DISTANCE_MAX: usize = 2;
 
-/// The known key with the fewest edits from this one. Placeholders take the unknown key's own words.
-pub(super) fn closest_key(unknown: &KeyPath) -> String {
+/// How much of a key may be mistyped: one character in so many. Of keys that are further away none was meant.
+const WRONG_PART: usize = 3;
+
+/// The known key with the fewest edits from this one, if those are few. Placeholders take the unknown key's own words.
+pub(super) fn closest_key(unknown: &KeyPath) -> Option<String> {
     let text = unknown.to_string();
     let candidates = schema::keys().flat_map(schema::Key::spellings).filter_map(|spelling| {
         let candidate = fill(&spelling, unknown.segments());
@@ -15,7 +18,8 @@ pub(super) fn closest_key(unknown: &KeyPath) -> String {
         let is_plausible = !spelling.ends_with("**") || distance <= PREFIX_DISTANCE_MAX;
         is_plausible.then_some((distance, candidate))
     });
-    candidates.min_by_key(|(distance, _)| *distance).map(|(_, key)| key).unwrap_or_default()
+    let (distance, key) = candidates.min_by_key(|(distance, _)| *distance)?;
+    (distance <= (text.chars().count() / WRONG_PART).max(1)).then_some(key)
 }
 
 fn fill(spelling: &str, given: &[String]) -> String {
@@ -52,7 +56,14 @@ mod tests {
 
     #[track_caller]
     fn check_closest(unknown: &str, expected: &str) {
-        assert_eq!(closest_key(&KeyPath::parse(unknown).unwrap()), expected);
+        assert_eq!(closest_key(&KeyPath::parse(unknown).unwrap()).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn nothing_is_suggested_that_is_not_close() {
+        for unknown in ["foo", "a", "anything.else", "data.directory.of.warren"] {
+            assert_eq!(closest_key(&KeyPath::parse(unknown).unwrap()), None, "{unknown}");
+        }
     }
 
     #[test]

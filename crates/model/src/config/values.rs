@@ -37,8 +37,8 @@ impl Values {
     pub(super) fn assign(&mut self, key: &KeyPath, text: &str, origin: Origin) {
         self.count += 1;
         let Some(row) = schema::find(key) else {
-            let closest = closest_key(key);
-            return self.refuse(origin, format!("unknown key '{key}'; the closest known key is '{closest}'"));
+            let hint = closest_key(key).map(|closest| format!("; the closest known key is '{closest}'"));
+            return self.refuse(origin, format!("unknown key '{key}'{}", hint.unwrap_or_default()));
         };
         if text.starts_with(ENCRYPTED_PREFIX) {
             return self.refuse(origin, format!("'{key}' is encrypted, which is not supported; write it in plain"));

@@ -7,6 +7,7 @@ mod consumer;
 mod equivalence;
 mod exchange;
 mod exchange_options;
+mod plain;
 mod queue;
 mod queue_type;
 
@@ -21,7 +22,7 @@ use amqp::table::{Table, Value};
 
 use crate::resource::{PreconditionFailed, Resource};
 
-/// Why one argument is wrong, as RabbitMQ prints it: a term, or a text in double quotes.
+/// Why one argument is wrong: as RabbitMQ prints it, a term or a text in double quotes; of our own, a sentence.
 type Checked = Result<(), String>;
 
 /// What there is to know of one argument.

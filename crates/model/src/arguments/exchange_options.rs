@@ -2,7 +2,8 @@
 
 use amqp::table::{Table, Value};
 
-use super::{Checked, check_bool, check_positive, check_text};
+use super::Checked;
+use super::plain::{check_count, check_flag, check_name};
 use crate::arguments::ExchangeType;
 use crate::resource::{PreconditionFailed, Resource};
 
@@ -12,12 +13,12 @@ pub const DELAYED_TYPE: &str = "x-delayed-type";
 type Check = fn(&Value<'_>, Table<'_>) -> Checked;
 
 const OPTIONS: &[(&str, Check)] = &[
-    ("x-delayed-exchange", check_bool),
-    ("x-delayed-release-rate", check_positive),
-    ("x-message-deduplication", check_bool),
-    ("x-cache-size", check_positive),
-    ("x-cache-ttl", check_positive),
-    ("x-deduplication-header", check_text),
+    ("x-delayed-exchange", check_flag),
+    ("x-delayed-release-rate", check_count),
+    ("x-message-deduplication", check_flag),
+    ("x-cache-size", check_count),
+    ("x-cache-ttl", check_count),
+    ("x-deduplication-header", check_name),
 ];
 
 /// Checks those that are there.
@@ -61,12 +62,17 @@ mod tests {
     #[test]
     fn options_are_flags_numbers_and_names() {
         check("x-message-deduplication", Value::Bool(true), Ok(()));
-        check("x-message-deduplication", Value::LongStr(b"true"), Err("{unacceptable_type,longstr}"));
+        check("x-message-deduplication", Value::LongStr(b"true"), Err("it must be true or false, not the text 'true'"));
         check("x-cache-size", Value::I32(128), Ok(()));
-        check("x-cache-size", Value::I32(0), Err("{value_zero,0}"));
-        check("x-cache-ttl", Value::I32(-1), Err("{value_negative,-1}"));
+        check("x-cache-size", Value::I32(0), Err("it must be a whole number above 0, not 0"));
+        check("x-cache-ttl", Value::I32(-1), Err("it must be a whole number above 0, not -1"));
         check("x-deduplication-header", Value::LongStr(b"id"), Ok(()));
-        check("x-delayed-release-rate", Value::LongStr(b"5"), Err("\"expected integer, got longstr\""));
+        check(
+            "x-delayed-release-rate",
+            Value::LongStr(b"5"),
+            Err("it must be a whole number above 0, not the text '5'"),
+        );
+        check("x-deduplication-header", Value::Void, Err("it must be a text, not a value of the type void"));
         check("x-anything", Value::Void, Ok(()));
     }
 

@@ -5,7 +5,7 @@ use amqp::table::{Table, TableBuf, Value};
 use super::equivalence::check_arguments;
 use super::{
     Argument, Checked, QueueType, accept, check, check_bool, check_non_negative, check_one, check_positive, check_text,
-    integer, invalid_type, text,
+    integer, invalid_type, plain, text,
 };
 use crate::erlang;
 use crate::name::ExchangeName;
@@ -175,15 +175,13 @@ const ARGUMENTS: &[Argument] = &[
     argument("x-delayed-retry-type", Q, accept),
     argument("x-delayed-retry-min", Q, accept),
     argument("x-delayed-retry-max", Q, accept),
-    argument("x-delayed-retry-backoff", Q, |v, _| {
-        one_of(v, &["linear", "exponential"], "invalid_delayed_retry_backoff")
-    }),
-    argument("x-message-group-header", C | Q, check_text),
-    uncompared("x-message-deduplication", C | Q, check_bool),
-    uncompared("x-cache-size", C | Q, check_positive),
-    uncompared("x-cache-ttl", C | Q, check_positive),
-    uncompared("x-deduplication-header", C | Q, check_text),
-    argument("x-deduplication-replaces", C | Q, check_bool),
+    argument("x-delayed-retry-backoff", Q, |v, _| plain::check_word(v, &["linear", "exponential"])),
+    argument("x-message-group-header", C | Q, plain::check_name),
+    uncompared("x-message-deduplication", C | Q, plain::check_flag),
+    uncompared("x-cache-size", C | Q, plain::check_count),
+    uncompared("x-cache-ttl", C | Q, plain::check_count),
+    uncompared("x-deduplication-header", C | Q, plain::check_name),
+    argument("x-deduplication-replaces", C | Q, plain::check_flag),
 ];
 
 const LEADER_LOCATORS: &[&str] = &["client-local", "balanced", "random", "least-leaders"];
@@ -380,7 +378,11 @@ mod tests {
         check_quorum("x-consumer-timeout", Value::I32(-1), Err(": {value_negative,-1}"));
         check_quorum("x-consumer-disconnected-timeout", text("a"), Err(": \"expected integer, got longstr\""));
         check_quorum("x-delayed-retry-backoff", text("exponential"), Ok(()));
-        check_quorum("x-delayed-retry-backoff", text("z"), Err(": invalid_delayed_retry_backoff"));
+        check_quorum(
+            "x-delayed-retry-backoff",
+            text("z"),
+            Err(": it must be 'linear' or 'exponential', not the text 'z'"),
+        );
         for name in ["x-max-priority", "x-queue-mode", "x-queue-version", "x-queue-master-locator", "x-max-age"] {
             check_quorum(name, text("z"), Err(" of queue type rabbit_quorum_queue"));
         }
@@ -401,12 +403,16 @@ mod tests {
     #[test]
     fn deduplication_is_checked() {
         check_accepted("x-message-deduplication", Value::Bool(true));
-        check_refused("x-message-deduplication", text("true"), "{unacceptable_type,longstr}");
-        check_refused("x-cache-size", Value::I32(0), "{value_zero,0}");
-        check_refused("x-cache-ttl", Value::I32(-1), "{value_negative,-1}");
-        check_refused("x-deduplication-header", Value::I32(1), "{unacceptable_type,signedint}");
-        check_refused("x-deduplication-replaces", Value::I32(1), "{unacceptable_type,signedint}");
-        check_refused("x-message-group-header", Value::I32(1), "{unacceptable_type,signedint}");
+        check_refused("x-message-deduplication", text("true"), "it must be true or false, not the text 'true'");
+        check_refused("x-cache-size", Value::I32(0), "it must be a whole number above 0, not 0");
+        check_refused("x-cache-ttl", Value::I32(-1), "it must be a whole number above 0, not -1");
+        check_refused("x-cache-ttl", Value::Bool(true), "it must be a whole number above 0, not true");
+        check_refused("x-deduplication-header", Value::I32(1), "it must be a text, not 1");
+        check_refused("x-deduplication-replaces", Value::I32(1), "it must be true or false, not 1");
+        check_refused("x-message-group-header", Value::I32(1), "it must be a text, not 1");
+        let long = "x".repeat(51);
+        let reason = format!("it must be true or false, not the text '{}…'", "x".repeat(50));
+        check_refused("x-message-deduplication", text(&long), &reason);
     }
 
     #[test]

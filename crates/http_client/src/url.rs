@@ -12,10 +12,19 @@ use percent_encoding::percent_decode_str;
 
 /// Why a URL cannot be asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{url}' is not an http:// or https:// URL")]
-pub struct HttpUrlError {
-    /// The URL, without a password.
-    pub url: String,
+pub enum HttpUrlError {
+    /// It is none, or one with another scheme.
+    #[error("'{url}' is not an http:// or https:// URL")]
+    NotHttp {
+        /// The URL, without a password.
+        url: String,
+    },
+    /// Nobody can listen on its port.
+    #[error("'{url}' has a wrong port: ports are 0 to 65535")]
+    Port {
+        /// The URL, without a password.
+        url: String,
+    },
 }
 
 /// An `http://` or `https://` URL, or a path on a Unix socket. User and password in it are sent as such.
@@ -67,9 +76,12 @@ impl HttpUrl {
     ///
     /// # Errors
     ///
-    /// When it is none, or one with another scheme.
+    /// When it is none, or one with another scheme, or its port is none.
     pub fn parse(url: &str) -> Result<Self, HttpUrlError> {
-        parse(url).ok_or_else(|| HttpUrlError { url: without_passwords(url) })
+        parse(url).ok_or_else(|| match (has_large_port(url), without_passwords(url)) {
+            (true, url) => HttpUrlError::Port { url },
+            (false, url) => HttpUrlError::NotHttp { url },
+        })
     }
 
     /// The path `/` of who listens on a Unix socket. Nobody logs in there: the kernel says who asks.
@@ -138,6 +150,17 @@ impl HttpUrl {
     }
 }
 
+/// Whether an `http://` or `https://` URL has a number for a port that is too large to be one.
+fn has_large_port(url: &str) -> bool {
+    let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://")).unwrap_or_default();
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    // A slash that a password has in it ends it: what stands before would be host and port.
+    let is_password = rest.contains('@') && !authority.contains('@');
+    let port = authority.rsplit_once(':').map_or("", |(_, port)| port);
+    let is_number = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    !is_password && is_number && port.parse::<u16>().is_err()
+}
+
 fn parse(url: &str) -> Option<HttpUrl> {
     let uri: Uri = url.parse().ok()?;
     let is_tls = match uri.scheme_str() {
@@ -192,6 +215,10 @@ mod tests {
         let error = HttpUrl::parse("ftp://me:secret@there/x").unwrap_err();
         assert_eq!(error.to_string(), "'ftp://me:***@there/x' is not an http:// or https:// URL");
         let error = HttpUrl::parse("https://me:secret/x@there").unwrap_err();
+        assert_eq!(error.to_string(), "'https://me:***@there' is not an http:// or https:// URL");
+        let error = HttpUrl::parse("http://me:secret@there:99999/x").unwrap_err();
+        assert_eq!(error.to_string(), "'http://me:***@there:99999/x' has a wrong port: ports are 0 to 65535");
+        let error = HttpUrl::parse("https://me:99999/x@there").unwrap_err();
         assert_eq!(error.to_string(), "'https://me:***@there' is not an http:// or https:// URL");
         let url = HttpUrl::parse("http://[::1]:8086/api/v2/write?org=o&bucket=b").unwrap();
         assert_eq!(url.to_string(), "::1:8086");

@@ -97,6 +97,8 @@ fn what_is_no_place_is_an_error() {
     }
     let failure = target(&["list_users", "--url", "ftp://me:secret@x"], &NOTHING).unwrap_err();
     assert!(!failure.text.contains("secret"), "{}", failure.text);
+    let failure = target(&["list_users", "--url", "http://localhost:99999"], &NOTHING).unwrap_err();
+    assert_eq!(failure.text, "--url: 'http://localhost:99999' has a wrong port: ports are 0 to 65535");
 }
 
 #[test]

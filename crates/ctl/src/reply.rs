@@ -51,9 +51,16 @@ impl Reply {
         Ok(Step::Done(Output::Nothing))
     }
 
-    /// Fails like this if that is the status.
+    /// Fails like this if that is the status; in the server's words where it says what it is that is missing.
     pub(crate) fn unless(self, status: u16, failure: impl FnOnce() -> Failure) -> Result<Self, Failure> {
-        if self.status == status { Err(failure()) } else { Ok(self) }
+        if self.status != status {
+            return Ok(self);
+        }
+        let failure = failure();
+        Err(match self.reason().filter(|reason| is_telling(reason)) {
+            Some(reason) => Failure::new(failure.status, reason),
+            None => failure,
+        })
     }
 
     /// What the server said about it.
@@ -93,6 +100,11 @@ impl Reply {
             status => Failure::new(UNAVAILABLE, with_reason(&format!("the server failed with status {status}"))),
         }
     }
+}
+
+/// Whether a reason is a sentence of its own, and not what every refusal with its status has.
+pub(crate) fn is_telling(reason: &str) -> bool {
+    reason.contains(' ') && !["Not Found", "Object Not Found"].contains(&reason)
 }
 
 /// A reason in one line. RabbitMQ writes some as lists of code points within lists.
@@ -155,6 +167,26 @@ mod tests {
         let plain = r#"{"error":"not_authorised","reason":"Not management user"}"#;
         let text = "this user may not use the HTTP API: it needs one of the tags management, policymaker, monitoring, administrator";
         check_refusal(401, plain, (77, text));
+    }
+
+    #[track_caller]
+    fn check_missing(body: &str, expected: &str) {
+        let reply = Reply { status: 404, body: body.into() };
+        let failure = reply.unless(404, || Failure::new(64, "there is no queue 'orders'")).unwrap_err();
+        assert_eq!((failure.status, failure.text.as_str()), (64, expected));
+    }
+
+    #[test]
+    fn the_server_knows_best_what_is_missing() {
+        let guess = "there is no queue 'orders'";
+        check_missing(
+            r#"{"error":"not_found","reason":"no queue 'express' in vhost '/'"}"#,
+            "no queue 'express' in vhost '/'",
+        );
+        check_missing(r#"{"error":"Object Not Found","reason":"Not Found"}"#, guess);
+        check_missing(r#"{"error":"not_found","reason":"vhost_not_found"}"#, guess);
+        check_missing("", guess);
+        check_missing("<html><h1>Not here</h1></html>", guess);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use net::DialOptions;
 use crate::failure::{CANNOT_CREATE, DATA, Failure, TEMPORARY, UNAVAILABLE};
 use crate::given::Given;
 use crate::output::Output;
-use crate::reply::Reply;
+use crate::reply::{Reply, is_telling};
 use crate::secret;
 use crate::step::{Ask, Source, Started, Step};
 use crate::target::{Surroundings, Target};
@@ -24,7 +24,7 @@ const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Takes all steps, the first included.
 pub(crate) async fn run(given: &Given, started: Started) -> Result<Output, Failure> {
-    let mut server = Server { given, client: None };
+    let mut server = Server { given, client: None, is_api: false };
     let mut step = started?;
     loop {
         step = match step {
@@ -49,6 +49,8 @@ pub(crate) async fn run(given: &Given, started: Started) -> Result<Output, Failu
 struct Server<'a> {
     given: &'a Given,
     client: Option<Client>,
+    /// Whether something has been answered by which it is known that this is a management API.
+    is_api: bool,
 }
 
 impl Server<'_> {
@@ -92,7 +94,29 @@ impl Server<'_> {
         if is_verbose {
             eprintln!("{}", answer.status);
         }
-        Ok(Reply { status: answer.status.as_u16(), body: answer.body.to_vec() })
+        let reply = Reply { status: answer.status.as_u16(), body: answer.body.to_vec() };
+        self.check_place(&reply).await?;
+        Ok(reply)
+    }
+
+    /// A path that is not the API's is answered as things are that are not there. What every API has tells them apart.
+    async fn check_place(&mut self, reply: &Reply) -> Result<(), Failure> {
+        if self.is_api || reply.status != 404 || reply.reason().is_some_and(|reason| is_telling(&reason)) {
+            self.is_api = true;
+            return Ok(());
+        }
+        let client = self.client()?;
+        let whoami = request(&Ask::get("whoami".to_owned()))?;
+        let answer = client.ask(&whoami).await.map_err(|error| unanswered(client.url(), &error))?;
+        if answer.status.as_u16() == 404 {
+            return Err(Failure::unavailable(format!(
+                "there is no management API at {}{}: nothing is found there, is its path right?",
+                client.url(),
+                client.url().path().trim_end_matches('/')
+            )));
+        }
+        self.is_api = true;
+        Ok(())
     }
 
     async fn try_to_ask(&mut self, ask: &Ask, patience: Duration) -> Result<Reply, Failure> {
@@ -189,6 +213,7 @@ pub(crate) fn is_terminal() -> bool {
 #[cfg(test)]
 mod tests {
     use http_client::testing::TlsServer;
+    use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufStream};
 
     use super::*;
     use crate::words;
@@ -210,6 +235,46 @@ mod tests {
         }
         let failure = ask(&["ping", "--url", &url]).await.unwrap_err();
         assert_eq!(failure.status, UNAVAILABLE, "{}", failure.text);
+    }
+
+    /// A server that answers each request with the status for its path, for as long as it is asked.
+    async fn serving(status_of: fn(&str) -> &'static str) -> u16 {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let mut stream = BufStream::new(stream);
+                let mut head = String::new();
+                while stream.read_line(&mut head).await.is_ok_and(|len| len > 2) {}
+                let path = head.split(' ').nth(1).unwrap_or_default();
+                let body = r#"{"error":"Object Not Found","reason":"Not Found"}"#;
+                let answer = format!(
+                    "HTTP/1.1 {}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+                    status_of(path),
+                    body.len()
+                );
+                let _ = stream.write_all(answer.as_bytes()).await;
+                let _ = stream.flush().await;
+            }
+        });
+        port
+    }
+
+    #[tokio::test]
+    async fn a_path_that_is_not_the_apis_is_told() {
+        let port = serving(|_| "404 Not Found").await;
+        let url = format!("http://127.0.0.1:{port}/foo");
+        let failure = ask(&["list_queues", "--url", &url]).await.unwrap_err();
+        let text =
+            format!("there is no management API at 127.0.0.1:{port}/foo: nothing is found there, is its path right?");
+        assert_eq!((failure.status, failure.text), (UNAVAILABLE, text));
+    }
+
+    #[tokio::test]
+    async fn what_is_not_there_at_an_api_is_what_was_asked_for() {
+        let port = serving(|path| if path == "/api/whoami" { "200 OK" } else { "404 Not Found" }).await;
+        let failure = ask(&["list_queues", "-p", "v", "--url", &format!("http://127.0.0.1:{port}")]).await.unwrap_err();
+        assert_eq!((failure.status, &*failure.text), (DATA, "virtual host 'v' does not exist"));
     }
 
     #[tokio::test]

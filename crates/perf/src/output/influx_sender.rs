@@ -12,7 +12,7 @@ use super::Output;
 use super::influx::Lines;
 use crate::plan::Plan;
 use crate::results::{Counts, Sample};
-use http_client::HttpUrl;
+use http_client::{HttpUrl, HttpUrlError};
 
 /// Samples that wait to be posted; more are lost.
 const WAITING_COUNT_MAX: usize = 600;
@@ -25,10 +25,8 @@ const PATH: &str = "/write?db=perftest";
 
 /// Why a URL cannot be posted to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{url}' is not an http:// or https:// URL such as http://localhost:8086/write?db=perf")]
-pub struct InfluxUrlError {
-    url: String,
-}
+#[error("{0}; one is http://localhost:8086/write?db=perf")]
+pub struct InfluxUrlError(#[from] HttpUrlError);
 
 /// Posts what its [`InfluxOutput`] hands to it.
 #[derive(Debug)]
@@ -53,7 +51,7 @@ impl InfluxSender {
         id: &str,
         labels: &[(String, String)],
     ) -> Result<(InfluxOutput, Self), InfluxUrlError> {
-        let target = HttpUrl::parse(url).map_err(|error| InfluxUrlError { url: error.url })?;
+        let target = HttpUrl::parse(url)?;
         let target = if target.path() == "/" { target.with_path(PATH) } else { target };
         let target = match tls {
             Some(tls) => target.trusting(tls.clone()),

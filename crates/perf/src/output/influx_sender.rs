@@ -229,7 +229,7 @@ mod tests {
     async fn a_url_has_to_be_http() {
         let error = InfluxSender::start("ftp://me:secret@there", None, "t", &[]).err().unwrap();
         let expected =
-            "'ftp://me:***@there' is not an http:// or https:// URL such as http://localhost:8086/write?db=perf";
+            "'ftp://me:***@there' is not an http:// or https:// URL; one is http://localhost:8086/write?db=perf";
         assert_eq!(error.to_string(), expected);
     }
 }

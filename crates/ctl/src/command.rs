@@ -137,6 +137,8 @@ pub(crate) struct Opt {
     pub(crate) aliases: &'static [&'static str],
     /// What its value is called; a flag has none.
     pub(crate) value: Option<&'static str>,
+    /// Whether it is a flag that says something other than its absence with `=false`.
+    pub(crate) is_truth: bool,
     pub(crate) about: &'static str,
 }
 
@@ -152,10 +154,15 @@ impl Opt {
 
 /// An option with a value.
 pub(crate) const fn option(long: &'static str, value: &'static str, about: &'static str) -> Opt {
-    Opt { long, short: None, aliases: &[], value: Some(value), about }
+    Opt { long, short: None, aliases: &[], value: Some(value), is_truth: false, about }
 }
 
 /// An option without one.
 pub(crate) const fn flag(long: &'static str, about: &'static str) -> Opt {
-    Opt { long, short: None, aliases: &[], value: None, about }
+    Opt { long, short: None, aliases: &[], value: None, is_truth: false, about }
+}
+
+/// An option without one that can be denied: `--dead`, `--dead=false`.
+pub(crate) const fn truth(long: &'static str, about: &'static str) -> Opt {
+    Opt { is_truth: true, ..flag(long, about) }
 }

@@ -67,6 +67,7 @@ fn options(options: &[Opt]) -> String {
         let short = option.short.map_or("    ".to_owned(), |short| format!("-{short}, "));
         match option.value {
             Some(value) => format!("{short}--{} {value}", option.long),
+            None if option.is_truth => format!("{short}--{}[=false]", option.long),
             None => format!("{short}--{}", option.long),
         }
     };
@@ -94,6 +95,7 @@ pub(crate) fn synopsis(grammar: Grammar, command: &Command) -> String {
     for option in command.options {
         let _ = match option.value {
             Some(value) => write!(out, " [--{} {value}]", option.long),
+            None if option.is_truth => write!(out, " [--{}[=false]]", option.long),
             None => write!(out, " [--{}]", option.long),
         };
     }

@@ -154,8 +154,10 @@ impl Reading {
                 );
             }
             let value = match (has_value, value) {
+                (false, None) if known.is_truth => "true".to_owned(),
                 (false, None) => String::new(),
                 // A flag of rabbitmqctl may be said with its truth.
+                (false, Some(value)) if known.is_truth && ["true", "false"].contains(&&*value) => value,
                 (false, Some(value)) if value == "true" => String::new(),
                 (false, Some(value)) if value == "false" => continue,
                 (false, Some(_)) => return Err(Failure::usage(format!("the option {word} takes no value"))),
@@ -178,7 +180,7 @@ impl Reading {
         };
         let own = self.command.options.iter().filter(|_| is_after_command).find(fits);
         if let Some(option) = own {
-            return Some(Known { key: option.long, has_value: option.value.is_some(), is_own: true });
+            return Some(Known::of(option, true));
         }
         if self.grammar == Grammar::Admin && is_after_command {
             let fits = |argument: &&Argument| match name {
@@ -186,13 +188,13 @@ impl Reading {
                 Name::Short(letter) => argument.short == Some(*letter),
             };
             if let Some(argument) = self.command.arguments.iter().find(fits) {
-                return Some(Known { key: argument.name, has_value: true, is_own: true });
+                return Some(Known::valued(argument.name, true));
             }
         }
         // As rabbitmqadmin has it.
         let is_help = |option: &&Opt| option.long == "help" && matches!(name, Name::Short('h'));
         let option = self.options.iter().find(fits).or_else(|| self.options.iter().find(is_help))?;
-        Some(Known { key: option.long, has_value: option.value.is_some(), is_own: false })
+        Some(Known::of(option, false))
     }
 
     fn unknown(&self, word: &str, name: &Name) -> Failure {
@@ -264,7 +266,7 @@ impl Reading {
         let own =
             self.command.arguments.iter().find(|argument| is_argument(argument, &name)).map(|argument| argument.name);
         let shared = || self.options.iter().find(|option| option.long == name).map(|option| option.long);
-        let known = Known { key: own.or_else(shared)?, has_value: true, is_own: own.is_some() };
+        let known = Known::valued(own.or_else(shared)?, own.is_some());
         Some((known, value.to_owned()))
     }
 
@@ -272,7 +274,7 @@ impl Reading {
     fn unnamed_argument(&self) -> Option<Known> {
         let is_unnamed = |argument: &&Argument| argument.need == Need::Repeated || argument.name == "file";
         let argument = self.command.arguments.iter().find(is_unnamed)?;
-        Some(Known { key: argument.name, has_value: true, is_own: true })
+        Some(Known::valued(argument.name, true))
     }
 
     fn unnamed(&self, word: &str) -> Failure {
@@ -293,8 +295,20 @@ impl Reading {
 struct Known {
     key: &'static str,
     has_value: bool,
+    /// A flag that may be denied.
+    is_truth: bool,
     /// The command's own, and not everybody's.
     is_own: bool,
+}
+
+impl Known {
+    fn of(option: &Opt, is_own: bool) -> Self {
+        Known { key: option.long, has_value: option.value.is_some(), is_truth: option.is_truth, is_own }
+    }
+
+    fn valued(key: &'static str, is_own: bool) -> Self {
+        Known { key, has_value: true, is_truth: false, is_own }
+    }
 }
 
 enum Name {

@@ -41,6 +41,7 @@ mod service;
 mod statistics;
 #[cfg(test)]
 mod tests;
+mod unknown;
 
 pub use alerting::{AlertCounters, AlertThread, Alerting, SetupError as AlertSetupError};
 pub use answer::AnswerBody;

@@ -82,7 +82,10 @@ fn describe(route: &Route, operation: &Operation, schemas: &mut BTreeMap<String,
     });
     if let Some(members) = described.as_object_mut() {
         if !operation.body.is_empty() {
-            let schema = object(operation.body);
+            let mut schema = object(operation.body);
+            if operation.is_strict {
+                schema["additionalProperties"] = json!(false);
+            }
             members.insert(
                 "requestBody".to_owned(),
                 json!({

@@ -29,6 +29,9 @@ pub(crate) struct Operation {
     pub(crate) query: &'static [Parameters],
     /// The members of the JSON object that it takes; empty where it takes no body.
     pub(crate) body: &'static [Field],
+    /// Whether it refuses what it does not know, in the query and in the body. RabbitMQ's operations ignore it; where a misspelt
+    /// filter would mean all messages, that is no good.
+    pub(crate) is_strict: bool,
     pub(crate) answer: Shape,
     /// Statuses that only this operation has, and what each means.
     pub(crate) refusals: &'static [(&'static str, &'static str)],
@@ -71,6 +74,7 @@ impl Operation {
             summary,
             query: &[],
             body: &[],
+            is_strict: false,
             answer,
             refusals: &[],
         }
@@ -79,6 +83,11 @@ impl Operation {
     /// With these query parameters.
     pub(crate) const fn query(self, query: &'static [Parameters]) -> Operation {
         Operation { query, ..self }
+    }
+
+    /// Refusing what it does not know.
+    pub(crate) const fn strict(self) -> Operation {
+        Operation { is_strict: true, ..self }
     }
 
     /// With another answer than this method usually has.
@@ -190,6 +199,20 @@ pub(crate) enum Parameters {
     Stats,
     /// Any other: its name and what it does.
     Other(&'static str, &'static str),
+}
+
+impl Parameters {
+    /// Their names.
+    pub(crate) fn names(self) -> impl Iterator<Item = &'static str> {
+        let (one, others): (_, &[_]) = match self {
+            Parameters::Columns => (Some("columns"), &[]),
+            Parameters::Sort => (None, &["sort", "sort_reverse"]),
+            Parameters::Page => (None, &["page", "page_size", "name", "use_regex"]),
+            Parameters::Stats => (None, &["disable_stats", "enable_queue_totals"]),
+            Parameters::Other(name, _) => (Some(name), &[]),
+        };
+        one.into_iter().chain(others.iter().copied())
+    }
 }
 
 /// A member of a JSON object.

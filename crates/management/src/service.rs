@@ -35,6 +35,7 @@ use crate::problem::Problem;
 use crate::route::{Handler, Operation, Role, Verb};
 use crate::router::{self, Found};
 use crate::routes;
+use crate::unknown;
 
 /// What answers requests.
 pub struct Service {
@@ -203,6 +204,9 @@ impl Service {
             role if role == Role::Anybody || !is_logged_in => (body::read(body, ANONYMOUS_BODY_LEN_MAX).await?, None),
             _ => self.room.read(body, self.options.body_len_max).await.map(|(body, room)| (body, Some(room)))?,
         };
+        if operation.is_strict {
+            unknown::check(operation, &query, &body)?;
+        }
         let call = Call {
             service: self.clone(),
             presence,

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::pages::Pages;
 use super::queues::no_such_queue;
-use crate::command::{Command, Opt, flag, option, repeated, required};
+use crate::command::{Command, Opt, flag, option, repeated, required, truth};
 use crate::failure::Failure;
 use crate::given::Given;
 use crate::listing::{Listing, renamed, same};
@@ -26,8 +26,8 @@ macro_rules! with_filter {
             option("body", "text", "only those with this text in the body"),
             option("older-than", "time", "only those in the queue for so long or longer: 90s, 10m, 2h, 1d"),
             option("younger-than", "time", "only those in the queue for so long or shorter"),
-            option("redelivered", "true|false", "only those that may, or may not, have been handed out before"),
-            option("dead", "true|false", "only dead letters, or only others"),
+            truth("redelivered", "only those that may have been handed out before; =false: only others"),
+            truth("dead", "only dead letters; =false: only others"),
             option("death-reason", "reason", "only those first dead-lettered for this reason"),
         ]
     };
@@ -202,6 +202,9 @@ fn selection(given: &Given) -> Result<Map<String, Value>, Failure> {
     if body.is_empty() && !given.has("all") {
         return Err(Failure::usage("say which messages: by --ids, by what they have, by --limit, or --all"));
     }
+    if given.has("all") {
+        body.insert("all".to_owned(), json!(true));
+    }
     Ok(body)
 }
 
@@ -296,6 +299,7 @@ fn told(totals: Map<String, Value>) -> Output {
         ("refused", "stay, for a full queue refuses more"),
         ("unroutable", "stay, for no queue takes them"),
         ("not_dead", "stay, for they are no dead letters"),
+        ("already_there", "stay, for it was in this queue that they died"),
     ] {
         parts.extend(count(name).filter(|count| *count > 0).map(|count| format!("{count} {text}")));
     }
@@ -307,12 +311,17 @@ fn told(totals: Map<String, Value>) -> Output {
 
 /// The answer of a server that knows what is asked.
 pub(super) fn answered(reply: Reply, missing: String) -> Result<Value, Failure> {
+    known(reply, missing)?.value()
+}
+
+/// An answer, unless the server does not know what is asked, or it is not there.
+pub(super) fn known(reply: Reply, missing: String) -> Result<Reply, Failure> {
     if matches!(reply.status, 405 | 501) {
         return Err(Failure::unavailable(
             "the server cannot do that: it is Warren's own, and this may be a RabbitMQ or an older Warren",
         ));
     }
-    reply.unless(404, || Failure::data(missing))?.value()
+    reply.unless(404, || Failure::data(missing))
 }
 
 fn browse(given: &Given) -> Started {

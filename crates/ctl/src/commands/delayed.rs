@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::browsing::{answered, duration_ms, with_query};
+use super::browsing::{answered, duration_ms, known, with_query};
 use super::pages::Pages;
 use crate::command::{Command, Opt, flag, option, optional, repeated, required};
 use crate::failure::Failure;
@@ -166,17 +166,21 @@ fn flattened(message: &Value) -> String {
 }
 
 fn cancel(given: &Given) -> Started {
-    let query = query(given)?;
+    let mut query = query(given)?;
     if given.has("id") {
         if !query.is_empty() || given.has("all") {
             return Err(Failure::usage("say which messages either by an id or by what they have"));
         }
         let missing = no_such_message(given);
-        return Ask::delete(one(given, "")).then(move |reply| reply.unless(404, || Failure::data(missing))?.done());
+        return Ask::delete(one(given, "")).then(move |reply| {
+            known(reply, missing)?.accepted()?;
+            Ok(Step::Done(cancelled(1, false)))
+        });
     }
     if query.is_empty() && !given.has("all") {
         return Err(Failure::usage("say which messages: by an id, by what they have, or --all"));
     }
+    query.extend(given.has("all").then(|| "all=true".to_owned()));
     cancel_on(with_query(&place(given), &query), no_such_exchange(given), 0)
 }
 
@@ -184,19 +188,23 @@ fn cancel(given: &Given) -> Started {
 fn cancel_on(place: String, missing: String, before_count: u64) -> Started {
     Ask::delete(place.clone()).then(move |reply| {
         let answer = answered(reply, missing.clone())?;
-        let cancelled = answer.get("cancelled").and_then(Value::as_u64).unwrap_or(0);
-        let count = before_count + cancelled;
+        let new_count = answer.get("cancelled").and_then(Value::as_u64).unwrap_or(0);
+        let count = before_count + new_count;
         // What one request has looked at in vain, the next one would look at again.
-        if answer["partial"] == json!(true) && cancelled > 0 {
+        if answer["partial"] == json!(true) && new_count > 0 {
             return cancel_on(place, missing, count);
         }
-        let is_partial = answer["partial"] == json!(true);
-        let text = match is_partial {
-            true => format!("{count} messages cancelled; there may be more behind those that were looked at"),
-            false => format!("{count} messages cancelled"),
-        };
-        Ok(Step::Done(Output::Document { text, value: json!({"cancelled": count, "partial": is_partial}) }))
+        Ok(Step::Done(cancelled(count, answer["partial"] == json!(true))))
     })
+}
+
+/// How many messages are cancelled, and whether there may be more that are meant.
+fn cancelled(count: u64, is_partial: bool) -> Output {
+    let text = match is_partial {
+        true => format!("{count} messages cancelled; there may be more behind those that were looked at"),
+        false => format!("{count} messages cancelled"),
+    };
+    Output::Document { text, value: json!({"cancelled": count, "partial": is_partial}) }
 }
 
 /// Asks for a change by which the message gets another id.

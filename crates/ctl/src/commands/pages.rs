@@ -24,7 +24,7 @@ pub(super) struct Pages {
 
 impl Pages {
     pub(super) fn ask(mut self, mut query: Vec<String>) -> Started {
-        query.push(format!("count={}", self.count_left.clamp(1, PAGE_COUNT)));
+        query.push(format!("count={}", self.count_left.min(PAGE_COUNT)));
         Ask::get(with_query(&self.place, &query)).then(move |reply| {
             let mut answer = answered(reply, self.missing.clone())?;
             if let Some(Value::Array(messages)) = answer.get_mut("messages").map(Value::take) {

@@ -33,6 +33,11 @@ impl Query {
         self.0.iter().filter(move |(own, _)| own == name).map(|(_, value)| &**value)
     }
 
+    /// The names of all parameters, in their order.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| &**name)
+    }
+
     /// Whether the parameter is there and says `true`.
     pub(crate) fn is_true(&self, name: &str) -> bool {
         self.get(name) == Some("true")

@@ -38,7 +38,8 @@ pub(super) static ROUTES: &[Route] = &[at(
 
 async fn back_up(call: Call) -> Result<Answer, Problem> {
     let body = call.object()?;
-    let path = PathBuf::from(Fields(&body).required_text("path")?);
+    let path = Fields(&body).text("path")?.ok_or_else(|| Problem::bad_request("'path' is missing"))?;
+    let path = PathBuf::from(path);
     let (broker, actor) = (call.broker().clone(), call.actor().clone());
     // It reads and writes for as long as it takes.
     let made = tokio::task::spawn_blocking(move || broker.backup(&actor, &path)).await;

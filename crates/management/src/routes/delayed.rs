@@ -9,6 +9,7 @@ use broker::{DelayedFilter, DelayedMessage};
 
 use super::exchanges::name_of_path;
 use super::publish::write_properties;
+use super::said::{Said as _, check_meant, page_count};
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::{Fields, Writer};
@@ -34,22 +35,20 @@ pub(super) static ROUTES: &[Route] = &[
         &[
             Operation::get(AdministratorInVhost, never, "Lists messages that wait, by when they are due.", PAGE)
                 .query(&[DUE_FROM, DUE_TO, ROUTING_KEY, HEADER, HEADER_VALUE, AFTER, COUNT])
+                .strict()
                 .later(|call| Box::pin(list(call)) as Later),
-            Operation::delete(
-                AdministratorInVhost,
-                never,
-                "Cancels messages that wait: those that the query means, or all.",
-            )
-            .query(&[DUE_FROM, DUE_TO, ROUTING_KEY, HEADER, HEADER_VALUE])
-            .answers(Shape::Object(&[
-                Field::required("cancelled", Integer, "How many."),
-                Field::required(
-                    "partial",
-                    Kind::Boolean,
-                    "Whether there may be more: it was too much for one request.",
-                ),
-            ]))
-            .later(|call| Box::pin(cancel_all(call)) as Later),
+            Operation::delete(AdministratorInVhost, never, "Cancels messages that wait: those that the query means.")
+                .query(&[DUE_FROM, DUE_TO, ROUTING_KEY, HEADER, HEADER_VALUE, ALL])
+                .answers(Shape::Object(&[
+                    Field::required("cancelled", Integer, "How many."),
+                    Field::required(
+                        "partial",
+                        Kind::Boolean,
+                        "Whether there may be more: it was too much for one request.",
+                    ),
+                ]))
+                .strict()
+                .later(|call| Box::pin(cancel_all(call)) as Later),
         ],
     ),
     at(
@@ -61,6 +60,7 @@ pub(super) static ROUTES: &[Route] = &[
                 "Shows a message that waits, with its body.",
                 Shape::Object(MESSAGE),
             )
+            .strict()
             .later(|call| Box::pin(one(call)) as Later),
             Operation::put(
                 AdministratorInVhost,
@@ -72,8 +72,10 @@ pub(super) static ROUTES: &[Route] = &[
                 ],
             )
             .answers(RESCHEDULED)
+            .strict()
             .later(|call| Box::pin(reschedule(call)) as Later),
             Operation::delete(AdministratorInVhost, never, "Cancels a message that waits.")
+                .strict()
                 .later(|call| Box::pin(cancel(call)) as Later),
         ],
     ),
@@ -81,6 +83,7 @@ pub(super) static ROUTES: &[Route] = &[
         "/api/delayed/{vhost}/{exchange}/messages/{id}/release",
         &[Operation::post(AdministratorInVhost, never, "Has a message be due now.", &[])
             .answers(RESCHEDULED)
+            .strict()
             .later(|call| Box::pin(release(call)) as Later)],
     ),
 ];
@@ -90,13 +93,14 @@ const DUE_TO: Parameters = Parameters::Other("due_to", "Due at this time or soon
 const ROUTING_KEY: Parameters = Parameters::Other("routing_key", "With this routing key.");
 const HEADER: Parameters = Parameters::Other("header", "With a header of this name.");
 const HEADER_VALUE: Parameters = Parameters::Other("header_value", "That header having this value.");
+const ALL: Parameters = Parameters::Other("all", "`true`: all, if nothing else says which.");
 const AFTER: Parameters = Parameters::Other("after", "Where to go on: the `next` of the page before.");
 const COUNT: Parameters = Parameters::Other("count", "How many at most: 100 unless said, and never more than 1000.");
 
 /// Messages on a page unless the request says how many.
-const PAGE_COUNT: usize = 100;
+const PAGE_COUNT: u64 = 100;
 /// Messages on a page, however many are asked for.
-const PAGE_COUNT_MAX: usize = 1000;
+const PAGE_COUNT_MAX: u64 = 1000;
 
 const PAGE: Shape = Shape::Object(&[
     Field::required("messages", List, "The messages, without their bodies."),
@@ -152,19 +156,14 @@ fn exchange_of(call: &Call) -> Result<String, Problem> {
     Ok(name_of_path(call.argument("exchange"))?.as_str().to_owned())
 }
 
-fn number(call: &Call, name: &str) -> Result<Option<u64>, Problem> {
-    let Some(text) = call.query.get(name) else { return Ok(None) };
-    text.parse().map(Some).map_err(|_| Problem::bad_request(format!("'{name}' is not a whole number: {text}")))
-}
-
 fn filter(call: &Call) -> Result<DelayedFilter, Problem> {
     let header = call.query.get("header");
     if header.is_none() && call.query.get("header_value").is_some() {
         return Err(Problem::bad_request("'header_value' is of use only with 'header'"));
     }
     Ok(DelayedFilter {
-        due_from_ms: number(call, "due_from")?,
-        due_to_ms: number(call, "due_to")?,
+        due_from_ms: call.query.number("due_from")?,
+        due_to_ms: call.query.number("due_to")?,
         routing_key: call.query.get("routing_key").map(|key| key.as_bytes().to_vec()),
         header: header.map(|name| (name.to_owned(), call.query.get("header_value").map(str::to_owned))),
     })
@@ -172,8 +171,7 @@ fn filter(call: &Call) -> Result<DelayedFilter, Problem> {
 
 async fn list(call: Call) -> Result<Answer, Problem> {
     let (exchange, filter) = (exchange_of(&call)?, filter(&call)?);
-    let count = number(&call, "count")?.map_or(PAGE_COUNT, |count| usize::try_from(count).unwrap_or(PAGE_COUNT_MAX));
-    let count = count.clamp(1, PAGE_COUNT_MAX);
+    let count = page_count(&call.query, PAGE_COUNT, PAGE_COUNT_MAX)?;
     let after = call.query.get("after");
     let page = call.broker().delayed_page(call.vhost(), &exchange, &filter, after, count).await?;
     let mut out = Vec::new();
@@ -200,6 +198,7 @@ async fn cancel(call: Call) -> Result<Answer, Problem> {
 
 async fn cancel_all(call: Call) -> Result<Answer, Problem> {
     let (exchange, filter) = (exchange_of(&call)?, filter(&call)?);
+    check_meant(&call.query, filter != DelayedFilter::default())?;
     let cancelled = call.broker().cancel_all_delayed(call.vhost(), &exchange, &filter).await?;
     let mut out = Vec::new();
     Writer::new(&mut out).object(|object| {
@@ -212,9 +211,7 @@ async fn cancel_all(call: Call) -> Result<Answer, Problem> {
 async fn reschedule(call: Call) -> Result<Answer, Problem> {
     let body = call.object()?;
     let fields = Fields(&body);
-    let negative = |_| Problem::bad_request("a time must not be negative");
-    let number = |name| fields.integer(name)?.map(|number| u64::try_from(number).map_err(negative)).transpose();
-    let due_ms = match (number("due")?, number("delay")?) {
+    let due_ms = match (fields.number("due")?, fields.number("delay")?) {
         (Some(due_ms), None) => due_ms,
         (None, Some(delay_ms)) => call.broker().now_ms().saturating_add(delay_ms),
         _ => return Err(Problem::bad_request("give either 'due' or 'delay'")),

@@ -3,19 +3,19 @@
 use amqp::content::Properties;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use broker::{
-    BrowseRequest, BrowsedMessage, Carried, Destination, Inside, MessageFilter, MessageId, RedriveTo, Refusal,
-    Selection, Start,
-};
+use broker::{BrowseRequest, BrowsedMessage, Carried, Destination, Inside, MessageId, RedriveTo, Refusal, Start};
+use hyper::StatusCode;
 use model::name::{ExchangeName, QueueName};
-use serde_json::Value;
 
 use super::exchanges::enter;
 use super::publish::write_properties;
+use super::said::{Said as _, page_count};
+use super::selection::{filter, id, selection};
 use super::{queues, refusals};
+use crate::access::is_administrator;
 use crate::answer::Answer;
 use crate::call::Call;
-use crate::json::{Fields, Object, Writer, wrong_type};
+use crate::json::{Fields, Object, Writer};
 use crate::problem::Problem;
 use crate::route::Kind::{self, Boolean, Integer, List, Text};
 use crate::route::Role::InVhost;
@@ -44,12 +44,14 @@ pub(super) static ROUTES: &[Route] = &[
                     DEAD,
                     REASON,
                 ])
+                .strict()
                 .later(|call| Box::pin(browse(call)) as Later),
-            Operation::delete(InVhost, never, "Deletes ready messages: those that the query means, or all.")
+            Operation::delete(InVhost, never, "Deletes ready messages: those that the query means.")
                 .query(&[
                     IDS,
                     FROM,
                     LIMIT,
+                    ALL,
                     HEADER,
                     HEADER_VALUE,
                     ROUTING_KEY,
@@ -62,6 +64,7 @@ pub(super) static ROUTES: &[Route] = &[
                     REASON,
                 ])
                 .answers(Shape::Object(&[Field::required("deleted", Integer, "How many."), PARTIAL, NEXT]))
+                .strict()
                 .later(|call| Box::pin(delete(call)) as Later),
         ],
     ),
@@ -75,6 +78,7 @@ pub(super) static ROUTES: &[Route] = &[
                 PARTIAL,
                 NEXT,
             ]))
+            .strict()
             .later(|call| Box::pin(move_on(call)) as Later)],
     ),
     at(
@@ -83,6 +87,7 @@ pub(super) static ROUTES: &[Route] = &[
             .answers(Shape::Object(&[
                 Field::required("redriven", Integer, "How many are back."),
                 Field::required("not_dead", Integer, "How many stay because they are no dead letters."),
+                Field::required("already_there", Integer, "How many stay because they are in that queue already."),
                 UNROUTABLE,
                 REFUSED,
                 Field::required(
@@ -93,6 +98,7 @@ pub(super) static ROUTES: &[Route] = &[
                 PARTIAL,
                 NEXT,
             ]))
+            .strict()
             .later(|call| Box::pin(redrive(call)) as Later)],
     ),
 ];
@@ -122,6 +128,7 @@ const REASON: Parameters = Parameters::Other(
 );
 const IDS: Parameters = Parameters::Other("ids", "These: their `id`s, with commas between; 1000 at most.");
 const LIMIT: Parameters = Parameters::Other("limit", "So many at most.");
+const ALL: Parameters = Parameters::Other("all", "`true`: all, if nothing else says which.");
 
 const PARTIAL: Field =
     Field::required("partial", Boolean, "Whether there may be more: it was too much for one request.");
@@ -138,6 +145,7 @@ macro_rules! selecting {
             Field::optional("ids", List, "These: their `id`s; 1000 at most."),
             Field::optional("from", Text, "From this message or place on."),
             Field::optional("limit", Integer, "So many at most."),
+            Field::optional("all", Boolean, "All, if nothing else says which."),
             Field::optional("header", Text, "With a header of this name."),
             Field::optional("header_value", Text, "That header having this value."),
             Field::optional("routing_key", Text, "With this routing key."),
@@ -173,119 +181,10 @@ const PAGE_COUNT: u64 = 100;
 const PAGE_COUNT_MAX: u64 = 1000;
 /// Bytes shown of a body unless the request says how many.
 const BODY_LEN: u64 = 50_000;
-/// Messages that can be named in one request.
-const IDS_MAX: usize = 1000;
 
 /// These operations wait for what has to be read.
 fn never(_: &Call) -> Result<Answer, Problem> {
     Err(Problem::not_found())
-}
-
-/// What a request says of messages, in its query or in its body.
-trait Said {
-    fn text(&self, name: &str) -> Result<Option<String>, Problem>;
-    fn number(&self, name: &str) -> Result<Option<u64>, Problem>;
-    fn truth(&self, name: &str) -> Result<Option<bool>, Problem>;
-    fn ids(&self) -> Result<Option<Vec<String>>, Problem>;
-}
-
-fn not_a_number(name: &str, text: &str) -> Problem {
-    Problem::bad_request(format!("'{name}' is not a whole number: {text}"))
-}
-
-impl Said for crate::listing::Query {
-    fn text(&self, name: &str) -> Result<Option<String>, Problem> {
-        Ok(self.get(name).map(str::to_owned))
-    }
-
-    fn number(&self, name: &str) -> Result<Option<u64>, Problem> {
-        self.get(name).map(|text| text.parse().map_err(|_| not_a_number(name, text))).transpose()
-    }
-
-    fn truth(&self, name: &str) -> Result<Option<bool>, Problem> {
-        match self.get(name) {
-            None => Ok(None),
-            Some("true") => Ok(Some(true)),
-            Some("false") => Ok(Some(false)),
-            Some(other) => Err(Problem::bad_request(format!("'{name}' is 'true' or 'false', not '{other}'"))),
-        }
-    }
-
-    fn ids(&self) -> Result<Option<Vec<String>>, Problem> {
-        Ok(self.get("ids").map(|ids| ids.split(',').map(str::to_owned).collect()))
-    }
-}
-
-impl Said for Fields<'_> {
-    fn text(&self, name: &str) -> Result<Option<String>, Problem> {
-        Fields::text(*self, name).map(|text| text.map(str::to_owned))
-    }
-
-    fn number(&self, name: &str) -> Result<Option<u64>, Problem> {
-        let Some(number) = self.integer(name)? else { return Ok(None) };
-        u64::try_from(number).map(Some).map_err(|_| not_a_number(name, &number.to_string()))
-    }
-
-    fn truth(&self, name: &str) -> Result<Option<bool>, Problem> {
-        match self.get(name) {
-            None => Ok(None),
-            Some(_) => self.bool(name, false).map(Some),
-        }
-    }
-
-    fn ids(&self) -> Result<Option<Vec<String>>, Problem> {
-        let Some(ids) = self.get("ids") else { return Ok(None) };
-        let Value::Array(list) = ids else { return Err(wrong_type("ids", "a list of texts", ids)) };
-        let texts = list.iter().map(|id| id.as_str().map(str::to_owned));
-        texts.collect::<Option<Vec<_>>>().map(Some).ok_or_else(|| wrong_type("ids", "a list of texts", ids))
-    }
-}
-
-fn id(text: &str) -> Result<MessageId, Problem> {
-    text.parse().map_err(|()| Problem::bad_request(format!("'{text}' is not the id of a message")))
-}
-
-fn filter(call: &Call, said: &dyn Said) -> Result<MessageFilter, Problem> {
-    let header = said.text("header")?;
-    let value = said.text("header_value")?;
-    if header.is_none() && value.is_some() {
-        return Err(Problem::bad_request("'header_value' is of use only with 'header'"));
-    }
-    let now_ms = call.broker().now_ms();
-    let bytes = |name| said.text(name).map(|text| text.map(String::into_bytes));
-    let reason = said.text("death_reason")?;
-    if let Some(other) = reason.as_deref().filter(|reason| !REASONS.contains(reason)) {
-        return Err(Problem::bad_request(format!("'death_reason' is one of {}, not '{other}'", REASONS.join(", "))));
-    }
-    Ok(MessageFilter {
-        entered_from_ms: said.number("younger_than")?.map(|age_ms| now_ms.saturating_sub(age_ms)),
-        entered_to_ms: said.number("older_than")?.map(|age_ms| now_ms.saturating_sub(age_ms)),
-        exchange: bytes("exchange")?,
-        routing_key: bytes("routing_key")?,
-        header: header.map(|name| (name, value)),
-        body: bytes("body")?,
-        is_redelivered: said.truth("redelivered")?,
-        is_dead: said.truth("dead")?,
-        death_reason: reason,
-    })
-}
-
-const REASONS: [&str; 4] = ["rejected", "expired", "maxlen", "delivery_limit"];
-
-fn selection(call: &Call, said: &dyn Said) -> Result<Selection, Problem> {
-    let filter = filter(call, said)?;
-    let (from, limit) = (said.text("from")?, said.number("limit")?);
-    let Some(ids) = said.ids()? else {
-        let from = from.as_deref().map(id).transpose()?;
-        return Ok(Selection::Filter { filter, from, count_max: limit.unwrap_or(u64::MAX) });
-    };
-    if filter != MessageFilter::default() || from.is_some() || limit.is_some() {
-        return Err(Problem::bad_request("messages are meant either by 'ids' or by what they have, not by both"));
-    }
-    if ids.len() > IDS_MAX {
-        return Err(Problem::bad_request(format!("'ids' has at most {IDS_MAX} ids, not {}", ids.len())));
-    }
-    Ok(Selection::Ids(ids.iter().map(|text| id(text)).collect::<Result<_, _>>()?))
 }
 
 fn refused(refusal: Box<Refusal>) -> Problem {
@@ -318,12 +217,11 @@ async fn browse(call: Call) -> Result<Answer, Problem> {
         (None, Some(count)) => Start::Tail(count),
         (Some(_), Some(_)) => return Err(Problem::bad_request("give either 'from' or 'tail'")),
     };
-    let count = query.number("count")?.unwrap_or(PAGE_COUNT).clamp(1, PAGE_COUNT_MAX);
     let body_len = query.number("truncate")?.unwrap_or(BODY_LEN);
     let request = BrowseRequest {
         queue: &queue,
         start,
-        count_max: usize::try_from(count).unwrap_or(usize::MAX),
+        count_max: page_count(query, PAGE_COUNT, PAGE_COUNT_MAX)?,
         filter: &filter(&call, query)?,
         body_len_max: usize::try_from(body_len).unwrap_or(usize::MAX),
         wants_unacked,
@@ -360,7 +258,7 @@ async fn move_on(call: Call) -> Result<Answer, Problem> {
         None => inside.clone(),
         Some(vhost) => {
             let entered = call.presence.settled(|| call.presence.enter(vhost)).await;
-            entered.ok_or_else(|| Problem::not_authorised("Access refused."))?
+            entered.ok_or_else(|| no_entry(&call, vhost))?
         }
     };
     let carried = inside.move_messages(&queue, &selection, &target, &destination).await.map_err(refused)?;
@@ -370,6 +268,14 @@ async fn move_on(call: Call) -> Result<Answer, Problem> {
         write_stay(object, &carried);
     });
     Ok(Answer::json(out).after(&carried.changed))
+}
+
+/// Why somebody does not come into another vhost. Only who sees all vhosts is told that there is none.
+fn no_entry(call: &Call, vhost: &str) -> Problem {
+    if is_administrator(call.identity()) && !call.broker().has_vhost(vhost) {
+        return Problem::new(StatusCode::NOT_FOUND, "not_found", format!("no vhost '{vhost}'"));
+    }
+    Problem::not_authorised("Access refused.")
 }
 
 fn destination(fields: Fields<'_>) -> Result<Destination, Problem> {
@@ -410,6 +316,7 @@ async fn redrive(call: Call) -> Result<Answer, Problem> {
     Writer::new(&mut out).object(|object| {
         object.cell("redriven").int(carried.count);
         object.cell("not_dead").int(carried.not_dead_count);
+        object.cell("already_there").int(carried.already_there_count);
         object.cell("missing_queues").object(|members| {
             carried.missing.iter().for_each(|(name, count)| members.cell(name).int(*count));
         });

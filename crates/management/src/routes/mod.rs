@@ -29,6 +29,8 @@ mod queues;
 mod quorum_queues;
 mod refusals;
 mod root;
+mod said;
+mod selection;
 mod topic_permissions;
 mod users;
 mod vhosts;

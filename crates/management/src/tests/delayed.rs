@@ -61,7 +61,7 @@ fn what_waits_is_cancelled_put_off_and_released() {
         let message = house.get(&format!("{MESSAGES}/{id}")).await.json();
         assert_eq!(message["due"], json!(4_000_000_000_000_u64));
         assert_eq!(house.ask("POST", &format!("{}/release", of(2)), "guest", "").await.status, 200);
-        let reply = house.ask("DELETE", MESSAGES, "guest", "").await;
+        let reply = house.ask("DELETE", &format!("{MESSAGES}?all=true"), "guest", "").await;
         assert_eq!((reply.status, &reply.json()["partial"]), (200, &json!(false)));
         assert_eq!(house.get("/api/exchanges/%2F/later").await.json()["messages_delayed"], json!(0));
     });
@@ -80,5 +80,45 @@ fn messages_are_for_administrators_and_requests_have_to_make_sense() {
         for body in ["{}", r#"{"due":1,"delay":1}"#, r#"{"delay":-1}"#] {
             assert_eq!(house.ask("PUT", &format!("{MESSAGES}/{id}"), "guest", body).await.status, 400, "{body}");
         }
+    });
+}
+
+#[test]
+fn what_is_misspelt_or_not_said_means_no_messages_at_all() {
+    in_house(async |house| {
+        prepare(house).await;
+        let id = &ids(house, "").await[0];
+        let one = format!("{MESSAGES}/{id}");
+        for (request, body, reason) in [
+            (
+                format!("DELETE {MESSAGES}?typo=5"),
+                "",
+                "unknown parameter 'typo': one of due_from, due_to, routing_key, header, header_value, all",
+            ),
+            (
+                format!("DELETE {MESSAGES}"),
+                "",
+                "nothing says which messages are meant; if all of them are, set 'all' to true",
+            ),
+            (
+                format!("GET {MESSAGES}?routing-key=a"),
+                "",
+                "unknown parameter 'routing-key': did you mean 'routing_key'?",
+            ),
+            (format!("GET {MESSAGES}?count=0"), "", "'count' must be 1 or more"),
+            (format!("GET {one}?body=false"), "", "unknown parameter 'body': there is none"),
+            (format!("DELETE {one}?due_to=5"), "", "unknown parameter 'due_to': there is none"),
+            (
+                format!("PUT {one}"),
+                r#"{"due":4000000000000,"dealy":5}"#,
+                "unknown member of the body 'dealy': did you mean 'delay'?",
+            ),
+            (format!("PUT {one}?delay=5"), "", "unknown parameter 'delay': 'delay' belongs in the body"),
+            (format!("PUT {one}"), r#"{"delay":"10m"}"#, "'delay' must be a whole number, zero or above, not \"10m\""),
+            (format!("POST {one}/release"), r#"{"delay":5}"#, "unknown member of the body 'delay': there is none"),
+        ] {
+            house.check_refused(&request, body, 400, "bad_request", reason).await;
+        }
+        assert_eq!(ids(house, "").await.len(), 3);
     });
 }

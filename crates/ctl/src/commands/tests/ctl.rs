@@ -332,7 +332,10 @@ fn what_one_request_leaves_is_asked_for_again() {
         answer(r#"{"deleted":2,"partial":false,"next":null}"#),
     ];
     let deleted = drive(&["delete_messages", "q", "--all"], answers);
-    assert_eq!(deleted.did, ["DELETE queues/%2F/q/messages", "DELETE queues/%2F/q/messages?from=0-9"]);
+    assert_eq!(
+        deleted.did,
+        ["DELETE queues/%2F/q/messages?all=true", "DELETE queues/%2F/q/messages?all=true&from=0-9"]
+    );
     assert_eq!(deleted.text(), "5 messages deleted\n");
     let moved = answer(r#"{"moved":1,"unroutable":0,"refused":2,"partial":false,"next":null}"#);
     let moved = drive(&["move_messages", "q", "--limit", "7", "--to-queue", "r"], [moved]);
@@ -362,6 +365,40 @@ fn all_messages_are_meant_only_if_that_is_said() {
 }
 
 #[test]
+fn what_messages_are_may_be_denied() {
+    let none = || answer(r#"{"messages":[],"next":null}"#);
+    for (flag, query) in [
+        ("--dead", "dead=true"),
+        ("--dead=true", "dead=true"),
+        ("--dead=false", "dead=false"),
+        ("--redelivered", "redelivered=true"),
+    ] {
+        let browsed = drive(&["browse_queue", "q", flag], [none()]);
+        assert_eq!(browsed.did, [format!("GET queues/%2F/q/messages?{query}&count=100")]);
+    }
+    assert_eq!(drive(&["browse_queue", "q", "--dead=maybe"], []).failure().0, 64);
+    let bad_limit = drive(&["delete_messages", "q", "--dead", "--limit", "abc"], []);
+    assert_eq!(bad_limit.failure(), (65, "limit has to be a whole number, and 'abc' is none"));
+}
+
+#[test]
+fn the_server_says_what_it_is_that_is_missing() {
+    let missing = |reason: &str| {
+        let body = serde_json::json!({"error": "not_found", "reason": reason}).to_string();
+        [crate::reply::Reply { status: 404, body: body.into_bytes() }]
+    };
+    for (line, reason) in [
+        (&["move_messages", "orders", "--all", "--to-queue", "express"][..], "no queue 'express' in vhost '/'"),
+        (&["move_messages", "orders", "--all", "--to-exchange", "nosuch"], "no exchange 'nosuch' in vhost '/'"),
+        (&["declare", "binding", "source=e", "destination=nosuch"], "no queue 'nosuch' in vhost '/'"),
+        (&["release_delayed_message", "nosuch", "1-1"], "no exchange 'nosuch' in vhost '/'"),
+        (&["cancel_delayed_messages", "nosuch", "1-1"], "no exchange 'nosuch' in vhost '/'"),
+    ] {
+        assert_eq!(drive(line, missing(reason)).failure(), (65, reason), "{line:?}");
+    }
+}
+
+#[test]
 fn delayed_messages() {
     let listed = answer(r#"{"messages":[{"id":"1-2","due":5}],"next":null}"#);
     let listed = drive(&["list_delayed_messages", "x", "--due-to", "9", "--routing-key", "k"], [listed]);
@@ -370,9 +407,11 @@ fn delayed_messages() {
     let cancelled = drive(&["cancel_delayed_messages", "x", "--all"], [cancelled]);
     assert_eq!(
         (&cancelled.did[..], cancelled.text()),
-        (&["DELETE delayed/%2F/x/messages".to_owned()][..], "4 messages cancelled\n".to_owned())
+        (&["DELETE delayed/%2F/x/messages?all=true".to_owned()][..], "4 messages cancelled\n".to_owned())
     );
-    check_one(&["cancel_delayed_messages", "x", "1-2"], "DELETE delayed/%2F/x/messages/1-2");
+    let one = drive(&["cancel_delayed_messages", "x", "1-2"], [bare(204)]);
+    assert_eq!(one.did, ["DELETE delayed/%2F/x/messages/1-2"]);
+    assert_eq!(one.text(), "1 messages cancelled\n");
     let id = || answer(r#"{"id":"1-3"}"#);
     let later = drive(&["reschedule_delayed_message", "x", "1-2", "--delay", "10m"], [id()]);
     assert_eq!(later.did, [r#"PUT delayed/%2F/x/messages/1-2 {"delay":600000}"#]);

@@ -1,0 +1,95 @@
+//! What a request of our own says, in its query or in its body. What is wrong with it is told in a sentence; RabbitMQ's routes have
+//! RabbitMQ's words.
+
+use serde_json::Value;
+
+use crate::json::{Fields, wrong_type};
+use crate::listing::Query;
+use crate::problem::Problem;
+
+/// A query's parameters, or a body's members.
+pub(super) trait Said {
+    fn text(&self, name: &str) -> Result<Option<String>, Problem>;
+    /// A whole number that is not negative.
+    fn number(&self, name: &str) -> Result<Option<u64>, Problem>;
+    fn truth(&self, name: &str) -> Result<Option<bool>, Problem>;
+    fn ids(&self) -> Result<Option<Vec<String>>, Problem>;
+}
+
+impl Said for Query {
+    fn text(&self, name: &str) -> Result<Option<String>, Problem> {
+        Ok(self.get(name).map(str::to_owned))
+    }
+
+    fn number(&self, name: &str) -> Result<Option<u64>, Problem> {
+        self.get(name).map(|text| text.parse().map_err(|_| not_a_number(name, text))).transpose()
+    }
+
+    fn truth(&self, name: &str) -> Result<Option<bool>, Problem> {
+        match self.get(name) {
+            None => Ok(None),
+            Some("true") => Ok(Some(true)),
+            Some("false") => Ok(Some(false)),
+            Some(other) => Err(Problem::bad_request(format!("'{name}' is 'true' or 'false', not '{other}'"))),
+        }
+    }
+
+    fn ids(&self) -> Result<Option<Vec<String>>, Problem> {
+        Ok(self.get("ids").map(|ids| ids.split(',').map(str::to_owned).collect()))
+    }
+}
+
+impl Said for Fields<'_> {
+    fn text(&self, name: &str) -> Result<Option<String>, Problem> {
+        Fields::text(*self, name).map(|text| text.map(str::to_owned))
+    }
+
+    /// The digits of one as a text will do.
+    fn number(&self, name: &str) -> Result<Option<u64>, Problem> {
+        let Some(value) = self.get(name) else { return Ok(None) };
+        let number = match value {
+            Value::String(text) => text.trim().parse().ok(),
+            value => value.as_u64(),
+        };
+        number.map(Some).ok_or_else(|| wrong_type(name, "a whole number, zero or above", value))
+    }
+
+    fn truth(&self, name: &str) -> Result<Option<bool>, Problem> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::Bool(is)) => Ok(Some(*is)),
+            Some(Value::String(text)) if text == "true" => Ok(Some(true)),
+            Some(Value::String(text)) if text == "false" => Ok(Some(false)),
+            Some(other) => Err(wrong_type(name, "true or false", other)),
+        }
+    }
+
+    fn ids(&self) -> Result<Option<Vec<String>>, Problem> {
+        let Some(ids) = self.get("ids") else { return Ok(None) };
+        let Value::Array(list) = ids else { return Err(wrong_type("ids", "a list of texts", ids)) };
+        let texts = list.iter().map(|id| id.as_str().map(str::to_owned));
+        texts.collect::<Option<Vec<_>>>().map(Some).ok_or_else(|| wrong_type("ids", "a list of texts", ids))
+    }
+}
+
+fn not_a_number(name: &str, text: &str) -> Problem {
+    Problem::bad_request(format!("'{name}' must be a whole number, zero or above, not '{text}'"))
+}
+
+/// How many messages are to be on a page. A page without room for one would say neither what there is nor where to go on.
+pub(super) fn page_count(said: &dyn Said, unless_said: u64, count_max: u64) -> Result<usize, Problem> {
+    let count = said.number("count")?.unwrap_or(unless_said);
+    if count == 0 {
+        return Err(Problem::bad_request("'count' must be 1 or more"));
+    }
+    Ok(usize::try_from(count.min(count_max)).unwrap_or(usize::MAX))
+}
+
+/// That nothing says which messages are meant, while all of them may be very many.
+pub(super) fn check_meant(said: &dyn Said, is_said: bool) -> Result<(), Problem> {
+    let is_all = said.truth("all")?.unwrap_or(false);
+    if is_said || is_all {
+        return Ok(());
+    }
+    Err(Problem::bad_request("nothing says which messages are meant; if all of them are, set 'all' to true"))
+}

@@ -261,3 +261,31 @@ proptest! {
         }
     }
 }
+
+/// `cargo test --release -p alerts -- --ignored --nocapture a_look_at`
+#[test]
+#[ignore = "a measurement"]
+fn a_look_at_a_hundred_thousand_queues_costs_little() {
+    let names: Vec<String> = (0..100_000).map(|number| format!("queue-of-some-tenant-{number}")).collect();
+    for given in [
+        json!({"kind": "queue-length", "above": 1000, "queue": "tenant-[0-9]+$"}),
+        json!({"kind": "queue-length", "above": 0, "queue": "tenant-[0-9]+$"}),
+        json!({"kind": "no-consumers", "queue": "tenant-[0-9]+$"}),
+        json!({"kind": "growth", "above": 1000, "queue": "tenant-[0-9]+$", "window": "1s"}),
+        json!({"kind": "oldest-age", "above": 60, "queue": "tenant-[0-9]+$"}),
+    ] {
+        let mut engine = engine(given.clone());
+        let looks = (1..20).map(|look| {
+            let started_at = std::time::Instant::now();
+            let mut pass = engine.start(look * 300, &QUIET);
+            assert!(pass.vhost("/"));
+            for (id, name) in (0..).zip(&names) {
+                let facts = QueueFacts { id, name, ready_count: 1, unacked_count: 0, consumer_count: 0 };
+                pass.queue("/", &facts, || Age::Ms(1));
+            }
+            let _ = pass.end();
+            started_at.elapsed()
+        });
+        eprintln!("{given}: {:?}", looks.min());
+    }
+}

@@ -33,7 +33,7 @@ use model::config::AlertOptions;
 use parking_lot::Mutex;
 use telemetry::{Counter, Gauge};
 use tokio::sync::{Notify, watch};
-use tokio::time::MissedTickBehavior;
+use tokio::time::{Instant, MissedTickBehavior};
 
 use ages::Ages;
 use clock::Clock;
@@ -150,9 +150,15 @@ impl Alerting {
     }
 
     async fn run(self: Arc<Self>, mut stopping: watch::Receiver<bool>) {
-        let mut looks = tokio::time::interval(self.interval);
+        self.reload(self.clock.now_ms());
+        // Not at once: those who were there before a restart have to have come back.
+        let mut looks = tokio::time::interval_at(Instant::now() + self.interval, self.interval);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
+            let unattended = std::mem::take(&mut self.state.lock().unattended);
+            for receiver in unattended {
+                tokio::spawn(deliver::attend(self.clone(), receiver));
+            }
             tokio::select! {
                 _ = looks.tick() => {
                     // What is wrong with one look may not be with the next one; without any there would be no alerts.
@@ -164,10 +170,6 @@ impl Alerting {
                 () = self.changed.notified() => self.reload(self.clock.now_ms()),
                 // An error means that whoever may stop it is gone.
                 _ = stopping.changed() => return,
-            }
-            let unattended = std::mem::take(&mut self.state.lock().unattended);
-            for receiver in unattended {
-                tokio::spawn(deliver::attend(self.clone(), receiver));
             }
         }
     }

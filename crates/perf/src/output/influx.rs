@@ -5,9 +5,10 @@
 //!  perftest_probe,id=test-1,env=ci,probe=queues count=1i,p50_ns=…,… 1700000001000000000
 //! ```
 
-use std::fmt::Write as _;
 use std::io::Write;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use influx::{Fields, Precision, Tags};
 
 use super::Output;
 use super::outlet::Outlet;
@@ -17,19 +18,17 @@ use crate::results::{Counts, Percentiles, Sample, Usage, per_second};
 /// How lines look.
 #[derive(Clone, Debug)]
 pub(super) struct Lines {
-    /// `,id=…` and the other tags.
-    tags: String,
+    /// `id` and the others.
+    tags: Tags,
     /// Since 1970.
     started_at: Duration,
 }
 
 impl Lines {
     pub(super) fn new(id: &str, labels: &[(String, String)]) -> Self {
-        let mut tags = String::new();
-        let id = ("id".to_owned(), id.to_owned());
-        for (name, value) in std::iter::once(&id).chain(labels) {
-            put_tag(&mut tags, name, value);
-        }
+        let mut tags = Tags::default();
+        tags.put("id", id);
+        labels.iter().for_each(|(name, value)| tags.put(name, value));
         Lines { tags, started_at: Duration::ZERO }
     }
 
@@ -40,24 +39,23 @@ impl Lines {
 
     pub(super) fn render(&self, sample: &Sample) -> String {
         let since_start = Duration::try_from_secs_f64(sample.end_s).unwrap_or_default();
-        let at = (self.started_at + since_start).as_nanos();
-        // Writing to a String cannot fail.
+        let at = Precision::Nanoseconds.at(self.started_at.saturating_add(since_start));
         let mut out = String::new();
-        let _ = writeln!(out, "perftest{} {} {at}", self.tags, fields(sample).join(","));
+        influx::write(&mut out, "perftest", at, |tags| tags.put_all(&self.tags), |fields| put_sample(fields, sample));
         for (name, percentiles) in &sample.probes {
-            let mut tags = self.tags.clone();
-            put_tag(&mut tags, "probe", name);
-            let mut fields = Vec::new();
-            put_percentiles(&mut fields, "", Some(percentiles));
-            let _ = writeln!(out, "perftest_probe{tags} {} {at}", fields.join(","));
+            let tags = |tags: &mut Tags| {
+                tags.put_all(&self.tags);
+                tags.put("probe", name);
+            };
+            let fields = |fields: &mut Fields<'_>| put_percentiles(fields, "", Some(percentiles));
+            influx::write(&mut out, "perftest_probe", at, tags, fields);
         }
         out
     }
 }
 
-fn fields(sample: &Sample) -> Vec<String> {
+fn put_sample(fields: &mut Fields<'_>, sample: &Sample) {
     let counts = &sample.counts;
-    let mut fields = Vec::new();
     for (name, count) in [
         ("published", counts.published),
         ("confirmed", counts.confirmed),
@@ -66,8 +64,8 @@ fn fields(sample: &Sample) -> Vec<String> {
         ("consumed", counts.consumed),
         ("redelivered", counts.redelivered),
     ] {
-        fields.push(format!("{name}={count}i"));
-        fields.push(format!("{name}_rate={:?}", per_second(count as f64, sample.duration_s)));
+        fields.count(name, count);
+        fields.float(&format!("{name}_rate"), per_second(count as f64, sample.duration_s));
     }
     for (name, count) in [
         ("published_bytes", counts.published_bytes),
@@ -80,22 +78,21 @@ fn fields(sample: &Sample) -> Vec<String> {
         ("blocked", sample.blocked.into()),
         ("users", sample.users.into()),
     ] {
-        fields.push(format!("{name}={count}i"));
+        fields.count(name, count);
     }
-    fields.push(format!("backlog={}i", sample.backlog));
-    put_percentiles(&mut fields, "latency_", sample.consumer_latency.as_ref());
-    put_percentiles(&mut fields, "confirm_latency_", sample.confirm_latency.as_ref());
-    put_percentiles(&mut fields, "lateness_", sample.lateness.as_ref());
-    put_usage(&mut fields, "generator_", &sample.generator);
+    fields.integer("backlog", sample.backlog);
+    put_percentiles(fields, "latency_", sample.consumer_latency.as_ref());
+    put_percentiles(fields, "confirm_latency_", sample.confirm_latency.as_ref());
+    put_percentiles(fields, "lateness_", sample.lateness.as_ref());
+    put_usage(fields, "generator_", &sample.generator);
     if let Some(broker) = &sample.broker {
-        put_usage(&mut fields, "broker_", &broker.usage);
-        put_known(&mut fields, "broker_ready", broker.ready);
-        put_known(&mut fields, "broker_unacked", broker.unacked);
+        put_usage(fields, "broker_", &broker.usage);
+        put_known(fields, "broker_ready", broker.ready);
+        put_known(fields, "broker_unacked", broker.unacked);
     }
-    fields
 }
 
-fn put_percentiles(fields: &mut Vec<String>, prefix: &str, percentiles: Option<&Percentiles>) {
+fn put_percentiles(fields: &mut Fields<'_>, prefix: &str, percentiles: Option<&Percentiles>) {
     let Some(percentiles) = percentiles else { return };
     for (name, number) in [
         ("count", percentiles.count),
@@ -109,16 +106,14 @@ fn put_percentiles(fields: &mut Vec<String>, prefix: &str, percentiles: Option<&
         ("p9999_ns", percentiles.p9999_ns),
         ("max_ns", percentiles.max_ns),
     ] {
-        fields.push(format!("{prefix}{name}={number}i"));
+        fields.count(&format!("{prefix}{name}"), number);
     }
-    if percentiles.mean_ns.is_finite() {
-        fields.push(format!("{prefix}mean_ns={:?}", percentiles.mean_ns));
-    }
+    fields.float(&format!("{prefix}mean_ns"), percentiles.mean_ns);
 }
 
-fn put_usage(fields: &mut Vec<String>, prefix: &str, usage: &Usage) {
-    if let Some(cpu_s) = usage.cpu_s.filter(|cpu_s| cpu_s.is_finite()) {
-        fields.push(format!("{prefix}cpu_s={cpu_s:?}"));
+fn put_usage(fields: &mut Fields<'_>, prefix: &str, usage: &Usage) {
+    if let Some(cpu_s) = usage.cpu_s {
+        fields.float(&format!("{prefix}cpu_s"), cpu_s);
     }
     for (name, number) in [
         ("memory", usage.memory),
@@ -131,32 +126,10 @@ fn put_usage(fields: &mut Vec<String>, prefix: &str, usage: &Usage) {
     }
 }
 
-fn put_known(fields: &mut Vec<String>, name: &str, number: Option<u64>) {
+fn put_known(fields: &mut Fields<'_>, name: &str, number: Option<u64>) {
     if let Some(number) = number {
-        fields.push(format!("{name}={number}i"));
+        fields.count(name, number);
     }
-}
-
-/// A tag; those without a name or a value are not allowed, and left out.
-fn put_tag(tags: &mut String, name: &str, value: &str) {
-    let (name, value) = (escaped(name), escaped(value));
-    if !name.is_empty() && !value.is_empty() {
-        let _ = write!(tags, ",{name}={value}");
-    }
-}
-
-/// Commas, spaces and equal signs have a backslash before them; a backslash at the end would hide what follows.
-fn escaped(text: &str) -> String {
-    let text = text.trim_end_matches('\\');
-    let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            ',' | ' ' | '=' => out.extend(['\\', letter]),
-            '\n' | '\r' | '\t' => out.push_str("\\ "),
-            letter => out.push(letter),
-        }
-    }
-    out
 }
 
 /// Writes lines to a file.
@@ -224,7 +197,8 @@ mod tests {
 
     #[test]
     fn tags_cannot_break_a_line() {
-        let text = lines("a b,c=d", &[("x y", "one\ntwo\\"), ("empty", ""), ("", "nameless")]).tags;
-        assert_eq!(text, ",id=a\\ b\\,c\\=d,x\\ y=one\\ two");
+        let text = lines("a b,c=d", &[("x y", "one\ntwo"), ("empty", "")]).render(&sample(1.0, 1.0, 20));
+        assert!(text.starts_with("perftest,id=a\\ b\\,c\\=d,x\\ y=one\\ntwo published=20i,"), "{text}");
+        assert_eq!(text.lines().count(), 1);
     }
 }

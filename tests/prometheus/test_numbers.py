@@ -5,6 +5,7 @@ import json
 import differences
 import record
 import text_format
+import traffic
 
 RECORDED = {entry["series"]: entry["count"] for entry in json.loads(record.RECORDED.read_text())["counts"]}
 
@@ -37,3 +38,29 @@ def test_a_queue_says_how_long_its_messages_waited_and_how_large_they_were(broke
         values = [sample.value for sample in buckets]
         assert values == sorted(values) and values[-1] > 0 and buckets[-1].labels["le"] == "+Inf", name
     assert metrics["warren_detailed_queue_wait_seconds"].samples[0].labels == {"vhost": "shop", "queue": "orders", "le": "0.001"}
+
+
+def counters(broker):
+    """All counters of the node, by series."""
+    metrics = text_format.parse(broker.scrape("/metrics"))
+    return {
+        (sample.name, tuple(sample.labels.items())): sample.value
+        for metric in metrics.values()
+        if metric.type == "counter"
+        for sample in metric.samples
+    }
+
+
+def test_what_has_counted_may_go_and_the_node_s_counters_stay(broker):
+    with traffic.come_and_go(broker) as connection:
+        # Every series once, of an exchange that was deleted and declared anew too: that is what reading is strict about.
+        each = text_format.parse(broker.scrape("/metrics/per-object"))
+        published = each["rabbitmq_channel_messages_published_total"].samples
+        assert [sample.value for sample in published if sample.labels["exchange"] == "again"] == [1]
+        before = counters(broker)
+        assert before["warren_delayed_messages_released_total", ()] >= 1
+        connection.channel().exchange_delete("late")
+    broker.management.delete("/vhosts/passing").expect(204)
+    after = counters(broker)
+    fallen = {series: (value, after.get(series)) for series, value in before.items() if after.get(series, -1) < value}
+    assert fallen == {}, "before, and after"

@@ -49,6 +49,26 @@ def running(broker):
             broker.management.delete(f"/vhosts/{vhost}").expect(204)
 
 
+def come_and_go(broker):
+    """Connects to a vhost in which exchanges are deleted, and what one of them delayed has gone on. Gives the connection; the vhost is `passing`."""
+    broker.management.put("/vhosts/passing", {}).expect(201)
+    broker.management.put(f"/permissions/passing/{broker.user}", {"configure": ".*", "write": ".*", "read": ".*"}).expect(201, 204)
+    connection = _connect(broker, "passing")
+    channel = connection.channel()
+    channel.queue_declare("few")
+    for _ in range(3):
+        # Of the last one there are series.
+        channel.exchange_delete("again")
+        channel.exchange_declare("again", "fanout")
+        channel.queue_bind("few", "again")
+        channel.basic_publish("again", "", b"")
+    channel.exchange_declare("late", "x-delayed-message", arguments={"x-delayed-type": "fanout"})
+    channel.queue_bind("few", "late")
+    channel.basic_publish("late", "", b"", pika.BasicProperties(headers={"x-delay": 1}))
+    until(lambda: channel.queue_declare("few", passive=True).method.message_count == 4, "a delayed message")
+    return connection
+
+
 def settle(broker):
     """Until statistics that a RabbitMQ gathers every five seconds are there."""
     if not broker.is_warren:

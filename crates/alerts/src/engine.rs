@@ -31,10 +31,10 @@ pub struct Needs {
 }
 
 /// Something that is pending or firing.
-#[derive(Debug, Clone, Copy)]
-pub struct Standing<'a> {
+#[derive(Debug, Clone)]
+pub struct Standing {
     /// What. Of what is pending, `since_ms` says since when it is.
-    pub alert: &'a Alert,
+    pub alert: Alert,
     /// How far it has got.
     pub phase: Phase,
 }
@@ -54,6 +54,10 @@ pub struct Engine {
 #[derive(Debug)]
 struct Watch {
     rule: Arc<Rule>,
+    /// The rule's name, as alerts have it.
+    name: Arc<str>,
+    /// Whom it tells: of those that there are, by name.
+    told: Arc<[Box<str>]>,
     tracked: FxHashMap<u64, Tracked>,
     /// Objects that the last look found beyond those that are tracked.
     untracked_count: u64,
@@ -81,14 +85,18 @@ impl Engine {
         Engine { node: node.into(), watches: Vec::new(), pass_count: 0, firing_counts: Default::default() }
     }
 
-    /// These rules hold from now on. What fires by one that stays, changed or not, goes on; what fires by one that goes is over.
-    pub fn set_rules(&mut self, rules: Vec<Rule>, now_ms: u64) -> Vec<Notice> {
+    /// These rules hold from now on, and these webhooks are there to be told. What fires by a rule that stays, changed or not, goes on; what
+    /// fires by one that goes is over. A webhook that a rule tells from now on is told what fires by it, one that it tells no more that
+    /// this is over for it.
+    pub fn set_rules(&mut self, rules: Vec<Rule>, webhooks: &[Box<str>], now_ms: u64) -> Vec<Notice> {
         let mut notices = Vec::new();
         let mut before = std::mem::take(&mut self.watches);
         for rule in rules {
             let at = before.iter().position(|watch| watch.rule.name == rule.name && watch.rule.kind == rule.kind);
             let mut watch = at.map_or_else(|| Watch::new(&rule), |at| before.swap_remove(at));
+            let told: Arc<[Box<str>]> = webhooks.iter().filter(|name| rule.tells(name)).cloned().collect();
             watch.change(rule, now_ms, &mut notices);
+            watch.hand_over(told, now_ms, &mut notices);
             self.watches.push(watch);
         }
         for watch in &mut before {
@@ -116,9 +124,9 @@ impl Engine {
     }
 
     /// All that is pending or firing.
-    pub fn standing(&self) -> impl Iterator<Item = Standing<'_>> {
+    pub fn standing(&self) -> impl Iterator<Item = Standing> {
         let tracked = self.watches.iter().flat_map(|watch| watch.tracked.values());
-        tracked.map(|tracked| Standing { alert: &tracked.alert, phase: tracked.phase })
+        tracked.map(|tracked| Standing { alert: tracked.alert.clone(), phase: tracked.phase })
     }
 
     /// How many alerts of a severity fire.
@@ -127,10 +135,10 @@ impl Engine {
         self.firing_counts[severity as usize]
     }
 
-    /// How many objects the last look found for a rule beyond those that are tracked.
-    #[must_use]
-    pub fn untracked_count(&self, rule: &str) -> u64 {
-        self.watches.iter().find(|watch| *watch.rule.name == *rule).map_or(0, |watch| watch.untracked_count)
+    /// How many objects the last look found for rules beyond those that are tracked: of rules of which it found any.
+    pub fn untracked_counts(&self) -> impl Iterator<Item = (&str, u64)> {
+        let counts = self.watches.iter().map(|watch| (&*watch.rule.name, watch.untracked_count));
+        counts.filter(|(_, count)| *count > 0)
     }
 
     fn count_firing(&mut self) {
@@ -147,6 +155,8 @@ impl Watch {
     fn new(rule: &Rule) -> Watch {
         Watch {
             rule: Arc::new(rule.clone()),
+            name: (*rule.name).into(),
+            told: Arc::default(),
             tracked: FxHashMap::default(),
             untracked_count: 0,
             samples: Samples::default(),
@@ -167,7 +177,7 @@ impl Watch {
         // By the rule as it was, for whom that told.
         let scope = rule.scope.clone();
         self.end_where(Reason::Gone, now_ms, notices, |alert| {
-            let is_outside = |pattern: &model::pattern::Pattern, name: &Option<Box<str>>| {
+            let is_outside = |pattern: &model::pattern::Pattern, name: &Option<Arc<str>>| {
                 name.as_ref().is_some_and(|name| !pattern.is_match(name))
             };
             is_outside(&scope.vhost, &alert.vhost) || is_outside(&scope.queue, &alert.queue)
@@ -178,13 +188,32 @@ impl Watch {
         self.rule = Arc::new(rule);
     }
 
+    /// Others are told from now on.
+    fn hand_over(&mut self, told: Arc<[Box<str>]>, now_ms: u64, notices: &mut Vec<Notice>) {
+        let only_in = |these: &[Box<str>], those: &[Box<str>]| -> Arc<[Box<str>]> {
+            these.iter().filter(|name| !those.contains(name)).cloned().collect()
+        };
+        let (left, joined) = (only_in(&self.told, &told), only_in(&told, &self.told));
+        let is_firing = |tracked: &&Tracked| matches!(tracked.phase, Phase::Firing { .. });
+        for tracked in self.tracked.values().filter(is_firing) {
+            for (status, webhooks) in [(Status::Resolved, &left), (Status::Firing, &joined)] {
+                if !webhooks.is_empty() {
+                    let reason = (status == Status::Resolved).then_some(Reason::Gone);
+                    let notice = notice(webhooks, status, &tracked.alert, now_ms);
+                    notices.push(Notice { reason, is_handover: true, ..notice });
+                }
+            }
+        }
+        self.told = told;
+    }
+
     /// Tracks an object whose condition holds.
     fn track(&mut self, object: u64, node: &str, names: Option<(&str, &str)>, now_ms: u64) -> &mut Tracked {
         let rule = &*self.rule;
         let (vhost, queue) = names.unwrap_or_default();
         let alert = Alert {
             id: id_of(node, rule, vhost, queue),
-            rule: rule.name.clone(),
+            rule: self.name.clone(),
             kind: rule.kind,
             severity: rule.severity,
             vhost: names.map(|(vhost, _)| vhost.into()),
@@ -206,14 +235,14 @@ impl Watch {
             Change::Nothing => return,
             Change::Fired => {
                 tracked.alert.since_ms = now_ms;
-                notices.push(notice(&self.rule, Status::Firing, &tracked.alert, now_ms));
+                notices.push(notice(&self.told, Status::Firing, &tracked.alert, now_ms));
             }
             Change::Remind => {
-                let notice = notice(&self.rule, Status::Firing, &tracked.alert, now_ms);
+                let notice = notice(&self.told, Status::Firing, &tracked.alert, now_ms);
                 notices.push(Notice { is_reminder: true, ..notice });
             }
             Change::Resolved => {
-                let notice = notice(&self.rule, Status::Resolved, &tracked.alert, now_ms);
+                let notice = notice(&self.told, Status::Resolved, &tracked.alert, now_ms);
                 notices.push(Notice { reason: Some(Reason::Cleared), ..notice });
             }
             Change::Passed => {}
@@ -240,17 +269,17 @@ impl Watch {
         notices: &mut Vec<Notice>,
         is_over: impl Fn(&Tracked) -> bool,
     ) {
-        let rule = &self.rule;
+        let told = &self.told;
         for (_, tracked) in self.tracked.extract_if(|_, tracked| is_over(tracked)) {
             if matches!(tracked.phase, Phase::Firing { .. }) {
-                let notice = notice(rule, Status::Resolved, &tracked.alert, now_ms);
+                let notice = notice(told, Status::Resolved, &tracked.alert, now_ms);
                 notices.push(Notice { reason: Some(reason), ..notice });
             }
         }
     }
 }
 
-fn notice(rule: &Rule, status: Status, alert: &Alert, now_ms: u64) -> Notice {
+fn notice(webhooks: &Arc<[Box<str>]>, status: Status, alert: &Alert, now_ms: u64) -> Notice {
     Notice {
         status,
         alert: alert.clone(),
@@ -258,6 +287,7 @@ fn notice(rule: &Rule, status: Status, alert: &Alert, now_ms: u64) -> Notice {
         is_reminder: false,
         reason: None,
         is_folded: false,
-        webhooks: rule.webhooks.clone(),
+        is_handover: false,
+        webhooks: webhooks.clone(),
     }
 }

@@ -3,7 +3,7 @@
 use model::config::parse_duration_ms;
 use serde_json::{Map, Value};
 
-use crate::limits::NAME_LEN_MAX;
+use crate::limits::{NAME_LEN_MAX, NUMBER_MAX};
 
 /// What is given makes no rule, or no webhook.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -52,12 +52,12 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// A number from 0.
+    /// A number from 0, of those of which every whole one is an f64.
     pub(crate) fn number(self, name: &str) -> Result<Option<f64>, GivenError> {
         let Some(value) = self.get(name) else { return Ok(None) };
-        match value.as_f64().filter(|number| number.is_finite() && *number >= 0.0) {
+        match value.as_f64().filter(|number| (0.0..=NUMBER_MAX).contains(number)) {
             Some(number) => Ok(Some(number)),
-            None => refuse(format!("'{name}' must be a number that is not negative")),
+            None => refuse(format!("'{name}' must be a number from 0 to {NUMBER_MAX}")),
         }
     }
 
@@ -110,10 +110,11 @@ pub(crate) fn check_name(name: &str) -> Result<(), GivenError> {
 }
 
 /// A number as people write it: whole where it is.
-pub(crate) fn number(value: f64) -> Value {
-    // Beyond this not every whole number is an f64.
-    if value.fract() == 0.0 && value.abs() < 9_007_199_254_740_992.0 {
-        return Value::from(value as i64);
-    }
-    Value::from((value * 1000.0).round() / 1000.0)
+pub(crate) fn exact(value: f64) -> Value {
+    if value.fract() == 0.0 && value.abs() <= NUMBER_MAX { Value::from(value as i64) } else { Value::from(value) }
+}
+
+/// A number that was measured, as exactly as anybody wants to read it.
+pub(crate) fn rounded(value: f64) -> Value {
+    exact((value * 1000.0).round() / 1000.0)
 }

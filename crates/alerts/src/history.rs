@@ -10,9 +10,9 @@ use crate::notice::Notice;
 pub struct History(VecDeque<Notice>);
 
 impl History {
-    /// Adds one. Reminders are no changes.
+    /// Adds one, if it is a change.
     pub fn add(&mut self, notice: &Notice) {
-        if notice.is_reminder {
+        if !notice.is_change() {
             return;
         }
         if self.0.len() >= HISTORY_COUNT {

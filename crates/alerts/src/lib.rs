@@ -34,4 +34,4 @@ pub use history::History;
 pub use notice::{Alert, Notice, Reason, Sender, Status};
 pub use outbox::{Fate, Next, Outbox, Tally};
 pub use rule::{Kind, Rule, Scope, Severity};
-pub use webhook::Webhook;
+pub use webhook::{HIDDEN, Webhook};

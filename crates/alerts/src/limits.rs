@@ -6,6 +6,8 @@ pub const RULE_COUNT_MAX: usize = 200;
 pub const WEBHOOK_COUNT_MAX: usize = 50;
 /// The longest name of a rule or a webhook, in bytes.
 pub const NAME_LEN_MAX: usize = 100;
+/// The greatest threshold, as in the configuration: beyond it not every whole number is an f64.
+pub const NUMBER_MAX: f64 = 9_007_199_254_740_992.0;
 /// Objects of one rule that are pending or firing; further ones are only counted.
 pub const TRACKED_COUNT_MAX: usize = 1000;
 /// Changes that the history keeps.

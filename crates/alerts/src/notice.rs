@@ -1,9 +1,11 @@
 //! What others are told: that something fires, that it fires still, that it is over.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::given::number;
+use crate::given::{exact, rounded};
 use crate::rule::{Kind, Rule, Severity};
 
 /// The version of a notice's JSON. It changes only when something goes or means something else.
@@ -34,7 +36,7 @@ impl Status {
 pub enum Reason {
     /// The condition is over.
     Cleared,
-    /// The queue is not there any more, or the rule does not mean it any more.
+    /// The queue is not there any more, or the rule does not mean it, or does not tell this webhook, any more.
     Gone,
     /// The rule is not there any more.
     RuleRemoved,
@@ -57,17 +59,17 @@ impl Reason {
 pub struct Alert {
     /// The same for the same node, rule and object, for ever: by which a firing and its resolution, and after a restart the same
     /// alert, are known as one.
-    pub id: Box<str>,
+    pub id: Arc<str>,
     /// The rule's name.
-    pub rule: Box<str>,
+    pub rule: Arc<str>,
     /// What is watched.
     pub kind: Kind,
     /// How bad it is.
     pub severity: Severity,
     /// Of an alert about a queue, its vhost.
-    pub vhost: Option<Box<str>>,
+    pub vhost: Option<Arc<str>>,
     /// Its name.
-    pub queue: Option<Box<str>>,
+    pub queue: Option<Arc<str>>,
     /// What was counted last.
     pub value: f64,
     /// What was too much.
@@ -91,8 +93,10 @@ pub struct Notice {
     pub reason: Option<Reason>,
     /// That it fired could not be told before, and is told with this.
     pub is_folded: bool,
-    /// Whom to tell, by name; empty: all.
-    pub webhooks: Box<[Box<str>]>,
+    /// Nothing has changed but whom it concerns: these are told how things stand, and nobody else.
+    pub is_handover: bool,
+    /// Whom to tell, by name.
+    pub webhooks: Arc<[Box<str>]>,
 }
 
 /// Who tells.
@@ -105,7 +109,7 @@ pub struct Sender<'a> {
 }
 
 /// The id of an alert.
-pub(crate) fn id_of(node: &str, rule: &Rule, vhost: &str, queue: &str) -> Box<str> {
+pub(crate) fn id_of(node: &str, rule: &Rule, vhost: &str, queue: &str) -> Arc<str> {
     let mut hash = Sha256::new();
     for part in [node, &rule.name, vhost, queue] {
         // With its length, so that no two lists of parts are the same bytes.
@@ -121,14 +125,14 @@ impl Alert {
     #[must_use]
     pub fn members(&self) -> Map<String, Value> {
         let value = json!({
-            "id": self.id,
-            "rule": self.rule,
+            "id": &*self.id,
+            "rule": &*self.rule,
             "kind": self.kind.name(),
             "severity": self.severity.name(),
-            "vhost": self.vhost,
-            "queue": self.queue,
-            "value": number(self.value),
-            "threshold": number(self.threshold),
+            "vhost": self.vhost.as_deref(),
+            "queue": self.queue.as_deref(),
+            "value": rounded(self.value),
+            "threshold": exact(self.threshold),
             "since": self.since_ms,
         });
         let Value::Object(members) = value else { return Map::new() };
@@ -137,6 +141,18 @@ impl Alert {
 }
 
 impl Notice {
+    /// Whether something is otherwise than it was before.
+    #[must_use]
+    pub fn is_change(&self) -> bool {
+        !self.is_reminder && !self.is_handover
+    }
+
+    /// Whether it is for this webhook.
+    #[must_use]
+    pub fn tells(&self, webhook: &str) -> bool {
+        self.webhooks.iter().any(|name| **name == *webhook)
+    }
+
     /// Its members, but for who tells.
     #[must_use]
     pub fn members(&self) -> Map<String, Value> {
@@ -183,7 +199,8 @@ impl Notice {
             is_reminder: false,
             reason: None,
             is_folded: false,
-            webhooks: Box::default(),
+            is_handover: false,
+            webhooks: Arc::default(),
         };
         let mut body = notice.body(sender);
         body["test"] = json!(true);

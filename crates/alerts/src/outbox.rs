@@ -13,6 +13,8 @@
 
 use std::collections::VecDeque;
 
+use rustc_hash::FxHashMap;
+
 use crate::limits::{BACKOFF_MAX_MS, BACKOFF_MIN_MS, LIFETIME_MS, WAITING_COUNT_MAX};
 use crate::notice::{Notice, Status};
 
@@ -156,42 +158,56 @@ impl Outbox {
         self.tally
     }
 
+    /// Also what waits behind something that has come to its place later.
     fn drop_old(&mut self, now_ms: u64) {
-        while self.waiting.front().is_some_and(|first| now_ms.saturating_sub(first.since_ms) >= LIFETIME_MS) {
-            self.waiting.pop_front();
-            self.tally.dropped += 1;
-        }
+        let before = self.waiting.len();
+        self.waiting.retain(|waiting| now_ms.saturating_sub(waiting.since_ms) < LIFETIME_MS);
+        self.tally.dropped += (before - self.waiting.len()) as u64;
     }
 
-    /// Makes one of two notices of the same alert that wait. False: there are none.
+    /// Makes one of two notices of the same alert that wait, the oldest that can be. False: there are none.
     fn fold(&mut self) -> bool {
-        let start = usize::from(self.is_sending);
-        for at in start..self.waiting.len() {
-            let earlier = &self.waiting[at].notice;
-            let mut later = self.waiting.iter().enumerate().skip(at + 1);
-            let Some((behind, _)) = later.find(|(_, other)| other.notice.alert.id == earlier.alert.id) else {
-                continue;
-            };
-            let later = &self.waiting[behind].notice;
-            let folded = match (earlier.status, later.status) {
-                // A reminder has nothing that what comes after it has not.
-                _ if earlier.is_reminder => later.is_folded,
-                // It fired, and is over: that is one thing to tell. So it is when it had fired and ended before, untold.
-                (_, Status::Resolved) => true,
-                // A reminder of what has not been told yet tells it.
-                (Status::Firing, Status::Firing) => earlier.is_folded,
-                // It is over, and has begun anew: both have to be told.
-                (Status::Resolved, Status::Firing) => continue,
-            };
-            let is_reminder = earlier.is_reminder && later.is_reminder;
-            // In the place of the first: it has waited for so long, and nothing of this alert comes between.
-            let Some(later) = self.waiting.remove(behind) else { return false };
-            self.waiting[at].notice = Notice { is_folded: folded, is_reminder, ..later.notice };
-            self.tally.folded += 1;
-            return true;
-        }
-        false
+        let Some((at, behind)) = self.find_pair() else { return false };
+        let Some(later) = self.waiting.remove(behind) else { return false };
+        let earlier = &self.waiting[at].notice;
+        let is_folded = match (earlier.status, later.notice.status) {
+            // A reminder has nothing that what comes after it has not.
+            _ if earlier.is_reminder => later.notice.is_folded,
+            // It fired, and is over: that is one thing to tell. So it is when it had fired and ended before, untold.
+            (_, Status::Resolved) => true,
+            // A reminder of what has not been told yet tells it.
+            (_, Status::Firing) => earlier.is_folded,
+        };
+        let is_reminder = earlier.is_reminder && later.notice.is_reminder;
+        // In the place of the first: it has waited for so long, and nothing of this alert comes between. It is as old as what it says.
+        self.waiting[at] =
+            Waiting { notice: Notice { is_folded, is_reminder, ..later.notice }, since_ms: later.since_ms };
+        self.tally.folded += 1;
+        true
     }
+
+    /// The places of two notices that follow each other, of the same alert, and can be one.
+    fn find_pair(&self) -> Option<(usize, usize)> {
+        let start = usize::from(self.is_sending);
+        let mut last_of = FxHashMap::default();
+        let mut found: Option<(usize, usize)> = None;
+        for (place, waiting) in self.waiting.iter().enumerate().skip(start) {
+            if found.is_some_and(|(oldest, _)| oldest == start) {
+                break;
+            }
+            let Some(at) = last_of.insert(&*waiting.notice.alert.id, place) else { continue };
+            let is_older = found.is_none_or(|(oldest, _)| at < oldest);
+            if is_older && can_fold(&self.waiting[at].notice, &waiting.notice) {
+                found = Some((at, place));
+            }
+        }
+        found
+    }
+}
+
+/// It is over, and has begun anew: both have to be told. Everything else is one thing.
+fn can_fold(earlier: &Notice, later: &Notice) -> bool {
+    (earlier.status, later.status) != (Status::Resolved, Status::Firing)
 }
 
 /// Half of it is left to chance.

@@ -3,7 +3,7 @@
 use model::pattern::Pattern;
 use serde_json::{Map, Value, json};
 
-use crate::given::{Given, GivenError, check_name, number, refuse};
+use crate::given::{Given, GivenError, check_name, exact, refuse};
 use crate::limits::{CLEAR_PART, DURATION_MAX_MS, REPEAT_MIN_MS, WINDOW_DEFAULT_MS, WINDOW_MIN_MS};
 
 /// What is watched, and so what a rule's threshold counts.
@@ -166,7 +166,7 @@ const KNOWN: &[&str] = &[
     "webhooks",
 ];
 /// Members that answers have beside them.
-const SHOWN: &[&str] = &["name", "source", "untracked"];
+const SHOWN: &[&str] = &["name", "source", "problem", "untracked"];
 
 impl Rule {
     /// Reads a rule as operators give it.
@@ -179,6 +179,10 @@ impl Rule {
         check_fits(kind, given)?;
         let pattern = |name: &str| -> Result<Pattern, GivenError> {
             let text = given.text(name)?;
+            if text == Some("") {
+                // It would match the empty name, which no queue has.
+                return refuse(format!("'{name}' must not be empty: leave it out for all"));
+            }
             let pattern = text.map_or(Ok(Pattern::all()), Pattern::parse);
             pattern.map_err(|error| GivenError(format!("'{name}': {error}")))
         };
@@ -222,8 +226,8 @@ impl Rule {
             put("unacked", json!(self.counts_unacked));
         }
         if !self.kind.is_alarm() {
-            put("above", number(self.threshold));
-            put("clear", number(self.clear));
+            put("above", exact(self.threshold));
+            put("clear", exact(self.clear));
         }
         put("for", json!(self.for_ms));
         put("clear_for", json!(self.clear_for_ms));
@@ -239,14 +243,13 @@ impl Rule {
     }
 
     /// Whether it is for this webhook.
-    #[must_use]
-    pub fn tells(&self, webhook: &str) -> bool {
+    pub(crate) fn tells(&self, webhook: &str) -> bool {
         self.webhooks.is_empty() || self.webhooks.iter().any(|name| **name == *webhook)
     }
 
-    /// Whether another rule watches the same in the same way, so that its measurements are of use to this one.
+    /// Whether another rule means the same, so that its measurements are of use to this one. Those over another window are.
     pub(crate) fn measures_as(&self, other: &Rule) -> bool {
-        self.kind == other.kind && self.window_ms == other.window_ms && self.scope == other.scope
+        self.kind == other.kind && self.scope == other.scope
     }
 }
 
@@ -316,6 +319,10 @@ mod tests {
             assert_eq!(parse(Value::Object(rule.shown())).unwrap(), rule, "{kind:?}");
             assert_eq!((rule.for_ms, rule.repeat_ms), (90_000, Some(3_600_000)));
         }
+        for above in [0.0004, 0.1 + 0.2, 1e15, 9_007_199_254_740_992.0] {
+            let rule = parse(json!({"kind": "growth", "above": above})).unwrap();
+            assert_eq!(parse(Value::Object(rule.shown())).unwrap(), rule);
+        }
     }
 
     #[test]
@@ -323,7 +330,12 @@ mod tests {
         check_refused(json!({"kind": "growth"}), "a rule of the kind growth must say 'above'");
         check_refused(json!({"kind": "flow", "queue": "q"}), "a rule of the kind flow has no 'queue'");
         check_refused(json!({"kind": "disk-alarm", "above": 1}), "a rule of the kind disk-alarm has no 'above'");
-        check_refused(json!({"kind": "flow", "above": -1}), "'above' must be a number that is not negative");
+        check_refused(json!({"kind": "flow", "above": -1}), "'above' must be a number from 0 to 9007199254740992");
+        check_refused(json!({"kind": "growth", "above": 1e308}), "'above' must be a number from 0 to 9007199254740992");
+        check_refused(
+            json!({"kind": "growth", "above": 1, "queue": ""}),
+            "'queue' must not be empty: leave it out for all",
+        );
         check_refused(json!({"kind": "flow", "above": 5, "clear": 6}), "'clear' must not be greater than 'above'");
         check_refused(json!({"kind": "flow", "severity": "bad"}), "'severity' must be one of info, warning, critical");
         check_refused(json!({"kind": "flow", "webhooks": "a"}), "'webhooks' must be a list of texts");

@@ -42,21 +42,33 @@ impl Samples {
         }
     }
 
-    /// How many messages a second a queue has grown by since a window ago, or a little more. `None`: nobody looked then, or the queue has
-    /// not grown by more than `least`.
-    pub(crate) fn growth(&self, queue: u64, ready_count: u64, now_ms: u64, window_ms: u64, least: f64) -> Option<f64> {
+    /// What there was a window ago, or a little before. `None`: nobody looked then.
+    pub(crate) fn before(&self, now_ms: u64, window_ms: u64) -> Option<Before<'_>> {
         let (at_ms, counts) = self.taken.front()?;
         let elapsed_ms = now_ms.saturating_sub(*at_ms);
-        if elapsed_ms < window_ms || elapsed_ms == 0 {
-            return None;
-        }
+        (elapsed_ms >= window_ms && elapsed_ms > 0).then_some(Before { elapsed_ms, counts })
+    }
+}
+
+/// What there was a while ago.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Before<'a> {
+    elapsed_ms: u64,
+    counts: &'a FxHashMap<u64, u64>,
+}
+
+impl Before<'_> {
+    /// How many messages a second a queue has grown by since then; 0 if not by more than `least`.
+    pub(crate) fn growth(self, queue: u64, ready_count: u64, least: f64) -> f64 {
+        let Before { elapsed_ms, counts } = self;
         let a_second = |count: f64| count * 1000.0 / elapsed_ms as f64;
         // It cannot have grown by more than it has: most queues need no look at what was.
         if a_second(ready_count as f64) <= least {
-            return None;
+            return 0.0;
         }
         let before = counts.get(&queue).copied().unwrap_or(0);
-        Some(a_second(ready_count as f64 - before as f64)).filter(|growth| *growth > least)
+        let growth = a_second(ready_count as f64 - before as f64);
+        if growth > least { growth } else { 0.0 }
     }
 }
 
@@ -65,8 +77,8 @@ impl Samples {
 pub(crate) struct Counts(VecDeque<(u64, u64)>);
 
 impl Counts {
-    /// By how much a counter has grown within the window, as far back as anybody has looked.
-    pub(crate) fn grown(&mut self, total: u64, now_ms: u64, window_ms: u64) -> u64 {
+    /// By how much a counter has grown within the window, or since anybody has looked.
+    pub(crate) fn grown(&mut self, total: u64, now_ms: u64, window_ms: u64) -> Grown {
         let interval_ms = window_ms / COUNTS_PER_WINDOW;
         if self.0.back().is_none_or(|(at_ms, _)| now_ms.saturating_sub(*at_ms) >= interval_ms) {
             self.0.push_back((now_ms, total));
@@ -74,8 +86,21 @@ impl Counts {
         while self.0.get(1).is_some_and(|(at_ms, _)| now_ms.saturating_sub(*at_ms) >= window_ms) {
             self.0.pop_front();
         }
-        self.0.front().map_or(0, |(_, before)| total.saturating_sub(*before))
+        match self.0.front() {
+            Some((at_ms, before)) => {
+                Grown { count: total.saturating_sub(*before), is_whole: now_ms.saturating_sub(*at_ms) >= window_ms }
+            }
+            None => Grown { count: 0, is_whole: false },
+        }
     }
+}
+
+/// By how much a counter has grown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Grown {
+    pub(crate) count: u64,
+    /// Within a whole window; otherwise it may be more.
+    pub(crate) is_whole: bool,
 }
 
 #[cfg(test)]
@@ -93,12 +118,15 @@ mod tests {
     fn growth_is_measured_over_the_window() {
         let mut samples = Samples::default();
         look(&mut samples, 0, &[(1, 100)]);
-        assert_eq!(samples.growth(1, 5000, 999, 1000, 0.0), None, "nobody has looked for long enough");
-        assert_eq!(samples.growth(1, 600, 1000, 1000, 0.0), Some(500.0));
-        assert_eq!(samples.growth(1, 600, 2000, 1000, 0.0), Some(250.0));
-        assert_eq!(samples.growth(2, 10, 1000, 1000, 0.0), Some(10.0), "it had nothing, or was not there");
-        assert_eq!(samples.growth(1, 50, 1000, 1000, 0.0), None, "it shrinks");
-        assert_eq!(samples.growth(1, 600, 1000, 1000, 500.0), None);
+        let growth = |queue, ready_count, now_ms, least| {
+            samples.before(now_ms, 1000).map(|before| before.growth(queue, ready_count, least))
+        };
+        assert_eq!(growth(1, 5000, 999, 0.0), None, "nobody has looked for long enough");
+        assert_eq!(growth(1, 600, 1000, 0.0), Some(500.0));
+        assert_eq!(growth(1, 600, 2000, 0.0), Some(250.0));
+        assert_eq!(growth(2, 10, 1000, 0.0), Some(10.0), "it had nothing, or was not there");
+        assert_eq!(growth(1, 50, 1000, 0.0), Some(0.0), "it shrinks");
+        assert_eq!(growth(1, 600, 1000, 500.0), Some(0.0));
     }
 
     #[test]
@@ -108,21 +136,25 @@ mod tests {
             look(&mut samples, now_ms, &[(1, now_ms)]);
             assert!(samples.taken.len() as u64 <= SAMPLES_PER_WINDOW + 2);
         }
-        let growth = samples.growth(1, 100_000, 100_000, 1000, 0.0).unwrap();
+        let growth = samples.before(100_000, 1000).unwrap().growth(1, 100_000, 0.0);
         assert_eq!(growth, 1000.0, "one message a millisecond");
     }
 
     #[test]
     fn a_counter_counts_what_has_come_within_the_window() {
         let mut counts = Counts::default();
-        assert_eq!(counts.grown(1000, 0, 60_000), 0, "what was before anybody looked does not count");
-        assert_eq!(counts.grown(1005, 10_000, 60_000), 5);
-        assert_eq!(counts.grown(1005, 59_999, 60_000), 5);
-        assert_eq!(counts.grown(1005, 70_000, 60_000), 0);
+        let mut grown = |total, now_ms| {
+            let Grown { count, is_whole } = counts.grown(total, now_ms, 60_000);
+            (count, is_whole)
+        };
+        assert_eq!(grown(1000, 0), (0, false), "what was before anybody looked does not count");
+        assert_eq!(grown(1005, 10_000), (5, false));
+        assert_eq!(grown(1005, 59_999), (5, false));
+        assert_eq!(grown(1005, 70_000), (0, true));
         for second in 70..1000 {
             counts.grown(second, second * 1000, 60_000);
             assert!(counts.0.len() as u64 <= COUNTS_PER_WINDOW + 2);
         }
-        assert_eq!(counts.grown(1000, 1_000_000, 60_000), 60);
+        assert_eq!(counts.grown(1000, 1_000_000, 60_000), Grown { count: 60, is_whole: true });
     }
 }

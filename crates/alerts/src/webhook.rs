@@ -31,7 +31,9 @@ impl std::fmt::Debug for Webhook {
 
 const KNOWN: &[&str] = &["url", "headers", "timeout", "secret", "cacertfile"];
 const SHOWN: &[&str] =
-    &["name", "source", "signed", "waiting", "delivered", "failed", "dropped", "folded", "last_error", "next_attempt"];
+    &["name", "source", "signed", "waiting", "delivered", "failed", "dropped", "folded", "last_error"];
+/// Stands for what is not shown.
+pub const HIDDEN: &str = "***";
 /// Headers that are made by who sends.
 const RESERVED: &[&str] = &[
     "host",
@@ -60,6 +62,11 @@ impl Webhook {
             }
         };
         let Some(url) = text("url")? else { return refuse("a webhook must say its 'url'") };
+        if url.split_once("://").is_some_and(|(_, rest)| rest.starts_with(&format!("{HIDDEN}@"))) {
+            return refuse(format!(
+                "'{HIDDEN}' stands for what is not shown: user and password of the 'url' have to be said"
+            ));
+        }
         let mut headers = Vec::new();
         for (name, value) in given.object("headers")?.into_iter().flatten() {
             headers.push((name.clone(), header_value(name, value)?));
@@ -69,6 +76,9 @@ impl Webhook {
         }
         let timeout_ms = given.duration_ms("timeout", TIMEOUT_RANGE_MS)?.unwrap_or(TIMEOUT_DEFAULT_MS);
         let (secret, cacertfile) = (text("secret")?, text("cacertfile")?);
+        if secret.is_none() && given.bool("signed")? {
+            return refuse("the 'secret' of a webhook that is signed has to be said: it is not shown");
+        }
         Ok(Webhook { name: name.into(), url, headers, timeout_ms, secret, cacertfile })
     }
 
@@ -77,7 +87,7 @@ impl Webhook {
     pub fn shown(&self) -> Map<String, Value> {
         let mut shown = Map::new();
         shown.insert("name".to_owned(), json!(self.name));
-        let names: Map<String, Value> = self.headers.iter().map(|(name, _)| (name.clone(), json!("***"))).collect();
+        let names: Map<String, Value> = self.headers.iter().map(|(name, _)| (name.clone(), json!(HIDDEN))).collect();
         shown.insert("headers".to_owned(), Value::Object(names));
         shown.insert("timeout".to_owned(), json!(self.timeout_ms));
         shown.insert("signed".to_owned(), json!(self.secret.is_some()));
@@ -95,6 +105,7 @@ fn header_value(name: &str, value: &Value) -> Result<String, GivenError> {
         return refuse(format!("'{name}' cannot be a header of a webhook"));
     }
     match value.as_str() {
+        Some(HIDDEN) => refuse(format!("'{HIDDEN}' stands for what is not shown: the header '{name}' has to be said")),
         Some(text)
             if text.len() <= TEXT_LEN_MAX && text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) =>
         {
@@ -133,6 +144,20 @@ mod tests {
         }
         assert!(header("X-Token", "a\r\nb").is_err() && header("X-Token", "ä").is_err());
         assert!(parse(json!({"url": "http://h/", "timeout": "1h"})).is_err());
+        // What is shown can be given back, but for what is not shown: nobody's secrets are to go by that.
+        let shown = |more: Value| {
+            let mut given = json!({"url": "http://h/", "name": "w", "signed": false, "waiting": 0, "last_error": null});
+            more.as_object().unwrap().iter().for_each(|(name, value)| given[name] = value.clone());
+            parse(given)
+        };
+        assert!(shown(json!({})).is_ok() && shown(json!({"signed": true, "secret": "s"})).is_ok());
+        let text = "'***' stands for what is not shown: the header 'X-Token' has to be said";
+        assert_eq!(shown(json!({"headers": {"X-Token": "***"}})).unwrap_err(), text);
+        let text = "the 'secret' of a webhook that is signed has to be said: it is not shown";
+        assert_eq!(shown(json!({"signed": true})).unwrap_err(), text);
+        let text = "'***' stands for what is not shown: user and password of the 'url' have to be said";
+        assert_eq!(shown(json!({"url": "https://***@h:443/x"})).unwrap_err(), text);
+        assert!(shown(json!({"next_attempt": 1})).is_err(), "it is not shown");
         assert!(parse(json!({"url": "x".repeat(5000)})).is_err());
         assert!(parse(json!({"uri": "http://h/"})).is_err());
     }

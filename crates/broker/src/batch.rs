@@ -444,7 +444,7 @@ pub(crate) fn dispatch_touched(
         let cell = locked.get(&queue).expect("a touched queue is there while its shard is locked");
         cell.is_touched = false;
         work.dispatch(cell, broker);
-        cell.report(&broker.statistics);
+        cell.report(broker);
         is_outrun |= cell.queue.is_outrun();
     }
     is_outrun
@@ -491,7 +491,7 @@ pub(crate) fn with_queue<T>(
     WORK.with_borrow_mut(|Scratch { work, .. }| {
         let result = broker.shards.with_queue(queue, |cell| {
             let result = act(cell, work);
-            cell.report(&broker.statistics);
+            cell.report(broker);
             (result, work.commit(broker))
         });
         work.finish(broker);

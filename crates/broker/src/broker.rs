@@ -178,6 +178,7 @@ impl Broker {
             store,
         });
         recovery::restore(&broker, recovered)?;
+        broker.statistics.begin(broker.clock.now_ms());
         Ok(broker)
     }
 
@@ -191,6 +192,7 @@ impl Broker {
     /// A connection has ended.
     pub(crate) fn forget_connection(&self, connection: &ConnectionHandle) {
         self.connections.remove(connection.id);
+        connection.end_history();
     }
 
     /// Counts a connection that could not be accepted.

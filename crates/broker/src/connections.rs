@@ -13,7 +13,7 @@ use model::name::VhostName;
 use net::TlsInfo;
 use parking_lot::Mutex;
 use queue::ConsumerId;
-use telemetry::{Gauge, Tally};
+use telemetry::{Counter, Gauge, Tally};
 
 use crate::identity::Identity;
 use crate::outbox::{News, Outbox};
@@ -26,6 +26,9 @@ use crate::statistics::{ChannelCounters, ConsumerCounters, Observed};
 pub(crate) struct Connections {
     next_id: AtomicU64,
     open: Mutex<HashMap<ConnectionId, Arc<ConnectionHandle>>>,
+    /// Reads and writes of connections that are gone. Added to with these locked: a connection is always there or here.
+    received_count: Counter,
+    sent_count: Counter,
 }
 
 /// What everybody may know of a connection, and how to reach it.
@@ -251,7 +254,10 @@ impl Connections {
 
     pub(crate) fn remove(&self, id: ConnectionId) {
         let mut open = self.open.lock();
-        open.remove(&id);
+        if let Some(connection) = open.remove(&id) {
+            self.received_count.add(connection.traffic.received_count.get());
+            self.sent_count.add(connection.traffic.sent_count.get());
+        }
         if open.is_empty() {
             open.shrink_to_fit();
         }
@@ -259,6 +265,16 @@ impl Connections {
 
     pub(crate) fn count(&self) -> usize {
         self.open.lock().len()
+    }
+
+    /// Reads from clients' sockets that brought something, and writes to them, so far.
+    pub(crate) fn traffic_count(&self) -> (u64, u64) {
+        let open = self.open.lock();
+        let gone = (self.received_count.get(), self.sent_count.get());
+        open.values().fold(gone, |(received, sent), connection| {
+            let Traffic { received_count, sent_count, .. } = &connection.traffic;
+            (received + received_count.get(), sent + sent_count.get())
+        })
     }
 
     pub(crate) fn get(&self, id: ConnectionId) -> Option<Arc<ConnectionHandle>> {

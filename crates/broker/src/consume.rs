@@ -435,6 +435,7 @@ impl Session {
         self.requeue(&channel, &mut unacked, Return::Failed);
         channel.seat = None;
         if self.handle.channels.lock().remove(&channel.number).is_some() {
+            channel.handle.end_history();
             self.broker.counters.channels_closed.add(1);
             self.broker.emit_if_wanted(|| Event::channel_closed(&self.handle, channel.number));
         }

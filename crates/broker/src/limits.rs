@@ -74,8 +74,14 @@ pub(crate) const KEYS_FORGOTTEN_MAX: usize = 1024;
 /// Records of keys that do not count any more which are removed in one batch of the journal.
 pub(crate) const KEYS_SWEPT_COUNT: usize = 4096;
 
-/// Objects that somebody has looked at of which a history is kept, besides vhosts. Each takes up to 20 KiB.
+/// Objects that somebody has looked at of which a history is kept. Each takes up to 20 KiB as samples are usually kept.
 pub(crate) const HISTORY_COUNT_MAX: usize = 2048;
+
+/// Lists begin histories up to here: the rest is for who looks at one object.
+pub(crate) const HISTORY_COUNT_OF_LISTS_MAX: usize = 1024;
+
+/// Where there is no room for another history, those go for which nobody has asked for so long.
+pub(crate) const HISTORY_UNASKED_MS: u64 = 60_000;
 
 /// Exchanges, and queues, of which a channel knows how much it publishes to them.
 pub(crate) const CHANNEL_EDGE_COUNT_MAX: usize = 32;

@@ -308,6 +308,11 @@ impl Held {
         Some(held)
     }
 
+    /// The property of this name, in seconds since 1970. Asked only of a message with its content.
+    pub(crate) fn timestamp(&self) -> Option<u64> {
+        ContentHeader::decode(self.parts()?.header).ok()?.properties.timestamp
+    }
+
     fn parts(&self) -> Option<Parts<'_>> {
         Parts::read(self.content.as_ref()?.bytes())
     }
@@ -383,6 +388,12 @@ impl queue::Message for Held {
         if self.segment != NO_SEGMENT {
             self.content = None;
         }
+    }
+
+    #[inline]
+    fn without_body(&self) -> Self {
+        let content = if self.segment == NO_SEGMENT { self.content.clone() } else { None };
+        Self { content, ..*self }
     }
 
     #[inline]

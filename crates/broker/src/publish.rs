@@ -426,6 +426,9 @@ impl Session {
                 counted.exchange.published_in.add(1);
                 self.broker.statistics.exchanges.note(&counted.exchange);
             }
+            if self.broker.statistics.options.has_rates() {
+                channel.note_places(targets, 1);
+            }
             self.confirm_now(channel, confirm_seq);
             return;
         }

@@ -1,6 +1,7 @@
 //! The consumers of all connections, by queue: for whoever lists a queue and asks who consumes from it.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use model::ids::QueueId;
@@ -16,6 +17,10 @@ pub(crate) struct QueueConsumers(Mutex<BTreeMap<Seat, Arc<ConsumerHandle>>>);
 /// A queue, a connection, and that connection's own number of the consumer.
 type Seat = (QueueId, ConnectionId, u32);
 
+fn seats_of(queue: QueueId) -> RangeInclusive<Seat> {
+    (queue, ConnectionId(0), 0)..=(queue, ConnectionId(u64::MAX), u32::MAX)
+}
+
 impl QueueConsumers {
     pub(crate) fn add(&self, connection: ConnectionId, number: u32, consumer: Arc<ConsumerHandle>) {
         self.0.lock().insert((consumer.queue.id(), connection, number), consumer);
@@ -27,9 +32,8 @@ impl QueueConsumers {
 
     /// Those of a queue, by connection, in the order in which they came.
     pub(crate) fn of(&self, queue: QueueId) -> Vec<(ConnectionId, Arc<ConsumerHandle>)> {
-        let (first, last) = ((queue, ConnectionId(0), 0), (queue, ConnectionId(u64::MAX), u32::MAX));
         let all = self.0.lock();
-        all.range(first..=last).map(|(&(_, connection, _), consumer)| (connection, consumer.clone())).collect()
+        all.range(seats_of(queue)).map(|(&(_, connection, _), consumer)| (connection, consumer.clone())).collect()
     }
 
     /// The one of a queue that is what `is_wanted` says.
@@ -38,9 +42,8 @@ impl QueueConsumers {
         queue: QueueId,
         is_wanted: impl Fn(&ConsumerHandle) -> bool,
     ) -> Option<Arc<ConsumerHandle>> {
-        let (first, last) = ((queue, ConnectionId(0), 0), (queue, ConnectionId(u64::MAX), u32::MAX));
         let all = self.0.lock();
-        all.range(first..=last).map(|(_, consumer)| consumer).find(|consumer| is_wanted(consumer)).cloned()
+        all.range(seats_of(queue)).map(|(_, consumer)| consumer).find(|consumer| is_wanted(consumer)).cloned()
     }
 
     #[cfg(test)]

@@ -19,7 +19,7 @@ use crate::message::Priorities;
 use crate::options::Options;
 use crate::shard::Shards;
 use crate::statistics::numbers::QUEUE_COUNT;
-use crate::statistics::{Edge, ExchangeCounters, Observed, QueueCounters, VhostCounters};
+use crate::statistics::{Capacity, Edge, ExchangeCounters, Observed, QueueCounters, VhostCounters};
 
 /// The number of a connection, never reused while the broker runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -33,6 +33,7 @@ pub(crate) struct QueueHandle {
     /// The only connection that may use it, for an exclusive queue.
     pub(crate) owner: Option<ConnectionId>,
     pub(crate) counters: QueueCounters,
+    pub(crate) capacity: Capacity,
     pub(crate) gauges: QueueGauges,
     pub(crate) observed: Observed<QUEUE_COUNT>,
     /// When it was declared, or the broker started, in milliseconds since 1970.
@@ -79,6 +80,7 @@ impl QueueHandle {
             slot,
             owner,
             counters: QueueCounters::default(),
+            capacity: Capacity::default(),
             gauges: QueueGauges::default(),
             observed: Observed::default(),
             vhost,
@@ -102,8 +104,8 @@ impl QueueHandle {
         if let Some(edge) = incoming.iter().find(|edge| Arc::ptr_eq(&edge.exchange, exchange)) {
             return Some(edge.clone());
         }
-        // One of the same name has been deleted.
-        incoming.retain(|edge| edge.exchange.name != exchange.name);
+        // One of the same name may be among those that are gone.
+        incoming.retain(|edge| !edge.exchange.is_gone());
         (incoming.len() < QUEUE_EDGE_COUNT_MAX).then(|| {
             let edge = Arc::new(Edge::new(exchange.clone()));
             incoming.push(edge.clone());
@@ -111,9 +113,9 @@ impl QueueHandle {
         })
     }
 
-    /// The ways from exchanges to here that have been gone.
+    /// The ways by which messages came here, from exchanges that are there still.
     pub(crate) fn incoming(&self) -> Vec<Arc<Edge>> {
-        self.incoming.lock().clone()
+        self.incoming.lock().iter().filter(|edge| !edge.exchange.is_gone()).cloned().collect()
     }
 
     /// What it does.

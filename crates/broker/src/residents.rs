@@ -44,9 +44,8 @@ impl Residents for BrokerResidents {
         for_each_queue(&broker, |handle| {
             broker.shards.with_queue(handle, |cell| collect_from(cell, is_old, &mut found, out));
         });
-        let mut found = Vec::new();
         for set in broker.delays.all() {
-            delayed::collect(&set, is_old, &mut found, out);
+            delayed::collect(&set, is_old, out);
         }
     }
 

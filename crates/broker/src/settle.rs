@@ -43,18 +43,7 @@ impl Session {
             Some(tx) if requeue => tx.settle(&taken, Settlement::Requeue(how)),
             Some(tx) => tx.settle(&taken, Settlement::Reject { has_failed }),
             None if requeue => self.requeue(channel, &mut taken, how),
-            None => {
-                // Where nothing becomes of them they may as well have been acknowledged.
-                let links = &self.links;
-                let is_moved = |delivery: &mut UnackedDelivery| {
-                    links.get(delivery.link).is_some_and(|link| link.queue.features().dead_letter.is_some())
-                };
-                let mut moved: Vec<_> = taken.extract_if(.., is_moved).collect();
-                self.settle_later(channel, &taken);
-                if !moved.is_empty() {
-                    self.reject(channel, &mut moved, has_failed);
-                }
-            }
+            None => drop(self.reject(channel, &mut taken, has_failed)),
         }
         taken.clear();
         self.taken_unacked = taken;
@@ -120,22 +109,16 @@ impl Session {
         self.give_back(channel, deliveries, |cell, work, seqs| work.requeue(cell, &broker, seqs, how));
     }
 
-    /// Tells queues that nobody is to get these deliveries again. Says where that is durable.
+    /// Tells queues that nobody is to get these deliveries again. Says where that is durable. As in RabbitMQ they do not count as
+    /// acknowledged.
     pub(crate) fn reject(
         &mut self,
-        channel: &mut Channel,
+        channel: &Channel,
         deliveries: &mut [UnackedDelivery],
         has_failed: bool,
     ) -> Option<JournalPosition> {
-        channel.counts.add(ChannelNumber::Acked, deliveries.len() as u64);
-        for delivery in deliveries.iter() {
-            if let Some(link) = self.links.get(delivery.link) {
-                link.counters.acked.add(1);
-            }
-        }
         let broker = self.broker.clone();
         self.give_back(channel, deliveries, |cell, work, seqs| {
-            cell.handle.count_acked(seqs.len() as u64);
             work.reject(cell, seqs, has_failed);
             work.dispatch(cell, &broker);
         })

@@ -13,6 +13,7 @@ use parking_lot::{Mutex, MutexGuard};
 use rustc_hash::FxBuildHasher;
 use telemetry::Gauge;
 
+use crate::broker::Broker;
 use crate::deduplication::{ExchangeKeys, KeySet};
 use crate::delayed::{DelaySet, LockedSets};
 use crate::gate::ConsumerGate;
@@ -20,7 +21,6 @@ use crate::limits::SHARD_COUNT;
 use crate::message::Held;
 use crate::outbox::Outbox;
 use crate::queue_handle::QueueHandle;
-use crate::statistics::Statistics;
 
 /// What the journal says about how far a durable queue has been delivered.
 ///
@@ -75,9 +75,10 @@ impl Cell {
 
     /// Writes down how things stand, for listings.
     #[inline]
-    pub(crate) fn report(&self, statistics: &Statistics) {
+    pub(crate) fn report(&self, broker: &Broker) {
+        self.handle.capacity.note(self.queue.has_room(), || broker.clock.now_ms());
         self.report_counts(self.queue.ready_count(), self.queue.unacked_count(), self.queue.consumer_count());
-        statistics.queues.note(&self.handle);
+        broker.statistics.queues.note(&self.handle);
         let gauges = &self.handle.gauges;
         gauges.ready_bytes.set(self.queue.ready_bytes().cast_signed());
         gauges.unacked_bytes.set(self.queue.unacked_bytes().cast_signed());

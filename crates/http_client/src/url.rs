@@ -181,7 +181,13 @@ fn parse(url: &str) -> Option<HttpUrl> {
         port => port.strip_prefix(':')?.parse().ok()?,
     };
     let authorization = match user {
-        Some(user) => Some(basic(&percent_decode_str(user).collect::<Vec<u8>>())?),
+        Some(user) => {
+            let mut credentials: Vec<u8> = percent_decode_str(user).collect();
+            if !user.contains(':') {
+                credentials.push(b':');
+            }
+            Some(basic(&credentials)?)
+        }
         None => None,
     };
     Some(HttpUrl {
@@ -240,6 +246,10 @@ mod tests {
     fn a_user_is_the_same_in_the_url_or_beside_it() {
         let within = HttpUrl::parse("http://m%40e:p%2Fss@h/x").unwrap();
         assert_eq!(within, HttpUrl::parse("http://h/x").unwrap().with_user("m@e", "p/ss"));
+        // RFC 7617: there is a colon, whatever follows.
+        let plain = || HttpUrl::parse("http://h/x").unwrap();
+        assert_eq!(HttpUrl::parse("http://t%3Aken@h/x").unwrap(), plain().with_user("t:ken", ""));
+        assert_eq!(HttpUrl::parse("http://u:@h/x").unwrap(), plain().with_user("u", ""));
         assert!(within.has_user() && !HttpUrl::on_socket("/run/x").has_user());
     }
 

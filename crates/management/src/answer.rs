@@ -1,8 +1,10 @@
 //! What a handler answers, and how it travels.
 
-use std::convert::Infallible;
+use std::fmt;
 use std::future::Future as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use broker::Changed;
@@ -11,6 +13,7 @@ use hyper::StatusCode;
 use hyper::body::{Body, Frame, SizeHint};
 use hyper::header::{HeaderName, HeaderValue};
 use model::ids::JournalPosition;
+use telemetry::Counter;
 
 use crate::limits::PIECE_LEN;
 
@@ -105,10 +108,6 @@ impl Answer {
         Answer { position: changed.position.max(self.position), ..self }
     }
 
-    pub(crate) fn with_content(self, content: Content) -> Answer {
-        Answer { content, ..self }
-    }
-
     pub(crate) fn with_status(self, status: StatusCode) -> Answer {
         Answer { status, ..self }
     }
@@ -122,15 +121,28 @@ impl Answer {
 /// The body of a response. A long one is made while it is sent.
 pub struct AnswerBody(State);
 
+/// An answer that ends where a defect of ours was met. Who reads it learns that it is not whole.
+#[derive(Debug)]
+pub struct Broken;
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an answer could not be made")
+    }
+}
+
+impl std::error::Error for Broken {}
+
 enum State {
     Whole(Bytes),
     Pieces {
         first: Bytes,
-        rest: Box<dyn Pieces>,
+        rest: Making,
         /// Whether others have been let go first since the last piece was made.
         has_yielded: bool,
     },
     Source(Box<dyn Source>),
+    Broken(Broken),
     End,
 }
 
@@ -139,12 +151,13 @@ impl AnswerBody {
         AnswerBody(if bytes.is_empty() { State::End } else { State::Whole(bytes) })
     }
 
-    /// Makes the first piece at once: what fits into one has a known length then.
-    pub(crate) fn of(mut pieces: Box<dyn Pieces>) -> AnswerBody {
-        match next_piece(&mut *pieces) {
+    /// Makes the first piece at once: what fits into one has a known length then. Panics are counted in `panics`.
+    pub(crate) fn of(pieces: Box<dyn Pieces>, panics: &Arc<Counter>) -> Result<AnswerBody, Broken> {
+        let mut rest = Making { pieces, panics: panics.clone() };
+        Ok(match rest.next_piece()? {
             (bytes, false) => AnswerBody::whole(bytes),
-            (first, true) => AnswerBody(State::Pieces { first, rest: pieces, has_yielded: false }),
-        }
+            (first, true) => AnswerBody(State::Pieces { first, rest, has_yielded: false }),
+        })
     }
 
     /// One that goes on.
@@ -156,17 +169,31 @@ impl AnswerBody {
     pub(crate) fn len(&self) -> Option<usize> {
         match &self.0 {
             State::Whole(bytes) => Some(bytes.len()),
-            State::Pieces { .. } | State::Source(_) => None,
+            State::Pieces { .. } | State::Source(_) | State::Broken(_) => None,
             State::End => Some(0),
         }
     }
 }
 
-fn next_piece(pieces: &mut dyn Pieces) -> (Bytes, bool) {
-    // A little more than a piece: the last object begins before its end.
-    let mut out = Vec::with_capacity(PIECE_LEN + PIECE_LEN / 8);
-    let has_more = pieces.write_next(&mut out);
-    (Bytes::from(out), has_more)
+/// A long answer that is being made.
+struct Making {
+    pieces: Box<dyn Pieces>,
+    panics: Arc<Counter>,
+}
+
+impl Making {
+    /// The next piece, and whether there are more.
+    fn next_piece(&mut self) -> Result<(Bytes, bool), Broken> {
+        // A little more than a piece: the last object begins before its end.
+        let mut out = Vec::with_capacity(PIECE_LEN + PIECE_LEN / 8);
+        let has_more = catch_unwind(AssertUnwindSafe(|| self.pieces.write_next(&mut out))).map_err(|_| {
+            // The panic's own text is in the log already.
+            self.panics.add(1);
+            tracing::error!("a panic ended an answer");
+            Broken
+        })?;
+        Ok((Bytes::from(out), has_more))
+    }
 }
 
 /// Lets whoever else is ready go first: a socket that takes all at once would be served until its list is at its end. False: nobody is there
@@ -178,9 +205,9 @@ fn yields(cx: &mut Context<'_>) -> bool {
 
 impl Body for AnswerBody {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = Broken;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
         loop {
             let bytes = match std::mem::replace(&mut self.0, State::End) {
                 State::Whole(bytes) => bytes,
@@ -192,10 +219,10 @@ impl Body for AnswerBody {
                     continue;
                 }
                 State::Pieces { first, mut rest, .. } => {
-                    let (next, has_more) = next_piece(&mut *rest);
-                    self.0 = match has_more {
-                        true => State::Pieces { first: next, rest, has_yielded: false },
-                        false => AnswerBody::whole(next).0,
+                    self.0 = match rest.next_piece() {
+                        Ok((next, true)) => State::Pieces { first: next, rest, has_yielded: false },
+                        Ok((next, false)) => AnswerBody::whole(next).0,
+                        Err(broken) => State::Broken(broken),
                     };
                     first
                 }
@@ -209,6 +236,7 @@ impl Body for AnswerBody {
                         None => return Poll::Ready(None),
                     }
                 }
+                State::Broken(broken) => return Poll::Ready(Some(Err(broken))),
                 State::End => return Poll::Ready(None),
             };
             if !bytes.is_empty() {
@@ -223,5 +251,45 @@ impl Body for AnswerBody {
 
     fn size_hint(&self) -> SizeHint {
         self.len().map_or_else(SizeHint::default, |len| SizeHint::with_exact(len as u64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http_body_util::BodyExt as _;
+
+    /// Pieces, the last of which is not to be had.
+    struct Failing(usize);
+
+    impl Pieces for Failing {
+        fn write_next(&mut self, out: &mut Vec<u8>) -> bool {
+            self.0 = self.0.checked_sub(1).expect("a defect");
+            out.extend_from_slice(b"piece");
+            true
+        }
+    }
+
+    fn pieces_until_broken(count: usize) -> (Option<Vec<u8>>, u64) {
+        let panics = Arc::new(Counter::default());
+        let Ok(mut body) = AnswerBody::of(Box::new(Failing(count)), &panics) else { return (None, panics.get()) };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let mut read = Vec::new();
+        let end = runtime.block_on(async {
+            loop {
+                match body.frame().await {
+                    Some(Ok(frame)) => read.extend_from_slice(&frame.into_data().unwrap()),
+                    end => return end.map(|frame| frame.is_err()),
+                }
+            }
+        });
+        assert_eq!(end, Some(true), "the reader is told that it is not whole");
+        (Some(read), panics.get())
+    }
+
+    #[test]
+    fn a_panic_ends_an_answer_and_is_counted() {
+        assert_eq!(pieces_until_broken(0), (None, 1));
+        assert_eq!(pieces_until_broken(2), (Some(b"piecepiece".to_vec()), 1));
     }
 }

@@ -63,9 +63,18 @@ impl Call {
         !self.service.options.disables_stats && !self.query.is_true("disable_stats")
     }
 
-    /// The histories that are wanted; None where no rates are shown either.
+    /// The histories that are wanted of one object; None where no rates are shown either.
     pub(crate) fn ranges(&self) -> Option<Arc<Ranges>> {
-        (self.has_stats() && self.broker().has_rates()).then(|| Arc::new(Ranges::parse(&self.query)))
+        self.ranges_of(false)
+    }
+
+    /// The same of each object of a list.
+    pub(crate) fn ranges_of_list(&self) -> Option<Arc<Ranges>> {
+        self.ranges_of(true)
+    }
+
+    fn ranges_of(&self, is_of_list: bool) -> Option<Arc<Ranges>> {
+        (self.has_stats() && self.broker().has_rates()).then(|| Arc::new(Ranges::parse(&self.query, is_of_list)))
     }
 
     /// The body, which must be an object or nothing.

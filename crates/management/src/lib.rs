@@ -20,6 +20,7 @@ mod body;
 mod call;
 pub mod definitions;
 mod headers;
+mod influxdb;
 mod json;
 pub mod limits;
 mod listing;
@@ -43,8 +44,9 @@ mod statistics;
 mod tests;
 mod unknown;
 
-pub use alerting::{AlertCounters, AlertThread, Alerting, SetupError as AlertSetupError};
+pub use alerting::{AlertThread, Alerting, SetupError as AlertSetupError};
 pub use answer::AnswerBody;
+pub use influxdb::{Influxdb, InfluxdbTallies, InfluxdbThreads, SetupError as InfluxdbSetupError};
 pub use openapi::description as openapi_description;
 pub use options::{ConnectionLimits, Cors, Headers, ListenerInfo, Options};
 pub use prometheus::{Metrics, MetricsOptions};

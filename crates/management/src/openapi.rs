@@ -248,6 +248,7 @@ fn schema(kind: Kind) -> Value {
     match kind {
         Kind::Text => json!({"type": ["string", "null"]}),
         Kind::Integer => json!({"type": "integer"}),
+        Kind::Number => json!({"type": "number"}),
         Kind::Boolean => json!({"type": "boolean"}),
         Kind::Object => json!({"type": "object"}),
         Kind::List => json!({"type": "array"}),

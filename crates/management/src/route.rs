@@ -45,10 +45,22 @@ pub(crate) const fn at(path: &'static str, operations: &'static [Operation]) -> 
 /// What answers at once.
 pub(crate) type Now = fn(&Call) -> Result<Answer, Problem>;
 
+/// What finds at once what is listed, and sorts it later.
+pub(crate) type Listing = fn(&Call) -> Result<Later, Problem>;
+
+fn nothing(_: &Call) -> Result<Answer, Problem> {
+    Err(Problem::not_found())
+}
+
 impl Operation {
     /// Asks for something.
     pub(crate) const fn get(role: Role, handler: Now, summary: &'static str, answer: Shape) -> Operation {
         Self::of(Verb::Get, role, handler, summary, answer)
+    }
+
+    /// Asks for a list.
+    pub(crate) const fn list(role: Role, handler: Listing, summary: &'static str, answer: Shape) -> Operation {
+        Operation { handler: Handler::List(handler), ..Self::get(role, nothing, summary, answer) }
     }
 
     /// Makes something, or changes it.
@@ -178,7 +190,9 @@ pub(crate) enum Role {
 /// What answers.
 pub(crate) enum Handler {
     /// At once.
-    Now(fn(&Call) -> Result<Answer, Problem>),
+    Now(Now),
+    /// At once what is listed, and a part of its sorting after the other later.
+    List(Listing),
     /// When something else has happened.
     Later(fn(Call) -> Later),
 }
@@ -239,6 +253,7 @@ impl Field {
 pub(crate) enum Kind {
     Text,
     Integer,
+    Number,
     Boolean,
     Object,
     List,

@@ -19,10 +19,11 @@ use telemetry::Counter;
 
 use crate::access;
 use crate::alerting::Alerting;
-use crate::answer::{Answer, AnswerBody, Content};
+use crate::answer::{Answer, AnswerBody, Broken, Content};
 use crate::body::{self, Room};
 use crate::call::Call;
 use crate::headers;
+use crate::influxdb::{InfluxdbTallies, Tally};
 use crate::limits::{ANONYMOUS_BODY_LEN_MAX, HEAD_LEN_MAX};
 use crate::listing::{Query, check_members, check_ranges};
 use crate::live::Live;
@@ -46,6 +47,8 @@ pub struct Service {
     listeners: RwLock<Vec<ListenerInfo>>,
     /// None where nobody makes alerts.
     alerting: OnceLock<Arc<Alerting>>,
+    /// None where no statistics go to InfluxDB.
+    influxdb: OnceLock<InfluxdbTallies>,
     pub(crate) live: Live,
     started_at: Instant,
 }
@@ -53,8 +56,8 @@ pub struct Service {
 /// What has happened here.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
-    /// Handlers that have panicked.
-    pub(crate) panics: Counter,
+    /// Handlers that have panicked, and what was to write answers.
+    pub(crate) panics: Arc<Counter>,
 }
 
 impl fmt::Debug for Service {
@@ -78,6 +81,7 @@ impl Service {
             room,
             listeners: RwLock::default(),
             alerting: OnceLock::new(),
+            influxdb: OnceLock::new(),
             live: Live::default(),
             started_at: Instant::now(),
         })
@@ -96,6 +100,16 @@ impl Service {
     /// Who makes alerts.
     pub(crate) fn alerting(&self) -> Option<&Arc<Alerting>> {
         self.alerting.get()
+    }
+
+    /// Tells what becomes of statistics for InfluxDB. Only the first one counts.
+    pub fn set_influxdb(&self, tallies: InfluxdbTallies) {
+        let _ = self.influxdb.set(tallies);
+    }
+
+    /// What has become of statistics for InfluxDB, by destination.
+    pub(crate) fn influxdb(&self) -> &[Arc<Tally>] {
+        self.influxdb.get().map_or(&[], |tallies| &tallies.0)
     }
 
     pub(crate) fn listeners(&self) -> Vec<ListenerInfo> {
@@ -139,7 +153,7 @@ impl Service {
             (None, problem) => nothing_there(&parts.method, problem.unwrap_or_else(Problem::not_found)),
         };
         let mut response = match result {
-            Ok(answer) => answer_response(answer),
+            Ok(answer) => answer_response(answer, &self.counters.panics),
             Err(problem) => problem_response(&problem),
         };
         headers::add_common(response.headers_mut(), &self.options.headers, allow);
@@ -218,6 +232,13 @@ impl Service {
         };
         let answer = match operation.handler {
             Handler::Now(handler) => call.presence.settled(|| catch_unwind(AssertUnwindSafe(|| handler(&call)))).await,
+            Handler::List(handler) => {
+                match call.presence.settled(|| catch_unwind(AssertUnwindSafe(|| handler(&call)))).await {
+                    Ok(Ok(list)) => CatchPanic(list).await,
+                    Ok(Err(problem)) => Ok(Err(problem)),
+                    Err(panic) => Err(panic),
+                }
+            }
             Handler::Later(handler) => CatchPanic(handler(call)).await,
         };
         let answer = answer.unwrap_or_else(|_| {
@@ -326,20 +347,33 @@ fn accepts_other(operation: &Operation, parts: &hyper::http::request::Parts) -> 
     }
 }
 
-fn answer_response(answer: Answer) -> Response<AnswerBody> {
+fn answer_response(answer: Answer, panics: &Arc<Counter>) -> Response<AnswerBody> {
     let is_bodiless = matches!(answer.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
     let (content_type, body) = match answer.content {
         Content::Empty => (None, AnswerBody::whole(Bytes::new())),
         Content::Json(json) => (Some("application/json"), AnswerBody::whole(json.into())),
-        Content::Pieces(pieces) => (Some("application/json"), AnswerBody::of(pieces)),
+        Content::Pieces(pieces) => match AnswerBody::of(pieces, panics) {
+            Ok(body) => (Some("application/json"), body),
+            Err(Broken) => return problem_response(&Problem::bare(StatusCode::INTERNAL_SERVER_ERROR)),
+        },
         Content::Other(content_type, bytes) => (Some(content_type), AnswerBody::whole(bytes)),
         Content::Source(content_type, source) => (Some(content_type), AnswerBody::live(source)),
     };
     let len = body.len().filter(|_| !is_bodiless);
+    let mut response = response(answer.status, content_type, body, len);
+    response.headers_mut().extend(answer.headers);
+    response
+}
+
+fn response(
+    status: StatusCode,
+    content_type: Option<&'static str>,
+    body: AnswerBody,
+    len: Option<usize>,
+) -> Response<AnswerBody> {
     let mut response = Response::new(body);
-    *response.status_mut() = answer.status;
+    *response.status_mut() = status;
     let headers = response.headers_mut();
-    headers.extend(answer.headers);
     if let Some(content_type) = content_type {
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     }
@@ -351,9 +385,9 @@ fn answer_response(answer: Answer) -> Response<AnswerBody> {
 
 fn problem_response(problem: &Problem) -> Response<AnswerBody> {
     let body = problem.render();
-    let has_body = !body.is_empty();
-    let content = if has_body { Content::Json(body) } else { Content::Empty };
-    let mut response = answer_response(Answer::empty(problem.status).with_content(content));
+    let content_type = (!body.is_empty()).then_some("application/json");
+    let len = Some(body.len());
+    let mut response = response(problem.status, content_type, AnswerBody::whole(body.into()), len);
     if problem.asks_for_login {
         response.headers_mut().insert(header::WWW_AUTHENTICATE, REALM);
     }

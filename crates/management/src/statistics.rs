@@ -4,11 +4,11 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use broker::statistics::Range;
 use broker::statistics::numbers::{READY, UNACKED};
-use broker::view::Numbers;
+use broker::view::{Numbers, QueueView};
 use telemetry::{Buckets, Sample, Scale};
 
 use crate::json::{Cell, Object};
-use crate::listing::Query;
+use crate::listing::{DETAILS, Query};
 
 /// The histories that a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -24,12 +24,13 @@ pub(crate) struct Ranges {
 }
 
 impl Ranges {
-    /// What `lengths_age`, `lengths_incr` and so on ask for, in seconds. What is no number is ignored, as in RabbitMQ.
-    pub(crate) fn parse(query: &Query) -> Ranges {
+    /// What `lengths_age`, `lengths_incr` and so on ask for, in seconds, of one object or of a list. What is no number is ignored, as in
+    /// RabbitMQ.
+    pub(crate) fn parse(query: &Query, is_of_list: bool) -> Ranges {
         let range = |kind: &str| {
             let ms = |what| query.get(&format!("{kind}_{what}"))?.parse::<u64>().ok()?.checked_mul(1000);
             let (age_ms, step_ms) = (ms("age")?, ms("incr")?);
-            (step_ms > 0).then_some(Range { age_ms, step_ms })
+            (step_ms > 0).then_some(Range { age_ms, step_ms, is_of_list })
         };
         Ranges {
             lengths: range("lengths"),
@@ -78,9 +79,8 @@ impl<const N: usize> Stats<'_, N> {
     /// What is handed out, in each way and in all.
     pub(crate) fn write_delivered(&self, members: &mut Object<'_>) {
         self.indices(&DELIVERED).for_each(|index| self.write_one(members, index));
-        let sum = self.sum(&DELIVER_GET);
-        members.cell("deliver_get").int(sum.now);
-        sum.write_details(members.cell("deliver_get_details"));
+        members.cell("deliver_get").int(self.count(&DELIVER_GET));
+        self.write_details(members.details("deliver_get"), &DELIVER_GET);
     }
 
     /// Numbers, each with its details.
@@ -90,7 +90,8 @@ impl<const N: usize> Stats<'_, N> {
 
     /// The details of one number, or of the sum of several.
     pub(crate) fn write_details(&self, cell: Cell<'_>, names: &[&str]) {
-        self.sum(names).write_details(cell);
+        let samples = self.samples.filter(|_| wants_samples(&cell));
+        self.sum(names, samples).write_details(cell);
     }
 
     /// Numbers alone, where there are no rates.
@@ -100,41 +101,37 @@ impl<const N: usize> Stats<'_, N> {
 
     /// How many messages there are. Those that are `set_aside` are neither ready nor handed out.
     pub(crate) fn write_totals(&self, members: &mut Object<'_>, set_aside: u64, has_rates: bool) {
-        for (name, details, parts, more) in [
-            ("messages", "messages_details", &[READY, UNACKED][..], set_aside),
-            (READY, "messages_ready_details", &[READY], 0),
-            (UNACKED, "messages_unacknowledged_details", &[UNACKED], 0),
-        ] {
+        for (name, parts, more) in
+            [("messages", &[READY, UNACKED][..], set_aside), (READY, &[READY], 0), (UNACKED, &[UNACKED], 0)]
+        {
             members.cell(name).int(self.count(parts) + more);
             if has_rates {
-                self.write_details(members.cell(details), parts);
+                self.write_details(members.details(name), parts);
             }
         }
     }
 
     /// The sum of numbers.
     pub(crate) fn count(&self, names: &[&str]) -> u64 {
-        self.sum(names).now
+        self.sum(names, None).now
     }
 
     fn write_one(&self, members: &mut Object<'_>, index: usize) {
         let name = self.names[index];
         members.cell(name).int(self.numbers.now[index]);
-        self.sum(&[name]).write_details(members.cell(details_of(name)));
+        self.write_details(members.details(name), &[name]);
     }
 
     fn indices(&self, names: &[&str]) -> impl Iterator<Item = usize> {
         (0..N).filter(move |index| names.contains(&self.names[*index]))
     }
 
-    fn sum(&self, names: &[&str]) -> Sum {
+    fn sum(&self, names: &[&str], samples: Option<&[Sample<N>]>) -> Sum {
         let of = |numbers: &[u64; N]| self.indices(names).map(|index| numbers[index]).fold(0, u64::wrapping_add);
         Sum {
             now: of(&self.numbers.now),
             rate: self.indices(names).map(|index| self.numbers.rates[index]).sum(),
-            samples: self
-                .samples
-                .map(|samples| samples.iter().map(|sample| (sample.at_ms, of(&sample.numbers))).collect()),
+            samples: samples.map(|samples| samples.iter().map(|sample| (sample.at_ms, of(&sample.numbers))).collect()),
         }
     }
 }
@@ -149,15 +146,19 @@ struct Sum {
 
 impl Sum {
     fn write_details(&self, cell: Cell<'_>) {
+        // Lists of samples have no order that anybody could want, and there may be very many.
+        let has_samples = !cell.is_key();
         cell.object(|members| {
             members.cell("rate").float(self.rate);
             let Some(samples) = &self.samples else { return };
-            members.cell("samples").list(samples, |(at_ms, sample), writer| {
-                writer.object(|members| {
-                    members.cell("sample").int(*sample);
-                    members.cell("timestamp").int(*at_ms);
+            if has_samples {
+                members.cell("samples").list(samples, |(at_ms, sample), writer| {
+                    writer.object(|members| {
+                        members.cell("sample").int(*sample);
+                        members.cell("timestamp").int(*at_ms);
+                    });
                 });
-            });
+            }
             let (Some((last_ms, last)), Some((first_ms, first))) = (samples.first(), samples.last()) else { return };
             let seconds = last_ms.saturating_sub(*first_ms) as f64 / 1000.0;
             let change = last.wrapping_sub(*first).cast_signed() as f64;
@@ -189,37 +190,20 @@ pub(crate) fn rfc3339(at_ms: u64) -> String {
     humantime::format_rfc3339_millis(at).to_string().replace('Z', "+00:00")
 }
 
-/// The name of a number's details.
-fn details_of(name: &'static str) -> &'static str {
-    match name {
-        "publish" => "publish_details",
-        "publish_in" => "publish_in_details",
-        "publish_out" => "publish_out_details",
-        "confirm" => "confirm_details",
-        "return_unroutable" => "return_unroutable_details",
-        "drop_unroutable" => "drop_unroutable_details",
-        "get" => "get_details",
-        "get_no_ack" => "get_no_ack_details",
-        "get_empty" => "get_empty_details",
-        "deliver" => "deliver_details",
-        "deliver_no_ack" => "deliver_no_ack_details",
-        "redeliver" => "redeliver_details",
-        "ack" => "ack_details",
-        "disk_reads" => "disk_reads_details",
-        "disk_writes" => "disk_writes_details",
-        "connection_created" => "connection_created_details",
-        "connection_closed" => "connection_closed_details",
-        "channel_created" => "channel_created_details",
-        "channel_closed" => "channel_closed_details",
-        "queue_declared" => "queue_declared_details",
-        "queue_created" => "queue_created_details",
-        "queue_deleted" => "queue_deleted_details",
-        "recv_oct" => "recv_oct_details",
-        "send_oct" => "send_oct_details",
-        "messages_ready" => "messages_ready_details",
-        "messages_unacknowledged" => "messages_unacknowledged_details",
-        _ => unreachable!("every number that is written has details"),
-    }
+/// Whether somebody wants to know what numbers were, in what is told in a place: finding that is not free.
+pub(crate) fn wants_samples(cell: &Cell<'_>) -> bool {
+    let is_sampled =
+        |name: &str| name.ends_with(DETAILS) || matches!(name, "samples" | "sample" | "timestamp" | "avg_rate" | "avg");
+    cell.wanted().is_some_and(|wanted| wanted.reaches(is_sampled))
+}
+
+/// `consumer_capacity` as it is told everywhere: what comes close to 0 has no end of digits.
+pub(crate) fn shown_capacity(queue: &QueueView) -> f64 {
+    thousandths(queue.consumer_capacity())
+}
+
+fn thousandths(share: f64) -> f64 {
+    (share * 1000.0).round() / 1000.0
 }
 
 #[cfg(test)]
@@ -238,6 +222,13 @@ mod tests {
             stats.write_messages(members.cell("message_stats"), false);
         });
         assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_capacity_has_three_decimals() {
+        for (share, expected) in [(6.08e-120, 0.0), (0.0006, 0.001), (0.123_456, 0.123), (0.9999, 1.0)] {
+            assert_eq!(thousandths(share).to_string(), f64::to_string(&expected));
+        }
     }
 
     #[test]
@@ -263,10 +254,11 @@ mod tests {
 
     #[test]
     fn ranges_are_pairs_of_seconds() {
-        let range = |age_ms, step_ms| Some(Range { age_ms, step_ms });
-        let ranges = Ranges::parse(&Query::parse(
-            "lengths_age=60&lengths_incr=5&msg_rates_age=10&data_rates_age=x&data_rates_incr=1",
-        ));
+        let range = |age_ms, step_ms| Some(Range { age_ms, step_ms, is_of_list: true });
+        let ranges = Ranges::parse(
+            &Query::parse("lengths_age=60&lengths_incr=5&msg_rates_age=10&data_rates_age=x&data_rates_incr=1"),
+            true,
+        );
         assert_eq!(ranges, Ranges { lengths: range(60_000, 5000), ..Ranges::default() });
     }
 
@@ -276,9 +268,34 @@ mod tests {
     }
 
     #[test]
-    fn every_number_has_details() {
-        use broker::statistics::numbers::{CHANNEL, EXCHANGE, NODE, QUEUE, VHOST};
-        let shown = QUEUE.iter().chain(&EXCHANGE).chain(&CHANNEL).chain(&VHOST).chain(&NODE[..7]);
-        shown.for_each(|name| assert_eq!(details_of(name), format!("{name}_details")));
+    fn samples_are_looked_up_only_for_who_wants_them() {
+        let wants = |columns: &str| {
+            let (mut out, mut wants) = (Vec::new(), false);
+            let wanted = crate::listing::Selection::parse(columns);
+            Writer::of(&mut out, &wanted).object(|members| wants = wants_samples(&members.cell("message_stats")));
+            wants
+        };
+        for columns in ["message_stats", "message_stats.ack_details", "message_stats.ack_details.samples.sample"] {
+            assert!(wants(columns), "{columns}");
+        }
+        for column in ["avg", "avg_rate", "samples"] {
+            assert!(wants(&format!("message_stats.ack,message_stats.ack_details.{column}")), "{column}");
+        }
+        for columns in ["name", "message_stats.ack", "message_stats.ack,message_stats.ack_details.rate"] {
+            assert!(!wants(columns), "{columns}");
+        }
+    }
+
+    #[test]
+    fn samples_are_not_sorted_by() {
+        let samples = [Sample { at_ms: 10_000, numbers: [30, 0, 0] }, Sample { at_ms: 5000, numbers: [10, 0, 0] }];
+        let numbers = Numbers { now: [30, 0, 0], rates: [0.5, 2.0, 0.0] };
+        let mut out = Vec::new();
+        Writer::of_key(&mut out).object(|members| {
+            let stats = Stats { names: &NAMES, numbers: &numbers, samples: Some(&samples) };
+            stats.write_messages(members.cell("message_stats"), false);
+        });
+        let expected = r#"{"message_stats":{"publish":30,"publish_details":{"rate":0.5,"avg_rate":4.0,"avg":20.0}}}"#;
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 }

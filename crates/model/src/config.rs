@@ -11,6 +11,7 @@
 mod alerts;
 mod backends;
 mod certificate_login;
+mod influxdb;
 mod interpolation;
 mod listeners;
 mod management;
@@ -29,6 +30,7 @@ mod vhost_defaults;
 pub use alerts::AlertOptions;
 pub use backends::{BackendKind, BackendStep, Backends, CacheOptions, HttpBackendOptions, OAuth2BackendOptions};
 pub use certificate_login::{AlternativeNameKind, CertificateLogin};
+pub use influxdb::{InfluxdbLogin, InfluxdbObjects, InfluxdbOptions, InfluxdbPlace, InfluxdbServer};
 pub use listeners::{HttpListener, Listener, UnixListener};
 pub use management::{HTTP_BODY_LEN_MAX, ManagementHeaders, ManagementOptions};
 pub use prometheus::PrometheusOptions;

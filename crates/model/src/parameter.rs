@@ -21,6 +21,14 @@ impl GlobalParameter {
     pub const CLUSTER_NAME: &'static str = "cluster_name";
     /// An id that never changes.
     pub const CLUSTER_ID: &'static str = "internal_cluster_id";
+    /// What the names of alerts' rules and webhooks begin with: their values may have secrets.
+    pub const ALERTS: &'static str = "warren-alerts.";
+
+    /// Whether the value of a parameter of this name may have secrets: only administrators may see it.
+    #[must_use]
+    pub fn may_be_secret(name: &str) -> bool {
+        name.starts_with(Self::ALERTS)
+    }
 }
 
 /// The component of vhosts' limits.

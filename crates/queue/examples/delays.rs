@@ -128,7 +128,7 @@ fn measure(delay: fn(u64) -> u64) -> Row {
         while set.release(now, 1000, &mut out, &mut asks) == Progress::More || !out.is_empty() {
             released += out.len() as u64;
             ids.extend(out.drain(..).map(|(id, _)| id));
-            set.settle(&ids, &mut settled);
+            set.settle(ids.iter().copied(), &mut settled);
             ids.clear();
             settled.messages.clear();
             settled.records.clear();

@@ -9,7 +9,7 @@ use crate::consumers::Gate;
 use crate::effects::{Counts, DropReason, Dropped, Effects};
 use crate::lane::{Load, Source};
 use crate::message::Message;
-use crate::queue::{Queue, to_keep};
+use crate::queue::Queue;
 use crate::ready::Front;
 use crate::rules::Rules;
 use crate::set_aside::Why;
@@ -109,7 +109,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
             Some(place) => effects.loads.push(Load::single(place, message.priority())),
             None => effects.dropped.push(Dropped { seq, message: message.clone(), reason, counts }),
         }
-        self.set_aside(seq, to_keep(&message), Why::Leaving(reason, counts));
+        self.set_aside(seq, message.without_body(), Why::Leaving(reason, counts));
     }
 
     /// The answer to the load of one message that leaves. Says whether it is lost: 1 or 0.
@@ -159,7 +159,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
         if let Some(until_ms) = self.counts.take_wait(seq).filter(|until_ms| *until_ms > now_ms) {
             let message = self.ready.take(front);
             let group = self.ready.groups.as_ref().and_then(|groups| groups.of_message(&message));
-            self.set_aside(seq, to_keep(&message), Why::Waiting { until_ms });
+            self.set_aside(seq, message.without_body(), Why::Waiting { until_ms });
             self.close_group(seq, group);
             return true;
         }

@@ -53,6 +53,16 @@ pub trait Message: Clone {
     /// [`has_body`](Message::has_body) may be false. The default keeps the body.
     fn release_body(&mut self) {}
 
+    /// A handle for who only has to know where the message is: without the body if a segment has it.
+    #[must_use]
+    fn without_body(&self) -> Self {
+        let mut handle = self.clone();
+        if handle.place().is_some() {
+            handle.release_body();
+        }
+        handle
+    }
+
     /// Whether the message can be delivered as it is. One that cannot goes back to its segment when it is requeued, and
     /// is loaded again.
     fn has_body(&self) -> bool {

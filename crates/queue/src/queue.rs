@@ -302,7 +302,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
             self.counts.forget(seq);
         } else {
             let message = self.ready.peek(front).expect("a front that is handed out is in memory");
-            self.unacked.insert(seq, to_keep(message), Some(turn.id));
+            self.unacked.insert(seq, message.without_body(), Some(turn.id));
             if let Some(limit_ms) = timeout_ms {
                 self.note_held(seq, turn.id, turn.timeout_ms.unwrap_or(limit_ms), now_ms);
             }
@@ -387,7 +387,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
         if no_ack {
             self.counts.forget(seq);
         } else {
-            self.unacked.insert(seq, to_keep(&message), None);
+            self.unacked.insert(seq, message.without_body(), None);
         }
         if self.may_expire {
             // It may have been all that was in front of what has expired.
@@ -583,6 +583,11 @@ impl<M: Message, G: Gate> Queue<M, G> {
         self.ready.count == 0
     }
 
+    /// Whether no message waits for consumers to be able to take it. One that is being read waits for the disk.
+    pub fn has_room(&self) -> bool {
+        self.ready.count == 0 || self.consumers.as_ref().is_none_or(|consumers| consumers.is_waiting())
+    }
+
     /// No consumer: what `if-unused` asks.
     pub fn is_unused(&self) -> bool {
         self.consumers.is_none()
@@ -592,16 +597,6 @@ impl<M: Message, G: Gate> Queue<M, G> {
     pub fn is_abandoned(&self) -> bool {
         self.settings.auto_delete && self.had_consumer && self.is_unused()
     }
-}
-
-/// What stays here of a message that is handed out.
-#[inline]
-pub(crate) fn to_keep<M: Message>(message: &M) -> M {
-    let mut kept = message.clone();
-    if kept.place().is_some() {
-        kept.release_body();
-    }
-    kept
 }
 
 #[inline]

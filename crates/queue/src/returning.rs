@@ -8,7 +8,7 @@ use crate::consumers::Gate;
 use crate::effects::{Counts, DropReason, Effects, Returned};
 use crate::groups::{Group, Key};
 use crate::message::Message;
-use crate::queue::{Queue, to_keep};
+use crate::queue::Queue;
 use crate::rules::{Return, retry_delay_ms};
 use crate::set_aside::Why;
 
@@ -182,7 +182,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
                 groups.forget(Key::new(message.priority(), seq));
                 groups.of_message(&message)
             });
-            self.set_aside(seq, to_keep(&message), Why::Waiting { until_ms });
+            self.set_aside(seq, message.without_body(), Why::Waiting { until_ms });
             self.close_group(seq, group);
         }
     }

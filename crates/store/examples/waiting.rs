@@ -88,7 +88,8 @@ impl Broker {
 impl Residents for Broker {
     fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut Collected) {
         let mut found = Vec::new();
-        self.set.lock().in_memory(&mut |held| is_old(&held.content), &mut found);
+        self.set.lock().in_memory(&mut |held| is_old(&held.content), &mut |id, held| found.push((id, held.clone())));
+        found.sort_by_key(|(id, _): &(DelayId, Held)| *id);
         let mut found = found.into_iter().peekable();
         while let Some((DelayId { generation: queue, .. }, _)) = found.peek() {
             let queue = *queue;
@@ -212,7 +213,7 @@ fn release(broker: &Broker, step_ms: u64) {
             last = id.due_ms();
         }
         ids.extend(out.iter().map(|(id, _)| *id));
-        set.settle(&ids, &mut settled);
+        set.settle(ids.iter().copied(), &mut settled);
         for (generation, first, last) in settled.records.drain(..) {
             batch.settle(generation, first, last);
         }

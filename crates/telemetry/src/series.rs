@@ -40,6 +40,11 @@ impl<const N: usize> Pace<N> {
         self.before.numbers != sample.numbers
     }
 
+    /// Nobody has looked since the last sample, because nothing has changed: at `at_ms` the numbers still were what they were then.
+    pub const fn rest_until(&mut self, at_ms: u64) {
+        self.last.at_ms = at_ms;
+    }
+
     /// The last sample.
     #[must_use]
     pub const fn last(&self) -> &Sample<N> {
@@ -66,8 +71,6 @@ impl<const N: usize> Pace<N> {
 /// A history: for each retention its samples, oldest first. What does not change takes no room.
 #[derive(Debug)]
 pub struct Series<const N: usize> {
-    /// Since when it has been kept, in milliseconds since 1970.
-    since_ms: u64,
     /// Shortest age first.
     rings: Box<[Ring<N>]>,
 }
@@ -82,11 +85,11 @@ struct Ring<const N: usize> {
 impl<const N: usize> Series<N> {
     /// An empty one.
     #[must_use]
-    pub fn new(retentions: &[Retention], since_ms: u64) -> Self {
+    pub fn new(retentions: &[Retention]) -> Self {
         let mut retentions = retentions.to_vec();
         retentions.sort_by_key(|retention| (retention.age_ms, retention.interval_ms));
         let ring = |retention| Ring { retention, samples: VecDeque::new() };
-        Self { since_ms, rings: retentions.into_iter().map(ring).collect() }
+        Self { rings: retentions.into_iter().map(ring).collect() }
     }
 
     /// Takes a sample.
@@ -103,17 +106,18 @@ impl<const N: usize> Series<N> {
         let step_ms = step_ms.max(1);
         let last_ms = now_ms - now_ms % step_ms;
         let moments = (0..=age_ms / step_ms).map_while(|index| last_ms.checked_sub(index * step_ms));
-        moments.map_while(|at_ms| ring.at(at_ms, self.since_ms)).collect()
+        moments.map_while(|at_ms| ring.at(at_ms)).collect()
     }
 }
 
 impl<const N: usize> Ring<N> {
     fn push(&mut self, sample: &Sample<N>) {
         let Retention { age_ms, interval_ms } = self.retention;
-        let slot = |at_ms: u64| at_ms / interval_ms.max(1);
+        // An interval ends with a moment that may be asked for: of what is taken in it, the last is what held then.
+        let slot = |at_ms: u64| at_ms.div_ceil(interval_ms.max(1));
         match self.samples.back_mut() {
-            Some(last) if slot(last.at_ms) == slot(sample.at_ms) => last.numbers = sample.numbers,
             Some(last) if last.numbers == sample.numbers => {}
+            Some(last) if slot(last.at_ms) == slot(sample.at_ms) => *last = *sample,
             _ => self.samples.push_back(*sample),
         }
         let end_ms = sample.at_ms.saturating_sub(age_ms);
@@ -122,13 +126,11 @@ impl<const N: usize> Ring<N> {
         }
     }
 
-    /// What held at a moment.
-    fn at(&self, at_ms: u64, since_ms: u64) -> Option<Sample<N>> {
-        // A sample tells of the whole interval that it was taken in.
-        let end_ms = at_ms - at_ms % self.retention.interval_ms.max(1) + self.retention.interval_ms.max(1);
-        let count = self.samples.partition_point(|sample| sample.at_ms < end_ms);
+    /// What held at a moment: what was seen last until then.
+    fn at(&self, at_ms: u64) -> Option<Sample<N>> {
+        let count = self.samples.partition_point(|sample| sample.at_ms <= at_ms);
         let numbers = self.samples.get(count.checked_sub(1)?)?.numbers;
-        (end_ms > since_ms).then_some(Sample { at_ms, numbers })
+        Some(Sample { at_ms, numbers })
     }
 }
 
@@ -152,6 +154,15 @@ mod tests {
         assert_eq!(pace.rates(), [0.0]);
     }
 
+    #[test]
+    fn the_rate_after_a_rest_is_not_that_of_the_whole_rest() {
+        let mut pace = Pace::new(sample(1000, 10));
+        pace.push(sample(6000, 60));
+        pace.rest_until(3_601_000);
+        assert!(pace.push(sample(3_606_000, 110)));
+        assert_eq!(pace.rates(), [10.0]);
+    }
+
     const MINUTE: Retention = Retention { age_ms: 60_000, interval_ms: 5000 };
     const HOUR: Retention = Retention { age_ms: 3_600_000, interval_ms: 60_000 };
 
@@ -163,7 +174,7 @@ mod tests {
 
     #[test]
     fn what_held_is_told_for_every_step() {
-        let mut series = Series::new(&[HOUR, MINUTE], 1_000_000);
+        let mut series = Series::new(&[HOUR, MINUTE]);
         for (index, number) in [1, 2, 2, 2, 5].into_iter().enumerate() {
             series.push(&sample(1_000_000 + 5000 * index as u64, number));
         }
@@ -178,9 +189,24 @@ mod tests {
         check(&series, 1_030_000, 10_000, 10_000, &[(1_030_000, 5), (1_020_000, 5)]);
     }
 
+    // Samples told of the whole interval that they were taken in, also of what was before them.
+    #[test]
+    fn a_moment_tells_what_was_seen_until_then() {
+        let mut series = Series::new(&[MINUTE]);
+        for (at_ms, number) in [(1_001_000, 1), (1_004_000, 2), (1_006_000, 3), (1_010_000, 4), (1_013_000, 5)] {
+            series.push(&sample(at_ms, number));
+        }
+        let told = [(1_015_000, 5), (1_010_000, 4), (1_005_000, 2)];
+        check(&series, 1_015_000, 20_000, 5000, &told);
+        check(&series, 1_014_999, 20_000, 5000, &told[1..]);
+        check(&series, 1_019_000, 20_000, 10_000, &told[1..2]);
+        series.push(&sample(1_016_000, 6));
+        check(&series, 1_019_000, 20_000, 5000, &told);
+    }
+
     #[test]
     fn what_rests_takes_no_room_and_stays_known() {
-        let mut series = Series::new(&[MINUTE], 0);
+        let mut series = Series::new(&[MINUTE]);
         (0..1000).for_each(|tick| series.push(&sample(tick * 5000, 7)));
         assert_eq!(series.rings[0].samples.len(), 1);
         check(&series, 4_999_000, 10_000, 5000, &[(4_995_000, 7), (4_990_000, 7), (4_985_000, 7)]);
@@ -188,7 +214,7 @@ mod tests {
 
     #[test]
     fn what_is_too_old_is_forgotten_but_for_what_held_then() {
-        let mut series = Series::new(&[MINUTE, HOUR], 0);
+        let mut series = Series::new(&[MINUTE, HOUR]);
         (0..1000).for_each(|tick| series.push(&sample(tick * 5000, tick)));
         assert!(series.rings[0].samples.len() <= 14);
         assert!(series.rings[1].samples.len() <= 62);
@@ -198,10 +224,10 @@ mod tests {
 
     #[test]
     fn a_longer_range_than_any_is_told_as_far_as_it_goes() {
-        let mut series = Series::new(&[MINUTE], 0);
+        let mut series = Series::new(&[MINUTE]);
         (0..1000).for_each(|tick| series.push(&sample(tick * 5000, tick)));
         let told = series.samples(4_995_000, 3_600_000, 5000);
         assert!((13..=15).contains(&told.len()), "{}", told.len());
-        check(&Series::new(&[], 0), 5000, 5000, 5000, &[]);
+        check(&Series::new(&[]), 5000, 5000, 5000, &[]);
     }
 }

@@ -11,8 +11,8 @@ use broker::{Broker, Interface, Origin};
 use hyper::header::HeaderValue;
 use management::limits::{CONNECTIONS_MAX, STOP_PATIENCE};
 use management::{
-    AlertThread, Alerting, AmqpSink, ConnectionLimits, Cors, Entrance, Headers, ListenerInfo, Metrics, MetricsOptions,
-    Server, Service, Site,
+    AlertThread, Alerting, AmqpSink, ConnectionLimits, Cors, Entrance, Headers, Influxdb, InfluxdbThreads,
+    ListenerInfo, Metrics, MetricsOptions, Server, Service, Site,
 };
 use model::config::{Config, HttpListener};
 use net::{Admission, BindError, Listener, ListenerAddress, SocketOptions};
@@ -71,6 +71,8 @@ pub(crate) struct Management {
     listening: Vec<Listening>,
     /// None when it has been stopped.
     alerts: Option<AlertThread>,
+    /// None when they have been stopped, and where there are none.
+    influxdb: Option<InfluxdbThreads>,
 }
 
 impl ManagementListeners {
@@ -125,9 +127,13 @@ impl ManagementListeners {
         let infos: Vec<ListenerInfo> = amqp.iter().chain(&listening).filter_map(info).collect();
         let alerting = alerting(config, broker, connection_max)?;
         let alerts = alerting.start().context("cannot start the thread of alerts")?;
+        let influxdb = Influxdb::new(broker.clone(), &config.influxdb, data_dir.to_owned(), options.file_limit)?;
+        let tallies = influxdb.as_ref().map(Influxdb::tallies);
+        let influxdb = influxdb.map(Influxdb::start).transpose().context("cannot start a thread of statistics")?;
         let service_of = |options| {
             let service = Service::new(broker.clone(), options);
             service.set_alerting(alerting.clone());
+            tallies.iter().for_each(|tallies| service.set_influxdb(tallies.clone()));
             service.set_listeners(infos.clone());
             service
         };
@@ -157,7 +163,7 @@ impl ManagementListeners {
             Err(error) => tracing::warn!(%error, "`warren ctl` has to log in, because there is no control socket"),
         }
         drop(entered);
-        Ok(Management { server, accepting, listening, alerts: Some(alerts) })
+        Ok(Management { server, accepting, listening, alerts: Some(alerts), influxdb })
     }
 }
 
@@ -176,7 +182,13 @@ impl Management {
         for task in &self.accepting {
             task.abort();
         }
-        self.server.close(STOP_PATIENCE).await;
+        let influxdb = self.influxdb.take();
+        let flushing = async {
+            if let Some(threads) = influxdb {
+                threads.stop().await;
+            }
+        };
+        tokio::join!(self.server.close(STOP_PATIENCE), flushing);
     }
 
     /// Ends the thread, and what it still carries.

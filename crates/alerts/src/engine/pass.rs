@@ -5,6 +5,7 @@ use crate::facts::{Age, NodeFacts, QueueFacts};
 use crate::limits::TRACKED_COUNT_MAX;
 use crate::notice::Notice;
 use crate::rule::{Kind, Rule};
+use crate::sampling::Grown;
 
 /// A look that is under way.
 #[derive(Debug)]
@@ -14,11 +15,11 @@ pub struct Pass<'a> {
     notices: Vec<Notice>,
 }
 
-/// What a rule finds of a queue.
+/// What a rule finds of an object.
 enum Found {
     /// Its value.
     Value(f64),
-    /// Not yet.
+    /// Not yet: what fires goes on, and nothing else begins.
     Unknown,
 }
 
@@ -30,7 +31,7 @@ impl<'a> Pass<'a> {
             if watch.rule.kind == Kind::Growth {
                 watch.samples.start(now_ms, watch.rule.window_ms);
             }
-            let Some(value) = value_of_node(watch, node, now_ms) else { continue };
+            let Some(Found::Value(value)) = value_of_node(watch, node, now_ms) else { continue };
             if value > watch.rule.threshold && !watch.tracked.contains_key(&NODE) {
                 watch.track(NODE, &engine.node, None, now_ms);
             }
@@ -82,31 +83,39 @@ impl<'a> Pass<'a> {
     /// That was all. What fired and was not seen again is over.
     #[must_use]
     pub fn end(mut self) -> Vec<Notice> {
+        let mut notices = Vec::new();
         for watch in &mut self.engine.watches {
             if watch.rule.kind.is_of_queues() {
-                watch.end_unseen(self.engine.pass_count, self.now_ms, &mut self.notices);
+                watch.end_unseen(self.engine.pass_count, self.now_ms, &mut notices);
             }
         }
         self.engine.count_firing();
-        self.notices
+        // A queue that was deleted and declared again is another one, whose alert has the same id: the old one's end comes first.
+        notices.append(&mut self.notices);
+        notices
     }
 }
 
 /// `None`: the rule is about queues.
-fn value_of_node(watch: &mut Watch, node: &NodeFacts, now_ms: u64) -> Option<f64> {
+fn value_of_node(watch: &mut Watch, node: &NodeFacts, now_ms: u64) -> Option<Found> {
     let percent = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 };
-    let window_ms = watch.rule.window_ms;
     Some(match watch.rule.kind {
-        Kind::MemoryAlarm => f64::from(u8::from(node.is_memory_low)),
-        Kind::DiskAlarm => f64::from(u8::from(node.is_disk_low)),
-        Kind::Flow => percent(node.flow_count, node.connection_count),
-        Kind::Connections => node.connection_max.map_or(0.0, |max| percent(node.connection_count, max)),
-        Kind::Lockouts => watch.counts.grown(node.lockout_count, now_ms, window_ms) as f64,
-        Kind::Unroutable => {
-            watch.counts.grown(node.unroutable_count, now_ms, window_ms) as f64 * 60_000.0 / window_ms as f64
-        }
+        Kind::MemoryAlarm => Found::Value(f64::from(u8::from(node.is_memory_low))),
+        Kind::DiskAlarm => Found::Value(f64::from(u8::from(node.is_disk_low))),
+        Kind::Flow => Found::Value(percent(node.flow_count, node.connection_count)),
+        Kind::Connections => Found::Value(node.connection_max.map_or(0.0, |max| percent(node.connection_count, max))),
+        Kind::Lockouts => grown(watch, node.lockout_count, now_ms, 1.0),
+        Kind::Unroutable => grown(watch, node.unroutable_count, now_ms, 60_000.0 / watch.rule.window_ms as f64),
         Kind::QueueLength | Kind::NoConsumers | Kind::OldestAge | Kind::Growth => return None,
     })
+}
+
+/// By how much a counter has grown within the window, in units of which `unit` are one. While nobody has looked for a whole window it may
+/// be more: enough to say that something is so, not that it is over.
+fn grown(watch: &mut Watch, total: u64, now_ms: u64, unit: f64) -> Found {
+    let Grown { count, is_whole } = watch.counts.grown(total, now_ms, watch.rule.window_ms);
+    let value = count as f64 * unit;
+    if is_whole || value > watch.rule.clear { Found::Value(value) } else { Found::Unknown }
 }
 
 /// For kinds that one look is enough for.
@@ -134,6 +143,8 @@ fn growth(watch: &mut Watch, queue: &QueueFacts<'_>, is_tracked: bool, now_ms: u
         watch.samples.add(queue.id, queue.ready_count);
     }
     let least = if is_tracked { 0.0 } else { rule.threshold };
-    let growth = watch.samples.growth(queue.id, queue.ready_count, now_ms, rule.window_ms, least);
-    Found::Value(growth.unwrap_or(0.0))
+    match watch.samples.before(now_ms, rule.window_ms) {
+        Some(before) => Found::Value(before.growth(queue.id, queue.ready_count, least)),
+        None => Found::Unknown,
+    }
 }

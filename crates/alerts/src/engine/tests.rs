@@ -19,9 +19,13 @@ fn rule(name: &str, given: &Value) -> Rule {
     Rule::parse(name, given.as_object().unwrap()).unwrap()
 }
 
+fn names(names: &[&str]) -> Vec<Box<str>> {
+    names.iter().map(|name| (*name).into()).collect()
+}
+
 fn engine(given: Value) -> Engine {
     let mut engine = Engine::new("n");
-    assert!(engine.set_rules(vec![rule("r", &given)], 0).is_empty());
+    assert!(engine.set_rules(vec![rule("r", &given)], &names(&["a"]), 0).is_empty());
     engine
 }
 
@@ -36,7 +40,10 @@ fn ready(id: u64, ready_count: u64) -> Seen {
 /// One look at these queues, whose names are `q` and their number.
 fn look(engine: &mut Engine, now_ms: u64, queues: &[Seen]) -> Vec<(String, Status)> {
     let notices = look_whole(engine, now_ms, &QUIET, queues);
-    notices.into_iter().map(|notice| (notice.alert.queue.unwrap_or_default().into_string(), notice.status)).collect()
+    notices
+        .into_iter()
+        .map(|notice| (notice.alert.queue.as_deref().unwrap_or_default().to_owned(), notice.status))
+        .collect()
 }
 
 fn look_whole(engine: &mut Engine, now_ms: u64, node: &NodeFacts, queues: &[Seen]) -> Vec<Notice> {
@@ -80,6 +87,24 @@ fn a_queue_that_goes_takes_its_alert_with_it() {
     let notices = look_whole(&mut engine, 1, &QUIET, &[]);
     assert_eq!(notices.iter().map(|notice| notice.reason).collect::<Vec<_>>(), [Some(Reason::Gone)]);
     assert_eq!(engine.standing().count(), 0);
+}
+
+/// A receiver goes by the id, which the new queue has, too: what it is told last has to be what is so.
+#[test]
+fn of_a_queue_that_is_declared_again_the_old_alert_ends_before_the_new_one_begins() {
+    let mut engine = engine(json!({"kind": "queue-length", "above": 10}));
+    let mut at = |now_ms, id| {
+        let mut pass = engine.start(now_ms, &QUIET);
+        assert!(pass.vhost("/"));
+        let facts = QueueFacts { id, name: "q", ready_count: 11, unacked_count: 0, consumer_count: 0 };
+        pass.queue("/", &facts, || Age::Unknown);
+        pass.end().into_iter().map(|notice| (notice.status, notice.reason, notice.alert.id)).collect::<Vec<_>>()
+    };
+    let first = at(0, 1);
+    let id = first[0].2.clone();
+    assert_eq!(first, [(Status::Firing, None, id.clone())]);
+    let second = at(1, 2);
+    assert_eq!(second, [(Status::Resolved, Some(Reason::Gone), id.clone()), (Status::Firing, None, id)]);
 }
 
 #[test]
@@ -193,12 +218,13 @@ fn objects_beyond_the_bound_are_counted_only() {
     let mut engine = engine(json!({"kind": "queue-length", "above": 0}));
     let queues: Vec<Seen> = (0..TRACKED_COUNT_MAX as u64 + 7).map(|id| ready(id, 1)).collect();
     assert_eq!(look(&mut engine, 0, &queues).len(), TRACKED_COUNT_MAX);
-    assert_eq!((engine.standing().count(), engine.untracked_count("r")), (TRACKED_COUNT_MAX, 7));
+    assert_eq!(engine.standing().count(), TRACKED_COUNT_MAX);
+    assert_eq!(engine.untracked_counts().collect::<Vec<_>>(), [("r", 7)]);
     // Where some are over, others are tracked.
     let rest: Vec<Seen> = queues.into_iter().skip(7).collect();
     assert_eq!(look(&mut engine, 1, &rest).len(), 7, "those that went");
     assert_eq!(look(&mut engine, 2, &rest).len(), 7, "those that had no place");
-    assert_eq!(engine.untracked_count("r"), 0);
+    assert_eq!(engine.untracked_counts().count(), 0);
 }
 
 #[test]
@@ -206,15 +232,87 @@ fn a_rule_that_changes_keeps_what_fires_and_one_that_goes_ends_it() {
     let mut engine = engine(json!({"kind": "queue-length", "above": 10}));
     assert_eq!(look(&mut engine, 0, &[ready(1, 11), ready(2, 11)]).len(), 2);
     let narrower = rule("r", &json!({"kind": "queue-length", "above": 5, "queue": "^q1$", "severity": "critical"}));
-    let notices = engine.set_rules(vec![narrower.clone()], 1);
+    let notices = engine.set_rules(vec![narrower.clone()], &names(&["a"]), 1);
     let told: Vec<_> = notices.iter().map(|notice| (notice.alert.queue.as_deref(), notice.reason)).collect();
     assert_eq!(told, [(Some("q2"), Some(Reason::Gone))]);
     assert_eq!(look(&mut engine, 2, &[ready(1, 11), ready(2, 11)]), []);
     assert_eq!(engine.standing().next().unwrap().alert.severity, Severity::Critical);
-    assert!(engine.set_rules(vec![narrower], 3).is_empty(), "nothing has changed");
-    let notices = engine.set_rules(Vec::new(), 4);
+    assert!(engine.set_rules(vec![narrower], &names(&["a"]), 3).is_empty(), "nothing has changed");
+    let notices = engine.set_rules(Vec::new(), &[], 4);
     assert_eq!(notices.iter().map(|notice| notice.reason).collect::<Vec<_>>(), [Some(Reason::RuleRemoved)]);
     assert_eq!((engine.firing_count(Severity::Critical), engine.needs()), (0, Needs::default()));
+}
+
+#[test]
+fn whom_a_rule_tells_from_now_on_learns_what_fires_and_whom_it_tells_no_more_that_it_is_over() {
+    let of = |webhooks: &[&str]| vec![rule("r", &json!({"kind": "queue-length", "above": 10, "webhooks": webhooks}))];
+    let mut engine = Engine::new("n");
+    let told = |notices: Vec<Notice>| -> Vec<_> {
+        let told = |notice: Notice| (notice.status, notice.reason, notice.is_change(), notice.webhooks.to_vec());
+        notices.into_iter().map(told).collect()
+    };
+    let all = names(&["a", "b", "c"]);
+    assert_eq!(told(engine.set_rules(of(&["a", "b"]), &all, 0)), []);
+    let fired = told(look_whole(&mut engine, 0, &QUIET, &[ready(1, 11), ready(2, 5)]));
+    assert_eq!(fired, [(Status::Firing, None, true, names(&["a", "b"]))]);
+    let both =
+        [(Status::Resolved, Some(Reason::Gone), false, names(&["a"])), (Status::Firing, None, false, names(&["c"]))];
+    assert_eq!(told(engine.set_rules(of(&["b", "c"]), &all, 1)), both);
+    assert_eq!(told(engine.set_rules(of(&["b", "c"]), &all, 2)), []);
+    // All that there are, and one that was not there.
+    let rest = [(Status::Firing, None, false, names(&["a"]))];
+    assert_eq!(told(engine.set_rules(of(&[]), &all, 3)), rest);
+    let more = names(&["a", "b", "c", "d"]);
+    assert_eq!(told(engine.set_rules(of(&[]), &more, 4)), [(Status::Firing, None, false, names(&["d"]))]);
+    assert_eq!(told(engine.set_rules(of(&["missing"]), &more, 5))[0].3, more);
+    assert_eq!(told(engine.set_rules(of(&["missing"]), &names(&["missing"]), 6))[0].3, names(&["missing"]));
+    let over = told(look_whole(&mut engine, 7, &QUIET, &[]));
+    assert_eq!(over, [(Status::Resolved, Some(Reason::Gone), true, names(&["missing"]))]);
+}
+
+#[test]
+fn a_rule_that_measures_otherwise_keeps_what_fires_until_it_has_measured() {
+    let growth = |more: Value| {
+        let mut given = json!({"kind": "growth", "above": 10, "window": "10s"});
+        given.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        given
+    };
+    for more in [json!({"window": "20s"}), json!({"window": "5s"}), json!({"queue": "^q"}), json!({"vhost": "^/$"})] {
+        let mut engine = engine(growth(json!({})));
+        let mut told = Vec::new();
+        for second in 0..100 {
+            if second == 30 {
+                assert!(engine.set_rules(vec![rule("r", &growth(more.clone()))], &names(&["a"]), 30_000).is_empty());
+            }
+            // 20 a second for a minute.
+            let count = second.min(60) * 20;
+            // The other one has been full all the time.
+            let notices = look(&mut engine, second * 1000, &[ready(1, count), ready(2, 100_000)]);
+            told.extend(notices.into_iter().map(|(queue, status)| (second, queue, status)));
+        }
+        let [(10..=13, first, Status::Firing), (61..=85, last, Status::Resolved)] = &told[..] else {
+            panic!("{more}: {told:?}")
+        };
+        assert_eq!((&**first, &**last), ("q1", "q1"));
+    }
+}
+
+#[test]
+fn a_rate_over_a_longer_window_is_not_over_before_that_has_passed() {
+    let rate = |window: &str| rule("r", &json!({"kind": "unroutable", "above": 50, "window": window}));
+    let mut engine = Engine::new("n");
+    assert!(engine.set_rules(vec![rate("1m")], &[], 0).is_empty());
+    let mut told = Vec::new();
+    for second in 0..1500 {
+        if second == 300 {
+            assert!(engine.set_rules(vec![rate("10m")], &[], 300_000).is_empty());
+        }
+        // 60 a minute for a quarter of an hour.
+        let facts = NodeFacts { unroutable_count: second.min(900), ..QUIET };
+        let notices = look_whole(&mut engine, second * 1000, &facts, &[]);
+        told.extend(notices.into_iter().map(|notice| (second, notice.status)));
+    }
+    let [(50..=55, Status::Firing), (950..=1100, Status::Resolved)] = told[..] else { panic!("{told:?}") };
 }
 
 #[test]
@@ -258,6 +356,107 @@ proptest! {
                 (above_since, clear_since) = (above_since.filter(|_| is_firing), None);
             }
             prop_assert_eq!(told, expected.into_iter().collect::<Vec<_>>());
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    /// Of each of these queues, which one of its name it is and how many messages it has; or that there is none.
+    Look(Vec<Option<(u64, u64)>>),
+    /// The rules that there are from now on, and the webhooks.
+    Rules(Vec<Rule>, Vec<Box<str>>),
+}
+
+const WEBHOOKS: [&str; 3] = ["a", "b", "c"];
+
+fn step() -> impl Strategy<Value = Step> {
+    let queue = prop::option::of((0_u64..2, prop_oneof![Just(0_u64), Just(20)]));
+    let some = || prop::sample::subsequence(WEBHOOKS.to_vec(), 0..=3);
+    let given = |(kind, queue, webhooks, repeat_ms): (usize, usize, Vec<&str>, bool)| {
+        let kind = ["queue-length", "no-consumers"][kind];
+        let queue = ["q", "0$"][queue];
+        let mut given = json!({"kind": kind, "above": 10, "queue": queue, "webhooks": webhooks});
+        if repeat_ms {
+            given["repeat"] = json!(60_000);
+        }
+        given
+    };
+    let rule_of = move |name: &'static str| {
+        let parts = (0..2_usize, 0..2_usize, some(), any::<bool>());
+        prop::option::of(parts.prop_map(given).prop_map(move |given| rule(name, &given)))
+    };
+    prop_oneof![
+        3 => prop::collection::vec(queue, 3).prop_map(Step::Look),
+        2 => (rule_of("r"), rule_of("s"), some())
+            .prop_map(|(r, s, webhooks)| Step::Rules(r.into_iter().chain(s).collect(), names(&webhooks))),
+    ]
+}
+
+/// What somebody knows who is told notices.
+#[derive(Debug, Default)]
+struct Listener(std::collections::BTreeSet<Arc<str>>);
+
+impl Listener {
+    fn hear(&mut self, notice: &Notice) {
+        let id = notice.alert.id.clone();
+        match (notice.status, notice.is_reminder) {
+            (Status::Firing, true) => assert!(self.0.contains(&id), "reminded of what it was not told: {notice:?}"),
+            (Status::Firing, false) => assert!(self.0.insert(id), "told twice: {notice:?}"),
+            (Status::Resolved, _) => assert!(self.0.remove(&id), "over without having been: {notice:?}"),
+        }
+    }
+}
+
+proptest! {
+    /// Whatever becomes of queues, rules and webhooks: who is told hears that something fires and that it is over in turns, and knows what
+    /// fires by the rules that tell it; who goes by changes alone, such as the history, knows what fires.
+    #[test]
+    fn whoever_listens_knows_what_fires(steps in prop::collection::vec(step(), 1..60)) {
+        let mut engine = Engine::new("n");
+        let mut listeners = std::collections::BTreeMap::<Box<str>, Listener>::new();
+        let mut history = Listener::default();
+        let mut rules = Vec::new();
+        for (number, step) in (0_u64..).zip(steps) {
+            let now_ms = number * 30_000;
+            let notices = match step {
+                Step::Rules(new, webhooks) => {
+                    rules.clone_from(&new);
+                    listeners.retain(|name, _| webhooks.contains(name));
+                    listeners.extend(webhooks.iter().filter(|name| !listeners.contains_key(*name)).map(|name| {
+                        (name.clone(), Listener::default())
+                    }).collect::<Vec<_>>());
+                    engine.set_rules(new, &webhooks, now_ms)
+                }
+                Step::Look(queues) => {
+                    let mut pass = engine.start(now_ms, &QUIET);
+                    if pass.vhost("/") {
+                        for (at, (which, ready_count)) in (0_u64..).zip(queues).filter_map(|(at, queue)| Some((at, queue?))) {
+                            let (id, name) = (at * 2 + which, format!("q{at}"));
+                            let facts = QueueFacts { id, name: &name, ready_count, unacked_count: 0, consumer_count: 0 };
+                            pass.queue("/", &facts, || Age::Unknown);
+                        }
+                    }
+                    pass.end()
+                }
+            };
+            for notice in &notices {
+                for (_, listener) in listeners.iter_mut().filter(|(name, _)| notice.tells(name)) {
+                    listener.hear(notice);
+                }
+                if notice.is_change() {
+                    history.hear(notice);
+                }
+            }
+            let firing = |told: &dyn Fn(&str) -> bool| -> std::collections::BTreeSet<Arc<str>> {
+                let standing = engine.standing().filter(|standing| matches!(standing.phase, Phase::Firing { .. }));
+                standing.filter(|standing| told(&standing.alert.rule)).map(|standing| standing.alert.id.clone()).collect()
+            };
+            prop_assert_eq!(&history.0, &firing(&|_| true));
+            for (name, listener) in &listeners {
+                let is_told = |rule: &str| rules.iter().any(|own: &Rule| *own.name == *rule && own.tells(name));
+                prop_assert_eq!(&listener.0, &firing(&is_told), "{}", name);
+            }
         }
     }
 }

@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 
@@ -18,7 +19,16 @@ fn notice(alert: u8, status: Status, at_ms: u64) -> Notice {
         threshold: 0.0,
         since_ms: at_ms,
     };
-    Notice { status, alert, at_ms, is_reminder: false, reason: None, is_folded: false, webhooks: Box::default() }
+    Notice {
+        status,
+        alert,
+        at_ms,
+        is_reminder: false,
+        reason: None,
+        is_folded: false,
+        is_handover: false,
+        webhooks: Arc::default(),
+    }
 }
 
 fn firing(alert: u8, at_ms: u64) -> Notice {
@@ -68,6 +78,13 @@ fn without_room_a_resolution_takes_the_place_of_its_firing() {
     let thrice = [firing(1, 0), resolved(1, 1), firing(1, 2), resolved(1, 3), firing(1, 4), resolved(1, 5)];
     check_full(2, &thrice, &[folded(resolved(1, 3)), folded(resolved(1, 5))], 0);
     check_full(2, &[resolved(1, 0), firing(1, 1), resolved(1, 2)], &[resolved(1, 0), folded(resolved(1, 2))], 0);
+    // The oldest that can be folded, and no more than that.
+    check_full(
+        4,
+        &[firing(0, 0), firing(1, 1), resolved(1, 2), firing(2, 3), resolved(2, 4)],
+        &[firing(0, 0), folded(resolved(1, 2)), firing(2, 3), resolved(2, 4)],
+        0,
+    );
 }
 
 #[test]
@@ -135,6 +152,28 @@ fn a_notice_is_tried_for_an_hour_and_no_longer() {
     assert!((60..120).contains(&attempt_count), "{attempt_count}");
     assert!(now_ms >= LIFETIME_MS && outbox.tally().dropped == 1);
     assert_eq!(drain(&mut outbox, now_ms + BACKOFF_MAX_MS), [resolved(1, 1)]);
+}
+
+#[test]
+fn what_takes_the_place_of_an_older_notice_has_an_hour_of_its_own() {
+    const MINUTE_MS: u64 = 60_000;
+    let mut outbox = Outbox::new(2);
+    outbox.push(firing(1, 0), 0);
+    assert_eq!(drain(&mut outbox, 0), [firing(1, 0)]);
+    outbox.push(reminder(1, 1), 1);
+    outbox.push(resolved(1, 2), 59 * MINUTE_MS);
+    outbox.push(firing(2, 3), 59 * MINUTE_MS);
+    assert_eq!(outbox.tally().folded, 1);
+    assert_eq!(drain(&mut outbox, 61 * MINUTE_MS), [resolved(1, 2), firing(2, 3)]);
+    assert_eq!(outbox.tally().dropped, 0);
+    // And those behind it, which are older, have no more than theirs.
+    let mut outbox = Outbox::new(3);
+    outbox.push(reminder(1, 0), 0);
+    outbox.push(firing(2, 1), 1);
+    outbox.push(resolved(1, 2), 59 * MINUTE_MS);
+    outbox.push(firing(3, 3), 59 * MINUTE_MS);
+    assert_eq!(drain(&mut outbox, 61 * MINUTE_MS), [resolved(1, 2), firing(3, 3)]);
+    assert_eq!(outbox.tally().dropped, 1);
 }
 
 #[test]
@@ -280,5 +319,25 @@ proptest! {
         }
         prop_assert!(attempt_count < 150, "{} attempts", attempt_count);
         prop_assert_eq!(outbox.tally().dropped, 1);
+    }
+}
+
+/// `cargo test --release -p alerts -- --ignored --nocapture a_push`
+#[test]
+#[ignore = "a measurement"]
+fn a_push_to_a_full_outbox_costs_little() {
+    let id = |number: u64| format!("{number:016x}{number:016x}").into();
+    let mut outbox = Outbox::default();
+    let mut push = |number: u64, status| {
+        let mut notice = notice(0, status, number);
+        notice.alert.id = id(number);
+        outbox.push(notice, 0);
+    };
+    for (what, from, status) in
+        [("fill", 0, Status::Firing), ("nothing folds", 1000, Status::Firing), ("all fold", 1000, Status::Resolved)]
+    {
+        let started_at = std::time::Instant::now();
+        (from..from + 1000).for_each(|number| push(number, status));
+        eprintln!("{what}: {:?} a push", started_at.elapsed() / 1000);
     }
 }

@@ -57,10 +57,12 @@ impl Broker {
             (parameters.insert(name.into(), value.clone()).is_none(), position)
         };
         self.parameter_changed(name);
-        let event = Event::new("parameter.set")
-            .with_text("component", GLOBAL)
-            .with_text("name", name)
-            .with_text("value", &value.to_string());
+        let event = Event::new("parameter.set").with_text("component", GLOBAL).with_text("name", name);
+        // Everybody may be let in where events are published.
+        let event = match GlobalParameter::may_be_secret(name) {
+            true => event,
+            false => event.with_text("value", &value.to_string()),
+        };
         self.emit_by(actor, event);
         Ok(Changed { is_new, position: Some(position) })
     }

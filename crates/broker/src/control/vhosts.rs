@@ -158,11 +158,13 @@ impl Broker {
         // Nobody can come in any more.
         let removed = {
             let _opening = self.opening.lock();
-            self.vhosts.remove(name)
+            let mut gone = self.statistics.gone.lock();
+            let removed = self.vhosts.remove(name);
+            gone.leave_all(removed.iter().map(|vhost| vhost.counters.clone()));
+            removed
         };
         let Some(vhost) = removed else { return no_vhost(name) };
         vhost.close_for_good();
-        self.statistics.gone.lock().add(&vhost.counters.messages().of_the_past());
         let reason = format!("vhost '{name}' is deleted");
         let is_in_it = |connection: &crate::connections::ConnectionHandle| {
             connection.opened.get().is_some_and(|opened| opened.vhost.as_str() == name)

@@ -8,11 +8,11 @@ use routing::Epoch;
 use store::Content;
 
 use super::DelaySet;
-use super::header::{DelayOver, with_delay_over};
+use super::header::{DelayOver, Patch, with_delay_over};
 use crate::batch::{self, Publish};
 use crate::broker::Broker;
 use crate::dead_letters::copied_keys;
-use crate::message::{Held, Parts, kept};
+use crate::message::{Held, History, Parts, kept};
 use crate::publish::{PERSISTENT, Terms};
 use crate::queue_handle::Targets;
 use crate::vhost::{Routing, Vhost};
@@ -33,11 +33,21 @@ struct Released {
     publish: Option<(Publish, Arc<Targets>)>,
 }
 
-/// Where the last message went, for the next that is like it.
+/// What became of the last message, for the next that is like it: then nothing of its header is looked at.
 struct LastRoute {
     epoch: Epoch,
     routing_key: Vec<u8>,
+    /// The payload of its content header.
+    header: Vec<u8>,
+    changes: Changes,
     targets: Arc<Targets>,
+}
+
+/// What a content header says of a message that is released, and what is changed in it.
+struct Changes {
+    delay_over: DelayOver,
+    is_persistent: bool,
+    priority: Option<u8>,
 }
 
 /// Releases what is due, as much as may be at once, and has the set looked after again when there is more. `timer_at_ms`: which of its
@@ -82,21 +92,28 @@ fn move_on(broker: &Broker, set: &Arc<DelaySet>, leaving: Vec<(DelayId, Held)>) 
         .collect();
     let shards = released.iter().filter_map(|released| released.publish.as_ref());
     let shards = shards.fold(0, |shards, (_, targets)| shards | targets.shards);
-    let ids: Vec<DelayId> = released.iter().map(|released| released.id).collect();
     let freed = batch::with_scratch(broker, |work, refs, touched| {
         broker.shards.with_many(shards, vec![set.clone()], |locked| {
             let state = locked.sets.get(set);
-            let settled = state.settle(set, work, broker, &ids);
+            let settled = state.settle(set, work, broker, released.iter().map(|released| released.id));
             let is_settled = |id: DelayId| settled.messages.binary_search_by_key(&id, |(id, _)| *id).is_ok();
             // The exchange may have been deleted meanwhile, and its messages with it.
-            released.retain(|released| is_settled(released.id));
+            if settled.messages.len() < released.len() {
+                released.retain(|released| is_settled(released.id));
+            }
             set.released.add(released.len() as u64);
+            broker.statistics.released.add(released.len() as u64);
             for released in &mut released {
                 match &mut released.publish {
                     Some((publish, targets)) => {
                         batch::put(work, broker, locked, publish, targets, refs, touched);
                     }
-                    None => drop(vhost.as_ref().map(|vhost| vhost.counters.stripe().dropped.add(1))),
+                    None => {
+                        if let Some(vhost) = &vhost {
+                            vhost.counters.stripe().dropped.add(1);
+                            broker.statistics.vhosts.note(&vhost.counters);
+                        }
+                    }
                 }
             }
             let is_outrun = batch::dispatch_touched(work, broker, locked, touched);
@@ -122,6 +139,37 @@ fn route(
     last: &mut Option<LastRoute>,
 ) -> Option<(Publish, Arc<Targets>)> {
     let parts = Parts::read(content.bytes())?;
+    if !last.as_ref().is_some_and(|last| last.is_like(vhost, &parts)) {
+        *last = None;
+        let (changes, targets, cacheable_at) = look_up(vhost, set, &parts, now_ms)?;
+        match cacheable_at {
+            Some(epoch) if parts.history == History::default() => {
+                let (routing_key, header) = (parts.routing_key.to_vec(), parts.header.to_vec());
+                *last = Some(LastRoute { epoch, routing_key, header, changes, targets });
+            }
+            _ => return released(broker, &parts, now_ms, &changes, &targets),
+        }
+    }
+    let LastRoute { changes, targets, .. } = last.as_ref()?;
+    released(broker, &parts, now_ms, changes, targets)
+}
+
+impl LastRoute {
+    fn is_like(&self, vhost: &Vhost, parts: &Parts<'_>) -> bool {
+        self.header == parts.header
+            && self.routing_key == parts.routing_key
+            && parts.history == History::default()
+            && self.epoch == vhost.epoch()
+    }
+}
+
+/// What is to be changed in a message's header, where it goes from now on, and for how long others like it go there.
+fn look_up(
+    vhost: &Vhost,
+    set: &DelaySet,
+    parts: &Parts<'_>,
+    now_ms: u64,
+) -> Option<(Changes, Arc<Targets>, Option<Epoch>)> {
     let header = ContentHeader::decode(parts.header).ok()?;
     let properties = header.properties;
     let copies = if parts.history.has_lost_copies { Vec::new() } else { copied_keys(properties.headers) };
@@ -134,15 +182,10 @@ fn route(
         &many
     };
     let delay_over = with_delay_over(&header, parts.header);
-    let header = if let DelayOver::Anew(header) = &delay_over { header } else { parts.header };
-    let parts = Parts { published_at_ms: now_ms, header, ..parts };
-    let write = |out: &mut [u8]| {
-        parts.write(out);
-        if let DelayOver::InPlace(patch) = &delay_over {
-            patch.apply(parts.header_in(out));
-        }
+    let content = || {
+        let (parts, patch) = changed(parts, now_ms, &delay_over);
+        kept(parts.len(), |out| write(&parts, patch, out))
     };
-    let content = || kept(parts.len(), write);
     let routing = Routing {
         exchange: &set.site.exchange,
         routing_keys,
@@ -150,28 +193,45 @@ fn route(
         content: &content,
         is_delayed: false,
     };
-    let targets = targets(vhost, &routing, last)?;
+    // An exchange that is not there is as good as one without bindings.
+    let routed = vhost.route_from(&routing).ok()?;
     let is_persistent = properties.delivery_mode == Some(PERSISTENT);
-    let content = broker.chunks.write(targets.kind(is_persistent), parts.len(), write);
-    let terms = Terms { is_persistent, ttl_ms: parts.history.ttl_ms, priority: properties.priority, due_ms: 0 };
-    Some((Publish::new(content, parts.body.len(), terms), targets))
+    let changes = Changes { delay_over, is_persistent, priority: properties.priority };
+    Some((changes, Arc::new(routed.targets), routed.cacheable_at))
 }
 
-/// Where it goes, from now on. `None`: nowhere.
-fn targets(vhost: &Vhost, routing: &Routing<'_>, last: &mut Option<LastRoute>) -> Option<Arc<Targets>> {
-    let targets = match (routing.routing_keys, &*last) {
-        (&[routing_key], Some(last)) if last.routing_key == routing_key && last.epoch == vhost.epoch() => {
-            last.targets.clone()
-        }
-        (routing_keys, _) => {
-            // An exchange that is not there is as good as one without bindings.
-            let routed = vhost.route_from(routing).ok()?;
-            let targets = Arc::new(routed.targets);
-            if let (&[routing_key], Some(epoch)) = (routing_keys, routed.cacheable_at) {
-                *last = Some(LastRoute { epoch, routing_key: routing_key.to_vec(), targets: targets.clone() });
-            }
-            targets
-        }
+/// The message as it enters these queues. `None` if there are none.
+fn released(
+    broker: &Broker,
+    parts: &Parts<'_>,
+    now_ms: u64,
+    changes: &Changes,
+    targets: &Arc<Targets>,
+) -> Option<(Publish, Arc<Targets>)> {
+    if targets.is_empty() {
+        return None;
+    }
+    let Changes { delay_over, is_persistent, priority } = changes;
+    let (is_persistent, priority) = (*is_persistent, *priority);
+    let (parts, patch) = changed(parts, now_ms, delay_over);
+    let content = broker.chunks.write(targets.kind(is_persistent), parts.len(), |out| write(&parts, patch, out));
+    let terms = Terms { is_persistent, ttl_ms: parts.history.ttl_ms, priority, due_ms: 0 };
+    Some((Publish::new(content, parts.body.len(), terms), targets.clone()))
+}
+
+/// The parts of a message as it enters its queues, but for some bytes of its header.
+fn changed<'a>(parts: &Parts<'a>, now_ms: u64, delay_over: &'a DelayOver) -> (Parts<'a>, Option<&'a Patch>) {
+    let (header, patch) = match delay_over {
+        DelayOver::InPlace(patch) => (parts.header, Some(patch)),
+        DelayOver::Anew(header) => (&header[..], None),
+        DelayOver::Nothing => (parts.header, None),
     };
-    (!targets.is_empty()).then_some(targets)
+    (Parts { published_at_ms: now_ms, header, ..*parts }, patch)
+}
+
+fn write(parts: &Parts<'_>, patch: Option<&Patch>, out: &mut [u8]) {
+    parts.write(out);
+    if let Some(patch) = patch {
+        patch.apply(parts.header_in(out));
+    }
 }

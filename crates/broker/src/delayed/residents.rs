@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use model::ids::{QueueId, SegmentId};
-use queue::{DelayId, Moved, Placed};
+use queue::{Moved, Placed};
 use store::{Collected, Content, LaneResidents, Loaded, Resident};
 
 use super::DelaySet;
@@ -11,30 +11,32 @@ use crate::batch;
 use crate::broker::Broker;
 use crate::message::{Held, Priorities};
 
-/// The old messages of a set. `found` is only room.
-pub(crate) fn collect(
-    set: &DelaySet,
-    is_old: &dyn Fn(&Content) -> bool,
-    found: &mut Vec<(DelayId, Held)>,
-    out: &mut Collected,
-) {
-    set.with(|state| state.delays.in_memory(&mut |held| is_old(held.content()), found));
-    // Sorted by generation and seq they come, and so they stay in each lane.
-    found.sort_by_key(|(id, held)| (id.generation, queue::Message::is_journalled(held)));
-    let lane_of = |(id, held): &(DelayId, Held)| (id.generation, queue::Message::is_journalled(held));
-    let lane_lens: Vec<_> =
-        found.chunk_by(|a, b| lane_of(a) == lane_of(b)).map(|lane| (lane_of(&lane[0]), lane.len())).collect();
-    let mut found = found.drain(..);
-    for ((queue, is_journalled), len) in lane_lens {
-        let resident = |(id, held): (DelayId, Held)| {
-            let body_len = queue::Message::len(&held);
-            Resident { seq: id.seq, content: held.into_content(), body_len }
-        };
-        // Their number is known: a vector of millions is not grown step by step.
-        let mut residents = Vec::with_capacity(len);
-        residents.extend(found.by_ref().take(len).map(resident));
-        out.lanes.push(LaneResidents { queue, lane: 0, is_journalled, residents });
-    }
+/// The old messages of a set.
+pub(crate) fn collect(set: &DelaySet, is_old: &dyn Fn(&Content) -> bool, out: &mut Collected) {
+    let first_lane = out.lanes.len();
+    set.with(|state| {
+        let mut lane = first_lane;
+        let delays = &state.delays;
+        delays.in_memory(&mut |held| is_old(held.content()), &mut |id, held| {
+            let is_journalled = queue::Message::is_journalled(held);
+            let is_of = |lane: &LaneResidents| lane.queue == id.generation && lane.is_journalled == is_journalled;
+            // Most are in the same one as the message before.
+            if !out.lanes.get(lane).is_some_and(is_of) {
+                let known = out.lanes[first_lane..].iter().position(is_of).map(|at| first_lane + at);
+                lane = known.unwrap_or(out.lanes.len());
+            }
+            if lane == out.lanes.len() {
+                // A vector of millions is not grown step by step.
+                let is_first = lane == first_lane;
+                let capacity = if is_first { usize::try_from(delays.unplaced_count()).unwrap_or_default() } else { 0 };
+                let residents = Vec::with_capacity(capacity);
+                out.lanes.push(LaneResidents { queue: id.generation, lane: 0, is_journalled, residents });
+            }
+            let (content, body_len) = (held.content().clone(), queue::Message::len(held));
+            out.lanes[lane].residents.push(Resident { seq: id.seq, content, body_len });
+        });
+    });
+    out.lanes[first_lane..].iter_mut().for_each(|lane| lane.residents.sort_by_key(|resident| resident.seq));
 }
 
 /// These messages of a generation lie in segments now.

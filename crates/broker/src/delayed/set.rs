@@ -200,7 +200,7 @@ impl State {
         set: &DelaySet,
         work: &mut Work,
         broker: &Broker,
-        ids: &[queue::DelayId],
+        ids: impl Iterator<Item = queue::DelayId>,
     ) -> SettledDelays<Held> {
         let mut settled = SettledDelays::default();
         self.delays.settle(ids, &mut settled);

@@ -21,6 +21,7 @@ use crate::publish::{Asked, check_body_len, hidden_keys_of, sender_selected_keys
 use crate::queue_handle::QueueHandle;
 use crate::refusal::{self, Outcome};
 use crate::reply_to;
+use crate::statistics::Gathered;
 use crate::vhost::Routing;
 
 /// A message that somebody publishes without a channel.
@@ -142,8 +143,19 @@ impl Inside {
             }
             _ => !targets.queues.is_empty(),
         };
+        let mut counted = Gathered::default();
+        counted.publish(body.len() as u64);
+        counted.published_to_confirm = 1;
+        if !is_routed {
+            self.vhost.counters.stripe().returned.add(1);
+        }
         if targets.is_empty() {
-            self.vhost.counters.stripe().dropped.add(1);
+            if let Some(at) = &targets.counted {
+                at.exchange.published_in.add(1);
+                self.broker.statistics.exchanges.note(&at.exchange);
+            }
+            counted.confirmed = 1;
+            self.count(counted);
             return Ok((false, None));
         }
         let kind = targets.kind(asked.terms.is_persistent);
@@ -152,8 +164,20 @@ impl Inside {
         batch.publish(&targets, Publish::new(content, body.len(), asked.terms));
         *self.throttled_for.lock() = self.vhost.throttle.charge_batch(&batch, Instant::now);
         let mut durable_at = None;
-        batch.apply(&self.broker, |_, position| durable_at = position);
+        batch.apply(&self.broker, |publish, position| {
+            durable_at = position;
+            counted.written = publish.waits_for_disk.into();
+            counted.confirmed = (!publish.is_refused).into();
+        });
+        self.vhost.counters.stripe().refused.add(1 - counted.confirmed);
+        self.count(counted);
         Ok((is_routed, durable_at))
+    }
+
+    /// What is published here counts as over a channel that confirms, and on which it is mandatory: so RabbitMQ publishes it.
+    fn count(&self, mut counted: Gathered) {
+        self.vhost.counters.take(&mut counted);
+        self.broker.statistics.vhosts.note(&self.vhost.counters);
     }
 
     /// Refuses properties that the user may not set, and says what they ask for.
@@ -251,7 +275,6 @@ impl HeldBack<'_> {
         let broker = &self.inside.broker;
         let settled = batch::with_queue(broker, self.queue, |cell, work| {
             if ack_mode == AckMode::RejectRemove {
-                cell.handle.count_acked(seqs.len() as u64);
                 work.reject(cell, &seqs, true);
                 work.dispatch(cell, broker);
                 return;

@@ -88,14 +88,33 @@ impl Observable<CONNECTION_COUNT> for ConnectionHandle {
         let mut has_changed = false;
         for channel in self.channels.lock().values() {
             let sample = Sample { at_ms: now_ms, numbers: channel.numbers() };
-            has_changed |= channel.observed().sample(sample, [0; CHANNEL_COUNT], keeping);
-            has_changed |= channel.counters.edges.lock().sample(now_ms, keeping.interval_ms);
+            has_changed |= channel.observed().sample(sample, keeping);
+            has_changed |= channel.counters.edges.lock().sample(now_ms, keeping.before_ms);
         }
         for consumer in self.consumers.lock().values() {
             let sample = Sample { at_ms: now_ms, numbers: consumer.numbers() };
-            has_changed |= consumer.observed().sample(sample, [0; CONSUMER_COUNT], keeping);
+            has_changed |= consumer.observed().sample(sample, keeping);
         }
         has_changed
+    }
+
+    fn forget(&self) {
+        self.observed.forget();
+        self.channels.lock().values().for_each(|channel| channel.observed().forget());
+    }
+}
+
+impl ConnectionHandle {
+    /// It has ended: its history makes room for others'. So have those of its channels.
+    pub(crate) fn end_history(&self) {
+        self.observed.end();
+    }
+}
+
+impl ChannelHandle {
+    /// It is closed: its history makes room for others'.
+    pub(crate) fn end_history(&self) {
+        self.counters.observed.end();
     }
 }
 

@@ -34,7 +34,7 @@ impl Observable<EDGE_COUNT> for Edge {
 }
 
 /// Where a channel publishes: the exchanges, and the queues that get it. Of those that it has published to, so many; another then
-/// takes the place of one of them.
+/// takes the place of the one to which it has not published for longest.
 #[derive(Debug, Default)]
 pub(crate) struct ChannelEdges {
     pub(crate) exchanges: Places<ExchangeCounters>,
@@ -47,8 +47,8 @@ pub(crate) struct Places<T> {
     places: Vec<Place<T>>,
     /// Which was the last.
     last: usize,
-    /// Which is the next to make room.
-    next_out: usize,
+    /// How often another one was the last.
+    turn_count: u64,
 }
 
 /// One of them.
@@ -56,6 +56,8 @@ pub(crate) struct Places<T> {
 pub(crate) struct Place<T> {
     pub(crate) target: Arc<T>,
     pub(crate) published: u64,
+    /// The last of these turns that was its own.
+    turn: u64,
     pace: Option<Pace<EDGE_COUNT>>,
 }
 
@@ -66,13 +68,32 @@ impl<T> Place<T> {
     }
 }
 
-impl<T> Default for Places<T> {
-    fn default() -> Self {
-        Self { places: Vec::new(), last: 0, next_out: 0 }
+/// What may be deleted while somebody knows it.
+pub(crate) trait Target {
+    /// Whether it is known to be gone.
+    fn is_gone(&self) -> bool;
+}
+
+impl Target for ExchangeCounters {
+    fn is_gone(&self) -> bool {
+        ExchangeCounters::is_gone(self)
     }
 }
 
-impl<T> Places<T> {
+impl Target for QueueHandle {
+    /// Nobody finds a queue that is gone by its name.
+    fn is_gone(&self) -> bool {
+        false
+    }
+}
+
+impl<T> Default for Places<T> {
+    fn default() -> Self {
+        Self { places: Vec::new(), last: 0, turn_count: 0 }
+    }
+}
+
+impl<T: Target> Places<T> {
     fn note(&mut self, target: &Arc<T>, count: u64) {
         let is_it = |place: &Place<T>| Arc::ptr_eq(&place.target, target);
         if !self.places.get(self.last).is_some_and(is_it) {
@@ -80,33 +101,36 @@ impl<T> Places<T> {
                 Some(index) => index,
                 None => self.insert(target),
             };
+            self.turn_count += 1;
+            self.places[self.last].turn = self.turn_count;
         }
         self.places[self.last].published += count;
     }
 
     fn insert(&mut self, target: &Arc<T>) -> usize {
-        let place = Place { target: target.clone(), published: 0, pace: None };
-        if self.places.len() < CHANNEL_EDGE_COUNT_MAX {
-            self.places.push(place);
-            return self.places.len() - 1;
+        // One of the same name may be among those that are gone.
+        self.places.retain(|place| !place.target.is_gone());
+        if self.places.len() >= CHANNEL_EDGE_COUNT_MAX {
+            let oldest = self.places.iter().map(|place| place.turn).min();
+            self.places.retain(|place| Some(place.turn) != oldest);
         }
-        let index = self.next_out;
-        self.next_out = (index + 1) % CHANNEL_EDGE_COUNT_MAX;
-        self.places[index] = place;
-        index
+        self.places.push(Place { target: target.clone(), published: 0, turn: 0, pace: None });
+        self.places.len() - 1
     }
 
-    /// All of them.
+    /// All that are there still.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Place<T>> {
-        self.places.iter()
+        self.places.iter().filter(|place| !place.target.is_gone())
     }
 
-    fn sample(&mut self, now_ms: u64, interval_ms: u64) -> bool {
+    fn sample(&mut self, now_ms: u64, before_ms: u64) -> bool {
         let mut has_changed = false;
         for place in &mut self.places {
             let sample = Sample { at_ms: now_ms, numbers: [place.published] };
-            let before = Sample { at_ms: now_ms.saturating_sub(interval_ms), numbers: [0] };
-            has_changed |= place.pace.get_or_insert_with(|| Pace::new(before)).push(sample);
+            let before = Sample { at_ms: before_ms, numbers: [0] };
+            let pace = place.pace.get_or_insert_with(|| Pace::new(before));
+            pace.rest_until(before_ms);
+            has_changed |= pace.push(sample);
         }
         has_changed
     }
@@ -124,15 +148,21 @@ impl ChannelEdges {
         }
     }
 
-    /// Looks at all. Says whether any has changed.
-    pub(crate) fn sample(&mut self, now_ms: u64, interval_ms: u64) -> bool {
-        self.exchanges.sample(now_ms, interval_ms) | self.queues.sample(now_ms, interval_ms)
+    /// Looks at all, for the first time since `before_ms`. Says whether any has changed.
+    pub(crate) fn sample(&mut self, now_ms: u64, before_ms: u64) -> bool {
+        self.exchanges.sample(now_ms, before_ms) | self.queues.sample(now_ms, before_ms)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Target for u8 {
+        fn is_gone(&self) -> bool {
+            *self == u8::MAX
+        }
+    }
 
     #[test]
     fn a_channel_knows_so_many_places_and_counts_each() {
@@ -149,11 +179,27 @@ mod tests {
         assert!(!known.iter().any(|place| *place.target == 0), "the first makes room");
     }
 
+    // Places made room in turn, the busiest among them.
+    #[test]
+    fn the_place_that_was_published_to_longest_ago_makes_room() {
+        let places: Vec<Arc<u8>> = (0..CHANNEL_EDGE_COUNT_MAX as u8).map(Arc::new).collect();
+        let mut known = Places::default();
+        places.iter().for_each(|place| known.note(place, 1));
+        known.note(&places[0], 1000);
+        for newcomer in 100..120 {
+            known.note(&Arc::new(newcomer), 1);
+            known.note(&places[0], 1);
+        }
+        let of = |number| known.iter().find(|place| *place.target == number).map(|place| place.published);
+        assert_eq!(of(0), Some(1021));
+        assert_eq!((of(1), of(20), of(21), of(119)), (None, None, Some(1), Some(1)));
+    }
+
     #[test]
     fn rates_are_those_of_the_last_two_looks() {
-        let (mut known, place) = (Places::default(), Arc::new(()));
+        let (mut known, place) = (Places::default(), Arc::new(1));
         known.note(&place, 50);
-        assert!(known.sample(5000, 5000));
+        assert!(known.sample(5000, 0));
         assert_eq!(known.iter().next().unwrap().rate(), 10.0);
         assert!(!known.sample(10_000, 5000));
         assert_eq!(known.iter().next().unwrap().rate(), 0.0);

@@ -1,5 +1,7 @@
 //! What an exchange counts.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use model::name::VhostName;
 use telemetry::Counter;
 
@@ -15,6 +17,7 @@ pub(crate) struct ExchangeCounters {
     pub(crate) published_in: Counter,
     /// Messages that it brought to queues, one for each queue.
     pub(crate) published_out: Counter,
+    is_gone: AtomicBool,
     observed: Observed<EXCHANGE_COUNT>,
 }
 
@@ -25,8 +28,20 @@ impl ExchangeCounters {
             name: name.into(),
             published_in: Counter::new(),
             published_out: Counter::new(),
+            is_gone: AtomicBool::new(false),
             observed: Observed::default(),
         }
+    }
+
+    /// The exchange has been deleted: another one of its name counts anew.
+    pub(crate) fn end(&self) {
+        self.is_gone.store(true, Ordering::Relaxed);
+        self.observed.end();
+    }
+
+    /// Whether the exchange has been deleted.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.is_gone.load(Ordering::Relaxed)
     }
 }
 

@@ -24,8 +24,11 @@ impl NodeObserved {
         messages: [u64; VHOST_COUNT],
         keeping: &Keeping<'_>,
     ) {
+        let (node, messages) = (Sample { at_ms, numbers: node }, Sample { at_ms, numbers: messages });
         // What there was at the first look has not come just now.
-        self.node.sample(Sample { at_ms, numbers: node }, node, keeping);
-        self.messages.sample(Sample { at_ms, numbers: messages }, messages, keeping);
+        self.node.begin(node);
+        self.messages.begin(messages);
+        self.node.sample(node, keeping);
+        self.messages.sample(messages, keeping);
     }
 }

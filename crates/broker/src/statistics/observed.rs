@@ -2,22 +2,18 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use telemetry::{Pace, Retention, Sample, Series};
 
-use crate::limits::HISTORY_COUNT_MAX;
+use super::room::{Room, Seat};
+use crate::limits::{HISTORY_COUNT_MAX, HISTORY_COUNT_OF_LISTS_MAX};
 
 /// What has numbers.
 pub(crate) trait Observable<const N: usize>: Send + Sync {
-    /// As they are now.
+    /// As they are now. Before anything happened to it all of them were zero.
     fn numbers(&self) -> [u64; N];
-
-    /// As they were before anything happened to it.
-    fn numbers_before(&self) -> [u64; N] {
-        [0; N]
-    }
 
     /// What is remembered of them.
     fn observed(&self) -> &Observed<N>;
@@ -26,17 +22,24 @@ pub(crate) trait Observable<const N: usize>: Send + Sync {
     fn sample_parts(&self, _now_ms: u64, _keeping: &Keeping<'_>) -> bool {
         false
     }
+
+    /// Forgets what it and its parts were.
+    fn forget(&self) {
+        self.observed().forget();
+    }
 }
 
 /// What is kept of samples.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Keeping<'a> {
-    /// How far apart looks are.
-    pub(crate) interval_ms: u64,
+    /// When the look before this one was: what was not looked at then was as it had been for long.
+    pub(crate) before_ms: u64,
     /// How long samples are kept of which there is a history.
     pub(crate) retentions: &'a [Retention],
-    /// Whether there is one of every object; else of those that somebody has looked at.
-    pub(crate) is_always_kept: bool,
+    /// For whom there is room; None: there is a history of every object, else of those that somebody has looked at.
+    pub(crate) room: Option<&'a Arc<Room>>,
+    /// For how long a history is kept that nobody asks for.
+    pub(crate) unasked_max_ms: u64,
 }
 
 /// What is remembered of an object. Nothing until it changes for the first time.
@@ -44,12 +47,16 @@ pub(crate) struct Keeping<'a> {
 pub(crate) struct Observed<const N: usize> {
     /// Whether it is on the list of those that are looked at.
     is_watched: AtomicBool,
+    /// The object is gone: no history of it is begun or kept.
+    has_ended: AtomicBool,
     memory: Mutex<Option<Box<Memory<N>>>>,
 }
 
 #[derive(Debug)]
 struct Memory<const N: usize> {
     pace: Option<Pace<N>>,
+    /// When a look found a change for the last time.
+    changed_at_ms: Option<u64>,
     history: Option<History<N>>,
 }
 
@@ -58,64 +65,84 @@ struct History<const N: usize> {
     series: Series<N>,
     /// When somebody last asked for it.
     asked_at_ms: u64,
-}
-
-/// Histories of objects that somebody has looked at: so many at a time.
-static HISTORY_COUNT: AtomicUsize = AtomicUsize::new(0);
-
-impl<const N: usize> Drop for History<N> {
-    fn drop(&mut self) {
-        HISTORY_COUNT.fetch_sub(1, Ordering::Relaxed);
-    }
+    _seat: Option<Seat>,
 }
 
 impl<const N: usize> History<N> {
     /// A new one, unless there are too many.
-    fn begin(keeping: &Keeping<'_>, now_ms: u64) -> Option<Self> {
-        let is_room = HISTORY_COUNT.fetch_add(1, Ordering::Relaxed) < HISTORY_COUNT_MAX || keeping.is_always_kept;
-        let history = Self { series: Series::new(keeping.retentions, now_ms), asked_at_ms: now_ms };
-        // Dropped, it counts itself out again.
-        is_room.then_some(history)
+    fn begin(keeping: &Keeping<'_>, most: usize, now_ms: u64) -> Option<Self> {
+        if keeping.retentions.is_empty() {
+            return None;
+        }
+        let seat = match keeping.room {
+            None => None,
+            Some(room) => Some(room.take(most)?),
+        };
+        Some(Self { series: Series::new(keeping.retentions), asked_at_ms: now_ms, _seat: seat })
+    }
+
+    /// Takes the first sample, as of the moment before it that may be asked for: who asks at once is told something.
+    fn begin_with(&mut self, sample: Sample<N>, keeping: &Keeping<'_>) {
+        let finest_ms = keeping.retentions.iter().map(|retention| retention.interval_ms).min();
+        let at_ms = sample.at_ms - sample.at_ms % finest_ms.unwrap_or(1).max(1);
+        self.series.push(&Sample { at_ms, ..sample });
     }
 }
 
 impl<const N: usize> Observed<N> {
     /// Takes a sample. Says whether it is to be looked at again: it has changed since the last one, or somebody wants its history.
-    pub(crate) fn sample(&self, sample: Sample<N>, before: [u64; N], keeping: &Keeping<'_>) -> bool {
+    pub(crate) fn sample(&self, sample: Sample<N>, keeping: &Keeping<'_>) -> bool {
+        let has_ended = self.has_ended.load(Ordering::Relaxed);
         let mut memory = self.memory.lock();
-        let Memory { pace, history } = &mut **memory.get_or_insert_with(Memory::new);
-        let has_changed = match pace {
-            Some(pace) => pace.push(sample),
-            None => {
-                // Nothing had happened before: else it would have been looked at.
-                let at_ms = sample.at_ms.saturating_sub(keeping.interval_ms);
-                let mut first = Pace::new(Sample { at_ms, numbers: before });
-                first.push(sample);
-                *pace = Some(first);
-                true
+        let Memory { pace, changed_at_ms, history } = &mut **memory.get_or_insert_with(Memory::new);
+        let is_first = pace.is_none();
+        let pace = pace.get_or_insert_with(|| Pace::new(Sample { at_ms: keeping.before_ms, numbers: [0; N] }));
+        // Who was not looked at last time had not changed until then.
+        pace.rest_until(keeping.before_ms);
+        let has_changed = pace.push(sample);
+        if has_changed {
+            *changed_at_ms = Some(sample.at_ms);
+        }
+        let is_always_kept = keeping.room.is_none();
+        if history.is_none() && is_always_kept {
+            *history = History::begin(keeping, HISTORY_COUNT_MAX, sample.at_ms);
+            if let Some(begun) = history {
+                begun.begin_with(*pace.before(), keeping);
             }
-        };
-        if history.is_none() && keeping.is_always_kept && !keeping.retentions.is_empty() {
-            *history = History::begin(keeping, sample.at_ms.saturating_sub(keeping.interval_ms));
         }
         if let Some(kept) = history {
             kept.series.push(&sample);
-            let age_max_ms = keeping.retentions.iter().map(|retention| retention.age_ms).max().unwrap_or(0);
-            if !keeping.is_always_kept && kept.asked_at_ms + age_max_ms < sample.at_ms {
+            let is_unasked = kept.asked_at_ms + keeping.unasked_max_ms < sample.at_ms;
+            if has_ended || (!is_always_kept && is_unasked) {
                 *history = None;
             }
         }
-        has_changed || (history.is_some() && !keeping.is_always_kept)
+        is_first || has_changed || (history.is_some() && !is_always_kept)
     }
 
-    /// Whether it has changed lately.
-    pub(crate) fn is_watched(&self) -> bool {
+    /// Takes the numbers for what was there before anything happened, unless something was known before.
+    pub(crate) fn begin(&self, sample: Sample<N>) {
+        self.is_watched.store(false, Ordering::Relaxed);
+        if sample.numbers != [0; N] {
+            self.memory.lock().get_or_insert_with(Memory::new).pace.get_or_insert(Pace::new(sample));
+        }
+    }
+
+    /// Since when nothing has changed, in milliseconds since 1970, of an object that was made then and has these numbers now; None if
+    /// something has lately. Whoever asks for its history does not count.
+    pub(crate) fn rests_since_ms(&self, numbers: &[u64; N], made_at_ms: u64) -> Option<u64> {
+        let memory = self.memory.lock();
+        let Some((memory, pace)) = memory.as_deref().and_then(|memory| Some((memory, memory.pace.as_ref()?))) else {
+            return (!self.is_watched()).then_some(made_at_ms);
+        };
+        let rests = pace.before().numbers == *numbers && pace.last().numbers == *numbers;
+        rests.then(|| memory.changed_at_ms.unwrap_or(made_at_ms))
+    }
+
+    /// Whether it is on the list of those that are looked at.
+    #[inline(always)]
+    fn is_watched(&self) -> bool {
         self.is_watched.load(Ordering::Relaxed)
-    }
-
-    /// Since when nothing has changed, in milliseconds since 1970, of what is not watched. None: nothing ever has.
-    pub(crate) fn rests_since_ms(&self) -> Option<u64> {
-        self.memory.lock().as_deref()?.pace.as_ref().map(|pace| pace.before().at_ms)
     }
 
     /// How fast the numbers grow a second, by the last two looks.
@@ -132,16 +159,23 @@ impl<const N: usize> Observed<N> {
         }
     }
 
+    /// The object is gone: its history makes room for others'.
+    pub(crate) fn end(&self) {
+        self.has_ended.store(true, Ordering::Relaxed);
+        self.forget();
+    }
+
     /// What the numbers were, newest first; and they are remembered for longer from now on. `true` if that has just begun, and somebody
     /// has to watch it.
     pub(crate) fn history(&self, range: Range, now_ms: u64, numbers: [u64; N], keeping: &Keeping<'_>) -> Told<N> {
         let mut memory = self.memory.lock();
         let Memory { history, .. } = &mut **memory.get_or_insert_with(Memory::new);
         let is_new = history.is_none();
-        if is_new && !keeping.retentions.is_empty() {
-            *history = History::begin(keeping, now_ms);
+        if is_new && !self.has_ended.load(Ordering::Relaxed) {
+            let most = if range.is_of_list { HISTORY_COUNT_OF_LISTS_MAX } else { HISTORY_COUNT_MAX };
+            *history = History::begin(keeping, most, now_ms);
             if let Some(begun) = history {
-                begun.series.push(&Sample { at_ms: now_ms, numbers });
+                begun.begin_with(Sample { at_ms: now_ms, numbers }, keeping);
             }
         }
         let samples = match history {
@@ -168,11 +202,13 @@ pub struct Range {
     pub age_ms: u64,
     /// How far apart.
     pub step_ms: u64,
+    /// Whether the samples of many objects are wanted: these leave room for who asks for one.
+    pub is_of_list: bool,
 }
 
 impl<const N: usize> Memory<N> {
     fn new() -> Box<Self> {
-        Box::new(Self { pace: None, history: None })
+        Box::new(Self { pace: None, changed_at_ms: None, history: None })
     }
 }
 
@@ -180,6 +216,9 @@ impl<const N: usize> Memory<N> {
 pub(crate) struct Watch<T, const N: usize> {
     is_on: bool,
     watched: Mutex<Vec<Arc<T>>>,
+    /// Those that had not changed at the last look. They are not noted as watched, but looked at once more: whoever changed one just
+    /// when it was let go may still have taken it for watched.
+    resting: Mutex<Vec<Arc<T>>>,
 }
 
 impl<T, const N: usize> fmt::Debug for Watch<T, N> {
@@ -190,13 +229,13 @@ impl<T, const N: usize> fmt::Debug for Watch<T, N> {
 
 impl<T: Observable<N>, const N: usize> Watch<T, N> {
     pub(crate) fn new(is_on: bool) -> Self {
-        Self { is_on, watched: Mutex::default() }
+        Self { is_on, watched: Mutex::default(), resting: Mutex::default() }
     }
 
     /// Something has changed: it is looked at from now on, until it rests.
     #[inline(always)]
     pub(crate) fn note(&self, object: &Arc<T>) {
-        if !object.observed().is_watched.load(Ordering::Relaxed) {
+        if !object.observed().is_watched() {
             self.watch(object);
         }
     }
@@ -209,30 +248,50 @@ impl<T: Observable<N>, const N: usize> Watch<T, N> {
         }
     }
 
-    /// Looks at all that are watched, and lets go of those that rest.
-    pub(crate) fn tick(&self, now_ms: u64, keeping: &Keeping<'_>) {
-        let mut watched = std::mem::take(&mut *self.watched.lock());
-        watched.retain(|object| {
+    /// What is there now was there before anything happened.
+    pub(crate) fn begin(&self, now_ms: u64) {
+        for object in std::mem::take(&mut *self.watched.lock()) {
+            object.observed().begin(Sample { at_ms: now_ms, numbers: object.numbers() });
+        }
+    }
+
+    /// Looks at all that are watched, and lets go of those that rest. Calls `moving` for the others. One at a time does so.
+    pub(crate) fn tick(&self, now_ms: u64, keeping: &Keeping<'_>, moving: impl Fn(&T)) {
+        let look = |object: &Arc<T>| {
             let sample = Sample { at_ms: now_ms, numbers: object.numbers() };
-            let observed = object.observed();
-            let has_changed =
-                object.sample_parts(now_ms, keeping) | observed.sample(sample, object.numbers_before(), keeping);
-            if has_changed {
-                return true;
+            let goes_on = object.sample_parts(now_ms, keeping) | object.observed().sample(sample, keeping);
+            if goes_on {
+                moving(object);
             }
-            observed.is_watched.store(false, Ordering::Relaxed);
-            // What has changed just before is not noted by who changed it, but seen here.
-            object.numbers() != sample.numbers && !observed.is_watched.swap(true, Ordering::Relaxed)
-        });
+            goes_on
+        };
+        let mut watched = std::mem::take(&mut *self.watched.lock());
+        let mut resting = self.resting.lock();
+        // Who has been noted since is among those that are watched.
+        let is_unseen = |object: &Arc<T>| {
+            let is_watched = &object.observed().is_watched;
+            !is_watched.load(Ordering::Relaxed) && look(object) && !is_watched.swap(true, Ordering::Relaxed)
+        };
+        let unseen: Vec<_> = resting.drain(..).filter(is_unseen).collect();
+        resting.extend(watched.extract_if(.., |object| {
+            let rests = !look(object);
+            if rests {
+                object.observed().is_watched.store(false, Ordering::Relaxed);
+            }
+            rests
+        }));
+        let kept_count = 4 * resting.len().max(16);
+        resting.shrink_to(kept_count);
+        watched.extend(unseen);
         watched.shrink_to(4 * watched.len().max(16));
         let mut noted = self.watched.lock();
         watched.append(&mut noted);
         *noted = watched;
     }
 
-    /// Forgets all histories. Who is not watched has none.
+    /// Forgets all histories. Who is looked at no more has none. Not while somebody looks.
     pub(crate) fn forget(&self) {
-        self.watched.lock().iter().for_each(|object| object.observed().forget());
+        self.watched.lock().iter().chain(self.resting.lock().iter()).for_each(|object| object.forget());
     }
 
     /// How many are watched.
@@ -251,5 +310,48 @@ impl<T: Observable<N>, const N: usize> Watch<T, N> {
             self.watch(object);
         }
         told.samples
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+
+    #[derive(Debug, Default)]
+    struct Number {
+        now: AtomicU64,
+        observed: Observed<1>,
+    }
+
+    impl Observable<1> for Number {
+        fn numbers(&self) -> [u64; 1] {
+            [self.now.load(Ordering::Relaxed)]
+        }
+
+        fn observed(&self) -> &Observed<1> {
+            &self.observed
+        }
+    }
+
+    // Who changes a number at the very moment when it is let go may still take it for watched.
+    #[test]
+    fn a_change_that_nobody_noted_is_seen_one_look_later() {
+        let (watch, number) = (Watch::new(true), Arc::new(Number::default()));
+        let mut now_ms = 0;
+        let mut tick = || {
+            now_ms += 5000;
+            let keeping = Keeping { before_ms: now_ms - 5000, retentions: &[], room: None, unasked_max_ms: 0 };
+            watch.tick(now_ms, &keeping, |_| ());
+            number.observed.rates()[0]
+        };
+        number.now.store(10, Ordering::Relaxed);
+        watch.note(&number);
+        assert_eq!([tick(), tick()], [2.0, 0.0]);
+        assert_eq!(watch.count(), 0);
+        number.now.store(20, Ordering::Relaxed);
+        assert_eq!([tick(), tick(), tick()], [2.0, 0.0, 0.0]);
+        assert_eq!(watch.count(), 0);
     }
 }

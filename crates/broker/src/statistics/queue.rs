@@ -27,7 +27,7 @@ pub(crate) struct QueueCounters {
     pub(crate) got_empty: Tally,
     /// Messages handed out again.
     pub(crate) redelivered: Tally,
-    /// Messages acknowledged, or rejected without requeue.
+    /// Messages acknowledged.
     pub(crate) acked: Tally,
     /// Messages that were read from segments.
     pub(crate) read: Tally,
@@ -193,7 +193,7 @@ impl QueueHandle {
         self.vhost.stripe().handed(self.is_quorum()).got_empty.add(1);
     }
 
-    /// So many have been acknowledged, or rejected for good.
+    /// So many have been acknowledged.
     pub(crate) fn count_acked(&self, count: u64) {
         if count > 0 {
             self.counters.acked.add(count);
@@ -249,13 +249,6 @@ impl Observable<QUEUE_COUNT> for QueueHandle {
             ready_count,
             unacked_count,
         ]
-    }
-
-    /// What was there after a start has not come just now.
-    fn numbers_before(&self) -> [u64; QUEUE_COUNT] {
-        let mut before = [0; QUEUE_COUNT];
-        before[QUEUE_COUNT - 2..].copy_from_slice(&self.counts());
-        before
     }
 
     fn observed(&self) -> &Observed<QUEUE_COUNT> {

@@ -19,52 +19,6 @@ pub(crate) struct VhostCounters {
     observed: Observed<VHOST_COUNT>,
 }
 
-/// Alone on its cache lines.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-pub(crate) struct Stripe {
-    /// Messages published in confirm mode.
-    published_to_confirm: Counter,
-    /// Messages put into queues, one for each queue.
-    routed: Counter,
-    /// Messages that were confirmed.
-    confirmed: Counter,
-    /// Messages that were refused with `basic.nack`.
-    pub(crate) refused: Counter,
-    /// Mandatory messages sent back.
-    pub(crate) returned: Counter,
-    /// Messages that no queue wanted.
-    pub(crate) dropped: Counter,
-    /// Messages published, by the length of their bodies.
-    sizes: SharedHistogram<SIZE_COUNT>,
-    /// Messages that wait, and that are handed out.
-    pub(crate) ready_count: Gauge,
-    pub(crate) unacked_count: Gauge,
-    pub(crate) consumer_count: Gauge,
-    pub(crate) read: Counter,
-    written: Counter,
-    received_len: Counter,
-    sent_len: Counter,
-    classic: Handed,
-    quorum: Handed,
-}
-
-/// What is handed out of queues of one type.
-#[derive(Debug, Default)]
-pub(crate) struct Handed {
-    pub(crate) delivered: Counter,
-    pub(crate) delivered_no_ack: Counter,
-    pub(crate) got: Counter,
-    pub(crate) got_no_ack: Counter,
-    pub(crate) got_empty: Counter,
-    pub(crate) redelivered: Counter,
-    pub(crate) acked: Counter,
-    /// Messages given up, by reason, and by whether and how they go elsewhere.
-    deaths: [[Counter; DeathStrategy::COUNT]; REASON_COUNT],
-    /// Dead letters that have arrived, where they are looked after until they do.
-    pub(crate) deaths_confirmed: Counter,
-}
-
 const REASON_COUNT: usize = 4;
 
 /// What becomes of messages that a queue gives up.
@@ -199,7 +153,7 @@ impl VhostCounters {
     /// What has happened in the vhost so far.
     pub(crate) fn messages(&self) -> VhostMessages {
         let mut messages = VhostMessages::default();
-        self.stripes.iter().for_each(|stripe| messages.add_stripe(stripe));
+        self.stripes.iter().for_each(|stripe| stripe.add_to(&mut messages));
         messages
     }
 }
@@ -218,121 +172,176 @@ impl Stripe {
     }
 }
 
-/// What has happened to messages in a vhost, or in several, since the start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct VhostMessages {
-    /// Messages published in confirm mode.
-    pub published_to_confirm: u64,
-    /// Messages put into queues, one for each queue.
-    pub routed: u64,
-    /// Messages that were confirmed.
-    pub confirmed: u64,
-    /// Messages that were refused with `basic.nack`.
-    pub refused: u64,
-    /// Mandatory messages sent back.
-    pub returned: u64,
-    /// Messages that no queue wanted.
-    pub dropped: u64,
-    /// Messages published, by the length of their bodies.
-    pub sizes: Buckets<SIZE_COUNT>,
-    /// Messages that wait.
-    pub ready_count: u64,
-    /// Messages handed out and not settled.
-    pub unacked_count: u64,
-    /// Consumers.
-    pub consumer_count: u64,
-    /// Messages read from segments.
-    pub read: u64,
-    /// Messages written to the journal.
-    pub written: u64,
-    /// Bytes that connections have received.
-    pub received_len: u64,
-    /// Bytes that connections have sent.
-    pub sent_len: u64,
-    /// What was handed out of classic queues.
-    pub classic: OfType,
-    /// What was handed out of quorum queues.
-    pub quorum: OfType,
+/// Says once what is counted: for who counts, by `$shared` in several threads, and for who reads the sums of what these have counted.
+macro_rules! counted {
+    (
+        $(#[$of_shared:meta])* counts $shared:ident; $(#[$of_sum:meta])* sums $sum:ident;
+        $($(#[$doc:meta])* $name:ident: $counter:ty => $number:ty,)*
+    ) => {
+        $(#[$of_shared])*
+        #[derive(Debug, Default)]
+        pub(crate) struct $shared {
+            $($(#[$doc])* pub(crate) $name: $counter,)*
+        }
+
+        $(#[$of_sum])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub struct $sum {
+            $($(#[$doc])* pub $name: $number,)*
+        }
+
+        impl Counted for $shared {
+            type Sum = $sum;
+
+            fn add_to(&self, sum: &mut $sum) {
+                $(self.$name.add_to(&mut sum.$name);)*
+            }
+        }
+
+        impl Sum for $sum {
+            fn add(&mut self, other: &$sum) {
+                $(Sum::add(&mut self.$name, &other.$name);)*
+            }
+        }
+    };
 }
 
-/// What has been handed out of queues of one type since the start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct OfType {
+counted! {
+    /// What happens in a vhost, by one thread. Alone on its cache lines.
+    #[repr(align(128))]
+    counts Stripe;
+
+    /// What has happened to messages in a vhost, or in several, since the start.
+    sums VhostMessages;
+
+    /// Messages published in confirm mode.
+    published_to_confirm: Counter => u64,
+    /// Messages put into queues, one for each queue.
+    routed: Counter => u64,
+    /// Messages that were confirmed.
+    confirmed: Counter => u64,
+    /// Messages that were refused with `basic.nack`.
+    refused: Counter => u64,
+    /// Mandatory messages sent back.
+    returned: Counter => u64,
+    /// Messages that no queue wanted.
+    dropped: Counter => u64,
+    /// Messages published, by the length of their bodies.
+    sizes: SharedHistogram<SIZE_COUNT> => Buckets<SIZE_COUNT>,
+    /// Messages that wait.
+    ready_count: Gauge => u64,
+    /// Messages handed out and not settled.
+    unacked_count: Gauge => u64,
+    /// Consumers.
+    consumer_count: Gauge => u64,
+    /// Messages read from segments.
+    read: Counter => u64,
+    /// Messages written to the journal.
+    written: Counter => u64,
+    /// Bytes that connections have received.
+    received_len: Counter => u64,
+    /// Bytes that connections have sent.
+    sent_len: Counter => u64,
+    /// What was handed out of classic queues.
+    classic: Handed => OfType,
+    /// What was handed out of quorum queues.
+    quorum: Handed => OfType,
+}
+
+counted! {
+    /// What is handed out of queues of one type.
+    counts Handed;
+
+    /// What has been handed out of queues of one type since the start.
+    sums OfType;
+
     /// To consumers that acknowledge.
-    pub delivered: u64,
+    delivered: Counter => u64,
     /// To consumers that do not.
-    pub delivered_no_ack: u64,
+    delivered_no_ack: Counter => u64,
     /// Got, to be acknowledged.
-    pub got: u64,
+    got: Counter => u64,
     /// Got, and not to be acknowledged.
-    pub got_no_ack: u64,
+    got_no_ack: Counter => u64,
     /// Gets that found nothing.
-    pub got_empty: u64,
+    got_empty: Counter => u64,
     /// Those of all these that had been handed out before.
-    pub redelivered: u64,
-    /// Acknowledged, or rejected for good.
-    pub acked: u64,
-    /// Given up.
-    pub deaths: Deaths,
+    redelivered: Counter => u64,
+    /// Acknowledged.
+    acked: Counter => u64,
+    /// Given up, by reason, and by whether and how they go elsewhere.
+    deaths: [[Counter; DeathStrategy::COUNT]; REASON_COUNT] => Deaths,
     /// Dead letters that have arrived, where they are looked after until they do.
-    pub deaths_confirmed: u64,
+    deaths_confirmed: Counter => u64,
+}
+
+/// What several threads count.
+trait Counted {
+    type Sum;
+
+    fn add_to(&self, sum: &mut Self::Sum);
+}
+
+/// What they have counted.
+trait Sum {
+    fn add(&mut self, other: &Self);
+}
+
+impl Counted for Counter {
+    type Sum = u64;
+
+    fn add_to(&self, sum: &mut u64) {
+        sum.add(&self.get());
+    }
+}
+
+impl Counted for Gauge {
+    type Sum = u64;
+
+    fn add_to(&self, sum: &mut u64) {
+        sum.add(&self.get().cast_unsigned());
+    }
+}
+
+impl Counted for SharedHistogram<SIZE_COUNT> {
+    type Sum = Buckets<SIZE_COUNT>;
+
+    fn add_to(&self, sum: &mut Buckets<SIZE_COUNT>) {
+        sum.add(&self.counts());
+    }
+}
+
+impl<C: Counted, const N: usize> Counted for [C; N] {
+    type Sum = [C::Sum; N];
+
+    fn add_to(&self, sum: &mut [C::Sum; N]) {
+        self.iter().zip(sum).for_each(|(counted, sum)| counted.add_to(sum));
+    }
+}
+
+impl Sum for u64 {
+    fn add(&mut self, other: &u64) {
+        // One thread adds what another takes away: only all of them together are how many there are.
+        *self = self.wrapping_add(*other);
+    }
+}
+
+impl Sum for Buckets<SIZE_COUNT> {
+    fn add(&mut self, other: &Self) {
+        Buckets::add(self, other);
+    }
+}
+
+impl<S: Sum, const N: usize> Sum for [S; N] {
+    fn add(&mut self, other: &Self) {
+        self.iter_mut().zip(other).for_each(|(own, other)| own.add(other));
+    }
 }
 
 /// Messages given up: by reason as in [`REASONS`], and what became of them as in [`DeathStrategy::ALL`].
 pub type Deaths = [[u64; DeathStrategy::COUNT]; REASON_COUNT];
 
-impl OfType {
-    fn add_handed(&mut self, handed: &Handed) {
-        self.delivered += handed.delivered.get();
-        self.delivered_no_ack += handed.delivered_no_ack.get();
-        self.got += handed.got.get();
-        self.got_no_ack += handed.got_no_ack.get();
-        self.got_empty += handed.got_empty.get();
-        self.redelivered += handed.redelivered.get();
-        self.acked += handed.acked.get();
-        self.deaths_confirmed += handed.deaths_confirmed.get();
-        for (own, counted) in self.deaths.iter_mut().flatten().zip(handed.deaths.iter().flatten()) {
-            *own += counted.get();
-        }
-    }
-
-    fn add(&mut self, other: &OfType) {
-        self.delivered += other.delivered;
-        self.delivered_no_ack += other.delivered_no_ack;
-        self.got += other.got;
-        self.got_no_ack += other.got_no_ack;
-        self.got_empty += other.got_empty;
-        self.redelivered += other.redelivered;
-        self.acked += other.acked;
-        self.deaths_confirmed += other.deaths_confirmed;
-        for (own, other) in self.deaths.iter_mut().flatten().zip(other.deaths.iter().flatten()) {
-            *own += other;
-        }
-    }
-}
-
 impl VhostMessages {
-    fn add_stripe(&mut self, stripe: &Stripe) {
-        let gauge = |gauge: &Gauge| gauge.get().cast_unsigned();
-        self.published_to_confirm += stripe.published_to_confirm.get();
-        self.routed += stripe.routed.get();
-        self.confirmed += stripe.confirmed.get();
-        self.refused += stripe.refused.get();
-        self.returned += stripe.returned.get();
-        self.dropped += stripe.dropped.get();
-        self.sizes.add(&stripe.sizes.counts());
-        // One thread adds what another takes away: only all of them together are how many there are.
-        self.ready_count = self.ready_count.wrapping_add(gauge(&stripe.ready_count));
-        self.unacked_count = self.unacked_count.wrapping_add(gauge(&stripe.unacked_count));
-        self.consumer_count = self.consumer_count.wrapping_add(gauge(&stripe.consumer_count));
-        self.read += stripe.read.get();
-        self.written += stripe.written.get();
-        self.received_len += stripe.received_len.get();
-        self.sent_len += stripe.sent_len.get();
-        self.classic.add_handed(&stripe.classic);
-        self.quorum.add_handed(&stripe.quorum);
-    }
-
     /// The same of a vhost that is gone: what has happened in it, and nothing that is there.
     #[must_use]
     pub(crate) fn of_the_past(self) -> Self {
@@ -341,29 +350,14 @@ impl VhostMessages {
 
     /// Adds another vhost's.
     pub fn add(&mut self, other: &VhostMessages) {
-        self.published_to_confirm += other.published_to_confirm;
-        self.routed += other.routed;
-        self.confirmed += other.confirmed;
-        self.refused += other.refused;
-        self.returned += other.returned;
-        self.dropped += other.dropped;
-        self.sizes.add(&other.sizes);
-        self.ready_count = self.ready_count.wrapping_add(other.ready_count);
-        self.unacked_count = self.unacked_count.wrapping_add(other.unacked_count);
-        self.consumer_count = self.consumer_count.wrapping_add(other.consumer_count);
-        self.read += other.read;
-        self.written += other.written;
-        self.received_len += other.received_len;
-        self.sent_len += other.sent_len;
-        self.classic.add(&other.classic);
-        self.quorum.add(&other.quorum);
+        Sum::add(self, other);
     }
 
     /// Of queues of both types.
     #[must_use]
     pub fn handed(&self) -> OfType {
         let mut all = self.classic;
-        all.add(&self.quorum);
+        Sum::add(&mut all, &self.quorum);
         all
     }
 

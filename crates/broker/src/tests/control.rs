@@ -128,7 +128,7 @@ fn what_is_listed_is_how_things_stand() {
     let [consumer] = &node.broker.consumer_views()[..] else { panic!("one consumer") };
     assert_eq!((consumer.tag(), consumer.queue(), consumer.prefetch_count()), ("c".to_owned(), ("/", "q"), 5));
     let totals = node.broker.totals(|_| true);
-    assert_eq!((totals.queues, totals.channels, totals.consumers, totals.unacked_count), (1, 1, 1, 5));
+    assert_eq!((totals.queues, totals.connections, totals.channels, totals.consumers), (1, 1, 1, 1));
     let bindings = node.broker.binding_views("/", BindingFilter::ToQueue(&queue_name("q")));
     assert_eq!((bindings.len(), &*bindings[0].source), (1, ""));
 }

@@ -29,6 +29,20 @@ fn publish_at(node: &Node, client: &mut Client, at: u64, priority: u8) {
 }
 
 #[test]
+fn the_head_says_when_it_was_made() {
+    let (node, mut client) = Node::standing();
+    client.declare("q");
+    let head = || node.broker.head_timestamp_of(&node.broker.queue_view("/", "q").unwrap());
+    assert_eq!(head(), None);
+    for timestamp in [None, Some(1_720_000_000)] {
+        client.publish_with("q", Properties { timestamp, ..Properties::default() }, "m");
+    }
+    assert_eq!(head(), None, "the first one says nothing");
+    client.get(1, "q", true);
+    assert_eq!(head(), Some(1_720_000_000));
+}
+
+#[test]
 fn the_oldest_message_is_the_one_that_goes_next() {
     let (node, mut client) = Node::standing();
     client.declare("q");

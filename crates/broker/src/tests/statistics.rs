@@ -1,4 +1,4 @@
-//! What is counted, how fast it goes, and what is remembered of it.
+//! What is counted, how fast it goes, and what is remembered of it. `rates` and `ways` have what went wrong once.
 
 use std::path::Path;
 
@@ -8,24 +8,24 @@ use super::client::{Client, PERSISTENT, TRANSIENT};
 use super::node::{NOW, Node};
 use crate::options::Options;
 use crate::statistics::numbers::{CHANNEL, QUEUE, VHOST};
-use crate::statistics::{Range, Rates};
+use crate::statistics::{DeathStrategy, Range, Rates};
 use crate::view::{ChannelView, Numbers, QueueView};
 
 /// The names of numbers that are not zero, with them.
-fn set<const N: usize>(names: &[&'static str; N], numbers: &[u64; N]) -> Vec<(&'static str, u64)> {
+pub(super) fn set<const N: usize>(names: &[&'static str; N], numbers: &[u64; N]) -> Vec<(&'static str, u64)> {
     names.iter().copied().zip(numbers.iter().copied()).filter(|(_, number)| *number > 0).collect()
 }
 
 /// The rates that are not zero.
-fn moving<const N: usize>(names: &[&'static str; N], numbers: &Numbers<N>) -> Vec<(&'static str, f64)> {
+pub(super) fn moving<const N: usize>(names: &[&'static str; N], numbers: &Numbers<N>) -> Vec<(&'static str, f64)> {
     names.iter().copied().zip(numbers.rates).filter(|(_, rate)| *rate != 0.0).collect()
 }
 
-fn queue(node: &Node, name: &str) -> QueueView {
+pub(super) fn queue(node: &Node, name: &str) -> QueueView {
     node.broker.queue_view("/", name).expect("the queue is there")
 }
 
-fn channel(node: &Node, client: &mut Client) -> ChannelView {
+pub(super) fn channel(node: &Node, client: &mut Client) -> ChannelView {
     client.session.report();
     let views = node.broker.channel_views();
     let is_its = |view: &ChannelView| view.connection.connected_at_ms() == client.session.handle.connected_at_ms;
@@ -33,12 +33,17 @@ fn channel(node: &Node, client: &mut Client) -> ChannelView {
 }
 
 /// Looks at everything, five seconds later each time.
-struct Ticks(u64);
+pub(super) struct Ticks(pub(super) u64);
 
 impl Ticks {
-    fn tick(&mut self, node: &Node) {
-        self.0 += 5000;
-        node.broker.clock.set(self.0);
+    pub(super) fn tick(&mut self, node: &Node) {
+        self.tick_after(node, 5000);
+    }
+
+    /// Looks at everything so many milliseconds later.
+    pub(super) fn tick_after(&mut self, node: &Node, wait_ms: u64) {
+        self.0 += wait_ms;
+        node.at(self.0);
         node.broker.tick(Path::new("/"), self.0);
     }
 }
@@ -86,6 +91,48 @@ fn a_queue_counts_each_way_in_which_messages_leave() {
         ("messages_unacknowledged", 3),
     ];
     assert_eq!(set(&QUEUE, &queue(&node, "q").numbers().now), expected);
+}
+
+#[test]
+fn what_is_rejected_is_given_up_and_not_acknowledged() {
+    let (node, mut client) = Node::standing();
+    client.declare("q");
+    for _ in 0..3 {
+        client.publish(1, "", "q", TRANSIENT, b"body");
+        client.get(1, "q", false);
+        node.listen(&mut client);
+    }
+    client.send(1, &basic::Reject { delivery_tag: 1, requeue: false });
+    client.send(1, &basic::Nack { delivery_tag: 3, multiple: true, requeue: false });
+    node.listen(&mut client);
+    assert_eq!(set(&QUEUE, &queue(&node, "q").numbers().now), [("publish", 3), ("get", 3)]);
+    let [rejected, ..] = node.broker.all_messages().classic.deaths;
+    assert_eq!(rejected[DeathStrategy::Disabled as usize], 3);
+}
+
+#[test]
+fn consumers_that_are_full_leave_no_room() {
+    let (node, mut client) = Node::standing();
+    client.declare("q");
+    let share = |after_ms: u64| {
+        let queue = node.broker.vhosts.get("/").and_then(|vhost| vhost.queue(b"q")).unwrap();
+        let share = queue.capacity.share(NOW + after_ms);
+        (share * 100.0).round()
+    };
+    client.publish(1, "", "q", TRANSIENT, b"nobody is there to take it");
+    assert_eq!(share(1000), 100.0);
+    let mut consumer = node.connect();
+    consumer.send(1, &basic::Qos { prefetch_count: 2, ..Default::default() });
+    consumer.consume(1, "q", "c", false);
+    client.publish(1, "", "q", TRANSIENT, b"taken, too");
+    node.listen(&mut consumer);
+    assert_eq!(share(1000), 100.0);
+    client.publish(1, "", "q", TRANSIENT, b"one too many");
+    assert_eq!((share(0), share(1000), share(2000)), (100.0, 50.0, 25.0));
+    node.broker.clock.set(NOW + 1000);
+    consumer.ack(1, 1, false);
+    node.listen(&mut consumer);
+    assert_eq!((share(1000), share(2000)), (50.0, 75.0));
 }
 
 #[test]
@@ -208,13 +255,14 @@ fn it_is_known_who_publishes_to_a_queue() {
         node.broker.publishers_of(&of_queue).iter().map(|publisher| publisher.published).collect();
     publishers.sort_unstable();
     assert_eq!(publishers, [1, 6]);
+    // What no queue wants has been published to the exchange, too.
     let to_exchange = node.broker.publishers_to("/", "x");
-    assert_eq!(to_exchange.iter().map(|publisher| publisher.published).collect::<Vec<_>>(), [6]);
+    assert_eq!(to_exchange.iter().map(|publisher| publisher.published).collect::<Vec<_>>(), [9]);
     assert_eq!(node.broker.exchange_numbers("/", "x").unwrap().now, [9, 6]);
     let outgoing = node.broker.outgoing_of("/", "x");
     assert_eq!(outgoing.iter().map(|edge| (edge.other.name.as_str(), edge.published)).collect::<Vec<_>>(), [("q", 6)]);
     let publishes = channel(&node, &mut other).publishes();
-    assert_eq!(publishes.iter().map(|edge| (edge.other.name.as_str(), edge.published)).collect::<Vec<_>>(), [("x", 6)]);
+    assert_eq!(publishes.iter().map(|edge| (edge.other.name.as_str(), edge.published)).collect::<Vec<_>>(), [("x", 9)]);
 }
 
 #[test]
@@ -243,7 +291,7 @@ fn history_begins_when_somebody_asks_and_ends_when_nobody_does() {
     let (node, mut client) = Node::standing();
     client.declare("q");
     let mut ticks = Ticks(NOW);
-    let range = Range { age_ms: 20_000, step_ms: 5000 };
+    let range = Range { age_ms: 20_000, step_ms: 5000, is_of_list: false };
     let lengths = |node: &Node| {
         let samples = node.broker.queue_history(&queue(node, "q"), range);
         samples.iter().map(|sample| sample.numbers[10]).collect::<Vec<_>>()
@@ -276,7 +324,7 @@ fn without_rates_nobody_is_watched_and_counters_count() {
     client.session.report();
     assert_eq!(node.broker.statistics.queues.count(), 0);
     assert_eq!(set(&QUEUE, &queue(&node, "q").numbers().now), [("publish", 1), ("messages_ready", 1)]);
-    let range = Range { age_ms: 20_000, step_ms: 5000 };
+    let range = Range { age_ms: 20_000, step_ms: 5000, is_of_list: false };
     assert_eq!(node.broker.queue_history(&queue(&node, "q"), range), []);
     assert_eq!(node.broker.messages_history(range), []);
 }

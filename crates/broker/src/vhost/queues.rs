@@ -147,7 +147,7 @@ impl Vhost {
             });
             let features = cell.handle.features();
             tell(cell, &features, &broker.options, now_ms);
-            cell.report(&broker.statistics);
+            cell.report(broker);
             cell.timer_at_ms = cell.next_due().unwrap_or(0);
             (cell.handle.clone(), cell.next_due())
         });
@@ -213,6 +213,8 @@ impl Vhost {
             });
             match taken {
                 Ok((position, removed, cell, gone)) => {
+                    handle.observed.end();
+                    broker.statistics.vhosts.note(&self.counters);
                     gone.forget(broker);
                     broker.counters.queues_deleted.add(1);
                     (Deletion::Deleted { ready_count: cell.queue.ready_count(), removed, position }, Some(cell))

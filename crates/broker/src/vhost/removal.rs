@@ -77,7 +77,9 @@ impl Vhost {
             }
             gone.delays.extend(topology.delays.remove(&exchange.name));
             gone.keys.extend(topology.keys.remove(&exchange.name));
-            self.exchange_counters.write().remove(&exchange.name);
+            if let Some(counters) = self.exchange_counters.write().remove(&exchange.name) {
+                counters.end();
+            }
         }
         for binding in removed.bindings.iter().filter(|binding| binding.is_durable) {
             let destination = if binding.queue.is_some() {

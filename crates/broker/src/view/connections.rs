@@ -11,6 +11,7 @@ use crate::broker::Broker;
 use crate::clock::now_ms;
 use crate::connections::{ChannelHandle, ConnectionHandle, ConnectionState};
 use crate::queue_handle::ConnectionId;
+use crate::statistics::Observable;
 
 /// How long RabbitMQ shows a connection in flow after it had to wait.
 const FLOW_SHOWN_MS: u64 = 1000;
@@ -158,8 +159,7 @@ impl ChannelView {
     #[must_use]
     pub fn idle_since_ms(&self) -> Option<u64> {
         let connection = &self.connection.handle;
-        let of_connection = &connection.observed;
-        (!of_connection.is_watched()).then(|| of_connection.rests_since_ms().unwrap_or(connection.connected_at_ms))
+        connection.observed.rests_since_ms(&connection.numbers(), connection.connected_at_ms)
     }
 
     /// RabbitMQ's name of it.

@@ -9,10 +9,12 @@ use model::policy::EffectivePolicy;
 use queue::{Message as _, Position};
 
 use crate::broker::Broker;
+use crate::clock::now_ms;
 use crate::message::Held;
 use crate::queue_handle::QueueHandle;
 use crate::selection;
 use crate::shard::Cell;
+use crate::statistics::Observable;
 use crate::vhost::Vhost;
 
 /// A queue. Cheap to make: it reads its numbers when it is asked for them.
@@ -157,6 +159,13 @@ impl QueueView {
         self.handle.gauges.consumer_count.get().cast_unsigned()
     }
 
+    /// How much of the time its consumers could have taken whatever came, from 0 to 1, the last second counting as much as all before;
+    /// 0 without consumers.
+    #[must_use]
+    pub fn consumer_capacity(&self) -> f64 {
+        if self.consumer_count() == 0 { 0.0 } else { self.handle.capacity.share(now_ms()) }
+    }
+
     /// Messages that were not taken in since the broker started, being duplicates, or that others have taken the place of. None: it does not
     /// drop any.
     #[must_use]
@@ -179,8 +188,7 @@ impl QueueView {
     /// Since when nothing has happened to it, in milliseconds since 1970; None if something has lately.
     #[must_use]
     pub fn idle_since_ms(&self) -> Option<u64> {
-        let observed = &self.handle.observed;
-        (!observed.is_watched()).then(|| observed.rests_since_ms().unwrap_or(self.handle.made_at_ms))
+        self.handle.observed.rests_since_ms(&self.handle.numbers(), self.handle.made_at_ms)
     }
 
     /// Whether a connection other than none owns it.
@@ -238,6 +246,17 @@ impl Broker {
             Some(OldestView { position, published_at_ms: message.map(|message| message.entered_at_ms()) })
         });
         oldest.flatten()
+    }
+
+    /// What the message that goes next says of when it was made, in seconds since 1970. None: nothing, or it lies in a segment only.
+    /// The queue is asked, for a moment.
+    #[must_use]
+    pub fn head_timestamp_of(&self, queue: &QueueView) -> Option<u64> {
+        if queue.ready_count() == 0 {
+            return None;
+        }
+        let timestamp = |cell: &mut Cell| cell.queue.oldest().and_then(|(_, message)| message?.timestamp());
+        self.shards.with_queue(&queue.handle, timestamp).flatten()
     }
 
     /// When the oldest of the messages that somebody holds entered the queue, in milliseconds since 1970. The queue is asked, for a moment.

@@ -12,7 +12,7 @@ use crate::statistics::numbers::{
     CHANNEL_COUNT, CONNECTION_COUNT, CONSUMER_COUNT, EXCHANGE_COUNT, NODE_COUNT, QUEUE_COUNT, VHOST_COUNT,
 };
 use crate::statistics::{
-    Edge, ExchangeCounters, Keeping, Observable, Observed, Place, Range, SIZE_COUNT, VhostMessages, WAIT_COUNT,
+    Edge, ExchangeCounters, Observable, Observed, Place, Range, SIZE_COUNT, VhostMessages, WAIT_COUNT,
 };
 use crate::view::{ChannelView, ConnectionView, ConsumerView, QueueView};
 
@@ -85,12 +85,17 @@ impl QueueView {
     #[must_use]
     pub fn incoming(&self) -> Vec<EdgeView<NameView>> {
         let edge = |edge: &Arc<Edge>| {
-            let Numbers { now: [published], rates: [rate] } = Numbers::of(&**edge);
             let name = String::from_utf8_lossy(&edge.exchange.name).into_owned();
-            EdgeView { other: NameView { vhost: edge.exchange.vhost.to_string(), name }, published, rate }
+            edge_view(edge, NameView { vhost: edge.exchange.vhost.to_string(), name })
         };
-        self.handle.incoming().iter().map(edge).filter(|edge| edge.published > 0).collect()
+        self.handle.incoming().iter().filter_map(edge).collect()
     }
+}
+
+/// What has come from an exchange to a queue, one of which is `other`; if anything has.
+fn edge_view(edge: &Edge, other: NameView) -> Option<EdgeView<NameView>> {
+    let Numbers { now: [published], rates: [rate] } = Numbers::of(edge);
+    (published > 0).then_some(EdgeView { other, published, rate })
 }
 
 impl ChannelView {
@@ -140,15 +145,29 @@ impl Broker {
     /// Forgets all histories; counters count on.
     pub fn forget_histories(&self) {
         self.statistics.forget();
+        // Those that rest are remembered, too.
         self.vhosts.all().iter().for_each(|vhost| vhost.counters.observed().forget());
     }
 
     /// What has happened to messages on the whole node, in vhosts that are gone, too. Costs nothing by the number of queues.
     #[must_use]
     pub fn all_messages(&self) -> VhostMessages {
-        let mut all = *self.statistics.gone.lock();
+        let mut gone = self.statistics.gone.lock();
+        let mut all = gone.messages();
         self.vhosts.all().iter().for_each(|vhost| all.add(&vhost.counters.messages()));
         all
+    }
+
+    /// Reads from all clients' sockets that brought something, and writes to them, those of connections that are gone too.
+    #[must_use]
+    pub fn traffic_count(&self) -> (u64, u64) {
+        self.connections.traffic_count()
+    }
+
+    /// Delayed messages that were due and went on to queues, at exchanges that are gone, too.
+    #[must_use]
+    pub fn released_count(&self) -> u64 {
+        self.statistics.released.get()
     }
 
     /// What has happened to messages in a vhost.
@@ -187,11 +206,11 @@ impl Broker {
     #[must_use]
     pub fn outgoing_of(&self, vhost: &str, exchange: &str) -> Vec<EdgeView<NameView>> {
         let outgoing = |queue: QueueView| {
-            let (vhost, name) = (vhost.to_owned(), queue.definition().name.to_string());
-            let edge = queue.incoming().into_iter().find(|edge| edge.other.name == exchange)?;
-            Some(EdgeView { other: NameView { vhost, name }, ..edge })
+            let incoming = queue.handle.incoming();
+            let edge = incoming.iter().find(|edge| *edge.exchange.name == *exchange.as_bytes())?;
+            edge_view(edge, NameView { vhost: vhost.to_owned(), name: queue.definition().name.to_string() })
         };
-        self.queue_views(vhost).into_iter().filter_map(outgoing).collect()
+        self.walk_queues([vhost]).filter_map(outgoing).collect()
     }
 
     /// The channels that publish to an exchange. Looks at every channel.
@@ -227,35 +246,35 @@ impl Broker {
     /// What a queue's numbers were, newest first. They are remembered from now on, as long as somebody asks.
     #[must_use]
     pub fn queue_history(&self, queue: &QueueView, range: Range) -> Vec<Sample<QUEUE_COUNT>> {
-        let statistics = &self.statistics;
-        statistics.queues.history(&queue.handle, range, self.clock.now_ms(), &statistics.keeping_basic())
+        let (statistics, now_ms) = (&self.statistics, self.clock.now_ms());
+        statistics.queues.history(&queue.handle, range, now_ms, &statistics.keeping_basic(now_ms))
     }
 
     /// The same of an exchange.
     #[must_use]
     pub fn exchange_history(&self, vhost: &str, exchange: &str, range: Range) -> Vec<Sample<EXCHANGE_COUNT>> {
-        let statistics = &self.statistics;
+        let (statistics, now_ms) = (&self.statistics, self.clock.now_ms());
         let Some(vhost) = self.vhosts.get(vhost) else { return Vec::new() };
         let counters = vhost.exchange_counters(exchange.as_bytes());
-        statistics.exchanges.history(&counters, range, self.clock.now_ms(), &statistics.keeping_basic())
+        statistics.exchanges.history(&counters, range, now_ms, &statistics.keeping_basic(now_ms))
     }
 
     /// The same of a connection.
     #[must_use]
     pub fn connection_history(&self, connection: &ConnectionView, range: Range) -> Vec<Sample<CONNECTION_COUNT>> {
-        let statistics = &self.statistics;
-        statistics.connections.history(&connection.handle, range, self.clock.now_ms(), &statistics.keeping_basic())
+        let (statistics, now_ms) = (&self.statistics, self.clock.now_ms());
+        statistics.connections.history(&connection.handle, range, now_ms, &statistics.keeping_basic(now_ms))
     }
 
     /// The same of a channel.
     #[must_use]
     pub fn channel_history(&self, channel: &ChannelView, range: Range) -> Vec<Sample<CHANNEL_COUNT>> {
-        let statistics = &self.statistics;
+        let (statistics, now_ms) = (&self.statistics, self.clock.now_ms());
         if !statistics.options.has_rates() {
             return Vec::new();
         }
-        let keeping = statistics.keeping_basic();
-        let told = channel.handle.observed().history(range, self.clock.now_ms(), channel.handle.numbers(), &keeping);
+        let keeping = statistics.keeping_basic(now_ms);
+        let told = channel.handle.observed().history(range, now_ms, channel.handle.numbers(), &keeping);
         if told.is_new {
             // It is looked at with its connection.
             statistics.connections.note(&channel.connection.handle);
@@ -266,9 +285,9 @@ impl Broker {
     /// What a vhost's numbers were, newest first.
     #[must_use]
     pub fn vhost_history(&self, vhost: &str, range: Range) -> Vec<Sample<VHOST_COUNT>> {
-        let statistics = &self.statistics;
+        let (statistics, now_ms) = (&self.statistics, self.clock.now_ms());
         let Some(vhost) = self.vhosts.get(vhost) else { return Vec::new() };
-        statistics.vhosts.history(&vhost.counters, range, self.clock.now_ms(), &statistics.keeping_global())
+        statistics.vhosts.history(&vhost.counters, range, now_ms, &statistics.keeping_global(now_ms))
     }
 
     /// What the numbers of all vhosts together were, newest first.
@@ -292,7 +311,7 @@ impl Broker {
         if !self.has_rates() {
             return Vec::new();
         }
-        let keeping: Keeping<'_> = self.statistics.keeping_global();
-        observed.history(range, self.clock.now_ms(), now(), &keeping).samples
+        let now_ms = self.clock.now_ms();
+        observed.history(range, now_ms, now(), &self.statistics.keeping_global(now_ms)).samples
     }
 }

@@ -1,15 +1,14 @@
 //! Telling a webhook: a request, signed if it has a secret.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use alerts::{Fate, Next, Webhook};
-use http_client::{Client, HeaderName, HeaderValue, HttpUrl, Method, Request, StatusCode, header};
-use net::{ClientTls, ClientTlsOptions, Trust};
+use http_client::{Client, HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use ring::hmac;
 use serde_json::Value;
 
+use super::rulebook::Target;
 use super::{Alerting, Receiver};
 
 /// What requests are signed in: `sha256=` and the HMAC-SHA-256 of the body in hexadecimal digits.
@@ -42,7 +41,7 @@ pub(super) async fn attend(alerting: Arc<Alerting>, receiver: Arc<Receiver>) {
             }
             Next::Send(notice) => {
                 let body = alerting.with_sender(|sender| notice.body(sender));
-                let tried = try_once(&receiver.webhook(), &body).await;
+                let tried = try_once(&receiver.target(), &body).await;
                 match tried.fate {
                     Fate::Delivered => alerting.counters.delivered.add(1),
                     Fate::Refused | Fate::Failed => {
@@ -64,9 +63,9 @@ pub(super) async fn attend(alerting: Arc<Alerting>, receiver: Arc<Receiver>) {
 }
 
 /// Tells a webhook one thing, once.
-pub(crate) async fn try_once(webhook: &Webhook, body: &Value) -> Tried {
+pub(crate) async fn try_once(target: &Target, body: &Value) -> Tried {
     let started_at = Instant::now();
-    let (fate, status, error) = match post(webhook, body).await {
+    let (fate, status, error) = match post(target, body).await {
         Err(error) => (Fate::Failed, None, Some(error)),
         Ok(status) if status.is_success() => (Fate::Delivered, Some(status), None),
         Ok(status) => (fate_of(status), Some(status), Some(format!("it answered {status}"))),
@@ -86,22 +85,10 @@ fn fate_of(status: StatusCode) -> Fate {
     }
 }
 
-async fn post(webhook: &Webhook, body: &Value) -> Result<StatusCode, String> {
-    let url = url_of(webhook)?;
-    let mut client = Client::new(url, Duration::from_millis(webhook.timeout_ms));
+async fn post(target: &Target, body: &Value) -> Result<StatusCode, String> {
+    let Target { webhook, url } = target;
+    let mut client = Client::new(url.clone(), Duration::from_millis(webhook.timeout_ms));
     client.ask_status(&request_of(webhook, body)?).await.map_err(|error| error.to_string())
-}
-
-/// Where a webhook is, and whom to trust there.
-pub(super) fn url_of(webhook: &Webhook) -> Result<HttpUrl, String> {
-    let url = HttpUrl::parse(&webhook.url).map_err(|error| error.to_string())?;
-    if !url.is_tls() {
-        return Ok(url);
-    }
-    let trust = webhook.cacertfile.as_ref().map_or(Trust::System, |file| Trust::File(PathBuf::from(file)));
-    let options = ClientTlsOptions { trust, identity: None, server_name: None };
-    let tls = ClientTls::new(&options).map_err(|error| error.to_string())?;
-    Ok(url.trusting(tls))
 }
 
 fn request_of(webhook: &Webhook, body: &Value) -> Result<Request, String> {

@@ -1,6 +1,6 @@
 //! One look at the broker: its numbers become facts.
 
-use alerts::{Needs, NodeFacts, QueueFacts};
+use alerts::{Engine, Needs, NodeFacts, Notice, QueueFacts};
 use broker::ConnectionState;
 
 use super::Alerting;
@@ -9,10 +9,20 @@ impl Alerting {
     /// Looks at all that rules are about, and tells what has changed. The time is in milliseconds since 1970.
     pub(crate) fn look(&self, now_ms: u64) {
         self.reload(now_ms);
-        let mut state = self.state.lock();
-        let needs = state.engine.needs();
+        let notices = {
+            let mut work = self.work.lock();
+            let notices = self.pass(&mut work.engine, now_ms);
+            self.show(&work.engine);
+            notices
+        };
+        self.ages.end_of_look();
+        self.tell(&notices, now_ms);
+    }
+
+    fn pass(&self, engine: &mut Engine, now_ms: u64) -> Vec<Notice> {
+        let needs = engine.needs();
         let facts = self.node_facts(needs);
-        let mut pass = state.engine.start(now_ms, &facts);
+        let mut pass = engine.start(now_ms, &facts);
         if needs.queues {
             for vhost in self.broker.vhost_views() {
                 let vhost = vhost.facts.name.as_str();
@@ -32,10 +42,7 @@ impl Alerting {
                 }
             }
         }
-        let notices = pass.end();
-        self.ages.end_of_look();
-        self.count_firing(&state);
-        self.tell(state, notices, now_ms);
+        pass.end()
     }
 
     fn node_facts(&self, needs: Needs) -> NodeFacts {

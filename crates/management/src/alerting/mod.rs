@@ -9,8 +9,8 @@
 //!     └── ages ─ of messages that lie in segments, read meanwhile
 //! ```
 //!
-//! A thread of its own does all of this, so that neither requests of the API nor messages wait for a look. A receiver that hangs holds up
-//! its own task and nothing else; how much waits for it is bounded.
+//! A thread of its own does all of this, so that neither requests of the API nor messages wait for a look: what the API shows is put where
+//! it finds it after each look. A receiver that hangs holds up its own task and nothing else; how much waits for it is bounded.
 
 mod ages;
 mod clock;
@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use alerts::{Engine, History, Notice, Outbox, Sender, Severity, Standing, Status, Webhook};
+use alerts::{Engine, History, Notice, Sender, Severity, Standing, Status};
 use broker::{Broker, Event};
 use model::config::AlertOptions;
 use parking_lot::Mutex;
@@ -40,7 +40,7 @@ use clock::Clock;
 pub(crate) use deliver::{Tried, try_once};
 pub(crate) use receiver::Receiver;
 pub use rulebook::SetupError;
-pub(crate) use rulebook::{Entry, Family, RULES, Rulebook, Source, WEBHOOKS, check_parameter, is_parameter};
+pub(crate) use rulebook::{Entry, Family, RULES, Rulebook, Source, Target, WEBHOOKS, check_parameter, is_parameter};
 
 /// Rules, what they have come to, and who is told.
 pub struct Alerting {
@@ -51,39 +51,62 @@ pub struct Alerting {
     connection_max: Option<u64>,
     clock: Clock,
     rulebook: Rulebook,
-    state: Mutex<State>,
+    /// Locked for a whole look: nobody else may want it.
+    work: Mutex<Work>,
+    shown: Mutex<Arc<Shown>>,
+    history: Mutex<History>,
+    receivers: Mutex<Receivers>,
     ages: Arc<Ages>,
     counters: AlertCounters,
     /// Rules or webhooks may have changed.
     changed: Notify,
 }
 
-struct State {
+/// What looks need.
+struct Work {
     engine: Engine,
-    history: History,
-    receivers: BTreeMap<Box<str>, Arc<Receiver>>,
     /// What rules and webhooks were made of, to see when they change.
     parameters: Option<Vec<model::parameter::GlobalParameter>>,
-    /// Receivers that have no task yet.
+}
+
+/// How things stood after the last look.
+#[derive(Debug, Default)]
+pub(crate) struct Shown {
+    /// What is pending or firing.
+    pub(crate) standing: Vec<Standing>,
+    /// How many objects are counted only, by rule; of rules that have any.
+    untracked: BTreeMap<Box<str>, u64>,
+}
+
+impl Shown {
+    /// How many objects of a rule are counted only.
+    pub(crate) fn untracked_count(&self, rule: &str) -> u64 {
+        self.untracked.get(rule).copied().unwrap_or(0)
+    }
+}
+
+#[derive(Default)]
+struct Receivers {
+    by_name: BTreeMap<Box<str>, Arc<Receiver>>,
+    /// Those that have no task yet.
     unattended: Vec<Arc<Receiver>>,
 }
 
-/// What alerts count, for whoever shows it.
+/// What alerts count.
 #[derive(Debug, Default)]
-pub struct AlertCounters {
+pub(crate) struct AlertCounters {
     firing: [Gauge; Severity::ALL.len()],
     /// Notices that webhooks have taken.
-    pub delivered: Counter,
+    pub(crate) delivered: Counter,
     /// Attempts that failed.
-    pub failed: Counter,
+    pub(crate) failed: Counter,
     /// Notices that were given up.
-    pub dropped: Counter,
+    pub(crate) dropped: Counter,
 }
 
 impl AlertCounters {
     /// How many alerts of a severity fire now.
-    #[must_use]
-    pub fn firing(&self, severity: Severity) -> u64 {
+    pub(crate) fn firing(&self, severity: Severity) -> u64 {
         self.firing[severity as usize].get().cast_unsigned()
     }
 }
@@ -109,20 +132,17 @@ impl Alerting {
         connection_max: Option<u64>,
     ) -> Result<Arc<Self>, SetupError> {
         let node = broker.options().node.clone();
-        let state = State {
-            engine: Engine::new(&node),
-            history: History::default(),
-            receivers: BTreeMap::new(),
-            parameters: None,
-            unattended: Vec::new(),
-        };
+        let work = Work { engine: Engine::new(&node), parameters: None };
         Ok(Arc::new(Self {
             rulebook: Rulebook::new(options)?,
             node,
             interval: options.interval,
             connection_max,
             clock: Clock::start(),
-            state: Mutex::new(state),
+            work: Mutex::new(work),
+            shown: Mutex::default(),
+            history: Mutex::default(),
+            receivers: Mutex::default(),
             ages: Arc::default(),
             counters: AlertCounters::default(),
             changed: Notify::new(),
@@ -131,8 +151,7 @@ impl Alerting {
     }
 
     /// What alerts count.
-    #[must_use]
-    pub fn counters(&self) -> &AlertCounters {
+    pub(crate) fn counters(&self) -> &AlertCounters {
         &self.counters
     }
 
@@ -155,7 +174,7 @@ impl Alerting {
         let mut looks = tokio::time::interval_at(Instant::now() + self.interval, self.interval);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let unattended = std::mem::take(&mut self.state.lock().unattended);
+            let unattended = std::mem::take(&mut self.receivers.lock().unattended);
             for receiver in unattended {
                 tokio::spawn(deliver::attend(self.clone(), receiver));
             }
@@ -192,57 +211,58 @@ impl Alerting {
         self.changed.notify_one();
     }
 
-    /// What is made of all that is pending or firing.
-    pub(crate) fn standing<T>(&self, make: impl Fn(Standing<'_>) -> T) -> Vec<T> {
-        self.state.lock().engine.standing().map(make).collect()
+    /// How things stood after the last look.
+    pub(crate) fn shown(&self) -> Arc<Shown> {
+        self.shown.lock().clone()
     }
 
     /// The last changes, the latest first.
     pub(crate) fn history(&self) -> Vec<Notice> {
-        self.state.lock().history.latest().cloned().collect()
-    }
-
-    /// How many objects of a rule are counted only.
-    pub(crate) fn untracked_count(&self, rule: &str) -> u64 {
-        self.state.lock().engine.untracked_count(rule)
+        self.history.lock().latest().cloned().collect()
     }
 
     /// Whoever tells a webhook.
     pub(crate) fn receiver(&self, name: &str) -> Option<Arc<Receiver>> {
-        self.state.lock().receivers.get(name).cloned()
+        self.receivers.lock().by_name.get(name).cloned()
     }
 
     /// Rules and webhooks are as they are from now on, if they were not so before.
     fn reload(&self, now_ms: u64) {
         let parameters = self.broker.global_parameters_below(rulebook::PREFIX);
-        let mut state = self.state.lock();
-        if state.parameters.as_ref() == Some(&parameters) {
-            return;
-        }
-        let book = self.rulebook.read(&parameters);
-        state.parameters = Some(parameters);
-        self.set_webhooks(&mut state, book.webhooks);
-        let notices = state.engine.set_rules(book.rules, now_ms);
-        self.count_firing(&state);
-        self.tell(state, notices, now_ms);
+        let notices = {
+            let mut work = self.work.lock();
+            if work.parameters.as_ref() == Some(&parameters) {
+                return;
+            }
+            let book = self.rulebook.read(&parameters);
+            work.parameters = Some(parameters);
+            let names: Vec<Box<str>> = book.webhooks.iter().map(|target| target.webhook.name.clone()).collect();
+            self.set_webhooks(book.webhooks);
+            let notices = work.engine.set_rules(book.rules, &names, now_ms);
+            self.show(&work.engine);
+            notices
+        };
+        self.tell(&notices, now_ms);
     }
 
-    fn set_webhooks(&self, state: &mut State, webhooks: Vec<Webhook>) {
-        let mut before = std::mem::take(&mut state.receivers);
-        for webhook in webhooks {
-            let receiver = match before.remove(&webhook.name) {
+    fn set_webhooks(&self, targets: Vec<Target>) {
+        let mut receivers = self.receivers.lock();
+        let mut before = std::mem::take(&mut receivers.by_name);
+        for target in targets {
+            let receiver = match before.remove(&target.webhook.name) {
                 Some(receiver) => {
-                    receiver.change(webhook);
+                    receiver.change(target);
                     receiver
                 }
                 None => {
-                    let receiver = Arc::new(Receiver::new(webhook));
-                    state.unattended.push(receiver.clone());
+                    let receiver = Arc::new(Receiver::new(target));
+                    receivers.unattended.push(receiver.clone());
                     receiver
                 }
             };
-            state.receivers.insert(receiver.name().into(), receiver);
+            receivers.by_name.insert(receiver.name().into(), receiver);
         }
+        drop(receivers);
         for receiver in before.values() {
             let waiting_count = receiver.close();
             self.counters.dropped.add(waiting_count);
@@ -256,24 +276,37 @@ impl Alerting {
         }
     }
 
-    fn count_firing(&self, state: &State) {
+    /// Shows how things stand.
+    fn show(&self, engine: &Engine) {
         for severity in Severity::ALL {
-            self.counters.firing[severity as usize].set(state.engine.firing_count(severity).cast_signed());
+            self.counters.firing[severity as usize].set(engine.firing_count(severity).cast_signed());
         }
+        let untracked = engine.untracked_counts().map(|(rule, count)| (rule.into(), count)).collect();
+        let shown = Arc::new(Shown { standing: engine.standing().collect(), untracked });
+        let before = std::mem::replace(&mut *self.shown.lock(), shown);
+        // Not under the lock: it may be large.
+        drop(before);
     }
 
-    /// Tells everybody whom it concerns. The state's lock ends here, for an event takes the locks of its queues.
-    fn tell(&self, mut state: parking_lot::MutexGuard<'_, State>, notices: Vec<Notice>, now_ms: u64) {
-        for notice in &notices {
-            state.history.add(notice);
-            let told = |name: &str| notice.webhooks.is_empty() || notice.webhooks.iter().any(|told| **told == *name);
-            for (_, receiver) in state.receivers.iter().filter(|(name, _)| told(name)) {
-                let dropped = receiver.push(notice.clone(), now_ms);
-                self.note_dropped(receiver.name(), dropped);
-            }
+    /// Keeps a look under way for as long as what this returns is kept.
+    #[cfg(test)]
+    pub(crate) fn hold_look(&self) -> impl Drop {
+        self.work.lock()
+    }
+
+    /// Tells everybody whom it concerns. Without a lock, for an event takes the locks of its queues.
+    fn tell(&self, notices: &[Notice], now_ms: u64) {
+        if notices.is_empty() {
+            return;
         }
-        drop(state);
-        for notice in notices.iter().filter(|notice| !notice.is_reminder) {
+        notices.iter().for_each(|notice| self.history.lock().add(notice));
+        let receivers: Vec<Arc<Receiver>> = self.receivers.lock().by_name.values().cloned().collect();
+        for receiver in receivers {
+            let own = notices.iter().filter(|notice| notice.tells(receiver.name()));
+            let dropped = own.map(|notice| receiver.push(notice.clone(), now_ms)).sum();
+            self.note_dropped(receiver.name(), dropped);
+        }
+        for notice in notices.iter().filter(|notice| notice.is_change()) {
             log(notice);
             self.broker.emit(event(notice));
         }
@@ -330,9 +363,4 @@ fn event(notice: &Notice) -> Event {
         Some(reason) => event.with_text("reason", reason.name()),
         None => event,
     }
-}
-
-/// An outbox with as much room as there is for one webhook.
-fn outbox() -> Outbox {
-    Outbox::default()
 }

@@ -1,8 +1,10 @@
 //! A webhook, what it is still to be told, and what has become of the rest.
 
-use alerts::{Fate, Next, Notice, Outbox, Tally, Webhook};
+use alerts::{Fate, Next, Notice, Outbox, Tally};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+
+use super::rulebook::Target;
 
 /// A webhook at work.
 #[derive(Debug)]
@@ -15,7 +17,7 @@ pub(crate) struct Receiver {
 
 #[derive(Debug)]
 struct Inner {
-    webhook: Webhook,
+    target: Target,
     outbox: Outbox,
     /// Why the last attempt failed, if it did.
     last_error: Option<String>,
@@ -31,9 +33,9 @@ pub(crate) struct Standing {
 }
 
 impl Receiver {
-    pub(super) fn new(webhook: Webhook) -> Self {
-        let name = webhook.name.clone();
-        let inner = Inner { webhook, outbox: super::outbox(), last_error: None, is_closed: false };
+    pub(super) fn new(target: Target) -> Self {
+        let name = target.webhook.name.clone();
+        let inner = Inner { target, outbox: Outbox::default(), last_error: None, is_closed: false };
         Self { name, inner: Mutex::new(inner), news: Notify::new() }
     }
 
@@ -41,15 +43,15 @@ impl Receiver {
         &self.name
     }
 
-    pub(super) fn webhook(&self) -> Webhook {
-        self.inner.lock().webhook.clone()
+    pub(super) fn target(&self) -> Target {
+        self.inner.lock().target.clone()
     }
 
     /// It is another one from now on, under the same name: what failed before may work.
-    pub(super) fn change(&self, webhook: Webhook) {
+    pub(super) fn change(&self, target: Target) {
         let mut inner = self.inner.lock();
-        if inner.webhook != webhook {
-            inner.webhook = webhook;
+        if inner.target != target {
+            inner.target = target;
             inner.outbox.try_at_once();
             self.news.notify_one();
         }

@@ -1,20 +1,21 @@
 //! Where rules and webhooks are: in the configuration, which nobody changes while the broker runs, and in global parameters, one each, which
 //! last and travel with definitions. What the configuration has goes before a parameter of the same name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::path::PathBuf;
 
 use alerts::limits::{RULE_COUNT_MAX, WEBHOOK_COUNT_MAX};
-use alerts::{GivenError, Rule, Webhook};
+use alerts::{Rule, Webhook};
 use broker::{Actor, Broker, Changed};
+use http_client::HttpUrl;
 use model::config::AlertOptions;
 use model::parameter::GlobalParameter;
+use net::{ClientTls, ClientTlsOptions, Trust};
 use serde_json::{Map, Value};
 
-use super::deliver::url_of;
-
 /// What the names of these parameters begin with.
-pub(super) const PREFIX: &str = "warren-alerts.";
+pub(super) const PREFIX: &str = GlobalParameter::ALERTS;
 
 /// A kind of thing in the book.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +56,35 @@ pub(crate) struct Entry {
     pub(crate) given: Map<String, Value>,
 }
 
+/// A webhook, and the way to it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Target {
+    pub(crate) webhook: Webhook,
+    /// With whom to trust, if it is not whom the system does.
+    pub(crate) url: HttpUrl,
+}
+
+impl Target {
+    /// Reads a webhook that was given here or there.
+    pub(crate) fn parse(name: &str, given: &Map<String, Value>, source: Source) -> Result<Target, String> {
+        let webhook = Webhook::parse(name, given).map_err(|error| error.to_string())?;
+        let url = HttpUrl::parse(&webhook.url).map_err(|error| error.to_string())?;
+        if source == Source::Runtime && webhook.cacertfile.is_some() {
+            return Err("'cacertfile' names a file of the host, and can only be set in the configuration".to_owned());
+        }
+        Ok(Target { webhook, url })
+    }
+
+    /// Reads the file of authorities that it names, if it names one.
+    fn authorities(&self) -> Result<Option<ClientTls>, String> {
+        let file = self.webhook.cacertfile.as_ref().filter(|_| self.url.is_tls());
+        let Some(file) = file else { return Ok(None) };
+        let trust = Trust::File(PathBuf::from(file));
+        let tls = ClientTls::new(&ClientTlsOptions { trust, identity: None, server_name: None });
+        tls.map(Some).map_err(|error| error.to_string())
+    }
+}
+
 /// The configuration has a rule or a webhook that is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetupError(String);
@@ -70,7 +100,7 @@ impl std::error::Error for SetupError {}
 /// All that can be read of rules and webhooks.
 pub(super) struct Book {
     pub(super) rules: Vec<Rule>,
-    pub(super) webhooks: Vec<Webhook>,
+    pub(super) webhooks: Vec<Target>,
 }
 
 /// What the configuration says, and the way to the rest.
@@ -78,16 +108,20 @@ pub(super) struct Book {
 pub(crate) struct Rulebook {
     rules: BTreeMap<String, Map<String, Value>>,
     webhooks: BTreeMap<String, Map<String, Value>>,
+    /// Whom to trust, of webhooks of the configuration that say so: read once, so that nobody waits for a file afterwards.
+    authorities: BTreeMap<String, ClientTls>,
 }
 
 impl Rulebook {
     /// Checks what the configuration says.
     pub(super) fn new(options: &AlertOptions) -> Result<Self, SetupError> {
         let key = |family: Family, name: &str| format!("warren.alerts.{}s.{name}", family.word);
+        let mut authorities = BTreeMap::new();
         for (name, given) in &options.webhooks {
-            let webhook = Webhook::parse(name, given).map_err(|error| error.to_string());
-            let checked = webhook.and_then(|webhook| url_of(&webhook).map(drop));
-            checked.map_err(|error| SetupError(format!("{}: {error}", key(WEBHOOKS, name))))?;
+            let target = Target::parse(name, given, Source::Configuration);
+            let read = target.and_then(|target| target.authorities());
+            let read = read.map_err(|error| SetupError(format!("{}: {error}", key(WEBHOOKS, name))))?;
+            authorities.extend(read.map(|tls| (name.clone(), tls)));
         }
         for (name, given) in &options.rules {
             let rule =
@@ -102,7 +136,7 @@ impl Rulebook {
                 return Err(SetupError(format!("there are {count} {}s, and may be {}", family.word, family.count_max)));
             }
         }
-        Ok(Self { rules: options.rules.clone(), webhooks: options.webhooks.clone() })
+        Ok(Self { rules: options.rules.clone(), webhooks: options.webhooks.clone(), authorities })
     }
 
     fn configured(&self, family: Family) -> &BTreeMap<String, Map<String, Value>> {
@@ -117,6 +151,21 @@ impl Rulebook {
     /// One of a family.
     pub(crate) fn entry(&self, broker: &Broker, family: Family, name: &str) -> Option<Entry> {
         self.entries(broker, family).into_iter().find(|entry| entry.name == name)
+    }
+
+    /// A webhook of the book, and the way to it.
+    pub(crate) fn target(&self, entry: &Entry) -> Result<Target, String> {
+        let target = Target::parse(&entry.name, &entry.given, entry.source)?;
+        Ok(match (entry.source, self.authorities.get(&entry.name)) {
+            (Source::Configuration, Some(tls)) => Target { url: target.url.trusting(tls.clone()), ..target },
+            _ => target,
+        })
+    }
+
+    /// Names of the webhooks that can be told.
+    pub(crate) fn webhook_names(&self, broker: &Broker) -> BTreeSet<String> {
+        let entries = self.entries(broker, WEBHOOKS).into_iter();
+        entries.filter(|entry| self.target(entry).is_ok()).map(|entry| entry.name).collect()
     }
 
     fn merged(&self, parameters: &[GlobalParameter], family: Family) -> Vec<Entry> {
@@ -138,33 +187,36 @@ impl Rulebook {
 
     /// All that can be read; what cannot is told in the log, for it came by a way that checks nothing.
     pub(super) fn read(&self, parameters: &[GlobalParameter]) -> Book {
-        fn all<T>(
-            entries: Vec<Entry>,
-            family: Family,
-            parse: fn(&str, &Map<String, Value>) -> Result<T, GivenError>,
-        ) -> Vec<T> {
+        fn all<T>(entries: Vec<Entry>, family: Family, parse: impl Fn(&Entry) -> Result<T, String>) -> Vec<T> {
             let mut read = Vec::new();
             for entry in entries {
-                match parse(&entry.name, &entry.given) {
+                let (what, name) = (family.word, &entry.name);
+                match parse(&entry) {
                     Ok(_) if read.len() >= family.count_max => {
-                        tracing::warn!(
-                            what = family.word,
-                            name = entry.name,
-                            "there are too many; this one is left out"
-                        );
+                        tracing::warn!(what, name, "there are too many; this one is left out");
                     }
                     Ok(item) => read.push(item),
-                    Err(error) => {
-                        tracing::warn!(what = family.word, name = entry.name, %error, "what alerts are to do cannot be read");
-                    }
+                    Err(error) => tracing::warn!(what, name, error, "what alerts are to do cannot be read"),
                 }
             }
             read
         }
-        Book {
-            rules: all(self.merged(parameters, RULES), RULES, Rule::parse),
-            webhooks: all(self.merged(parameters, WEBHOOKS), WEBHOOKS, Webhook::parse),
+        let rule = |entry: &Entry| Rule::parse(&entry.name, &entry.given).map_err(|error| error.to_string());
+        let book = Book {
+            rules: all(self.merged(parameters, RULES), RULES, rule),
+            webhooks: all(self.merged(parameters, WEBHOOKS), WEBHOOKS, |entry| self.target(entry)),
+        };
+        let names: BTreeSet<&str> = book.webhooks.iter().map(|target| &*target.webhook.name).collect();
+        for rule in &book.rules {
+            for webhook in rule.webhooks.iter().filter(|name| !names.contains(&***name)) {
+                tracing::warn!(
+                    rule = &*rule.name,
+                    webhook = &**webhook,
+                    "a rule of alerts names a webhook that is not there"
+                );
+            }
         }
+        book
     }
 
     /// Sets a rule or a webhook that has been checked.
@@ -217,8 +269,8 @@ pub(crate) fn check_parameter(parameter: &GlobalParameter) -> Result<(), String>
         return Err(format!("the parameter '{}' must be an object", parameter.name));
     };
     let checked = match (parameter.name.strip_prefix(RULES.prefix), parameter.name.strip_prefix(WEBHOOKS.prefix)) {
-        (Some(name), _) => Rule::parse(name, given).map(drop),
-        (_, Some(name)) => Webhook::parse(name, given).map(drop),
+        (Some(name), _) => Rule::parse(name, given).map(drop).map_err(|error| error.to_string()),
+        (_, Some(name)) => Target::parse(name, given, Source::Runtime).map(drop),
         _ => return Err(format!("'{PREFIX}' begins the names of alert rules and webhooks only")),
     };
     checked.map_err(|error| format!("the parameter '{}': {error}", parameter.name))

@@ -7,23 +7,29 @@ use std::io::Write as _;
 
 use serde_json::Value;
 
-use crate::listing::Selection;
+use crate::listing::{DETAILS, Selection};
 
 /// Writes a value into a buffer.
 pub(crate) struct Writer<'a> {
     out: &'a mut Vec<u8>,
     wanted: &'a Selection,
+    is_key: bool,
 }
 
 impl<'a> Writer<'a> {
     /// A writer of one value at the end of the buffer.
     pub(crate) fn new(out: &'a mut Vec<u8>) -> Self {
-        Self { out, wanted: &Selection::All }
+        Self::of(out, &Selection::All)
     }
 
     /// A writer that leaves out what is not wanted.
     pub(crate) fn of(out: &'a mut Vec<u8>, wanted: &'a Selection) -> Self {
-        Self { out, wanted }
+        Self { out, wanted, is_key: false }
+    }
+
+    /// A writer of what is sorted by, and shown to nobody.
+    pub(crate) fn of_key(out: &'a mut Vec<u8>) -> Self {
+        Self { out, wanted: &Selection::All, is_key: true }
     }
 
     pub(crate) fn null(self) {
@@ -65,7 +71,7 @@ impl<'a> Writer<'a> {
     pub(crate) fn object(self, fill: impl FnOnce(&mut Object<'_>)) {
         let start = self.out.len();
         self.out.push(b'{');
-        let mut object = Object { out: self.out, wanted: self.wanted, is_empty: true };
+        let mut object = Object { out: self.out, wanted: self.wanted, is_key: self.is_key, is_empty: true };
         fill(&mut object);
         if object.is_empty && *self.wanted != Selection::All {
             self.out.truncate(start);
@@ -82,7 +88,7 @@ impl<'a> Writer<'a> {
             if position > 0 {
                 self.out.push(b',');
             }
-            each(item, Writer { out: self.out, wanted: self.wanted });
+            each(item, Writer { out: self.out, wanted: self.wanted, is_key: self.is_key });
         }
         self.out.push(b']');
     }
@@ -97,6 +103,7 @@ impl<'a> Writer<'a> {
 pub(crate) struct Object<'a> {
     out: &'a mut Vec<u8>,
     wanted: &'a Selection,
+    is_key: bool,
     is_empty: bool,
 }
 
@@ -104,12 +111,22 @@ impl Object<'_> {
     /// The place of one member.
     pub(crate) fn cell<'b>(&'b mut self, name: &'b str) -> Cell<'b> {
         let wanted = self.wanted.of(name);
-        Cell { out: self.out, is_first: &mut self.is_empty, name, wanted }
+        self.cell_of(name, "", wanted)
+    }
+
+    /// The place of what is told about a number beside it: a member with its name and `_details`.
+    pub(crate) fn details<'b>(&'b mut self, name: &'b str) -> Cell<'b> {
+        let wanted = self.wanted.of_details(name);
+        self.cell_of(name, DETAILS, wanted)
     }
 
     /// The place of a member that is known to be wanted.
     pub(crate) fn wanted_cell<'b>(&'b mut self, name: &'b str, wanted: &'b Selection) -> Cell<'b> {
-        Cell { out: self.out, is_first: &mut self.is_empty, name, wanted: Some(wanted) }
+        self.cell_of(name, "", Some(wanted))
+    }
+
+    fn cell_of<'b>(&'b mut self, name: &'b str, suffix: &'static str, wanted: Option<&'b Selection>) -> Cell<'b> {
+        Cell { out: self.out, is_first: &mut self.is_empty, name, suffix, wanted, is_key: self.is_key }
     }
 }
 
@@ -118,14 +135,22 @@ pub(crate) struct Cell<'a> {
     out: &'a mut Vec<u8>,
     is_first: &'a mut bool,
     name: &'a str,
+    /// What its name ends with.
+    suffix: &'static str,
     /// None: nobody wants it.
     wanted: Option<&'a Selection>,
+    is_key: bool,
 }
 
 impl<'a> Cell<'a> {
-    /// Whether somebody wants the member: what is not free to find is found only then.
-    pub(crate) fn is_wanted(&self) -> bool {
-        self.wanted.is_some()
+    /// What is wanted of the member: what is not free to find is found only then. None: nothing.
+    pub(crate) fn wanted(&self) -> Option<&'a Selection> {
+        self.wanted
+    }
+
+    /// Whether it is written to be sorted by, and shown to nobody.
+    pub(crate) fn is_key(&self) -> bool {
+        self.is_key
     }
 
     /// The writer of the member's value, unless nobody wants it.
@@ -135,8 +160,14 @@ impl<'a> Cell<'a> {
             self.out.push(b',');
         }
         write_text(self.out, self.name);
+        if !self.suffix.is_empty() {
+            // Before the quote that ends the name.
+            self.out.pop();
+            self.out.extend_from_slice(self.suffix.as_bytes());
+            self.out.push(b'"');
+        }
         self.out.push(b':');
-        Some(Writer { out: self.out, wanted })
+        Some(Writer { out: self.out, wanted, is_key: self.is_key })
     }
 
     fn write(self, value: impl FnOnce(Writer<'a>)) {
@@ -304,6 +335,17 @@ mod tests {
         });
         assert_eq!(text, r#"{"list":[{"x":1},{"x":2}],"none":[],"arguments":{"y":[1,{"z":null}]}}"#);
         assert_eq!(written(&Selection::parse(""), |object| object.cell("a").int(0)), "[]");
+    }
+
+    #[test]
+    fn details_have_the_name_of_their_number() {
+        let write = |object: &mut Object<'_>| {
+            object.cell("ack").int(1);
+            object.details("ack").object(|members| members.cell("rate").int(2));
+        };
+        assert_eq!(written(&Selection::All, write), r#"{"ack":1,"ack_details":{"rate":2}}"#);
+        assert_eq!(written(&Selection::parse("ack_details.rate"), write), r#"{"ack_details":{"rate":2}}"#);
+        assert_eq!(written(&Selection::parse("ack,get_details,_details"), write), r#"{"ack":1}"#);
     }
 
     proptest! {

@@ -6,20 +6,50 @@ use serde_json::Value as Json;
 
 use super::order::compare;
 use super::query::Query;
-use super::{Column, Table, Value};
+use super::runs::RUN_COUNT;
+use super::{Column, Selection, Table, Value};
 use crate::json::Writer;
 
 /// The order that a query asks for.
 pub(super) struct Sorting<V: 'static, C: 'static> {
     keys: Vec<SortKey<V, C>>,
+    /// The columns that have to be written for it, each once however many keys are in it; and only what they need of it.
+    written: Vec<(&'static Column<V, C>, Selection)>,
     pub(super) is_reversed: bool,
 }
 
-/// A path such as `message_stats.publish`: its column, and the members below.
-struct SortKey<V: 'static, C: 'static> {
-    /// None: nothing has it.
-    column: Option<&'static Column<V, C>>,
-    below: Box<[Box<str>]>,
+/// Where the value of a path such as `message_stats.publish` is.
+enum SortKey<V: 'static, C: 'static> {
+    /// Nothing has it.
+    Nowhere,
+    /// In a column that need not be written.
+    Plain(&'static Column<V, C>),
+    /// In one that has to be: its position among those, and the members below.
+    Written(usize, Box<[Box<str>]>),
+}
+
+/// Room for what has to be written to sort objects, and what that has cost.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    out: Vec<u8>,
+    values: Vec<Option<Json>>,
+    work: usize,
+}
+
+/// What writing and reading a value costs at least, and bytes of it that cost as much as an object that is looked at.
+const WORK_OF_VALUE: usize = 8;
+const LEN_OF_WORK: usize = 64;
+
+impl Room {
+    /// Counts an object that is looked at. True: so much has been done that it is the turn of others.
+    pub(super) fn is_turn_of_others(&mut self) -> bool {
+        self.work += 1;
+        let is_it = self.work >= RUN_COUNT;
+        if is_it {
+            self.work = 0;
+        }
+        is_it
+    }
 }
 
 /// The value of an object at a path.
@@ -40,59 +70,71 @@ pub(super) struct Keys {
 impl<V, C> Sorting<V, C> {
     /// What a query asks for.
     pub(super) fn of(query: &Query, table: &'static Table<V, C>) -> Self {
-        let paths = query.get("sort").unwrap_or_default().split(',');
-        let keys = paths.filter_map(|path| {
+        let (mut keys, mut written) = (Vec::new(), Vec::<(&'static Column<V, C>, Selection)>::new());
+        for path in query.get("sort").unwrap_or_default().split(',') {
             let mut names = path.split('.').filter(|name| !name.is_empty());
-            let column = table.column(names.next()?);
-            Some(SortKey { column, below: names.map(Box::from).collect() })
-        });
-        Self { keys: keys.collect(), is_reversed: query.is_true("sort_reverse") }
+            let Some(name) = names.next() else { continue };
+            let below: Box<[Box<str>]> = names.map(Box::from).collect();
+            keys.push(match table.column(name) {
+                None => SortKey::Nowhere,
+                Some(column) if below.is_empty() && column.is_plain() => SortKey::Plain(column),
+                Some(column) => {
+                    let at = written.iter().position(|(own, _)| own.name == name).unwrap_or(written.len());
+                    if at == written.len() {
+                        written.push((column, Selection::nothing()));
+                    }
+                    written[at].1.add(below.iter().map(|name| &**name));
+                    SortKey::Written(at, below)
+                }
+            });
+        }
+        Self { keys, written, is_reversed: query.is_true("sort_reverse") }
     }
 
     /// Whether it changes nothing where objects come in the order of these columns, in which none is like another.
     pub(super) fn is_order_of(&self, names: &[&str]) -> bool {
-        let is_one = |(key, name): (&SortKey<V, C>, &&str)| {
-            key.below.is_empty() && key.column.is_some_and(|column| column.name == *name)
+        let is_one = |(key, name): (&SortKey<V, C>, &&str)| match key {
+            SortKey::Plain(column) => column.name == *name,
+            SortKey::Nowhere | SortKey::Written(..) => false,
         };
         !self.is_reversed && self.keys.iter().zip(names).all(is_one) && self.keys.len() <= names.len()
     }
 
-    /// What an object is sorted by. `scratch` is room for values that have to be written for it.
-    pub(super) fn keys_of(&self, object: &V, context: &C, scratch: &mut Vec<u8>) -> Keys {
-        let mut keys = self.keys.iter().map(|key| key.of(object, context, scratch));
+    /// What an object is sorted by.
+    pub(super) fn keys_of(&self, object: &V, context: &C, room: &mut Room) -> Keys {
+        room.values.clear();
+        for (column, wanted) in &self.written {
+            room.out.clear();
+            Writer::of_key(&mut room.out)
+                .object(|members| column.write(object, context, members.wanted_cell("", wanted)));
+            room.work += WORK_OF_VALUE + room.out.len() / LEN_OF_WORK;
+            // Under the empty name, if the object has it at all.
+            let value = serde_json::from_slice::<Json>(&room.out).ok();
+            room.values.push(value.and_then(|mut value| value.get_mut("").map(Json::take)));
+        }
+        let mut keys = self.keys.iter().map(|key| key.of(object, context, &room.values));
         // Nothing to sort by is the same of all.
-        let first = keys.next().unwrap_or(Key::Number(0));
+        let first = keys.next().unwrap_or(Key::NOTHING);
         Keys { first, others: keys.collect() }
     }
 }
 
 impl<V, C> SortKey<V, C> {
     /// The value at its path; zero where there is none, as in RabbitMQ.
-    fn of(&self, object: &V, context: &C, scratch: &mut Vec<u8>) -> Key {
-        let Some(column) = self.column else { return Key::Number(0) };
-        match column.value {
-            Value::Number(number) if self.below.is_empty() => Key::Number(number(object, context).unwrap_or(0)),
-            Value::Text(text) if self.below.is_empty() => {
-                text(object, context).map_or(Key::Number(0), |text| Key::Text(text.into()))
+    fn of(&self, object: &V, context: &C, written: &[Option<Json>]) -> Key {
+        match self {
+            SortKey::Nowhere => Key::NOTHING,
+            SortKey::Plain(column) => match column.value {
+                Value::Number(number) => Key::Number(number(object, context).unwrap_or(0)),
+                Value::Text(text) => text(object, context).map_or(Key::NOTHING, |text| Key::Text(text.into())),
+                Value::Any(_) => Key::NOTHING,
+            },
+            SortKey::Written(at, below) => {
+                let whole = written.get(*at).and_then(Option::as_ref);
+                let value = below.iter().try_fold(whole, |value, name| Some(value?.get(&**name)));
+                value.flatten().map_or(Key::NOTHING, Key::of)
             }
-            _ => self.written(column, object, context, scratch).unwrap_or(Key::Number(0)),
         }
-    }
-
-    /// The value at its path, from what the column writes.
-    fn written(&self, column: &Column<V, C>, object: &V, context: &C, scratch: &mut Vec<u8>) -> Option<Key> {
-        scratch.clear();
-        Writer::new(scratch).object(|members| column.write(object, context, members.cell("")));
-        let mut value = serde_json::from_slice::<Json>(scratch).ok()?;
-        // The first name is the empty one under which the column has just been written.
-        for name in std::iter::once("").chain(self.below.iter().map(|name| &**name)) {
-            value = value.get_mut(name).map(Json::take)?;
-        }
-        Some(match value {
-            Json::String(text) => Key::Text(text.into()),
-            Json::Number(number) if number.is_u64() => Key::Number(number.as_u64().unwrap_or(0)),
-            other => Key::Other(other.into()),
-        })
     }
 }
 
@@ -106,6 +148,16 @@ impl Keys {
 }
 
 impl Key {
+    const NOTHING: Key = Key::Number(0);
+
+    fn of(value: &Json) -> Key {
+        match value {
+            Json::String(text) => Key::Text(text.as_str().into()),
+            Json::Number(number) if number.is_u64() => Key::Number(number.as_u64().unwrap_or(0)),
+            other => Key::Other(other.clone().into()),
+        }
+    }
+
     fn compare(&self, other: &Key) -> Ordering {
         match (self, other) {
             (Key::Number(a), Key::Number(b)) => a.cmp(b),
@@ -156,7 +208,7 @@ mod tests {
             ("d", Some(9), json!({"x": 7})),
         ];
         let mut keyed: Vec<_> =
-            things.iter().map(|thing| (sorting.keys_of(thing, &(), &mut Vec::new()), thing.0)).collect();
+            things.iter().map(|thing| (sorting.keys_of(thing, &(), &mut Room::default()), thing.0)).collect();
         keyed.sort_by(|(a, _), (b, _)| a.compare(b));
         assert_eq!(keyed.iter().map(|(_, name)| *name).collect::<Vec<_>>(), expected, "{sort}");
     }
@@ -174,6 +226,44 @@ mod tests {
     fn parts_of_values_are_compared_as_erlang_compares_them() {
         check("other.x", &["b", "d", "c", "a"]);
         check("other.y,count", &["b", "c", "d", "a"]);
+    }
+
+    #[test]
+    fn one_column_may_have_several_keys() {
+        check("other.y,other.x", &["b", "d", "c", "a"]);
+        check("other.x,other", &["b", "d", "c", "a"]);
+        check("other,other.x", &["b", "d", "c", "a"]);
+    }
+
+    #[test]
+    fn what_is_written_to_be_sorted_by_is_what_the_keys_need() {
+        static WIDE: Table<u64, ()> = Table {
+            title: "Wide",
+            columns: &[column("stats", Any, |number: &u64, (), cell| {
+                assert!(cell.is_key());
+                cell.object(|members| {
+                    members.cell("count").int(*number);
+                    for name in ["one", "two"] {
+                        members.cell(name).object(|members| members.cell("rate").int(*number));
+                    }
+                });
+            })],
+            order: |a, b| a.cmp(b),
+            name: |number| number.to_string().into(),
+        };
+        let mut room = Room::default();
+        let sorting = Sorting::of(&Query::parse("sort=stats.one.rate,stats.count,stats.one.nosuch"), &WIDE);
+        let keys = sorting.keys_of(&7, &(), &mut room);
+        assert_eq!(room.out, br#"{"":{"count":7,"one":{"rate":7}}}"#);
+        let shown = format!("{:?} {:?}", keys.first, keys.others);
+        assert_eq!(shown, "Number(7) [Number(7), Number(0)]");
+        // Written once, and counted: others have their turn before so many objects have come as cost nothing.
+        assert_eq!(room.work, WORK_OF_VALUE);
+        let turns = (0..RUN_COUNT).filter(|number| {
+            sorting.keys_of(&(*number as u64), &(), &mut room);
+            room.is_turn_of_others()
+        });
+        assert_eq!(turns.count(), WORK_OF_VALUE + 1);
     }
 
     #[test]

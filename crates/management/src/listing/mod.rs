@@ -5,7 +5,7 @@
 //!
 //! - `query`, `members`, `ranges`, `selection`, `page`: what a request asks for.
 //! - `keys`, `order`: what objects are sorted by. `runs`: sorting many, a few at a time.
-//! - `rows`: writing. `walked`: lists of objects that there may be very many of, which hold up nobody else's request.
+//! - `rows`: writing. `walked`: lists, however long: none of them holds up anybody else's request.
 
 mod keys;
 mod members;
@@ -25,11 +25,11 @@ pub(crate) use members::check_members;
 pub(crate) use page::Page;
 pub(crate) use query::Query;
 pub(crate) use ranges::check_ranges;
-pub(crate) use rows::{list, paged_list, single};
+pub(crate) use rows::single;
 #[cfg(test)]
 pub(crate) use runs::RUN_COUNT;
-pub(crate) use selection::Selection;
-pub(crate) use walked::{Walked, streamed, walked_list};
+pub(crate) use selection::{DETAILS, Selection};
+pub(crate) use walked::{Walked, list, paged_list, streamed, walked_list};
 
 use crate::json::{Cell, Writer};
 use crate::route::{Described, Kind};
@@ -54,6 +54,11 @@ enum Value<V, C: 'static> {
 }
 
 impl<V, C> Column<V, C> {
+    /// Whether it can be sorted by without being written.
+    fn is_plain(&self) -> bool {
+        !matches!(self.value, Value::Any(_))
+    }
+
     /// Writes the value of an object, if it has one.
     fn write(&self, object: &V, context: &C, cell: Cell<'_>) {
         match self.value {

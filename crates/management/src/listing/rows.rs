@@ -3,43 +3,10 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::keys::Sorting;
-use super::runs::Runs;
 use super::{Page, Query, Selection, Table};
 use crate::answer::{Answer, Pieces};
 use crate::json::Writer;
 use crate::limits::{PIECE_LEN, PIECE_OBJECT_COUNT};
-use crate::problem::Problem;
-
-/// A list of all objects, sorted and of the columns that are asked for; pages are not for this kind.
-pub(crate) fn list<V: Send + 'static, C: Send + Sync + 'static>(
-    objects: Vec<V>,
-    table: &'static Table<V, C>,
-    context: &Arc<C>,
-    query: &Query,
-) -> Answer {
-    let objects = sorted(objects, table, context, query);
-    Rows::new(objects.into_iter().map(Some), table, context, query, Frame::list()).into_answer()
-}
-
-/// A list that has pages if the query asks for one.
-pub(crate) fn paged_list<V: Send + 'static, C: Send + Sync + 'static>(
-    mut objects: Vec<V>,
-    table: &'static Table<V, C>,
-    context: &Arc<C>,
-    query: &Query,
-) -> Result<Answer, Problem> {
-    let Some(page) = Page::parse(query)? else { return Ok(list(objects, table, context, query)) };
-    let total_count = objects.len();
-    objects.retain(|object| page.filter.wants(&(table.name)(object)));
-    let filtered_count = objects.len();
-    let range = page.range(filtered_count)?;
-    let mut objects = sorted(objects, table, context, query);
-    objects.truncate(range.end);
-    objects.drain(..range.start);
-    let frame = Frame::page(&page, objects.len(), filtered_count, total_count);
-    Ok(Rows::new(objects.into_iter().map(Some), table, context, query, frame).into_answer())
-}
 
 /// One object.
 pub(crate) fn single<V, C>(object: &V, table: &Table<V, C>, context: &C, query: &Query) -> Answer {
@@ -47,28 +14,17 @@ pub(crate) fn single<V, C>(object: &V, table: &Table<V, C>, context: &C, query: 
     let wanted = wanted(query);
     Writer::of(&mut out, &wanted).object(|members| {
         for column in table.columns {
-            column.write(object, context, members.cell(column.name));
+            if let Some(part) = wanted.of(column.name) {
+                column.write(object, context, members.wanted_cell(column.name, part));
+            }
         }
     });
     Answer::json(out)
 }
 
-fn wanted(query: &Query) -> Selection {
+/// What a query wants of each object.
+pub(super) fn wanted(query: &Query) -> Selection {
     query.get("columns").map_or(Selection::All, Selection::parse)
-}
-
-/// Sorted by what the query asks for, then by the kind's own order.
-fn sorted<V, C>(mut objects: Vec<V>, table: &'static Table<V, C>, context: &C, query: &Query) -> Vec<V> {
-    let sorting = Sorting::of(query, table);
-    objects.sort_by(table.order);
-    if sorting.is_order_of(&[]) {
-        return objects;
-    }
-    let (mut runs, mut scratch) = (Runs::new(usize::MAX, sorting.is_reversed), Vec::new());
-    for object in objects {
-        runs.push(sorting.keys_of(&object, context, &mut scratch), object);
-    }
-    runs.merge().collect()
 }
 
 /// What stands before the first object and after the last.
@@ -119,10 +75,9 @@ where
         objects: I,
         table: &'static Table<V, C>,
         context: &Arc<C>,
-        query: &Query,
+        selection: &Selection,
         Frame { head, tail }: Frame,
     ) -> Self {
-        let selection = wanted(query);
         let columns = table.columns.iter().enumerate();
         let wanted =
             columns.filter_map(|(at, column)| selection.of(column.name).map(|part| (at, part.clone()))).collect();
@@ -189,7 +144,7 @@ mod tests {
 
     /// How long each piece is, and all of them together.
     fn pieces(objects: impl Iterator<Item = Option<u64>> + Send + 'static) -> (Vec<usize>, String) {
-        let mut rows = Rows::new(objects, &TABLE, &Arc::new(()), &Query::default(), Frame::list());
+        let mut rows = Rows::new(objects, &TABLE, &Arc::new(()), &Selection::All, Frame::list());
         let (mut lens, mut all) = (Vec::new(), Vec::new());
         loop {
             let mut out = Vec::new();
@@ -210,6 +165,22 @@ mod tests {
         let (lens, text) = pieces((0..100_000_u64).map(Some));
         assert!(lens.iter().all(|len| *len < PIECE_LEN + 100), "{lens:?}");
         assert_eq!(serde_json::from_str::<Vec<serde_json::Value>>(&text).unwrap().len(), 100_000);
+    }
+
+    #[test]
+    fn of_one_object_only_what_is_wanted_is_found() {
+        static DEAR: Table<u64, ()> = Table {
+            title: "Dear",
+            columns: &[
+                number("dear", |_: &u64, ()| unreachable!("nobody wants it")),
+                number("number", |number, ()| Some(*number)),
+            ],
+            order: |a, b| a.cmp(b),
+            name: |number| number.to_string().into(),
+        };
+        let answer = single(&7, &DEAR, &(), &Query::parse("columns=number,nosuch"));
+        let crate::answer::Content::Json(text) = answer.content else { panic!("no JSON") };
+        assert_eq!(text, br#"{"number":7}"#);
     }
 
     #[test]

@@ -18,20 +18,35 @@ pub(super) struct Runs<V> {
     count: usize,
     /// How many of the first ones are wanted.
     wanted_count: usize,
-    is_reversed: bool,
+    order: Order<V>,
 }
+
+/// The order of those that have the same keys, and whether all is reversed.
+pub(super) struct Order<V> {
+    /// Those that this has no order for either stay in the order in which they came.
+    pub(super) of_ties: fn(&V, &V) -> Ordering,
+    pub(super) is_reversed: bool,
+}
+
+impl<V> Clone for Order<V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<V> Copy for Order<V> {}
 
 struct Entry<V> {
     keys: Keys,
-    /// When it came: of two with the same keys the earlier one comes first.
+    /// When it came.
     at: usize,
     object: V,
 }
 
 impl<V> Runs<V> {
     /// None yet. Only the first `wanted_count` will be wanted.
-    pub(super) fn new(wanted_count: usize, is_reversed: bool) -> Self {
-        Self { done: Vec::new(), current: Vec::new(), count: 0, wanted_count, is_reversed }
+    pub(super) fn new(wanted_count: usize, order: Order<V>) -> Self {
+        Self { done: Vec::new(), current: Vec::new(), count: 0, wanted_count, order }
     }
 
     /// How many have come.
@@ -49,7 +64,7 @@ impl<V> Runs<V> {
 
     fn end_run(&mut self) {
         let mut run = std::mem::take(&mut self.current);
-        run.sort_unstable_by(|a, b| a.compare(b, self.is_reversed));
+        run.sort_unstable_by(|a, b| a.compare(b, self.order));
         // Nobody sees what comes after so many of its own run.
         run.truncate(self.wanted_count);
         run.shrink_to_fit();
@@ -59,9 +74,9 @@ impl<V> Runs<V> {
     /// All that have come, in order.
     pub(super) fn merge(mut self) -> Merge<V> {
         self.end_run();
-        let (is_reversed, mut runs) = (self.is_reversed, self.done);
+        let (order, mut runs) = (self.order, self.done);
         let first_of = |(run, entries): (usize, &mut vec::IntoIter<Entry<V>>)| {
-            entries.next().map(|entry| Head { entry, run, is_reversed })
+            entries.next().map(|entry| Head { entry, run, order })
         };
         let heads = runs.iter_mut().enumerate().filter_map(first_of).collect();
         Merge { runs, heads }
@@ -69,8 +84,9 @@ impl<V> Runs<V> {
 }
 
 impl<V> Entry<V> {
-    fn compare(&self, other: &Self, is_reversed: bool) -> Ordering {
-        let order = self.keys.compare(&other.keys).then(self.at.cmp(&other.at));
+    fn compare(&self, other: &Self, Order { of_ties, is_reversed }: Order<V>) -> Ordering {
+        let by_keys = self.keys.compare(&other.keys).then_with(|| of_ties(&self.object, &other.object));
+        let order = by_keys.then(self.at.cmp(&other.at));
         if is_reversed { order.reverse() } else { order }
     }
 }
@@ -85,7 +101,7 @@ pub(super) struct Merge<V> {
 struct Head<V> {
     entry: Entry<V>,
     run: usize,
-    is_reversed: bool,
+    order: Order<V>,
 }
 
 impl<V> Iterator for Merge<V> {
@@ -104,7 +120,7 @@ impl<V> Iterator for Merge<V> {
 impl<V> Ord for Head<V> {
     /// The greatest is the one that comes first.
     fn cmp(&self, other: &Self) -> Ordering {
-        other.entry.compare(&self.entry, self.is_reversed)
+        other.entry.compare(&self.entry, self.order)
     }
 }
 
@@ -125,45 +141,91 @@ impl<V> Eq for Head<V> {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::listing::keys::Sorting;
-    use crate::listing::{Query, Table, number};
+    use crate::listing::keys::{Room, Sorting};
+    use crate::listing::order::compare;
+    use crate::listing::{Query, Table, column, number, text};
+    use crate::route::Kind::Any;
     use proptest::prelude::*;
+    use serde_json::{Value, json};
 
-    /// A number to sort by, and one to be known by.
-    type Thing = (u64, usize);
+    /// A number, a text and something to sort by, and a number to be known by.
+    type Thing = (u64, &'static str, Value, usize);
 
     static TABLE: Table<Thing, ()> = Table {
         title: "Thing",
-        columns: &[number("key", |thing: &Thing, ()| Some(thing.0))],
-        order: |a, b| a.1.cmp(&b.1),
-        name: |thing| thing.1.to_string().into(),
+        columns: &[
+            number("number", |thing: &Thing, ()| Some(thing.0)),
+            text("text", |thing, ()| Some(thing.1)),
+            column("other", Any, |thing, (), cell| cell.value(&thing.2)),
+        ],
+        order: |a, b| a.3.cmp(&b.3),
+        name: |thing| thing.3.to_string().into(),
     };
 
-    fn sorted(things: &[Thing], wanted_count: usize, is_reversed: bool) -> Vec<Thing> {
-        let sorting = Sorting::of(&Query::parse("sort=key"), &TABLE);
-        let mut runs = Runs::new(wanted_count, is_reversed);
+    /// What `runs` make of things; those with the same keys in the order in which they come, or the other way round.
+    fn sorted(things: &[Thing], query: &str, wanted_count: usize, are_ties_turned: bool) -> Vec<usize> {
+        let sorting = Sorting::of(&Query::parse(query), &TABLE);
+        let of_ties: fn(&Thing, &Thing) -> Ordering =
+            if are_ties_turned { |a, b| b.3.cmp(&a.3) } else { |_, _| Ordering::Equal };
+        let (mut runs, mut room) =
+            (Runs::new(wanted_count, Order { of_ties, is_reversed: sorting.is_reversed }), Room::default());
         for thing in things {
-            runs.push(sorting.keys_of(thing, &(), &mut Vec::new()), *thing);
+            runs.push(sorting.keys_of(thing, &(), &mut room), thing.clone());
         }
         assert_eq!(runs.count(), things.len());
-        runs.merge().take(wanted_count).collect()
+        runs.merge().take(wanted_count).map(|thing| thing.3).collect()
+    }
+
+    /// The order of one key, said once more.
+    fn by_key(key: &str, a: &Thing, b: &Thing) -> Ordering {
+        match key {
+            "number" => a.0.cmp(&b.0),
+            "text" => a.1.cmp(b.1),
+            "other.x" => {
+                let value = |thing: &Thing| thing.2.get("x").cloned().unwrap_or(json!(0));
+                compare(&value(a), &value(b))
+            }
+            _ => Ordering::Equal,
+        }
+    }
+
+    fn any_value() -> impl Strategy<Value = Value> {
+        let number = 9_007_199_254_740_991_u64..9_007_199_254_740_995;
+        prop_oneof![
+            number.clone().prop_map(|number| json!({"x": number})),
+            number.prop_map(|number| json!({"x": number as f64})),
+            any::<bool>().prop_map(|is| json!({"x": is})),
+            "[ab]{0,1}".prop_map(|text| json!({"x": text})),
+            Just(json!({})),
+            Just(json!(5)),
+        ]
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
         #[test]
         fn runs_merge_into_what_sorting_all_gives(
-            keys in proptest::collection::vec(0..50_u64, 0..2000), wanted in 0..2500_usize, is_reversed in any::<bool>(),
+            values in proptest::collection::vec((0..50_u64, 0..3_usize, any_value()), 0..1500),
+            keys in proptest::collection::vec(prop_oneof![Just("number"), Just("text"), Just("other.x"), Just("nosuch")], 1..4),
+            wanted in 0..2000_usize,
+            is_reversed in any::<bool>(),
+            are_ties_turned in any::<bool>(),
         ) {
-            let things: Vec<Thing> = keys.into_iter().enumerate().map(|(at, key)| (key, at)).collect();
-            let mut expected = things.clone();
-            expected.sort_unstable();
+            let thing = |(at, (number, text, other))| (number, ["", "a", "ab"][text], other, at);
+            let things: Vec<Thing> = values.into_iter().enumerate().map(thing).collect();
+            let mut expected: Vec<&Thing> = things.iter().collect();
+            expected.sort_by(|a, b| {
+                let by_keys = keys.iter().map(|key| by_key(key, a, b)).find(|order| order.is_ne());
+                let ties = if are_ties_turned { b.3.cmp(&a.3) } else { a.3.cmp(&b.3) };
+                by_keys.unwrap_or(ties)
+            });
             if is_reversed {
                 expected.reverse();
             }
-            expected.truncate(wanted);
-            prop_assert_eq!(sorted(&things, wanted, is_reversed), expected);
+            let expected: Vec<usize> = expected.into_iter().take(wanted).map(|thing| thing.3).collect();
+            let query = format!("sort={}&sort_reverse={is_reversed}", keys.join(","));
+            prop_assert_eq!(sorted(&things, &query, wanted, are_ties_turned), expected, "{}", query);
         }
     }
 }

@@ -1,5 +1,8 @@
 //! Which members of an object are wanted: the query parameter `columns`, such as `name,message_stats.publish`.
 
+/// What the name of a number's details ends with.
+pub(crate) const DETAILS: &str = "_details";
+
 /// What is wanted of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Selection {
@@ -12,7 +15,7 @@ pub(crate) enum Selection {
 impl Selection {
     /// Reads `columns`. Empty names are skipped, and naming a member whole beats naming parts of it. No name is no member.
     pub(crate) fn parse(columns: &str) -> Selection {
-        let mut selection = Selection::Members(Vec::new());
+        let mut selection = Selection::nothing();
         for column in columns.split(',') {
             let mut path = column.split('.').filter(|segment| !segment.is_empty()).peekable();
             if path.peek().is_some() {
@@ -22,12 +25,18 @@ impl Selection {
         selection
     }
 
-    fn add<'a>(&mut self, path: impl Iterator<Item = &'a str>) {
+    /// Nothing, to which what is wanted is added.
+    pub(super) fn nothing() -> Selection {
+        Selection::Members(Vec::new())
+    }
+
+    /// Wants what is at a path, too.
+    pub(super) fn add<'a>(&mut self, path: impl Iterator<Item = &'a str>) {
         let mut part = self;
         for name in path {
             let Selection::Members(members) = part else { return };
             let at = members.iter().position(|(own, _)| **own == *name).unwrap_or_else(|| {
-                members.push((Box::from(name), Selection::Members(Vec::new())));
+                members.push((Box::from(name), Selection::nothing()));
                 members.len() - 1
             });
             part = &mut members[at].1;
@@ -40,6 +49,26 @@ impl Selection {
         match self {
             Selection::All => Some(&Selection::All),
             Selection::Members(members) => members.iter().find(|(own, _)| **own == *name).map(|(_, wanted)| wanted),
+        }
+    }
+
+    /// What is wanted of the details of a number; `None`: nothing.
+    pub(crate) fn of_details(&self, number: &str) -> Option<&Selection> {
+        let is_it = |name: &str| name.strip_suffix(DETAILS) == Some(number);
+        match self {
+            Selection::All => Some(&Selection::All),
+            Selection::Members(members) => members.iter().find(|(own, _)| is_it(own)).map(|(_, wanted)| wanted),
+        }
+    }
+
+    /// Whether all is wanted, or a member is wanted whole of which `is_it` says so by its name.
+    pub(crate) fn reaches(&self, is_it: impl Fn(&str) -> bool + Copy) -> bool {
+        match self {
+            Selection::All => true,
+            Selection::Members(members) => members.iter().any(|(name, part)| match part {
+                Selection::All => is_it(name),
+                Selection::Members(_) => part.reaches(is_it),
+            }),
         }
     }
 }

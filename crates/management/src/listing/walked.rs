@@ -1,18 +1,20 @@
-//! Lists of objects that there may be very many of.
+//! Lists, however long they are.
 //!
 //! They are walked through: nothing is collected that is not asked for, and what takes long (sorting, filtering, sending) is
 //! done a few objects at a time, so that other requests are answered in between.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 use std::vec;
 
-use super::keys::Sorting;
-use super::rows::{Frame, Rows};
-use super::runs::{Merge, RUN_COUNT, Runs};
-use super::{Page, Query, Table};
+use super::keys::{Room, Sorting};
+use super::page::NameFilter;
+use super::rows::{Frame, Rows, wanted};
+use super::runs::{Merge, Order, RUN_COUNT, Runs};
+use super::{Page, Query, Selection, Table};
 use crate::answer::Answer;
-use crate::listing::page::NameFilter;
 use crate::problem::Problem;
+use crate::route::Later;
 
 /// Objects one after the other.
 pub(crate) trait Walked: Iterator<Item: Send> + Send + 'static {
@@ -34,57 +36,71 @@ impl<V: Send + 'static> Walked for vec::IntoIter<V> {
     }
 }
 
-/// A list of all objects that are wanted, with all columns, in the order in which they come; None is one that is not wanted.
-pub(crate) fn streamed<I, V, C>(objects: I, table: &'static Table<V, C>, context: &Arc<C>) -> Answer
-where
-    I: Iterator<Item = Option<V>> + Send + 'static,
-    V: 'static,
-    C: Send + Sync + 'static,
-{
-    Rows::new(objects, table, context, &Query::default(), Frame::list()).into_answer()
+/// What a query asks of a list.
+struct Asked<V: 'static, C: 'static> {
+    table: &'static Table<V, C>,
+    context: Arc<C>,
+    sorting: Sorting<V, C>,
+    /// None: all.
+    page: Option<Page>,
+    wanted: Selection,
 }
 
-/// A list that has pages if the query asks for one. `order` names the columns in whose order the objects come.
-pub(crate) async fn walked_list<W, C>(
-    mut walk: W,
-    order: &[&str],
-    table: &'static Table<W::Item, C>,
-    context: &Arc<C>,
-    query: &Query,
-) -> Result<Answer, Problem>
+impl<V, C> Asked<V, C>
 where
-    W: Walked,
+    V: Send + 'static,
     C: Send + Sync + 'static,
 {
-    let sorting = Sorting::of(query, table);
-    let is_in_order = sorting.is_order_of(order);
-    let Some(page) = Page::parse(query)? else {
-        if is_in_order {
-            return Ok(Rows::new(walk.map(Some), table, context, query, Frame::list()).into_answer());
-        }
-        let collected = collect(walk, &sorting, &NameFilter::All, usize::MAX, table, context).await;
-        let objects = collected.runs.merge();
-        return Ok(Rows::new(objects.map(Some), table, context, query, Frame::list()).into_answer());
-    };
-    let (objects, frame): (Vec<W::Item>, Frame) = if is_in_order && matches!(page.filter, NameFilter::All) {
-        let count = walk.count_now();
-        let range = page.range(count)?;
-        walk.pass(range.start);
-        let objects: Vec<_> = walk.take(range.len()).collect();
-        let frame = Frame::page(&page, objects.len(), count, count);
-        (objects, frame)
-    } else {
+    fn new(table: &'static Table<V, C>, context: &Arc<C>, query: &Query, page: Option<Page>) -> Self {
+        Self { table, context: context.clone(), sorting: Sorting::of(query, table), page, wanted: wanted(query) }
+    }
+
+    fn answer(&self, objects: impl Iterator<Item = V> + Send + 'static, frame: Frame) -> Answer {
+        Rows::new(objects.map(Some), self.table, &self.context, &self.wanted, frame).into_answer()
+    }
+
+    /// Sorts, and takes what is asked for; `of_ties` is the order of objects that are alike by all keys.
+    async fn sorted(
+        self,
+        objects: impl Iterator<Item = V> + Send,
+        of_ties: fn(&V, &V) -> Ordering,
+    ) -> Result<Answer, Problem> {
+        let Some(page) = &self.page else {
+            let Collected { runs, .. } = self.collect(objects, &NameFilter::All, usize::MAX, of_ties).await;
+            return Ok(self.answer(runs.merge(), Frame::list()));
+        };
         let end = page.number.saturating_mul(page.size);
-        let Collected { runs, total_count } = collect(walk, &sorting, &page.filter, end, table, context).await;
+        let Collected { runs, total_count } = self.collect(objects, &page.filter, end, of_ties).await;
         let filtered_count = runs.count();
         let range = page.range(filtered_count)?;
         let mut sorted = runs.merge();
         drop_first(&mut sorted, range.start).await;
         let objects: Vec<_> = sorted.take(range.len()).collect();
-        let frame = Frame::page(&page, objects.len(), filtered_count, total_count);
-        (objects, frame)
-    };
-    Ok(Rows::new(objects.into_iter().map(Some), table, context, query, frame).into_answer())
+        let frame = Frame::page(page, objects.len(), filtered_count, total_count);
+        Ok(self.answer(objects.into_iter(), frame))
+    }
+
+    /// Walks through all, and keeps those whose names are wanted, as many of the first ones as are wanted.
+    async fn collect(
+        &self,
+        objects: impl Iterator<Item = V> + Send,
+        filter: &NameFilter,
+        wanted_count: usize,
+        of_ties: fn(&V, &V) -> Ordering,
+    ) -> Collected<V> {
+        let order = Order { of_ties, is_reversed: self.sorting.is_reversed };
+        let (mut runs, mut total_count, mut room) = (Runs::new(wanted_count, order), 0, Room::default());
+        for object in objects {
+            if room.is_turn_of_others() {
+                tokio::task::yield_now().await;
+            }
+            total_count += 1;
+            if matches!(filter, NameFilter::All) || filter.wants(&(self.table.name)(&object)) {
+                runs.push(self.sorting.keys_of(&object, &self.context, &mut room), object);
+            }
+        }
+        Collected { runs, total_count }
+    }
 }
 
 /// What a walk has met.
@@ -93,31 +109,76 @@ struct Collected<V> {
     total_count: usize,
 }
 
-/// Walks through all, and keeps those whose names are wanted, as many of the first ones as are wanted.
-async fn collect<W, C>(
-    walk: W,
-    sorting: &Sorting<W::Item, C>,
-    filter: &NameFilter,
-    wanted_count: usize,
+/// A list of all objects that are wanted, with all columns, in the order in which they come; None is one that is not wanted.
+pub(crate) fn streamed<I, V, C>(objects: I, table: &'static Table<V, C>, context: &Arc<C>) -> Answer
+where
+    I: Iterator<Item = Option<V>> + Send + 'static,
+    V: 'static,
+    C: Send + Sync + 'static,
+{
+    Rows::new(objects, table, context, &Selection::All, Frame::list()).into_answer()
+}
+
+/// A list of all objects, which come in any order; pages are not for this kind.
+pub(crate) fn list<I, V, C>(objects: I, table: &'static Table<V, C>, context: &Arc<C>, query: &Query) -> Later
+where
+    I: IntoIterator<Item = V, IntoIter: Send + 'static>,
+    V: Send + 'static,
+    C: Send + Sync + 'static,
+{
+    Box::pin(Asked::new(table, context, query, None).sorted(objects.into_iter(), table.order))
+}
+
+/// A list of objects, which come in any order, that has pages if the query asks for one.
+pub(crate) fn paged_list<I, V, C>(
+    objects: I,
+    table: &'static Table<V, C>,
+    context: &Arc<C>,
+    query: &Query,
+) -> Result<Later, Problem>
+where
+    I: IntoIterator<Item = V, IntoIter: Send + 'static>,
+    V: Send + 'static,
+    C: Send + Sync + 'static,
+{
+    let asked = Asked::new(table, context, query, Page::parse(query)?);
+    Ok(Box::pin(asked.sorted(objects.into_iter(), table.order)))
+}
+
+/// A list that has pages if the query asks for one. `order` names the columns in whose order the objects come, and in which none is like
+/// another: so what is in this order is not collected.
+pub(crate) fn walked_list<W, C>(
+    mut walk: W,
+    order: &[&str],
     table: &'static Table<W::Item, C>,
     context: &Arc<C>,
-) -> Collected<W::Item>
+    query: &Query,
+) -> Result<Later, Problem>
 where
     W: Walked,
+    C: Send + Sync + 'static,
 {
-    let mut collected = Collected { runs: Runs::new(wanted_count, sorting.is_reversed), total_count: 0 };
-    let mut scratch = Vec::new();
-    for object in walk {
-        if collected.total_count % RUN_COUNT == RUN_COUNT - 1 {
-            tokio::task::yield_now().await;
-        }
-        collected.total_count += 1;
-        if matches!(filter, NameFilter::All) || filter.wants(&(table.name)(&object)) {
-            let keys = sorting.keys_of(&object, context, &mut scratch);
-            collected.runs.push(keys, object);
+    let asked = Asked::new(table, context, query, Page::parse(query)?);
+    let is_in_order = asked.sorting.is_order_of(order);
+    if let Some(page) = asked.page.as_ref().filter(|page| matches!(page.filter, NameFilter::All)) {
+        let count = walk.count_now();
+        // Nothing is walked through, let alone kept, for a page that is not there.
+        let range = page.range(count)?;
+        if is_in_order {
+            walk.pass(range.start);
+            let objects: Vec<_> = walk.take(range.len()).collect();
+            let frame = Frame::page(page, objects.len(), count, count);
+            return Ok(answered(asked.answer(objects.into_iter(), frame)));
         }
     }
-    collected
+    if is_in_order && asked.page.is_none() {
+        return Ok(answered(asked.answer(walk, Frame::list())));
+    }
+    Ok(Box::pin(asked.sorted(walk, |_, _| Ordering::Equal)))
+}
+
+fn answered(answer: Answer) -> Later {
+    Box::pin(std::future::ready(Ok(answer)))
 }
 
 async fn drop_first<V>(sorted: &mut Merge<V>, count: usize) {

@@ -23,7 +23,7 @@ use std::sync::{Arc, OnceLock};
 use tokio::sync::watch;
 
 pub(crate) use feed::Feed;
-pub(crate) use viewer::Viewer;
+pub(crate) use viewer::{Lost, Viewer};
 pub(crate) use wanted::Wanted;
 
 use crate::limits::LIVE_COUNT_MAX;

@@ -1,5 +1,6 @@
 //! Numbers of the node, of vhosts and of queues, with the members that their routes have.
 
+use broker::machine;
 use broker::statistics::numbers::{NODE, QUEUE, VHOST};
 use broker::view::SetAsideView;
 
@@ -38,7 +39,25 @@ pub(super) fn write_node(service: &Service, members: &mut Object<'_>) {
         objects.cell("queues").int(vhosts.iter().map(|vhost| vhost.queue_count as u64).sum());
     });
     members.cell("node").text(service.node());
-    node.write_counts(members, &MACHINE);
+    if broker.has_rates() {
+        node.write_counts(members, &MACHINE);
+    } else {
+        write_machine(service, members);
+    }
+}
+
+/// What `MACHINE` names, where there are no ticks.
+fn write_machine(service: &Service, members: &mut Object<'_>) {
+    let view = service.broker.node_view(&service.options.data_dir);
+    members.cell("mem_used").int(view.memory_used_len);
+    members.cell("disk_free").int(view.disk_free_len);
+    if let Some(count) = machine::open_file_count() {
+        members.cell("fd_used").int(count);
+    }
+    members.cell("sockets_used").int(view.connection_count as u64);
+    if let Some(count) = machine::thread_count() {
+        members.cell("proc_used").int(count);
+    }
 }
 
 /// A vhost. False: there is none of this name.

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use broker::{Actor, Broker, Event};
+use hyper::StatusCode;
 use tokio::time::Instant;
 
 use super::Wanted;
@@ -43,7 +44,11 @@ impl Lost {
             Lost::Login => Problem::not_authenticated(),
             Lost::Management => Problem::not_authorised("Not management user"),
             Lost::Monitoring => Problem::not_authorised("Not monitor user"),
-            Lost::Vhost(_) => Problem::not_found(),
+            Lost::Vhost(name) => {
+                // Who may not enter is not told whether it is there.
+                let reason = format!("there is no vhost '{name}', or you may not enter it");
+                Problem::new(StatusCode::NOT_FOUND, "not_found", reason)
+            }
         }
     }
 }
@@ -111,6 +116,9 @@ impl Viewer {
     /// Whether it may be told of an event.
     pub(crate) async fn sees(&mut self, event: &Event) -> bool {
         let Some(subject) = changes::subject(event.name) else { return false };
+        if changes::goes_with_its_vhost(event) {
+            return false;
+        }
         let identity = self.presence.actor.identity.clone();
         let is_monitor = is_monitor(&identity);
         match subject {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::limits::LIVE_OBJECT_COUNT_MAX;
+use crate::limits::{LIVE_OBJECT_COUNT_MAX, QUERY_PARAMETER_COUNT_MAX};
 use crate::listing::Query;
 use crate::path::segment;
 use crate::problem::Problem;
@@ -25,8 +25,9 @@ pub(crate) struct Wanted {
 const INTERVAL_MAX_S: u64 = 60;
 
 impl Wanted {
-    /// Reads `events` and `interval`.
+    /// Reads `events`, of which there may be several, and `interval`.
     pub(crate) fn parse(query: &Query, interval_default: Duration) -> Result<Wanted, Problem> {
+        check_names(query)?;
         let longest = Duration::from_secs(INTERVAL_MAX_S);
         let interval = match query.get("interval") {
             None => interval_default.clamp(Duration::from_secs(1), longest),
@@ -37,11 +38,10 @@ impl Wanted {
         };
         let mut wanted =
             Wanted { has_rates: false, has_changes: false, vhosts: Vec::new(), queues: Vec::new(), interval };
-        for word in query.get("events").unwrap_or_default().split(',').filter(|word| !word.is_empty()) {
-            wanted.add(word).ok_or_else(|| {
-                let reason = format!("'{word}' is none of rates, changes, vhost:NAME and queue:VHOST/NAME");
-                Problem::bad_request(reason)
-            })?;
+        // A space may follow a comma; one at the end of a word may be a name's.
+        let words = query.all("events").flat_map(|list| list.split(',')).map(str::trim_start);
+        for word in words.filter(|word| !word.is_empty()) {
+            wanted.add(word).ok_or_else(|| Problem::bad_request(unknown_word(word)))?;
         }
         if !wanted.has_rates && !wanted.has_changes && wanted.object_count() == 0 {
             return Err(Problem::bad_request("events must name rates, changes, vhost:NAME or queue:VHOST/NAME"));
@@ -55,8 +55,8 @@ impl Wanted {
     /// None: that is nothing that can be told.
     fn add(&mut self, word: &str) -> Option<()> {
         match word.split_once(':') {
-            None if word == "rates" => self.has_rates = true,
-            None if word == "changes" => self.has_changes = true,
+            None if word.trim_end() == "rates" => self.has_rates = true,
+            None if word.trim_end() == "changes" => self.has_changes = true,
             Some(("vhost", name)) => {
                 let name = decoded(name)?;
                 if !self.vhosts.contains(&name) {
@@ -82,6 +82,34 @@ impl Wanted {
     /// Events that each look at numbers makes.
     pub(crate) fn look_len(&self) -> u64 {
         u64::from(self.has_rates) + self.object_count() as u64
+    }
+}
+
+/// Whoever misspells a name would miss what it is for.
+fn check_names(query: &Query) -> Result<(), Problem> {
+    if let Some(name) = query.names().find(|name| !matches!(*name, "events" | "interval")) {
+        return Err(Problem::bad_request(format!(
+            "'{name}' is no parameter of this route, which has events and interval"
+        )));
+    }
+    if query.all("interval").nth(1).is_some() {
+        return Err(Problem::bad_request("interval may be given once"));
+    }
+    // Those beyond are not there.
+    if query.names().count() >= QUERY_PARAMETER_COUNT_MAX {
+        let reason =
+            format!("there must be fewer than {QUERY_PARAMETER_COUNT_MAX} parameters: events takes a list with commas");
+        return Err(Problem::bad_request(reason));
+    }
+    Ok(())
+}
+
+fn unknown_word(word: &str) -> String {
+    match word.strip_prefix("queue:") {
+        Some(name) if !name.is_empty() && !name.contains('/') => {
+            format!("'{word}' does not say in which vhost, as queue:VHOST/NAME and, for the vhost '/', queue://NAME do")
+        }
+        _ => format!("'{word}' is none of rates, changes, vhost:NAME and queue:VHOST/NAME"),
     }
 }
 
@@ -113,6 +141,42 @@ mod tests {
         assert_eq!(wanted.vhosts, ["/", "shop"]);
         assert_eq!(wanted.interval, Duration::from_secs(7));
         assert_eq!(parsed("events=rates").unwrap().interval, Duration::from_secs(5));
+    }
+
+    #[test]
+    fn lists_may_be_several_and_have_spaces() {
+        let expected = parsed("events=rates,changes,vhost:/,queue://a").unwrap();
+        for query in [
+            "events=rates&events=changes&events=vhost:/,queue://a",
+            "events=rates,%20changes%20,+vhost:/,%20queue://a",
+            "events=rates%20,changes,,vhost:/&events=&events=queue://a",
+        ] {
+            assert_eq!(parsed(query).unwrap(), expected, "{query}");
+        }
+        // Of these the space may be part of the name.
+        assert_eq!(parsed("events=vhost:a%20,queue:b/c%20").unwrap().queues, [("b".to_owned(), "c ".to_owned())]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let most = "events=rates&".repeat(QUERY_PARAMETER_COUNT_MAX - 1);
+        assert!(parsed(&most).is_ok());
+        for (query, reason) in [
+            ("events=rates&intervall=1", "'intervall' is no parameter of this route, which has events and interval"),
+            ("events=rates&event=changes", "'event' is no parameter of this route, which has events and interval"),
+            ("events=rates&interval=1&interval=2", "interval may be given once"),
+            ("events=rates&events=x", "'x' is none of rates, changes, vhost:NAME and queue:VHOST/NAME"),
+            (
+                "events=queue:orders",
+                "'queue:orders' does not say in which vhost, as queue:VHOST/NAME and, for the vhost '/', queue://NAME do",
+            ),
+            (
+                &format!("{most}events=changes"),
+                "there must be fewer than 100 parameters: events takes a list with commas",
+            ),
+        ] {
+            assert_eq!(parsed(query).unwrap_err().body.unwrap().reason, reason, "{query}");
+        }
     }
 
     #[test]

@@ -7,13 +7,9 @@ use broker::Broker;
 use broker::statistics::numbers::{CHANNEL, CONSUMER, CONSUMER_COUNT};
 use broker::view::{ChannelView, ConnectionView, EdgeView, NameView};
 
-use super::metric::{Metric, Table, counter, gauge, nothing};
+use super::metric::{Metric, Table, counter, gauge, nothing, some};
 use super::sums::Sums;
 use super::text::{Labels, Value};
-
-fn some(value: impl Into<Value>) -> Option<Value> {
-    Some(value.into())
-}
 
 const fn of_channels(metrics: &'static [Metric<ChannelView, Sums>]) -> Table<ChannelView, Sums> {
     Table { metrics, labels: |channel, labels| labels.put("channel", &channel.name()) }

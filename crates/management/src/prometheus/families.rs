@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use broker::Interface;
-use broker::view::AuthAttemptsView;
+use broker::view::{AuthAttemptsView, QueueView};
 
 use super::connections::{ANSWERS, CHANNELS, CONNECTIONS, CONSUMED, GETS, PUBLISHES, TRAFFIC, consumed, publishes};
 use super::global::PROTOCOL;
@@ -83,6 +83,19 @@ macro_rules! of_objects {
     };
 }
 
+/// Metrics of queues; and their sums.
+macro_rules! of_queues {
+    ($name:literal, $owner:expr, $table:expr) => {
+        Family {
+            name: $name,
+            owner: $owner,
+            is_on_request: false,
+            each: |scope, prefix| list_queues(&$table, prefix, scope),
+            sum: |out, prefix, whole| write_sums(out, &$table, prefix, &whole.sums),
+        }
+    };
+}
+
 /// Metrics of objects that nobody adds up.
 macro_rules! on_request {
     ($name:literal, $owner:expr, $table:expr, $find:expr) => {
@@ -105,13 +118,15 @@ macro_rules! histogram {
             is_on_request: true,
             each: |scope, prefix| {
                 let scope = scope.clone();
-                later(move || Histograms {
-                    name: Name { prefix, name: $name, suffix: "" },
-                    help: $help,
-                    labels: queues::put_queue,
-                    buckets: $buckets,
-                    objects: scope.queues().into_iter(),
-                    has_head: false,
+                later(move || {
+                    Some(Histograms {
+                        name: Name { prefix, name: $name, suffix: "" },
+                        help: $help,
+                        labels: queues::put_queue,
+                        buckets: $buckets,
+                        objects: scope.queues()?,
+                        done_count: None,
+                    })
                 })
             },
             sum: |_, _, _| (),
@@ -131,9 +146,9 @@ pub(super) static FAMILIES: &[Family] = &[
         each: |scope, prefix| list(&LOGINS, prefix, scope, logins),
         sum: |out, prefix, whole| write_each(out, &LOGINS, prefix, &logins(whole.scope)),
     },
-    of_objects!("queue_coarse_metrics", Owner::Node, queues::COARSE, Scope::queues),
-    of_objects!("queue_consumer_count", Owner::Node, queues::CONSUMER_COUNT, Scope::queues),
-    of_objects!("queue_metrics", Owner::Node, queues::METRICS, Scope::queues),
+    of_queues!("queue_coarse_metrics", Owner::Node, queues::COARSE),
+    of_queues!("queue_consumer_count", Owner::Node, queues::CONSUMER_COUNT),
+    of_queues!("queue_metrics", Owner::Node, queues::METRICS),
     of_objects!("channel_metrics", Owner::Node, CHANNELS, Scope::channels),
     of_objects!("channel_exchange_metrics", Owner::Node, PUBLISHES, |scope| publishes(&scope.service.broker)),
     of_objects!("channel_exchange_metrics", Owner::Node, ANSWERS, Scope::channels),
@@ -142,14 +157,14 @@ pub(super) static FAMILIES: &[Family] = &[
     of_objects!("connection_coarse_metrics", Owner::Node, TRAFFIC, Scope::connections),
     of_objects!("connection_metrics", Owner::Node, CONNECTIONS, Scope::connections),
     of_objects!("exchange_metrics", Owner::Node, topology::PASSED, Scope::passed),
-    of_objects!("queue_delivery_metrics", Owner::Node, queues::DELIVERIES, Scope::queues),
+    of_queues!("queue_delivery_metrics", Owner::Node, queues::DELIVERIES),
     Family {
         name: "queue_exchange_metrics",
         owner: Owner::Node,
         is_on_request: false,
         each: |scope, prefix| {
             let scope = scope.clone();
-            later(move || queues::Incoming { prefix, queues: scope.queues().into_iter(), has_head: false })
+            later(move || Some(queues::Incoming { prefix, queues: scope.queues()?, done_count: None }))
         },
         sum: |out, prefix, whole| {
             // Each of these came through an exchange, be it one whose name nobody gives.
@@ -168,7 +183,7 @@ pub(super) static FAMILIES: &[Family] = &[
     on_request!("exchange_names", Owner::Cluster, topology::NAMES, |scope| {
         topology::exchanges(&scope.service.broker, false)
     }),
-    of_objects!("warren_queue_metrics", Owner::Warren, queues::OWN, Scope::queues),
+    of_queues!("warren_queue_metrics", Owner::Warren, queues::OWN),
     histogram!(
         "warren_queue_wait_metrics",
         "queue_wait_seconds",
@@ -201,7 +216,8 @@ pub(super) static FAMILIES: &[Family] = &[
         is_on_request: false,
         each: |scope, prefix| list(&topology::DELAYS, prefix, scope, Scope::delays),
         sum: |out, prefix, whole| {
-            let sum = topology::DelaysSum::of(&whole.scope.delays());
+            let released_count = whole.scope.service.broker.released_count();
+            let sum = topology::DelaysSum::of(&whole.scope.delays(), released_count);
             write_sums(out, &topology::DELAYS, prefix, &sum);
         },
     },
@@ -215,37 +231,43 @@ pub(super) const PARTS: [(&str, &str); 1] = [("queue_consumer_count", "queue_met
 pub(super) const OF_QUEUES: [&str; 3] = ["queue_coarse_metrics", "queue_consumer_count", "queue_metrics"];
 
 /// A part of an answer that is made of a table.
-pub(super) fn list<V: Send + 'static, S: 'static>(
+pub(super) fn list<V: Send + Sync + 'static, S: 'static>(
     table: &'static Table<V, S>,
     prefix: &'static str,
     scope: &Arc<Scope>,
     find: fn(&Scope) -> Vec<V>,
 ) -> Box<dyn Pieces> {
     let scope = scope.clone();
-    Box::new(Listing::new(table, prefix, move || find(&scope)))
+    Box::new(Listing::new(table, prefix, move || Some(Arc::new(find(&scope)))))
 }
 
-/// A part that is put together when its turn comes.
-fn later<P: Pieces + 'static>(make: impl FnOnce() -> P + Send + 'static) -> Box<dyn Pieces> {
-    enum Later<F, P> {
-        Unmade(Option<F>),
-        Made(P),
+/// The same of queues.
+pub(super) fn list_queues<S: 'static>(
+    table: &'static Table<QueueView, S>,
+    prefix: &'static str,
+    scope: &Arc<Scope>,
+) -> Box<dyn Pieces> {
+    let scope = scope.clone();
+    Box::new(Listing::new(table, prefix, move || scope.queues()))
+}
+
+/// A part that is put together when its turn comes, and when what it needs has been found: until then `make` makes nothing.
+fn later<P: Pieces + 'static>(make: impl FnMut() -> Option<P> + Send + 'static) -> Box<dyn Pieces> {
+    struct Later<F, P> {
+        make: F,
+        made: Option<P>,
     }
 
-    impl<P: Pieces, F: FnOnce() -> P + Send> Pieces for Later<F, P> {
+    impl<P: Pieces, F: FnMut() -> Option<P> + Send> Pieces for Later<F, P> {
         fn write_next(&mut self, out: &mut Vec<u8>) -> bool {
-            if let Later::Unmade(make) = self {
-                let Some(make) = make.take() else { return false };
-                *self = Later::Made(make());
+            if self.made.is_none() {
+                self.made = (self.make)();
             }
-            match self {
-                Later::Made(pieces) => pieces.write_next(out),
-                Later::Unmade(_) => false,
-            }
+            self.made.as_mut().is_none_or(|pieces| pieces.write_next(out))
         }
     }
 
-    Box::new(Later::Unmade(Some(make)))
+    Box::new(Later { make, made: None })
 }
 
 /// Logins by one protocol.

@@ -2,19 +2,16 @@
 //!
 //! Series are there from the start, at zero, so that the first increase is not missed.
 
-use broker::statistics::{DeathStrategy, OfType, REASONS, SIZES};
+use broker::statistics::{DeathStrategy, OfType, REASONS};
 use model::arguments::QueueType;
 
-use super::metric::{Table, counter, gauge, nothing, write_each};
+use super::metric::{Table, counter, gauge, nothing, some, write_each};
+use super::queues::buckets_of_sizes;
 use super::sums::Sums;
-use super::text::{Buckets, Kind, Labels, Name, Value, write_buckets, write_head, write_sample};
+use super::text::{Kind, Labels, Name, write_buckets, write_head, write_sample};
 
 /// What RabbitMQ calls the one protocol that there is.
 pub(super) const PROTOCOL: &str = "amqp091";
-
-fn some(value: impl Into<Value>) -> Option<Value> {
-    Some(value.into())
-}
 
 /// What clients of a protocol do.
 static OF_PROTOCOL: Table<Sums> = Table {
@@ -124,7 +121,7 @@ pub(super) fn write(out: &mut Vec<u8>, prefix: &'static str, sums: &Sums) {
     let messages = &sums.messages;
     let types = [(QueueType::Classic, messages.classic), (QueueType::Quorum, messages.quorum)]
         .map(|(kind, handed)| Type { kind, handed });
-    write_one(out, prefix, sums);
+    write_each(out, &OF_PROTOCOL, prefix, std::slice::from_ref(sums));
     write_each(out, &OF_TYPE, prefix, &types);
     for (place, reason) in REASONS.into_iter().enumerate() {
         write_deaths(out, prefix, place, reason, &types);
@@ -134,16 +131,6 @@ pub(super) fn write(out: &mut Vec<u8>, prefix: &'static str, sums: &Sums) {
     let labels = |labels: &mut Labels<'_>| put_death(labels, QueueType::Quorum, DeathStrategy::AtLeastOnce);
     write_sample(out, name, labels, messages.quorum.deaths_confirmed.into());
     write_sizes(out, prefix, sums);
-}
-
-fn write_one(out: &mut Vec<u8>, prefix: &'static str, sums: &Sums) {
-    for metric in OF_PROTOCOL.metrics {
-        let name = Name { prefix, name: metric.name, suffix: "" };
-        write_head(out, name, metric.kind, metric.help);
-        if let Some(value) = (metric.each)(sums) {
-            write_sample(out, name, |labels| (OF_PROTOCOL.labels)(sums, labels), value);
-        }
-    }
 }
 
 fn put_death(labels: &mut Labels<'_>, kind: QueueType, strategy: DeathStrategy) {
@@ -184,11 +171,5 @@ fn can_die(kind: QueueType, reason: &str, strategy: DeathStrategy) -> bool {
 fn write_sizes(out: &mut Vec<u8>, prefix: &'static str, sums: &Sums) {
     let name = Name { prefix, name: "message_size_bytes", suffix: "" };
     write_head(out, name, Kind::Histogram, "Messages that were published, by the length of their bodies");
-    let sizes = &sums.messages.sizes;
-    let buckets = Buckets {
-        bounds: SIZES.bounds().iter().map(|bound| *bound as f64).collect(),
-        counts: sizes.counts.to_vec(),
-        sum: sizes.sum.into(),
-    };
-    write_buckets(out, name, |labels| labels.put("protocol", PROTOCOL), &buckets);
+    write_buckets(out, name, |labels| labels.put("protocol", PROTOCOL), &buckets_of_sizes(&sums.messages.sizes));
 }

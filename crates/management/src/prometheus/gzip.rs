@@ -36,8 +36,8 @@ impl Pieces for Gzip {
                 out.extend(encoder.finish().unwrap_or_default());
                 return false;
             }
-            // It keeps to itself what it may still compress better.
-            if !encoder.get_ref().is_empty() {
+            // It keeps to itself what it may still compress better. Where nothing is there to compress, others have their turn.
+            if self.plain.is_empty() || !encoder.get_ref().is_empty() {
                 out.append(encoder.get_mut());
                 self.encoder = Some(encoder);
                 return true;
@@ -84,6 +84,23 @@ mod tests {
             flate2::read::GzDecoder::new(&compressed[..]).read_to_end(&mut text).unwrap();
             assert!(text == whole(Lines(count)), "{count} lines");
         }
+    }
+
+    #[test]
+    fn what_is_long_in_coming_is_not_waited_for() {
+        /// Two turns in which nothing comes, and then a text.
+        struct Slow(u32);
+
+        impl Pieces for Slow {
+            fn write_next(&mut self, out: &mut Vec<u8>) -> bool {
+                self.0 += 1;
+                out.extend_from_slice(if self.0 > 2 { b"text" } else { b"" });
+                self.0 <= 2
+            }
+        }
+
+        let (mut gzip, mut out) = (Gzip::new(Box::new(Slow(0))), Vec::new());
+        assert_eq!([(); 3].map(|()| gzip.write_next(&mut out)), [true, true, false]);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! A metric as a row of a table, and a table as a part of an answer.
 
+use std::sync::Arc;
+
 use super::text::{Buckets, Kind, Labels, Name, Value, write_buckets, write_head, write_sample};
 use crate::answer::Pieces;
 use crate::limits::PIECE_LEN;
@@ -37,6 +39,11 @@ pub(crate) const fn gauge<V, S>(
     Metric { name, kind: Kind::Gauge, help, each, sum }
 }
 
+/// A value that is there.
+pub(crate) fn some(value: impl Into<Value>) -> Option<Value> {
+    Some(value.into())
+}
+
 /// What says nothing.
 pub(crate) fn nothing<T>(_: &T) -> Option<Value> {
     None
@@ -49,38 +56,40 @@ pub(crate) struct Table<V: 'static, S: 'static = ()> {
     pub(crate) labels: fn(&V, &mut Labels<'_>),
 }
 
+/// Objects, when all have been found. None: some have, and others have their turn before the next.
+pub(crate) type Found<V> = Option<Arc<Vec<V>>>;
+
+/// What finds objects, asked again and again until it has.
+type Find<V> = Box<dyn FnMut() -> Found<V> + Send>;
+
 /// A table of many objects that is being written: metric by metric, for their series have to be together. The objects are looked up when
 /// it begins, and are then as cheap to keep as references.
 pub(crate) struct Listing<V: 'static, S: 'static> {
     table: &'static Table<V, S>,
     prefix: &'static str,
-    objects: Objects<V>,
+    find: Find<V>,
+    objects: Found<V>,
     /// How far it has come.
     metric: usize,
     object: usize,
-}
-
-enum Objects<V> {
-    Unopened(Option<Box<dyn FnOnce() -> Vec<V> + Send>>),
-    Open(Vec<V>),
 }
 
 impl<V, S> Listing<V, S> {
     pub(crate) fn new(
         table: &'static Table<V, S>,
         prefix: &'static str,
-        open: impl FnOnce() -> Vec<V> + Send + 'static,
+        find: impl FnMut() -> Found<V> + Send + 'static,
     ) -> Self {
-        Self { table, prefix, objects: Objects::Unopened(Some(Box::new(open))), metric: 0, object: 0 }
+        Self { table, prefix, find: Box::new(find), objects: None, metric: 0, object: 0 }
     }
 }
 
-impl<V: Send, S> Pieces for Listing<V, S> {
+impl<V: Send + Sync, S> Pieces for Listing<V, S> {
     fn write_next(&mut self, out: &mut Vec<u8>) -> bool {
-        if let Objects::Unopened(open) = &mut self.objects {
-            self.objects = Objects::Open(open.take().map(|open| open()).unwrap_or_default());
+        if self.objects.is_none() {
+            self.objects = (self.find)();
         }
-        let Objects::Open(objects) = &self.objects else { return false };
+        let Some(objects) = &self.objects else { return true };
         while let Some(metric) = self.table.metrics.get(self.metric) {
             let name = Name { prefix: self.prefix, name: metric.name, suffix: "" };
             if self.object == 0 {
@@ -109,19 +118,21 @@ pub(crate) struct Histograms<V: 'static> {
     pub(crate) labels: fn(&V, &mut Labels<'_>),
     /// What has been counted; none where nothing has.
     pub(crate) buckets: fn(&V) -> Option<Buckets>,
-    /// Those that are still to come.
-    pub(crate) objects: std::vec::IntoIter<V>,
-    pub(crate) has_head: bool,
+    pub(crate) objects: Arc<Vec<V>>,
+    /// How many are done. None: its head is not.
+    pub(crate) done_count: Option<usize>,
 }
 
-impl<V: Send> Pieces for Histograms<V> {
+impl<V: Send + Sync> Pieces for Histograms<V> {
     fn write_next(&mut self, out: &mut Vec<u8>) -> bool {
-        if !std::mem::replace(&mut self.has_head, true) {
+        if self.done_count.is_none() {
             write_head(out, self.name, Kind::Histogram, self.help);
         }
-        for object in self.objects.by_ref() {
-            if let Some(buckets) = (self.buckets)(&object) {
-                write_buckets(out, self.name, |labels| (self.labels)(&object, labels), &buckets);
+        let done_count = self.done_count.get_or_insert(0);
+        while let Some(object) = self.objects.get(*done_count) {
+            *done_count += 1;
+            if let Some(buckets) = (self.buckets)(object) {
+                write_buckets(out, self.name, |labels| (self.labels)(object, labels), &buckets);
             }
             if out.len() >= PIECE_LEN {
                 return true;
@@ -183,7 +194,7 @@ mod tests {
 
     #[test]
     fn series_of_a_metric_are_together_and_objects_without_a_value_left_out() {
-        let (text, _) = whole(Listing::new(&TABLE, "x_", || vec![1, 2]));
+        let (text, _) = whole(Listing::new(&TABLE, "x_", || Some(Arc::new(vec![1, 2]))));
         let expected = "# TYPE x_size gauge\n# HELP x_size A size\nx_size{of=\"1\"} 1\nx_size{of=\"2\"} 2\n\
                         # TYPE x_odd_total counter\n# HELP x_odd_total Odd ones\nx_odd_total{of=\"1\"} 1\n";
         assert_eq!(text, expected);
@@ -201,7 +212,7 @@ mod tests {
 
     #[test]
     fn many_objects_come_in_pieces_and_each_once() {
-        let (text, count) = whole(Listing::new(&TABLE, "x_", || (0..10_000).collect()));
+        let (text, count) = whole(Listing::new(&TABLE, "x_", || Some(Arc::new((0..10_000).collect()))));
         assert!(count > 5, "{count} pieces");
         assert_eq!(text.lines().filter(|line| line.starts_with("x_size{")).count(), 10_000);
         assert_eq!(text.lines().filter(|line| line.starts_with("x_odd_total{")).count(), 5_000);
@@ -210,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_table_without_objects_has_its_heads() {
-        let (text, _) = whole(Listing::new(&TABLE, "x_", Vec::new));
+        let (text, _) = whole(Listing::new(&TABLE, "x_", || Some(Arc::default())));
         assert_eq!(text.lines().count(), 4);
     }
 }

@@ -68,7 +68,7 @@ impl Metrics {
                 let query = Query::parse(parts.uri.query().unwrap_or_default());
                 match self.answer(&parts.headers, name, &query, origin).await {
                     Ok(_) if parts.method == Method::HEAD => text_response(StatusCode::OK, CONTENT_TYPE, ""),
-                    Ok(pieces) => pieces_response(pieces, compresses && accepts_gzip(&parts.headers)),
+                    Ok(pieces) => self.pieces_response(pieces, compresses && accepts_gzip(&parts.headers)),
                     Err(response) => response,
                 }
             }
@@ -138,6 +138,19 @@ impl Metrics {
         }
         Err(response)
     }
+
+    fn pieces_response(&self, scrape: Scrape, is_compressed: bool) -> Response<AnswerBody> {
+        let pieces: Box<dyn Pieces> = Box::new(scrape);
+        let pieces = if is_compressed { Box::new(Gzip::new(pieces)) } else { pieces };
+        let Ok(body) = AnswerBody::of(pieces, &self.service.counters.panics) else {
+            return empty(StatusCode::INTERNAL_SERVER_ERROR);
+        };
+        let mut response = response(StatusCode::OK, Some(CONTENT_TYPE), body);
+        if is_compressed {
+            response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+        response
+    }
 }
 
 fn accepts_gzip(headers: &HeaderMap) -> bool {
@@ -148,16 +161,6 @@ fn accepts_gzip(headers: &HeaderMap) -> bool {
         let is_ruled_out = parts.filter_map(|part| part.strip_prefix("q=")?.parse::<f32>().ok()).any(|q| q <= 0.0);
         is_gzip && !is_ruled_out
     })
-}
-
-fn pieces_response(scrape: Scrape, is_compressed: bool) -> Response<AnswerBody> {
-    let pieces: Box<dyn Pieces> = Box::new(scrape);
-    let pieces = if is_compressed { Box::new(Gzip::new(pieces)) } else { pieces };
-    let mut response = response(StatusCode::OK, Some(CONTENT_TYPE), AnswerBody::of(pieces));
-    if is_compressed {
-        response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-    }
-    response
 }
 
 fn problem_response(problem: &Problem) -> Response<AnswerBody> {

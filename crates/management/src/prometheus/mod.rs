@@ -3,7 +3,7 @@
 //! ```text
 //!  request ─► metrics ─► scrape ─► families ─┬─ node, queues, connections, topology    tables: a name, a kind, what it means,
 //!             who, what   parts     in order │                                         its value for one object, its sum
-//!                                            └─ own                                    what only Warren counts
+//!                                            └─ own, alerts                            what only Warren counts
 //!                          │
 //!                          ▼ piece by piece, while the socket takes them
 //!                        metric ─► text ─► gzip
@@ -14,6 +14,7 @@
 //!
 //! Deliberately absent: what has no meaning without Erlang, and Prometheus' binary format.
 
+mod alerts;
 mod connections;
 mod families;
 mod filter;

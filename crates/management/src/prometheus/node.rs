@@ -3,7 +3,7 @@
 use broker::machine;
 use broker::view::NodeView;
 
-use super::metric::{Metric, Table, counter, gauge, nothing};
+use super::metric::{Metric, Table, counter, gauge, nothing, some};
 use super::text::{Kind, Value};
 use crate::service::Service;
 
@@ -30,10 +30,6 @@ impl Node {
             processor_seconds: machine::processor_seconds(),
         }
     }
-}
-
-fn some(value: impl Into<Value>) -> Option<Value> {
-    Some(value.into())
 }
 
 /// A table of one object, which nothing tells from others.

@@ -1,14 +1,13 @@
 //! What only Warren tells of the node as a whole.
 
+use std::sync::Arc;
+
 use broker::view::{PressureView, StoreView};
 
-use super::metric::{Table, counter, gauge, nothing, write_each};
+use super::metric::{Table, counter, gauge, nothing, some, write_each};
 use super::text::Value;
+use crate::influxdb::Tally;
 use crate::service::Service;
-
-fn some(value: impl Into<Value>) -> Option<Value> {
-    Some(value.into())
-}
 
 /// Numbers of the node that RabbitMQ has no name for.
 struct Own {
@@ -86,10 +85,45 @@ static NODE: Table<Own> = Table {
     labels: |_, _| (),
 };
 
+/// What becomes of statistics for InfluxDB.
+static INFLUXDB: Table<Arc<Tally>> = Table {
+    metrics: &[
+        counter(
+            "influxdb_lines_written_total",
+            "Lines that a destination of statistics for InfluxDB has taken",
+            |tally| some(tally.written.get()),
+            nothing,
+        ),
+        counter(
+            "influxdb_lines_dropped_total",
+            "Lines that were lost, because the destination refused them or did not take them for too long",
+            |tally| some(tally.dropped.get()),
+            nothing,
+        ),
+        gauge(
+            "influxdb_lines_waiting",
+            "Lines that wait for the destination to take them",
+            |tally| some(tally.waiting.get().cast_unsigned()),
+            nothing,
+        ),
+        gauge(
+            "influxdb_last_success_timestamp_seconds",
+            "When the destination last took lines, in seconds since 1970",
+            |tally| tally.last_success_s().map(Value::from),
+            nothing,
+        ),
+    ],
+    labels: |tally, labels| labels.put("destination", tally.kind.name()),
+};
+
 /// Writes them.
 pub(super) fn write_node(out: &mut Vec<u8>, prefix: &'static str, service: &Service) {
     let broker = &service.broker;
     let own =
         Own { store: broker.store_view(), pressure: broker.pressure_view(), panics: service.counters.panics.get() };
     write_each(out, &NODE, prefix, &[own]);
+    let tallies = service.influxdb();
+    if !tallies.is_empty() {
+        write_each(out, &INFLUXDB, prefix, tallies);
+    }
 }

@@ -1,17 +1,16 @@
 //! Queues.
 
-use broker::statistics::{SIZES, WAITS};
+use std::sync::Arc;
+
+use broker::statistics::{SIZE_COUNT, SIZES, WAITS};
 use broker::view::QueueView;
 
-use super::metric::{Metric, Table, counter, gauge, nothing};
+use super::metric::{Metric, Table, counter, gauge, nothing, some};
 use super::sums::Sums;
 use super::text::{Buckets, Kind, Labels, Name, Value, write_head, write_sample};
 use crate::answer::Pieces;
 use crate::limits::PIECE_LEN;
-
-fn some(value: impl Into<Value>) -> Option<Value> {
-    Some(value.into())
-}
+use crate::statistics::shown_capacity;
 
 /// What tells a queue from the others.
 pub(super) fn put_queue(queue: &QueueView, labels: &mut Labels<'_>) {
@@ -56,6 +55,18 @@ pub(super) static CONSUMER_COUNT: Table<QueueView, Sums> = of_queues(&[CONSUMERS
 
 pub(super) static METRICS: Table<QueueView, Sums> = of_queues(&[
     CONSUMERS,
+    gauge(
+        "queue_consumer_capacity",
+        "How much of the time consumers of a queue had room for messages",
+        |queue| some(shown_capacity(queue)),
+        nothing,
+    ),
+    gauge(
+        "queue_consumer_utilisation",
+        "The same as queue_consumer_capacity",
+        |queue| some(shown_capacity(queue)),
+        nothing,
+    ),
     gauge(
         "queue_messages_bytes",
         "Bytes of the bodies of ready and unacknowledged messages",
@@ -142,8 +153,9 @@ pub(super) static DELIVERIES: Table<QueueView, Sums> = of_queues(&[
 /// From which exchanges messages come to queues; a queue after the other.
 pub(super) struct Incoming {
     pub(super) prefix: &'static str,
-    pub(super) queues: std::vec::IntoIter<QueueView>,
-    pub(super) has_head: bool,
+    pub(super) queues: Arc<Vec<QueueView>>,
+    /// How many are done. None: its head is not.
+    pub(super) done_count: Option<usize>,
 }
 
 /// The same of all queues together: what they are called, and what it means.
@@ -153,10 +165,12 @@ pub(super) const INCOMING: (&str, &str) =
 impl Pieces for Incoming {
     fn write_next(&mut self, out: &mut Vec<u8>) -> bool {
         let name = Name { prefix: self.prefix, name: INCOMING.0, suffix: "" };
-        if !std::mem::replace(&mut self.has_head, true) {
+        if self.done_count.is_none() {
             write_head(out, name, Kind::Counter, INCOMING.1);
         }
-        for queue in self.queues.by_ref() {
+        let done_count = self.done_count.get_or_insert(0);
+        while let Some(queue) = self.queues.get(*done_count) {
+            *done_count += 1;
             for edge in queue.incoming() {
                 let labels = |labels: &mut Labels<'_>| {
                     labels.put("vhost", queue.definition().vhost.as_str());
@@ -176,11 +190,16 @@ impl Pieces for Incoming {
 /// How large messages of a queue were.
 pub(super) fn sizes(queue: &QueueView) -> Option<Buckets> {
     let sizes = queue.sizes();
-    (sizes.count() > 0).then(|| Buckets {
+    (sizes.count() > 0).then(|| buckets_of_sizes(&sizes))
+}
+
+/// A histogram of sizes, in bytes.
+pub(super) fn buckets_of_sizes(sizes: &telemetry::Buckets<SIZE_COUNT>) -> Buckets {
+    Buckets {
         bounds: SIZES.bounds().iter().map(|bound| *bound as f64).collect(),
         counts: sizes.counts.to_vec(),
         sum: sizes.sum.into(),
-    })
+    }
 }
 
 /// How long messages waited in a queue that have left it, in seconds.

@@ -4,20 +4,22 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use broker::view::{ChannelView, ConnectionView, DelaysView, QueueView};
+use broker::view::{ChannelView, ConnectionView, DelaysView, QueueView, QueueWalk};
+use model::name::VhostName;
+use parking_lot::Mutex;
 
 use super::connections::TOTALS;
-use super::families::{FAMILIES, Family, OF_QUEUES, Owner, PARTS, Whole, list};
+use super::families::{FAMILIES, Family, OF_QUEUES, Owner, PARTS, Whole, list_queues};
 use super::filter::Filter;
 use super::identity::{self, Endpoint};
-use super::metric::{write_each, write_sums};
+use super::metric::{Found, write_each, write_sums};
 use super::node::{self, Node};
 use super::queues::INFO;
 use super::sums::Sums;
 use super::topology::{Passed, passed};
-use super::{Meters, global, own};
+use super::{Meters, alerts, global, own};
 use crate::answer::Pieces;
-use crate::limits::PIECE_LEN;
+use crate::limits::{PIECE_LEN, PIECE_OBJECT_COUNT};
 use crate::service::Service;
 
 /// What an answer is about.
@@ -26,26 +28,42 @@ pub(crate) struct Scope {
     pub(super) filter: Filter,
     /// The node; one.
     pub(super) node: Vec<Node>,
+    queues: Mutex<Queues>,
+}
+
+/// Queues that are asked for: looked up once for all who tell of them, a few at a time.
+enum Queues {
+    Ahead(QueueWalk, Vec<QueueView>),
+    Found(Arc<Vec<QueueView>>),
 }
 
 impl Scope {
     fn new(service: Arc<Service>, filter: Filter) -> Arc<Scope> {
         let node = vec![Node::of(&service)];
-        Arc::new(Scope { service, filter, node })
+        let vhosts = service.broker.vhost_names();
+        let wanted = vhosts.iter().map(VhostName::as_str).filter(|vhost| filter.wants_vhost(vhost));
+        let queues = Mutex::new(Queues::Ahead(service.broker.walk_queues(wanted), Vec::new()));
+        Arc::new(Scope { service, filter, node, queues })
     }
 
     /// Queues that are asked for, by vhost and name.
-    pub(super) fn queues(&self) -> Vec<QueueView> {
-        let mut found = Vec::new();
-        for vhost in self.service.broker.vhost_names() {
-            if self.filter.wants_vhost(vhost.as_str()) {
-                let queues = self.service.broker.queue_views(vhost.as_str());
-                found.extend(
-                    queues.into_iter().filter(|queue| self.filter.wants_queue(queue.definition().name.as_str())),
-                );
+    pub(super) fn queues(&self) -> Found<QueueView> {
+        let mut queues = self.queues.lock();
+        if let Queues::Ahead(walk, found) = &mut *queues {
+            for _ in 0..PIECE_OBJECT_COUNT {
+                let Some(queue) = walk.next() else {
+                    *queues = Queues::Found(Arc::new(std::mem::take(found)));
+                    break;
+                };
+                if self.filter.wants_queue(queue.definition().name.as_str()) {
+                    found.push(queue);
+                }
             }
         }
-        found
+        match &*queues {
+            Queues::Ahead(..) => None,
+            Queues::Found(found) => Some(found.clone()),
+        }
     }
 
     /// Connections that have been let in; of the others nothing is known yet.
@@ -97,7 +115,7 @@ impl Scrape {
             for family in FAMILIES.iter().filter(|family| !family.is_on_request && !is_part(family, |_| true)) {
                 parts.push_back((family.each)(&scope, family.owner.prefix(false)));
             }
-            parts.push_back(list(&INFO, "rabbitmq_", &scope, Scope::queues));
+            parts.push_back(list_queues(&INFO, "rabbitmq_", &scope));
         }
         parts.push_back(text(move |out| write_node(out, &scope, shown)));
         Scrape::new(parts, meters, counted)
@@ -112,7 +130,7 @@ impl Scrape {
             parts.push_back((family.each)(&scope, family.owner.prefix(true)));
         }
         if OF_QUEUES.into_iter().any(is_asked_for) {
-            parts.push_back(list(&INFO, Owner::Node.prefix(true), &scope, Scope::queues));
+            parts.push_back(list_queues(&INFO, Owner::Node.prefix(true), &scope));
         }
         let counted = Endpoint::Detailed;
         parts.push_back(text({
@@ -165,6 +183,9 @@ fn write_node(out: &mut Vec<u8>, scope: &Arc<Scope>, shown: Endpoint) {
     write_each(out, &node::ALARMS, "rabbitmq_", &scope.node);
     write_each(out, &node::PROCESS, "", &scope.node);
     own::write_node(out, Owner::Warren.prefix(false), service);
+    if let Some(alerting) = service.alerting() {
+        alerts::write(out, Owner::Warren.prefix(false), alerting);
+    }
 }
 
 /// A part of bounded length, made when its turn comes.
@@ -187,10 +208,12 @@ impl Pieces for Scrape {
     fn write_next(&mut self, out: &mut Vec<u8>) -> bool {
         let (began_at, len_before) = (Instant::now(), out.len());
         while let Some(part) = self.parts.front_mut() {
-            if !part.write_next(out) {
+            // One that has more is as long as a piece, or still looks for what it tells.
+            let has_more = part.write_next(out);
+            if !has_more {
                 self.parts.pop_front();
             }
-            if out.len() >= PIECE_LEN {
+            if has_more || out.len() >= PIECE_LEN {
                 break;
             }
         }

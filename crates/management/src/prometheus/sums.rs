@@ -4,7 +4,7 @@
 use broker::Broker;
 use broker::statistics::numbers::CHANNEL;
 use broker::statistics::{OfType, VhostMessages};
-use broker::view::{ChannelView, ConnectionView};
+use broker::view::ChannelView;
 
 /// Sums over everything on the node.
 pub(crate) struct Sums {
@@ -32,10 +32,12 @@ pub(crate) struct Channels {
     pub(crate) global_prefetch_count: u64,
 }
 
-/// Sums over connections that are open.
+/// Connections.
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
+    /// Those that are open and have been let in.
     pub(crate) count: u64,
+    /// Reads and writes of all that there have been.
     pub(crate) received_count: u64,
     pub(crate) sent_count: u64,
 }
@@ -48,12 +50,14 @@ impl Sums {
             channels.add(&channel);
         }
         let messages = broker.all_messages();
+        let (received_count, sent_count) = broker.traffic_count();
+        let count = connections.iter().filter(|connection| connection.opened().is_some()).count() as u64;
         Sums {
             queue_count: broker.queue_count() as u64,
             messages,
             handed: messages.handed(),
             channels,
-            connections: Connections::of(&connections),
+            connections: Connections { count, received_count, sent_count },
         }
     }
 
@@ -101,16 +105,3 @@ impl Channels {
 /// The place of what a channel has published among its numbers.
 const PUBLISHED: usize = 0;
 const _: () = assert!(matches!(CHANNEL[PUBLISHED].as_bytes(), b"publish"), "a channel's first number");
-
-impl Connections {
-    fn of(connections: &[ConnectionView]) -> Connections {
-        let mut sums = Connections::default();
-        for connection in connections.iter().filter(|connection| connection.opened().is_some()) {
-            let (received_count, sent_count) = connection.traffic_count();
-            sums.count += 1;
-            sums.received_count += received_count;
-            sums.sent_count += sent_count;
-        }
-        sums
-    }
-}

@@ -7,13 +7,9 @@ use broker::statistics::VhostMessages;
 use broker::view::{DelaysView, ExchangeView};
 use model::name::VhostName;
 
-use super::metric::{Table, counter, gauge, nothing};
+use super::metric::{Table, counter, gauge, nothing, some};
 use super::sums::Sums;
 use super::text::{Labels, Value};
-
-fn some(value: impl Into<Value>) -> Option<Value> {
-    Some(value.into())
-}
 
 /// Vhosts, all of which run.
 pub(super) static VHOSTS: Table<VhostName> = Table {
@@ -166,7 +162,7 @@ fn timestamp(at_ms: u64) -> Value {
     Value::Real(at_ms as f64 / 1e3)
 }
 
-/// What waits at all of them.
+/// What waits at all of them, and what has gone on from any that there has been.
 #[derive(Debug, Default)]
 pub(super) struct DelaysSum {
     count: u64,
@@ -176,12 +172,12 @@ pub(super) struct DelaysSum {
 }
 
 impl DelaysSum {
-    pub(super) fn of(delays: &[DelaysView]) -> DelaysSum {
+    pub(super) fn of(delays: &[DelaysView], released_count: u64) -> DelaysSum {
         DelaysSum {
             count: delays.iter().map(|delays| delays.count).sum(),
             bytes: delays.iter().map(|delays| delays.bytes).sum(),
             next_due_ms: delays.iter().filter_map(|delays| delays.next_due_ms).min(),
-            released_count: delays.iter().map(|delays| delays.released_count).sum(),
+            released_count,
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Alerts: what fires, what has fired, by which rules, and who is told. RabbitMQ has none of this.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use alerts::{Notice, Phase, Rule, Webhook};
-use http_client::HttpUrl;
+use alerts::{HIDDEN, Notice, Phase, Rule};
 use serde_json::{Map, Value, json};
 
 use crate::access::is_administrator;
-use crate::alerting::{Alerting, Entry, RULES, Source, Tried, WEBHOOKS, try_once};
+use crate::alerting::{Alerting, Entry, RULES, Shown, Source, Target, Tried, WEBHOOKS, try_once};
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::Cell;
@@ -21,12 +21,12 @@ use crate::service::Service;
 pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/alerts",
-        &[Operation::get(Monitoring, standing, "Lists alerts that are pending or firing.", Shape::Many(&STANDING))
+        &[Operation::list(Monitoring, standing, "Lists alerts that are pending or firing.", Shape::Many(&STANDING))
             .query(PAGED)],
     ),
     at(
         "/api/alerts/history",
-        &[Operation::get(
+        &[Operation::list(
             Monitoring,
             history,
             "Lists the last changes of alerts, the latest first.",
@@ -98,7 +98,11 @@ const RULE: &[Field] = &[
     Field::required("name", Text, "Its name."),
     Field::required("source", Text, "`configuration` or `runtime`."),
     Field::optional("kind", Text, "What is watched."),
-    Field::optional("problem", Text, "Why it cannot be read, if it cannot."),
+    Field::optional(
+        "problem",
+        Text,
+        "What is wrong with it, if anything is: it cannot be read, or names a webhook that is not there.",
+    ),
     Field::optional("untracked", Integer, "How many queues meet its condition beyond those that are listed."),
 ];
 
@@ -197,8 +201,9 @@ fn rows(members: impl IntoIterator<Item = Map<String, Value>>) -> Vec<Row> {
     members.into_iter().enumerate().map(|(at, members)| Row { at, members }).collect()
 }
 
-fn standing(call: &Call) -> Result<Answer, Problem> {
-    let mut found = alerting(call)?.standing(|standing| {
+fn standing(call: &Call) -> Result<Later, Problem> {
+    let shown = alerting(call)?.shown();
+    let found = shown.standing.iter().map(|standing| {
         let state = match standing.phase {
             Phase::Pending { .. } => "pending",
             Phase::Firing { .. } => "firing",
@@ -207,6 +212,7 @@ fn standing(call: &Call) -> Result<Answer, Problem> {
         members.insert("state".to_owned(), state.into());
         (state == "pending", std::cmp::Reverse(standing.alert.severity), standing.alert.since_ms, members)
     });
+    let mut found: Vec<_> = found.collect();
     // What fires first, the worst of it first, then what has done so for longest.
     found.sort_by(|a, b| {
         let of = |members: &Map<String, Value>| members["id"].as_str().map(str::to_owned);
@@ -215,7 +221,7 @@ fn standing(call: &Call) -> Result<Answer, Problem> {
     paged_list(rows(found.into_iter().map(|(.., members)| members)), &STANDING, &call.service, &call.query)
 }
 
-fn history(call: &Call) -> Result<Answer, Problem> {
+fn history(call: &Call) -> Result<Later, Problem> {
     let latest = alerting(call)?.history();
     paged_list(rows(latest.iter().map(Notice::members)), &HISTORY, &call.service, &call.query)
 }
@@ -237,29 +243,42 @@ fn shown(entry: &Entry, parsed: Result<Map<String, Value>, String>) -> Map<Strin
     shown
 }
 
-fn shown_rule(alerting: &Alerting, entry: &Entry) -> Value {
+fn shown_rule(entry: &Entry, webhooks: &BTreeSet<String>, last: &Shown) -> Value {
     let rule = Rule::parse(&entry.name, &entry.given);
+    let missing = rule.as_ref().ok().and_then(|rule| missing_webhook(rule, webhooks));
     let mut shown = shown(entry, rule.map(|rule| rule.shown()).map_err(|error| error.to_string()));
-    shown.insert("untracked".to_owned(), alerting.untracked_count(&entry.name).into());
+    if let Some(problem) = missing {
+        shown.insert("problem".to_owned(), problem.into());
+    }
+    shown.insert("untracked".to_owned(), last.untracked_count(&entry.name).into());
     Value::Object(shown)
+}
+
+/// What is wrong with a rule that names a webhook that cannot be told.
+fn missing_webhook(rule: &Rule, webhooks: &BTreeSet<String>) -> Option<String> {
+    let missing = rule.webhooks.iter().find(|name| !webhooks.contains(&***name));
+    missing.map(|name| format!("there is no webhook '{name}'"))
 }
 
 fn rules(call: &Call) -> Result<Answer, Problem> {
     let alerting = alerting(call)?;
     let entries = alerting.rulebook().entries(call.broker(), RULES);
-    Ok(json_answer(&entries.iter().map(|entry| shown_rule(alerting, entry)).collect()))
+    let (webhooks, last) = (alerting.rulebook().webhook_names(call.broker()), alerting.shown());
+    Ok(json_answer(&entries.iter().map(|entry| shown_rule(entry, &webhooks, &last)).collect()))
 }
 
 fn rule(call: &Call) -> Result<Answer, Problem> {
-    Ok(json_answer(&shown_rule(alerting(call)?, &entry(call, RULES)?)))
+    let alerting = alerting(call)?;
+    let webhooks = alerting.rulebook().webhook_names(call.broker());
+    Ok(json_answer(&shown_rule(&entry(call, RULES)?, &webhooks, &alerting.shown())))
 }
 
 fn put_rule(call: &Call) -> Result<Answer, Problem> {
     let (alerting, name, given) = (alerting(call)?, call.argument("name"), call.object()?);
     let rule = Rule::parse(name, &given).map_err(|error| Problem::bad_request(error.to_string()))?;
     let book = alerting.rulebook();
-    if let Some(missing) = rule.webhooks.iter().find(|name| book.entry(call.broker(), WEBHOOKS, name).is_none()) {
-        return Err(Problem::bad_request(format!("there is no webhook '{missing}'")));
+    if let Some(problem) = missing_webhook(&rule, &book.webhook_names(call.broker())) {
+        return Err(Problem::bad_request(problem));
     }
     let changed = book.put(call.broker(), call.actor(), RULES, name, given).map_err(Problem::bad_request)?;
     alerting.note_change();
@@ -274,15 +293,14 @@ fn delete_rule(call: &Call) -> Result<Answer, Problem> {
 }
 
 fn shown_webhook(call: &Call, alerting: &Alerting, entry: &Entry) -> Value {
-    let webhook = Webhook::parse(&entry.name, &entry.given).map_err(|error| error.to_string());
-    let parsed = webhook.and_then(|webhook| {
-        let url = HttpUrl::parse(&webhook.url).map_err(|error| error.to_string())?;
+    let parsed = alerting.rulebook().target(entry).map(|Target { webhook, url }| {
         let scheme = if url.is_tls() { "https" } else { "http" };
         // The path is a secret, too, with some services.
         let path = if is_administrator(call.identity()) { url.path() } else { "/***" };
         let mut shown = webhook.shown();
-        shown.insert("url".to_owned(), format!("{scheme}://{url}{path}").into());
-        Ok(shown)
+        let user = if url.has_user() { format!("{HIDDEN}@") } else { String::new() };
+        shown.insert("url".to_owned(), format!("{scheme}://{user}{url}{path}").into());
+        shown
     });
     let mut shown = shown(entry, parsed);
     let standing = alerting.receiver(&entry.name).map(|receiver| receiver.standing()).unwrap_or_default();
@@ -310,13 +328,7 @@ fn webhook(call: &Call) -> Result<Answer, Problem> {
 
 fn put_webhook(call: &Call) -> Result<Answer, Problem> {
     let (alerting, name, given) = (alerting(call)?, call.argument("name"), call.object()?);
-    let webhook = Webhook::parse(name, &given).map_err(|error| Problem::bad_request(error.to_string()))?;
-    HttpUrl::parse(&webhook.url).map_err(|error| Problem::bad_request(error.to_string()))?;
-    if webhook.cacertfile.is_some() {
-        return Err(Problem::bad_request(
-            "'cacertfile' names a file of the host, and can only be set in the configuration",
-        ));
-    }
+    Target::parse(name, &given, Source::Runtime).map_err(Problem::bad_request)?;
     let put = alerting.rulebook().put(call.broker(), call.actor(), WEBHOOKS, name, given);
     alerting.note_change();
     Ok(Answer::changed(&put.map_err(Problem::bad_request)?))
@@ -341,9 +353,9 @@ fn delete_webhook(call: &Call) -> Result<Answer, Problem> {
 
 async fn test(call: Call) -> Result<Answer, Problem> {
     let (alerting, entry) = (alerting(&call)?, entry(&call, WEBHOOKS)?);
-    let webhook = Webhook::parse(&entry.name, &entry.given).map_err(|error| Problem::bad_request(error.to_string()))?;
+    let target = alerting.rulebook().target(&entry).map_err(Problem::bad_request)?;
     let body = alerting.with_sender(|sender| Notice::test_body(sender, alerting.now_ms()));
-    let Tried { fate, status, error, duration } = try_once(&webhook, &body).await;
+    let Tried { fate, status, error, duration } = try_once(&target, &body).await;
     Ok(json_answer(&json!({
         "delivered": fate == alerts::Fate::Delivered,
         "status": status.map(|status| status.as_u16()),

@@ -17,23 +17,23 @@ use super::refusals;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::Fields;
-use crate::listing::{Table, column, list, single};
+use crate::listing::{Table, column, list, single, text};
 use crate::problem::Problem;
 use crate::route::Kind::{Object, Text};
 use crate::route::Role::{InVhost, Management};
-use crate::route::{Field, LIST, Operation, Route, SINGLE, Shape, at};
+use crate::route::{Field, LIST, Later, Operation, Route, SINGLE, Shape, at};
 use crate::service::Service;
 
 pub(super) static ROUTES: &[Route] = &[
-    at("/api/bindings", &[Operation::get(Management, all, "Lists bindings.", BINDINGS).query(LIST)]),
+    at("/api/bindings", &[Operation::list(Management, all, "Lists bindings.", BINDINGS).query(LIST)]),
     at(
         "/api/bindings/{vhost}",
-        &[Operation::get(InVhost, of_vhost, "Lists the bindings of a vhost.", BINDINGS).query(LIST)],
+        &[Operation::list(InVhost, of_vhost, "Lists the bindings of a vhost.", BINDINGS).query(LIST)],
     ),
     at(
         "/api/bindings/{vhost}/e/{source}/{type}/{destination}",
         &[
-            Operation::get(InVhost, between, "Lists the bindings between two ends.", BINDINGS).query(LIST),
+            Operation::list(InVhost, between, "Lists the bindings between two ends.", BINDINGS).query(LIST),
             Operation::post(InVhost, bind, "Binds; the header `location` names the binding.", BINDING)
                 .answers(Shape::Done),
         ],
@@ -47,15 +47,15 @@ pub(super) static ROUTES: &[Route] = &[
     ),
     at(
         "/api/exchanges/{vhost}/{exchange}/bindings/source",
-        &[Operation::get(InVhost, from_exchange, "Lists the bindings from an exchange.", BINDINGS).query(LIST)],
+        &[Operation::list(InVhost, from_exchange, "Lists the bindings from an exchange.", BINDINGS).query(LIST)],
     ),
     at(
         "/api/exchanges/{vhost}/{exchange}/bindings/destination",
-        &[Operation::get(InVhost, to_exchange, "Lists the bindings to an exchange.", BINDINGS).query(LIST)],
+        &[Operation::list(InVhost, to_exchange, "Lists the bindings to an exchange.", BINDINGS).query(LIST)],
     ),
     at(
         "/api/queues/{vhost}/{queue}/bindings",
-        &[Operation::get(InVhost, to_queue, "Lists the bindings to a queue.", BINDINGS).query(LIST)],
+        &[Operation::list(InVhost, to_queue, "Lists the bindings to a queue.", BINDINGS).query(LIST)],
     ),
 ];
 
@@ -67,10 +67,10 @@ const BINDING: &[Field] =
 static TABLE: Table<BindingView, Service> = Table {
     title: "Binding",
     columns: &[
-        column("source", Text, |view: &BindingView, _, cell| cell.text(&view.source)),
-        column("vhost", Text, |view, _, cell| cell.text(view.vhost.as_str())),
-        column("destination", Text, |view, _, cell| cell.text(name_of(&view.destination))),
-        column("destination_type", Text, |view, _, cell| cell.text(kind_of(&view.destination))),
+        text("source", |view: &BindingView, _| Some(&view.source)),
+        text("vhost", |view, _| Some(view.vhost.as_str())),
+        text("destination", |view, _| Some(name_of(&view.destination))),
+        text("destination_type", |view, _| Some(kind_of(&view.destination))),
         column("routing_key", Text, |view, _, cell| cell.text(&String::from_utf8_lossy(&view.routing_key))),
         column("arguments", Object, |view, _, cell| {
             cell.value(&Value::Object(json::from_table(view.arguments.as_table())));
@@ -78,9 +78,8 @@ static TABLE: Table<BindingView, Service> = Table {
         column("properties_key", Text, |view, _, cell| cell.text(&properties_key(view))),
     ],
     order: |a, b| {
-        let ends = |view: &BindingView| (kind_of(&view.destination), name_of(&view.destination).to_owned());
         let by_source = (&a.vhost, &a.source).cmp(&(&b.vhost, &b.source));
-        by_source.then_with(|| ends(a).cmp(&ends(b))).then_with(|| a.routing_key.cmp(&b.routing_key))
+        by_source.then_with(|| end_of(a).cmp(&end_of(b))).then_with(|| a.routing_key.cmp(&b.routing_key))
     },
     name: |view| (*view.source).into(),
 };
@@ -96,6 +95,10 @@ fn kind_of(end: &BindingEndView) -> &'static str {
         BindingEndView::Queue(_) => "queue",
         BindingEndView::Exchange(_) => "exchange",
     }
+}
+
+fn end_of(view: &BindingView) -> (&'static str, &str) {
+    (kind_of(&view.destination), name_of(&view.destination))
 }
 
 /// What RabbitMQ leaves as it is in a key. `~` has a meaning of its own.
@@ -143,14 +146,18 @@ fn is_meant(given: &str, view: &BindingView) -> bool {
     }
 }
 
-fn answer(call: &Call, views: Vec<BindingView>) -> Answer {
+fn answer<I>(call: &Call, views: I) -> Later
+where
+    I: IntoIterator<Item = BindingView, IntoIter: Send + 'static>,
+{
     list(views, &TABLE, &call.service, &call.query)
 }
 
-fn all(call: &Call) -> Result<Answer, Problem> {
-    let vhosts = call.presence.vhosts();
-    let views = vhosts.iter().flat_map(|vhost| call.broker().binding_views(vhost.as_str(), BindingFilter::All));
-    Ok(answer(call, views.collect()))
+fn all(call: &Call) -> Result<Later, Problem> {
+    // Those of one vhost after the other, when it is their turn.
+    let (broker, vhosts) = (call.broker().clone(), call.presence.vhosts());
+    let views = vhosts.into_iter().flat_map(move |vhost| broker.binding_views(vhost.as_str(), BindingFilter::All));
+    Ok(answer(call, views))
 }
 
 /// The bindings in the path's vhost.
@@ -158,21 +165,21 @@ fn of(call: &Call, filter: BindingFilter<'_>) -> Vec<BindingView> {
     call.broker().binding_views(call.vhost(), filter)
 }
 
-fn of_vhost(call: &Call) -> Result<Answer, Problem> {
+fn of_vhost(call: &Call) -> Result<Later, Problem> {
     Ok(answer(call, of(call, BindingFilter::All)))
 }
 
-fn from_exchange(call: &Call) -> Result<Answer, Problem> {
+fn from_exchange(call: &Call) -> Result<Later, Problem> {
     let name = name_of_path(call.argument("exchange"))?;
     Ok(answer(call, of(call, BindingFilter::Source(&name))))
 }
 
-fn to_exchange(call: &Call) -> Result<Answer, Problem> {
+fn to_exchange(call: &Call) -> Result<Later, Problem> {
     let name = name_of_path(call.argument("exchange"))?;
     Ok(answer(call, of(call, BindingFilter::ToExchange(&name))))
 }
 
-fn to_queue(call: &Call) -> Result<Answer, Problem> {
+fn to_queue(call: &Call) -> Result<Later, Problem> {
     let name = super::queues::name_of_path(call)?;
     Ok(answer(call, of(call, BindingFilter::ToQueue(&name))))
 }
@@ -217,7 +224,7 @@ fn views_between(call: &Call) -> Result<Vec<BindingView>, Problem> {
     Ok(views)
 }
 
-fn between(call: &Call) -> Result<Answer, Problem> {
+fn between(call: &Call) -> Result<Later, Problem> {
     Ok(answer(call, views_between(call)?))
 }
 

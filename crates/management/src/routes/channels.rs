@@ -3,24 +3,24 @@
 use std::sync::Arc;
 
 use broker::statistics::numbers::CHANNEL;
-use broker::view::{ChannelView, ConsumerView};
+use broker::view::{ChannelView, ConnectionView, ConsumerView};
 
 use super::{connections, consumers, deliveries};
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::{Cell, Object};
-use crate::listing::{Table, column, list, paged_list, single};
+use crate::listing::{Table, column, list, paged_list, single, text};
 use crate::problem::Problem;
 use crate::route::Kind::{Boolean, Integer, List, Object as ObjectKind, Text};
 use crate::route::Role::{InVhost, Management};
-use crate::route::{COUNTED, LIST, Operation, Route, SINGLE, Shape, at};
+use crate::route::{COUNTED, LIST, Later, Operation, Route, SINGLE, Shape, at};
 use crate::service::Service;
-use crate::statistics::{Ranges, Stats, rfc3339};
+use crate::statistics::{Ranges, Stats, rfc3339, wants_samples};
 
 pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/channels",
-        &[Operation::get(Management, all, "Lists channels: who may not monitor sees its own.", Shape::Many(&TABLE))
+        &[Operation::list(Management, all, "Lists channels: who may not monitor sees its own.", Shape::Many(&TABLE))
             .query(COUNTED)],
     ),
     at(
@@ -29,11 +29,11 @@ pub(super) static ROUTES: &[Route] = &[
     ),
     at(
         "/api/vhosts/{vhost}/channels",
-        &[Operation::get(InVhost, of_vhost, "Lists the channels in a vhost.", Shape::Many(&TABLE)).query(COUNTED)],
+        &[Operation::list(InVhost, of_vhost, "Lists the channels in a vhost.", Shape::Many(&TABLE)).query(COUNTED)],
     ),
     at(
         "/api/connections/{connection}/channels",
-        &[Operation::get(Management, of_connection, "Lists the channels of a connection.", Shape::Many(&TABLE))
+        &[Operation::list(Management, of_connection, "Lists the channels of a connection.", Shape::Many(&TABLE))
             .query(LIST)],
     ),
 ];
@@ -41,6 +41,9 @@ pub(super) static ROUTES: &[Route] = &[
 /// A channel, and how much of it is told.
 struct Row {
     view: ChannelView,
+    /// The name of its connection, and its own: each is made once.
+    connection: String,
+    name: String,
     has_counts: bool,
     is_single: bool,
     /// The histories that are wanted; None: no rates either.
@@ -48,6 +51,10 @@ struct Row {
 }
 
 impl Row {
+    fn new(view: ChannelView, has_counts: bool, is_single: bool, ranges: Option<Arc<Ranges>>) -> Row {
+        Row { connection: view.connection.name(), name: view.name(), view, has_counts, is_single, ranges }
+    }
+
     fn count(&self, cell: Cell<'_>, count: u64) {
         if self.has_counts {
             cell.int(count);
@@ -72,7 +79,7 @@ static TABLE: Table<Row, Service> = Table {
         }),
         column("connection_details", ObjectKind, |row, _, cell| {
             cell.object(|members| {
-                members.cell("name").text(&row.view.connection.name());
+                members.cell("name").text(&row.connection);
                 write_peer(&row.view.connection, members);
             });
         }),
@@ -86,7 +93,8 @@ static TABLE: Table<Row, Service> = Table {
         }),
         column("deliveries", List, |row, service, cell| {
             if row.is_single && row.has_counts {
-                cell.list(row.consumers(service), |consumer, writer| deliveries::write_to_queue(&consumer, writer));
+                let consumers = deliveries::ways(row.ranges.as_ref(), || row.consumers(service).to_vec());
+                cell.list(consumers, |consumer, writer| deliveries::write_to_queue(&consumer, writer));
             }
         }),
         column("global_prefetch_count", Integer, |row, _, cell| {
@@ -102,20 +110,22 @@ static TABLE: Table<Row, Service> = Table {
         }),
         column("message_stats", ObjectKind, |row, service, cell| {
             let Some(ranges) = &row.ranges else { return };
-            let samples = ranges.messages.map(|range| service.broker.channel_history(&row.view, range));
+            let range = ranges.messages.filter(|_| wants_samples(&cell));
+            let samples = range.map(|range| service.broker.channel_history(&row.view, range));
             let numbers = row.view.numbers();
             Stats { names: &CHANNEL, numbers: &numbers, samples: samples.as_deref() }.write_messages(cell, false);
         }),
         column("messages_unacknowledged", Integer, |row, _, cell| row.count(cell, row.view.unacked_count)),
         column("messages_uncommitted", Integer, |row, _, cell| row.count(cell, row.view.uncommitted_count)),
         column("messages_unconfirmed", Integer, |row, _, cell| row.count(cell, row.view.unconfirmed_count)),
-        column("name", Text, |row, _, cell| cell.text(&row.view.name())),
-        column("node", Text, |_, service, cell| cell.text(service.node())),
+        text("name", |row, _| Some(&row.name)),
+        text("node", |_, service| Some(service.node())),
         column("number", Integer, |row, _, cell| cell.int(row.view.number.into())),
         column("prefetch_count", Integer, |row, _, cell| row.count(cell, row.view.prefetch_count)),
         column("publishes", List, |row, _, cell| {
             if row.is_single && row.has_counts {
-                cell.list(row.view.publishes(), |edge, writer| deliveries::write_exchange(&edge, writer));
+                let publishes = deliveries::ways(row.ranges.as_ref(), || row.view.publishes());
+                cell.list(publishes, |edge, writer| deliveries::write_exchange(&edge, writer));
             }
         }),
         column("state", Text, |row, _, cell| {
@@ -128,15 +138,12 @@ static TABLE: Table<Row, Service> = Table {
                 cell.bool(row.view.is_transactional);
             }
         }),
-        column("user", Text, |row, _, cell| cell.text_if(row.user())),
-        column("user_who_performed_action", Text, |row, _, cell| cell.text_if(row.user())),
-        column("vhost", Text, |row, _, cell| cell.text_if(row.vhost())),
+        text("user", |row, _| row.user()),
+        text("user_who_performed_action", |row, _| row.user()),
+        text("vhost", |row, _| row.vhost()),
     ],
-    order: |a, b| {
-        let key = |row: &Row| (row.vhost().map(str::to_owned), row.view.connection.name(), row.view.number);
-        key(a).cmp(&key(b))
-    },
-    name: |row| row.view.name().into(),
+    order: |a, b| (a.vhost(), &a.connection, a.view.number).cmp(&(b.vhost(), &b.connection, b.view.number)),
+    name: |row| row.name.as_str().into(),
 };
 
 impl Row {
@@ -155,27 +162,25 @@ pub(super) fn write_peer(connection: &broker::view::ConnectionView, members: &mu
     members.cell("peer_port").int(connection.peer().port().into());
 }
 
-fn rows(call: &Call, views: impl IntoIterator<Item = ChannelView>) -> Vec<Row> {
-    let (has_counts, ranges) = (call.has_stats(), call.ranges());
-    views.into_iter().map(|view| Row { view, has_counts, is_single: false, ranges: ranges.clone() }).collect()
+/// The channels of some connections: those of one after the other, when it is their turn.
+fn rows(call: &Call, connections: Vec<ConnectionView>) -> impl Iterator<Item = Row> + Send + use<> {
+    let (broker, has_counts, ranges) = (call.broker().clone(), call.has_stats(), call.ranges_of_list());
+    let views = connections.into_iter().flat_map(move |connection| broker.channels_of(&connection));
+    views.map(move |view| Row::new(view, has_counts, false, ranges.clone()))
 }
 
-fn all(call: &Call) -> Result<Answer, Problem> {
-    let connections = connections::seen(call);
-    let views = connections.iter().flat_map(|connection| call.broker().channels_of(connection));
-    paged_list(rows(call, views), &TABLE, &call.service, &call.query)
+fn all(call: &Call) -> Result<Later, Problem> {
+    paged_list(rows(call, connections::seen(call)), &TABLE, &call.service, &call.query)
 }
 
-fn of_vhost(call: &Call) -> Result<Answer, Problem> {
+fn of_vhost(call: &Call) -> Result<Later, Problem> {
     let mut connections = connections::seen(call);
     connections.retain(|connection| connections::is_in(connection, call.vhost()));
-    let views = connections.iter().flat_map(|connection| call.broker().channels_of(connection));
-    paged_list(rows(call, views), &TABLE, &call.service, &call.query)
+    paged_list(rows(call, connections), &TABLE, &call.service, &call.query)
 }
 
-fn of_connection(call: &Call) -> Result<Answer, Problem> {
-    let connection = connections::find(call)?;
-    Ok(list(rows(call, call.broker().channels_of(&connection)), &TABLE, &call.service, &call.query))
+fn of_connection(call: &Call) -> Result<Later, Problem> {
+    Ok(list(rows(call, vec![connections::find(call)?]), &TABLE, &call.service, &call.query))
 }
 
 fn one(call: &Call) -> Result<Answer, Problem> {
@@ -185,6 +190,6 @@ fn one(call: &Call) -> Result<Answer, Problem> {
     if !connections::sees(call, &view.connection) {
         return Err(Problem::not_authorised("User not authorised to access object"));
     }
-    let row = Row { view, has_counts: call.has_stats(), is_single: true, ranges: call.ranges() };
+    let row = Row::new(view, call.has_stats(), true, call.ranges());
     Ok(single(&row, &TABLE, &*call.service, &call.query))
 }

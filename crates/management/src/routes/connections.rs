@@ -13,23 +13,28 @@ use crate::access::{is_administrator, is_monitor};
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::{Cell, Writer};
-use crate::listing::{Table, column, paged_list, single};
+use crate::listing::{Table, column, paged_list, single, text};
 use crate::problem::Problem;
 use crate::route::Kind::{Boolean, Integer, Object, Text};
 use crate::route::Role::{InVhost, Management};
-use crate::route::{COUNTED, LIST, Operation, Route, SINGLE, Shape, at};
+use crate::route::{COUNTED, LIST, Later, Operation, Route, SINGLE, Shape, at};
 use crate::service::Service;
-use crate::statistics::{Ranges, Stats};
+use crate::statistics::{Ranges, Stats, wants_samples};
 
 pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/connections",
-        &[Operation::get(Management, all, "Lists connections: who may not monitor sees its own.", Shape::Many(&TABLE))
-            .query(COUNTED)],
+        &[Operation::list(
+            Management,
+            all,
+            "Lists connections: who may not monitor sees its own.",
+            Shape::Many(&TABLE),
+        )
+        .query(COUNTED)],
     ),
     at(
         "/api/vhosts/{vhost}/connections",
-        &[Operation::get(InVhost, of_vhost, "Lists the connections in a vhost.", Shape::Many(&TABLE)).query(COUNTED)],
+        &[Operation::list(InVhost, of_vhost, "Lists the connections in a vhost.", Shape::Many(&TABLE)).query(COUNTED)],
     ),
     at(
         "/api/connections/username/{username}",
@@ -58,6 +63,8 @@ pub(super) static ROUTES: &[Route] = &[
 /// A connection, and how much of it is told.
 struct Row {
     view: ConnectionView,
+    /// Made once: it is put together from addresses.
+    name: String,
     has_counts: bool,
     is_single: bool,
     /// The histories that are wanted; None: no rates either.
@@ -92,8 +99,8 @@ static TABLE: Table<Row, Service> = Table {
             }
         }),
         column("host", Text, |row, _, cell| cell.text(&row.view.local().ip().to_string())),
-        column("name", Text, |row, _, cell| cell.text(&row.view.name())),
-        column("node", Text, |_, service, cell| cell.text(service.node())),
+        text("name", |row, _| Some(&row.name)),
+        text("node", |_, service| Some(service.node())),
         column("peer_cert_issuer", Text, |row, _, cell| row.of_peer(cell, |peer| &peer.issuer)),
         column("peer_cert_serial_number", Text, |row, _, cell| row.of_peer(cell, |peer| &peer.serial_number)),
         column("peer_cert_subject", Text, |row, _, cell| row.of_peer(cell, |peer| &peer.subject)),
@@ -125,25 +132,28 @@ static TABLE: Table<Row, Service> = Table {
             }
         }),
         column("type", Text, |_, _, cell| cell.text("network")),
-        column("user", Text, |row, _, cell| cell.text_if(row.view.opened().map(|opened| opened.user))),
+        text("user", |row, _| row.view.opened().map(|opened| opened.user)),
         column("user_provided_name", Text, |row, _, cell| {
             let opened = row.view.opened();
             let name = opened.and_then(|opened| opened.client_properties.get("connection_name"));
             cell.text_if(name.as_ref().and_then(amqp::table::Value::as_str));
         }),
-        column("user_who_performed_action", Text, |row, _, cell| {
-            cell.text_if(row.view.opened().map(|opened| opened.user));
-        }),
-        column("vhost", Text, |row, _, cell| cell.text_if(row.view.opened().map(|opened| opened.vhost))),
+        text("user_who_performed_action", |row, _| row.view.opened().map(|opened| opened.user)),
+        text("vhost", |row, _| row.vhost()),
     ],
-    order: |a, b| {
-        let vhost = |row: &Row| row.view.opened().map(|opened| opened.vhost.to_owned());
-        (vhost(a), a.view.name()).cmp(&(vhost(b), b.view.name()))
-    },
-    name: |row| row.view.name().into(),
+    order: |a, b| (a.vhost(), &a.name).cmp(&(b.vhost(), &b.name)),
+    name: |row| row.name.as_str().into(),
 };
 
 impl Row {
+    fn new(view: ConnectionView, has_counts: bool, is_single: bool, ranges: Option<Arc<Ranges>>) -> Row {
+        Row { name: view.name(), view, has_counts, is_single, ranges }
+    }
+
+    fn vhost(&self) -> Option<&str> {
+        self.view.opened().map(|opened| opened.vhost)
+    }
+
     fn count(&self, cell: Cell<'_>, count: u64) {
         if self.has_counts {
             cell.int(count);
@@ -152,7 +162,8 @@ impl Row {
 
     fn write_traffic(&self, service: &Service, cell: Cell<'_>, name: &str) {
         let Some(ranges) = &self.ranges else { return };
-        let samples = ranges.data.map(|range| service.broker.connection_history(&self.view, range));
+        let range = ranges.data.filter(|_| wants_samples(&cell));
+        let samples = range.map(|range| service.broker.connection_history(&self.view, range));
         let numbers = self.view.numbers();
         Stats { names: &CONNECTION, numbers: &numbers, samples: samples.as_deref() }.write_details(cell, &[name]);
     }
@@ -194,18 +205,17 @@ pub(super) fn is_in(view: &ConnectionView, vhost: &str) -> bool {
     view.opened().is_some_and(|opened| opened.vhost == vhost)
 }
 
-fn answer(call: &Call, views: Vec<ConnectionView>) -> Result<Answer, Problem> {
-    let (has_counts, ranges) = (call.has_stats(), call.ranges());
-    let rows =
-        views.into_iter().map(|view| Row { view, has_counts, is_single: false, ranges: ranges.clone() }).collect();
+fn answer(call: &Call, views: Vec<ConnectionView>) -> Result<Later, Problem> {
+    let (has_counts, ranges) = (call.has_stats(), call.ranges_of_list());
+    let rows = views.into_iter().map(move |view| Row::new(view, has_counts, false, ranges.clone()));
     paged_list(rows, &TABLE, &call.service, &call.query)
 }
 
-fn all(call: &Call) -> Result<Answer, Problem> {
+fn all(call: &Call) -> Result<Later, Problem> {
     answer(call, seen(call))
 }
 
-fn of_vhost(call: &Call) -> Result<Answer, Problem> {
+fn of_vhost(call: &Call) -> Result<Later, Problem> {
     let mut views = seen(call);
     views.retain(|view| is_in(view, call.vhost()));
     answer(call, views)
@@ -218,7 +228,7 @@ pub(super) fn find(call: &Call) -> Result<ConnectionView, Problem> {
 }
 
 fn one(call: &Call) -> Result<Answer, Problem> {
-    let row = Row { view: find(call)?, has_counts: call.has_stats(), is_single: true, ranges: call.ranges() };
+    let row = Row::new(find(call)?, call.has_stats(), true, call.ranges());
     Ok(single(&row, &TABLE, &*call.service, &call.query))
 }
 

@@ -6,24 +6,23 @@ use serde_json::Value;
 
 use super::connections;
 use super::deliveries::write_channel;
-use crate::answer::Answer;
 use crate::call::Call;
 use crate::listing::{Table, column, list};
 use crate::problem::Problem;
 use crate::route::Kind::{Boolean, Integer, Object, Text};
 use crate::route::Role::{Management, MonitoringOrInVhost};
-use crate::route::{LIST, Operation, Route, Shape, at};
+use crate::route::{LIST, Later, Operation, Route, Shape, at};
 use crate::service::Service;
 
 pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/consumers",
-        &[Operation::get(Management, all, "Lists consumers: who may not monitor sees its own.", Shape::Many(&TABLE))
+        &[Operation::list(Management, all, "Lists consumers: who may not monitor sees its own.", Shape::Many(&TABLE))
             .query(LIST)],
     ),
     at(
         "/api/consumers/{vhost}",
-        &[Operation::get(MonitoringOrInVhost, of_vhost, "Lists the consumers in a vhost.", Shape::Many(&TABLE))
+        &[Operation::list(MonitoringOrInVhost, of_vhost, "Lists the consumers in a vhost.", Shape::Many(&TABLE))
             .query(LIST)],
     ),
 ];
@@ -68,16 +67,18 @@ pub(super) static TABLE: Table<ConsumerView, Service> = Table {
     name: |consumer| consumer.tag().into(),
 };
 
-fn seen(call: &Call) -> Vec<ConsumerView> {
-    connections::seen(call).iter().flat_map(|connection| call.broker().consumers_of(connection)).collect()
+/// Those of one connection after the other, when it is their turn.
+fn seen(call: &Call) -> impl Iterator<Item = ConsumerView> + Send + use<> {
+    let broker = call.broker().clone();
+    connections::seen(call).into_iter().flat_map(move |connection| broker.consumers_of(&connection))
 }
 
-fn all(call: &Call) -> Result<Answer, Problem> {
+fn all(call: &Call) -> Result<Later, Problem> {
     Ok(list(seen(call), &TABLE, &call.service, &call.query))
 }
 
-fn of_vhost(call: &Call) -> Result<Answer, Problem> {
-    let mut consumers = seen(call);
-    consumers.retain(|consumer| consumer.queue().0 == call.vhost());
+fn of_vhost(call: &Call) -> Result<Later, Problem> {
+    let vhost = call.vhost().to_owned();
+    let consumers = seen(call).filter(move |consumer| consumer.queue().0 == vhost);
     Ok(list(consumers, &TABLE, &call.service, &call.query))
 }

@@ -23,12 +23,18 @@ use crate::service::Service;
 pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/delayed",
-        &[Operation::get(Management, all, "Lists exchanges at which messages wait.", Shape::Many(&TABLE)).query(PAGED)],
+        &[Operation::list(Management, all, "Lists exchanges at which messages wait.", Shape::Many(&TABLE))
+            .query(PAGED)],
     ),
     at(
         "/api/delayed/{vhost}",
-        &[Operation::get(InVhost, of_vhost, "Lists exchanges of a vhost at which messages wait.", Shape::Many(&TABLE))
-            .query(PAGED)],
+        &[Operation::list(
+            InVhost,
+            of_vhost,
+            "Lists exchanges of a vhost at which messages wait.",
+            Shape::Many(&TABLE),
+        )
+        .query(PAGED)],
     ),
     at(
         "/api/delayed/{vhost}/{exchange}/messages",
@@ -137,13 +143,13 @@ static TABLE: Table<DelaysView, Service> = Table {
     name: |row| row.exchange.as_str().into(),
 };
 
-fn all(call: &Call) -> Result<Answer, Problem> {
+fn all(call: &Call) -> Result<Later, Problem> {
     let vhosts = call.presence.vhosts();
     let views = vhosts.iter().flat_map(|vhost| call.broker().delays_views(vhost.as_str()));
-    paged_list(views.collect(), &TABLE, &call.service, &call.query)
+    paged_list(views.collect::<Vec<_>>(), &TABLE, &call.service, &call.query)
 }
 
-fn of_vhost(call: &Call) -> Result<Answer, Problem> {
+fn of_vhost(call: &Call) -> Result<Later, Problem> {
     paged_list(call.broker().delays_views(call.vhost()), &TABLE, &call.service, &call.query)
 }
 

@@ -1,12 +1,19 @@
 //! Who publishes to whom, and who gets it: the lists `publishes`, `incoming`, `outgoing` and `deliveries` of single objects.
 
+use std::sync::Arc;
+
 use broker::statistics::numbers::CONSUMER;
 use broker::view::{ConnectionView, ConsumerView, EdgeView, NameView, PublisherView};
 
 use super::channels::write_peer;
 use crate::json::{Object, Writer};
 use crate::service::Service;
-use crate::statistics::Stats;
+use crate::statistics::{Ranges, Stats};
+
+/// Where messages go; nothing where there are no rates, as in RabbitMQ.
+pub(super) fn ways<T>(ranges: Option<&Arc<Ranges>>, found: impl FnOnce() -> Vec<T>) -> Vec<T> {
+    ranges.map_or_else(Vec::new, |_| found())
+}
 
 /// What has been published on the way.
 fn write_published(members: &mut Object<'_>, published: u64, rate: f64) {

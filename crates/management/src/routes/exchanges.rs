@@ -14,19 +14,19 @@ use super::{deliveries, refusals};
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::Fields;
-use crate::listing::{Table, column, paged_list, single};
+use crate::listing::{Table, column, number, paged_list, single, text};
 use crate::problem::Problem;
-use crate::route::Kind::{Boolean, Integer, List, Object, Text};
+use crate::route::Kind::{Boolean, List, Object, Text};
 use crate::route::Role::{InVhost, Management};
-use crate::route::{COUNTED, Field, Operation, Parameters, Route, SINGLE, Shape, at};
+use crate::route::{COUNTED, Field, Later, Operation, Parameters, Route, SINGLE, Shape, at};
 use crate::service::Service;
-use crate::statistics::{Ranges, Stats};
+use crate::statistics::{Ranges, Stats, wants_samples};
 
 pub(super) static ROUTES: &[Route] = &[
-    at("/api/exchanges", &[Operation::get(Management, all, "Lists exchanges.", Shape::Many(&TABLE)).query(COUNTED)]),
+    at("/api/exchanges", &[Operation::list(Management, all, "Lists exchanges.", Shape::Many(&TABLE)).query(COUNTED)]),
     at(
         "/api/exchanges/{vhost}",
-        &[Operation::get(InVhost, of_vhost, "Lists the exchanges of a vhost.", Shape::Many(&TABLE)).query(COUNTED)],
+        &[Operation::list(InVhost, of_vhost, "Lists the exchanges of a vhost.", Shape::Many(&TABLE)).query(COUNTED)],
     ),
     at(
         "/api/exchanges/{vhost}/{exchange}",
@@ -79,7 +79,8 @@ static TABLE: Table<Row, Service> = Table {
         column("durable", Boolean, |row, _, cell| cell.bool(row.view.definition.is_durable)),
         column("incoming", List, |row, service, cell| {
             if row.has_neighbours {
-                let publishers = service.broker.publishers_to(row.vhost(), row.name());
+                let publishers = || service.broker.publishers_to(row.vhost(), row.name());
+                let publishers = deliveries::ways(row.ranges.as_ref(), publishers);
                 cell.list(publishers, |publisher, writer| deliveries::write_publisher(&publisher, service, writer));
             }
         }),
@@ -88,52 +89,44 @@ static TABLE: Table<Row, Service> = Table {
             let Some(ranges) = &row.ranges else { return };
             let (vhost, name) = (row.vhost(), row.name());
             let Some(numbers) = service.broker.exchange_numbers(vhost, name) else { return };
-            let samples = ranges.messages.map(|range| service.broker.exchange_history(vhost, name, range));
+            let range = ranges.messages.filter(|_| wants_samples(&cell));
+            let samples = range.map(|range| service.broker.exchange_history(vhost, name, range));
             Stats { names: &EXCHANGE, numbers: &numbers, samples: samples.as_deref() }.write_messages(cell, false);
         }),
-        column("messages_deduplicated", Integer, |row, _, cell| {
-            if let Some(count) = row.view.deduplicated_count {
-                cell.int(count);
-            }
-        }),
-        column("messages_delayed", Integer, |row, _, cell| {
-            if let Some(count) = row.view.messages_delayed {
-                cell.int(count);
-            }
-        }),
-        column("name", Text, |row, _, cell| cell.text(row.view.definition.name.as_str())),
+        number("messages_deduplicated", |row, _| row.view.deduplicated_count),
+        number("messages_delayed", |row, _| row.view.messages_delayed),
+        text("name", |row, _| Some(row.name())),
         column("outgoing", List, |row, service, cell| {
             if row.has_neighbours {
-                let outgoing = service.broker.outgoing_of(row.vhost(), row.name());
+                let outgoing = || service.broker.outgoing_of(row.vhost(), row.name());
+                let outgoing = deliveries::ways(row.ranges.as_ref(), outgoing);
                 cell.list(outgoing, |edge, writer| deliveries::write_queue(&edge, writer));
             }
         }),
         column("policy", Text, |row, _, cell| {
             cell.text_if(row.view.policy.user.as_ref().map(|policy| &*policy.name));
         }),
-        column("type", Text, |row, _, cell| cell.text(row.view.definition.exchange_type.name())),
-        column("vhost", Text, |row, _, cell| cell.text(row.view.definition.vhost.as_str())),
+        text("type", |row, _| Some(row.view.definition.exchange_type.name())),
+        text("vhost", |row, _| Some(row.vhost())),
     ],
-    order: |a, b| {
-        let key = |row: &Row| (row.view.definition.vhost.clone(), row.view.definition.name.clone());
-        key(a).cmp(&key(b))
-    },
-    name: |row| row.view.definition.name.as_str().into(),
+    order: |a, b| (a.vhost(), a.name()).cmp(&(b.vhost(), b.name())),
+    name: |row| row.name().into(),
 };
 
-fn rows(call: &Call, views: impl IntoIterator<Item = ExchangeView>) -> Vec<Row> {
-    let ranges = call.ranges();
-    views.into_iter().map(|view| Row { view, has_neighbours: false, ranges: ranges.clone() }).collect()
+/// The exchanges of some vhosts: those of one after the other, when it is their turn.
+fn of_vhosts(call: &Call, vhosts: Vec<String>) -> Result<Later, Problem> {
+    let (broker, ranges) = (call.broker().clone(), call.ranges_of_list());
+    let views = vhosts.into_iter().flat_map(move |vhost| broker.exchange_views(&vhost));
+    let rows = views.map(move |view| Row { view, has_neighbours: false, ranges: ranges.clone() });
+    paged_list(rows, &TABLE, &call.service, &call.query)
 }
 
-fn all(call: &Call) -> Result<Answer, Problem> {
-    let vhosts = call.presence.vhosts();
-    let views = vhosts.iter().flat_map(|vhost| call.broker().exchange_views(vhost.as_str()));
-    paged_list(rows(call, views), &TABLE, &call.service, &call.query)
+fn all(call: &Call) -> Result<Later, Problem> {
+    of_vhosts(call, call.presence.vhosts().iter().map(ToString::to_string).collect())
 }
 
-fn of_vhost(call: &Call) -> Result<Answer, Problem> {
-    paged_list(rows(call, call.broker().exchange_views(call.vhost())), &TABLE, &call.service, &call.query)
+fn of_vhost(call: &Call) -> Result<Later, Problem> {
+    of_vhosts(call, vec![call.vhost().to_owned()])
 }
 
 /// The name of an exchange as paths have it: the default exchange has another one there.

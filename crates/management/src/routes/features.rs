@@ -6,13 +6,13 @@ use crate::listing::{Table, column, list};
 use crate::problem::Problem;
 use crate::route::Kind::{List, Text};
 use crate::route::Role::{Administrator, Management};
-use crate::route::{LIST, Operation, Route, Shape, at};
+use crate::route::{LIST, Later, Operation, Route, Shape, at};
 use crate::service::Service;
 
 pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/feature-flags",
-        &[Operation::get(
+        &[Operation::list(
             Management,
             flags,
             "Lists the feature flags of the RabbitMQ that this is compatible with.",
@@ -26,12 +26,17 @@ pub(super) static ROUTES: &[Route] = &[
     ),
     at(
         "/api/deprecated-features",
-        &[Operation::get(Management, deprecated, "Lists features that RabbitMQ phases out.", Shape::Many(&DEPRECATED))
-            .query(LIST)],
+        &[Operation::list(
+            Management,
+            deprecated,
+            "Lists features that RabbitMQ phases out.",
+            Shape::Many(&DEPRECATED),
+        )
+        .query(LIST)],
     ),
     at(
         "/api/deprecated-features/used",
-        &[Operation::get(Management, used, "Lists those of them that are in use.", Shape::Many(&DEPRECATED))
+        &[Operation::list(Management, used, "Lists those of them that are in use.", Shape::Many(&DEPRECATED))
             .query(LIST)],
     ),
 ];
@@ -114,7 +119,7 @@ fn is_permitted(feature: &str, service: &Service) -> bool {
     }
 }
 
-fn flags(call: &Call) -> Result<Answer, Problem> {
+fn flags(call: &Call) -> Result<Later, Problem> {
     Ok(list(FLAGS.to_vec(), &FLAG, &call.service, &call.query))
 }
 
@@ -125,12 +130,12 @@ fn enable(call: &Call) -> Result<Answer, Problem> {
     Err(Problem::bad_request("unsupported"))
 }
 
-fn deprecated(call: &Call) -> Result<Answer, Problem> {
+fn deprecated(call: &Call) -> Result<Later, Problem> {
     Ok(list(DEPRECATED_FEATURES.to_vec(), &DEPRECATED, &call.service, &call.query))
 }
 
 /// Transient queues that are not exclusive are the only ones that leave a trace.
-fn used(call: &Call) -> Result<Answer, Problem> {
+fn used(call: &Call) -> Result<Later, Problem> {
     let broker = call.broker();
     let is_used = broker.vhost_names().iter().any(|vhost| {
         broker.queue_views(vhost.as_str()).iter().any(|queue| {

@@ -15,7 +15,7 @@ use crate::listing::{Table, column, list};
 use crate::problem::Problem;
 use crate::route::Kind::{Integer, Object, Text};
 use crate::route::Role::{Administrator, Management, MonitoringOfObject, MonitoringOrInVhost};
-use crate::route::{Field, LIST, Operation, Route, Shape, at};
+use crate::route::{Field, LIST, Later, Operation, Route, Shape, at};
 use crate::service::Service;
 use hyper::StatusCode;
 use model::erlang;
@@ -23,12 +23,12 @@ use model::erlang;
 pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/vhost-limits",
-        &[Operation::get(Management, of_vhosts, "Lists the limits of vhosts that have any.", Shape::Many(&VHOSTS))
+        &[Operation::list(Management, of_vhosts, "Lists the limits of vhosts that have any.", Shape::Many(&VHOSTS))
             .query(LIST)],
     ),
     at(
         "/api/vhost-limits/{vhost}",
-        &[Operation::get(MonitoringOrInVhost, of_vhost, "Tells the limits of a vhost.", Shape::Many(&VHOSTS))
+        &[Operation::list(MonitoringOrInVhost, of_vhost, "Tells the limits of a vhost.", Shape::Many(&VHOSTS))
             .query(LIST)],
     ),
     at(
@@ -40,12 +40,12 @@ pub(super) static ROUTES: &[Route] = &[
     ),
     at(
         "/api/user-limits",
-        &[Operation::get(Administrator, of_users, "Lists the limits of users who have any.", Shape::Many(&USERS))
+        &[Operation::list(Administrator, of_users, "Lists the limits of users who have any.", Shape::Many(&USERS))
             .query(LIST)],
     ),
     at(
         "/api/user-limits/{user}",
-        &[Operation::get(MonitoringOfObject, of_user, "Tells the limits of a user.", Shape::Many(&USERS)).query(LIST)],
+        &[Operation::list(MonitoringOfObject, of_user, "Tells the limits of a user.", Shape::Many(&USERS)).query(LIST)],
     ),
     at(
         "/api/user-limits/{user}/{name}",
@@ -82,13 +82,13 @@ static USERS: Table<Arc<User>, Service> = Table {
     name: |user| user.name.as_str().into(),
 };
 
-fn of_vhosts(call: &Call) -> Result<Answer, Problem> {
+fn of_vhosts(call: &Call) -> Result<Later, Problem> {
     let mut views = call.broker().vhost_views();
     views.retain(|view| has_any(&view.facts.limits) && call.sees_vhost(view.facts.name.as_str()));
     Ok(list(views, &VHOSTS, &call.service, &call.query))
 }
 
-fn of_vhost(call: &Call) -> Result<Answer, Problem> {
+fn of_vhost(call: &Call) -> Result<Later, Problem> {
     let view = vhosts::find(call)?;
     let views = if has_any(&view.facts.limits) { vec![view] } else { Vec::new() };
     Ok(list(views, &VHOSTS, &call.service, &call.query))
@@ -98,13 +98,13 @@ fn has_any(limits: &VhostLimits) -> bool {
     limits.iter().next().is_some()
 }
 
-fn of_users(call: &Call) -> Result<Answer, Problem> {
+fn of_users(call: &Call) -> Result<Later, Problem> {
     let mut users = call.broker().users();
     users.retain(|user| user.limits != UserLimits::default());
     Ok(list(users, &USERS, &call.service, &call.query))
 }
 
-fn of_user(call: &Call) -> Result<Answer, Problem> {
+fn of_user(call: &Call) -> Result<Later, Problem> {
     let user = users::find(call)?;
     let users = if user.limits == UserLimits::default() { Vec::new() } else { vec![user] };
     Ok(list(users, &USERS, &call.service, &call.query))

@@ -6,7 +6,7 @@ use hyper::header::{HeaderName, HeaderValue};
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::limits::LIVE_COUNT_MAX;
-use crate::live::{Feed, Viewer, Wanted};
+use crate::live::{Feed, Lost, Viewer, Wanted};
 use crate::problem::Problem;
 use crate::route::Role::Management;
 use crate::route::{Later, Operation, Parameters, Route, Shape, at};
@@ -23,7 +23,7 @@ pub(super) static ROUTES: &[Route] = &[at(
     .query(&[
         Parameters::Other(
             "events",
-            "What is wanted, with commas between: `rates`, `changes`, `vhost:NAME`, `queue:VHOST/NAME`, with names as in paths.",
+            "What is wanted, with commas between, or several times: `rates`, `changes`, `vhost:NAME`, `queue:VHOST/NAME`, with names as in paths.",
         ),
         Parameters::Other("interval", "Seconds between two looks at numbers: 1 to 60."),
     ])
@@ -39,8 +39,8 @@ async fn stream(call: Call) -> Result<Answer, Problem> {
     let broker = call.broker().clone();
     let wanted = Wanted::parse(&call.query, broker.options().statistics.interval)?;
     let vhosts = wanted.vhosts.iter().chain(wanted.queues.iter().map(|(vhost, _)| vhost));
-    if vhosts.into_iter().any(|vhost| !broker.has_vhost(vhost)) {
-        return Err(Problem::not_found());
+    if let Some(missing) = vhosts.into_iter().find(|vhost| !broker.has_vhost(vhost)) {
+        return Err(Lost::Vhost(missing.clone()).problem());
     }
     let mut viewer = Viewer::new(broker, call.actor().clone());
     viewer.check(&wanted).await.map_err(|lost| lost.problem())?;

@@ -14,12 +14,12 @@ use crate::listing::{Table, column, list, single};
 use crate::problem::Problem;
 use crate::route::Kind::{Boolean, Integer, List, Object, Text};
 use crate::route::Role::{Administrator, Monitoring};
-use crate::route::{Field, LIST, Operation, Parameters, Route, Shape, at};
+use crate::route::{Field, LIST, Later, Operation, Parameters, Route, Shape, at};
 use crate::service::Service;
 use crate::statistics::{Ranges, Stats};
 
 pub(super) static ROUTES: &[Route] = &[
-    at("/api/nodes", &[Operation::get(Monitoring, all, "Lists nodes.", Shape::Many(&TABLE)).query(LIST)]),
+    at("/api/nodes", &[Operation::list(Monitoring, all, "Lists nodes.", Shape::Many(&TABLE)).query(LIST)]),
     at(
         "/api/nodes/{node}",
         &[Operation::get(Monitoring, one, "Tells of a node.", Shape::One(&TABLE))
@@ -293,7 +293,7 @@ fn row(call: &Call) -> Row {
     Row { view, has_memory, numbers, ranges: call.ranges() }
 }
 
-fn all(call: &Call) -> Result<Answer, Problem> {
+fn all(call: &Call) -> Result<Later, Problem> {
     Ok(list(vec![row(call)], &TABLE, &call.service, &call.query))
 }
 

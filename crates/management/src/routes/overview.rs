@@ -1,10 +1,13 @@
 //! The overview: what runs here, and how many there are of everything.
 
-use broker::statistics::Retentions;
+use std::collections::{BTreeMap, HashSet};
+
 use broker::statistics::numbers::{NODE, VHOST, VHOST_COUNT};
+use broker::statistics::{Range, Retentions};
 use broker::view::Numbers;
 use model::arguments::ExchangeType;
 use model::name::VhostName;
+use telemetry::Sample;
 
 use crate::access::is_monitor;
 use crate::answer::Answer;
@@ -99,28 +102,38 @@ fn write_churn(call: &Call, members: &mut Object<'_>) {
 }
 
 /// How many messages there are in the vhosts that are seen, and what has happened to them: of the node if all are seen.
-fn write_messages(call: &Call, seen: &[VhostName], members: &mut Object<'_>) {
+fn write_messages(call: &Call, seen: &HashSet<VhostName>, members: &mut Object<'_>) {
     let (broker, ranges) = (call.broker(), call.ranges());
     let sees_all = broker.vhost_names().iter().all(|vhost| seen.contains(vhost));
     let numbers = if sees_all { broker.messages_numbers() } else { sum_of(call, seen) };
-    let history = |range| if sees_all { Some(broker.messages_history(range)) } else { None };
-    let of_lengths = ranges.as_ref().and_then(|ranges| ranges.lengths).and_then(history);
+    let history = |range| if sees_all { broker.messages_history(range) } else { history_of(call, seen, range) };
+    let of_lengths = ranges.as_ref().and_then(|ranges| ranges.lengths).map(history);
     let lengths = Stats { names: &VHOST, numbers: &numbers, samples: of_lengths.as_deref() };
     members.cell("queue_totals").object(|totals| lengths.write_totals(totals, 0, ranges.is_some()));
     if let Some(ranges) = &ranges {
-        let samples = ranges.messages.and_then(history);
+        let samples = ranges.messages.map(history);
         let stats = Stats { names: &VHOST, numbers: &numbers, samples: samples.as_deref() };
         stats.write_messages(members.cell("message_stats"), true);
     }
 }
 
-fn sum_of(call: &Call, vhosts: &[VhostName]) -> Numbers<VHOST_COUNT> {
+fn sum_of(call: &Call, vhosts: &HashSet<VhostName>) -> Numbers<VHOST_COUNT> {
     let mut sum = Numbers { now: [0; VHOST_COUNT], rates: [0.0; VHOST_COUNT] };
     for numbers in vhosts.iter().filter_map(|vhost| call.broker().vhost_numbers(vhost.as_str())) {
         sum.now.iter_mut().zip(numbers.now).for_each(|(sum, number)| *sum += number);
         sum.rates.iter_mut().zip(numbers.rates).for_each(|(sum, rate)| *sum += rate);
     }
     sum
+}
+
+/// What the numbers of some vhosts together were, newest first. Before a vhost's history began it is taken to have had nothing.
+fn history_of(call: &Call, vhosts: &HashSet<VhostName>, range: Range) -> Vec<Sample<VHOST_COUNT>> {
+    let mut sums = BTreeMap::<u64, [u64; VHOST_COUNT]>::new();
+    for sample in vhosts.iter().flat_map(|vhost| call.broker().vhost_history(vhost.as_str(), range)) {
+        let sum = sums.entry(sample.at_ms).or_insert([0; VHOST_COUNT]);
+        sum.iter_mut().zip(sample.numbers).for_each(|(sum, number)| *sum += number);
+    }
+    sums.into_iter().rev().map(|(at_ms, numbers)| Sample { at_ms, numbers }).collect()
 }
 
 /// How many seconds long samples are kept, as RabbitMQ tells it.
@@ -146,8 +159,8 @@ fn overview(call: &Call) -> Result<Answer, Problem> {
     let (service, options, broker) = (&*call.service, &call.service.options, call.broker());
     let has_stats = call.has_stats();
     let is_monitor = is_monitor(call.identity());
-    let seen = call.presence.vhosts();
-    let totals = broker.totals(|vhost| seen.iter().any(|seen| seen.as_str() == vhost));
+    let seen: HashSet<VhostName> = call.presence.vhosts().into_iter().collect();
+    let totals = broker.totals(|vhost| seen.contains(vhost));
     let wanted = call.query.get("columns").map_or(Selection::All, Selection::parse);
     let mut out = Vec::new();
     Writer::of(&mut out, &wanted).object(|members| {

@@ -19,22 +19,22 @@ use crate::listing::{Table, column, list, single};
 use crate::problem::Problem;
 use crate::route::Kind::{Any, Text};
 use crate::route::Role::{Policymaker, PolicymakerInVhost};
-use crate::route::{Field, LIST, Operation, Route, SINGLE, Shape, at};
+use crate::route::{Field, LIST, Later, Operation, Route, SINGLE, Shape, at};
 use crate::service::Service;
 
 pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/parameters",
-        &[Operation::get(Policymaker, all, "Lists the parameters of vhosts; policies of users apart.", PARAMETERS)
+        &[Operation::list(Policymaker, all, "Lists the parameters of vhosts; policies of users apart.", PARAMETERS)
             .query(LIST)],
     ),
     at(
         "/api/parameters/{component}",
-        &[Operation::get(Policymaker, of_component, "Lists the parameters of a component.", PARAMETERS).query(LIST)],
+        &[Operation::list(Policymaker, of_component, "Lists the parameters of a component.", PARAMETERS).query(LIST)],
     ),
     at(
         "/api/parameters/{component}/{vhost}",
-        &[Operation::get(PolicymakerInVhost, of_vhost, "Lists the parameters of a component in a vhost.", PARAMETERS)
+        &[Operation::list(PolicymakerInVhost, of_vhost, "Lists the parameters of a component in a vhost.", PARAMETERS)
             .query(LIST)],
     ),
     at(
@@ -47,7 +47,7 @@ pub(super) static ROUTES: &[Route] = &[
     ),
     at(
         "/api/global-parameters",
-        &[Operation::get(Policymaker, all_global, "Lists global parameters.", Shape::Many(&GLOBAL)).query(LIST)],
+        &[Operation::list(Policymaker, all_global, "Lists global parameters.", Shape::Many(&GLOBAL)).query(LIST)],
     ),
     at(
         "/api/global-parameters/{name}",
@@ -133,15 +133,15 @@ fn parameters(call: &Call, component: Option<&str>, vhost: Option<&str>) -> Vec<
     found
 }
 
-fn all(call: &Call) -> Result<Answer, Problem> {
+fn all(call: &Call) -> Result<Later, Problem> {
     Ok(list(parameters(call, None, None), &TABLE, &call.service, &call.query))
 }
 
-fn of_component(call: &Call) -> Result<Answer, Problem> {
+fn of_component(call: &Call) -> Result<Later, Problem> {
     Ok(list(parameters(call, Some(call.argument("component")), None), &TABLE, &call.service, &call.query))
 }
 
-fn of_vhost(call: &Call) -> Result<Answer, Problem> {
+fn of_vhost(call: &Call) -> Result<Later, Problem> {
     let found = parameters(call, Some(call.argument("component")), Some(call.vhost()));
     Ok(list(found, &TABLE, &call.service, &call.query))
 }
@@ -196,7 +196,7 @@ fn delete(call: &Call) -> Result<Answer, Problem> {
     Ok(Answer::done(&changed))
 }
 
-fn all_global(call: &Call) -> Result<Answer, Problem> {
+fn all_global(call: &Call) -> Result<Later, Problem> {
     Ok(list(shown_global(call), &GLOBAL, &call.service, &call.query))
 }
 

@@ -12,13 +12,13 @@ use crate::listing::{Table, column, list, single};
 use crate::problem::Problem;
 use crate::route::Kind::Text;
 use crate::route::Role::Administrator;
-use crate::route::{Field, LIST, Operation, Route, SINGLE, Shape, at};
+use crate::route::{Field, LIST, Later, Operation, Route, SINGLE, Shape, at};
 use crate::service::Service;
 
 pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/permissions",
-        &[Operation::get(Administrator, all, "Lists permissions.", Shape::Many(&TABLE)).query(LIST)],
+        &[Operation::list(Administrator, all, "Lists permissions.", Shape::Many(&TABLE)).query(LIST)],
     ),
     at(
         "/api/permissions/{vhost}/{user}",
@@ -31,11 +31,11 @@ pub(super) static ROUTES: &[Route] = &[
     ),
     at(
         "/api/users/{user}/permissions",
-        &[Operation::get(Administrator, of_user, "Lists a user's permissions.", Shape::Many(&TABLE)).query(LIST)],
+        &[Operation::list(Administrator, of_user, "Lists a user's permissions.", Shape::Many(&TABLE)).query(LIST)],
     ),
     at(
         "/api/vhosts/{vhost}/permissions",
-        &[Operation::get(Administrator, of_vhost, "Lists the permissions in a vhost.", Shape::Many(&TABLE))
+        &[Operation::list(Administrator, of_vhost, "Lists the permissions in a vhost.", Shape::Many(&TABLE))
             .query(LIST)],
     ),
 ];
@@ -59,22 +59,22 @@ pub(super) static TABLE: Table<UserPermission, Service> = Table {
     name: |given| given.user.as_str().into(),
 };
 
-fn answer(call: &Call, wanted: impl Fn(&UserPermission) -> bool) -> Answer {
+fn answer(call: &Call, wanted: impl Fn(&UserPermission) -> bool) -> Later {
     let mut given = call.broker().permissions();
     given.retain(|given| wanted(given));
     list(given, &TABLE, &call.service, &call.query)
 }
 
-fn all(call: &Call) -> Result<Answer, Problem> {
+fn all(call: &Call) -> Result<Later, Problem> {
     Ok(answer(call, |_| true))
 }
 
-fn of_user(call: &Call) -> Result<Answer, Problem> {
+fn of_user(call: &Call) -> Result<Later, Problem> {
     let user = users::find(call)?;
     Ok(answer(call, |given| given.user == user.name))
 }
 
-fn of_vhost(call: &Call) -> Result<Answer, Problem> {
+fn of_vhost(call: &Call) -> Result<Later, Problem> {
     super::vhosts::find(call)?;
     Ok(answer(call, |given| given.vhost.as_str() == call.vhost()))
 }

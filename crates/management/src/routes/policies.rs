@@ -17,14 +17,14 @@ use crate::listing::{Table, column, list, single};
 use crate::problem::Problem;
 use crate::route::Kind::{Integer, Object, Text};
 use crate::route::Role::{AdministratorInVhost, InVhost, Management, PolicymakerInVhost};
-use crate::route::{Field, LIST, Operation, Route, SINGLE, Shape, at};
+use crate::route::{Field, LIST, Later, Operation, Route, SINGLE, Shape, at};
 use crate::service::Service;
 
 pub(super) static ROUTES: &[Route] = &[
-    at("/api/policies", &[Operation::get(Management, all, "Lists policies.", Shape::Many(&TABLE)).query(LIST)]),
+    at("/api/policies", &[Operation::list(Management, all, "Lists policies.", Shape::Many(&TABLE)).query(LIST)]),
     at(
         "/api/policies/{vhost}",
-        &[Operation::get(InVhost, of_vhost, "Lists the policies of a vhost.", Shape::Many(&TABLE)).query(LIST)],
+        &[Operation::list(InVhost, of_vhost, "Lists the policies of a vhost.", Shape::Many(&TABLE)).query(LIST)],
     ),
     at(
         "/api/policies/{vhost}/{name}",
@@ -36,11 +36,11 @@ pub(super) static ROUTES: &[Route] = &[
     ),
     at(
         "/api/operator-policies",
-        &[Operation::get(Management, all_operator, "Lists operator policies.", Shape::Many(&TABLE)).query(LIST)],
+        &[Operation::list(Management, all_operator, "Lists operator policies.", Shape::Many(&TABLE)).query(LIST)],
     ),
     at(
         "/api/operator-policies/{vhost}",
-        &[Operation::get(InVhost, of_vhost_operator, "Lists the operator policies of a vhost.", Shape::Many(&TABLE))
+        &[Operation::list(InVhost, of_vhost_operator, "Lists the operator policies of a vhost.", Shape::Many(&TABLE))
             .query(LIST)],
     ),
     at(
@@ -88,23 +88,23 @@ static TABLE: Table<Arc<Policy>, Service> = Table {
     name: |policy| (*policy.name).into(),
 };
 
-fn all(call: &Call) -> Result<Answer, Problem> {
+fn all(call: &Call) -> Result<Later, Problem> {
     Ok(listed(call, PolicyKind::User, None))
 }
 
-fn all_operator(call: &Call) -> Result<Answer, Problem> {
+fn all_operator(call: &Call) -> Result<Later, Problem> {
     Ok(listed(call, PolicyKind::Operator, None))
 }
 
-fn of_vhost(call: &Call) -> Result<Answer, Problem> {
+fn of_vhost(call: &Call) -> Result<Later, Problem> {
     Ok(listed(call, PolicyKind::User, Some(call.vhost())))
 }
 
-fn of_vhost_operator(call: &Call) -> Result<Answer, Problem> {
+fn of_vhost_operator(call: &Call) -> Result<Later, Problem> {
     Ok(listed(call, PolicyKind::Operator, Some(call.vhost())))
 }
 
-fn listed(call: &Call, kind: PolicyKind, vhost: Option<&str>) -> Answer {
+fn listed(call: &Call, kind: PolicyKind, vhost: Option<&str>) -> Later {
     let mut policies = call.broker().policies(kind);
     policies.retain(|policy| match vhost {
         Some(vhost) => policy.vhost.as_str() == vhost,

@@ -58,7 +58,11 @@ fn list_queues(call: &Call) -> Result<Answer, Problem> {
 
 fn len_max(call: &Call) -> Result<u64, Problem> {
     let Some(text) = call.query.get("max_len") else { return Ok(u64::MAX) };
-    text.parse().map_err(|_| Problem::bad_request(format!("'max_len' is not a whole number from 0 on: '{text}'")))
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(Problem::bad_request(format!("'max_len' is not a whole number from 0 on: '{text}'")));
+    }
+    // What is too large for a number is too large for a queue.
+    Ok(text.parse().unwrap_or(u64::MAX))
 }
 
 /// The vhost whose queues are asked for, where whoever asks may be.

@@ -14,9 +14,9 @@ use super::{consumers, deliveries, quorum_queues};
 use crate::call::Call;
 use crate::json::Cell;
 use crate::listing::{Table, column, number, text};
-use crate::route::Kind::{Any, Boolean, Integer, List, Object, Text};
+use crate::route::Kind::{Any, Boolean, Integer, List, Number, Object, Text};
 use crate::service::Service;
-use crate::statistics::{Ranges, Stats, rfc3339, write_histogram};
+use crate::statistics::{Ranges, Stats, rfc3339, shown_capacity, wants_samples, write_histogram};
 
 /// A queue, and how much of it is told.
 pub(super) struct Row {
@@ -92,22 +92,33 @@ impl Row {
     }
 
     /// Writes its numbers, with what they were in the range that is asked for; nothing where there are no rates.
-    fn with_stats(
+    fn with_stats<'a>(
         &self,
         service: &Service,
+        cell: Cell<'a>,
         range: impl FnOnce(&Ranges) -> Option<Range>,
-        write: impl FnOnce(&Stats<'_, QUEUE_COUNT>),
+        write: impl FnOnce(&Stats<'_, QUEUE_COUNT>, Cell<'a>),
     ) {
         let Some(ranges) = &self.ranges else { return };
         if self.has_counts() {
-            let samples = range(ranges).map(|range| service.broker.queue_history(&self.view, range));
+            let range = range(ranges).filter(|_| wants_samples(&cell));
+            let samples = range.map(|range| service.broker.queue_history(&self.view, range));
             let numbers = self.view.numbers();
-            write(&Stats { names: &QUEUE, numbers: &numbers, samples: samples.as_deref() });
+            write(&Stats { names: &QUEUE, numbers: &numbers, samples: samples.as_deref() }, cell);
+        }
+    }
+
+    /// How much of the time consumers had room, to the thousandth.
+    fn write_capacity(&self, cell: Cell<'_>) {
+        match self.view.consumer_count() {
+            _ if !self.has_counts() => {}
+            0 => cell.int(0),
+            _ => cell.float(shown_capacity(&self.view)),
         }
     }
 
     fn write_lengths(&self, service: &Service, cell: Cell<'_>, names: &[&str]) {
-        self.with_stats(service, |ranges| ranges.lengths, |stats| stats.write_details(cell, names));
+        self.with_stats(service, cell, |ranges| ranges.lengths, |stats, cell| stats.write_details(cell, names));
     }
 
     /// A text, or `null` or nothing for none.
@@ -126,6 +137,7 @@ pub(super) static TABLE: Table<Row, Service> = Table {
             cell.value(&Value::Object(shown_arguments(&row.view)));
         }),
         column("auto_delete", Boolean, |row, _, cell| cell.bool(row.view.definition().is_auto_delete)),
+        column("consumer_capacity", Number, |row, _, cell| row.write_capacity(cell)),
         column("consumer_details", List, |row, service, cell| {
             if row.level == Level::Single {
                 cell.list(&service.broker.consumers_of_queue(&row.view), |view, writer| {
@@ -133,6 +145,7 @@ pub(super) static TABLE: Table<Row, Service> = Table {
                 });
             }
         }),
+        column("consumer_utilisation", Number, |row, _, cell| row.write_capacity(cell)),
         number("consumers", |row, _| row.count(QueueView::consumer_count)),
         column("delayed_retry", Text, |row, _, cell| {
             if row.is_quorum() && row.has_counts() {
@@ -141,7 +154,8 @@ pub(super) static TABLE: Table<Row, Service> = Table {
         }),
         column("deliveries", List, |row, service, cell| {
             if row.level == Level::Single {
-                cell.list(service.broker.consumers_of_queue(&row.view), |consumer, writer| {
+                let consumers = || service.broker.consumers_of_queue(&row.view);
+                cell.list(deliveries::ways(row.ranges.as_ref(), consumers), |consumer, writer| {
                     deliveries::write_to_channel(&consumer, service, writer);
                 });
             }
@@ -162,8 +176,16 @@ pub(super) static TABLE: Table<Row, Service> = Table {
             _ => cell.bool(row.view.definition().is_exclusive),
         }),
         column("exclusive_consumer_tag", Text, |row, service, cell| {
-            if row.has_counts() && !row.is_quorum() && cell.is_wanted() {
+            if row.has_counts() && !row.is_quorum() {
                 row.text(cell, service.broker.exclusive_tag_of(&row.view).as_deref());
+            }
+        }),
+        column("head_message_timestamp", Any, |row, service, cell| {
+            if row.level >= Level::Detailed {
+                match service.broker.head_timestamp_of(&row.view) {
+                    Some(timestamp) => cell.int(timestamp),
+                    None => cell.null(),
+                }
             }
         }),
         column("idle_since", Text, |row, _, cell| {
@@ -173,7 +195,8 @@ pub(super) static TABLE: Table<Row, Service> = Table {
         }),
         column("incoming", List, |row, _, cell| {
             if row.level == Level::Single {
-                cell.list(row.view.incoming(), |edge, writer| deliveries::write_exchange(&edge, writer));
+                let incoming = deliveries::ways(row.ranges.as_ref(), || row.view.incoming());
+                cell.list(incoming, |edge, writer| deliveries::write_exchange(&edge, writer));
             }
         }),
         column("internal", Boolean, |row, _, cell| {
@@ -205,7 +228,7 @@ pub(super) static TABLE: Table<Row, Service> = Table {
             }
         }),
         column("message_stats", Object, |row, service, cell| {
-            row.with_stats(service, |ranges| ranges.messages, |stats| stats.write_messages(cell, false));
+            row.with_stats(service, cell, |ranges| ranges.messages, |stats, cell| stats.write_messages(cell, false));
         }),
         number("messages", |row, service| row.total(|_| row.message_count(service))),
         number("messages_deduplicated", |row, _| row.view.deduplicated_count().filter(|_| row.has_counts())),
@@ -227,7 +250,6 @@ pub(super) static TABLE: Table<Row, Service> = Table {
         text("node", |_, service| Some(service.node())),
         column("oldest_ready_age_ms", Integer, |row, service, cell| {
             if row.level >= Level::Detailed
-                && cell.is_wanted()
                 && let Some(published_at_ms) = service.broker.oldest_ready_of(&row.view)
             {
                 cell.int(service.broker.age_ms(published_at_ms));
@@ -235,7 +257,6 @@ pub(super) static TABLE: Table<Row, Service> = Table {
         }),
         column("oldest_unacked_age_ms", Integer, |row, service, cell| {
             if row.level >= Level::Detailed
-                && cell.is_wanted()
                 && let Some(published_at_ms) = service.broker.oldest_unacked_of(&row.view)
             {
                 cell.int(service.broker.age_ms(published_at_ms));
@@ -274,13 +295,14 @@ pub(super) static TABLE: Table<Row, Service> = Table {
         }),
         column("publishers", List, |row, service, cell| {
             if row.level == Level::Single {
-                cell.list(service.broker.publishers_of(&row.view), |publisher, writer| {
+                let publishers = || service.broker.publishers_of(&row.view);
+                cell.list(deliveries::ways(row.ranges.as_ref(), publishers), |publisher, writer| {
                     deliveries::write_publisher(&publisher, service, writer);
                 });
             }
         }),
         column("single_active_consumer_tag", Text, |row, service, cell| {
-            if row.has_counts() && cell.is_wanted() {
+            if row.has_counts() {
                 row.text(cell, service.broker.single_active_tag_of(&row.view).as_deref());
             }
         }),

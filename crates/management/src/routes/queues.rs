@@ -23,21 +23,15 @@ use crate::route::{COUNTED, Field, Later, Operation, Parameters, Route, Shape, a
 use crate::statistics::Ranges;
 
 pub(super) static ROUTES: &[Route] = &[
-    at(
-        "/api/queues",
-        &[Operation::get(Management, never, "Lists queues.", Shape::Many(&TABLE)).query(COUNTED).later(all)],
-    ),
+    at("/api/queues", &[Operation::list(Management, all, "Lists queues.", Shape::Many(&TABLE)).query(COUNTED)]),
     at(
         "/api/queues/detailed",
-        &[Operation::get(Management, never, "Lists queues with all there is to tell.", Shape::Many(&TABLE))
-            .query(COUNTED)
-            .later(all_detailed)],
+        &[Operation::list(Management, all_detailed, "Lists queues with all there is to tell.", Shape::Many(&TABLE))
+            .query(COUNTED)],
     ),
     at(
         "/api/queues/{vhost}",
-        &[Operation::get(InVhost, never, "Lists the queues of a vhost.", Shape::Many(&TABLE))
-            .query(COUNTED)
-            .later(of_vhost)],
+        &[Operation::list(InVhost, of_vhost, "Lists the queues of a vhost.", Shape::Many(&TABLE)).query(COUNTED)],
     ),
     at(
         "/api/queues/{vhost}/{queue}",
@@ -61,14 +55,13 @@ pub(super) static ROUTES: &[Route] = &[
     ),
     at(
         "/api/users/{user}/queues",
-        &[Operation::get(
+        &[Operation::list(
             Management,
-            never,
+            of_user,
             "Lists the queues that a user's connections consume from or own.",
             Shape::Many(&TABLE),
         )
-        .query(COUNTED)
-        .later(|call| Box::pin(of_user(call)))],
+        .query(COUNTED)],
     ),
 ];
 
@@ -110,44 +103,38 @@ impl Walked for Rows {
 }
 
 /// The queues of these vhosts, which come by vhost and name.
-async fn of_vhosts(call: &Call, vhosts: &[&str], most: Level) -> Result<Answer, Problem> {
+fn of_vhosts(call: &Call, vhosts: &[&str], most: Level) -> Result<Later, Problem> {
     let walk = call.broker().walk_queues(vhosts.iter().copied());
-    let rows = Rows { walk, level: level(call, most), ranges: call.ranges() };
+    let rows = Rows { walk, level: level(call, most), ranges: call.ranges_of_list() };
     let order: &[&str] = match (vhosts, call.query.get("sort")) {
         // In one vhost they come by name, too.
         ([_], Some("name")) => &["name"],
         _ => ORDER,
     };
-    walked_list(rows, order, &TABLE, &call.service, &call.query).await
+    walked_list(rows, order, &TABLE, &call.service, &call.query)
 }
 
-async fn seen(call: Call, most: Level) -> Result<Answer, Problem> {
-    let vhosts = call.presence.settled(|| call.presence.vhosts()).await;
+fn seen(call: &Call, most: Level) -> Result<Later, Problem> {
+    let vhosts = call.presence.vhosts();
     let vhosts: Vec<&str> = vhosts.iter().map(VhostName::as_str).collect();
-    of_vhosts(&call, &vhosts, most).await
+    of_vhosts(call, &vhosts, most)
 }
 
-/// Lists are made while they are sent.
-fn never(_: &Call) -> Result<Answer, Problem> {
-    Err(Problem::not_found())
+fn all(call: &Call) -> Result<Later, Problem> {
+    seen(call, Level::Counts)
 }
 
-fn all(call: Call) -> Later {
-    Box::pin(seen(call, Level::Counts))
+fn all_detailed(call: &Call) -> Result<Later, Problem> {
+    seen(call, Level::Detailed)
 }
 
-fn all_detailed(call: Call) -> Later {
-    Box::pin(seen(call, Level::Detailed))
-}
-
-fn of_vhost(call: Call) -> Later {
-    Box::pin(async move { of_vhosts(&call, &[call.vhost()], Level::Counts).await })
+fn of_vhost(call: &Call) -> Result<Later, Problem> {
+    of_vhosts(call, &[call.vhost()], Level::Counts)
 }
 
 /// RabbitMQ lists the queues that the user's connections consume from or own.
-async fn of_user(call: Call) -> Result<Answer, Problem> {
-    let rows = call.presence.settled(|| rows_of_user(&call)).await;
-    walked_list(rows.into_iter(), ORDER, &TABLE, &call.service, &call.query).await
+fn of_user(call: &Call) -> Result<Later, Problem> {
+    walked_list(rows_of_user(call).into_iter(), ORDER, &TABLE, &call.service, &call.query)
 }
 
 fn rows_of_user(call: &Call) -> Vec<Row> {
@@ -164,7 +151,7 @@ fn rows_of_user(call: &Call) -> Vec<Row> {
     };
     let vhosts = call.presence.vhosts();
     let theirs = broker.walk_queues(vhosts.iter().map(VhostName::as_str)).filter(is_theirs);
-    let (level, ranges) = (level(call, Level::Counts), call.ranges());
+    let (level, ranges) = (level(call, Level::Counts), call.ranges_of_list());
     theirs.map(|view| Row::new(view, level, ranges.clone())).collect()
 }
 

@@ -15,18 +15,18 @@ use crate::listing::{Table, column, list};
 use crate::problem::Problem;
 use crate::route::Kind::Text;
 use crate::route::Role::Administrator;
-use crate::route::{Field, LIST, Operation, Route, Shape, at};
+use crate::route::{Field, LIST, Later, Operation, Route, Shape, at};
 use crate::service::Service;
 
 pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/topic-permissions",
-        &[Operation::get(Administrator, all, "Lists topic permissions.", Shape::Many(&TABLE)).query(LIST)],
+        &[Operation::list(Administrator, all, "Lists topic permissions.", Shape::Many(&TABLE)).query(LIST)],
     ),
     at(
         "/api/topic-permissions/{vhost}/{user}",
         &[
-            Operation::get(Administrator, some, "Lists a user's topic permissions in a vhost.", Shape::Many(&TABLE))
+            Operation::list(Administrator, some, "Lists a user's topic permissions in a vhost.", Shape::Many(&TABLE))
                 .query(LIST),
             Operation::put(Administrator, put, "Says which routing keys a user may use.", TOPIC_PERMISSION),
             Operation::delete(Administrator, delete, "Takes a user's topic permissions in a vhost away."),
@@ -35,7 +35,7 @@ pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/topic-permissions/{vhost}/{user}/{exchange}",
         &[
-            Operation::get(
+            Operation::list(
                 Administrator,
                 some,
                 "Lists a user's topic permissions in a vhost, those for other exchanges included.",
@@ -48,11 +48,12 @@ pub(super) static ROUTES: &[Route] = &[
     ),
     at(
         "/api/users/{user}/topic-permissions",
-        &[Operation::get(Administrator, of_user, "Lists a user's topic permissions.", Shape::Many(&TABLE)).query(LIST)],
+        &[Operation::list(Administrator, of_user, "Lists a user's topic permissions.", Shape::Many(&TABLE))
+            .query(LIST)],
     ),
     at(
         "/api/vhosts/{vhost}/topic-permissions",
-        &[Operation::get(Administrator, of_vhost, "Lists the topic permissions in a vhost.", Shape::Many(&TABLE))
+        &[Operation::list(Administrator, of_vhost, "Lists the topic permissions in a vhost.", Shape::Many(&TABLE))
             .query(LIST)],
     ),
 ];
@@ -76,7 +77,7 @@ static TABLE: Table<Arc<TopicPermission>, Service> = Table {
     name: |given| given.user.as_str().into(),
 };
 
-fn answer(call: &Call, wanted: impl Fn(&TopicPermission) -> bool) -> Answer {
+fn answer(call: &Call, wanted: impl Fn(&TopicPermission) -> bool) -> Later {
     list(of(call, wanted), &TABLE, &call.service, &call.query)
 }
 
@@ -86,16 +87,16 @@ fn of(call: &Call, wanted: impl Fn(&TopicPermission) -> bool) -> Vec<Arc<TopicPe
     given
 }
 
-fn all(call: &Call) -> Result<Answer, Problem> {
+fn all(call: &Call) -> Result<Later, Problem> {
     Ok(answer(call, |_| true))
 }
 
-fn of_user(call: &Call) -> Result<Answer, Problem> {
+fn of_user(call: &Call) -> Result<Later, Problem> {
     let user = users::find(call)?;
     Ok(answer(call, |given| given.user == user.name))
 }
 
-fn of_vhost(call: &Call) -> Result<Answer, Problem> {
+fn of_vhost(call: &Call) -> Result<Later, Problem> {
     vhosts::find(call)?;
     Ok(answer(call, |given| given.vhost.as_str() == call.vhost()))
 }
@@ -104,7 +105,7 @@ fn is_of_path(call: &Call, given: &TopicPermission) -> bool {
     given.vhost.as_str() == call.vhost() && given.user.as_str() == call.argument("user")
 }
 
-fn some(call: &Call) -> Result<Answer, Problem> {
+fn some(call: &Call) -> Result<Later, Problem> {
     users::find(call)?;
     vhosts::find(call)?;
     let given = of(call, |given| is_of_path(call, given));

@@ -8,7 +8,9 @@ use broker::statistics::numbers::{READY, UNACKED, VHOST, VHOST_COUNT};
 use broker::view::{Numbers, VhostView};
 use hyper::StatusCode;
 use model::arguments::QueueType;
+use model::definition::UserPermission;
 use model::name::VhostName;
+use model::user::Permission;
 use serde_json::Value;
 
 use crate::access::is_monitor;
@@ -19,12 +21,12 @@ use crate::listing::{Table, column, paged_list, single};
 use crate::problem::Problem;
 use crate::route::Kind::{Any, Boolean, Integer, List, Object, Text};
 use crate::route::Role::{Administrator, Management};
-use crate::route::{Field, Operation, PAGED, Route, SINGLE, Shape, at};
+use crate::route::{Field, Later, Operation, PAGED, Route, SINGLE, Shape, at};
 use crate::service::Service;
-use crate::statistics::{Ranges, Stats};
+use crate::statistics::{Ranges, Stats, wants_samples};
 
 pub(super) static ROUTES: &[Route] = &[
-    at("/api/vhosts", &[Operation::get(Management, all, "Lists vhosts.", Shape::Many(&TABLE)).query(PAGED)]),
+    at("/api/vhosts", &[Operation::list(Management, all, "Lists vhosts.", Shape::Many(&TABLE)).query(PAGED)]),
     at(
         "/api/vhosts/{vhost}",
         &[
@@ -73,7 +75,7 @@ static TABLE: Table<Row, Service> = Table {
         }),
         column("description", Text, |row, _, cell| cell.text(&row.view.facts.metadata.description)),
         column("message_stats", Object, |row, service, cell| {
-            row.with_stats(service, |ranges| ranges.messages, |stats| stats.write_messages(cell, false));
+            row.with_stats(service, cell, |ranges| ranges.messages, |stats, cell| stats.write_messages(cell, false));
         }),
         column("messages", Integer, |row, _, cell| cell.int(row.view.ready_count + row.view.unacked_count)),
         column("messages_details", Object, |row, service, cell| row.write_lengths(service, cell, &[READY, UNACKED])),
@@ -109,16 +111,17 @@ static TABLE: Table<Row, Service> = Table {
 
 impl Row {
     /// Writes numbers of the vhost, with what they were in the range that is asked for; nothing where there are no rates.
-    fn with_stats(
+    fn with_stats<'a>(
         &self,
         service: &Service,
+        cell: Cell<'a>,
         range: impl FnOnce(&Ranges) -> Option<Range>,
-        write: impl FnOnce(&Stats<'_, VHOST_COUNT>),
+        write: impl FnOnce(&Stats<'_, VHOST_COUNT>, Cell<'a>),
     ) {
         let Some(ranges) = &self.ranges else { return };
         let history = |range| service.broker.vhost_history(self.view.facts.name.as_str(), range);
-        let samples = range(ranges).map(history);
-        write(&Stats { names: &VHOST, numbers: &self.numbers, samples: samples.as_deref() });
+        let samples = range(ranges).filter(|_| wants_samples(&cell)).map(history);
+        write(&Stats { names: &VHOST, numbers: &self.numbers, samples: samples.as_deref() }, cell);
     }
 
     fn traffic_len(&self, name: &str) -> u64 {
@@ -126,11 +129,11 @@ impl Row {
     }
 
     fn write_lengths(&self, service: &Service, cell: Cell<'_>, names: &[&str]) {
-        self.with_stats(service, |ranges| ranges.lengths, |stats| stats.write_details(cell, names));
+        self.with_stats(service, cell, |ranges| ranges.lengths, |stats, cell| stats.write_details(cell, names));
     }
 
     fn write_traffic(&self, service: &Service, cell: Cell<'_>, name: &str) {
-        self.with_stats(service, |ranges| ranges.data, |stats| stats.write_details(cell, &[name]));
+        self.with_stats(service, cell, |ranges| ranges.data, |stats, cell| stats.write_details(cell, &[name]));
     }
 }
 
@@ -150,7 +153,7 @@ pub(super) fn find(call: &Call) -> Result<VhostView, Problem> {
     call.broker().vhost_view(call.vhost()).ok_or_else(Problem::not_found)
 }
 
-fn all(call: &Call) -> Result<Answer, Problem> {
+fn all(call: &Call) -> Result<Later, Problem> {
     let mut views = call.broker().vhost_views();
     views.retain(|view| is_monitor(call.identity()) || call.sees_vhost(view.facts.name.as_str()));
     paged_list(rows(call, views), &TABLE, &call.service, &call.query)
@@ -161,10 +164,19 @@ fn one(call: &Call) -> Result<Answer, Problem> {
     Ok(single(&row, &TABLE, &*call.service, &call.query))
 }
 
+/// As in RabbitMQ, whoever makes a vhost may do everything there; not who is known elsewhere only.
 fn put(call: &Call) -> Result<Answer, Problem> {
     let body = call.object()?;
     let request = request(call.vhost(), Fields(&body))?;
-    Ok(Answer::changed(&call.broker().put_vhost(call.actor(), request)?))
+    let vhost = request.name.clone();
+    let mut changed = call.broker().put_vhost(call.actor(), request)?;
+    if changed.is_new
+        && let Some(user) = call.broker().user(call.actor().identity.name())
+    {
+        let given = UserPermission { vhost, user: user.name.clone(), permission: Permission::all() };
+        changed.position = changed.position.max(call.broker().put_permission(call.actor(), given)?.position);
+    }
+    Ok(Answer::changed(&changed))
 }
 
 /// A vhost as JSON describes it.

@@ -11,6 +11,7 @@ use model::name::{ExchangeName, QueueName};
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
+use tokio::sync::mpsc;
 
 use super::house::{House, in_house};
 use crate::alerting::Alerting;
@@ -217,9 +218,9 @@ fn who_may_see_alerts_may_not_change_rules_nor_see_secrets() {
             assert_eq!(house.ask("POST", "/api/alerts/webhooks/pager/test", user, "").await.status, 401);
         }
         let shown = house.ask("GET", "/api/alerts/webhooks/pager", "mona", "").await.json();
-        assert_eq!((&shown["url"], &shown["signed"]), (&json!("https://h.example:443/***"), &json!(true)));
+        assert_eq!((&shown["url"], &shown["signed"]), (&json!("https://***@h.example:443/***"), &json!(true)));
         let of_administrator = house.get("/api/alerts/webhooks/pager").await.json();
-        assert_eq!(of_administrator["url"], json!("https://h.example:443/services/t0ken"));
+        assert_eq!(of_administrator["url"], json!("https://***@h.example:443/services/t0ken"));
         let others = house.ask("GET", "/api/global-parameters", "polly", "").await.json();
         let shown = format!("{shown}{of_administrator}{others}");
         assert!(!["passw0rd", "s3cret", "b3arer"].iter().any(|secret| shown.contains(secret)), "{shown}");
@@ -231,6 +232,75 @@ fn who_may_see_alerts_may_not_change_rules_nor_see_secrets() {
             assert_eq!(house.ask("PUT", name, user, &body).await.status, 400);
         }
         assert_eq!(house.ask("DELETE", name, "guest", "").await.status, 400);
+    });
+}
+
+/// Who may read the exchange of events is no administrator.
+#[test]
+fn events_do_not_tell_what_rules_and_webhooks_say() {
+    in_house(async |house| {
+        install(house, &options());
+        assert_eq!(house.ask("PUT", "/api/queues/%2F/heard", "guest", "{}").await.status, 201);
+        let path = "/api/bindings/%2F/e/amq.rabbitmq.event/q/heard";
+        assert_eq!(house.ask("POST", path, "guest", r#"{"routing_key":"parameter.#"}"#).await.status, 201);
+        let webhook = json!({
+            "url": "https://u:passw0rd@h.example/services/t0ken", "secret": "s3cret",
+            "headers": {"Authorization": "Bearer b3arer"},
+        });
+        assert_eq!(put(house, "/api/alerts/webhooks/pager", webhook.clone()).await.0, 201);
+        let parameter = json!({"name": "warren-alerts.webhooks.other", "value": webhook});
+        let others = json!({"name": "open", "value": "as it is"});
+        let document = json!({"global_parameters": [parameter, others]}).to_string();
+        assert_eq!(house.ask("POST", "/api/definitions", "guest", &document).await.status, 204);
+        assert_eq!(house.ask("DELETE", "/api/alerts/webhooks/pager", "guest", "").await.status, 204);
+        let get = r#"{"count":9,"ackmode":"ack_requeue_false","encoding":"auto"}"#;
+        let heard = house.ask("POST", "/api/queues/%2F/heard/get", "guest", get).await.json();
+        let told: Vec<_> = heard
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|message| {
+                let headers = &message["properties"]["headers"];
+                let text = |name: &str| headers[name].as_str().unwrap_or_default().to_owned();
+                (message["routing_key"].as_str().unwrap().to_owned(), text("name"), text("value"))
+            })
+            .collect();
+        let event = |key: &str, name: &str, value: &str| (key.to_owned(), name.to_owned(), value.to_owned());
+        let expected = [
+            event("parameter.set", "warren-alerts.webhooks.pager", ""),
+            event("parameter.set", "warren-alerts.webhooks.other", ""),
+            event("parameter.set", "open", "\"as it is\""),
+            event("parameter.cleared", "warren-alerts.webhooks.pager", ""),
+        ];
+        assert_eq!(told, expected);
+        let whole = heard.to_string();
+        assert!(!["passw0rd", "t0ken", "s3cret", "b3arer"].iter().any(|secret| whole.contains(secret)), "{whole}");
+    });
+}
+
+#[test]
+fn only_the_configuration_names_files_of_the_host() {
+    in_house(async |house| {
+        install(house, &options());
+        let files = std::env::temp_dir().join(format!("warren-alerts-{}.pem", std::process::id()));
+        let webhook = json!({"url": "https://127.0.0.1:1/", "cacertfile": files});
+        let reason = "'cacertfile' names a file of the host, and can only be set in the configuration";
+        let name = "warren-alerts.webhooks.w";
+        assert_eq!(put(house, "/api/alerts/webhooks/w", webhook.clone()).await, (400, json!(reason)));
+        let import = async |value: &Value| {
+            let document = json!({"global_parameters": [{"name": name, "value": value}]}).to_string();
+            let reply = house.ask("POST", "/api/definitions", "guest", &document).await;
+            (reply.status, String::from_utf8(reply.body).unwrap())
+        };
+        let (status, body) = import(&webhook).await;
+        assert!(status == 400 && body.contains(reason), "{status} {body}");
+        let (status, body) = import(&json!({"url": "gopher://h/"})).await;
+        assert!(status == 400 && body.contains("'gopher://h/' is not an http:// or https:// URL"), "{status} {body}");
+        // One that came in another way is not used.
+        house.service.broker.put_global_parameter(&Actor::broker(), name, webhook).unwrap();
+        assert_eq!(house.get("/api/alerts/webhooks/w").await.json()["problem"], json!(reason));
+        let reply = house.ask("POST", "/api/alerts/webhooks/w/test", "guest", "").await;
+        assert_eq!((reply.status, &reply.json()["reason"]), (400, &json!(reason)));
     });
 }
 
@@ -252,6 +322,126 @@ fn rules_and_webhooks_fit_each_other() {
         let refused =
             put(house, "/api/alerts/webhooks/w", json!({"url": "https://h/", "cacertfile": "/etc/passwd"})).await;
         assert_eq!(refused.0, 400);
+    });
+}
+
+#[test]
+fn a_rule_whose_webhook_is_not_there_says_so() {
+    in_house(async |house| {
+        install(house, &options());
+        let rule = json!({"name": "warren-alerts.rules.r", "value": {"kind": "flow", "webhooks": ["pager"]}});
+        let document = json!({"global_parameters": [rule]}).to_string();
+        assert_eq!(house.ask("POST", "/api/definitions", "guest", &document).await.status, 204);
+        let shown = house.get("/api/alerts/rules/r").await.json();
+        assert_eq!((&shown["problem"], &shown["kind"]), (&json!("there is no webhook 'pager'"), &json!("flow")));
+        assert_eq!(put(house, "/api/alerts/rules/r", shown).await, (400, json!("there is no webhook 'pager'")));
+        assert_eq!(put(house, "/api/alerts/webhooks/pager", json!({"url": "http://h/"})).await.0, 201);
+        assert_eq!(house.get("/api/alerts/rules").await.json()[0]["problem"], Value::Null);
+    });
+}
+
+#[test]
+fn what_is_shown_of_a_webhook_does_not_take_its_secrets_when_it_is_given_back() {
+    in_house(async |house| {
+        install(house, &options());
+        let path = "/api/alerts/webhooks/w";
+        for (given, reason) in [
+            (json!({"url": "http://u:pw@h/x"}), "user and password of the 'url' have to be said"),
+            (json!({"url": "http://h/", "headers": {"X-A": "b"}}), "the header 'X-A' has to be said"),
+            (json!({"url": "http://h/", "secret": "s"}), "the 'secret' of a webhook that is signed has to be said"),
+        ] {
+            put(house, path, given).await;
+            let (status, text) = put(house, path, house.get(path).await.json()).await;
+            assert!(status == 400 && text.as_str().unwrap().contains(reason), "{status} {text}");
+        }
+        put(house, path, json!({"url": "http://h/x", "timeout": "2s"})).await;
+        assert_eq!(put(house, path, house.get(path).await.json()).await.0, 204, "what has no secrets");
+    });
+}
+
+/// Takes notices, and remembers which.
+async fn take_notices(listener: TcpListener, taken: mpsc::UnboundedSender<Value>) {
+    loop {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut request = Vec::new();
+        while !request.ends_with(b"}") {
+            assert!(stream.read_buf(&mut request).await.unwrap() > 0);
+        }
+        let body = request.split(|byte| *byte == b'\n').next_back().unwrap();
+        taken.send(serde_json::from_slice(body).unwrap()).unwrap();
+        stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await.unwrap();
+    }
+}
+
+#[test]
+fn a_webhook_that_nobody_can_reach_keeps_nothing_from_another_one() {
+    const QUEUE_COUNT: usize = 300;
+    in_house(async |house| {
+        let alerting = install(house, &AlertOptions { interval: Duration::from_millis(100), ..options() });
+        let inside = house.service.broker.enter(&Actor::broker(), "/").await.unwrap();
+        let exchange = ExchangeName::parse(b"").unwrap();
+        for name in (0..QUEUE_COUNT).map(|number| format!("q{number}")) {
+            declare(&inside, &name);
+            let properties = Properties::default();
+            let request = PublishRequest { exchange: &exchange, routing_key: name.as_bytes(), properties, body: b"" };
+            inside.publish(&request).unwrap();
+        }
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let (tx, mut taken) = mpsc::unbounded_channel();
+        let taking = tokio::spawn(take_notices(listener, tx));
+        // Nobody listens at the port of a listener that is gone.
+        let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+        for (name, url) in [("up", url), ("down", format!("http://{gone}/"))] {
+            assert_eq!(put(house, &format!("/api/alerts/webhooks/{name}"), json!({"url": url})).await.0, 201);
+        }
+        let thread = alerting.start().unwrap();
+        for status in ["firing", "resolved"].repeat(2) {
+            if status == "firing" {
+                let rule = json!({"kind": "queue-length", "above": 0, "queue": "^q[0-9]+$"});
+                assert_eq!(put(house, "/api/alerts/rules/r", rule).await.0, 201);
+            } else {
+                assert_eq!(house.ask("DELETE", "/api/alerts/rules/r", "guest", "").await.status, 204);
+            }
+            let mut queues = std::collections::BTreeSet::new();
+            while queues.len() < QUEUE_COUNT {
+                let notice = tokio::time::timeout(Duration::from_secs(30), taken.recv()).await.unwrap().unwrap();
+                assert_eq!(notice["status"], json!(status));
+                assert!(queues.insert(notice["queue"].as_str().unwrap().to_owned()), "told twice: {notice}");
+            }
+        }
+        let down = house.get("/api/alerts/webhooks/down").await.json();
+        assert_eq!((&down["delivered"], &down["dropped"]), (&json!(0), &json!(0)));
+        let count = |name: &str| down[name].as_u64().unwrap() as usize;
+        assert_eq!(count("waiting") + count("folded"), 4 * QUEUE_COUNT);
+        assert!(count("waiting") == 1000 && count("failed") > 0, "{down}");
+        thread.stop();
+        taking.abort();
+    });
+}
+
+fn declare(inside: &broker::Inside, name: &str) {
+    let name = QueueName::parse(name.as_bytes()).unwrap();
+    let request = QueueRequest {
+        name: &name,
+        is_durable: false,
+        is_auto_delete: false,
+        is_exclusive: false,
+        arguments: Table::EMPTY,
+    };
+    inside.declare_queue(&request).unwrap();
+}
+
+#[test]
+fn the_api_answers_while_a_look_is_under_way() {
+    in_house(async |house| {
+        let alerting = install(house, &options());
+        assert_eq!(put(house, "/api/alerts/rules/r", json!({"kind": "flow"})).await.0, 201);
+        let look = alerting.hold_look();
+        for path in ["/api/alerts", "/api/alerts/history", "/api/alerts/rules", "/api/alerts/webhooks"] {
+            assert_eq!(house.get(path).await.status, 200, "{path}");
+        }
+        drop(look);
     });
 }
 
@@ -341,15 +531,7 @@ fn a_look_at_a_hundred_thousand_queues_costs_little() {
         let inside = broker.enter(&Actor::broker(), "/").await.unwrap();
         let names = (0..100_000).map(|number| format!("queue-of-some-tenant-{number}"));
         for name in names.clone() {
-            let name = QueueName::parse(name.as_bytes()).unwrap();
-            let request = QueueRequest {
-                name: &name,
-                is_durable: false,
-                is_auto_delete: false,
-                is_exclusive: false,
-                arguments: Table::EMPTY,
-            };
-            inside.declare_queue(&request).unwrap();
+            declare(&inside, &name);
         }
         let mut now_ms = 0;
         let mut measure = |what: &str| {

@@ -263,3 +263,103 @@ fn the_default_type_of_a_vhost_is_the_brokers_until_it_has_its_own() {
         house.check_refused("POST /api/definitions", &document.to_string(), 400, "bad_request", reason).await;
     });
 }
+
+/// What a request says about the numbers that ranges tell of.
+const RANGES: &str =
+    "lengths_age=60&lengths_incr=5&msg_rates_age=60&msg_rates_incr=5&data_rates_age=60&data_rates_incr=5";
+
+async fn publish(house: &House, queue: &str) {
+    let body = json!({"properties": {}, "routing_key": queue, "payload": "x", "payload_encoding": "string"});
+    let path = "POST /api/exchanges/shop/amq.default/publish";
+    house.check(path, &body.to_string(), 200, r#"{"routed":true}"#).await;
+}
+
+/// The newest sample of a number, if there are samples at all.
+fn sample(details: &Value) -> Option<&Value> {
+    Some(&details.get("samples")?[0]["sample"])
+}
+
+#[test]
+fn a_range_brings_samples_to_lists_and_to_single_objects() {
+    in_house(async |house| {
+        declare(house, &["a"]).await;
+        for _ in 0..3 {
+            publish(house, "a").await;
+        }
+        for path in ["/api/queues", "/api/queues/shop", "/api/queues/detailed", "/api/queues/shop/a"] {
+            let answer = house.get(&format!("{path}?{RANGES}")).await.json();
+            let queue = answer.get(0).unwrap_or(&answer);
+            assert_eq!(sample(&queue["messages_ready_details"]), Some(&json!(3)), "{path}: {queue}");
+            assert_eq!(sample(&queue["messages_details"]), Some(&json!(3)), "{path}");
+            assert_eq!(sample(&queue["message_stats"]["publish_details"]), Some(&json!(3)), "{path}");
+            assert_eq!(queue["message_stats"]["publish_details"]["avg"], 3.0, "{path}");
+        }
+        let part =
+            house.get(&format!("/api/queues?{RANGES}&columns=message_stats.publish_details.samples.sample")).await;
+        let samples = &part.json()[0]["message_stats"]["publish_details"]["samples"];
+        assert_eq!(samples[0], json!({"sample": 3}));
+        let part = house.get(&format!("/api/queues?{RANGES}&columns=messages_ready_details.rate")).await.json();
+        assert_eq!(part, json!([{"messages_ready_details": {"rate": 0.0}}]));
+        let vhosts = house.get(&format!("/api/vhosts?{RANGES}&columns=name,messages_ready_details")).await.json();
+        let of_shop = vhosts.as_array().unwrap().iter().find(|vhost| vhost["name"] == "shop").unwrap();
+        assert_eq!(sample(&of_shop["messages_ready_details"]), Some(&json!(3)));
+        let exchanges = house.get(&format!("/api/exchanges/shop/amq.default?{RANGES}")).await.json();
+        assert_eq!(sample(&exchanges["message_stats"]["publish_in_details"]), Some(&json!(3)), "{exchanges}");
+        let reason = "Invalid range parameters: age 6000, incr 1";
+        let bad = "GET /api/queues?lengths_age=6000&lengths_incr=1";
+        house.check_refused(bad, "", 400, "invalid_range_parameters", reason).await;
+    });
+}
+
+#[test]
+fn without_a_range_or_without_statistics_there_are_no_samples() {
+    in_house(async |house| {
+        declare(house, &["a"]).await;
+        publish(house, "a").await;
+        let queue = &house.get("/api/queues/shop").await.json()[0];
+        assert_eq!(queue["messages_ready_details"], json!({"rate": 0.0}));
+        let queue = &house.get(&format!("/api/queues/shop?{RANGES}&disable_stats=true")).await.json()[0];
+        assert_eq!((queue.get("messages_ready_details"), queue.get("message_stats")), (None, None), "{queue}");
+    });
+    let statistics = broker::statistics::Options { rates: broker::statistics::Rates::None, ..Default::default() };
+    let of_broker = broker::Options { statistics, ..Default::default() };
+    in_house_of(of_broker, Options::default(), async |house| {
+        declare(house, &["a"]).await;
+        publish(house, "a").await;
+        for path in ["/api/queues/shop", "/api/queues/shop/a"] {
+            let answer = house.get(&format!("{path}?{RANGES}")).await.json();
+            let queue = answer.get(0).unwrap_or(&answer);
+            assert_eq!(queue["messages_ready"], 1, "{path}");
+            assert_eq!(
+                (queue.get("messages_ready_details"), queue.get("message_stats")),
+                (None, None),
+                "{path}: {queue}"
+            );
+        }
+        let queue = house.get("/api/queues/shop/a").await.json();
+        assert_eq!(
+            (&queue["incoming"], &queue["publishers"], &queue["deliveries"]),
+            (&json!([]), &json!([]), &json!([]))
+        );
+    });
+}
+
+#[test]
+fn an_overview_has_samples_of_the_vhosts_that_somebody_sees() {
+    in_house(async |house| {
+        declare(house, &["a", "b"]).await;
+        publish(house, "a").await;
+        publish(house, "b").await;
+        house.check("PUT /api/queues/%2F/z", "", 201, "").await;
+        let body = json!({"properties": {}, "routing_key": "z", "payload": "x", "payload_encoding": "string"});
+        house.check("POST /api/exchanges/%2F/amq.default/publish", &body.to_string(), 200, r#"{"routed":true}"#).await;
+        // Manny sees one vhost, and guest all.
+        for (user, count) in [("manny", 2), ("guest", 3)] {
+            let overview = house.ask("GET", &format!("/api/overview?{RANGES}"), user, "").await.json();
+            let totals = &overview["queue_totals"];
+            assert_eq!(totals["messages_ready"], count, "{user}");
+            assert_eq!(sample(&totals["messages_ready_details"]), Some(&json!(count)), "{user}: {totals}");
+            assert_eq!(overview["object_totals"]["queues"], count, "{user}");
+        }
+    });
+}

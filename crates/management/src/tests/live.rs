@@ -2,21 +2,26 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base64::Engine as _;
+use broker::statistics::{Options as StatisticsOptions, Rates};
 use broker::{Interface, Origin};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Body as _;
 use hyper::{Request, Response};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpSocket, TcpStream};
 
-use super::house::{House, in_house, in_house_with};
+use super::house::{House, in_house, in_house_of, in_house_with};
 use crate::answer::AnswerBody;
 use crate::limits::LIVE_COUNT_MAX;
-use crate::options::{Cors, Options};
+use crate::options::{ConnectionLimits, Cors, Options};
+use crate::server::{Server, Site};
 
 /// Who reads a stream.
 struct Reader {
@@ -181,6 +186,79 @@ fn who_does_not_read_is_told_how_much_it_has_missed() {
     });
 }
 
+/// Reads a stream over a socket until what it has read contains a text.
+async fn read_until(socket: &mut TcpStream, read: &mut String, text: &str) {
+    while !read.contains(text) {
+        let mut piece = Vec::new();
+        assert!(socket.read_buf(&mut piece).await.unwrap() > 0, "the stream ended: {read}");
+        read.push_str(std::str::from_utf8(&piece).unwrap());
+    }
+}
+
+#[test]
+fn who_reads_nothing_loses_the_connection_and_others_go_on() {
+    in_house(async |house| {
+        let server = Server::start().unwrap();
+        let limits = ConnectionLimits { write_timeout: Duration::from_millis(200), ..ConnectionLimits::default() };
+        let entrance = server.entrance(Site::Api(house.service.clone()), limits, None);
+        // With room for little between both sides.
+        let listener = TcpSocket::new_v4().unwrap();
+        listener.set_send_buffer_size(4096).unwrap();
+        listener.bind(([127, 0, 0, 1], 0).into()).unwrap();
+        let entered = server.runtime().enter();
+        let listener = listener.listen(2).unwrap();
+        drop(entered);
+        let address = listener.local_addr().unwrap();
+        let connect = async || {
+            let socket = TcpSocket::new_v4().unwrap();
+            socket.set_recv_buffer_size(4096).unwrap();
+            let mut socket = socket.connect(address).await.unwrap();
+            let login = base64::engine::general_purpose::STANDARD.encode("alice:alice");
+            let request =
+                format!("GET /api/live?events=changes HTTP/1.1\r\nHost: h\r\nAuthorization: Basic {login}\r\n\r\n");
+            socket.write_all(request.as_bytes()).await.unwrap();
+            socket
+        };
+        let seats = [Arc::new(()), Arc::new(())];
+        let accepting = server.runtime().spawn({
+            let seats = seats.clone();
+            async move {
+                for seat in seats {
+                    let (stream, peer) = listener.accept().await.unwrap();
+                    let origin = Origin { peer: Some(peer), interface: Interface::Http };
+                    entrance.admit(net::Stream::Tcp(stream), origin, seat);
+                }
+            }
+        });
+        let (mut deaf, mut reader) = (connect().await, connect().await);
+        accepting.await.unwrap();
+        let mut head = [0; 12];
+        deaf.read_exact(&mut head).await.unwrap();
+        let mut read = String::new();
+        read_until(&mut reader, &mut read, "\r\n\r\n").await;
+        assert!(head.starts_with(b"HTTP/1.1 200") && read.starts_with("HTTP/1.1 200"), "{read}");
+        let deadline = Instant::now() + Duration::from_secs(30);
+        let mut told = async |number: usize| {
+            house.check(&format!("PUT /api/exchanges/shop/x{number}"), r#"{"type":"direct"}"#, 201, "").await;
+            read_until(&mut reader, &mut read, &format!("\"x{number}\"")).await;
+        };
+        let mut count = 0;
+        // As long as the seat is taken, so is the connection.
+        while Arc::strong_count(&seats[0]) > 1 {
+            assert!(Instant::now() < deadline, "who reads nothing keeps the connection");
+            told(count).await;
+            count += 1;
+        }
+        told(count).await;
+        assert_eq!(Arc::strong_count(&seats[1]), 2, "who reads keeps it");
+        let live = &house.service.live;
+        let places: Vec<_> = (0..LIVE_COUNT_MAX).map_while(|_| live.take_place()).collect();
+        assert_eq!(places.len(), LIVE_COUNT_MAX - 1, "one of both places has been given back");
+        drop((places, deaf));
+        server.end();
+    });
+}
+
 #[test]
 fn rights_that_are_taken_away_end_a_stream() {
     in_house(async |house| {
@@ -247,6 +325,8 @@ fn the_last_of_a_vhost_is_told_to_who_was_let_in() {
         loop {
             let (event, name) = manny.expect_change().await;
             assert_ne!(name, "empty");
+            // Nobody was told of those that every vhost has.
+            assert!(event != "exchange.deleted" || name == "known", "{name}");
             if (event.as_str(), &name) == ("vhost.deleted", &json!("shop")) {
                 break;
             }
@@ -267,6 +347,12 @@ fn what_may_not_be_seen_cannot_be_asked_for() {
             ("alice", "events=everything", 400),
         ] {
             assert_eq!(response(house, user, query).await.status(), status, "{user} {query}");
+        }
+        for (user, vhost) in [("manny", "empty"), ("alice", "nosuch")] {
+            let query = format!("/api/live?events=queue:shop/q,queue:{vhost}/q");
+            let reason = format!("there is no vhost '{vhost}', or you may not enter it");
+            let expected = json!({"error": "not_found", "reason": reason});
+            assert_eq!(house.ask("GET", &query, user, "").await.json(), expected, "{user}");
         }
         assert_eq!(response(house, "mona", "events=vhost:empty").await.status(), 200);
         assert_eq!(response(house, "manny", "events=vhost:shop,queue:shop/q,changes").await.status(), 200);
@@ -317,6 +403,18 @@ fn a_stream_has_the_headers_that_browsers_want() {
             assert_eq!(response.headers().get(name).map(|value| value.to_str().unwrap()), Some(value), "{name}");
         }
         assert!(!response.headers().contains_key("content-length"));
+    });
+}
+
+#[test]
+fn where_nobody_looks_the_machine_is_asked() {
+    let statistics = StatisticsOptions { rates: Rates::None, ..StatisticsOptions::default() };
+    in_house_of(broker::Options { statistics, ..broker::Options::default() }, Options::default(), async |house| {
+        let rates = open(house, "alice", "events=rates").await.expect("rates").await;
+        for name in ["mem_used", "disk_free", "fd_used", "proc_used"] {
+            assert!(rates[name].as_u64().is_some_and(|number| number > 0), "{name}: {}", rates[name]);
+        }
+        assert_eq!((&rates["sockets_used"], &rates["message_stats"]), (&json!(0), &Value::Null));
     });
 }
 

@@ -8,10 +8,11 @@ use broker::{Interface, Origin};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Empty};
 use hyper::Request;
+use hyper::body::Body as _;
 use serde_json::json;
 
 use super::house::{House, Reply, in_house};
-use crate::limits::PIECE_LEN;
+use crate::limits::{PIECE_LEN, PIECE_OBJECT_COUNT};
 use crate::prometheus::{Metrics, MetricsOptions};
 
 async fn ask(house: &House, options: MetricsOptions, request: &str, headers: &[(&str, &str)]) -> Reply {
@@ -32,7 +33,7 @@ fn text(reply: &Reply) -> String {
     String::from_utf8(reply.body.clone()).unwrap()
 }
 
-async fn scrape(house: &House, path: &str) -> String {
+pub(super) async fn scrape(house: &House, path: &str) -> String {
     let reply = ask(house, MetricsOptions::default(), &format!("GET {path}"), &[]).await;
     assert_eq!((reply.status, reply.header("content-type")), (200, Some("text/plain; version=0.0.4")));
     text(&reply)
@@ -307,5 +308,63 @@ fn a_long_answer_comes_in_pieces() {
             lens.push(frame.unwrap().into_data().unwrap().len());
         }
         assert!(lens.len() > 3 && lens.iter().all(|len| *len < 2 * PIECE_LEN), "{lens:?}");
+    });
+}
+
+#[test]
+fn alerts_are_counted() {
+    in_house(async |house| {
+        let options = model::config::Config::default().alerts;
+        let alerting = crate::alerting::Alerting::new(house.service.broker.clone(), &options, None).unwrap();
+        house.service.set_alerting(alerting.clone());
+        declare(house, "/api/alerts/rules/any", json!({"kind": "queue-length", "above": 0, "severity": "critical"}))
+            .await;
+        declare(house, "/api/queues/shop/orders", json!({})).await;
+        let message = r#"{"routing_key":"orders","properties":{},"payload":"m","payload_encoding":"string"}"#;
+        house.check("POST /api/exchanges/shop/amq.default/publish", message, 200, r#"{"routed":true}"#).await;
+        alerting.look(1);
+        for path in ["/metrics", "/metrics/per-object"] {
+            let text = scrape(house, path).await;
+            check_has(&text, "# TYPE warren_alerts_firing gauge");
+            check_has(&text, "warren_alerts_firing{severity=\"critical\"} 1");
+            check_has(&text, "warren_alerts_firing{severity=\"warning\"} 0");
+            check_has(&text, "warren_alert_notices_delivered_total 0");
+            check_has(&text, "warren_alert_attempts_failed_total 0");
+            check_has(&text, "warren_alert_notices_dropped_total 0");
+        }
+    });
+}
+
+#[test]
+fn all_that_is_told_of_queues_is_of_the_same_ones() {
+    in_house(async |house| {
+        let count = 2 * PIECE_OBJECT_COUNT + 10;
+        let queue = |number| json!({"vhost": "shop", "name": format!("q-{number:04}"), "durable": true, "auto_delete": false, "arguments": {}});
+        let queues: Vec<_> = (0..count).map(queue).collect();
+        house.check("POST /api/definitions", &json!({"queues": queues}).to_string(), 204, "").await;
+        let request = Request::get("/metrics/per-object").body(Empty::<Bytes>::new()).unwrap();
+        let origin = Origin { peer: None, interface: Interface::Http };
+        let metrics = Metrics::new(house.service.clone(), MetricsOptions::default());
+        let mut body = metrics.respond(request, origin, true).await.into_body();
+        let mut text = Vec::new();
+        // They are looked for a few at a time; then the first of them are told of.
+        let mut waits = 0;
+        while !String::from_utf8_lossy(&text).contains("q-0000") {
+            let frame = std::future::poll_fn(|cx| {
+                let next = std::pin::Pin::new(&mut body).poll_frame(cx);
+                waits += usize::from(next.is_pending());
+                next
+            });
+            text.extend_from_slice(frame.await.unwrap().unwrap().data_ref().unwrap());
+        }
+        assert!(waits >= 2, "{waits}");
+        declare(house, "/api/queues/shop/r", json!({"durable": true})).await;
+        text.extend_from_slice(&body.collect().await.unwrap().to_bytes());
+        let text = String::from_utf8(text).unwrap();
+        for name in ["rabbitmq_queue_messages_ready", "rabbitmq_queue_consumers", "rabbitmq_queue_info"] {
+            let own = text.lines().filter(|line| line.starts_with(&format!("{name}{{")));
+            assert_eq!(own.count(), count, "{name}");
+        }
+        assert!(!text.contains("queue=\"r\""));
     });
 }

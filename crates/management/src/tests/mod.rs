@@ -9,6 +9,7 @@ mod definitions;
 mod delayed;
 mod exports;
 mod house;
+mod influxdb;
 mod listings;
 mod live;
 mod messages;

@@ -404,6 +404,21 @@ fn the_overview_counts_what_somebody_sees() {
 }
 
 #[test]
+fn whoever_makes_a_vhost_may_do_everything_there() {
+    in_house(async |house| {
+        let permissions = async || house.get("/api/vhosts/new/permissions").await.json();
+        assert_eq!(house.ask("PUT", "/api/vhosts/new", "alice", "").await.status, 201);
+        let expected = json!([{"user": "alice", "vhost": "new", "configure": ".*", "write": ".*", "read": ".*"}]);
+        assert_eq!(permissions().await, expected);
+        assert_eq!(house.ask("PUT", "/api/vhosts/new", "guest", "").await.status, 204);
+        assert_eq!(permissions().await, expected, "it was there before");
+        assert_eq!(house.ask("DELETE", "/api/vhosts/new", "alice", "").await.status, 204);
+        house.check("POST /api/definitions", r#"{"vhosts":[{"name":"new"}]}"#, 204, "").await;
+        assert_eq!(permissions().await, json!([]), "an import says itself who may do what");
+    });
+}
+
+#[test]
 fn the_node_is_the_only_one() {
     in_house(async |house| {
         let nodes = house.get("/api/nodes").await.json();

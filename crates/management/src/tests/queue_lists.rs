@@ -130,6 +130,77 @@ fn a_long_list_lets_others_go_first_again_and_again() {
 }
 
 #[test]
+fn sorting_by_what_has_to_be_written_lets_others_go_first_more_often() {
+    in_house(async |house| {
+        furnish(house).await;
+        let turns = async |sort: &str| {
+            turns_of_others(house, &format!("/api/queues/shop?columns=name&page=1&page_size=1&sort={sort}")).await
+        };
+        let (by_number, by_rate) = (turns("messages").await, turns("message_stats.publish_details.rate").await);
+        assert!(by_rate >= 5 * by_number, "{by_rate} and {by_number}");
+        // The column is written once, whatever is sorted by of it.
+        let by_both = turns("message_stats.publish_details.rate,message_stats.publish,message_stats.ack").await;
+        assert!(by_both <= by_rate + 2, "{by_both} and {by_rate}");
+        let path = "/api/queues/shop?columns=name&sort=message_stats.publish&sort_reverse=true&page=1&page_size=2";
+        assert_eq!(names(&house.get(path).await.json()["items"]), ["q-0700", "q-1030"]);
+    });
+}
+
+#[test]
+fn a_page_that_is_not_there_is_refused_before_queues_are_collected() {
+    in_house(async |house| {
+        furnish(house).await;
+        let path = "/api/queues/shop?sort=messages&page=1000000";
+        let count = RUN_COUNT * 2 + 10;
+        let reason = format!("Page out of range, page: 1000000 page size: 100, len: {count}");
+        house.check_refused(&format!("GET {path}"), "", 400, "page_out_of_range", &reason).await;
+        let turns = turns_of_others(house, path).await;
+        assert!(turns <= 2, "{turns}");
+        // Of those with a name nobody knows how many there are.
+        let reason = "Page out of range, page: 9 page size: 100, len: 10";
+        let path = "GET /api/queues/shop?sort=messages&page=9&name=q-000";
+        house.check_refused(path, "", 400, "page_out_of_range", reason).await;
+    });
+}
+
+#[test]
+fn other_lists_let_others_go_first_too() {
+    in_house(async |house| {
+        let count = RUN_COUNT * 2 + 10;
+        let exchange = |number| {
+            json!({
+                "vhost": "shop", "name": format!("e-{number:04}"), "type": "fanout", "durable": true, "auto_delete": false,
+                "internal": false, "arguments": {},
+            })
+        };
+        let binding = |number| {
+            json!({
+                "vhost": "shop", "source": "amq.direct", "destination": "e-0000", "destination_type": "exchange",
+                "routing_key": format!("{:04}", count - number), "arguments": {},
+            })
+        };
+        let (exchanges, bindings): (Vec<Value>, Vec<Value>) = (0..count).map(|at| (exchange(at), binding(at))).unzip();
+        let definitions = json!({"exchanges": exchanges, "bindings": bindings}).to_string();
+        house.check("POST /api/definitions", &definitions, 204, "").await;
+        for (path, expected) in [
+            ("/api/exchanges/shop?columns=name&page=1&page_size=1&name=e-", 2),
+            ("/api/exchanges/shop?columns=name&sort=type,name&sort_reverse=true&page=1&page_size=1", 2),
+            ("/api/exchanges?columns=name&sort=message_stats.publish_in&page=1&page_size=1", 10),
+            ("/api/bindings/shop?columns=routing_key", 2),
+        ] {
+            let turns = turns_of_others(house, path).await;
+            assert!(turns > expected, "{turns} for {path}");
+        }
+        let page = house.get("/api/exchanges/shop?columns=name&page=2&page_size=500&name=e-").await.json();
+        assert_eq!((names(&page["items"])[0], &page["filtered_count"]), ("e-0500", &json!(count)));
+        let bindings = house.get("/api/exchanges/shop/amq.direct/bindings/source?columns=routing_key").await.json();
+        let keys: Vec<&str> =
+            bindings.as_array().unwrap().iter().map(|one| one["routing_key"].as_str().unwrap()).collect();
+        assert!(keys.len() == count && keys.is_sorted(), "{keys:?}");
+    });
+}
+
+#[test]
 fn a_list_that_nobody_reads_keeps_nobody_from_changing_queues() {
     in_house(async |house| {
         furnish(house).await;
@@ -160,8 +231,9 @@ fn the_short_list_has_names_and_lengths_of_short_queues() {
         assert_eq!(names(&of("?vhost=shop").await), ["c", "d", "e"]);
         assert_eq!(names(&of("?vhost=shop&max_len=1").await), ["c", "e"]);
         assert_eq!(names(&of("?max_len=2&vhost=shop").await), ["c", "d", "e"]);
+        assert_eq!(names(&of("?max_len=99999999999999999999&vhost=shop").await), ["c", "d", "e"]);
         assert_eq!(of("?vhost=empty").await, json!([]));
-        for bad in ["-1", "x", "", "1.5", "99999999999999999999"] {
+        for bad in ["-1", "x", "", "1.5", "9x"] {
             let reason = format!("'max_len' is not a whole number from 0 on: '{bad}'");
             house.check_refused(&format!("GET /list_queues?max_len={bad}"), "", 400, "bad_request", &reason).await;
         }

@@ -66,12 +66,11 @@ pub(super) fn check(values: &mut Values) {
     let amqp = amqp.map(|key| (values.origin(&key), key));
     tls::check(values, "ssl_options", amqp);
     tls::check_sni(values);
-    let management = values.below(&["management", "ssl"]).find(|(.., origin)| **origin != Origin::Default);
-    let management = management.map(|(.., origin)| (origin.clone(), "management.ssl.port".to_owned()));
-    tls::check(values, "management.ssl", management);
-    let metrics = values.below(&["prometheus", "ssl"]).find(|(.., origin)| **origin != Origin::Default);
-    let metrics = metrics.map(|(.., origin)| (origin.clone(), "prometheus.ssl.port".to_owned()));
-    tls::check(values, "prometheus.ssl", metrics);
+    for [first, second] in [["management", "ssl"], ["prometheus", "ssl"]] {
+        let set = values.below(&[first, second]).find(|(.., origin)| **origin != Origin::Default);
+        let user = set.map(|(rest, _, origin)| (origin.clone(), format!("{first}.{second}.{}", rest.join("."))));
+        tls::check(values, &format!("{first}.{second}"), user);
+    }
     let older = (values.text("management.listener.ssl") == Some("true")).then(|| "management.listener.ssl".to_owned());
     let older = older.map(|key| (values.origin(&key), key));
     tls::check(values, "management.listener.ssl_opts", older);

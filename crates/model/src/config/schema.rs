@@ -7,6 +7,7 @@ mod access;
 mod alerts;
 mod cluster;
 mod connections;
+mod influxdb;
 mod logging;
 mod management;
 mod management_listeners;
@@ -77,6 +78,7 @@ pub(super) const SECTIONS: &[Section] = &[
     tls::MANAGEMENT_LISTENER_SECTION,
     prometheus::SECTION,
     tls::PROMETHEUS_SECTION,
+    influxdb::SECTION,
     cluster::SECTION,
     plugins::SECTION,
     runtime::SECTION,
@@ -189,6 +191,15 @@ mod tests {
     #[test]
     fn every_key_of_the_management_plugin_is_known() {
         include_str!("testdata/rabbitmq-management-keys.txt").lines().for_each(check_known);
+    }
+
+    #[test]
+    fn a_misspelt_key_of_the_management_plugin_is_not() {
+        for key in
+            ["management.rates_modes", "management.tcp.portt", "management.sample_retention_policies.globl.minute"]
+        {
+            assert!(find(&KeyPath::parse(key).unwrap()).is_none(), "{key}");
+        }
     }
 
     #[test]

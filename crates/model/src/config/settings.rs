@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::alerts::{self, AlertOptions};
 use super::backends::{self, Backends};
 use super::certificate_login::{CertificateLogin, certificate_login};
+use super::influxdb::{self, InfluxdbOptions};
 use super::listeners::{self, HttpListener, Listener, UnixListener};
 use super::management::{self, ManagementOptions};
 use super::prometheus::{self, PrometheusOptions};
@@ -119,6 +120,8 @@ pub struct Config {
     pub management: ManagementOptions,
     /// Metrics for Prometheus.
     pub prometheus: PrometheusOptions,
+    /// Statistics for InfluxDB.
+    pub influxdb: InfluxdbOptions,
     /// A file of definitions, or a directory of them, that every start imports.
     pub load_definitions: Option<String>,
     /// Where and how messages are stored.
@@ -339,6 +342,7 @@ pub(super) fn build(mut values: Values) -> Result<(Config, Vec<Warning>), Config
     warnings.extend(log_elsewhere_instead_of_none(&values));
     check_journal(&mut values);
     backends::check(&mut values);
+    influxdb::check(&mut values);
     listeners::check(&mut values);
     vhost_defaults::check(&mut values);
     statistics::check(&mut values);
@@ -467,6 +471,7 @@ fn read(values: Values) -> Config {
         statistics: statistics::read(&values),
         management: management::read(&values),
         prometheus: prometheus::read(&values),
+        influxdb: influxdb::read(&values),
         load_definitions: text("load_definitions"),
         store: StoreOptions {
             data_dir: values.required("warren.data_dir").to_owned(),

@@ -21,7 +21,7 @@ pub struct StatisticsOptions {
     pub global: Option<Vec<SampleRetention>>,
     /// Of other objects.
     pub basic: Option<Vec<SampleRetention>>,
-    /// Of the ways between objects.
+    /// Of the ways between objects: told, and not done.
     pub detailed: Option<Vec<SampleRetention>>,
 }
 
@@ -45,16 +45,32 @@ pub struct SampleRetention {
     pub interval_s: u64,
 }
 
-/// Notes ages that cannot be read.
+/// Samples of one age that are kept of each object.
+const SAMPLE_COUNT_MAX: u64 = 5000;
+
+/// Notes ages that cannot be read, and samples that would take too much memory.
 pub(super) fn check(values: &mut Values) {
-    let problems: Vec<(Origin, String)> = values
-        .below(&POLICIES)
-        .filter(|(rest, ..)| age_of(&rest[1]).is_none())
-        .map(|(rest, _, origin)| {
-            let key = format!("{}.{}", POLICIES.join("."), rest.join("."));
-            (origin.clone(), format!("'{key}' must end in minute, hour, day or a number of seconds from 1 to 604800"))
-        })
-        .collect();
+    let problem = |(rest, interval, origin): (&[String], &str, &Origin)| {
+        let key = format!("{}.{}", POLICIES.join("."), rest.join("."));
+        let Some(age_s) = age_of(&rest[1]) else {
+            let text = format!("'{key}' must end in minute, hour, day or a number of seconds from 1 to 604800");
+            return Some((origin.clone(), text));
+        };
+        if rest[0] == "detailed" {
+            return None;
+        }
+        let interval_s: u64 = interval.parse().ok().filter(|interval_s| *interval_s > 0)?;
+        let count = age_s / interval_s;
+        let least_s = age_s.div_ceil(SAMPLE_COUNT_MAX);
+        let text = || {
+            format!(
+                "'{key}' = {interval_s} keeps {count} samples of each object, and {SAMPLE_COUNT_MAX} are the most: it must be 0 or at least \
+                 {least_s}"
+            )
+        };
+        (count > SAMPLE_COUNT_MAX).then(|| (origin.clone(), text()))
+    };
+    let problems: Vec<(Origin, String)> = values.below(&POLICIES).filter_map(problem).collect();
     problems.into_iter().for_each(|(origin, text)| values.refuse(origin, text));
 }
 
@@ -127,5 +143,16 @@ mod tests {
     fn an_age_that_is_none_is_refused() {
         let error = parse("management.sample_retention_policies.basic.weekly = 5").unwrap_err();
         assert!(error.contains("must end in minute, hour, day or a number of seconds"), "{error}");
+    }
+
+    #[test]
+    fn so_many_samples_that_memory_has_no_bound_are_refused() {
+        let key = "management.sample_retention_policies.basic";
+        let error = parse(&format!("{key}.604800 = 1")).unwrap_err();
+        let expected = "= 1 keeps 604800 samples of each object, and 5000 are the most: it must be 0 or at least 121";
+        assert!(error.contains(expected), "{error}");
+        for kept in ["604800 = 121", "hour = 1", "604800 = 0"] {
+            parse(&format!("{key}.{kept}")).unwrap();
+        }
     }
 }

@@ -553,7 +553,7 @@ fn suites_are_in_the_order_of_their_numbers() {
 fn what_tls_lacks_is_named() {
     check_error(
         "listeners.ssl.default = 5671\nssl_options.certfile = s.pem",
-        "rabbitmq.conf:1: 'listeners.ssl.default' needs 'ssl_options.certfile' and 'ssl_options.keyfile'",
+        "rabbitmq.conf:1: 'listeners.ssl.default' needs 'ssl_options.keyfile'",
     );
     check_error(
         &format!("{CERTIFICATE}ssl_options.verify = verify_peer"),
@@ -575,6 +575,10 @@ fn what_tls_lacks_is_named() {
     check_error(
         "\nmanagement.ssl.port = 15671",
         "rabbitmq.conf:2: 'management.ssl.port' needs 'management.ssl.certfile' and 'management.ssl.keyfile'",
+    );
+    check_error(
+        "prometheus.ssl.certfile = s.pem",
+        "rabbitmq.conf:1: 'prometheus.ssl.certfile' needs 'prometheus.ssl.keyfile'",
     );
     config("listeners.ssl = none\nlisteners.ssl.default = 5671");
 }

@@ -84,11 +84,11 @@ pub(super) fn check(values: &mut Values, prefix: &str, user: Option<(Origin, Str
     let missing = |name: &str| values.text(&key(name)).is_none();
     let is = |name: &str, value: &str| values.text(&key(name)) == Some(value);
     let mut problems = Vec::new();
-    if let Some((origin, user)) = user
-        && (missing("certfile") || missing("keyfile"))
-    {
-        let text = format!("'{user}' needs '{}' and '{}'", key("certfile"), key("keyfile"));
-        problems.push((origin, text));
+    let wanted =
+        ["certfile", "keyfile"].into_iter().filter(|name| missing(name)).map(|name| format!("'{}'", key(name)));
+    let wanted: Vec<_> = wanted.collect();
+    if let (Some((origin, user)), false) = (user, wanted.is_empty()) {
+        problems.push((origin, format!("'{user}' needs {}", wanted.join(" and "))));
     }
     if is("verify", "verify_peer") && missing("cacertfile") {
         let text = format!("'{}' = verify_peer needs '{}'", key("verify"), key("cacertfile"));

@@ -5,6 +5,7 @@
 //! something is taken from it. Random due times leave blocks about two thirds full.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
 
 use super::key::Key;
 use super::limits::{BLOCK_LEN, LOADED_OVERHEAD};
@@ -74,6 +75,11 @@ impl<M> Block<M> {
 pub(super) struct Calendar<M> {
     front: VecDeque<Entry<M>>,
     rest: BTreeMap<Key, Block<M>>,
+    totals: Totals,
+}
+
+#[derive(Debug, Default)]
+struct Totals {
     count: u64,
     bytes: u64,
     /// Of these, what lies in segments too.
@@ -81,23 +87,46 @@ pub(super) struct Calendar<M> {
     placed_bytes: u64,
 }
 
+impl Totals {
+    #[inline]
+    fn note<M: Message>(&mut self, message: &M, is_here: bool) {
+        let (bytes, placed) = (u64::from(message.len()), u64::from(message.place().is_some()));
+        if is_here {
+            self.count += 1;
+            self.bytes += bytes;
+            self.placed_count += placed;
+            self.placed_bytes += placed * bytes;
+        } else {
+            self.count -= 1;
+            self.bytes -= bytes;
+            self.placed_count -= placed;
+            self.placed_bytes -= placed * bytes;
+        }
+    }
+}
+
 impl<M: Message> Calendar<M> {
     pub(super) fn new() -> Self {
-        Calendar { front: VecDeque::new(), rest: BTreeMap::new(), count: 0, bytes: 0, placed_count: 0, placed_bytes: 0 }
+        Calendar { front: VecDeque::new(), rest: BTreeMap::new(), totals: Totals::default() }
     }
 
     pub(super) fn count(&self) -> u64 {
-        self.count
+        self.totals.count
+    }
+
+    /// Of the messages those that lie only here.
+    pub(super) fn unplaced_count(&self) -> u64 {
+        self.totals.count - self.totals.placed_count
     }
 
     /// Bytes of bodies.
     pub(super) fn bytes(&self) -> u64 {
-        self.bytes
+        self.totals.bytes
     }
 
     /// What messages that lie in segments too take in memory, about.
     pub(super) fn placed_cost(&self) -> u64 {
-        self.placed_bytes + self.placed_count * LOADED_OVERHEAD
+        self.totals.placed_bytes + self.totals.placed_count * LOADED_OVERHEAD
     }
 
     #[inline]
@@ -108,7 +137,7 @@ impl<M: Message> Calendar<M> {
     /// Adds a message. One with its key is not here.
     #[inline]
     pub(super) fn insert(&mut self, key: Key, message: M) {
-        self.note(&message, true);
+        self.totals.note(&message, true);
         let entry = Entry { key, message };
         let Some((first_of_rest, _)) = self.rest.first_key_value() else { return self.insert_in_front(entry) };
         if key < *first_of_rest {
@@ -126,6 +155,23 @@ impl<M: Message> Calendar<M> {
         } else {
             let (first, next) = block.overflow(entry);
             self.rest.insert(first, next);
+        }
+    }
+
+    /// Adds messages by rising key; none with such a key is here. Neighbours lie in one block, which is looked for once.
+    pub(super) fn insert_rising(&mut self, messages: impl IntoIterator<Item = (Key, M)>) {
+        let mut messages = messages.into_iter().peekable();
+        while let Some((key, message)) = messages.next() {
+            self.insert(key, message);
+            let end = self.rest.range((Bound::Excluded(key), Bound::Unbounded)).next().map(|(end, _)| *end);
+            let Some((_, block)) = self.rest.range_mut(..=key).next_back() else { continue };
+            let goes_there = |(key, _): &(Key, M)| end.is_none_or(|end| *key < end);
+            while block.entries.len() < BLOCK_LEN
+                && let Some((key, message)) = messages.next_if(goes_there)
+            {
+                self.totals.note(&message, true);
+                block.push(Entry { key, message });
+            }
         }
     }
 
@@ -151,7 +197,7 @@ impl<M: Message> Calendar<M> {
     #[inline]
     pub(super) fn pop_first(&mut self) -> Option<Entry<M>> {
         let entry = self.front.pop_front()?;
-        self.note(&entry.message, false);
+        self.totals.note(&entry.message, false);
         if self.front.is_empty() {
             self.refill();
         }
@@ -186,7 +232,7 @@ impl<M: Message> Calendar<M> {
             }
             entry
         };
-        self.note(&entry.message, false);
+        self.totals.note(&entry.message, false);
         Some(entry.message)
     }
 
@@ -251,7 +297,7 @@ impl<M: Message> Calendar<M> {
             let missing = keys[told..].iter().take_while(|key| **key < entry.key).count();
             (0..missing).for_each(|_| each(None));
             told += missing + 1;
-            self.note(&entry.message, false);
+            self.totals.note(&entry.message, false);
             each(Some(entry.message));
         }
         keys[told..].iter().for_each(|_| each(None));
@@ -299,7 +345,7 @@ impl<M: Message> Calendar<M> {
 
     /// Takes out what lies in segments too and is due later than `due`.
     pub(super) fn take_placed(&mut self, due: u64) -> Vec<Entry<M>> {
-        if self.placed_count == 0 {
+        if self.totals.placed_count == 0 {
             return Vec::new();
         }
         let is_taken = |entry: &Entry<M>| entry.key.due > due && entry.message.place().is_some();
@@ -323,22 +369,6 @@ impl<M: Message> Calendar<M> {
             }
             None if self.front.capacity() > KEPT_LEN => self.front = VecDeque::new(),
             None => {}
-        }
-    }
-
-    #[inline]
-    fn note(&mut self, message: &M, is_here: bool) {
-        let (bytes, placed) = (u64::from(message.len()), u64::from(message.place().is_some()));
-        if is_here {
-            self.count += 1;
-            self.bytes += bytes;
-            self.placed_count += placed;
-            self.placed_bytes += placed * bytes;
-        } else {
-            self.count -= 1;
-            self.bytes -= bytes;
-            self.placed_count -= placed;
-            self.placed_bytes -= placed * bytes;
         }
     }
 }
@@ -395,6 +425,7 @@ mod tests {
     #[derive(Debug, Clone)]
     enum Step {
         Insert(Vec<u32>),
+        InsertRising(BTreeSet<u32>),
         Pop(u16),
         Remove(Vec<u32>),
         /// Those of these whose number leaves this rest when it is divided by three.
@@ -408,6 +439,7 @@ mod tests {
         };
         prop_oneof![
             4 => numbers().prop_map(Step::Insert),
+            3 => numbers().prop_map(|numbers| Step::InsertRising(numbers.into_iter().collect())),
             1 => (0u16..300).prop_map(Step::Pop),
             2 => numbers().prop_map(Step::Remove),
             2 => (numbers(), 0u32..3).prop_map(|(numbers, rest)| Step::TakeAll(numbers.into_iter().collect(), rest)),
@@ -428,6 +460,11 @@ mod tests {
                             calendar.insert(key(number), Card(number, None));
                         }
                     },
+                    Step::InsertRising(numbers) => {
+                        let new = numbers.into_iter().filter(|number| model.insert(key(*number), *number).is_none());
+                        let new: Vec<_> = new.map(|number| (key(number), Card(number, None))).collect();
+                        calendar.insert_rising(new);
+                    }
                     Step::Pop(count) => for _ in 0..count {
                         let popped = calendar.pop_first().map(|entry| (entry.key, entry.message.0));
                         prop_assert_eq!(popped, model.pop_first());

@@ -215,9 +215,7 @@ impl<M: Message> Delays<M> {
         });
         self.generations.add(generation, surplus);
         self.generations.leave(generation, lost_count);
-        for (seq, message) in entries {
-            self.calendar.insert(Key::new(generation, seq), message);
-        }
+        self.calendar.insert_rising(entries.into_iter().map(|(seq, message)| (Key::new(generation, seq), message)));
         lost_count
     }
 

@@ -24,7 +24,8 @@
 //!
 //! - `set`: [`Delays`], its inserts and releases. `ahead`: what is read before it is due. `loading`: loads and their answers. `seek`:
 //!   finding and cancelling one message. `paging`: listing. `spill`: the way to segments and between them.
-//! - `key`: ids and due times. `calendar`: what is in memory. `runs`: what lies in segments. `generations`: ids and their counts.
+//! - `key`: ids and due times. `calendar`: what is in memory. `runs`: what lies in segments. `leaving`: what is released and not
+//!   settled. `generations`: ids and their counts.
 //! - `limits`: every number.
 //!
 //! **Memory is flat.** What lies in segments is a list of runs of slots, each with a lower bound of when its first message is
@@ -37,6 +38,7 @@ mod ahead;
 mod calendar;
 mod generations;
 mod key;
+mod leaving;
 mod limits;
 mod loading;
 mod paging;

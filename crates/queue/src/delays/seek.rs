@@ -100,7 +100,7 @@ impl<M: Message> Delays<M> {
 
     /// Asks for the slots where a message may be. False if there are none.
     fn seek(&mut self, id: DelayId, is_cancel: bool, asks: &mut Vec<Ask>) -> bool {
-        if self.leaving.contains_key(&id) {
+        if self.leaving.contains(id) {
             return false;
         }
         let may_hold = |range: &PagedRange| (range.first_seq..=range.last_seq).contains(&id.seq);
@@ -135,7 +135,7 @@ impl<M: Message> Delays<M> {
         let has_read = next_slot > flight.load.first_slot;
         seek.is_interrupted |= flight.is_stale || !has_read;
         // Should it be put back before the last answer, it may be where the others have not looked.
-        let is_leaving = self.leaving.contains_key(&id);
+        let is_leaving = self.leaving.contains(id);
         seek.is_interrupted |= is_leaving;
         let (is_last, is_interrupted) = (seek.pending_count == 0, seek.is_interrupted);
         let brought = entries.into_iter().find(|(seq, _)| *seq == id.seq);

@@ -7,6 +7,7 @@ use model::ids::{QueueId, QueueSeq};
 use super::calendar::Calendar;
 use super::generations::Generations;
 use super::key::{DelayId, Key, due_of};
+use super::leaving::Leaving;
 use super::loading::{Ask, Flights};
 use super::paging::Pages;
 use super::runs::Runs;
@@ -77,7 +78,7 @@ pub struct Delays<M> {
     pub(super) calendar: Calendar<M>,
     pub(super) runs: Runs,
     /// Released and not settled.
-    pub(super) leaving: BTreeMap<DelayId, M>,
+    pub(super) leaving: Leaving<M>,
     pub(super) flights: Flights,
     pub(super) seeks: Seeks,
     pub(super) pages: Pages<M>,
@@ -99,7 +100,7 @@ impl<M: Message> Delays<M> {
             generations: Generations::default(),
             calendar: Calendar::new(),
             runs: Runs::default(),
-            leaving: BTreeMap::new(),
+            leaving: Leaving::new(),
             flights: Flights::default(),
             seeks: Seeks::default(),
             pages: Pages::default(),
@@ -171,7 +172,7 @@ impl<M: Message> Delays<M> {
             }
             let Some(entry) = self.calendar.pop_first() else { break Progress::Done };
             let id = entry.key.id();
-            self.leaving.insert(id, to_keep(&entry.message));
+            self.leaving.insert(entry.key, entry.message.without_body());
             out.push((id, entry.message));
         };
         self.look_ahead(asks);
@@ -194,9 +195,9 @@ impl<M: Message> Delays<M> {
     }
 
     /// Released messages have left for good: those of `ids` that are leaving are appended to `settled`.
-    pub fn settle(&mut self, ids: &[DelayId], settled: &mut SettledDelays<M>) {
+    pub fn settle(&mut self, ids: impl IntoIterator<Item = DelayId>, settled: &mut SettledDelays<M>) {
         let (start, records_start) = (settled.messages.len(), settled.records.len());
-        settled.messages.extend(ids.iter().filter_map(|id| Some((*id, self.leaving.remove(id)?))));
+        settled.messages.extend(ids.into_iter().filter_map(|id| Some((id, self.leaving.remove(id)?))));
         let messages = &mut settled.messages[start..];
         messages.sort_unstable_by_key(|(id, _)| *id);
         let first_waiting = self.calendar.first_key().into_iter().chain(self.runs.first_bound()).min();
@@ -226,7 +227,7 @@ impl<M: Message> Delays<M> {
     /// Released messages did not leave after all: they are due as before, and will be released again.
     pub fn put_back(&mut self, ids: &[DelayId]) {
         for id in ids {
-            let Some(message) = self.leaving.remove(id) else { continue };
+            let Some(message) = self.leaving.remove(*id) else { continue };
             match message.place() {
                 Some(place) if !message.has_body() => {
                     let range = PagedRange::of_one(id.seq, place, message.len());
@@ -254,13 +255,12 @@ impl<M: Message> Delays<M> {
         // No message may come to be where a record says that all is gone.
         self.generations.close();
         for (generation, count) in gone {
-            let span = DelayId { generation, seq: QueueSeq(0) }..=DelayId { generation, seq: QueueSeq(u64::MAX) };
             let mut first = QueueSeq(0);
-            for (id, _) in self.leaving.range(span) {
-                if first < id.seq {
-                    purged.records.push((generation, first, QueueSeq(id.seq.0 - 1)));
+            for seq in self.leaving.between(generation, QueueSeq(0), QueueSeq(u64::MAX)) {
+                if first < seq {
+                    purged.records.push((generation, first, QueueSeq(seq.0 - 1)));
                 }
-                first = id.seq.next();
+                first = seq.next();
             }
             purged.records.push((generation, first, QueueSeq(u64::MAX - 1)));
             self.generations.leave(generation, count);
@@ -322,17 +322,7 @@ impl<M: Message> Delays<M> {
 }
 
 /// Whether nothing of the generation is left between `last` and `next`, which has just left.
-fn is_all_gone<M>(leaving: &BTreeMap<DelayId, M>, first_waiting: Option<Key>, last: QueueSeq, next: DelayId) -> bool {
-    let between = DelayId { seq: last, ..next }..next;
-    first_waiting.is_none_or(|first| Key::from(next) < first) && leaving.range(between).next().is_none()
-}
-
-/// What stays here of a message that is released.
-#[inline]
-fn to_keep<M: Message>(message: &M) -> M {
-    let mut kept = message.clone();
-    if kept.place().is_some() {
-        kept.release_body();
-    }
-    kept
+fn is_all_gone<M>(leaving: &Leaving<M>, first_waiting: Option<Key>, last: QueueSeq, next: DelayId) -> bool {
+    let is_waiting = first_waiting.is_some_and(|first| first <= Key::from(next));
+    !is_waiting && leaving.between(next.generation, last, next.seq).next().is_none()
 }

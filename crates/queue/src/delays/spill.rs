@@ -16,14 +16,18 @@ use crate::message::{Message, Moved, Placed};
 use crate::ranges::PagedRange;
 
 impl<M: Message> Delays<M> {
-    /// Appends to `out`, by generation and seq, every message that is in memory, waiting or leaving, has no place, and is old.
-    pub fn in_memory(&self, is_old: &mut dyn FnMut(&M) -> bool, out: &mut Vec<(DelayId, M)>) {
-        let start = out.len();
+    /// Tells of every message that is in memory, waiting or leaving, has no place, and is old; in no order.
+    pub fn in_memory(&self, is_old: &mut dyn FnMut(&M) -> bool, each: &mut dyn FnMut(DelayId, &M)) {
         let waiting = self.calendar.iter().map(|entry| (entry.key.id(), &entry.message));
-        let leaving = self.leaving.iter().map(|(id, message)| (*id, message));
-        let wanted = waiting.chain(leaving).filter(|(_, message)| message.place().is_none() && is_old(message));
-        out.extend(wanted.map(|(id, message)| (id, message.clone())));
-        out[start..].sort_by_key(|(id, _)| *id);
+        let wanted =
+            waiting.chain(self.leaving.iter()).filter(|(_, message)| message.place().is_none() && is_old(message));
+        wanted.for_each(|(id, message)| each(id, message));
+    }
+
+    /// How many [`Delays::in_memory`] may tell of, at most.
+    #[must_use]
+    pub fn unplaced_count(&self) -> u64 {
+        self.calendar.unplaced_count() + self.leaving_count()
     }
 
     /// These messages of one generation, by rising seq, have been written to segments. Waiting ones leave memory, leaving ones get
@@ -43,7 +47,7 @@ impl<M: Message> Delays<M> {
                 }
                 return;
             }
-            match leaving.get_mut(&DelayId { generation, seq }).filter(|message| is_unplaced(message)) {
+            match leaving.get_mut(DelayId { generation, seq }).filter(|message| is_unplaced(message)) {
                 Some(message) => {
                     message.set_place(place);
                     message.release_body();
@@ -105,7 +109,7 @@ impl<M: Message> Delays<M> {
             self.calendar.change_placed(Key::from(id), |message| message.set_place(moved.to));
             return;
         }
-        match self.leaving.get_mut(&id).filter(|message| message.place() == Some(moved.from)) {
+        match self.leaving.get_mut(id).filter(|message| message.place() == Some(moved.from)) {
             Some(message) => message.set_place(moved.to),
             None => dead.push(moved.to),
         }

@@ -293,7 +293,9 @@ fn is_shared(slot: &[u8]) -> bool {
 /// A piece of the file in memory.
 #[derive(Default)]
 struct Window {
+    /// Only its first `len` bytes are what was read.
     buffer: Vec<u8>,
+    len: usize,
     start: u64,
 }
 
@@ -302,23 +304,24 @@ impl Window {
         if self.buffer.capacity() > 4 * WINDOW_LEN_MAX {
             self.buffer = Vec::new();
         }
-        self.buffer.clear();
+        self.len = 0;
     }
 
     /// The bytes `[offset, offset + len)`; reads on towards `bound` if they are not here yet.
     fn get(&mut self, segment: &SegmentFile, offset: u64, len: u64, bound: Bound) -> Result<&[u8], ReadError> {
         let end = offset.checked_add(len).filter(|end| *end <= segment.file_len);
         let end = end.ok_or_else(|| segment.corrupt(offset, "a slot that goes beyond the end of the file"))?;
-        if offset < self.start || end > self.start + self.buffer.len() as u64 {
+        if offset < self.start || end > self.start + self.len as u64 {
             let ahead = bound.offset.saturating_sub(offset).min(bound.len_max).min(WINDOW_LEN_MAX as u64);
             let read_len = len.max(ahead).min(segment.file_len - offset);
-            self.buffer.clear();
-            self.buffer.resize(read_len as usize, 0);
-            self.start = offset;
-            read_exact_at(&*segment.file, &mut self.buffer, offset).map_err(|error| {
-                self.buffer.clear();
-                ReadError::Io { path: segment.path.clone(), error }
-            })?;
+            // What was read before is overwritten: making it zero first would cost as much as reading it.
+            if self.buffer.len() < read_len as usize {
+                self.buffer.resize(read_len as usize, 0);
+            }
+            (self.start, self.len) = (offset, 0);
+            read_exact_at(&*segment.file, &mut self.buffer[..read_len as usize], offset)
+                .map_err(|error| ReadError::Io { path: segment.path.clone(), error })?;
+            self.len = read_len as usize;
         }
         let from = (offset - self.start) as usize;
         Ok(&self.buffer[from..from + len as usize])

@@ -225,7 +225,7 @@ impl State {
         let chosen = self.leaving.iter().filter(|(_, message)| pattern >> (*message % 64) & 1 == 1);
         let ids: Vec<_> = chosen.map(|(id, _)| *id).collect();
         let mut settled = SettledDelays::default();
-        self.set.settle(&ids, &mut settled);
+        self.set.settle(ids.iter().copied(), &mut settled);
         assert_eq!(settled.messages.len(), ids.len());
         self.leaving.retain(|id, _| ids.binary_search(id).is_err());
         self.settled(store, settled.records, settled.messages.into_iter().map(|(id, held)| (id, held.place())));
@@ -302,8 +302,9 @@ impl Residents for Owner {
                 watermark: None,
                 may_expire: false,
             }));
-            state.set.in_memory(&mut |held| is_old(held.content()), &mut found);
+            state.set.in_memory(&mut |held| is_old(held.content()), &mut |id, held| found.push((id, held.clone())));
         }
+        found.sort_by_key(|(id, _): &(DelayId, Held)| *id);
         for of_generation in found.chunk_by(|left, right| left.0.generation == right.0.generation) {
             let resident = |(id, held): &(DelayId, Held)| Resident {
                 seq: id.seq,

@@ -1,21 +1,13 @@
 //! `warren ctl` as a process: what goes over the wire, what goes out, and which status it ends with.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Command, Output, Stdio};
 use std::thread::JoinHandle;
 
-use crate::harness::{check_output, program, scratch, text, warren, write};
-
-/// A request as it came: its first line, its headers, its body.
-#[derive(Debug)]
-struct Asked {
-    line: String,
-    headers: String,
-    body: String,
-}
+use crate::harness::{Asked, check_output, program, read_request, scratch, text, warren, write};
 
 /// An answer: status and body.
 type Answer = (u16, &'static str);
@@ -30,18 +22,8 @@ fn serve(stream: impl Socket, answers: &[Answer]) -> Vec<Asked> {
     let mut stream = BufReader::new(stream);
     let mut asked = Vec::new();
     for (status, body) in answers {
-        let mut line = String::new();
-        if stream.read_line(&mut line).unwrap() == 0 {
-            break;
-        }
-        let mut headers = String::new();
-        while !headers.ends_with("\r\n\r\n") && headers != "\r\n" {
-            assert!(stream.read_line(&mut headers).unwrap() > 0);
-        }
-        let len = headers.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap_or("0");
-        let mut sent = vec![0; len.parse().unwrap()];
-        stream.read_exact(&mut sent).unwrap();
-        asked.push(Asked { line: line.trim_end().to_owned(), headers, body: String::from_utf8(sent).unwrap() });
+        let Some(request) = read_request(&mut stream) else { break };
+        asked.push(request);
         let answer = format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n\r\n{body}", body.len());
         stream.get_mut().write_all(answer.as_bytes()).unwrap();
     }

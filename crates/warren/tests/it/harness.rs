@@ -72,6 +72,8 @@ pub(crate) struct Broker {
     stderr: BufReader<ChildStderr>,
     /// What it has logged, as far as it was read.
     pub(crate) log: String,
+    /// How much of it has been waited for.
+    heard: usize,
 }
 
 impl Broker {
@@ -89,21 +91,23 @@ impl Broker {
         all.extend(arguments);
         let mut child = program(&all).stdout(stdout).stderr(Stdio::piped()).spawn().unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());
-        let mut broker = Broker { child, stderr, log: String::new() };
+        let mut broker = Broker { child, stderr, log: String::new(), heard: 0 };
         broker.wait_for_event("started");
+        // Other threads may have told of something before.
+        broker.heard = 0;
         broker
     }
 
-    /// Reads the log up to a line with this text.
+    /// Reads the log up to this text, behind what was waited for before.
     #[track_caller]
     pub(crate) fn wait_for_event(&mut self, text: &str) {
         loop {
-            let before = self.log.len();
-            let len = self.stderr.read_line(&mut self.log).unwrap();
-            assert!(len > 0, "it ended before '{text}': {}", self.log);
-            if self.log[before..].contains(text) {
+            if let Some(at) = self.log[self.heard..].find(text) {
+                self.heard += at + text.len();
                 return;
             }
+            let len = self.stderr.read_line(&mut self.log).unwrap();
+            assert!(len > 0, "it ended before '{text}': {}", self.log);
         }
     }
 
@@ -140,4 +144,28 @@ impl Drop for Broker {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A request as it came: its first line, its headers, its body.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) line: String,
+    pub(crate) headers: String,
+    pub(crate) body: String,
+}
+
+/// Reads a request; None: there is no other one.
+pub(crate) fn read_request(stream: &mut impl BufRead) -> Option<Asked> {
+    let mut line = String::new();
+    if stream.read_line(&mut line).unwrap() == 0 {
+        return None;
+    }
+    let mut headers = String::new();
+    while !headers.ends_with("\r\n\r\n") && headers != "\r\n" {
+        assert!(stream.read_line(&mut headers).unwrap() > 0);
+    }
+    let len = headers.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap_or("0");
+    let mut sent = vec![0; len.parse().unwrap()];
+    stream.read_exact(&mut sent).unwrap();
+    Some(Asked { line: line.trim_end().to_owned(), headers, body: String::from_utf8(sent).unwrap() })
 }

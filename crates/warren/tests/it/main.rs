@@ -7,6 +7,7 @@ mod command_line;
 mod control_socket;
 mod ctl;
 mod harness;
+mod influxdb;
 mod perf;
 mod perf_agents;
 mod perf_followed;

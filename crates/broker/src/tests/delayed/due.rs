@@ -75,6 +75,32 @@ fn a_consumer_sees_the_delay_negated_and_all_else_unchanged() {
 }
 
 #[test]
+fn messages_that_are_released_together_keep_their_own_headers() {
+    let (node, mut client) = node();
+    client.send(1, &queue::Declare { queue: b"t", ..Default::default() });
+    client.hear_one();
+    assert_done(bind(&mut client, "x", "t", "k"));
+    for (delay_ms, priority) in [(100, 1), (99, 1), (99, 2), (100, 2)] {
+        let headers = headers(Value::I32(delay_ms));
+        let headers = Some(headers.as_table());
+        publish_with(
+            &mut client,
+            "x",
+            "k",
+            Properties { headers, priority: Some(priority), ..Properties::default() },
+            "b",
+        );
+    }
+    pass(&node, 100);
+    let mut seen: Vec<_> = got(&node, "t")
+        .iter()
+        .map(|message| (delay_of(message), Properties::decode(&message.properties).unwrap().priority))
+        .collect();
+    seen.sort_unstable();
+    assert_eq!(seen, [(Some(-100), Some(1)), (Some(-100), Some(2)), (Some(-99), Some(1)), (Some(-99), Some(2))]);
+}
+
+#[test]
 fn time_to_live_counts_from_the_release() {
     let (node, mut client) = node();
     let headers = headers(Value::I32(1000));

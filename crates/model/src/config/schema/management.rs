@@ -114,13 +114,17 @@ const KEYS: &[Key] = &[
         "`none`: there are neither rates nor histories. The other two are the same here.",
     ),
     effective(
-        "management.sample_retention_policies.{global,basic,detailed}.$age",
+        "management.sample_retention_policies.{global,basic}.$age",
         Type::Integer(0, 86_400),
         "",
-        "Seconds between samples that are kept for so long: `minute`, `hour`, `day` or a number of seconds. 0: none are. `global` is for the \
-         node and for vhosts, `basic` for other objects that somebody looks at, `detailed` for the ways between them. Unset: 5 s for ten \
-         minutes in each; for `basic` 60 s for an hour besides; for `global` 60 s for an hour, 10 min for eight hours and half an hour for a \
-         day.",
+        "Seconds between samples that are kept for so long: `minute`, `hour`, `day` or a number of seconds; 5,000 samples at most. 0: none \
+         are. `global` is for the node and for vhosts, `basic` for other objects that somebody looks at. Unset: 5 s for ten minutes in \
+         each; for `basic` 60 s for an hour besides; for `global` 60 s for an hour, 10 min for eight hours and half an hour for a day.",
+    ),
+    no_effect(
+        "management.sample_retention_policies.detailed.$age",
+        Type::Integer(0, 86_400),
+        "no history is kept of the ways between channels, exchanges and queues",
     ),
     effective(
         "collect_statistics_interval",
@@ -146,7 +150,23 @@ const KEYS: &[Key] = &[
         Type::ANY_DURATION,
         "a stop waits for requests for five seconds",
     ),
-    not_built("management.**", Type::Secret, "nobody can log in to a console by OAuth 2"),
+    not_built(
+        "management.{oauth_enabled,oauth_disable_basic_auth,oauth_provider_url,oauth_client_id,oauth_client_secret,oauth_response_type,\
+         oauth_metadata_url,oauth_scopes,oauth_initiated_logon_type}",
+        Type::Secret,
+        "nobody can log in to a console by OAuth 2",
+    ),
+    not_built(
+        "management.oauth_authorization_endpoint_params.$name",
+        Type::Secret,
+        "nobody can log in to a console by OAuth 2",
+    ),
+    not_built(
+        "management.oauth_token_endpoint_params.$name",
+        Type::Secret,
+        "nobody can log in to a console by OAuth 2",
+    ),
+    not_built("management.oauth_resource_servers.**", Type::Secret, "nobody can log in to a console by OAuth 2"),
     not_built("management_agent.**", Type::Text, "there is one node, which has no agents"),
     no_effect("collect_statistics", Type::OneOf(&["none", "coarse", "fine"]), "counters are always kept"),
 ];

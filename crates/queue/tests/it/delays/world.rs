@@ -186,7 +186,7 @@ impl World {
         asked.extend(chosen.first());
         asked.reverse();
         let mut settled = SettledDelays::default();
-        self.set.settle(&asked, &mut settled);
+        self.set.settle(asked, &mut settled);
         assert_eq!(settled.messages.iter().map(|(id, _)| *id).collect::<Vec<_>>(), chosen);
         for (id, note) in settled.messages {
             let known = self.leaving.remove(&id).unwrap();
@@ -353,7 +353,9 @@ impl World {
     fn start_spill(&mut self, pattern: u64, piece: usize) {
         let mut is_old = |note: &Note| pattern >> (note.name() % 64) & 1 == 1;
         let mut messages = Vec::new();
-        self.set.in_memory(&mut is_old, &mut messages);
+        self.set.in_memory(&mut is_old, &mut |id, note| messages.push((id, note.clone())));
+        messages.sort_by_key(|(id, _)| *id);
+        assert!(messages.len() as u64 <= self.set.unplaced_count());
         let all = self.waiting.values().chain(self.leaving.values());
         let mut expected: Vec<_> =
             all.filter(|known| known.place.is_none() && is_old(&known.note)).map(|known| known.id).collect();

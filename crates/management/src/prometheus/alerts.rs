@@ -1,0 +1,44 @@
+//! What is told of alerts: how many fire, and what becomes of what webhooks are told.
+
+use std::sync::Arc;
+
+use alerts::Severity;
+
+use super::metric::{Table, counter, gauge, nothing, write_each};
+use crate::alerting::Alerting;
+
+static FIRING: Table<(Severity, u64)> = Table {
+    metrics: &[gauge("alerts_firing", "Alerts that fire, by severity", |(_, count)| Some((*count).into()), nothing)],
+    labels: |(severity, _), labels| labels.put("severity", severity.name()),
+};
+
+static NOTICES: Table<Arc<Alerting>> = Table {
+    metrics: &[
+        counter(
+            "alert_notices_delivered_total",
+            "Notices of alerts that webhooks have taken",
+            |alerting| Some(alerting.counters().delivered.get().into()),
+            nothing,
+        ),
+        counter(
+            "alert_attempts_failed_total",
+            "Attempts to tell a webhook of an alert that failed",
+            |alerting| Some(alerting.counters().failed.get().into()),
+            nothing,
+        ),
+        counter(
+            "alert_notices_dropped_total",
+            "Notices of alerts that were given up: a webhook was not told",
+            |alerting| Some(alerting.counters().dropped.get().into()),
+            nothing,
+        ),
+    ],
+    labels: |_, _| (),
+};
+
+/// Writes it.
+pub(super) fn write(out: &mut Vec<u8>, prefix: &'static str, alerting: &Arc<Alerting>) {
+    let firing = Severity::ALL.map(|severity| (severity, alerting.counters().firing(severity)));
+    write_each(out, &FIRING, prefix, &firing);
+    write_each(out, &NOTICES, prefix, std::slice::from_ref(alerting));
+}

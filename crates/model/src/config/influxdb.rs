@@ -1,0 +1,310 @@
+//! The keys of statistics for InfluxDB, typed.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::value;
+use super::values::Values;
+use crate::pattern::Pattern;
+
+/// Tags that lines have anyway, and `time`, which InfluxDB knows as something else.
+const TAKEN_TAGS: &[&str] = &["time", "node", "vhost", "queue", "exchange", "type"];
+
+/// Statistics for InfluxDB.
+#[derive(Debug, Clone)]
+pub struct InfluxdbOptions {
+    /// Where they are posted to, if anywhere.
+    pub server: Option<InfluxdbServer>,
+    /// The file that they are appended to, if any.
+    pub file: Option<String>,
+    /// How often they are taken.
+    pub interval: Duration,
+    /// What timestamps count: `ns`, `us`, `ms` or `s`.
+    pub precision: String,
+    /// What they are taken of.
+    pub objects: InfluxdbObjects,
+    /// Tags of every line.
+    pub tags: Vec<(String, String)>,
+}
+
+/// An InfluxDB, and who asks it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct InfluxdbServer {
+    /// Its URL, which may have a password in it.
+    pub url: String,
+    /// Where it keeps what it is sent.
+    pub place: InfluxdbPlace,
+    /// Who asks; None: nobody in particular, or whom the URL names.
+    pub login: Option<InfluxdbLogin>,
+    /// File of the authorities that its certificate is to be from; None: the system's.
+    pub cacertfile: Option<String>,
+    /// How long a request may take.
+    pub timeout: Duration,
+}
+
+/// Where an InfluxDB keeps what it is sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InfluxdbPlace {
+    /// In versions 2 and 3.
+    Bucket {
+        /// The organization; version 3 has none.
+        org: Option<String>,
+        /// The bucket; in version 3, the database.
+        bucket: String,
+    },
+    /// In version 1.
+    Database {
+        /// The database.
+        database: String,
+        /// One of its retention policies; None: its default one.
+        retention_policy: Option<String>,
+    },
+}
+
+/// Who asks an InfluxDB.
+#[derive(Clone, PartialEq, Eq)]
+pub enum InfluxdbLogin {
+    /// Who has a token.
+    Token(String),
+    /// Who has a name and a password.
+    User(String, String),
+}
+
+/// What statistics are taken of.
+#[derive(Debug, Clone)]
+pub struct InfluxdbObjects {
+    /// The node.
+    pub node: bool,
+    /// Vhosts.
+    pub vhosts: bool,
+    /// Queues.
+    pub queues: bool,
+    /// Exchanges.
+    pub exchanges: bool,
+    /// In these vhosts.
+    pub vhost: Pattern,
+    /// Those of these names.
+    pub queue: Pattern,
+    /// Those of these names.
+    pub exchange: Pattern,
+}
+
+/// Debugging output has no secrets.
+impl fmt::Debug for InfluxdbServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InfluxdbServer")
+            .field("place", &self.place)
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for InfluxdbLogin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            InfluxdbLogin::Token(_) => f.write_str("Token"),
+            InfluxdbLogin::User(name, _) => f.debug_tuple("User").field(name).finish_non_exhaustive(),
+        }
+    }
+}
+
+/// Checks what no single key can say.
+pub(super) fn check(values: &mut Values) {
+    for (name, text) in misfits(values) {
+        let origin = values.origin(&key(name));
+        values.refuse(origin, format!("'{}' {text}", key(name)));
+    }
+    let is_taken = |name: &str| name.is_empty() || name.starts_with('_') || TAKEN_TAGS.contains(&name);
+    let taken: Vec<_> = values
+        .below(&["warren", "influxdb", "tags"])
+        .filter(|(name, ..)| is_taken(&name[0]))
+        .map(|(name, _, origin)| (key(&format!("tags.{}", name[0])), origin.clone()))
+        .collect();
+    for (key, origin) in taken {
+        let text = format!("'{key}' cannot be a tag: lines have one of this name, or InfluxDB keeps it for itself");
+        values.refuse(origin, text);
+    }
+}
+
+/// Keys that do not go with the others, and why.
+fn misfits(values: &Values) -> Vec<(&'static str, &'static str)> {
+    let has = |name: &str| text(values, name).is_some();
+    let mut misfits = Vec::new();
+    if !has("url") {
+        let of_url = ["org", "bucket", "token", "database", "retention_policy", "user", "password", "cacertfile"];
+        misfits.extend(of_url.into_iter().filter(|name| has(name)).map(|name| (name, "needs 'warren.influxdb.url'")));
+        return misfits;
+    }
+    let mut check = |is_misfit: bool, name, text| misfits.extend(is_misfit.then_some((name, text)));
+    check(
+        !has("bucket") && !has("database"),
+        "url",
+        "needs 'warren.influxdb.bucket' (InfluxDB 2 and 3), or 'warren.influxdb.database' (InfluxDB 1)",
+    );
+    check(has("bucket") && has("database"), "database", "and 'warren.influxdb.bucket' cannot both be set");
+    check(has("org") && !has("bucket"), "org", "needs 'warren.influxdb.bucket'");
+    check(has("retention_policy") && !has("database"), "retention_policy", "needs 'warren.influxdb.database'");
+    check(has("token") && has("user"), "user", "and 'warren.influxdb.token' cannot both be set");
+    check(has("user") && !has("password"), "user", "needs 'warren.influxdb.password'");
+    check(has("password") && !has("user"), "password", "needs 'warren.influxdb.user'");
+    misfits
+}
+
+pub(super) fn read(values: &Values) -> InfluxdbOptions {
+    let duration =
+        |name: &str| value::parse_duration(values.required(&key(name))).expect("a duration, as the schema says");
+    let pattern = |name: &str| match text(values, name) {
+        Some(text) => Pattern::parse(&text).expect("a pattern, as the schema says"),
+        None => Pattern::all(),
+    };
+    let objects: Vec<&str> = values.family(&["warren", "influxdb", "objects"]).map(|(_, object)| object).collect();
+    let tags = values.family(&["warren", "influxdb", "tags"]);
+    InfluxdbOptions {
+        server: text(values, "url").map(|url| InfluxdbServer {
+            url,
+            place: place(values),
+            login: login(values),
+            cacertfile: text(values, "cacertfile"),
+            timeout: duration("timeout"),
+        }),
+        file: text(values, "file"),
+        interval: duration("interval"),
+        precision: values.required(&key("precision")).to_owned(),
+        objects: InfluxdbObjects {
+            node: objects.contains(&"node"),
+            vhosts: objects.contains(&"vhosts"),
+            queues: objects.contains(&"queues"),
+            exchanges: objects.contains(&"exchanges"),
+            vhost: pattern("vhost"),
+            queue: pattern("queue"),
+            exchange: pattern("exchange"),
+        },
+        tags: tags.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+    }
+}
+
+fn place(values: &Values) -> InfluxdbPlace {
+    match text(values, "bucket") {
+        Some(bucket) => InfluxdbPlace::Bucket { org: text(values, "org"), bucket },
+        None => InfluxdbPlace::Database {
+            database: text(values, "database").expect("checked: where there is no bucket, there is a database"),
+            retention_policy: text(values, "retention_policy"),
+        },
+    }
+}
+
+fn login(values: &Values) -> Option<InfluxdbLogin> {
+    if let Some(token) = text(values, "token") {
+        return Some(InfluxdbLogin::Token(token));
+    }
+    Some(InfluxdbLogin::User(text(values, "user")?, text(values, "password")?))
+}
+
+fn key(name: &str) -> String {
+    format!("warren.influxdb.{name}")
+}
+
+/// A key's text, if it has one that is not empty.
+fn text(values: &Values, name: &str) -> Option<String> {
+    values.text(&key(name)).filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    #[track_caller]
+    fn parsed(sets: &[&str]) -> Config {
+        let sets: Vec<String> = sets.iter().map(|set| format!("warren.influxdb.{set}")).collect();
+        Config::parse(&[], &[], &sets).unwrap().0
+    }
+
+    #[track_caller]
+    fn check_refused(sets: &[&str], text: &str) {
+        let sets: Vec<String> = sets.iter().map(|set| format!("warren.influxdb.{set}")).collect();
+        assert_eq!(Config::parse(&[], &[], &sets).unwrap_err().to_string(), format!("--set: {text}"), "{sets:?}");
+    }
+
+    #[test]
+    fn nothing_goes_anywhere_unless_said() {
+        let options = Config::default().influxdb;
+        assert!(options.server.is_none() && options.file.is_none());
+        let InfluxdbObjects { node, vhosts, queues, exchanges, vhost, .. } = options.objects;
+        assert!(node && vhosts && queues && exchanges && vhost.is_match("any"));
+        assert_eq!((options.interval.as_secs(), &*options.precision), (10, "ns"));
+        assert!(parsed(&["url = ", "file = "]).influxdb.server.is_none(), "what is empty is not said");
+    }
+
+    #[test]
+    fn a_server_is_of_one_version() {
+        let server = |sets| parsed(sets).influxdb.server.unwrap();
+        let second = server(&["url = https://h:8086", "org = o", "bucket = b", "token = t", "timeout = 2s"]);
+        assert_eq!(second.place, InfluxdbPlace::Bucket { org: Some("o".to_owned()), bucket: "b".to_owned() });
+        assert!(second.login == Some(InfluxdbLogin::Token("t".to_owned())));
+        assert_eq!((&*second.url, second.timeout.as_secs()), ("https://h:8086", 2));
+        let first = server(&["url = http://h", "database = d", "retention_policy = r", "user = u", "password = p"]);
+        let place = InfluxdbPlace::Database { database: "d".to_owned(), retention_policy: Some("r".to_owned()) };
+        assert_eq!(first.place, place);
+        assert!(first.login == Some(InfluxdbLogin::User("u".to_owned(), "p".to_owned())));
+    }
+
+    #[test]
+    fn what_is_said_of_objects_replaces_all_of_them() {
+        let options = parsed(&["objects.1 = queues", "queue = ^orders", "tags.dc = fra", "file = /f"]).influxdb;
+        let InfluxdbObjects { node, vhosts, queues, exchanges, queue, .. } = options.objects;
+        assert!(queues && !node && !vhosts && !exchanges);
+        assert!(queue.is_match("orders.eu") && !queue.is_match("other"));
+        assert_eq!(options.tags, [("dc".to_owned(), "fra".to_owned())]);
+        assert_eq!(options.file.as_deref(), Some("/f"));
+    }
+
+    #[test]
+    fn keys_that_do_not_go_together_stop_the_start() {
+        let url = "url = http://h";
+        check_refused(
+            &[url],
+            "'warren.influxdb.url' needs 'warren.influxdb.bucket' (InfluxDB 2 and 3), or 'warren.influxdb.database' (InfluxDB 1)",
+        );
+        check_refused(&["token = t"], "'warren.influxdb.token' needs 'warren.influxdb.url'");
+        check_refused(
+            &[url, "bucket = b", "database = d"],
+            "'warren.influxdb.database' and 'warren.influxdb.bucket' cannot both be set",
+        );
+        check_refused(&[url, "database = d", "org = o"], "'warren.influxdb.org' needs 'warren.influxdb.bucket'");
+        check_refused(
+            &[url, "bucket = b", "retention_policy = r"],
+            "'warren.influxdb.retention_policy' needs 'warren.influxdb.database'",
+        );
+        check_refused(
+            &[url, "bucket = b", "token = t", "user = u", "password = p"],
+            "'warren.influxdb.user' and 'warren.influxdb.token' cannot both be set",
+        );
+        check_refused(&[url, "bucket = b", "user = u"], "'warren.influxdb.user' needs 'warren.influxdb.password'");
+        check_refused(&[url, "bucket = b", "password = p"], "'warren.influxdb.password' needs 'warren.influxdb.user'");
+        for name in ["time", "queue", "_field"] {
+            let text = "cannot be a tag: lines have one of this name, or InfluxDB keeps it for itself";
+            check_refused(&[&format!("tags.{name} = x")], &format!("'warren.influxdb.tags.{name}' {text}"));
+        }
+        check_refused(
+            &["interval = 1"],
+            "'warren.influxdb.interval' must be milliseconds, or a duration such as 10s or 5m, from 100 to 3600000 ms, not '1'",
+        );
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let url = "url = http://me:s1cret@h";
+        for config in [
+            parsed(&[url, "bucket = b", "token = s2cret"]),
+            parsed(&[url, "database = b", "user = u", "password = s3cret"]),
+        ] {
+            let shown = format!("{config:?} {:?}", config.effective());
+            assert!(!shown.contains("cret"), "{shown}");
+        }
+        check_refused(
+            &["token = encrypted:x"],
+            "'warren.influxdb.token' is encrypted, which is not supported; write it in plain",
+        );
+    }
+}

@@ -1,0 +1,67 @@
+//! Keys of statistics for InfluxDB: where they go, who asks, and of what they are.
+
+use super::{Key, Section, Type, effective};
+
+pub(super) const SECTION: Section = Section { title: "Statistics for InfluxDB", keys: KEYS };
+
+const KEYS: &[Key] = &[
+    effective(
+        "warren.influxdb.url",
+        Type::Secret,
+        "",
+        "Where statistics are posted to, such as `http://localhost:8086`: see [InfluxDB](influxdb.md). Nowhere unless said.",
+    ),
+    effective("warren.influxdb.org", Type::Text, "", "The organization, for InfluxDB 2."),
+    effective("warren.influxdb.bucket", Type::Text, "", "The bucket, for InfluxDB 2 and 3."),
+    effective("warren.influxdb.token", Type::Secret, "", "The token that requests carry."),
+    effective("warren.influxdb.database", Type::Text, "", "The database, for InfluxDB 1; instead of a bucket."),
+    effective(
+        "warren.influxdb.retention_policy",
+        Type::Text,
+        "",
+        "The database's retention policy; its default one unless said.",
+    ),
+    effective("warren.influxdb.user", Type::Text, "", "Who logs in, instead of a token."),
+    effective("warren.influxdb.password", Type::Secret, "", "That user's password."),
+    effective(
+        "warren.influxdb.cacertfile",
+        Type::Text,
+        "",
+        "File of the authorities that the server's certificate is to be from; the system's unless said.",
+    ),
+    effective(
+        "warren.influxdb.timeout",
+        Type::DurationMs(100, 60_000),
+        "10000",
+        "How long a request may take, connection included.",
+    ),
+    effective(
+        "warren.influxdb.file",
+        Type::Text,
+        "",
+        "A file that statistics are appended to, beside a URL or without one. None unless said.",
+    ),
+    effective("warren.influxdb.interval", Type::DurationMs(100, 3_600_000), "10000", "How often statistics are taken."),
+    effective(
+        "warren.influxdb.precision",
+        Type::OneOf(&["ns", "us", "ms", "s"]),
+        "ns",
+        "What timestamps count. Who reads the file has to know it.",
+    ),
+    effective(
+        "warren.influxdb.objects.$number",
+        Type::OneOf(&["node", "vhosts", "queues", "exchanges"]),
+        "",
+        "What statistics are taken of.",
+    )
+    .family(&[
+        ("warren.influxdb.objects.1", "node"),
+        ("warren.influxdb.objects.2", "vhosts"),
+        ("warren.influxdb.objects.3", "queues"),
+        ("warren.influxdb.objects.4", "exchanges"),
+    ]),
+    effective("warren.influxdb.vhost", Type::Pattern, "", "In which vhosts; in all unless said."),
+    effective("warren.influxdb.queue", Type::Pattern, "", "Of which queues; of all unless said."),
+    effective("warren.influxdb.exchange", Type::Pattern, "", "Of which exchanges; of all unless said."),
+    effective("warren.influxdb.tags.$name", Type::Text, "", "A tag of every line."),
+];

@@ -6,6 +6,7 @@
 //!  content   the payload of a header frame: body length and properties; cutting a body into frames
 //!  table     field tables: headers and arguments
 //!  reply     reply codes and texts
+//!  sasl      users and passwords in logins
 //!  limits    every bound of the above
 //! ```
 //!
@@ -23,6 +24,7 @@ mod generated;
 pub mod limits;
 pub mod method;
 pub mod reply;
+pub mod sasl;
 pub mod table;
 mod wire;
 

@@ -7,6 +7,7 @@ use std::time::Instant;
 use amqp::frame::put_method;
 use amqp::method::{Method, connection};
 use amqp::reply::ReplyCode;
+use amqp::sasl;
 use amqp::table::{Table, TableBuf, Value};
 use model::config::AuthMechanism;
 use model::user::Access;
@@ -221,8 +222,8 @@ impl Session {
         let offered = self.mechanisms().find(|offered| offered.name() == mechanism);
         let with_password = |(name, password)| (name, Some(password));
         let credentials = match offered {
-            Some(AuthMechanism::Plain) => plain(response).map(with_password),
-            Some(AuthMechanism::Amqplain) => amqplain(response).map(with_password),
+            Some(AuthMechanism::Plain) => sasl::plain(response).map(with_password),
+            Some(AuthMechanism::Amqplain) => sasl::amqplain(response).map(with_password),
             Some(AuthMechanism::Anonymous) => {
                 let login = self.broker.options.anonymous_login.as_ref();
                 login.map(|login| (login.name.to_string(), Some(login.password.clone().into_bytes())))
@@ -442,21 +443,6 @@ fn identified(result: Result<Identity, LoginRefused>) -> Result<Arc<Identity>, L
     result.map(Arc::new).map_err(|refused| LoginError::Refused(refused.to_string()))
 }
 
-/// RFC 4616: authorization identity, user, password, separated by zeros.
-fn plain(response: &[u8]) -> Option<(String, Vec<u8>)> {
-    let mut parts = response.splitn(3, |&byte| byte == 0);
-    let (_, name, password) = (parts.next()?, parts.next()?, parts.next()?);
-    Some((String::from_utf8(name.to_vec()).ok()?, password.to_vec()))
-}
-
-/// RabbitMQ's and older brokers' own: a field table without its length.
-fn amqplain(response: &[u8]) -> Option<(String, Vec<u8>)> {
-    let table = Table::decode(response).ok()?;
-    let name = table.get("LOGIN")?.as_bytes()?;
-    let password = table.get("PASSWORD")?.as_bytes()?;
-    Some((String::from_utf8(name.to_vec()).ok()?, password.to_vec()))
-}
-
 /// A client may lower what was offered, not raise it. 0 means no limit: whoever names one wins.
 fn check_negotiated(name: &str, client: u32, server: u32, floor: u32) -> Outcome<()> {
     if client != 0 && client < floor {
@@ -475,21 +461,6 @@ fn check_negotiated(name: &str, client: u32, server: u32, floor: u32) -> Outcome
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn plain_response_has_user_and_password() {
-        assert_eq!(plain(b"\0guest\0gu\0est"), Some(("guest".to_owned(), b"gu\0est".to_vec())));
-        assert_eq!(plain(b"admin\0guest\0"), Some(("guest".to_owned(), b"".to_vec())));
-        assert_eq!(plain(b"guest"), None);
-        assert_eq!(plain(b"\0\xff\0x"), None);
-    }
-
-    #[test]
-    fn amqplain_response_is_a_bare_table() {
-        let table = TableBuf::new().with("LOGIN", Value::LongStr(b"guest")).with("PASSWORD", Value::LongStr(b"pw"));
-        assert_eq!(amqplain(table.as_table().as_bytes()), Some(("guest".to_owned(), b"pw".to_vec())));
-        assert_eq!(amqplain(b"\x05LOGIN"), None);
-    }
 
     #[test]
     fn offers_can_be_lowered_and_not_raised() {

@@ -22,6 +22,7 @@ const CRATES: &[&str] = &[
     "http_client",
     "auth",
     "management",
+    "proxy",
     "perf",
     "ctl",
     "warren",

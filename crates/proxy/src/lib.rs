@@ -1,0 +1,15 @@
+//! The pooling proxy: many short-lived clients in front, a few long-lived connections behind.
+//!
+//! ```text
+//!  switchboard   clients, lines and pools: who may use which upstream channel, and what becomes of every frame.
+//!                No I/O, no clock: bytes in, bytes out, and lines that it wants to have dialled
+//!  limits        numbers that no key sets
+//! ```
+//!
+//! A *client* is a connection that was accepted, a *line* one that was dialled, an *upstream* a broker that lines lead to. Clients
+//! of one login and vhost share the lines of a *pool*; one that does what could harm its neighbours gets a line of its own first.
+//!
+//! Not here: what a broker does. The proxy knows the wire and nothing of queues.
+
+mod limits;
+pub mod switchboard;

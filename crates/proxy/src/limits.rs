@@ -1,0 +1,28 @@
+//! Every number of the proxy that a reviewer would ask about and that no key sets.
+
+/// Bytes that may wait for a line's socket. Beyond it nothing more is read from the clients who write to that line, until half of it
+/// is gone.
+pub(crate) const LINE_OUTPUT_LEN_MAX: usize = 1 << 20;
+
+/// Bytes that may wait for a client's socket. Beyond it nothing more is read from that client, nor, where it has a line of its own, from
+/// that line.
+pub(crate) const CLIENT_OUTPUT_LEN_MAX: usize = 1 << 20;
+
+/// A client for which more waits does not read: it is let go, since its neighbours on a shared line cannot wait for it. What it can have
+/// asked for before nothing more was read from it is far less.
+pub(crate) const CLIENT_OUTPUT_LEN_GONE: usize = 256 << 20;
+
+/// The longest message that is held until it is whole. One that is longer goes over a line of its client's own, where half of it harms nobody.
+pub(crate) const HELD_LEN_MAX: u64 = 16 << 20;
+
+/// The least that a client may ask for as the longest frame, as in RabbitMQ since 4.1.
+pub(crate) const FRAME_LEN_MAX_FLOOR: u32 = 8192;
+
+/// How long a client may take to answer a close, and an upstream.
+pub(crate) const CLOSE_PATIENCE_MS: u64 = 5_000;
+
+/// How long a client whose login was refused, and who cannot be told, waits: guessing is to be slow.
+pub(crate) const REFUSED_LOGIN_DELAY_MS: u64 = 1_000;
+
+/// How long an upstream waits for the vhost of a login that it has accepted, before the line is given up: less than its own patience.
+pub(crate) const LOGIN_LINE_PATIENCE_MS: u64 = 8_000;

@@ -1,0 +1,211 @@
+//! Methods on channels of shared lines: which are answered here, which are sent on, and which need a line of the client's own.
+
+use amqp::frame::Frame;
+use amqp::method::{Method, basic, channel, confirm};
+use amqp::{ReplyCode, queue};
+
+use super::client::{Stage, Tags, Waits};
+use super::publish::{Taken, put_frames};
+use super::seats::offset;
+use super::{ClientId, Refusal, Switchboard};
+
+/// What becomes of a method.
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    /// It is answered here.
+    Here,
+    /// It harms nobody on a shared line. What it can break there is its own channel.
+    Shared {
+        /// Whether the upstream answers it.
+        is_answered: bool,
+    },
+    /// It needs a connection of its own: by what it does (acks, consumers, transactions, exclusive queues), or since the upstream might close
+    /// the whole connection for it and only the upstream knows.
+    Own,
+}
+
+/// Exchange types that every upstream has. For any other one it may close the connection.
+const EXCHANGE_TYPES: [&[u8]; 4] = [b"direct", b"fanout", b"headers", b"topic"];
+
+/// The queue of direct replies belongs to a connection.
+const REPLY_QUEUE: &[u8] = b"amq.rabbitmq.reply-to";
+
+fn judge(method: &Method<'_>) -> Verdict {
+    let answered = |no_wait: bool| Verdict::Shared { is_answered: !no_wait };
+    match method {
+        Method::ChannelOpen(_) | Method::ChannelClose(_) | Method::ChannelCloseOk(_) | Method::ConfirmSelect(_) => {
+            Verdict::Here
+        }
+        Method::ChannelFlow(flow) if flow.active => Verdict::Here,
+        Method::BasicQos(qos) if !qos.global && qos.prefetch_size == 0 => Verdict::Here,
+        Method::BasicGet(get) if get.no_ack && !get.queue.starts_with(REPLY_QUEUE) => answered(false),
+        Method::QueueDeclare(declare) if is_plain(declare) => answered(declare.no_wait),
+        Method::QueueBind(bind) => answered(bind.no_wait),
+        Method::QueueUnbind(_) => answered(false),
+        Method::QueuePurge(purge) => answered(purge.no_wait),
+        Method::QueueDelete(delete) => answered(delete.no_wait),
+        Method::ExchangeDeclare(declare) if declare.passive || EXCHANGE_TYPES.contains(&declare.kind) => {
+            answered(declare.no_wait)
+        }
+        Method::ExchangeDelete(delete) => answered(delete.no_wait),
+        Method::ExchangeBind(bind) => answered(bind.no_wait),
+        Method::ExchangeUnbind(unbind) => answered(unbind.no_wait),
+        _ => Verdict::Own,
+    }
+}
+
+/// A queue that outlives whoever declares it, and that no upstream closes a connection for.
+fn is_plain(declare: &queue::Declare<'_>) -> bool {
+    let is_named = !declare.queue.is_empty() && !declare.queue.starts_with(REPLY_QUEUE);
+    is_named && (declare.passive || (declare.durable && !declare.exclusive))
+}
+
+impl Switchboard {
+    /// A method on an open channel that is no whole publish.
+    pub(super) fn call(
+        &mut self,
+        id: ClientId,
+        number: u16,
+        method: &Method<'_>,
+        frame: &Frame<'_>,
+        raw: &[u8],
+    ) -> Taken {
+        match judge(method) {
+            Verdict::Here => self.answer(id, number, method),
+            Verdict::Shared { is_answered } => self.forward_call(id, number, method, raw, is_answered),
+            Verdict::Own if self.move_client(id) => self.own_line_frame(id, frame, raw),
+            Verdict::Own => Taken::NotYet,
+        }
+    }
+
+    fn answer(&mut self, id: ClientId, number: u16, method: &Method<'_>) -> Taken {
+        let client = &mut self.clients[id.0];
+        let Some(channel) = client.channels.get_mut(&number) else { return Taken::Done(0) };
+        match method {
+            Method::ChannelOpen(_) => {
+                let refusal = Refusal::new(ReplyCode::ChannelError, "second 'channel.open' seen");
+                return Taken::Refused(refusal.of_method(method));
+            }
+            Method::ChannelClose(_) => self.client_closes_channel(id, number),
+            Method::ChannelFlow(_) => client.send(number, &channel::FlowOk { active: true }),
+            Method::BasicQos(qos) => {
+                channel.qos = Some(*qos);
+                client.send(number, &basic::QosOk);
+            }
+            Method::ConfirmSelect(select) => {
+                if channel.tags.is_none() {
+                    let mut tags = Tags::default();
+                    if let Some((line, at)) = channel.seat
+                        && let Some(there) = self.lines[line.0].channel(at)
+                    {
+                        tags.offset = offset(there.published, &tags);
+                    }
+                    channel.tags = Some(tags);
+                }
+                if !select.no_wait {
+                    client.send(number, &confirm::SelectOk);
+                }
+            }
+            _ => {}
+        }
+        Taken::Done(0)
+    }
+
+    fn forward_call(&mut self, id: ClientId, number: u16, method: &Method<'_>, raw: &[u8], is_answered: bool) -> Taken {
+        // One message at a time is asked for: what comes back is bounded by what its client has read.
+        let is_get = matches!(method, Method::BasicGet(_));
+        if is_get && self.clients[id.0].channels.get(&number).is_some_and(|channel| channel.unanswered > 0) {
+            return self.wait_for(id, Waits::Answer);
+        }
+        let Some((line_id, at)) = self.seat_with_room(id, number) else { return Taken::NotYet };
+        let line = &mut self.lines[line_id.0];
+        let frame_len_max = line.frame_len_max;
+        if raw.len() > frame_len_max as usize {
+            let text = format!("frame of {} bytes is longer than {frame_len_max}, which the upstream takes", raw.len());
+            return Taken::Refused(Refusal::new(ReplyCode::FrameError, &text).of_method(method));
+        }
+        put_frames(line.output.bytes(), raw, at, frame_len_max);
+        if let Some(there) = line.channel(at) {
+            there.is_clean = false;
+        }
+        if let Some(channel) = self.clients[id.0].channels.get_mut(&number) {
+            channel.unanswered += u32::from(is_answered);
+            if let Method::QueueDeclare(declare) = method {
+                channel.declared = Some(declare.queue.into());
+            }
+        }
+        self.line_changed(line_id);
+        Taken::Done(0)
+    }
+
+    /// The client closes a channel. One that has only published is closed at once: nothing is asked of it that is not known.
+    fn client_closes_channel(&mut self, id: ClientId, number: u16) {
+        let client = &mut self.clients[id.0];
+        let seat = client.channels.get(&number).and_then(|channel| channel.seat);
+        if let Some((line, at)) = seat
+            && let Some(there) = self.lines[line.0].channel(at)
+            && !there.is_clean
+        {
+            self.close_line_channel(line, at);
+            if let Some(channel) = self.clients[id.0].channels.get_mut(&number) {
+                channel.stage = Stage::Closing;
+            }
+            return;
+        }
+        client.channels.remove(&number);
+        client.send(number, &channel::CloseOk);
+        if let Some((line, at)) = seat {
+            self.release_seat(line, at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use amqp::method::{exchange, tx};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(method: Method<'_>, expected: Verdict) {
+        assert_eq!(judge(&method), expected, "{method:?}");
+    }
+
+    fn shared() -> Verdict {
+        Verdict::Shared { is_answered: true }
+    }
+
+    #[test]
+    fn what_binds_a_client_to_its_connection_gets_one_of_its_own() {
+        check(Method::BasicConsume(basic::Consume::default()), Verdict::Own);
+        check(Method::TxSelect(tx::Select), Verdict::Own);
+        check(Method::BasicGet(basic::Get { queue: b"q", no_ack: false, ..Default::default() }), Verdict::Own);
+        check(Method::BasicGet(basic::Get { queue: b"q", no_ack: true, ..Default::default() }), shared());
+        check(Method::BasicGet(basic::Get { queue: REPLY_QUEUE, no_ack: true, ..Default::default() }), Verdict::Own);
+        check(Method::BasicQos(basic::Qos { prefetch_count: 9, ..Default::default() }), Verdict::Here);
+        check(Method::BasicQos(basic::Qos { global: true, ..Default::default() }), Verdict::Own);
+    }
+
+    #[test]
+    fn a_queue_that_goes_with_its_connection_is_declared_on_its_own() {
+        let declare = queue::Declare { queue: b"q", durable: true, ..Default::default() };
+        check(Method::QueueDeclare(declare), shared());
+        check(
+            Method::QueueDeclare(queue::Declare { no_wait: true, ..declare }),
+            Verdict::Shared { is_answered: false },
+        );
+        check(Method::QueueDeclare(queue::Declare { exclusive: true, ..declare }), Verdict::Own);
+        check(Method::QueueDeclare(queue::Declare { queue: b"", ..declare }), Verdict::Own);
+        check(Method::QueueDeclare(queue::Declare { durable: false, ..declare }), Verdict::Own);
+        check(Method::QueueDeclare(queue::Declare { durable: false, passive: true, ..declare }), shared());
+    }
+
+    #[test]
+    fn what_an_upstream_may_close_a_connection_for_goes_over_its_own() {
+        let declare = exchange::Declare { exchange: b"e", kind: b"topic", ..Default::default() };
+        check(Method::ExchangeDeclare(declare), shared());
+        check(Method::ExchangeDeclare(exchange::Declare { kind: b"x-unheard-of", ..declare }), Verdict::Own);
+        check(Method::BasicPublish(basic::Publish { immediate: true, ..Default::default() }), Verdict::Own);
+        check(Method::ChannelFlow(channel::Flow { active: false }), Verdict::Own);
+    }
+}

@@ -1,0 +1,229 @@
+//! A client: how far its connection has come, and its channels.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use amqp::frame::put_method;
+use amqp::table::Table;
+use amqp::{TableBuf, basic};
+use client::{Input, Output};
+
+use super::LineId;
+use super::pool::{LoginId, PoolId};
+use crate::limits::CLIENT_OUTPUT_LEN_MAX;
+
+/// What is read ahead of a client that waits: enough to see it go.
+const READ_AHEAD_LEN: usize = 64 * 1024;
+
+/// How far a client's connection has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    Header,
+    StartOk,
+    TuneOk,
+    Open,
+    Running,
+    /// It was told to close; its answer is awaited.
+    Closing {
+        until_ms: u64,
+    },
+    /// It wants to close; the upstream of its own line is to agree.
+    Leaving {
+        until_ms: u64,
+    },
+    /// It cannot be told that its login was refused, and is kept waiting.
+    Refused {
+        until_ms: u64,
+    },
+    /// Nothing is said any more but what waits to be written.
+    Over,
+}
+
+/// What the next frame of a client waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Waits {
+    Nothing,
+    /// That an upstream has a word on its login, its vhost or its new secret.
+    Login,
+    /// A line of its pool, or a channel on one.
+    Pool,
+    /// Room in a line's output.
+    Room,
+    /// A line of its own.
+    OwnLine,
+    /// The answers and confirms that are to come over shared lines before it can leave them.
+    Quiet,
+    /// The answer to what it asked before.
+    Answer,
+}
+
+/// What a client says it can do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Capabilities {
+    pub(super) authentication_failure_close: bool,
+    pub(super) connection_blocked: bool,
+}
+
+impl Capabilities {
+    pub(super) fn of(properties: &Table<'_>) -> Self {
+        let capabilities = properties.get("capabilities").and_then(|value| value.as_table());
+        let has = |name| capabilities.and_then(|table| table.get(name)).and_then(|value| value.as_bool()) == Some(true);
+        Capabilities {
+            authentication_failure_close: has("authentication_failure_close"),
+            connection_blocked: has("connection.blocked"),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Client {
+    pub(super) phase: Phase,
+    pub(super) waits: Waits,
+    /// Since when it waits for a line.
+    pub(super) waiting_since_ms: Option<u64>,
+    pub(super) input: Input,
+    pub(super) output: Output,
+    pub(super) properties: TableBuf,
+    pub(super) capabilities: Capabilities,
+    pub(super) login: Option<LoginId>,
+    pub(super) vhost: Option<Rc<str>>,
+    pub(super) pool: Option<PoolId>,
+    pub(super) frame_len_max: u32,
+    pub(super) channel_max: u16,
+    pub(super) heartbeat_s: u16,
+    /// A line of its own: wanted, being opened, or open.
+    pub(super) own: Option<LineId>,
+    /// Whether its channels are on its own line.
+    pub(super) has_moved: bool,
+    pub(super) channels: BTreeMap<u16, Channel>,
+    pub(super) is_told_blocked: bool,
+    pub(super) joined_ms: u64,
+    pub(super) heard_ms: u64,
+    pub(super) said_ms: u64,
+}
+
+impl Client {
+    pub(super) fn new(now_ms: u64) -> Self {
+        Client {
+            phase: Phase::Header,
+            waits: Waits::Nothing,
+            waiting_since_ms: None,
+            input: Input::default(),
+            output: Output::default(),
+            properties: TableBuf::new(),
+            capabilities: Capabilities::default(),
+            login: None,
+            vhost: None,
+            pool: None,
+            frame_len_max: amqp::limits::FRAME_LEN_MAX_INITIAL,
+            channel_max: 0,
+            heartbeat_s: 0,
+            own: None,
+            has_moved: false,
+            channels: BTreeMap::new(),
+            is_told_blocked: false,
+            joined_ms: now_ms,
+            heard_ms: now_ms,
+            said_ms: now_ms,
+        }
+    }
+
+    /// Whether so much waits to be written to it that nothing more is to be asked for it.
+    pub(super) fn is_full(&self) -> bool {
+        self.output.len() > CLIENT_OUTPUT_LEN_MAX
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.phase == Phase::Over
+    }
+
+    pub(super) fn may_read(&self) -> bool {
+        match self.phase {
+            Phase::Over => false,
+            Phase::Refused { .. } | Phase::Leaving { .. } => self.input.rest().len() < READ_AHEAD_LEN,
+            _ => !self.is_full() && (self.waits == Waits::Nothing || self.input.rest().len() < READ_AHEAD_LEN),
+        }
+    }
+
+    /// Whether its frames may be looked at.
+    pub(super) fn is_ready(&self) -> bool {
+        let is_listened_to = !matches!(self.phase, Phase::Over | Phase::Refused { .. } | Phase::Leaving { .. });
+        is_listened_to && self.waits == Waits::Nothing && !self.is_full()
+    }
+
+    pub(super) fn send<M: amqp::method::EncodeMethod + ?Sized>(&mut self, channel: u16, method: &M) {
+        put_method(self.output.bytes(), channel, method);
+    }
+}
+
+/// How far a client's channel has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    Open,
+    /// The client was told that it is closed; what comes until it has agreed is not looked at.
+    Closed,
+    /// The client wants it closed; the upstream is to agree.
+    Closing,
+}
+
+/// A channel of a client.
+#[derive(Debug)]
+pub(super) struct Channel {
+    pub(super) stage: Stage,
+    /// The line and the channel there that it uses. It needs none until it says something.
+    pub(super) seat: Option<(LineId, u16)>,
+    /// A publish that is not whole yet.
+    pub(super) content: Option<Content>,
+    /// Confirms, if the client wants them.
+    pub(super) tags: Option<Tags>,
+    /// Requests that the upstream has not answered.
+    pub(super) unanswered: u32,
+    /// Answers that are for the proxy: it asked itself.
+    pub(super) swallowed: u32,
+    /// Asked for on a shared line, where it means nothing; said again on a line of its own.
+    pub(super) qos: Option<basic::Qos>,
+    /// The queue that an empty name means.
+    pub(super) declared: Option<Box<[u8]>>,
+    /// Whether the upstream's channel knows of `declared`.
+    pub(super) is_declared_here: bool,
+}
+
+impl Channel {
+    pub(super) fn new() -> Self {
+        Channel {
+            stage: Stage::Open,
+            seat: None,
+            content: None,
+            tags: None,
+            unanswered: 0,
+            swallowed: 0,
+            qos: None,
+            declared: None,
+            is_declared_here: false,
+        }
+    }
+}
+
+/// How a client counts its publishes, and how the upstream does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Tags {
+    /// Publishes of the client since it selected confirms.
+    pub(super) count: u64,
+    /// The upstream's tag of a publish less the client's.
+    pub(super) offset: i64,
+}
+
+impl Tags {
+    /// The client's tag; `None` for what it published before it wanted confirms, or another did.
+    pub(super) fn of_upstream(&self, tag: u64) -> Option<u64> {
+        u64::try_from(i64::try_from(tag).ok()?.checked_sub(self.offset)?).ok().filter(|tag| *tag > 0)
+    }
+}
+
+/// Frames of a publish, as they came, until the last one is there.
+#[derive(Debug)]
+pub(super) struct Content {
+    pub(super) frames: Vec<u8>,
+    /// Bytes of the body that are still to come; `None` while the header is.
+    pub(super) body_left: Option<u64>,
+}

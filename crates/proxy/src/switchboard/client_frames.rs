@@ -1,0 +1,251 @@
+//! Frames of clients: whose they are, and who looks at them.
+
+use std::mem;
+
+use amqp::ReplyCode;
+use amqp::frame::{Frame, FrameKind, PROTOCOL_HEADER, decode_frame};
+use amqp::limits::FRAME_LEN_FUDGE;
+use amqp::method::{DecodeError, Method, channel, connection};
+
+use super::client::{Channel, Content, Phase, Stage, Waits};
+use super::publish::{Gathered, Taken};
+use super::{ClientId, Refusal, Switchboard};
+
+impl Switchboard {
+    /// Looks at a client's frames, as many as may be looked at.
+    pub(super) fn run_client(&mut self, id: ClientId) {
+        let mut input = mem::take(&mut self.clients[id.0].input);
+        while self.clients[id.0].is_ready() {
+            match self.client_bytes(id, input.rest()) {
+                Some(len) => input.take(len),
+                None => break,
+            }
+        }
+        if self.clients[id.0].is_over() {
+            let len = input.rest().len();
+            input.take(len);
+        }
+        input.release();
+        self.clients[id.0].input = input;
+        self.client_changed(id);
+    }
+
+    /// Takes what is at the front. `None`: there is not enough, or it waits.
+    fn client_bytes(&mut self, id: ClientId, bytes: &[u8]) -> Option<usize> {
+        let client = &self.clients[id.0];
+        if client.phase == Phase::Header {
+            return self.protocol_header(id, bytes);
+        }
+        match decode_frame(bytes, client.frame_len_max + FRAME_LEN_FUDGE) {
+            Ok(None) => None,
+            Ok(Some((frame, len))) => {
+                let (raw, rest) = bytes.split_at(len);
+                match self.client_frame(id, &frame, raw, rest) {
+                    Taken::Done(more) => Some(len + more),
+                    Taken::NotYet => None,
+                    Taken::Refused(refusal) => {
+                        self.close_client(id, &refusal);
+                        Some(len)
+                    }
+                }
+            }
+            // It was told, and cannot be understood any more.
+            Err(_) if matches!(client.phase, Phase::Closing { .. }) => {
+                self.end_client(id);
+                Some(bytes.len())
+            }
+            Err(error) => {
+                self.close_client(id, &Refusal::new(ReplyCode::FrameError, &error.to_string()));
+                Some(bytes.len())
+            }
+        }
+    }
+
+    fn protocol_header(&mut self, id: ClientId, bytes: &[u8]) -> Option<usize> {
+        let len = bytes.len().min(PROTOCOL_HEADER.len());
+        if bytes[..len] != PROTOCOL_HEADER[..len] {
+            // Any other protocol or version is answered with ours (AMQP 0-9-1, 4.2.2).
+            self.clients[id.0].output.bytes().extend_from_slice(&PROTOCOL_HEADER);
+            self.end_client(id);
+            return Some(bytes.len());
+        }
+        if len < PROTOCOL_HEADER.len() {
+            return None;
+        }
+        self.start_client(id);
+        Some(len)
+    }
+
+    fn client_frame(&mut self, id: ClientId, frame: &Frame<'_>, raw: &[u8], rest: &[u8]) -> Taken {
+        let client = &self.clients[id.0];
+        match client.phase {
+            Phase::Running if frame.kind == FrameKind::Heartbeat => check_heartbeat(frame),
+            Phase::Running if frame.channel != 0 && client.has_moved => self.own_line_frame(id, frame, raw),
+            Phase::Running if frame.channel != 0 => self.channel_frame(id, frame, raw, rest),
+            Phase::Closing { .. } => {
+                self.closing_client_frame(id, frame);
+                Taken::Done(0)
+            }
+            _ => match (frame.kind, frame.channel) {
+                (FrameKind::Heartbeat, _) => check_heartbeat(frame),
+                (FrameKind::Method, 0) => match Method::decode(frame.payload) {
+                    Ok(method) if client.phase == Phase::Running => self.connection_method(id, &method),
+                    Ok(method) => self.handshake_method(id, &method),
+                    Err(error) => Taken::Refused(undecodable(error)),
+                },
+                (FrameKind::Method, _) => unexpected("method on a channel before the connection is open"),
+                (_, 0) => unexpected("content frame on channel 0"),
+                _ => unexpected("content frame before the connection is open"),
+            },
+        }
+    }
+
+    fn closing_client_frame(&mut self, id: ClientId, frame: &Frame<'_>) {
+        if (frame.kind, frame.channel) != (FrameKind::Method, 0) {
+            return;
+        }
+        match Method::decode(frame.payload) {
+            Ok(Method::ConnectionCloseOk(_)) => self.end_client(id),
+            Ok(Method::ConnectionClose(_)) => {
+                self.clients[id.0].send(0, &connection::CloseOk);
+                self.end_client(id);
+            }
+            _ => {}
+        }
+    }
+
+    /// A method of channel 0 of an open connection.
+    fn connection_method(&mut self, id: ClientId, method: &Method<'_>) -> Taken {
+        match method {
+            Method::ConnectionClose(_) => {
+                self.client_leaves(id);
+                Taken::Done(0)
+            }
+            Method::ConnectionUpdateSecret(update) => self.update_secret(id, update),
+            // Answers to what was not asked: RabbitMQ does not mind either.
+            Method::ConnectionCloseOk(_) => Taken::Done(0),
+            other => {
+                let text = format!("unexpected method {} on channel 0", other.name());
+                Taken::Refused(Refusal::new(ReplyCode::CommandInvalid, &text).of_method(other))
+            }
+        }
+    }
+
+    /// A frame of a channel of a client who uses shared lines.
+    fn channel_frame(&mut self, id: ClientId, frame: &Frame<'_>, raw: &[u8], rest: &[u8]) -> Taken {
+        let client = &mut self.clients[id.0];
+        let number = frame.channel;
+        let Some(channel) = client.channels.get_mut(&number) else {
+            return self.unopened_channel_frame(id, frame);
+        };
+        match channel.stage {
+            Stage::Open => {}
+            Stage::Closed => return self.closed_channel_frame(id, frame),
+            // What follows a close means nothing, until there is an answer.
+            Stage::Closing => return Taken::Done(0),
+        }
+        if let Some(content) = channel.content.take() {
+            return match self.content_frame(id, frame, raw, content) {
+                Gathered::Taken(taken) => taken,
+                Gathered::NotYet(content) => {
+                    self.put_content(id, number, content);
+                    Taken::NotYet
+                }
+                Gathered::TooLong(content) => {
+                    self.put_content(id, number, content);
+                    if self.move_client(id) { self.own_line_frame(id, frame, raw) } else { Taken::NotYet }
+                }
+            };
+        }
+        if frame.kind != FrameKind::Method {
+            return unexpected("expected method frame, got non method frame instead");
+        }
+        if let Some(taken) = self.whole_publish(id, frame, raw, rest) {
+            return taken;
+        }
+        match Method::decode(frame.payload) {
+            Ok(Method::BasicPublish(publish)) if !publish.immediate => {
+                self.put_content(id, number, Content { frames: raw.to_vec(), body_left: None });
+                Taken::Done(0)
+            }
+            Ok(method) => self.call(id, number, &method, frame, raw),
+            Err(error) => Taken::Refused(undecodable(error)),
+        }
+    }
+
+    fn unopened_channel_frame(&mut self, id: ClientId, frame: &Frame<'_>) -> Taken {
+        let method = match frame.kind {
+            FrameKind::Method => Method::decode(frame.payload),
+            _ => return not_open(),
+        };
+        match method {
+            Ok(Method::ChannelOpen(_)) => {
+                let client = &mut self.clients[id.0];
+                if frame.channel > client.channel_max || client.channels.len() >= usize::from(client.channel_max) {
+                    let text = format!(
+                        "number of channels opened ({}) has reached the negotiated channel_max ({})",
+                        client.channels.len(),
+                        client.channel_max
+                    );
+                    return Taken::Refused(Refusal::new(ReplyCode::NotAllowed, &text));
+                }
+                client.channels.insert(frame.channel, Channel::new());
+                client.send(frame.channel, &channel::OpenOk::default());
+                Taken::Done(0)
+            }
+            // An answer that crossed with something else.
+            Ok(Method::ChannelCloseOk(_)) => Taken::Done(0),
+            Ok(_) => not_open(),
+            Err(error) => Taken::Refused(undecodable(error)),
+        }
+    }
+
+    /// A frame of a channel that the client was told is closed.
+    pub(super) fn closed_channel_frame(&mut self, id: ClientId, frame: &Frame<'_>) -> Taken {
+        if frame.kind == FrameKind::Method {
+            let client = &mut self.clients[id.0];
+            match Method::decode(frame.payload) {
+                Ok(Method::ChannelCloseOk(_)) => {
+                    client.channels.remove(&frame.channel);
+                }
+                Ok(Method::ChannelClose(_)) => client.send(frame.channel, &channel::CloseOk),
+                _ => {}
+            }
+        }
+        Taken::Done(0)
+    }
+
+    /// The client looks at its frame again when something has come for it.
+    pub(super) fn wait_for(&mut self, id: ClientId, what: Waits) -> Taken {
+        self.clients[id.0].waits = what;
+        Taken::NotYet
+    }
+}
+
+/// A heartbeat is empty and belongs to no channel.
+fn check_heartbeat(frame: &Frame<'_>) -> Taken {
+    if frame.channel != 0 {
+        return unexpected(&format!("heartbeat on channel {}", frame.channel));
+    }
+    if !frame.payload.is_empty() {
+        return Taken::Refused(Refusal::new(ReplyCode::FrameError, "heartbeat with a payload"));
+    }
+    Taken::Done(0)
+}
+
+fn unexpected(text: &str) -> Taken {
+    Taken::Refused(Refusal::new(ReplyCode::UnexpectedFrame, text))
+}
+
+fn not_open() -> Taken {
+    Taken::Refused(Refusal::new(ReplyCode::ChannelError, "expected 'channel.open'"))
+}
+
+pub(super) fn undecodable(error: DecodeError) -> Refusal {
+    let code = match error {
+        DecodeError::Unknown { .. } => ReplyCode::CommandInvalid,
+        DecodeError::Malformed { .. } => ReplyCode::FrameError,
+    };
+    let (class_id, method_id) = (error.class_id(), error.method_id());
+    Refusal { class_id, method_id, ..Refusal::new(code, &error.to_string()) }
+}

@@ -1,0 +1,292 @@
+//! The handshake with a client (AMQP 0-9-1, 2.2.4): who it is is the upstream's to say, unless it has said so lately.
+
+use std::rc::Rc;
+
+use amqp::frame::put_method;
+use amqp::method::{Method, connection};
+use amqp::{ReplyCode, TableBuf, Value, sasl};
+
+use super::client::{Capabilities, Phase, Waits};
+use super::line::{Line, LinePhase, Use};
+use super::pool::{LoginId, PoolId};
+use super::publish::Taken;
+use super::{ClientId, Notice, Refusal, Switchboard};
+use crate::limits::{FRAME_LEN_MAX_FLOOR, REFUSED_LOGIN_DELAY_MS};
+
+const MECHANISMS: &[u8] = b"AMQPLAIN PLAIN";
+
+/// What every broker behind a proxy can do, as RabbitMQ lists it. Client libraries branch on these.
+const CAPABILITIES: [&str; 9] = [
+    "publisher_confirms",
+    "exchange_exchange_bindings",
+    "basic.nack",
+    "consumer_cancel_notify",
+    "connection.blocked",
+    "consumer_priorities",
+    "authentication_failure_close",
+    "per_consumer_qos",
+    "direct_reply_to",
+];
+
+/// `server-properties` before any upstream has told its own.
+pub(super) fn unknown_server() -> TableBuf {
+    let capabilities = CAPABILITIES.iter().fold(TableBuf::new(), |table, name| table.with(name, Value::Bool(true)));
+    TableBuf::new()
+        .with("capabilities", Value::Table(capabilities.as_table()))
+        .with("product", Value::LongStr(b"Warren proxy"))
+        .with("version", Value::LongStr(env!("CARGO_PKG_VERSION").as_bytes()))
+        .with("platform", Value::LongStr(b"Rust"))
+}
+
+impl Switchboard {
+    pub(super) fn start_client(&mut self, id: ClientId) {
+        let properties = self.server_properties.clone();
+        let client = &mut self.clients[id.0];
+        client.send(
+            0,
+            &connection::Start {
+                version_major: 0,
+                version_minor: 9,
+                server_properties: properties.as_table(),
+                mechanisms: MECHANISMS,
+                locales: b"en_US",
+            },
+        );
+        client.phase = Phase::StartOk;
+    }
+
+    /// A method of channel 0 before the connection is open.
+    pub(super) fn handshake_method(&mut self, id: ClientId, method: &Method<'_>) -> Taken {
+        match (self.clients[id.0].phase, method) {
+            (Phase::StartOk, Method::ConnectionStartOk(start_ok)) => self.start_ok(id, start_ok),
+            (Phase::TuneOk, Method::ConnectionTuneOk(tune_ok)) => self.tune_ok(id, *tune_ok),
+            (Phase::Open, Method::ConnectionOpen(open)) => self.open(id, open),
+            (_, Method::ConnectionClose(_)) => {
+                self.client_leaves(id);
+                Taken::Done(0)
+            }
+            (_, other) => {
+                let text = format!("unexpected method {} during the handshake", other.name());
+                Taken::Refused(Refusal::new(ReplyCode::CommandInvalid, &text).of_method(other))
+            }
+        }
+    }
+
+    fn start_ok(&mut self, id: ClientId, start_ok: &connection::StartOk<'_>) -> Taken {
+        // It comes again when the upstream has said what it thinks of the login.
+        if self.clients[id.0].login.is_none() {
+            let credentials = match start_ok.mechanism {
+                b"PLAIN" => sasl::plain(start_ok.response),
+                b"AMQPLAIN" => sasl::amqplain(start_ok.response),
+                other => {
+                    let text = format!("unknown authentication mechanism '{}'", String::from_utf8_lossy(other));
+                    return Taken::Refused(Refusal::new(ReplyCode::CommandInvalid, &text));
+                }
+            };
+            let client = &mut self.clients[id.0];
+            client.capabilities = Capabilities::of(&start_ok.client_properties);
+            client.properties = start_ok.client_properties.to_owned();
+            let Some((user, secret)) = credentials else {
+                let text = format!(
+                    "Login was refused using authentication mechanism {}. For details see the broker logfile.",
+                    String::from_utf8_lossy(start_ok.mechanism)
+                );
+                self.refuse_login(id, &Refusal::new(ReplyCode::AccessRefused, &text));
+                return Taken::Done(0);
+            };
+            self.clients[id.0].login = Some(self.pools.use_login(&user, &secret));
+        }
+        if self.options.checks_login_first && !self.is_login_fresh(id) {
+            return self.wait_for(id, Waits::Login);
+        }
+        let options = &self.options;
+        let tune = connection::Tune {
+            channel_max: options.channel_max,
+            frame_max: options.frame_len_max,
+            heartbeat: options.client_heartbeat_s,
+        };
+        let client = &mut self.clients[id.0];
+        client.waiting_since_ms = None;
+        client.send(0, &tune);
+        client.phase = Phase::TuneOk;
+        Taken::Done(0)
+    }
+
+    /// Whether the client's login was accepted lately. If not, somebody asks.
+    fn is_login_fresh(&mut self, id: ClientId) -> bool {
+        let Some(login_id) = self.clients[id.0].login else { return false };
+        let (now_ms, fresh_ms, may_dial) = (self.now_ms, self.options.login_fresh_ms, self.may_dial());
+        let login = self.pools.login(login_id);
+        if is_fresh(login.accepted_ms, fresh_ms, now_ms) {
+            self.counters.logins_remembered += 1;
+            return true;
+        }
+        login.waiters.push(id);
+        if login.checking.is_none() && may_dial {
+            self.check_login(login_id);
+        }
+        self.clients[id.0].waiting_since_ms.get_or_insert(now_ms);
+        false
+    }
+
+    pub(super) fn check_login(&mut self, login_id: LoginId) {
+        let line = self.dial(Line::new(Use::Login(login_id), login_id, None, self.now_ms));
+        self.pools.login(login_id).checking = Some(line);
+    }
+
+    fn tune_ok(&mut self, id: ClientId, tune_ok: connection::TuneOk) -> Taken {
+        let (channel_max, frame_len_max) = (self.options.channel_max, self.options.frame_len_max);
+        let floor = FRAME_LEN_MAX_FLOOR.min(frame_len_max);
+        let checked = check_negotiated("channel_max", tune_ok.channel_max.into(), channel_max.into(), 0)
+            .and_then(|()| check_negotiated("frame_max", tune_ok.frame_max, frame_len_max, floor));
+        if let Err(refusal) = checked {
+            return Taken::Refused(refusal);
+        }
+        let client = &mut self.clients[id.0];
+        client.frame_len_max = if tune_ok.frame_max == 0 { frame_len_max } else { tune_ok.frame_max };
+        client.channel_max = if tune_ok.channel_max == 0 { channel_max } else { tune_ok.channel_max };
+        client.heartbeat_s = tune_ok.heartbeat;
+        client.phase = Phase::Open;
+        Taken::Done(0)
+    }
+
+    fn open(&mut self, id: ClientId, open: &connection::Open<'_>) -> Taken {
+        let Some(login) = self.clients[id.0].login else { return self.wait_for(id, Waits::Login) };
+        let vhost: Rc<str> = String::from_utf8_lossy(open.virtual_host).into();
+        let pool_id = match self.clients[id.0].pool {
+            Some(pool) => pool,
+            None => self.join_pool(id, login, &vhost),
+        };
+        let (now_ms, fresh_ms) = (self.now_ms, self.options.login_fresh_ms);
+        let accepted_ms = self.pools.pool(pool_id).accepted_ms;
+        if !is_fresh(accepted_ms, fresh_ms, now_ms) {
+            self.adopt_line(login, pool_id);
+            self.wait_for_line(id, pool_id);
+            return Taken::NotYet;
+        }
+        if accepted_ms.is_some_and(|accepted_ms| accepted_ms + fresh_ms / 2 < now_ms) {
+            // Who comes later need not wait for it.
+            self.want_line(pool_id);
+        }
+        let client = &mut self.clients[id.0];
+        client.waiting_since_ms = None;
+        client.vhost = Some(vhost);
+        client.send(0, &connection::OpenOk { known_hosts: b"" });
+        client.phase = Phase::Running;
+        Taken::Done(0)
+    }
+
+    pub(super) fn join_pool(&mut self, id: ClientId, login: LoginId, vhost: &Rc<str>) -> PoolId {
+        let pool_id = self.pools.pool_of(login, vhost, self.now_ms);
+        self.pools.pool(pool_id).client_count += 1;
+        self.clients[id.0].pool = Some(pool_id);
+        pool_id
+    }
+
+    /// A line that has checked a login and waits for a vhost becomes the pool's.
+    fn adopt_line(&mut self, login: LoginId, pool_id: PoolId) {
+        let Some(line_id) = self.pools.login(login).checking else { return };
+        if self.pools.pool(pool_id).opening.is_some() {
+            return;
+        }
+        let vhost = self.pools.pool(pool_id).vhost.clone();
+        let line = &mut self.lines[line_id.0];
+        if !matches!(line.phase, LinePhase::LoggedIn { .. }) {
+            return;
+        }
+        self.pools.login(login).checking = None;
+        self.pools.pool(pool_id).opening = Some(line_id);
+        line.usage = Use::Shared(pool_id);
+        line.vhost = Some(vhost);
+        self.open_line(line_id);
+    }
+
+    /// The upstream does not let this client in.
+    pub(super) fn refuse_login(&mut self, id: ClientId, refusal: &Refusal) {
+        self.counters.logins_refused += 1;
+        let user = match self.clients[id.0].login {
+            Some(login) => self.pools.login(login).user.to_string(),
+            None => String::new(),
+        };
+        self.effects.push(super::Effect::Log(Notice::LoginRefused { user, text: refusal.text() }));
+        if self.clients[id.0].capabilities.authentication_failure_close {
+            self.close_client(id, refusal);
+            return;
+        }
+        let until_ms = self.now_ms + REFUSED_LOGIN_DELAY_MS;
+        self.clients[id.0].phase = Phase::Refused { until_ms };
+        self.client_changed(id);
+    }
+
+    /// `connection.update-secret`: what the client says from now on it says by the new secret, once the upstream has accepted it.
+    pub(super) fn update_secret(&mut self, id: ClientId, update: &connection::UpdateSecret<'_>) -> Taken {
+        let client = &self.clients[id.0];
+        let (Some(old), Some(vhost)) = (client.login, client.vhost.clone()) else { return Taken::Done(0) };
+        let user = self.pools.login(old).user.clone();
+        let new = self.pools.use_login(&user, update.new_secret);
+        let pool_id = self.pools.pool_of(new, &vhost, self.now_ms);
+        let accepted_ms = self.pools.pool(pool_id).accepted_ms;
+        if !is_fresh(accepted_ms, self.options.login_fresh_ms, self.now_ms) {
+            self.pools.drop_login(new);
+            self.wait_for_line(id, pool_id);
+            // Its pool is still the old one: it is woken by the line of the new.
+            self.clients[id.0].waits = Waits::Login;
+            return Taken::NotYet;
+        }
+        self.tell_lines(old, update);
+        self.leave_pool(id);
+        let client = &mut self.clients[id.0];
+        client.login = Some(new);
+        client.waiting_since_ms = None;
+        self.join_pool(id, new, &vhost);
+        let client = &mut self.clients[id.0];
+        match client.own {
+            // It answers itself.
+            Some(line) => {
+                put_method(self.lines[line.0].output.bytes(), 0, update);
+                self.line_changed(line);
+            }
+            None => client.send(0, &connection::UpdateSecretOk),
+        }
+        self.pools.drop_login(old);
+        Taken::Done(0)
+    }
+
+    /// Shared lines of a login go on with a new secret, which is known to be good.
+    fn tell_lines(&mut self, login: LoginId, update: &connection::UpdateSecret<'_>) {
+        for line in self.lines.values_mut() {
+            if line.login == login && line.is_running() && matches!(line.usage, Use::Shared(_)) {
+                line.secrets_told += 1;
+                line.send(0, update);
+            }
+        }
+    }
+
+    pub(super) fn leave_pool(&mut self, id: ClientId) {
+        let now_ms = self.now_ms;
+        if let Some(pool) = self.clients[id.0].pool.take() {
+            let pool = self.pools.pool(pool);
+            pool.client_count -= 1;
+            if pool.client_count == 0 {
+                pool.idle_since_ms = now_ms;
+            }
+        }
+    }
+}
+
+/// Whether what an upstream has accepted then is believed still.
+pub(super) fn is_fresh(accepted_ms: Option<u64>, fresh_ms: u64, now_ms: u64) -> bool {
+    accepted_ms.is_some_and(|accepted_ms| now_ms < accepted_ms + fresh_ms)
+}
+
+/// A client may lower what was offered, not raise it. 0 means no limit: whoever names one wins.
+fn check_negotiated(name: &str, client: u32, server: u32, floor: u32) -> Result<(), Refusal> {
+    let refused = |text: String| Err(Refusal::new(ReplyCode::NotAllowed, &text));
+    if client != 0 && client < floor {
+        return refused(format!("negotiated {name} = {client} is lower than the minimum allowed value ({floor})"));
+    }
+    if server != 0 && client > server {
+        return refused(format!("negotiated {name} = {client} is higher than the maximum allowed value ({server})"));
+    }
+    Ok(())
+}

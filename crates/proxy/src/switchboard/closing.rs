@@ -1,0 +1,148 @@
+//! How clients and lines end, and who is told.
+
+use amqp::frame::put_method;
+use amqp::method::connection;
+
+use super::client::{Phase, Stage, Waits};
+use super::line::{LinePhase, Use};
+use super::{ClientId, LineId, Refusal, Switchboard};
+use crate::limits::CLOSE_PATIENCE_MS;
+
+impl Switchboard {
+    /// Tells a client that its connection is closed, and gives back all that it used.
+    pub(super) fn close_client(&mut self, id: ClientId, refusal: &Refusal) {
+        if matches!(self.clients[id.0].phase, Phase::Closing { .. } | Phase::Over) {
+            return;
+        }
+        self.release_client(id);
+        let until_ms = self.now_ms + CLOSE_PATIENCE_MS;
+        let client = &mut self.clients[id.0];
+        client.send(0, &refusal.to_connection());
+        client.phase = Phase::Closing { until_ms };
+        client.waits = Waits::Nothing;
+        self.client_changed(id);
+        // What it has sent already may hold its answer.
+        self.wake(id);
+    }
+
+    /// Nothing more is said to a client than what waits to be written.
+    pub(super) fn end_client(&mut self, id: ClientId) {
+        self.release_client(id);
+        self.clients[id.0].phase = Phase::Over;
+        self.client_changed(id);
+    }
+
+    /// The client closes its connection. Where it has a line of its own the upstream answers: what went with the connection is gone then.
+    pub(super) fn client_leaves(&mut self, id: ClientId) {
+        let until_ms = self.now_ms + CLOSE_PATIENCE_MS;
+        let client = &mut self.clients[id.0];
+        if client.own.is_some_and(|line| self.lines[line.0].is_running()) {
+            client.phase = Phase::Leaving { until_ms };
+            self.release_client(id);
+            return;
+        }
+        client.send(0, &connection::CloseOk);
+        self.end_client(id);
+    }
+
+    /// A client's socket is gone.
+    pub(super) fn forget_client(&mut self, id: ClientId) {
+        self.release_client(id);
+        if let Some(line) = self.clients[id.0].own.take() {
+            self.lines[line.0].usage = Use::None;
+        }
+        self.leave_pool(id);
+        if let Some(login) = self.clients[id.0].login.take() {
+            self.pools.drop_login(login);
+        }
+    }
+
+    /// Gives back all channels, and ends the line of its own.
+    fn release_client(&mut self, id: ClientId) {
+        let channels = std::mem::take(&mut self.clients[id.0].channels);
+        for seat in channels.into_values().filter_map(|channel| channel.seat) {
+            self.release_seat(seat.0, seat.1);
+        }
+        if let Some(line) = self.clients[id.0].own {
+            self.close_line(line);
+        }
+    }
+
+    /// A line's socket is gone. Who had nothing on it that is lost goes on over another one.
+    pub(super) fn forget_line(&mut self, id: LineId, why: &str) {
+        let now_ms = self.now_ms;
+        let line = &mut self.lines[id.0];
+        let was_wanted = !matches!(line.phase, LinePhase::Closing { .. } | LinePhase::Over);
+        if was_wanted || line.closed_with.is_some() {
+            self.counters.lines_lost += 1;
+        }
+        let (usage, login, waiters) = (line.usage, line.login, std::mem::take(&mut line.waiters));
+        let refusal = line.closed_with.clone().unwrap_or_else(|| {
+            Refusal::new(amqp::ReplyCode::ConnectionForced, &format!("the upstream connection was lost: {why}"))
+        });
+        line.phase = LinePhase::Over;
+        let owners: Vec<_> = line.channels.iter().flatten().filter_map(|channel| channel.owner).collect();
+        self.woken.extend(waiters);
+        match usage {
+            Use::Login(login) => {
+                let login = self.pools.login(login);
+                if login.checking == Some(id) {
+                    login.checking = None;
+                }
+            }
+            Use::Shared(pool) => {
+                let pool = self.pools.pool(pool);
+                pool.lines.retain(|line| *line != id);
+                pool.free.retain(|(line, _)| *line != id);
+                if pool.opening == Some(id) {
+                    pool.opening = None;
+                    pool.trouble = Some(why.to_owned());
+                }
+                pool.idle_since_ms = pool.idle_since_ms.max(now_ms);
+            }
+            Use::Own(client) => self.own_line_lost(client, &refusal),
+            Use::None => {}
+        }
+        for (client, number) in owners {
+            self.seat_lost(client, number, id, &refusal);
+        }
+        self.pools.drop_login(login);
+    }
+
+    pub(super) fn own_line_lost(&mut self, id: ClientId, refusal: &Refusal) {
+        let client = &mut self.clients[id.0];
+        client.own = None;
+        match client.phase {
+            // As it wished.
+            Phase::Leaving { .. } => {
+                put_method(client.output.bytes(), 0, &connection::CloseOk);
+                self.end_client(id);
+            }
+            Phase::Closing { .. } | Phase::Over => {}
+            _ => self.close_client(id, refusal),
+        }
+    }
+
+    /// The line under a client's channel is gone. If nothing was under way there, the channel has another one when it next says something.
+    fn seat_lost(&mut self, id: ClientId, number: u16, line: LineId, refusal: &Refusal) {
+        let there = self.lines[line.0].channels.iter().flatten().find(|there| there.owner == Some((id, number)));
+        let is_busy = there.is_some_and(|there| !there.unconfirmed.is_empty());
+        let Some(client) = self.clients.get_mut(id.0) else { return };
+        let Some(channel) = client.channels.get_mut(&number) else { return };
+        if channel.seat.is_none_or(|(seat, _)| seat != line) {
+            return;
+        }
+        channel.seat = None;
+        channel.is_declared_here = false;
+        if is_busy || channel.unanswered > 0 || channel.stage == Stage::Closing {
+            self.close_client(id, refusal);
+            return;
+        }
+        if self.clients[id.0].is_told_blocked {
+            self.tell_blocked(id, None);
+        }
+        if self.clients[id.0].waits == Waits::Quiet {
+            self.wake(id);
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! A line: a connection to an upstream, and its channels.
+
+use std::rc::Rc;
+
+use amqp::frame::put_method;
+use client::{Input, Output, Unconfirmed};
+
+use super::pool::{LoginId, PoolId};
+use super::{ClientId, Refusal};
+use crate::limits::LINE_OUTPUT_LEN_MAX;
+
+/// Whose a line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    /// It checks a login; the first client who then names a vhost gives it its pool.
+    Login(LoginId),
+    /// All clients of a pool.
+    Shared(PoolId),
+    /// One client.
+    Own(ClientId),
+    /// Nobody: it is being closed.
+    None,
+}
+
+/// How far a line has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LinePhase {
+    /// Wanted, and not connected yet.
+    Dialling,
+    Start,
+    Tune,
+    /// The login is good, and no vhost is known yet.
+    LoggedIn {
+        until_ms: u64,
+    },
+    OpenOk,
+    Running,
+    /// It was told to close; the upstream's answer is awaited.
+    Closing {
+        until_ms: u64,
+    },
+    /// Nothing is said any more but what waits to be written.
+    Over,
+}
+
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) usage: Use,
+    pub(super) phase: LinePhase,
+    pub(super) login: LoginId,
+    pub(super) vhost: Option<Rc<str>>,
+    pub(super) input: Input,
+    pub(super) output: Output,
+    pub(super) frame_len_max: u32,
+    pub(super) channel_max: u16,
+    pub(super) heartbeat_s: u16,
+    /// By number, from 1.
+    pub(super) channels: Vec<Option<LineChannel>>,
+    /// Numbers below `channels.len() + 1` that are not open.
+    pub(super) vacant: Vec<u16>,
+    pub(super) open_count: usize,
+    /// Channels that a client uses.
+    pub(super) used_count: usize,
+    /// Clients that wait for room.
+    pub(super) waiters: Vec<ClientId>,
+    /// Why the upstream publishes nothing, if it says so.
+    pub(super) blocked: Option<Box<[u8]>>,
+    /// What the upstream said when it closed it.
+    pub(super) closed_with: Option<Refusal>,
+    /// Answers to new secrets that are for the proxy.
+    pub(super) secrets_told: u32,
+    /// No client gets a channel on it any more.
+    pub(super) is_draining: bool,
+    /// Since when no client has used it.
+    pub(super) idle_since_ms: u64,
+    pub(super) heard_ms: u64,
+    pub(super) said_ms: u64,
+}
+
+impl Line {
+    pub(super) fn new(usage: Use, login: LoginId, vhost: Option<Rc<str>>, now_ms: u64) -> Self {
+        Line {
+            usage,
+            phase: LinePhase::Dialling,
+            login,
+            vhost,
+            input: Input::default(),
+            output: Output::default(),
+            frame_len_max: amqp::limits::FRAME_LEN_MAX,
+            channel_max: 0,
+            heartbeat_s: 0,
+            channels: Vec::new(),
+            vacant: Vec::new(),
+            open_count: 0,
+            used_count: 0,
+            waiters: Vec::new(),
+            blocked: None,
+            closed_with: None,
+            secrets_told: 0,
+            is_draining: false,
+            idle_since_ms: now_ms,
+            heard_ms: now_ms,
+            said_ms: now_ms,
+        }
+    }
+
+    /// Whose own it is.
+    pub(super) fn owner(&self) -> Option<ClientId> {
+        match self.usage {
+            Use::Own(client) => Some(client),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        self.phase == LinePhase::Running
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.phase == LinePhase::Over
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        self.output.len() <= LINE_OUTPUT_LEN_MAX
+    }
+
+    pub(super) fn has_much_room(&self) -> bool {
+        self.output.len() <= LINE_OUTPUT_LEN_MAX / 2
+    }
+
+    pub(super) fn channel(&mut self, number: u16) -> Option<&mut LineChannel> {
+        self.channels.get_mut(usize::from(number).checked_sub(1)?)?.as_mut()
+    }
+
+    /// Forgets a channel that both sides have closed.
+    pub(super) fn vacate(&mut self, number: u16) {
+        let index = usize::from(number).wrapping_sub(1);
+        if self.channels.get_mut(index).and_then(Option::take).is_some() {
+            self.open_count -= 1;
+            self.vacant.push(number);
+        }
+    }
+
+    pub(super) fn send<M: amqp::method::EncodeMethod + ?Sized>(&mut self, channel: u16, method: &M) {
+        put_method(self.output.bytes(), channel, method);
+    }
+}
+
+/// A channel of a shared line. It confirms.
+#[derive(Debug)]
+pub(super) struct LineChannel {
+    /// The client that uses it, and its number there.
+    pub(super) owner: Option<(ClientId, u16)>,
+    /// Nothing was done on it but publishing.
+    pub(super) is_clean: bool,
+    /// It was told to close; the upstream's answer is awaited.
+    pub(super) is_closing: bool,
+    /// Publishes that are not confirmed yet, by the upstream's tags.
+    pub(super) unconfirmed: Unconfirmed<()>,
+    /// The tag of the last publish.
+    pub(super) published: u64,
+    /// Whether a client had it before.
+    pub(super) was_used: bool,
+}
+
+impl LineChannel {
+    pub(super) fn new() -> Self {
+        LineChannel {
+            owner: None,
+            is_clean: true,
+            is_closing: false,
+            unconfirmed: Unconfirmed::new(),
+            published: 0,
+            was_used: false,
+        }
+    }
+
+    /// Whether the next client may have it as it is.
+    pub(super) fn is_free(&self) -> bool {
+        self.owner.is_none() && self.is_clean && !self.is_closing && self.unconfirmed.is_empty()
+    }
+}

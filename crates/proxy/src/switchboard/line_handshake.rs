@@ -1,0 +1,220 @@
+//! The handshake with an upstream: in the client's name, or in the pool's.
+
+use std::rc::Rc;
+
+use amqp::frame::{FRAME_OVERHEAD, PROTOCOL_HEADER};
+use amqp::method::{Method, connection};
+use amqp::{TableBuf, Value};
+
+use super::client::Phase;
+use super::line::{LinePhase, Use};
+use super::pool::PoolId;
+use super::{LineId, Refusal, Switchboard};
+use crate::limits::LOGIN_LINE_PATIENCE_MS;
+
+/// What the proxy can do as a client.
+const CAPABILITIES: [&str; 6] = [
+    "publisher_confirms",
+    "exchange_exchange_bindings",
+    "basic.nack",
+    "consumer_cancel_notify",
+    "connection.blocked",
+    "authentication_failure_close",
+];
+
+impl Switchboard {
+    pub(super) fn begin_line(&mut self, id: LineId) {
+        let now_ms = self.now_ms;
+        let line = &mut self.lines[id.0];
+        if line.phase != LinePhase::Dialling {
+            return;
+        }
+        line.output.bytes().extend_from_slice(&PROTOCOL_HEADER);
+        line.phase = LinePhase::Start;
+        (line.heard_ms, line.said_ms) = (now_ms, now_ms);
+        self.line_changed(id);
+    }
+
+    /// A method of channel 0 before the line is open. An error is the upstream's mistake.
+    pub(super) fn line_handshake_method(&mut self, id: LineId, method: &Method<'_>) -> Result<(), String> {
+        match (self.lines[id.0].phase, method) {
+            (LinePhase::Start, Method::ConnectionStart(start)) => self.start_line(id, start),
+            (LinePhase::Tune, Method::ConnectionTune(tune)) => {
+                self.tune_line(id, *tune);
+                Ok(())
+            }
+            (LinePhase::OpenOk, Method::ConnectionOpenOk(_)) => {
+                self.line_is_open(id);
+                Ok(())
+            }
+            (_, Method::ConnectionClose(close)) => {
+                let refusal = Refusal::of_connection(close);
+                self.line_refused(id, &refusal);
+                Ok(())
+            }
+            (_, Method::ConnectionSecure(_)) => Err("it asks for a challenge to be answered".to_owned()),
+            (_, other) => Err(format!("it sends {} where the handshake has another step", other.name())),
+        }
+    }
+
+    fn start_line(&mut self, id: LineId, start: &connection::Start<'_>) -> Result<(), String> {
+        if !start.mechanisms.split(|byte| *byte == b' ').any(|offered| offered == b"PLAIN") {
+            return Err(format!("it offers {}, not PLAIN", String::from_utf8_lossy(start.mechanisms)));
+        }
+        if self.server_properties.as_table() != start.server_properties {
+            self.server_properties = Rc::new(start.server_properties.to_owned());
+        }
+        let line = &mut self.lines[id.0];
+        let properties = match line.owner() {
+            // The upstream sees whose it is, and does what the client says that it can.
+            Some(client) => self.clients[client.0].properties.clone(),
+            None => {
+                let capabilities =
+                    CAPABILITIES.iter().fold(TableBuf::new(), |table, name| table.with(name, Value::Bool(true)));
+                TableBuf::new()
+                    .with("product", Value::LongStr(b"Warren proxy"))
+                    .with("version", Value::LongStr(env!("CARGO_PKG_VERSION").as_bytes()))
+                    .with("platform", Value::LongStr(b"Rust"))
+                    .with("connection_name", Value::LongStr(b"warren proxy, shared"))
+                    .with("capabilities", Value::Table(capabilities.as_table()))
+            }
+        };
+        let login = self.pools.login(line.login);
+        let mut response = vec![0];
+        response.extend_from_slice(login.user.as_bytes());
+        response.push(0);
+        response.extend_from_slice(&login.secret);
+        line.send(
+            0,
+            &connection::StartOk {
+                client_properties: properties.as_table(),
+                mechanism: b"PLAIN",
+                response: &response,
+                locale: b"en_US",
+            },
+        );
+        line.phase = LinePhase::Tune;
+        self.line_changed(id);
+        Ok(())
+    }
+
+    fn tune_line(&mut self, id: LineId, offered: connection::Tune) {
+        let (now_ms, options) = (self.now_ms, &self.options);
+        let line = &mut self.lines[id.0];
+        let wanted = line.owner().map_or(options.frame_len_max, |client| self.clients[client.0].frame_len_max);
+        line.channel_max = match offered.channel_max {
+            0 => u16::MAX,
+            max => max,
+        };
+        line.frame_len_max = lesser(wanted, offered.frame_max).max(FRAME_OVERHEAD + 1);
+        line.heartbeat_s =
+            lesser(options.line_heartbeat_s.into(), offered.heartbeat.into()).try_into().unwrap_or(u16::MAX);
+        let login = self.pools.login(line.login);
+        login.accepted_ms = Some(now_ms);
+        let waiters = std::mem::take(&mut login.waiters);
+        line.phase = LinePhase::LoggedIn { until_ms: now_ms + LOGIN_LINE_PATIENCE_MS };
+        let has_vhost = line.vhost.is_some();
+        self.woken.extend(waiters);
+        if has_vhost {
+            self.open_line(id);
+        }
+    }
+
+    /// The rest of the handshake, once it is known where to.
+    pub(super) fn open_line(&mut self, id: LineId) {
+        let line = &mut self.lines[id.0];
+        let Some(vhost) = line.vhost.clone() else { return };
+        let tune_ok = connection::TuneOk {
+            channel_max: line.channel_max,
+            frame_max: line.frame_len_max,
+            heartbeat: line.heartbeat_s,
+        };
+        line.send(0, &tune_ok);
+        line.send(0, &connection::Open { virtual_host: vhost.as_bytes(), ..Default::default() });
+        line.phase = LinePhase::OpenOk;
+        self.line_changed(id);
+    }
+
+    fn line_is_open(&mut self, id: LineId) {
+        let now_ms = self.now_ms;
+        let line = &mut self.lines[id.0];
+        line.phase = LinePhase::Running;
+        line.idle_since_ms = now_ms;
+        match line.usage {
+            Use::Own(client) => self.wake(client),
+            Use::Shared(pool_id) => {
+                let pool = self.pools.pool(pool_id);
+                pool.opening = None;
+                pool.accepted_ms = Some(now_ms);
+                pool.trouble = None;
+                pool.lines.push(id);
+                let waiters = std::mem::take(&mut pool.waiters);
+                // The one who waits longest comes first.
+                self.woken.extend(waiters.into_iter().rev());
+            }
+            Use::Login(_) | Use::None => self.close_line(id),
+        }
+    }
+
+    /// The upstream closes a line before it is open: it does not let this login in, or not there, or nobody now.
+    fn line_refused(&mut self, id: LineId, refusal: &Refusal) {
+        let line = &mut self.lines[id.0];
+        let has_logged_in = matches!(line.phase, LinePhase::OpenOk | LinePhase::LoggedIn { .. });
+        line.send(0, &connection::CloseOk);
+        line.phase = LinePhase::Over;
+        line.closed_with = Some(refusal.clone());
+        let (usage, login_id) = (line.usage, line.login);
+        self.line_changed(id);
+        let is_login_bad = !has_logged_in && refusal.code == amqp::ReplyCode::AccessRefused.code();
+        if is_login_bad {
+            let login = self.pools.login(login_id);
+            login.accepted_ms = None;
+            for client in std::mem::take(&mut login.waiters) {
+                self.refuse_waiter(client, refusal);
+            }
+        }
+        match usage {
+            Use::Shared(pool) => self.pool_refused(pool, refusal),
+            Use::Own(client) => self.own_line_lost(client, refusal),
+            Use::Login(_) if !is_login_bad => {
+                let waiters = std::mem::take(&mut self.pools.login(login_id).waiters);
+                for client in waiters {
+                    self.refuse_waiter(client, refusal);
+                }
+            }
+            Use::Login(_) | Use::None => {}
+        }
+    }
+
+    /// A pool's line was refused. Who has been let in already goes on with the lines that there are.
+    fn pool_refused(&mut self, pool_id: PoolId, refusal: &Refusal) {
+        let pool = self.pools.pool(pool_id);
+        pool.accepted_ms = None;
+        pool.trouble = Some(refusal.text());
+        let has_lines = !pool.lines.is_empty();
+        for client in std::mem::take(&mut pool.waiters) {
+            let Some(waiting) = self.clients.get(client.0) else { continue };
+            if waiting.phase == Phase::Running && waiting.pool == Some(pool_id) && has_lines {
+                self.pools.pool(pool_id).waiters.push_back(client);
+            } else {
+                self.refuse_waiter(client, refusal);
+            }
+        }
+    }
+
+    fn refuse_waiter(&mut self, id: super::ClientId, refusal: &Refusal) {
+        let Some(client) = self.clients.get(id.0) else { return };
+        if client.waits == super::client::Waits::Nothing {
+            return;
+        }
+        match client.phase {
+            Phase::StartOk => self.refuse_login(id, refusal),
+            _ => self.close_client(id, refusal),
+        }
+    }
+}
+
+/// The lesser of two limits, of which 0 is none.
+fn lesser(ours: u32, theirs: u32) -> u32 {
+    if ours == 0 || theirs == 0 { ours.max(theirs) } else { ours.min(theirs) }
+}

@@ -1,0 +1,157 @@
+//! Logins that have been seen, and for each of their vhosts the lines that its clients share.
+
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
+
+use slab::Slab;
+
+use super::{ClientId, LineId};
+
+/// A user's name and secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct LoginId(pub(super) usize);
+
+/// A login and a vhost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct PoolId(pub(super) usize);
+
+pub(super) struct Login {
+    pub(super) user: Rc<str>,
+    pub(super) secret: Rc<[u8]>,
+    /// When an upstream accepted it last.
+    pub(super) accepted_ms: Option<u64>,
+    /// The line that checks it, or has and waits for a vhost.
+    pub(super) checking: Option<LineId>,
+    /// Clients that wait for that.
+    pub(super) waiters: Vec<ClientId>,
+    /// Clients, lines and pools of it.
+    pub(super) use_count: usize,
+}
+
+/// Debugging output has no secrets.
+impl std::fmt::Debug for Login {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Login")
+            .field("user", &self.user)
+            .field("accepted_ms", &self.accepted_ms)
+            .finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Pool {
+    pub(super) login: LoginId,
+    pub(super) vhost: Rc<str>,
+    /// When an upstream let this login into this vhost last.
+    pub(super) accepted_ms: Option<u64>,
+    /// The line that is being opened.
+    pub(super) opening: Option<LineId>,
+    /// Lines that are open.
+    pub(super) lines: Vec<LineId>,
+    /// Channels that the next client may have as they are: the last one that was used first.
+    pub(super) free: Vec<(LineId, u16)>,
+    /// Clients that wait for a line or a channel.
+    pub(super) waiters: VecDeque<ClientId>,
+    pub(super) client_count: usize,
+    /// Since when it has had no client.
+    pub(super) idle_since_ms: u64,
+    /// Why the last line could not be had.
+    pub(super) trouble: Option<String>,
+}
+
+/// All logins and pools.
+#[derive(Debug, Default)]
+pub(super) struct Pools {
+    logins: Slab<Login>,
+    pools: Slab<Pool>,
+    login_ids: HashMap<(Rc<str>, Rc<[u8]>), LoginId>,
+    pool_ids: HashMap<(LoginId, Rc<str>), PoolId>,
+}
+
+impl Pools {
+    /// The login of this user with this secret, used once more.
+    pub(super) fn use_login(&mut self, user: &str, secret: &[u8]) -> LoginId {
+        let key = (Rc::from(user), Rc::from(secret));
+        if let Some(id) = self.login_ids.get(&key) {
+            self.logins[id.0].use_count += 1;
+            return *id;
+        }
+        let (user, secret) = key.clone();
+        let login = Login { user, secret, accepted_ms: None, checking: None, waiters: Vec::new(), use_count: 1 };
+        let id = LoginId(self.logins.insert(login));
+        self.login_ids.insert(key, id);
+        id
+    }
+
+    /// One of those who use it does so no more. It is forgotten by [`forget_idle`](Self::forget_idle).
+    pub(super) fn drop_login(&mut self, id: LoginId) {
+        self.logins[id.0].use_count -= 1;
+    }
+
+    pub(super) fn retain_login(&mut self, id: LoginId) {
+        self.logins[id.0].use_count += 1;
+    }
+
+    /// The pool of this login and vhost.
+    pub(super) fn pool_of(&mut self, login: LoginId, vhost: &Rc<str>, now_ms: u64) -> PoolId {
+        if let Some(id) = self.pool_ids.get(&(login, vhost.clone())) {
+            return *id;
+        }
+        let pool = Pool {
+            login,
+            vhost: vhost.clone(),
+            accepted_ms: None,
+            opening: None,
+            lines: Vec::new(),
+            free: Vec::new(),
+            waiters: VecDeque::new(),
+            client_count: 0,
+            idle_since_ms: now_ms,
+            trouble: None,
+        };
+        let id = PoolId(self.pools.insert(pool));
+        self.retain_login(login);
+        self.pool_ids.insert((login, vhost.clone()), id);
+        id
+    }
+
+    pub(super) fn login(&mut self, id: LoginId) -> &mut Login {
+        &mut self.logins[id.0]
+    }
+
+    pub(super) fn pool(&mut self, id: PoolId) -> &mut Pool {
+        &mut self.pools[id.0]
+    }
+
+    pub(super) fn pool_ids(&self) -> Vec<PoolId> {
+        self.pools.iter().map(|(key, _)| PoolId(key)).collect()
+    }
+
+    pub(super) fn login_ids(&self) -> Vec<LoginId> {
+        self.logins.iter().map(|(key, _)| LoginId(key)).collect()
+    }
+
+    /// Forgets pools that have neither clients nor lines and whose acceptance is no longer fresh, and logins that nobody uses.
+    pub(super) fn forget_idle(&mut self, is_fresh: impl Fn(Option<u64>) -> bool) {
+        let pools = &mut self.pools;
+        let logins = &mut self.logins;
+        self.pool_ids.retain(|_, id| {
+            let pool = &pools[id.0];
+            let is_used = pool.client_count > 0 || pool.opening.is_some() || !pool.lines.is_empty();
+            if is_used || is_fresh(pool.accepted_ms) {
+                return true;
+            }
+            logins[pool.login.0].use_count -= 1;
+            pools.remove(id.0);
+            false
+        });
+        self.login_ids.retain(|_, id| {
+            let login = &logins[id.0];
+            let stays = login.use_count > 0 || login.checking.is_some() || is_fresh(login.accepted_ms);
+            if !stays {
+                logins.remove(id.0);
+            }
+            stays
+        });
+    }
+}

@@ -1,0 +1,169 @@
+//! Publishes over shared lines: sent on when they are whole.
+//!
+//! The usual one lies in the client's input in full, method, header and body one after the other, and is copied from there in one go.
+//! Another is gathered frame by frame.
+
+use amqp::ReplyCode;
+use amqp::content::{ContentHeader, put_body_frames};
+use amqp::frame::{FRAME_HEAD_LEN, Frame, FrameKind, decode_frame, put_frame};
+use amqp::limits::FRAME_LEN_FUDGE;
+use amqp::method::decode_publish;
+
+use super::client::{Content, Waits};
+use super::{ClientId, LineId, Refusal, Switchboard};
+use crate::limits::HELD_LEN_MAX;
+
+const NO_CONTENT_HEADER: &str = "expected content header for class 60, got non content header frame instead";
+const NO_CONTENT_BODY: &str = "expected content body, got non content body frame instead";
+
+/// What a frame of a gathered publish came to.
+pub(super) enum Gathered {
+    /// As of any frame.
+    Taken(Taken),
+    /// It waits, and comes again.
+    NotYet(Content),
+    /// It is longer than what is held, and needs a line of the client's own.
+    TooLong(Content),
+}
+
+/// What a frame came to.
+#[derive(Debug)]
+pub(super) enum Taken {
+    /// It is done with, and so many bytes after it.
+    Done(usize),
+    /// It waits, and comes again.
+    NotYet,
+    /// The connection is closed for it.
+    Refused(Refusal),
+}
+
+impl Switchboard {
+    /// A publish that lies in the input in full. `None` when it does not, or when anything about it is unusual.
+    #[inline]
+    pub(super) fn whole_publish(&mut self, id: ClientId, frame: &Frame<'_>, raw: &[u8], rest: &[u8]) -> Option<Taken> {
+        let publish = decode_publish(frame.payload)?;
+        let client = &self.clients[id.0];
+        let frame_len_max = client.frame_len_max + FRAME_LEN_FUDGE;
+        let (header, header_len) = decode_frame(rest, frame_len_max).ok()??;
+        if header.kind != FrameKind::Header || header.channel != frame.channel || publish.immediate {
+            return None;
+        }
+        let body_len = ContentHeader::decode(header.payload).ok()?.body_len;
+        let mut len = header_len;
+        let mut body_left = body_len;
+        while body_left > 0 {
+            let (body, body_frame_len) = decode_frame(&rest[len..], frame_len_max).ok()??;
+            if body.kind != FrameKind::Body || body.channel != frame.channel {
+                return None;
+            }
+            body_left = body_left.checked_sub(body.payload.len() as u64)?;
+            len += body_frame_len;
+        }
+        let Some((line_id, at)) = self.seat_with_room(id, frame.channel) else { return Some(Taken::NotYet) };
+        self.forward_publish(id, frame.channel, line_id, at, &[raw, &rest[..len]]);
+        Some(Taken::Done(len))
+    }
+
+    /// A frame of a publish that is gathered. `content` was taken out of its channel.
+    pub(super) fn content_frame(
+        &mut self,
+        id: ClientId,
+        frame: &Frame<'_>,
+        raw: &[u8],
+        mut content: Content,
+    ) -> Gathered {
+        let refused = |code, text: &str| Gathered::Taken(Taken::Refused(Refusal::new(code, text)));
+        let left = match (frame.kind, content.body_left) {
+            (FrameKind::Header, None) => match ContentHeader::decode(frame.payload) {
+                Ok(header) => header.body_len,
+                Err(error) => return refused(ReplyCode::FrameError, &error.to_string()),
+            },
+            (FrameKind::Body, Some(left)) => match left.checked_sub(frame.payload.len() as u64) {
+                Some(left) => left,
+                None => return refused(ReplyCode::UnexpectedFrame, "content body is longer than its header says"),
+            },
+            (_, None) => return refused(ReplyCode::UnexpectedFrame, NO_CONTENT_HEADER),
+            (_, Some(_)) => return refused(ReplyCode::UnexpectedFrame, NO_CONTENT_BODY),
+        };
+        if frame.kind == FrameKind::Header && left > HELD_LEN_MAX {
+            return Gathered::TooLong(content);
+        }
+        if left == 0 {
+            let Some((line_id, at)) = self.seat_with_room(id, frame.channel) else { return Gathered::NotYet(content) };
+            self.forward_publish(id, frame.channel, line_id, at, &[&content.frames, raw]);
+            return Gathered::Taken(Taken::Done(0));
+        }
+        content.frames.extend_from_slice(raw);
+        content.body_left = Some(left);
+        self.put_content(id, frame.channel, content);
+        Gathered::Taken(Taken::Done(0))
+    }
+
+    pub(super) fn put_content(&mut self, id: ClientId, number: u16, content: Content) {
+        if let Some(channel) = self.clients[id.0].channels.get_mut(&number) {
+            channel.content = Some(content);
+        }
+    }
+
+    /// A channel on a line whose output has room. `None`: the client waits.
+    pub(super) fn seat_with_room(&mut self, id: ClientId, number: u16) -> Option<(LineId, u16)> {
+        let (line_id, at) = self.take_seat(id, number)?;
+        let line = &mut self.lines[line_id.0];
+        if line.has_room() {
+            return Some((line_id, at));
+        }
+        line.waiters.push(id);
+        self.clients[id.0].waits = Waits::Room;
+        None
+    }
+
+    /// Writes a whole publish, which came in these parts.
+    fn forward_publish(&mut self, id: ClientId, number: u16, line_id: LineId, at: u16, parts: &[&[u8]]) {
+        let line = &mut self.lines[line_id.0];
+        let frame_len_max = line.frame_len_max;
+        let out = line.output.bytes();
+        for part in parts {
+            put_frames(out, part, at, frame_len_max);
+        }
+        if let Some(channel) = line.channel(at) {
+            channel.published = channel.unconfirmed.push(());
+        }
+        if let Some(tags) = self.clients[id.0].channels.get_mut(&number).and_then(|channel| channel.tags.as_mut()) {
+            tags.count += 1;
+        }
+        self.counters.published += 1;
+        self.line_changed(line_id);
+    }
+}
+
+/// Appends whole frames under another channel number. What is longer than the other side takes is cut.
+pub(super) fn put_frames(out: &mut Vec<u8>, frames: &[u8], channel: u16, frame_len_max: u32) {
+    let mut at = 0;
+    let start = out.len();
+    out.extend_from_slice(frames);
+    let number = channel.to_be_bytes();
+    while let Some(head) = frames.get(at..at + FRAME_HEAD_LEN) {
+        let payload_len = u32::from_be_bytes([head[3], head[4], head[5], head[6]]) as usize;
+        let len = FRAME_HEAD_LEN + payload_len + 1;
+        if len > frame_len_max as usize + FRAME_LEN_FUDGE as usize && head[0] == FrameKind::Body as u8 {
+            out.truncate(start + at);
+            put_cut(out, &frames[at..], channel, frame_len_max);
+            return;
+        }
+        out[start + at + 1..start + at + 3].copy_from_slice(&number);
+        at += len;
+    }
+}
+
+/// As [`put_frames`], for frames of which one is too long.
+fn put_cut(out: &mut Vec<u8>, frames: &[u8], channel: u16, frame_len_max: u32) {
+    let mut at = 0;
+    while let Ok(Some((frame, len))) = decode_frame(&frames[at..], 0) {
+        if frame.kind == FrameKind::Body {
+            put_body_frames(out, channel, frame.payload, frame_len_max);
+        } else {
+            put_frame(out, &Frame { channel, ..frame });
+        }
+        at += len;
+    }
+}

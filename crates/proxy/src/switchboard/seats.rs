@@ -1,0 +1,217 @@
+//! Which channel of which line a client's channel uses, and how lines come to be wanted.
+
+use amqp::method::{channel, confirm, connection};
+
+use super::client::{Tags, Waits};
+use super::line::{Line, LineChannel, LinePhase, Use};
+use super::pool::PoolId;
+use super::{ClientId, Effect, LineId, Switchboard};
+
+/// Of a pool's channels, one in so many is to be left before another line is opened.
+const SPARE_SHARE: usize = 8;
+
+impl Switchboard {
+    /// The channel of a shared line that this channel of a client uses. `None`: there is none now, and the client waits.
+    pub(super) fn take_seat(&mut self, id: ClientId, number: u16) -> Option<(LineId, u16)> {
+        let client = &self.clients[id.0];
+        if let Some(seat) = client.channels.get(&number)?.seat {
+            return Some(seat);
+        }
+        let pool = client.pool?;
+        let Some((line_id, at)) = self.free_seat(pool).or_else(|| self.new_seat(pool)) else {
+            self.wait_for_line(id, pool);
+            return None;
+        };
+        let line = &mut self.lines[line_id.0];
+        line.used_count += 1;
+        let blocked = line.blocked.clone();
+        let channel = line.channel(at)?;
+        channel.owner = Some((id, number));
+        let was_used = std::mem::replace(&mut channel.was_used, true);
+        let published = channel.published;
+        self.counters.channels_reused += u64::from(was_used);
+        let client = &mut self.clients[id.0];
+        client.waiting_since_ms = None;
+        let channel = client.channels.get_mut(&number)?;
+        channel.seat = Some((line_id, at));
+        if let Some(tags) = &mut channel.tags {
+            tags.offset = offset(published, tags);
+        }
+        if let Some(reason) = blocked {
+            self.tell_blocked(id, Some(&reason));
+        }
+        Some((line_id, at))
+    }
+
+    fn free_seat(&mut self, pool: PoolId) -> Option<(LineId, u16)> {
+        loop {
+            let (line_id, at) = self.pools.pool(pool).free.pop()?;
+            let line = &mut self.lines[line_id.0];
+            if !line.is_draining && line.is_running() && line.channel(at).is_some_and(|channel| channel.is_free()) {
+                return Some((line_id, at));
+            }
+        }
+    }
+
+    /// Opens a channel on the line of the pool that has the fewest. It need not be answered before it is used.
+    fn new_seat(&mut self, pool_id: PoolId) -> Option<(LineId, u16)> {
+        let limit = usize::from(self.options.line_channel_max);
+        let lines = &self.lines;
+        let usable = |id: &LineId| {
+            let line = &lines[id.0];
+            let room = limit.min(line.channel_max.into()).saturating_sub(line.open_count);
+            (line.is_running() && !line.is_draining && room > 0).then_some((room, *id))
+        };
+        let pool = self.pools.pool(pool_id);
+        let (mut room_all, mut best) = (0, None);
+        for (room, id) in pool.lines.iter().filter_map(usable) {
+            room_all += room;
+            best = best.max(Some((room, std::cmp::Reverse(id))));
+        }
+        let line_count = pool.lines.len();
+        if room_all * SPARE_SHARE < limit * line_count.max(1) {
+            self.want_line(pool_id);
+        }
+        let (_, std::cmp::Reverse(line_id)) = best?;
+        Some((line_id, self.open_channel(line_id)))
+    }
+
+    fn open_channel(&mut self, line_id: LineId) -> u16 {
+        let line = &mut self.lines[line_id.0];
+        let at = line.vacant.pop().unwrap_or_else(|| {
+            line.channels.push(None);
+            u16::try_from(line.channels.len())
+                .expect("no more channels are opened than the upstream permits, in 16 bits")
+        });
+        line.channels[usize::from(at) - 1] = Some(LineChannel::new());
+        line.open_count += 1;
+        line.send(at, &channel::Open::default());
+        line.send(at, &confirm::Select { no_wait: true });
+        self.counters.channels_opened += 1;
+        self.line_changed(line_id);
+        at
+    }
+
+    /// A client's channel uses its channel no longer: the pool gets it back, or it is closed.
+    pub(super) fn release_seat(&mut self, line_id: LineId, at: u16) {
+        let now_ms = self.now_ms;
+        let line = &mut self.lines[line_id.0];
+        let Use::Shared(pool) = line.usage else { return };
+        let is_running = line.is_running();
+        let Some(channel) = line.channel(at) else { return };
+        if channel.owner.take().is_none() {
+            return;
+        }
+        let (is_closing, is_clean, is_free) = (channel.is_closing, channel.is_clean, channel.is_free());
+        line.used_count -= 1;
+        if line.used_count == 0 {
+            line.idle_since_ms = now_ms;
+        }
+        if !is_running || is_closing {
+            return;
+        }
+        if !is_clean {
+            self.close_line_channel(line_id, at);
+        } else if is_free {
+            self.seat_is_free(pool, line_id, at);
+        }
+    }
+
+    pub(super) fn close_line_channel(&mut self, line_id: LineId, at: u16) {
+        let line = &mut self.lines[line_id.0];
+        let Some(channel) = line.channel(at) else { return };
+        channel.is_closing = true;
+        line.send(at, &channel::Close { reply_code: 200, reply_text: b"Goodbye", class_id: 0, method_id: 0 });
+        self.line_changed(line_id);
+    }
+
+    pub(super) fn seat_is_free(&mut self, pool: PoolId, line_id: LineId, at: u16) {
+        if self.lines[line_id.0].is_draining {
+            self.close_line_channel(line_id, at);
+            return;
+        }
+        self.pools.pool(pool).free.push((line_id, at));
+        self.wake_waiter(pool);
+    }
+
+    /// There is a channel, or a number for one: the client that waits longest looks again.
+    pub(super) fn wake_waiter(&mut self, pool: PoolId) {
+        while let Some(id) = self.pools.pool(pool).waiters.pop_front() {
+            let waits = |client: &super::client::Client| client.waits == Waits::Pool && client.pool == Some(pool);
+            if self.clients.get(id.0).is_some_and(waits) {
+                self.wake(id);
+                return;
+            }
+        }
+    }
+
+    /// The client looks at its frame again when its pool has a line or a channel for it.
+    pub(super) fn wait_for_line(&mut self, id: ClientId, pool: PoolId) {
+        let now_ms = self.now_ms;
+        let client = &mut self.clients[id.0];
+        client.waits = Waits::Pool;
+        client.waiting_since_ms.get_or_insert(now_ms);
+        self.pools.pool(pool).waiters.push_back(id);
+        self.want_line(pool);
+    }
+
+    /// Another line for a pool, unless one is coming or there are as many as there may be.
+    pub(super) fn want_line(&mut self, pool_id: PoolId) {
+        let may_dial = self.may_dial();
+        let pool = self.pools.pool(pool_id);
+        if pool.opening.is_some() || pool.lines.len() >= self.options.pool_line_max || !may_dial {
+            return;
+        }
+        let (login, vhost) = (pool.login, pool.vhost.clone());
+        let line = self.dial(Line::new(Use::Shared(pool_id), login, Some(vhost), self.now_ms));
+        self.pools.pool(pool_id).opening = Some(line);
+    }
+
+    /// Whether there may be another line.
+    pub(super) fn may_dial(&self) -> bool {
+        self.options.line_max == 0 || self.lines.len() < self.options.line_max
+    }
+
+    pub(super) fn dial(&mut self, line: Line) -> LineId {
+        self.counters.lines_dialled += 1;
+        self.pools.retain_login(line.login);
+        let (client, vhost) = (line.owner(), line.vhost.clone());
+        let id = LineId(self.lines.insert(line));
+        self.effects.push(Effect::Dial { line: id, vhost, client });
+        id
+    }
+
+    /// Ends a line: politely if it is open.
+    pub(super) fn close_line(&mut self, id: LineId) {
+        let until_ms = self.now_ms + crate::limits::CLOSE_PATIENCE_MS;
+        let line = &mut self.lines[id.0];
+        match line.phase {
+            LinePhase::Closing { .. } | LinePhase::Over => return,
+            LinePhase::Dialling | LinePhase::Start => line.phase = LinePhase::Over,
+            _ => {
+                line.send(0, &connection::Close { reply_code: 200, reply_text: b"Goodbye", class_id: 0, method_id: 0 });
+                line.phase = LinePhase::Closing { until_ms };
+            }
+        }
+        self.line_changed(id);
+    }
+
+    /// Tells a client that its upstream takes no publishes for now (`Some`), or does again.
+    pub(super) fn tell_blocked(&mut self, id: ClientId, reason: Option<&[u8]>) {
+        let client = &mut self.clients[id.0];
+        if !client.capabilities.connection_blocked || client.is_told_blocked == reason.is_some() {
+            return;
+        }
+        client.is_told_blocked = reason.is_some();
+        match reason {
+            Some(reason) => client.send(0, &connection::Blocked { reason }),
+            None => client.send(0, &connection::Unblocked),
+        }
+        self.client_changed(id);
+    }
+}
+
+/// The upstream's tag of a client's next publish less the client's.
+pub(super) fn offset(published: u64, tags: &Tags) -> i64 {
+    i64::try_from(published).unwrap_or(i64::MAX) - i64::try_from(tags.count).unwrap_or(i64::MAX)
+}

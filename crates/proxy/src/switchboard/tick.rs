@@ -1,0 +1,159 @@
+//! What time brings: heartbeats, patience that ends, lines that nobody uses.
+
+use amqp::ReplyCode;
+use amqp::frame::put_heartbeat;
+use amqp::method::connection;
+
+use super::client::{Phase, Waits};
+use super::client_handshake::is_fresh;
+use super::line::{LinePhase, Use};
+use super::{ClientId, LineId, Refusal, Switchboard};
+
+impl Switchboard {
+    /// To be said about twice a second.
+    pub fn tick(&mut self, now_ms: u64) {
+        self.now_ms = now_ms;
+        let clients: Vec<ClientId> = self.clients.iter().map(|(id, _)| ClientId(id)).collect();
+        for id in clients {
+            self.tick_client(id);
+        }
+        let lines: Vec<LineId> = self.lines.iter().map(|(id, _)| LineId(id)).collect();
+        for id in lines {
+            self.tick_line(id);
+        }
+        self.want_what_is_waited_for();
+        let fresh_ms = self.options.login_fresh_ms;
+        self.pools.forget_idle(|accepted_ms| is_fresh(accepted_ms, fresh_ms, now_ms));
+        self.run_woken();
+    }
+
+    fn tick_client(&mut self, id: ClientId) {
+        let now_ms = self.now_ms;
+        let client = &mut self.clients[id.0];
+        match client.phase {
+            Phase::Header | Phase::StartOk | Phase::TuneOk | Phase::Open if client.waiting_since_ms.is_none() => {
+                if now_ms >= client.joined_ms + self.options.handshake_timeout_ms {
+                    self.end_client(id);
+                }
+                return;
+            }
+            Phase::Leaving { until_ms } if now_ms >= until_ms => {
+                client.send(0, &connection::CloseOk);
+                self.end_client(id);
+                return;
+            }
+            Phase::Closing { until_ms } | Phase::Refused { until_ms } if now_ms >= until_ms => {
+                self.end_client(id);
+                return;
+            }
+            Phase::Closing { .. } | Phase::Refused { .. } | Phase::Leaving { .. } | Phase::Over => return,
+            _ => {}
+        }
+        if client.waiting_since_ms.is_some_and(|since| now_ms >= since + self.options.line_wait_ms) {
+            self.give_up(id);
+            return;
+        }
+        if client.waits == Waits::OwnLine && client.own.is_none() {
+            self.wake(id);
+        }
+        self.beat_client(id);
+    }
+
+    /// There has been no line for a client for too long.
+    fn give_up(&mut self, id: ClientId) {
+        let client = &self.clients[id.0];
+        let waited_s = self.options.line_wait_ms / 1000;
+        let trouble = client.pool.and_then(|pool| self.pools.pool(pool).trouble.clone());
+        let text = match trouble {
+            Some(trouble) => format!("no upstream connection within {waited_s} s: {trouble}"),
+            None => format!("no upstream connection within {waited_s} s"),
+        };
+        self.close_client(id, &Refusal::new(ReplyCode::ConnectionForced, &text));
+    }
+
+    fn beat_client(&mut self, id: ClientId) {
+        let now_ms = self.now_ms;
+        let client = &mut self.clients[id.0];
+        if client.heartbeat_s == 0 || client.phase != Phase::Running {
+            return;
+        }
+        let beat_ms = u64::from(client.heartbeat_s) * 1000;
+        // Who is not listened to cannot be silent.
+        if client.may_read() && now_ms >= client.heard_ms + 2 * beat_ms {
+            self.end_client(id);
+            return;
+        }
+        if now_ms >= client.said_ms + beat_ms / 2 && client.output.rest().is_empty() {
+            put_heartbeat(client.output.bytes());
+            self.client_changed(id);
+        }
+    }
+
+    fn tick_line(&mut self, id: LineId) {
+        let now_ms = self.now_ms;
+        let is_heard = self.line_wants(id).read;
+        let line = &mut self.lines[id.0];
+        match line.phase {
+            LinePhase::Start | LinePhase::Tune | LinePhase::OpenOk
+                if now_ms >= line.heard_ms + self.options.handshake_timeout_ms =>
+            {
+                self.end_line(id);
+            }
+            LinePhase::LoggedIn { until_ms } if now_ms >= until_ms => self.close_line(id),
+            LinePhase::Closing { until_ms } if now_ms >= until_ms => self.end_line(id),
+            LinePhase::Running => {
+                let beat_ms = u64::from(line.heartbeat_s) * 1000;
+                if beat_ms > 0 && is_heard && now_ms >= line.heard_ms + 2 * beat_ms {
+                    self.end_line(id);
+                    return;
+                }
+                if beat_ms > 0 && now_ms >= line.said_ms + beat_ms / 2 && line.output.rest().is_empty() {
+                    put_heartbeat(line.output.bytes());
+                    self.line_changed(id);
+                }
+                self.close_idle_line(id);
+            }
+            _ => {}
+        }
+    }
+
+    fn end_line(&mut self, id: LineId) {
+        self.lines[id.0].phase = LinePhase::Over;
+        self.line_changed(id);
+    }
+
+    /// Closes a shared line that nobody has used for long, or that nobody is to use any more.
+    fn close_idle_line(&mut self, id: LineId) {
+        let now_ms = self.now_ms;
+        let line = &self.lines[id.0];
+        let Use::Shared(pool_id) = line.usage else { return };
+        if line.used_count > 0 || line.channels.iter().flatten().any(|there| !there.unconfirmed.is_empty()) {
+            return;
+        }
+        let idle_ms = now_ms - line.idle_since_ms.min(now_ms);
+        let is_draining = line.is_draining;
+        let pool = self.pools.pool(pool_id);
+        let others = pool.lines.iter().filter(|other| **other != id && self.lines[other.0].is_running()).count();
+        let pool_idle_ms = if pool.client_count == 0 { now_ms - pool.idle_since_ms.min(now_ms) } else { 0 };
+        let is_surplus = others > 0 && idle_ms >= self.options.line_idle_ms;
+        let is_last = others == 0 && pool_idle_ms >= self.options.pool_idle_ms.max(1);
+        if is_draining || is_surplus || is_last {
+            self.close_line(id);
+        }
+    }
+
+    /// Lines are wanted anew for those who wait, where the last attempt failed.
+    fn want_what_is_waited_for(&mut self) {
+        for id in self.pools.pool_ids() {
+            if !self.pools.pool(id).waiters.is_empty() {
+                self.want_line(id);
+            }
+        }
+        for id in self.pools.login_ids() {
+            let login = self.pools.login(id);
+            if !login.waiters.is_empty() && login.checking.is_none() && self.may_dial() {
+                self.check_login(id);
+            }
+        }
+    }
+}

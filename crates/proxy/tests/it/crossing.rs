@@ -1,0 +1,405 @@
+//! Nothing crosses between clients: many of them, at random, over connections that are slow, lost and cut, and every message says whose it is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use amqp::frame::put_method;
+use amqp::method::{basic, channel, confirm, connection};
+use proptest::prelude::*;
+use proxy::switchboard::{ClientId, LineId, Options};
+
+use crate::broker::{BrokerConnection, PASSWORD};
+use crate::fixture::{Heard, World, publish_in};
+
+#[derive(Debug, Clone)]
+enum Step {
+    /// A client comes, says hello and opens its channels.
+    Join,
+    /// A client publishes, in frames of so many bytes, so much of it.
+    Publish {
+        client: usize,
+        channel: u16,
+        kind: Kind,
+        part_len: usize,
+        share: u8,
+    },
+    /// A client gets the rest of what it has begun to say sent.
+    Flush {
+        client: usize,
+    },
+    SelectConfirms {
+        client: usize,
+        channel: u16,
+    },
+    Get {
+        client: usize,
+        channel: u16,
+    },
+    Consume {
+        client: usize,
+        channel: u16,
+    },
+    CloseChannel {
+        client: usize,
+        channel: u16,
+    },
+    Leave {
+        client: usize,
+    },
+    Vanish {
+        client: usize,
+    },
+    /// The brokers confirm some.
+    Confirm {
+        count: usize,
+        is_multiple: bool,
+    },
+    /// What brokers have said arrives.
+    Arrive,
+    Cut {
+        line: usize,
+    },
+    Pass {
+        ms: u64,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Plain,
+    Mandatory,
+    ToNowhere,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let client = 0..6usize;
+    let channel = 1..3u16;
+    let kind = prop_oneof![6 => Just(Kind::Plain), 2 => Just(Kind::Mandatory), 1 => Just(Kind::ToNowhere)];
+    let publish = (client.clone(), channel.clone(), kind, 1..40usize, prop_oneof![3 => Just(100u8), 1 => 0..100u8])
+        .prop_map(|(client, channel, kind, part_len, share)| Step::Publish { client, channel, kind, part_len, share });
+    let at = (client.clone(), channel);
+    prop_oneof![
+        3 => Just(Step::Join),
+        12 => publish,
+        2 => client.clone().prop_map(|client| Step::Flush { client }),
+        2 => at.clone().prop_map(|(client, channel)| Step::SelectConfirms { client, channel }),
+        2 => at.clone().prop_map(|(client, channel)| Step::Get { client, channel }),
+        1 => at.clone().prop_map(|(client, channel)| Step::Consume { client, channel }),
+        2 => at.prop_map(|(client, channel)| Step::CloseChannel { client, channel }),
+        1 => client.clone().prop_map(|client| Step::Leave { client }),
+        2 => client.prop_map(|client| Step::Vanish { client }),
+        6 => (1..5usize, any::<bool>()).prop_map(|(count, is_multiple)| Step::Confirm { count, is_multiple }),
+        8 => Just(Step::Arrive),
+        1 => (0..4usize).prop_map(|line| Step::Cut { line }),
+        1 => (0..3_000u64).prop_map(|ms| Step::Pass { ms }),
+    ]
+}
+
+/// What is known of a client's channel.
+#[derive(Debug, Default)]
+struct Seen {
+    is_confirming: bool,
+    /// Bodies of the publishes that are counted, in their order: tag 1 first.
+    tagged: Vec<String>,
+    confirmed: BTreeSet<u64>,
+    has_failed_to: BTreeSet<String>,
+    gets: usize,
+    consumes: bool,
+    is_closing: bool,
+}
+
+/// A client, and what it may hear.
+struct Player {
+    id: ClientId,
+    name: String,
+    channels: BTreeMap<u16, Seen>,
+    /// Bytes that it has begun to say.
+    unsaid: Vec<u8>,
+    is_leaving: bool,
+    count: usize,
+}
+
+struct Play {
+    world: World,
+    players: Vec<Player>,
+    joined: usize,
+    /// Bodies that brokers have had, of connections that are gone.
+    arrived: BTreeSet<String>,
+    cut_count: usize,
+    seen_lines: BTreeMap<LineId, usize>,
+}
+
+impl Play {
+    fn new() -> Self {
+        let options = Options { line_channel_max: 3, pool_line_max: 3, client_heartbeat_s: 0, ..Options::default() };
+        let mut world = World::new(options);
+        world.new_broker = BrokerConnection::hesitant;
+        world.is_far = true;
+        Play {
+            world,
+            players: Vec::new(),
+            joined: 0,
+            arrived: BTreeSet::new(),
+            cut_count: 0,
+            seen_lines: BTreeMap::new(),
+        }
+    }
+
+    fn run(&mut self, step: &Step) {
+        match step {
+            Step::Join => self.join(),
+            Step::Publish { client, channel, kind, part_len, share } => {
+                self.publish(*client, *channel, *kind, *part_len, *share);
+            }
+            Step::Flush { client } => self.flush(*client),
+            Step::SelectConfirms { client, channel } => self.tell(*client, *channel, |seen, bytes, number, _| {
+                seen.is_confirming = true;
+                put_method(bytes, number, &confirm::Select { no_wait: false });
+            }),
+            Step::Get { client, channel } => self.tell(*client, *channel, |seen, bytes, number, name| {
+                seen.gets += 1;
+                put_method(bytes, number, &basic::Get { queue: name.as_bytes(), no_ack: true, ..Default::default() });
+            }),
+            Step::Consume { client, channel } => self.tell(*client, *channel, |seen, bytes, number, name| {
+                if !seen.consumes {
+                    seen.consumes = true;
+                    let consume = basic::Consume {
+                        queue: name.as_bytes(),
+                        consumer_tag: b"c",
+                        no_ack: true,
+                        ..Default::default()
+                    };
+                    put_method(bytes, number, &consume);
+                }
+            }),
+            Step::CloseChannel { client, channel } => self.tell(*client, *channel, |seen, bytes, number, _| {
+                seen.is_closing = true;
+                put_method(bytes, number, &channel::Close::default());
+            }),
+            Step::Leave { client } => self.leave(*client),
+            Step::Vanish { client } => self.vanish(*client),
+            Step::Confirm { count, is_multiple } => {
+                for broker in self.world.brokers.values_mut() {
+                    broker.confirm(*count, *is_multiple);
+                }
+            }
+            Step::Arrive => self.world.arrive(),
+            Step::Cut { line } => {
+                let line = self.world.brokers.keys().nth(*line).copied();
+                if let Some(line) = line {
+                    self.note_arrived();
+                    self.cut_count += 1;
+                    self.world.cut(line);
+                }
+            }
+            Step::Pass { ms } => self.world.pass_ms(*ms),
+        }
+        self.note_arrived();
+        self.check();
+    }
+
+    fn join(&mut self) {
+        if self.players.len() >= 6 {
+            return;
+        }
+        self.joined += 1;
+        let name = format!("client-{}", self.joined);
+        let id = self.world.open(if self.joined % 3 == 0 { "other" } else { "user" }, PASSWORD, "/");
+        self.world.open_channel(id, 1);
+        self.world.open_channel(id, 2);
+        let channels = [(1, Seen::default()), (2, Seen::default())].into();
+        self.players.push(Player { id, name, channels, unsaid: Vec::new(), is_leaving: false, count: 0 });
+    }
+
+    fn publish(&mut self, client: usize, number: u16, kind: Kind, part_len: usize, share: u8) {
+        let Some(player) = self.players.get_mut(client) else { return };
+        let Some(seen) = player.channels.get_mut(&number).filter(|seen| !seen.is_closing) else { return };
+        if player.is_leaving || !player.unsaid.is_empty() {
+            return;
+        }
+        player.count += 1;
+        let body = format!("{} {number} {}", player.name, player.count);
+        let exchange = if kind == Kind::ToNowhere { "missing" } else { "" };
+        if kind == Kind::ToNowhere {
+            seen.has_failed_to.insert(body.clone());
+        }
+        if seen.is_confirming {
+            seen.tagged.push(body.clone());
+        }
+        let bytes = publish_in(number, exchange, &body, kind == Kind::Mandatory, body.as_bytes(), part_len);
+        let (now, later) = bytes.split_at(bytes.len() * usize::from(share) / 100);
+        player.unsaid = later.to_vec();
+        let (id, now) = (player.id, now.to_vec());
+        self.world.say(id, &now);
+    }
+
+    fn flush(&mut self, client: usize) {
+        let Some(player) = self.players.get_mut(client) else { return };
+        let (id, bytes) = (player.id, std::mem::take(&mut player.unsaid));
+        self.world.say(id, &bytes);
+    }
+
+    fn tell(&mut self, client: usize, number: u16, say: impl Fn(&mut Seen, &mut Vec<u8>, u16, &str)) {
+        self.flush(client);
+        let Some(player) = self.players.get_mut(client).filter(|player| !player.is_leaving) else { return };
+        let Some(seen) = player.channels.get_mut(&number).filter(|seen| !seen.is_closing) else { return };
+        let mut bytes = Vec::new();
+        say(seen, &mut bytes, number, &player.name);
+        let id = player.id;
+        self.world.say(id, &bytes);
+    }
+
+    fn leave(&mut self, client: usize) {
+        self.flush(client);
+        let Some(player) = self.players.get_mut(client) else { return };
+        player.is_leaving = true;
+        let id = player.id;
+        self.world.call(id, 0, &connection::Close::default());
+    }
+
+    fn vanish(&mut self, client: usize) {
+        if client < self.players.len() {
+            let player = self.players.swap_remove(client);
+            self.world.vanish(player.id);
+        }
+    }
+
+    fn note_arrived(&mut self) {
+        for (line, broker) in &self.world.brokers {
+            let seen = self.seen_lines.entry(*line).or_default();
+            for message in &broker.published[*seen..] {
+                let body = String::from_utf8(message.body.clone()).expect("bodies are text");
+                assert_eq!(body, message.routing_key, "a message is the one that was sent");
+                assert!(self.arrived.insert(body.clone()), "{body} came twice");
+            }
+            *seen = broker.published.len();
+        }
+    }
+
+    /// Nobody has heard what is not its own.
+    fn check(&mut self) {
+        let mut gone = Vec::new();
+        for (index, player) in self.players.iter_mut().enumerate() {
+            for heard in self.world.heard(player.id) {
+                check_heard(player, &heard, &self.arrived, self.cut_count);
+                if matches!(heard, Heard::ConnectionClosed { .. }) {
+                    gone.push(index);
+                }
+            }
+            if self.world.is_over(player.id) && !gone.contains(&index) {
+                assert!(player.is_leaving, "{} was closed without a word", player.name);
+                gone.push(index);
+            }
+        }
+        for index in gone.into_iter().rev() {
+            self.vanish(index);
+        }
+    }
+
+    /// Everything comes to rest: what was whole has arrived, what was asked is answered, and nothing is kept for anybody.
+    fn end(&mut self) {
+        for client in 0..self.players.len() {
+            self.flush(client);
+        }
+        for number in 0..200 {
+            if number % 20 == 0 {
+                self.world.pass_ms(500);
+            }
+            for broker in self.world.brokers.values_mut() {
+                broker.confirm(usize::MAX, false);
+            }
+            self.world.arrive();
+            self.note_arrived();
+            self.check();
+        }
+        for player in &self.players {
+            for (number, seen) in &player.channels {
+                let open = seen.has_failed_to.is_empty();
+                assert!(!open || seen.gets == 0, "{} {number}: {} gets are not answered", player.name, seen.gets);
+                let missing = (1..=seen.tagged.len() as u64).find(|tag| !seen.confirmed.contains(tag));
+                assert!(!open || missing.is_none(), "{} {number}: {missing:?} is not confirmed", player.name);
+            }
+        }
+        while !self.players.is_empty() {
+            self.vanish(0);
+        }
+        for _ in 0..20 {
+            for broker in self.world.brokers.values_mut() {
+                broker.confirm(usize::MAX, true);
+            }
+            self.world.arrive();
+            self.note_arrived();
+        }
+        for broker in self.world.brokers.values() {
+            assert!(!broker.has_half_a_message());
+            assert_eq!(broker.unconfirmed_count(), 0);
+        }
+        self.world.is_far = false;
+        self.world.pass_ms(700_000);
+        assert_eq!(self.world.board.line_count(), 0, "what nobody uses is closed");
+    }
+}
+
+#[track_caller]
+fn check_heard(player: &mut Player, heard: &Heard, arrived: &BTreeSet<String>, cut_count: usize) {
+    let name = player.name.clone();
+    let is_own = |text: &str| text == name || text.starts_with(&format!("{name} "));
+    match heard {
+        Heard::Method(number, method) => match method.as_str() {
+            "channel.close-ok" => drop(player.channels.remove(number)),
+            "connection.close-ok" => assert!(player.is_leaving),
+            "channel.open-ok" | "confirm.select-ok" | "basic.consume-ok" => {}
+            other => panic!("{name} hears {other}"),
+        },
+        Heard::Ack { channel, tag, is_multiple } => {
+            let seen = player.channels.get_mut(channel).expect("a channel that it has");
+            assert!(
+                seen.is_confirming && *tag as usize <= seen.tagged.len(),
+                "{name} hears of {tag} of {:?}",
+                seen.tagged
+            );
+            let first = if *is_multiple { 1 } else { *tag };
+            for tag in first..=*tag {
+                assert!(
+                    arrived.contains(&seen.tagged[tag as usize - 1]),
+                    "{name}: {tag} is confirmed and has not arrived"
+                );
+                assert!(seen.confirmed.insert(tag) || *is_multiple, "{name}: {tag} is confirmed twice");
+            }
+        }
+        Heard::ChannelClosed { channel, code, text } => {
+            let seen = player.channels.remove(channel).expect("a channel that it has");
+            let of = text.strip_prefix("NOT_FOUND - ").expect("the broker's words");
+            assert!(*code == 404 && seen.has_failed_to.contains(of), "{name} hears {text}");
+        }
+        Heard::ConnectionClosed { code, text } => {
+            assert!(
+                *code == 320 && cut_count > 0 && text.contains("the upstream connection was lost"),
+                "{name} hears {text}"
+            );
+        }
+        Heard::Returned { routing_key, body, .. } => {
+            assert!(is_own(routing_key) && body == routing_key.as_bytes(), "{name} hears {routing_key}");
+        }
+        Heard::Got { channel, routing_key, body } => {
+            assert!(is_own(routing_key) && body == routing_key.as_bytes(), "{name} hears {routing_key}");
+            let seen = player.channels.get_mut(channel).expect("a channel that it has");
+            seen.gets = seen.gets.checked_sub(1).expect("as often as it asked");
+        }
+        Heard::Delivered { channel, routing_key, body } => {
+            assert!(player.channels[channel].consumes && is_own(routing_key) && body == routing_key.as_bytes());
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_crosses_between_clients(steps in prop::collection::vec(step(), 1..120)) {
+        let mut play = Play::new();
+        for step in &steps {
+            play.run(step);
+        }
+        play.end();
+    }
+}

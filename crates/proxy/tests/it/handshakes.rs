@@ -1,0 +1,156 @@
+//! Who is let in, and who says so.
+
+use amqp::method::connection;
+use proxy::switchboard::{Notice, Options};
+
+use crate::broker::PASSWORD;
+use crate::fixture::{Heard, World};
+
+fn refused(code: u16, text: &str) -> Vec<Heard> {
+    vec![Heard::ConnectionClosed { code, text: text.to_owned() }]
+}
+
+#[test]
+fn a_login_is_the_upstreams_to_judge() {
+    let mut world = World::new(Options::default());
+    let wrong = world.open("u", b"wrong", "/");
+    assert_eq!(world.heard(wrong), refused(403, "ACCESS_REFUSED - no"));
+    assert!(matches!(&world.notices[..], [Notice::LoginRefused { user, .. }] if user == "u"), "{:?}", world.notices);
+    let right = world.open("u", PASSWORD, "/");
+    assert_eq!(world.heard(right), []);
+    world.open_channel(right, 1);
+    assert_eq!(world.heard(right), [Heard::Method(1, "channel.open-ok".to_owned())]);
+    let wrong = world.open("u", b"wrong", "/");
+    assert_eq!(
+        world.heard(wrong),
+        refused(403, "ACCESS_REFUSED - no"),
+        "what is known of one password says nothing of another"
+    );
+}
+
+#[test]
+fn a_vhost_is_the_upstreams_to_judge() {
+    let mut world = World::new(Options::default());
+    let id = world.open("u", PASSWORD, "nowhere");
+    assert_eq!(world.heard(id), refused(530, "NOT_ALLOWED - vhost"));
+    assert!(world.board.line_count() <= 1);
+}
+
+#[test]
+fn what_was_good_lately_is_not_asked_again() {
+    let mut world = World::new(Options::default());
+    world.open("u", PASSWORD, "/");
+    assert_eq!(world.dialled, 1, "the line that checked the login is the pool's first");
+    world.is_reachable = false;
+    let second = world.open("u", PASSWORD, "/");
+    world.open_channel(second, 1);
+    assert_eq!(world.heard(second), [Heard::Method(1, "channel.open-ok".to_owned())]);
+    // Another vhost, or another password, is another matter.
+    let other = world.open("u", PASSWORD, "other");
+    let wrong = world.open("u", b"wrong", "/");
+    assert!(world.heard(other).is_empty() && world.heard(wrong).is_empty());
+    assert_eq!(world.board.client_count(), 4);
+}
+
+#[test]
+fn an_acceptance_is_forgotten_in_time_and_renewed_before() {
+    let options = Options { login_fresh_ms: 10_000, pool_idle_ms: 1, ..Options::default() };
+    let mut world = World::new(options);
+    let first = world.open("u", PASSWORD, "/");
+    world.leave(first);
+    world.vanish(first);
+    world.pass_ms(11_000);
+    assert_eq!(world.board.line_count(), 0);
+    world.is_reachable = false;
+    let second = world.join();
+    world.say_hello(second, "u", PASSWORD, "/");
+    assert_eq!(world.dialled, 2, "it is asked again");
+    world.is_reachable = true;
+    world.settle();
+    world.open_channel(second, 1);
+    assert_eq!(world.heard(second).len(), 1);
+    world.pass_ms(6_000);
+    let third = world.open("u", PASSWORD, "/");
+    assert_eq!(world.heard(third), [], "it need not wait");
+    assert_eq!(world.dialled, 3, "and nobody after it");
+}
+
+#[test]
+fn many_who_come_at_once_ask_once() {
+    let mut world = World::new(Options::default());
+    world.is_reachable = false;
+    let clients: Vec<_> = (0..100).map(|_| world.open("u", PASSWORD, "/")).collect();
+    assert_eq!(world.dialled, 1);
+    world.is_reachable = true;
+    world.settle();
+    for id in clients {
+        world.open_channel(id, 1);
+        assert_eq!(world.heard(id), [Heard::Method(1, "channel.open-ok".to_owned())]);
+    }
+    assert_eq!(world.dialled, 1);
+}
+
+#[test]
+fn nobody_is_kept_waiting_for_ever() {
+    let mut world = World::new(Options::default());
+    world.is_reachable = false;
+    let id = world.open("u", PASSWORD, "/");
+    world.pass_ms(10_500);
+    assert_eq!(world.heard(id), refused(320, "CONNECTION_FORCED - no upstream connection within 10 s"));
+    world.pass_ms(5_500);
+    assert!(world.is_over(id), "it has not agreed, and is gone all the same");
+}
+
+#[test]
+fn who_says_nothing_is_closed() {
+    let mut world = World::new(Options::default());
+    let id = world.join();
+    world.say(id, b"AMQP");
+    world.pass_ms(10_500);
+    assert!(world.is_over(id));
+}
+
+#[test]
+fn another_protocol_is_answered_with_ours() {
+    let mut world = World::new(Options::default());
+    let id = world.board.client_joined(world.now_ms);
+    let input = world.board.client_input(id);
+    input.space()[..8].copy_from_slice(b"AMQP\x03\x01\x00\x00");
+    input.fill(8);
+    world.board.client_received(id, world.now_ms);
+    assert_eq!(world.board.client_output(id), b"AMQP\x00\x00\x09\x01");
+    assert!(world.board.client_wants(id).close);
+}
+
+#[test]
+fn a_new_secret_is_checked_and_told_to_the_lines() {
+    let mut world = World::new(Options::default());
+    let id = world.open("u", PASSWORD, "/");
+    world.open_channel(id, 1);
+    world.publish(id, 1, "", "q", b"before");
+    world.heard(id);
+    world.call(id, 0, &connection::UpdateSecret { new_secret: b"wrong", reason: b"" });
+    assert_eq!(world.heard(id), refused(403, "ACCESS_REFUSED - no"));
+    let id = world.open("u", PASSWORD, "/");
+    world.call(id, 0, &connection::UpdateSecret { new_secret: PASSWORD, reason: b"" });
+    assert_eq!(world.heard(id), [Heard::Method(0, "connection.update-secret-ok".to_owned())]);
+    assert!(world.brokers.values().any(|broker| broker.secrets == [PASSWORD]));
+}
+
+#[test]
+fn heartbeats_are_kept_with_each_side() {
+    let mut world = World::new(Options { client_heartbeat_s: 0, ..Options::default() });
+    let id = world.join();
+    let mut hello = crate::fixture::hello("u", PASSWORD, "/");
+    // The client wants one each 4 seconds.
+    let at = hello.windows(4).position(|bytes| bytes == [0, 10, 0, 31]).unwrap() + 10;
+    hello[at..at + 2].copy_from_slice(&4u16.to_be_bytes());
+    world.say(id, &hello);
+    for _ in 0..4 {
+        world.pass_ms(4_000);
+        world.say(id, &amqp::frame::HEARTBEAT_FRAME);
+    }
+    assert!(!world.is_over(id));
+    world.pass_ms(8_500);
+    assert!(world.is_over(id), "two of them did not come");
+}

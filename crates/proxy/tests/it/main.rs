@@ -1,0 +1,9 @@
+//! The switchboard between clients and brokers that are played here.
+
+#![allow(clippy::unwrap_used, reason = "tests; clippy.toml covers only functions marked as such")]
+
+mod broker;
+mod crossing;
+mod fixture;
+mod handshakes;
+mod sharing;

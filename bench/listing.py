@@ -19,7 +19,8 @@ PATIENCE_S = 600
 COUNT = 100_000
 # The share of the machine that broker and generator take together, and how near a rate has to come to it.
 BUSY, BUSY_ERROR = 0.80, 0.03
-CALIBRATION_S, CALIBRATION_TIMES, FIRST_RATE = 5, 6, 3_000
+# Long enough that what is done before a run, which takes CPU too, does not count for much.
+CALIBRATION_S, CALIBRATION_TIMES, FIRST_RATE = 12, 10, 3_000
 BUSY_S = 30
 WARM_UP_S = 3
 EVERY = "200ms"
@@ -178,7 +179,8 @@ def busy_of(run):
 
 
 def calibrated(turn, url, options, folder):
-    """A rate at which the machine is as busy as it shall be. A busier one costs less for each message, so it is approached in steps."""
+    """A rate at which the machine is as busy as it shall be: doubled until it is too much, then halved between. A busier broker takes less
+    for each message, so one measurement does not tell the next."""
     if options.rate:
         return options.rate
     rate, low, high = FIRST_RATE, 0, None
@@ -194,8 +196,7 @@ def calibrated(turn, url, options, folder):
             high = rate
         else:
             low = rate
-        ahead = rate * min(4, max(1.1, (BUSY - 0.05) / max(busy - 0.05, 0.05)))
-        rate = (low + high) / 2 if high else ahead
+        rate = (low + high) / 2 if high else 2 * rate
     return rate
 
 

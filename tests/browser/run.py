@@ -55,7 +55,7 @@ def main() -> int:
         shutil.copy(BROWSER / name, modules)
     subprocess.run(["npm", "ci", "--no-audit", "--no-fund"], cwd=modules, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True, timeout=TIMEOUT_S)
     cargo = os.environ.get("CARGO", "cargo")
-    example = [cargo, "run", "--quiet", "--locked", "-p", "perf", "--example", "sample_reports", "--", str(reports)]
+    example = [cargo, "run", "--quiet", "--release", "--locked", "-p", "perf", "--example", "sample_reports", "--", str(reports)]
     subprocess.run(example, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True, timeout=TIMEOUT_S)
 
     print("reports of warren perf (chromium)", flush=True)

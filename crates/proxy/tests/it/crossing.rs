@@ -203,7 +203,7 @@ impl Play {
         }
         self.joined += 1;
         let name = format!("client-{}", self.joined);
-        let id = self.world.open(if self.joined % 3 == 0 { "other" } else { "user" }, PASSWORD, "/");
+        let id = self.world.open(if self.joined.is_multiple_of(3) { "other" } else { "user" }, PASSWORD, "/");
         self.world.open_channel(id, 1);
         self.world.open_channel(id, 2);
         let channels = [(1, Seen::default()), (2, Seen::default())].into();

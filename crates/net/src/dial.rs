@@ -4,8 +4,10 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpSocket, TcpStream};
 
+use crate::proxy_protocol::{self, Endpoints, Version};
 use crate::stream::{Stream, TlsStream};
 use crate::tls::{ClientTls, ServerName};
 
@@ -22,6 +24,9 @@ pub struct DialOptions {
     pub source: Option<IpAddr>,
     /// How long name, connection and TLS handshake may take together.
     pub timeout: Duration,
+    /// A header of the PROXY protocol to begin with, before TLS: which version, and where the connection that is
+    /// passed on came from, if it is not our own.
+    pub proxy_header: Option<(Version, Option<SocketAddr>)>,
 }
 
 impl Default for DialOptions {
@@ -32,6 +37,7 @@ impl Default for DialOptions {
             receive_buffer_len: None,
             source: None,
             timeout: Duration::from_secs(60),
+            proxy_header: None,
         }
     }
 }
@@ -84,7 +90,13 @@ pub enum DialError {
 /// The certificate has to be for `host`, or for the name that `tls` overrides it with.
 pub async fn dial(host: &str, port: u16, tls: Option<&ClientTls>, options: &DialOptions) -> Result<Stream, DialError> {
     let connecting = async {
-        let tcp = connect(host, port, options).await?;
+        let mut tcp = connect(host, port, options).await?;
+        if let Some((version, peer)) = options.proxy_header {
+            let unreachable = |source| DialError::Unreachable { host: host.to_owned(), port, source };
+            let local = tcp.peer_addr().map_err(unreachable)?;
+            let header = proxy_protocol::header(version, peer.map(|peer| Endpoints { peer, local }));
+            tcp.write_all(&header).await.map_err(unreachable)?;
+        }
         match tls {
             None => Ok(Stream::Tcp(tcp)),
             Some(tls) => match tls.connect(&ServerName::of(host), tcp).await {

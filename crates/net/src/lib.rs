@@ -15,7 +15,7 @@ pub mod websocket;
 
 pub use admission::{Admission, AdmitError};
 pub use dial::{DialError, DialOptions, dial};
-pub use listener::{BindError, Listener, ListenerAddress, SocketOptions};
+pub use listener::{BindError, Listener, ListenerAddress, SharedListener, SocketOptions};
 pub use open_files::{OpenFiles, raise_open_files_limit};
 pub use stream::{ProxiedStream, Stream, TlsStream};
 pub use tls::{

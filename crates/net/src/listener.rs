@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, UnixListener};
 
 use crate::open_files::{SpareFile, is_exhaustion};
 use crate::stream::Stream;
@@ -107,6 +107,32 @@ pub struct Listener {
 enum ListeningSocket {
     Tcp(TcpListener),
     Unix(UnixSocket),
+    /// Another's, whose path is not ours to remove.
+    SharedUnix(UnixListener, PathBuf),
+}
+
+/// The same listening socket for another runtime: each accepts some of what comes.
+#[derive(Debug)]
+pub struct SharedListener {
+    socket: SharedSocket,
+    options: SocketOptions,
+}
+
+#[derive(Debug)]
+enum SharedSocket {
+    Tcp(std::net::TcpListener),
+    Unix(std::os::unix::net::UnixListener, PathBuf),
+}
+
+impl SharedListener {
+    /// Listens. Must be called inside the tokio runtime that is to accept.
+    pub fn listen(self) -> io::Result<Listener> {
+        let socket = match self.socket {
+            SharedSocket::Tcp(socket) => ListeningSocket::Tcp(TcpListener::from_std(socket)?),
+            SharedSocket::Unix(socket, path) => ListeningSocket::SharedUnix(UnixListener::from_std(socket)?, path),
+        };
+        Ok(Listener { socket, options: self.options, spare: SpareFile::hold() })
+    }
 }
 
 /// What stands for the address of whoever comes through a Unix-domain socket: this host, and no port.
@@ -132,11 +158,25 @@ impl Listener {
         Ok(Self { socket, options: SocketOptions { backlog, ..SocketOptions::default() }, spare: SpareFile::hold() })
     }
 
+    /// The same socket, for another runtime. A path is removed with this listener, not with those that share it.
+    pub fn share(&self) -> io::Result<SharedListener> {
+        let socket = match &self.socket {
+            ListeningSocket::Tcp(socket) => SharedSocket::Tcp(SockRef::from(socket).try_clone()?.into()),
+            ListeningSocket::Unix(socket) => {
+                SharedSocket::Unix(SockRef::from(&socket.listener).try_clone()?.into(), socket.path.clone())
+            }
+            ListeningSocket::SharedUnix(socket, path) => {
+                SharedSocket::Unix(SockRef::from(socket).try_clone()?.into(), path.clone())
+            }
+        };
+        Ok(SharedListener { socket, options: self.options.clone() })
+    }
+
     /// The address it listens on: the real port where port 0 was asked for. A Unix-domain listener has none.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         match &self.socket {
             ListeningSocket::Tcp(socket) => socket.local_addr(),
-            ListeningSocket::Unix(_) => Err(io::ErrorKind::Unsupported.into()),
+            ListeningSocket::Unix(_) | ListeningSocket::SharedUnix(..) => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 
@@ -145,6 +185,7 @@ impl Listener {
         match &self.socket {
             ListeningSocket::Tcp(socket) => Ok(ListenerAddress::Tcp(socket.local_addr()?)),
             ListeningSocket::Unix(socket) => Ok(ListenerAddress::Unix(socket.path.clone())),
+            ListeningSocket::SharedUnix(_, path) => Ok(ListenerAddress::Unix(path.clone())),
         }
     }
 
@@ -176,6 +217,7 @@ impl Listener {
                 Ok((Stream::Tcp(tcp), peer))
             }
             ListeningSocket::Unix(socket) => Ok((Stream::Unix(socket.listener.accept().await?.0), UNIX_PEER)),
+            ListeningSocket::SharedUnix(socket, _) => Ok((Stream::Unix(socket.accept().await?.0), UNIX_PEER)),
         }
     }
 
@@ -184,6 +226,7 @@ impl Listener {
         let socket = match &self.socket {
             ListeningSocket::Tcp(socket) => SockRef::from(socket),
             ListeningSocket::Unix(socket) => SockRef::from(&socket.listener),
+            ListeningSocket::SharedUnix(socket, _) => SockRef::from(socket),
         };
         self.spare.lend(|| socket.accept().is_ok())
     }
@@ -238,6 +281,17 @@ mod tests {
         let (stream, peer) = listener.accept(|_| ()).await;
         assert_eq!(peer, client.local_addr().unwrap());
         assert_eq!(stream.local_addr().unwrap(), address);
+    }
+
+    #[tokio::test]
+    async fn a_shared_socket_is_accepted_from_by_either() {
+        let first = Listener::bind(loopback(0), SocketOptions::default()).unwrap();
+        let address = first.local_addr().unwrap();
+        let mut second = first.share().unwrap().listen().unwrap();
+        assert_eq!(second.local_addr().unwrap(), address);
+        drop(first);
+        let client = tokio::net::TcpStream::connect(address).await.unwrap();
+        assert_eq!(second.accept(|_| ()).await.1, client.local_addr().unwrap());
     }
 
     #[tokio::test]

@@ -64,6 +64,64 @@ const SIGNATURE_2: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
 /// Before the addresses of version 2.
 const PREFIX_LEN_2: usize = 16;
 
+/// Which version of a header is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// A line of text.
+    V1,
+    /// Bytes.
+    V2,
+}
+
+/// The header that says whose connection is passed on; `None`: the proxy's own.
+#[must_use]
+pub fn header(version: Version, endpoints: Option<Endpoints>) -> Vec<u8> {
+    match version {
+        Version::V1 => header_1(endpoints),
+        Version::V2 => header_2(endpoints),
+    }
+}
+
+fn header_1(endpoints: Option<Endpoints>) -> Vec<u8> {
+    let Some(Endpoints { peer, local }) = endpoints else { return b"PROXY UNKNOWN\r\n".to_vec() };
+    let (from, to) = (peer.ip().to_canonical(), local.ip().to_canonical());
+    let line = match (from, to) {
+        (IpAddr::V4(from), IpAddr::V4(to)) => format!("PROXY TCP4 {from} {to} {} {}\r\n", peer.port(), local.port()),
+        (from, to) => format!("PROXY TCP6 {} {} {} {}\r\n", v6(from), v6(to), peer.port(), local.port()),
+    };
+    line.into_bytes()
+}
+
+fn header_2(endpoints: Option<Endpoints>) -> Vec<u8> {
+    let mut out = SIGNATURE_2.to_vec();
+    let Some(Endpoints { peer, local }) = endpoints else {
+        out.extend_from_slice(&[0x20, 0, 0, 0]);
+        return out;
+    };
+    match (peer.ip().to_canonical(), local.ip().to_canonical()) {
+        (IpAddr::V4(from), IpAddr::V4(to)) => {
+            out.extend_from_slice(&[0x21, 0x11, 0, 12]);
+            out.extend_from_slice(&from.octets());
+            out.extend_from_slice(&to.octets());
+        }
+        (from, to) => {
+            out.extend_from_slice(&[0x21, 0x21, 0, 36]);
+            out.extend_from_slice(&v6(from).octets());
+            out.extend_from_slice(&v6(to).octets());
+        }
+    }
+    out.extend_from_slice(&peer.port().to_be_bytes());
+    out.extend_from_slice(&local.port().to_be_bytes());
+    out
+}
+
+fn v6(address: IpAddr) -> Ipv6Addr {
+    match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped(),
+        IpAddr::V6(address) => address,
+    }
+}
+
 /// Reads a header from the first bytes of a connection.
 pub fn parse(bytes: &[u8]) -> Result<Parsed, HeaderError> {
     if has_prefix(bytes, SIGNATURE_1) {

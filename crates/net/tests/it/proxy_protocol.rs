@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use net::proxy_protocol::{Endpoints, Header, Parsed, parse};
+use net::proxy_protocol::{Endpoints, Header, Parsed, Version, header, parse};
 use net::{Admission, AdmitError, Listener, SocketOptions, Stream};
 use proptest::prelude::*;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -198,4 +198,27 @@ async fn header_comes_before_tls() {
     };
     let ((), spoken) = tokio::join!(serve, client.speak(tcp));
     spoken.unwrap();
+}
+
+#[test]
+fn what_is_written_is_read_again() {
+    let address = |text: &str| text.parse::<SocketAddr>().unwrap();
+    for (peer, local) in [("192.0.2.1:56324", "198.51.100.1:5672"), ("[2001:db8::1]:1", "[2001:db8::2]:65535")] {
+        let endpoints = Endpoints { peer: address(peer), local: address(local) };
+        for version in [Version::V1, Version::V2] {
+            for endpoints in [Some(endpoints), None] {
+                let bytes = header(version, endpoints);
+                let expected = Parsed::Complete { header: Header { endpoints }, len: bytes.len() };
+                assert_eq!(parse(&bytes), Ok(expected), "{version:?} {endpoints:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn ends_of_two_families_are_written_as_the_wider_one() {
+    let ends = Endpoints { peer: "[2001:db8::1]:7".parse().unwrap(), local: "192.0.2.1:5672".parse().unwrap() };
+    assert_eq!(header(Version::V1, Some(ends)), b"PROXY TCP6 2001:db8::1 ::ffff:192.0.2.1 7 5672\r\n");
+    let mapped = Endpoints { peer: "[::ffff:192.0.2.1]:7".parse().unwrap(), ..ends };
+    assert_eq!(header(Version::V1, Some(mapped)), b"PROXY TCP4 192.0.2.1 192.0.2.1 7 5672\r\n");
 }

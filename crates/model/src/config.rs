@@ -1,6 +1,6 @@
 //! The broker's configuration: `rabbitmq.conf`'s format and keys, and our own under `warren.`.
 //!
-//! The caller reads the files; this module reads their texts. One table, `schema`, says of every key what it may be,
+//! The caller reads the files; this module reads their texts. One [table], `schema`, says of every key what it may be,
 //! what it is by default and what it does today; the typed [`Config`], the errors and `docs/configuration.md` are all
 //! made from it. A later assignment of a key goes before an earlier one, in this order:
 //!
@@ -17,11 +17,14 @@ mod listeners;
 mod management;
 mod prometheus;
 mod reference;
+mod reload;
 mod schema;
 mod settings;
+mod sources;
 mod statistics;
 mod suggest;
 mod syntax;
+pub mod table;
 mod tls;
 mod value;
 mod values;
@@ -45,14 +48,14 @@ pub use value::{ListenAddress, parse_duration_ms};
 
 use std::fmt;
 
-use syntax::{KeyPath, Setting};
+use syntax::KeyPath;
 use values::Values;
 
 /// The largest `max_message_size`.
 pub const MAX_MESSAGE_SIZE_MAX: u64 = 512 << 20;
 
 /// The cipher suites that `ssl_options.ciphers` knows, by OpenSSL's names and IANA's.
-pub const CIPHER_SUITES: &[&str] = schema::CIPHERS;
+pub const CIPHER_SUITES: &[&str] = table::tls_keys::CIPHERS;
 
 /// The environment variables that set keys.
 const ENVIRONMENT: &[(&str, &str)] = &[
@@ -80,26 +83,39 @@ pub struct Source {
 
 /// Something accepted that does not do what its author may expect.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Warning(Remark);
+pub struct Warning(pub Remark);
 
-/// Why the broker cannot start with this configuration: all of it, not only the first reason.
+/// Why a program cannot start with this configuration: all of it, not only the first reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError(Vec<Remark>);
 
 /// Something about one assignment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Remark {
-    origin: Origin,
-    text: String,
+pub struct Remark {
+    /// Which.
+    pub origin: Origin,
+    /// What there is to say.
+    pub text: String,
 }
 
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Origin {
+pub enum Origin {
+    /// Nobody has set it.
     Default,
-    File { name: String, line: usize },
+    /// A line of a file.
+    File {
+        /// The file's [name](Source::name).
+        name: String,
+        /// From 1.
+        line: usize,
+    },
+    /// This environment variable.
     Environment(&'static str),
+    /// `--set`.
     Set,
+    /// Another option of the command line, or what its arguments are called.
+    Option(&'static str),
 }
 
 impl Config {
@@ -110,9 +126,9 @@ impl Config {
         env: &[(String, String)],
         sets: &[String],
     ) -> Result<(Config, Vec<Warning>), ConfigError> {
-        let mut values = Values::default();
+        let mut values = Values::new(&schema::TABLE);
         for source in sources {
-            add_source(&mut values, source, env);
+            values.add_source(source, env);
         }
         for (variable, key) in ENVIRONMENT {
             if let Some(value) = non_empty(env, variable) {
@@ -121,7 +137,7 @@ impl Config {
             }
         }
         for set in sets {
-            add_set(&mut values, set);
+            values.add_set(set);
         }
         values.complete();
         let (mut config, mut warnings) = settings::build(values)?;
@@ -154,35 +170,6 @@ fn non_empty<'a>(env: &'a [(String, String)], variable: &str) -> Option<&'a str>
     env.iter().find(|(name, value)| name == variable && !value.is_empty()).map(|(_, value)| &**value)
 }
 
-fn add_source(values: &mut Values, source: &Source, env: &[(String, String)]) {
-    let origin = |line| Origin::File { name: source.name.clone(), line };
-    match syntax::parse(&source.text) {
-        Ok(settings) => {
-            for Setting { key, value, line } in settings {
-                match interpolation::interpolate(&value, env) {
-                    Ok(value) => values.assign(&key, &value, origin(line)),
-                    Err(variable) => {
-                        let text = format!("'{key}' asks for the environment variable '{variable}', which is not set");
-                        values.refuse(origin(line), text);
-                    }
-                }
-            }
-        }
-        Err(error) => values.refuse(origin(error.line), error.reason.to_owned()),
-    }
-}
-
-fn add_set(values: &mut Values, set: &str) {
-    let assignment = set.split_once('=').and_then(|(key, value)| Some((KeyPath::parse(key)?, value.trim())));
-    match assignment {
-        Some((key, value)) => values.assign(&key, value, Origin::Set),
-        None => {
-            let shown = set.split('=').next().unwrap_or_default(); // what follows may be a password
-            values.refuse(Origin::Set, format!("expected 'KEY=VALUE', not '{shown}'"));
-        }
-    }
-}
-
 impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Source").field("name", &self.name).finish_non_exhaustive() // the text has passwords
@@ -196,6 +183,7 @@ impl fmt::Display for Origin {
             Origin::File { name, line } => write!(f, "{name}:{line}"),
             Origin::Environment(variable) => f.write_str(variable),
             Origin::Set => f.write_str("--set"),
+            Origin::Option(name) => f.write_str(name),
         }
     }
 }

@@ -65,7 +65,7 @@ pub(super) fn check(values: &mut Values) {
         listeners(values, "ssl").first().map(|first| KeyPath::of(&["listeners", "ssl", &first.name]).to_string());
     let amqp = amqp.map(|key| (values.origin(&key), key));
     tls::check(values, "ssl_options", amqp);
-    tls::check_sni(values);
+    tls::check_sni(values, &tls::SNI);
     for [first, second] in [["management", "ssl"], ["prometheus", "ssl"]] {
         let set = values.below(&[first, second]).find(|(.., origin)| **origin != Origin::Default);
         let user = set.map(|(rest, _, origin)| (origin.clone(), format!("{first}.{second}.{}", rest.join("."))));
@@ -136,14 +136,14 @@ pub(super) fn management_listeners(values: &Values) -> Vec<HttpListener> {
     let mut found = Vec::new();
     if has_older {
         let is_tls = values.text("management.listener.ssl") == Some("true");
-        let tls = if is_tls { tls_options(values, "management.listener.ssl_opts") } else { None };
+        let tls = if is_tls { tls_options(values, "management.listener.ssl_opts", &tls::SNI) } else { None };
         found.push(http_listener(values, "management.listener", "management.listener.server", MANAGEMENT_PORT, tls));
     }
     if has_plain {
         found.push(http_listener(values, "management.tcp", "management.tcp", MANAGEMENT_PORT, None));
     }
     if has_tls {
-        let tls = tls_options(values, "management.ssl");
+        let tls = tls_options(values, "management.ssl", &tls::SNI);
         found.push(http_listener(values, "management.ssl", "management.ssl", MANAGEMENT_TLS_PORT, tls));
     }
     found
@@ -159,7 +159,7 @@ pub(super) fn prometheus_listeners(values: &Values) -> Vec<HttpListener> {
         found.push(HttpListener { address, ..listener });
     }
     if values.is_set_below(&["prometheus", "ssl"]) {
-        let tls = tls_options(values, "prometheus.ssl");
+        let tls = tls_options(values, "prometheus.ssl", &tls::SNI);
         found.push(http_listener(values, "prometheus.ssl", "prometheus.ssl", PROMETHEUS_TLS_PORT, tls));
     }
     found

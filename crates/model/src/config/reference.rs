@@ -1,8 +1,9 @@
-//! `docs/configuration.md`, made from the schema.
+//! Pages of documentation that are made from tables of keys, `docs/configuration.md` first.
 
 use std::fmt::Write as _;
 
-use super::schema::{Key, SECTIONS, State};
+use super::schema;
+use super::table::{Key, State, Table};
 
 const INTRODUCTION: &str = "\
 # Configuration
@@ -53,29 +54,46 @@ works. Those that the broker would have to honour to be as safe as the file says
 /// The text of `docs/configuration.md`.
 #[must_use]
 pub fn render_reference() -> String {
-    let mut out = INTRODUCTION.to_owned();
-    for section in SECTIONS {
-        put(&mut out, format_args!("\n## {}\n", section.title));
-        let (honoured, others): (Vec<_>, Vec<_>) =
-            section.keys.iter().partition(|key| matches!(key.state, State::Effective | State::AliasOf(_)));
-        if !honoured.is_empty() {
-            put(&mut out, "\n| key | value | default | |\n|---|---|---|---|\n");
-            honoured.into_iter().for_each(|key| put_honoured(&mut out, key));
-        }
-        if !others.is_empty() {
-            put(&mut out, "\n| not honoured | value | |\n|---|---|---|\n");
-            others.into_iter().for_each(|key| put_other(&mut out, key));
-        }
-    }
-    out
+    schema::TABLE.render(INTRODUCTION)
 }
 
-fn put_honoured(out: &mut String, key: &Key) {
+impl Table {
+    /// A page of documentation: an introduction, and a table for each section. Where any key is reloadable, each says whether it is.
+    #[must_use]
+    pub fn render(&self, introduction: &str) -> String {
+        let mut out = introduction.to_owned();
+        let has_reloadable = self.keys().any(|key| key.is_reloadable);
+        for section in self.0 {
+            put(&mut out, format_args!("\n## {}\n", section.title));
+            let (honoured, others): (Vec<_>, Vec<_>) =
+                section.keys.iter().partition(|key| matches!(key.state, State::Effective | State::AliasOf(_)));
+            if !honoured.is_empty() {
+                put(&mut out, if has_reloadable { HONOURED_RELOADABLE } else { HONOURED });
+                honoured.into_iter().for_each(|key| put_honoured(&mut out, key, has_reloadable));
+            }
+            if !others.is_empty() {
+                put(&mut out, "\n| not honoured | value | |\n|---|---|---|\n");
+                others.into_iter().for_each(|key| put_other(&mut out, key));
+            }
+        }
+        out
+    }
+}
+
+const HONOURED: &str = "\n| key | value | default | |\n|---|---|---|---|\n";
+const HONOURED_RELOADABLE: &str = "\n| key | value | default | reload | |\n|---|---|---|---|---|\n";
+
+fn put_honoured(out: &mut String, key: &Key, has_reloadable: bool) {
     let text = match key.state {
         State::AliasOf(target) => format!("Another name of `{target}`."),
         _ => key.text.to_owned(),
     };
-    put(out, format_args!("| `{}` | {} | {} | {text} |\n", key.pattern, key.kind, default(key)));
+    let reload = match (has_reloadable, key.is_reloadable) {
+        (false, _) => "",
+        (true, false) => "no | ",
+        (true, true) => "yes | ",
+    };
+    put(out, format_args!("| `{}` | {} | {} | {reload}{text} |\n", key.pattern, key.kind, default(key)));
 }
 
 fn put_other(out: &mut String, key: &Key) {
@@ -116,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_row_has_no_bars_of_its_own() {
-        for key in SECTIONS.iter().flat_map(|section| section.keys) {
+        for key in schema::TABLE.keys() {
             let texts = [key.pattern, key.text, &key.kind.to_string(), key.default.unwrap_or_default()];
             assert!(texts.iter().all(|text| !text.contains('|')), "{}", key.pattern);
         }

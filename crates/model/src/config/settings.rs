@@ -12,7 +12,7 @@ use super::listeners::{self, HttpListener, Listener, UnixListener};
 use super::management::{self, ManagementOptions};
 use super::prometheus::{self, PrometheusOptions};
 use super::statistics::{self, StatisticsOptions};
-use super::tls::{TlsOptions, tls_options};
+use super::tls::{self, TlsOptions, tls_options};
 use super::value::{self, Size};
 use super::values::Values;
 use super::vhost_defaults;
@@ -413,7 +413,7 @@ fn read(values: Values) -> Config {
         management_listeners: listeners::management_listeners(&values),
         prometheus_listeners: listeners::prometheus_listeners(&values),
         queue_info_listener: listeners::queue_info_listener(&values),
-        tls: tls_options(&values, "ssl_options"),
+        tls: tls_options(&values, "ssl_options", &tls::SNI),
         ssl_handshake_timeout: duration("ssl_handshake_timeout"),
         proxy_protocol: values.bool("proxy_protocol"),
         tcp_listen_options: tcp_options(&values),

@@ -1,7 +1,7 @@
-//! The known key that comes closest to an unknown one.
+//! The known key, or other word, that comes closest to an unknown one.
 
-use super::schema;
 use super::syntax::KeyPath;
+use super::table::{Key, Table};
 
 /// How far a key may be from one that is known by its beginning only, to be taken for a typing error in that beginning.
 const PREFIX_DISTANCE_MAX: usize = 2;
@@ -10,16 +10,38 @@ const PREFIX_DISTANCE_MAX: usize = 2;
 const WRONG_PART: usize = 3;
 
 /// The known key with the fewest edits from this one, if those are few. Placeholders take the unknown key's own words.
-pub(super) fn closest_key(unknown: &KeyPath) -> Option<String> {
+pub(super) fn closest_key(table: &Table, unknown: &KeyPath) -> Option<String> {
+    if let Some(whole) = with_first_word(table, unknown) {
+        return Some(whole);
+    }
     let text = unknown.to_string();
-    let candidates = schema::keys().flat_map(schema::Key::spellings).filter_map(|spelling| {
+    let candidates = table.keys().flat_map(Key::spellings).filter_map(|spelling| {
         let candidate = fill(&spelling, unknown.segments());
         let distance = distance(&candidate, &text);
         let is_plausible = !spelling.ends_with("**") || distance <= PREFIX_DISTANCE_MAX;
         is_plausible.then_some((distance, candidate))
     });
-    let (distance, key) = candidates.min_by_key(|(distance, _)| *distance)?;
-    (distance <= (text.chars().count() / WRONG_PART).max(1)).then_some(key)
+    nearest(candidates, &text)
+}
+
+/// Where all keys of a table begin with the same word, a key may lack only that.
+fn with_first_word(table: &Table, unknown: &KeyPath) -> Option<String> {
+    let mut first_words = table.keys().filter_map(|key| key.pattern.split('.').next());
+    let first = first_words.next()?;
+    let segments: Vec<&str> = std::iter::once(first).chain(unknown.segments().iter().map(String::as_str)).collect();
+    let whole = KeyPath::of(&segments);
+    (first_words.all(|word| word == first) && table.find(&whole).is_some()).then(|| whole.to_string())
+}
+
+/// The known word with the fewest edits from this one, if those are few.
+#[must_use]
+pub fn closest_word<'a>(unknown: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    nearest(known.into_iter().map(|word| (distance(word, unknown), word)), unknown)
+}
+
+fn nearest<T>(candidates: impl Iterator<Item = (usize, T)>, unknown: &str) -> Option<T> {
+    let (distance, candidate) = candidates.min_by_key(|(distance, _)| *distance)?;
+    (distance <= (unknown.chars().count() / WRONG_PART).max(1)).then_some(candidate)
 }
 
 fn fill(spelling: &str, given: &[String]) -> String {
@@ -52,18 +74,35 @@ fn distance(a: &str, b: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::super::schema::TABLE;
+    use super::super::table::{Section, Type, effective};
     use super::*;
 
     #[track_caller]
     fn check_closest(unknown: &str, expected: &str) {
-        assert_eq!(closest_key(&KeyPath::parse(unknown).unwrap()).as_deref(), Some(expected));
+        assert_eq!(closest_key(&TABLE, &KeyPath::parse(unknown).unwrap()).as_deref(), Some(expected));
     }
 
     #[test]
     fn nothing_is_suggested_that_is_not_close() {
         for unknown in ["foo", "a", "anything.else", "data.directory.of.warren"] {
-            assert_eq!(closest_key(&KeyPath::parse(unknown).unwrap()), None, "{unknown}");
+            assert_eq!(closest_key(&TABLE, &KeyPath::parse(unknown).unwrap()), None, "{unknown}");
         }
+    }
+
+    #[test]
+    fn a_first_word_that_all_keys_have_may_be_missing() {
+        const KEYS: &[Key] = &[effective("x.a.$name", Type::Text, "", ""), effective("x.b", Type::Text, "", "")];
+        static ALL: Table = Table(&[Section { title: "", keys: KEYS }]);
+        let closest = |key: &str| closest_key(&ALL, &KeyPath::parse(key).unwrap());
+        assert_eq!(closest("a.n").as_deref(), Some("x.a.n"));
+        assert_eq!(closest("c.n"), None);
+    }
+
+    #[test]
+    fn other_words_have_closest_ones_too() {
+        assert_eq!(closest_word("--prot", ["--port", "--help"]), Some("--port"));
+        assert_eq!(closest_word("--something", ["--port", "--help"]), None);
     }
 
     #[test]

@@ -16,21 +16,25 @@ use std::fmt;
 
 /// A key, split at its dots.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct KeyPath(Vec<String>);
+pub struct KeyPath(Vec<String>);
 
 impl KeyPath {
     /// Reads a whole text as a key, as `--set` needs it.
-    pub(super) fn parse(text: &str) -> Option<KeyPath> {
+    #[must_use]
+    pub fn parse(text: &str) -> Option<KeyPath> {
         let (key, rest) = take_key(text.trim())?;
         rest.is_empty().then_some(key)
     }
 
     /// The key of these words.
-    pub(super) fn of(segments: &[&str]) -> KeyPath {
+    #[must_use]
+    pub fn of(segments: &[&str]) -> KeyPath {
         KeyPath(segments.iter().map(|segment| (*segment).to_owned()).collect())
     }
 
-    pub(super) fn segments(&self) -> &[String] {
+    /// Its words.
+    #[must_use]
+    pub fn segments(&self) -> &[String] {
         &self.0
     }
 }

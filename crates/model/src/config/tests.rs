@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::schema::State;
-use super::value::Type;
+use super::table::{Key, State, Type};
 use super::*;
 use crate::arguments::QueueType;
 use crate::user::Access;
@@ -456,8 +455,8 @@ fn what_is_in_force_is_listed() {
 
 #[test]
 fn both_ends_of_every_range_fit() {
-    let is_literal = |row: &&schema::Key| !row.pattern.contains(['$', '*', '{']);
-    for row in schema::keys().filter(|row| row.state == State::Effective).filter(is_literal) {
+    let is_literal = |row: &&Key| !row.pattern.contains(['$', '*', '{']);
+    for row in schema::TABLE.keys().filter(|row| row.state == State::Effective).filter(is_literal) {
         if row.pattern.starts_with("management.ssl.") || row.pattern.starts_with("prometheus.ssl.") {
             continue; // any of them asks for a certificate
         }
@@ -494,8 +493,8 @@ proptest! {
     }
 
     #[test]
-    fn any_value_of_any_key_is_taken_or_refused(row in 0..schema::keys().count(), value in "[a-z0-9.:]{1,8}|[0-9]{1,20}[A-Za-z]{0,3}") {
-        let row = schema::keys().nth(row).unwrap();
+    fn any_value_of_any_key_is_taken_or_refused(row in 0..schema::TABLE.keys().count(), value in "[a-z0-9.:]{1,8}|[0-9]{1,20}[A-Za-z]{0,3}") {
+        let row = schema::TABLE.keys().nth(row).unwrap();
         let key = row.spellings()[0].replace(['$', '*'], "x");
         let _ = Config::parse(&[], &[], &[format!("{key}={value}")]);
     }

@@ -74,12 +74,12 @@ impl fmt::Debug for TlsIdentity {
     }
 }
 
-/// Where the names for SNI are.
-const SNI: [&str; 3] = ["warren", "tls", "sni"];
+/// Where the broker's names for SNI are.
+pub(super) const SNI: [&str; 3] = ["warren", "tls", "sni"];
 
 /// Notes what is missing for TLS with the keys below a prefix. `user` is the key that wants it, if any does,
 /// and where that comes from.
-pub(super) fn check(values: &mut Values, prefix: &str, user: Option<(Origin, String)>) {
+pub fn check(values: &mut Values, prefix: &str, user: Option<(Origin, String)>) {
     let key = |name: &str| format!("{prefix}.{name}");
     let missing = |name: &str| values.text(&key(name)).is_none();
     let is = |name: &str, value: &str| values.text(&key(name)) == Some(value);
@@ -101,17 +101,17 @@ pub(super) fn check(values: &mut Values, prefix: &str, user: Option<(Origin, Str
     problems.into_iter().for_each(|(origin, text)| values.refuse(origin, text));
 }
 
-/// Notes which names for SNI are not complete.
-pub(super) fn check_sni(values: &mut Values) {
+/// Notes which names for SNI, below `sni`, are not complete.
+pub fn check_sni(values: &mut Values, sni: &[&str]) {
     let mut problems: Vec<(Origin, String)> = Vec::new();
-    for name in sni_names(values) {
-        let given = |part: &str| values.below(&SNI).find(|(rest, ..)| rest[0] == *name && rest[1] == part);
+    for name in sni_names(values, sni) {
+        let given = |part: &str| values.below(sni).find(|(rest, ..)| rest[0] == *name && rest[1] == part);
         let missing: Vec<_> = ["hostname", "certfile", "keyfile"]
             .into_iter()
             .filter(|part| given(part).is_none())
-            .map(|part| format!("'{}'", KeyPath::of(&["warren", "tls", "sni", &name, part])))
+            .map(|part| format!("'{}'", KeyPath::of(&[sni, &[&name, part]].concat())))
             .collect();
-        let origin = values.below(&SNI).find(|(rest, ..)| rest[0] == *name).map(|(.., origin)| origin.clone());
+        let origin = values.below(sni).find(|(rest, ..)| rest[0] == *name).map(|(.., origin)| origin.clone());
         if let (Some(origin), false) = (origin, missing.is_empty()) {
             problems.push((origin, format!("the name '{name}' for SNI needs {}", missing.join(" and "))));
         }
@@ -119,8 +119,9 @@ pub(super) fn check_sni(values: &mut Values) {
     problems.into_iter().for_each(|(origin, text)| values.refuse(origin, text));
 }
 
-/// TLS as the keys below a prefix say; `None` where there is no certificate.
-pub(super) fn tls_options(values: &Values, prefix: &str) -> Option<TlsOptions> {
+/// TLS as the keys below a prefix say, with the names below `sni`; `None` where there is no certificate.
+#[must_use]
+pub fn tls_options(values: &Values, prefix: &str, sni: &[&str]) -> Option<TlsOptions> {
     let text = |name: &str| values.text(&format!("{prefix}.{name}"));
     let owned = |name: &str| text(name).map(str::to_owned);
     let identity =
@@ -137,7 +138,7 @@ pub(super) fn tls_options(values: &Values, prefix: &str) -> Option<TlsOptions> {
     }
     Some(TlsOptions {
         identity,
-        sni: sni_names(values).iter().filter_map(|name| sni_identity(values, name)).collect(),
+        sni: sni_names(values, sni).iter().filter_map(|name| sni_identity(values, sni, name)).collect(),
         cacertfile: owned("cacertfile"),
         verify,
         depth: text("depth").map_or(DEPTH, |depth| depth.parse().expect("the schema's range fits 8 bits")),
@@ -161,15 +162,15 @@ fn numbered<'a>(values: &'a Values, prefix: &str, name: &str) -> Vec<&'a str> {
     found.into_iter().map(|(.., text)| text).collect()
 }
 
-fn sni_names(values: &Values) -> Vec<String> {
-    let mut names: Vec<String> = values.below(&SNI).map(|(rest, ..)| rest[0].clone()).collect();
+fn sni_names(values: &Values, sni: &[&str]) -> Vec<String> {
+    let mut names: Vec<String> = values.below(sni).map(|(rest, ..)| rest[0].clone()).collect();
     names.dedup();
     names
 }
 
-fn sni_identity(values: &Values, name: &str) -> Option<SniIdentity> {
+fn sni_identity(values: &Values, sni: &[&str], name: &str) -> Option<SniIdentity> {
     let text = |part: &str| {
-        values.below(&SNI).find(|(rest, ..)| rest[0] == *name && rest[1] == part).map(|(_, text, _)| text.to_owned())
+        values.below(sni).find(|(rest, ..)| rest[0] == *name && rest[1] == part).map(|(_, text, _)| text.to_owned())
     };
     let identity = TlsIdentity { certfile: text("certfile")?, keyfile: text("keyfile")?, password: text("password") };
     Some(SniIdentity { hostname: text("hostname")?, identity })

@@ -8,9 +8,12 @@ use std::time::Duration;
 use crate::name::{UserName, VhostName};
 use crate::pattern::Pattern;
 
+/// What is shown of a password.
+const HIDDEN: &str = "[hidden]";
+
 /// A kind of value.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Type {
+pub enum Type {
     /// `true` or `false`.
     Bool,
     /// `on` or `off`.
@@ -45,18 +48,39 @@ pub(super) enum Type {
     Text,
     /// Any text, never shown again.
     Secret,
+    /// What a program besides the broker knows how to read.
+    Own(&'static Kind),
+}
+
+/// A kind of value that only one program has.
+#[derive(Debug)]
+pub struct Kind {
+    /// What such a value is, as `an address`.
+    pub what: &'static str,
+    /// Why a text is none, in a few words or in none, after what was wanted.
+    pub refusal: fn(&str) -> Option<String>,
+    /// The text without what must not be shown.
+    pub shown: fn(&str) -> String,
+}
+
+/// By what they are.
+impl PartialEq for Kind {
+    fn eq(&self, other: &Kind) -> bool {
+        self.what == other.what
+    }
 }
 
 impl Type {
     /// Any number of bytes.
-    pub(super) const ANY_SIZE: Type = Type::Size(0, u64::MAX);
+    pub const ANY_SIZE: Type = Type::Size(0, u64::MAX);
     /// Any duration.
-    pub(super) const ANY_DURATION: Type = Type::DurationMs(0, u64::MAX);
+    pub const ANY_DURATION: Type = Type::DurationMs(0, u64::MAX);
     /// Any whole number from 0.
-    pub(super) const COUNT: Type = Type::Integer(0, i64::MAX);
+    pub const COUNT: Type = Type::Integer(0, i64::MAX);
 
     /// Whether the text is such a value.
-    pub(super) fn accepts(self, text: &str) -> bool {
+    #[must_use]
+    pub fn accepts(self, text: &str) -> bool {
         match self {
             Type::Bool => matches!(text, "true" | "false"),
             Type::Flag => matches!(text, "on" | "off"),
@@ -74,6 +98,24 @@ impl Type {
             Type::VhostName => VhostName::parse(text.as_bytes()).is_ok(),
             Type::Header => text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()),
             Type::Text | Type::Secret => true,
+            Type::Own(kind) => (kind.refusal)(text).is_none(),
+        }
+    }
+
+    /// Why a text that is not accepted is none, if there is more to say than what is wanted.
+    pub(super) fn reason(self, text: &str) -> Option<String> {
+        match self {
+            Type::Own(kind) => (kind.refusal)(text).filter(|reason| !reason.is_empty()),
+            _ => None,
+        }
+    }
+
+    /// A text as it may be shown.
+    pub(super) fn shown(self, text: &str) -> String {
+        match self {
+            Type::Secret => HIDDEN.to_owned(),
+            Type::Own(kind) => (kind.shown)(text),
+            _ => text.to_owned(),
         }
     }
 }
@@ -107,6 +149,7 @@ impl fmt::Display for Type {
             Type::VhostName => f.write_str("a vhost's name of 1 to 255 bytes"),
             Type::Header => f.write_str("printable ASCII"),
             Type::Text | Type::Secret => f.write_str("text"),
+            Type::Own(kind) => f.write_str(kind.what),
         }
     }
 }

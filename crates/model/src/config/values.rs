@@ -3,48 +3,58 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::schema::{self, Key, State};
 use super::suggest::closest_key;
 use super::syntax::KeyPath;
-use super::value::{self, Type};
+use super::table::{Key, State, Table};
+use super::value;
 use super::{ConfigError, Origin, Remark, Warning};
 
-/// What `effective` shows of a password.
-const HIDDEN: &str = "[hidden]";
 /// How RabbitMQ marks a value that it would decrypt.
 const ENCRYPTED_PREFIX: &str = "encrypted:";
 
 /// All values of a configuration, defaults included.
-#[derive(Clone, Default)]
-pub(super) struct Values {
-    by_key: BTreeMap<KeyPath, Assigned>,
+///
+/// They are read by key: whoever asks for one that its table does not have, or does not have as such a value, has a mistake to correct,
+/// and panics.
+#[derive(Clone)]
+pub struct Values {
+    table: &'static Table,
+    pub(super) by_key: BTreeMap<KeyPath, Assigned>,
     problems: Vec<(usize, Remark)>,
     /// Assignments so far.
     count: usize,
 }
 
 #[derive(Clone)]
-struct Assigned {
-    row: &'static Key,
-    text: String,
-    origin: Origin,
+pub(super) struct Assigned {
+    pub(super) row: &'static Key,
+    pub(super) text: String,
+    pub(super) origin: Origin,
     /// When it was assigned, so that warnings come in the order of the files.
     order: usize,
 }
 
 impl Values {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new(table: &'static Table) -> Values {
+        Values { table, by_key: BTreeMap::new(), problems: Vec::new(), count: 0 }
+    }
+
     /// Takes an assignment, or notes why not.
-    pub(super) fn assign(&mut self, key: &KeyPath, text: &str, origin: Origin) {
+    pub fn assign(&mut self, key: &KeyPath, text: &str, origin: Origin) {
         self.count += 1;
-        let Some(row) = schema::find(key) else {
-            let hint = closest_key(key).map(|closest| format!("; the closest known key is '{closest}'"));
+        let Some(row) = self.table.find(key) else {
+            let hint = closest_key(self.table, key).map(|closest| format!("; the closest known key is '{closest}'"));
             return self.refuse(origin, format!("unknown key '{key}'{}", hint.unwrap_or_default()));
         };
         if text.starts_with(ENCRYPTED_PREFIX) {
             return self.refuse(origin, format!("'{key}' is encrypted, which is not supported; write it in plain"));
         }
         if !row.kind.accepts(text) {
-            return self.refuse(origin, format!("'{key}' must be {}, not '{text}'", row.kind));
+            let reason = row.kind.reason(text).map(|reason| format!(": {reason}")).unwrap_or_default();
+            let text = format!("'{key}' must be {}, not '{}'{reason}", row.kind, row.kind.shown(text));
+            return self.refuse(origin, text);
         }
         match row.state {
             State::AliasOf(target) => {
@@ -55,16 +65,22 @@ impl Values {
         }
     }
 
-    /// Notes why the broker cannot start.
-    pub(super) fn refuse(&mut self, origin: Origin, text: String) {
+    /// Notes why the program cannot start.
+    pub fn refuse(&mut self, origin: Origin, text: String) {
         self.problems.push((self.count, Remark { origin, text }));
     }
 
-    /// Adds the defaults of all that was not assigned.
-    pub(super) fn complete(&mut self) {
-        for row in schema::keys().filter(|row| row.state == State::Effective) {
+    /// Forgets what is not kept.
+    pub fn retain(&mut self, is_kept: impl Fn(&KeyPath, &Origin) -> bool) {
+        self.by_key.retain(|key, assigned| is_kept(key, &assigned.origin));
+    }
+
+    /// Adds the defaults of all that was not assigned. Those of names that are not known yet are left to who reads them: see
+    /// [`Table::default_of`].
+    pub fn complete(&mut self) {
+        for row in self.table.keys().filter(|row| row.state == State::Effective) {
             let is_assigned = self.by_key.values().any(|assigned| assigned.row.pattern == row.pattern);
-            let own = row.default.map(|default| (row.pattern, default));
+            let own = row.default.filter(|_| !row.pattern.contains('$')).map(|default| (row.pattern, default));
             if !is_assigned {
                 for (key, text) in own.iter().chain(row.family_default) {
                     let key = KeyPath::parse(key).expect("a key of the schema");
@@ -75,7 +91,7 @@ impl Values {
     }
 
     /// The remarks that the keys themselves call for: warnings, or the reasons not to start.
-    pub(super) fn judge(&mut self) -> Vec<Warning> {
+    pub fn judge(&mut self) -> Vec<Warning> {
         let mut assigned: Vec<_> = self.by_key.iter().collect();
         assigned.sort_by_key(|(_, assigned)| assigned.order);
         let mut warnings = Vec::new();
@@ -98,7 +114,7 @@ impl Values {
     }
 
     /// The values, if there was no reason against them.
-    pub(super) fn accept(mut self) -> Result<Values, ConfigError> {
+    pub fn accept(mut self) -> Result<Values, ConfigError> {
         if self.problems.is_empty() {
             return Ok(self);
         }
@@ -106,12 +122,11 @@ impl Values {
         Err(ConfigError(self.problems.into_iter().map(|(_, problem)| problem).collect()))
     }
 
-    pub(super) fn effective(&self) -> Vec<(String, String)> {
+    /// Every key that is in force, with its value, by name; passwords are hidden.
+    #[must_use]
+    pub fn effective(&self) -> Vec<(String, String)> {
         let is_effective = |assigned: &&Assigned| assigned.row.state == State::Effective;
-        let shown = |assigned: &Assigned| match assigned.row.kind {
-            Type::Secret => HIDDEN.to_owned(),
-            _ => assigned.text.clone(),
-        };
+        let shown = |assigned: &Assigned| assigned.row.kind.shown(&assigned.text);
         let assigned = self.by_key.iter().filter(|(_, assigned)| is_effective(assigned));
         let mut effective: Vec<_> = assigned.map(|(key, assigned)| (key.to_string(), shown(assigned))).collect();
         effective.sort();
@@ -119,49 +134,62 @@ impl Values {
     }
 
     /// Where a key's value comes from; `Default` if it has none.
-    pub(super) fn origin(&self, key: &str) -> Origin {
+    #[must_use]
+    pub fn origin(&self, key: &str) -> Origin {
         self.get(key).map_or(Origin::Default, |assigned| assigned.origin.clone())
     }
 
     /// A key's text, if it has one.
-    pub(super) fn text(&self, key: &str) -> Option<&str> {
+    #[must_use]
+    pub fn text(&self, key: &str) -> Option<&str> {
         self.get(key).map(|assigned| &*assigned.text)
     }
 
     /// A key's text, of one that has a default.
-    pub(super) fn required(&self, key: &str) -> &str {
+    #[must_use]
+    pub fn required(&self, key: &str) -> &str {
         self.text(key).unwrap_or_else(|| panic!("{key} has a default in the schema"))
     }
 
-    pub(super) fn bool(&self, key: &str) -> bool {
+    /// Whether a key that has a default is `true`.
+    #[must_use]
+    pub fn bool(&self, key: &str) -> bool {
         self.required(key) == "true"
     }
 
     /// An integer whose range in the schema fits the type.
-    pub(super) fn integer<T: TryFrom<i64>>(&self, key: &str) -> T {
+    #[must_use]
+    pub fn integer<T: TryFrom<i64>>(&self, key: &str) -> T {
         let number = value::parse_integer(self.required(key)).and_then(|number| T::try_from(number).ok());
         number.unwrap_or_else(|| panic!("the schema's range of {key} fits its type"))
     }
 
     /// None for `infinity`.
-    pub(super) fn unbounded(&self, key: &str) -> Option<u64> {
+    #[must_use]
+    pub fn unbounded(&self, key: &str) -> Option<u64> {
         value::parse_integer(self.required(key)).and_then(|number| u64::try_from(number).ok())
     }
 
-    pub(super) fn float(&self, key: &str) -> Option<f64> {
+    /// A number, if there is one.
+    #[must_use]
+    pub fn float(&self, key: &str) -> Option<f64> {
         self.text(key).and_then(value::parse_float)
     }
 
-    pub(super) fn size(&self, key: &str) -> Option<u64> {
+    /// Bytes, if they are said.
+    #[must_use]
+    pub fn size(&self, key: &str) -> Option<u64> {
         self.text(key).and_then(value::parse_size)
     }
 
-    pub(super) fn required_size(&self, key: &str) -> u64 {
+    /// Bytes, of a key that has a default.
+    #[must_use]
+    pub fn required_size(&self, key: &str) -> u64 {
         self.size(key).unwrap_or_else(|| panic!("{key} has a default in the schema"))
     }
 
     /// All keys below a prefix, by the last segment of their names.
-    pub(super) fn family<'a>(&'a self, prefix: &'a [&'a str]) -> impl Iterator<Item = (&'a str, &'a str)> {
+    pub fn family<'a>(&'a self, prefix: &'a [&'a str]) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.by_key.iter().filter_map(move |(key, assigned)| match key.segments().split_last() {
             Some((name, parents)) if parents == prefix => Some((&**name, &*assigned.text)),
             _ => None,
@@ -169,7 +197,7 @@ impl Values {
     }
 
     /// All keys below a prefix, at any depth: the rest of their names, their texts and where these come from.
-    pub(super) fn below<'a>(&'a self, prefix: &[&str]) -> impl Iterator<Item = (&'a [String], &'a str, &'a Origin)> {
+    pub fn below<'a>(&'a self, prefix: &[&str]) -> impl Iterator<Item = (&'a [String], &'a str, &'a Origin)> {
         self.by_key.iter().filter_map(move |(key, assigned)| {
             let (parents, rest) = key.segments().split_at_checked(prefix.len())?;
             (parents == prefix && !rest.is_empty()).then_some((rest, &*assigned.text, &assigned.origin))
@@ -177,12 +205,14 @@ impl Values {
     }
 
     /// Whether any key below a prefix was assigned, and does not only have its default.
-    pub(super) fn is_set_below(&self, prefix: &[&str]) -> bool {
+    #[must_use]
+    pub fn is_set_below(&self, prefix: &[&str]) -> bool {
         self.below(prefix).any(|(.., origin)| *origin != Origin::Default)
     }
 
     /// Whether there is any key below a prefix, at any depth.
-    pub(super) fn has_any_below(&self, prefix: &[&str]) -> bool {
+    #[must_use]
+    pub fn has_any_below(&self, prefix: &[&str]) -> bool {
         self.by_key
             .keys()
             .any(|key| key.segments().len() > prefix.len() && key.segments().iter().zip(prefix).all(|(a, b)| a == b))

@@ -1,0 +1,57 @@
+//! Store and forward, stopping, threads, the log.
+
+use super::super::kinds::DURATION_OR_INFINITY;
+use super::{Key, Section, TIME_OR_NONE, Type, effective};
+
+pub(super) const SPOOL_SECTION: Section = Section { title: "Store and forward", keys: SPOOL_KEYS };
+pub(super) const SECTION: Section = Section { title: "Operation", keys: KEYS };
+
+const LEVELS: Type =
+    Type::OneOf(&["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency", "none"]);
+
+const SPOOL_KEYS: &[Key] = &[
+    effective(
+        "proxy.spool.enabled",
+        Type::Bool,
+        "false",
+        "Whether messages published without confirms are kept while no upstream can be reached, and sent on in order later.",
+    ),
+    effective("proxy.spool.directory", Type::Text, "warren-proxy-spool", "Where they are kept."),
+    effective(
+        "proxy.spool.max_bytes",
+        Type::Size(8 << 20, 1 << 40),
+        "1GiB",
+        "How much of them is kept; beyond it their publishers wait.",
+    ),
+];
+
+const KEYS: &[Key] = &[
+    effective(
+        "proxy.term_client_close_timeout",
+        TIME_OR_NONE,
+        "0",
+        "After SIGTERM, how long clients are waited for that they close by themselves, before they are told to.",
+    )
+    .reloadable(),
+    effective(
+        "proxy.term_timeout",
+        Type::Own(&DURATION_OR_INFINITY),
+        "infinity",
+        "How long they are waited for after that, before the proxy ends without them.",
+    )
+    .reloadable(),
+    effective(
+        "proxy.worker_threads",
+        Type::Integer(0, 1024),
+        "0",
+        "Threads for connections; 0: one for each processor. Each has lines of its own.",
+    ),
+    effective(
+        "proxy.log.level",
+        LEVELS,
+        "info",
+        "The least severe level that is logged, to stderr. AMQProxy's `trace`, `warn` and `fatal` are `debug`, `warning` and \
+         `critical`, where its options and variables say them.",
+    ),
+    effective("proxy.log.formatter", Type::OneOf(&["plaintext", "json"]), "plaintext", "The shape of a line."),
+];

@@ -1,0 +1,169 @@
+//! Brokers, which of them gets a line, and how many lines there are.
+
+use super::super::kinds::URL;
+use super::{HEARTBEAT, Key, Section, TIME, TIME_OR_NONE, Type, effective};
+
+pub(super) const SECTION: Section = Section { title: "Upstreams", keys: KEYS };
+pub(super) const CHOICE_SECTION: Section = Section { title: "Which upstream gets a line", keys: CHOICE_KEYS };
+pub(super) const LINES_SECTION: Section = Section { title: "Lines and pools", keys: LINES_KEYS };
+
+const KEYS: &[Key] = &[
+    effective(
+        "proxy.upstreams.$name.url",
+        Type::Own(&URL),
+        "",
+        "Where a broker is: `amqp://host:5672`, or `amqps://host:5671` with TLS. The name is free; URLs of the command line and of \
+         `AMQP_URL` are the upstreams `1`, `2` and so on. Clients bring their own user, password and vhost; those of the URL are for \
+         health checks only.",
+    )
+    .reloadable(),
+    effective(
+        "proxy.upstreams.$name.weight",
+        Type::Integer(0, 1_000_000),
+        "1",
+        "Its share of new lines beside the others' shares. One of 0 gets lines only where no other can.",
+    )
+    .reloadable(),
+    effective(
+        "proxy.upstreams.$name.drain",
+        Type::Bool,
+        "false",
+        "Whether it gets no new lines, as before it is restarted.",
+    )
+    .reloadable(),
+    effective(
+        "proxy.upstreams.$name.vhosts.$n",
+        Type::VhostName,
+        "",
+        "A vhost that it serves. One that some upstream names is only on those that do; any other is on those that name none.",
+    )
+    .reloadable(),
+    effective(
+        "proxy.upstreams.$name.proxy_protocol",
+        Type::OneOf(&["none", "v1", "v2"]),
+        "none",
+        "Which version of the PROXY protocol a connection to it begins with. A client's own line says where the client is; a shared \
+         one is the proxy's.",
+    )
+    .reloadable(),
+    effective(
+        "proxy.upstreams.$name.ssl_options.verify",
+        Type::OneOf(&["verify_peer", "verify_none"]),
+        "verify_peer",
+        "`verify_none`: its certificate is not looked at, and who sits between can read and write everything.",
+    )
+    .reloadable(),
+    effective(
+        "proxy.upstreams.$name.ssl_options.cacertfile",
+        Type::Text,
+        "",
+        "File of the authorities, in PEM, that its certificate is to be from; unset: those of the system.",
+    )
+    .reloadable(),
+    effective(
+        "proxy.upstreams.$name.ssl_options.certfile",
+        Type::Text,
+        "",
+        "File of the certificate chain, in PEM, that the proxy shows to it.",
+    )
+    .reloadable(),
+    effective("proxy.upstreams.$name.ssl_options.keyfile", Type::Text, "", "File of that certificate's key, in PEM.")
+        .reloadable(),
+    effective(
+        "proxy.upstreams.$name.ssl_options.server_name_indication",
+        Type::Text,
+        "",
+        "The name that it is asked for and that its certificate has to be for; unset: the URL's host.",
+    )
+    .reloadable(),
+];
+
+const CHOICE_KEYS: &[Key] = &[
+    effective(
+        "proxy.strategy",
+        Type::OneOf(&["weighted", "least_connections"]),
+        "weighted",
+        "`weighted`: each as often as its weight says; `least_connections`: the one with the fewest lines for its weight.",
+    )
+    .reloadable(),
+    effective("proxy.connect_timeout", TIME, "10s", "How long looking up a name, connecting and TLS may take together.")
+        .reloadable(),
+    effective(
+        "proxy.health_check.interval",
+        TIME_OR_NONE,
+        "10s",
+        "How often each upstream is looked at; 0: never, so that only failures of lines tell.",
+    )
+    .reloadable(),
+    effective("proxy.health_check.timeout", TIME, "5s", "How long it may take to answer then.").reloadable(),
+    effective(
+        "proxy.health_check.failures",
+        Type::Integer(1, 1_000_000),
+        "3",
+        "So many failures in a row, of lines and checks, and it is left alone for a while.",
+    )
+    .reloadable(),
+    effective("proxy.back_off.min", TIME, "250ms", "For how long at first; twice as long after each further failure.")
+        .reloadable(),
+    effective("proxy.back_off.max", TIME, "30s", "For how long at most.").reloadable(),
+];
+
+const LINES_KEYS: &[Key] = &[
+    effective(
+        "proxy.login_fresh",
+        TIME_OR_NONE,
+        "60s",
+        "For how long a login that an upstream has accepted is believed without asking it; 0: not at all.",
+    )
+    .reloadable(),
+    effective(
+        "proxy.line_wait",
+        TIME,
+        "10s",
+        "How long a client waits for a line, or for a channel of one, before it is closed.",
+    )
+    .reloadable(),
+    effective(
+        "proxy.lines.channel_max",
+        Type::Integer(1, 65_535),
+        "1024",
+        "The most channels of a line that clients share; no more than the upstream allows. AMQProxy's `--max-upstream-channels`.",
+    )
+    .reloadable(),
+    effective(
+        "proxy.lines.pool_max",
+        Type::Integer(1, 65_535),
+        "64",
+        "The most shared lines of one login and vhost; clients beyond wait for a channel.",
+    )
+    .reloadable(),
+    effective(
+        "proxy.lines.max",
+        Type::Unbounded(1),
+        "infinity",
+        "The most lines in all, clients' own ones included; clients beyond wait.",
+    )
+    .reloadable(),
+    effective(
+        "proxy.lines.idle_timeout",
+        TIME_OR_NONE,
+        "5s",
+        "After what time without a client a shared line is closed, while its pool has another one. AMQProxy's \
+         `--idle-connection-timeout`.",
+    )
+    .reloadable(),
+    effective(
+        "proxy.pools.idle_timeout",
+        TIME_OR_NONE,
+        "10m",
+        "After what time without a client the last line of a pool is closed.",
+    )
+    .reloadable(),
+    effective(
+        "proxy.lines.heartbeat",
+        HEARTBEAT,
+        "60",
+        "Seconds between heartbeats that are asked of upstreams; 0 leaves it to them.",
+    )
+    .reloadable(),
+];

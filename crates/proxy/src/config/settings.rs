@@ -1,0 +1,287 @@
+//! The configuration as the proxy uses it: typed, complete, consistent.
+
+use std::time::Duration;
+
+use model::config::table::{Origin, Remark, Values, check_sni, check_tls, tls_options};
+use model::config::{
+    ConfigError, Log, LogFormatter, LogLevel, TcpOptions, TlsOptions, UnixListener, Warning, parse_duration_ms,
+};
+
+use super::address::ListenAddress;
+use super::kinds::parse_duration_or_infinity;
+use super::upstreams::{self, Upstream};
+use crate::switchboard;
+
+/// The whole configuration.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where to listen without TLS; may be empty.
+    pub listeners: Vec<Listener>,
+    /// Where to listen with TLS; where there are any, there is `tls`.
+    pub tls_listeners: Vec<Listener>,
+    /// Where to listen on Unix-domain sockets.
+    pub unix_listeners: Vec<UnixListener>,
+    /// TLS of listeners, if there is a certificate.
+    pub tls: Option<TlsOptions>,
+    /// How long the handshake of TLS may take.
+    pub ssl_handshake_timeout: Duration,
+    /// Whether connections to ports begin with a header of the PROXY protocol.
+    pub proxy_protocol: bool,
+    /// Options of clients' sockets.
+    pub tcp_listen_options: TcpOptions,
+    /// Where health checks and metrics are; None: nowhere.
+    pub http_listener: Option<ListenAddress>,
+    /// Where lines may lead: at least one, each with a name of its own.
+    pub upstreams: Vec<Upstream>,
+    /// Which upstream gets a line, and which is left alone.
+    pub choice: Choice,
+    /// What the switchboard is told. Its limits are those of the whole proxy: where several share them, they are to be divided.
+    pub switchboard: switchboard::Options,
+    /// Limits of clients.
+    pub limits: ClientLimits,
+    /// Where messages are kept while no upstream can be reached; None: nowhere.
+    pub spool: Option<SpoolOptions>,
+    /// How long clients are waited for once they are told to close; None: for ever.
+    pub term_timeout: Option<Duration>,
+    /// How long clients are waited for before that.
+    pub term_client_close_timeout: Duration,
+    /// Threads for connections; None: one for each processor.
+    pub worker_threads: Option<usize>,
+    /// What is logged.
+    pub log: Log,
+
+    pub(super) values: Values,
+}
+
+/// A listener on a port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listener {
+    /// Its name in the configuration.
+    pub name: String,
+    /// Where it listens.
+    pub address: ListenAddress,
+}
+
+/// Which upstream gets a line, and which is left alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Choice {
+    /// Which of those that are well.
+    pub strategy: Strategy,
+    /// How long dialling may take.
+    pub connect_timeout: Duration,
+    /// How often an upstream is looked at; None: never.
+    pub check_interval: Option<Duration>,
+    /// How long it may take to answer then.
+    pub check_timeout: Duration,
+    /// So many failures in a row, and it is left alone.
+    pub failure_count_max: u32,
+    /// For how long at first.
+    pub back_off_min: Duration,
+    /// For how long at most; no less.
+    pub back_off_max: Duration,
+}
+
+/// Which of several upstreams gets a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Strategy {
+    /// Any, each as often as its weight says.
+    Weighted,
+    /// The one with the fewest lines for its weight.
+    LeastConnections,
+}
+
+/// Limits of clients; None: no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ClientLimits {
+    /// Clients in all.
+    pub client_count: Option<u64>,
+    /// Of one user.
+    pub client_count_per_user: Option<u64>,
+    /// From one address.
+    pub client_count_per_address: Option<u64>,
+    /// New clients in a second.
+    pub connections_per_s: Option<u64>,
+    /// Of one user.
+    pub connections_per_s_per_user: Option<u64>,
+    /// From one address.
+    pub connections_per_s_per_address: Option<u64>,
+    /// Bytes that a client may send in a second.
+    pub bytes_per_s_per_client: Option<u64>,
+    /// Bytes that the clients of a user may send in a second.
+    pub bytes_per_s_per_user: Option<u64>,
+    /// Whether who is beyond a limit is only logged and counted.
+    pub is_alarm_only: bool,
+}
+
+/// Where messages are kept while no upstream can be reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpoolOptions {
+    /// In which directory.
+    pub directory: String,
+    /// How many bytes of them.
+    pub bytes_max: u64,
+}
+
+const SNI: [&str; 3] = ["proxy", "ssl_options", "sni"];
+
+/// The configuration of these values, if they fit together.
+pub(super) fn build(mut values: Values) -> Result<(Config, Vec<Warning>), ConfigError> {
+    let mut warnings = values.judge();
+    warnings.extend(upstreams::check(&mut values));
+    check_listeners(&mut values);
+    check_back_off(&mut values);
+    warnings.extend(attempts_outlive_waits(&values));
+    let values = values.accept()?;
+    Ok((read(values), warnings))
+}
+
+fn check_listeners(values: &mut Values) {
+    let tls =
+        listeners(values, "ssl").first().map(|first| format!("proxy.listeners.ssl.{}", first.name.replace('.', "\\.")));
+    let tls = tls.map(|key| (values.origin(&key), key));
+    check_tls(values, "proxy.ssl_options", tls);
+    check_sni(values, &SNI);
+    let is_silent =
+        listeners(values, "tcp").is_empty() && listeners(values, "ssl").is_empty() && unix_listeners(values).is_empty();
+    if is_silent {
+        let text = "there is no listener: set 'proxy.listeners.ssl.NAME' or 'proxy.listeners.unix.NAME'".to_owned();
+        values.refuse(values.origin("proxy.listeners.tcp"), text);
+    }
+}
+
+fn check_back_off(values: &mut Values) {
+    let [min, max] = ["proxy.back_off.min", "proxy.back_off.max"];
+    if duration(values, min) > duration(values, max) {
+        let origin = [min, max].map(|key| values.origin(key)).into_iter().find(|origin| *origin != Origin::Default);
+        let text =
+            format!("'{min}' ({}) must not be longer than '{max}' ({})", values.required(min), values.required(max));
+        values.refuse(origin.unwrap_or(Origin::Default), text);
+    }
+}
+
+/// A client that waits for less than dialling may take is let go while its line is still being dialled.
+fn attempts_outlive_waits(values: &Values) -> Option<Warning> {
+    let [connect, wait] = ["proxy.connect_timeout", "proxy.line_wait"];
+    let origin = [connect, wait].map(|key| values.origin(key)).into_iter().find(|origin| *origin != Origin::Default)?;
+    (duration(values, connect) > duration(values, wait)).then(|| {
+        let [connect_text, wait_text] = [connect, wait].map(|key| values.required(key));
+        let text = format!(
+            "'{connect}' ({connect_text}) is longer than '{wait}' ({wait_text}): clients are closed before an upstream is given up"
+        );
+        Warning(Remark { origin, text })
+    })
+}
+
+fn read(values: Values) -> Config {
+    let duration = |key| duration(&values, key);
+    Config {
+        listeners: listeners(&values, "tcp"),
+        tls_listeners: listeners(&values, "ssl"),
+        unix_listeners: unix_listeners(&values),
+        tls: tls_options(&values, "proxy.ssl_options", &SNI),
+        ssl_handshake_timeout: duration("proxy.ssl_handshake_timeout"),
+        proxy_protocol: values.bool("proxy.proxy_protocol"),
+        tcp_listen_options: TcpOptions {
+            backlog: values.integer("proxy.tcp_listen_options.backlog"),
+            nodelay: values.bool("proxy.tcp_listen_options.nodelay"),
+            keepalive: values.bool("proxy.tcp_listen_options.keepalive"),
+            sndbuf: None,
+            recbuf: None,
+            linger: None,
+        },
+        http_listener: ListenAddress::parse(values.required("proxy.http.listener")),
+        upstreams: upstreams::read(&values),
+        choice: Choice {
+            strategy: match values.required("proxy.strategy") {
+                "least_connections" => Strategy::LeastConnections,
+                _ => Strategy::Weighted,
+            },
+            connect_timeout: duration("proxy.connect_timeout"),
+            check_interval: Some(duration("proxy.health_check.interval")).filter(|interval| !interval.is_zero()),
+            check_timeout: duration("proxy.health_check.timeout"),
+            failure_count_max: values.integer("proxy.health_check.failures"),
+            back_off_min: duration("proxy.back_off.min"),
+            back_off_max: duration("proxy.back_off.max"),
+        },
+        switchboard: switchboard_options(&values),
+        limits: limits(&values),
+        spool: values.bool("proxy.spool.enabled").then(|| SpoolOptions {
+            directory: values.required("proxy.spool.directory").to_owned(),
+            bytes_max: values.required_size("proxy.spool.max_bytes"),
+        }),
+        term_timeout: parse_duration_or_infinity(values.required("proxy.term_timeout")),
+        term_client_close_timeout: duration("proxy.term_client_close_timeout"),
+        worker_threads: Some(values.integer("proxy.worker_threads")).filter(|&count| count > 0),
+        log: Log {
+            level: LogLevel::parse(values.required("proxy.log.level")).expect("a level, as the table says"),
+            formatter: match values.required("proxy.log.formatter") {
+                "json" => LogFormatter::Json,
+                _ => LogFormatter::Plaintext,
+            },
+        },
+        values,
+    }
+}
+
+fn duration(values: &Values, key: &str) -> Duration {
+    Duration::from_millis(duration_ms(values, key))
+}
+
+fn duration_ms(values: &Values, key: &str) -> u64 {
+    parse_duration_ms(values.required(key)).expect("a duration, as the table says")
+}
+
+fn switchboard_options(values: &Values) -> switchboard::Options {
+    let time_ms = |key| duration_ms(values, key);
+    let channel_max: u16 = values.integer("proxy.channel_max");
+    switchboard::Options {
+        channel_max: if channel_max == 0 { u16::MAX } else { channel_max },
+        frame_len_max: u32::try_from(values.required_size("proxy.frame_max")).expect("the table's range fits 32 bits"),
+        client_heartbeat_s: values.integer("proxy.heartbeat"),
+        line_heartbeat_s: values.integer("proxy.lines.heartbeat"),
+        handshake_timeout_ms: time_ms("proxy.handshake_timeout"),
+        login_fresh_ms: time_ms("proxy.login_fresh"),
+        line_wait_ms: time_ms("proxy.line_wait"),
+        line_channel_max: values.integer("proxy.lines.channel_max"),
+        pool_line_max: values.integer("proxy.lines.pool_max"),
+        line_max: values.unbounded("proxy.lines.max").map_or(0, |max| usize::try_from(max).unwrap_or(usize::MAX)),
+        line_idle_ms: time_ms("proxy.lines.idle_timeout"),
+        pool_idle_ms: time_ms("proxy.pools.idle_timeout"),
+        checks_login_first: upstreams::read(values).iter().all(|upstream| upstream.vhosts.is_empty()),
+    }
+}
+
+fn limits(values: &Values) -> ClientLimits {
+    let count = |name: &str| values.unbounded(&format!("proxy.limits.{name}"));
+    ClientLimits {
+        client_count: count("clients"),
+        client_count_per_user: count("clients_per_user"),
+        client_count_per_address: count("clients_per_address"),
+        connections_per_s: count("connection_rate"),
+        connections_per_s_per_user: count("connection_rate_per_user"),
+        connections_per_s_per_address: count("connection_rate_per_address"),
+        bytes_per_s_per_client: values.size("proxy.limits.byte_rate_per_client"),
+        bytes_per_s_per_user: values.size("proxy.limits.byte_rate_per_user"),
+        is_alarm_only: values.bool("proxy.limits.alarm_only"),
+    }
+}
+
+fn listeners(values: &Values, kind: &str) -> Vec<Listener> {
+    if values.text(&format!("proxy.listeners.{kind}")) == Some("none") {
+        return Vec::new();
+    }
+    let listener = |(name, address): (&str, &str)| {
+        let address = ListenAddress::parse(address).expect("a listener, as the table says");
+        Listener { name: name.to_owned(), address }
+    };
+    values.family(&["proxy", "listeners", kind]).map(listener).collect()
+}
+
+fn unix_listeners(values: &Values) -> Vec<UnixListener> {
+    let listener = |(name, path): (&str, &str)| UnixListener {
+        name: name.to_owned(),
+        path: path.to_owned(),
+        connection_max: None,
+    };
+    values.family(&["proxy", "listeners", "unix"]).map(listener).collect()
+}

@@ -1,0 +1,279 @@
+//! Upstreams: where they are, what TLS needs, which of them there are.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::PathBuf;
+
+use client::Uri;
+use model::config::Warning;
+use model::config::table::{KeyPath, Origin, Remark, Values};
+use net::proxy_protocol::Version;
+use net::{ClientTlsOptions, Trust};
+
+use super::schema;
+
+/// A broker, or several behind one name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Upstream {
+    /// Its name in the configuration.
+    pub name: String,
+    /// A name or an address, without the brackets of IPv6.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// TLS, if it is spoken.
+    pub tls: Option<ClientTlsOptions>,
+    /// Who logs in to see whether it is well; `None`: nobody, a greeting has to do.
+    pub health_login: Option<HealthLogin>,
+    /// Its share of new lines.
+    pub weight: u32,
+    /// Whether it gets none.
+    pub is_draining: bool,
+    /// The vhosts that it serves; empty: those that no upstream names.
+    pub vhosts: Vec<String>,
+    /// Which header of the PROXY protocol a connection to it begins with.
+    pub proxy_protocol: Option<Version>,
+}
+
+/// Who logs in for health checks, and where.
+#[derive(Clone, PartialEq, Eq)]
+pub struct HealthLogin {
+    /// The user's name.
+    pub user: String,
+    /// Its password, in plain.
+    pub password: String,
+    /// The vhost.
+    pub vhost: String,
+}
+
+impl fmt::Debug for HealthLogin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let HealthLogin { user, vhost, .. } = self; // the password is not for logs
+        f.debug_struct("HealthLogin").field("user", user).field("vhost", vhost).finish_non_exhaustive()
+    }
+}
+
+/// Where upstreams are.
+const UPSTREAMS: [&str; 2] = ["proxy", "upstreams"];
+
+/// The URLs of `AMQP_URL` and its like: one, or several with commas between them.
+pub(super) fn split(text: &str) -> Vec<String> {
+    let mut urls: Vec<String> = Vec::new();
+    for part in text.split(',').map(str::trim) {
+        match urls.last_mut() {
+            // A password may hold a comma.
+            Some(last) if !part.contains("://") => *last = format!("{last},{part}"),
+            _ => urls.push(part.to_owned()),
+        }
+    }
+    urls
+}
+
+/// Makes these URLs the upstreams `1`, `2` and so on, instead of those of whatever counts less. What else is set of these names stays.
+pub(super) fn replace(values: &mut Values, urls: &[String], origin: &Origin) -> Vec<Warning> {
+    let given: Vec<String> = (1..=urls.len()).map(|number| number.to_string()).collect();
+    let replaced = names(values).into_iter().filter(|name| !given.contains(name));
+    let replaced = replaced.filter_map(|name| Given { values, name: &name }.replaced_by(origin)).collect();
+    values.retain(|key, _| match key.segments() {
+        [first, second, name, ..] => [first, second] != UPSTREAMS || given.contains(name),
+        _ => true,
+    });
+    for (name, url) in given.iter().zip(urls) {
+        values.assign(&KeyPath::of(&["proxy", "upstreams", name, "url"]), url, origin.clone());
+    }
+    replaced
+}
+
+/// Notes what does not fit together, and what may be expected and does not happen.
+pub(super) fn check(values: &mut Values) -> Vec<Warning> {
+    let mut problems = Vec::new();
+    let mut warnings = Vec::new();
+    let names = names(values);
+    if names.is_empty() {
+        let text =
+            "no upstream is named: write its URL, such as amqp://localhost:5672, or set 'proxy.upstreams.NAME.url'";
+        problems.push((Origin::Option("the command line"), text.to_owned()));
+    }
+    for name in &names {
+        let given = Given { values, name };
+        match given.text(&["url"]) {
+            None => {
+                problems.extend(given.first().map(|origin| (origin, format!("'{}' is missing", given.key(&["url"])))))
+            }
+            Some(url) => {
+                problems.extend(given.tls_without_use(url));
+                warnings.extend(given.url_remarks(url));
+            }
+        }
+        problems.extend(given.half_an_identity());
+    }
+    problems.into_iter().for_each(|(origin, text)| values.refuse(origin, text));
+    warnings
+}
+
+/// All upstreams, by name: numbers in their order before other words in theirs.
+pub(super) fn read(values: &Values) -> Vec<Upstream> {
+    names(values).iter().filter_map(|name| Given { values, name }.upstream()).collect()
+}
+
+fn names(values: &Values) -> Vec<String> {
+    let found: BTreeSet<(u32, String)> = values.below(&UPSTREAMS).map(|(rest, ..)| numbered(&rest[0])).collect();
+    found.into_iter().map(|(_, name)| name).collect()
+}
+
+fn numbered(word: &str) -> (u32, String) {
+    (word.parse().unwrap_or(u32::MAX), word.to_owned())
+}
+
+/// What is set of one upstream.
+struct Given<'a> {
+    values: &'a Values,
+    name: &'a str,
+}
+
+impl Given<'_> {
+    fn key(&self, rest: &[&str]) -> KeyPath {
+        KeyPath::of(&[&UPSTREAMS[..], &[self.name], rest].concat())
+    }
+
+    fn text(&self, rest: &[&str]) -> Option<&str> {
+        self.values.text(&self.key(rest).to_string())
+    }
+
+    fn text_or_default(&self, rest: &[&str]) -> &str {
+        let key: Vec<&str> = [&UPSTREAMS[..], &[self.name], rest].concat();
+        self.text(rest).unwrap_or_else(|| schema::default_of(&key))
+    }
+
+    fn origin(&self, rest: &[&str]) -> Origin {
+        self.values.origin(&self.key(rest).to_string())
+    }
+
+    /// Where any of it comes from.
+    fn first(&self) -> Option<Origin> {
+        let own = [UPSTREAMS[0], UPSTREAMS[1], self.name];
+        self.values.below(&own).map(|(.., origin)| origin.clone()).next()
+    }
+
+    /// What is to be said when it goes: it is in a file, whose author may expect it to be there.
+    fn replaced_by(&self, stronger: &Origin) -> Option<Warning> {
+        let origin = self.first().filter(|origin| matches!(origin, Origin::File { .. }))?;
+        let text = format!("upstream '{}' has no effect: those of {stronger} replace it", self.name);
+        Some(Warning(Remark { origin, text }))
+    }
+
+    fn tls_without_use(&self, url: &str) -> Option<(Origin, String)> {
+        let is_tls = Uri::parse(url).is_ok_and(|uri| uri.is_tls);
+        let own = [UPSTREAMS[0], UPSTREAMS[1], self.name, "ssl_options"];
+        let (rest, _, origin) = self.values.below(&own).next().filter(|_| !is_tls)?;
+        let key = self.key(&["ssl_options", rest.first()?]);
+        Some((origin.clone(), format!("'{key}' needs a URL with amqps://, as without TLS it would do nothing")))
+    }
+
+    fn half_an_identity(&self) -> Option<(Origin, String)> {
+        let [certfile, keyfile] = [["ssl_options", "certfile"], ["ssl_options", "keyfile"]];
+        let (there, missing) = match (self.text(&certfile), self.text(&keyfile)) {
+            (Some(_), None) => (certfile, keyfile),
+            (None, Some(_)) => (keyfile, certfile),
+            _ => return None,
+        };
+        Some((self.origin(&there), format!("'{}' needs '{}'", self.key(&there), self.key(&missing))))
+    }
+
+    /// What a URL says that other programs would understand otherwise.
+    fn url_remarks(&self, url: &str) -> Vec<Warning> {
+        let Ok(uri) = Uri::parse(url) else { return Vec::new() };
+        let mut texts = Vec::new();
+        if has_user(url) {
+            texts.push("logs in for health checks only: clients bring their own user, password and vhost".to_owned());
+        }
+        let parameters = [
+            ("heartbeat", uri.heartbeat.is_some(), "proxy.lines.heartbeat"),
+            ("channel_max", uri.channel_max.is_some(), "proxy.lines.channel_max"),
+            ("frame_max", uri.frame_max.is_some(), "proxy.frame_max"),
+            ("connection_timeout", uri.connection_timeout.is_some(), "proxy.connect_timeout"),
+        ];
+        for (parameter, _, key) in parameters.into_iter().filter(|(_, is_set, _)| *is_set) {
+            texts.push(format!("has '{parameter}', which has no effect there: set '{key}'"));
+        }
+        let key = self.key(&["url"]);
+        let remark = |text| Warning(Remark { origin: self.origin(&["url"]), text: format!("'{key}' {text}") });
+        texts.into_iter().map(remark).collect()
+    }
+
+    fn upstream(&self) -> Option<Upstream> {
+        let url = self.text(&["url"])?;
+        let uri = Uri::parse(url).ok()?;
+        let tls = uri.is_tls.then(|| self.tls());
+        let health_login =
+            has_user(url).then_some(HealthLogin { user: uri.user, password: uri.password, vhost: uri.vhost });
+        Some(Upstream {
+            name: self.name.to_owned(),
+            host: uri.host,
+            port: uri.port,
+            tls,
+            health_login,
+            weight: self.text_or_default(&["weight"]).parse().expect("the table's range fits 32 bits"),
+            is_draining: self.text_or_default(&["drain"]) == "true",
+            vhosts: self.vhosts(),
+            proxy_protocol: match self.text_or_default(&["proxy_protocol"]) {
+                "v1" => Some(Version::V1),
+                "v2" => Some(Version::V2),
+                _ => None,
+            },
+        })
+    }
+
+    fn vhosts(&self) -> Vec<String> {
+        let own = [UPSTREAMS[0], UPSTREAMS[1], self.name, "vhosts"];
+        let mut found: Vec<_> = self.values.below(&own).map(|(rest, text, _)| (numbered(&rest[0]), text)).collect();
+        found.sort();
+        found.into_iter().map(|(_, text)| text.to_owned()).collect()
+    }
+
+    fn tls(&self) -> ClientTlsOptions {
+        let path = |name: &str| self.text(&["ssl_options", name]).map(PathBuf::from);
+        ClientTlsOptions {
+            trust: match (self.text_or_default(&["ssl_options", "verify"]), path("cacertfile")) {
+                ("verify_none", _) => Trust::Anybody,
+                (_, Some(file)) => Trust::File(file),
+                (_, None) => Trust::System,
+            },
+            identity: path("certfile").zip(path("keyfile")),
+            server_name: self.text(&["ssl_options", "server_name_indication"]).map(str::to_owned),
+        }
+    }
+}
+
+/// Whether a URL says who logs in, and not the library's default does.
+fn has_user(url: &str) -> bool {
+    let authority = url.split_once("://").map(|(_, rest)| rest.split(['?', '/']).next().unwrap_or_default());
+    authority.is_some_and(|authority| authority.contains('@'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_split_where_one_begins() {
+        assert_eq!(split("amqp://a"), ["amqp://a"]);
+        assert_eq!(split("amqp://a, amqps://b"), ["amqp://a", "amqps://b"]);
+        assert_eq!(split("amqp://u:p,w@a,amqp://b"), ["amqp://u:p,w@a", "amqp://b"]);
+        assert_eq!(split("a,b"), ["a,b"]);
+    }
+
+    #[test]
+    fn a_user_is_what_is_before_the_host() {
+        for (url, expected) in [
+            ("amqp://a", false),
+            ("amqp://u@a", true),
+            ("amqp://u:p@a:1/v", true),
+            ("amqp://a/v@w", false),
+            ("amqp://a?x=@", false),
+            ("rubbish@", false),
+        ] {
+            assert_eq!(has_user(url), expected, "{url}");
+        }
+    }
+}

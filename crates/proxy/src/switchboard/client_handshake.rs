@@ -243,7 +243,7 @@ impl Switchboard {
         match client.own {
             // It answers itself.
             Some(line) => {
-                put_method(self.lines[line.0].output.bytes(), 0, update);
+                put_method(self.lines[line.0].output.end(), 0, update);
                 self.line_changed(line);
             }
             None => client.send(0, &connection::UpdateSecretOk),

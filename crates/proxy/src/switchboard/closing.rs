@@ -115,7 +115,7 @@ impl Switchboard {
         match client.phase {
             // As it wished.
             Phase::Leaving { .. } => {
-                put_method(client.output.bytes(), 0, &connection::CloseOk);
+                put_method(client.output.end(), 0, &connection::CloseOk);
                 self.end_client(id);
             }
             Phase::Closing { .. } | Phase::Over => {}

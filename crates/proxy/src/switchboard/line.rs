@@ -3,8 +3,9 @@
 use std::rc::Rc;
 
 use amqp::frame::put_method;
-use client::{Input, Output, Unconfirmed};
+use client::Unconfirmed;
 
+use super::buffer::Buffer;
 use super::pool::{LoginId, PoolId};
 use super::{ClientId, Refusal};
 use crate::limits::LINE_OUTPUT_LEN_MAX;
@@ -49,8 +50,8 @@ pub(super) struct Line {
     pub(super) phase: LinePhase,
     pub(super) login: LoginId,
     pub(super) vhost: Option<Rc<str>>,
-    pub(super) input: Input,
-    pub(super) output: Output,
+    pub(super) input: Buffer,
+    pub(super) output: Buffer,
     pub(super) frame_len_max: u32,
     pub(super) channel_max: u16,
     pub(super) heartbeat_s: u16,
@@ -84,8 +85,8 @@ impl Line {
             phase: LinePhase::Dialling,
             login,
             vhost,
-            input: Input::default(),
-            output: Output::default(),
+            input: Buffer::default(),
+            output: Buffer::default(),
             frame_len_max: amqp::limits::FRAME_LEN_MAX,
             channel_max: 0,
             heartbeat_s: 0,
@@ -142,7 +143,7 @@ impl Line {
     }
 
     pub(super) fn send<M: amqp::method::EncodeMethod + ?Sized>(&mut self, channel: u16, method: &M) {
-        put_method(self.output.bytes(), channel, method);
+        put_method(self.output.end(), channel, method);
     }
 }
 

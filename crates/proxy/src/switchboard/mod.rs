@@ -16,6 +16,7 @@
 //! - **Nothing is half sent.** A publish is written to a shared line when its last frame has come.
 //! - **What could close a shared line is answered here**, or goes over a line of the client's own and closes only that.
 
+mod buffer;
 mod calls;
 mod client;
 mod client_frames;
@@ -35,7 +36,6 @@ mod tick;
 use std::mem;
 use std::rc::Rc;
 
-use ::client::Input;
 use amqp::TableBuf;
 
 use self::client::Client;
@@ -246,16 +246,18 @@ impl Switchboard {
         ClientId(self.clients.insert(Client::new(now_ms)))
     }
 
-    /// Where what a client sends is to be read into; then say [`client_received`](Self::client_received).
-    pub fn client_input(&mut self, id: ClientId) -> &mut Input {
-        &mut self.clients[id.0].input
-    }
-
-    /// Something was read into a client's input.
-    pub fn client_received(&mut self, id: ClientId, now_ms: u64) {
+    /// This came from a client.
+    pub fn client_received(&mut self, id: ClientId, bytes: &[u8], now_ms: u64) {
         self.now_ms = now_ms;
-        self.clients[id.0].heard_ms = now_ms;
-        self.run_client(id);
+        let client = &mut self.clients[id.0];
+        client.heard_ms = now_ms;
+        // Usually nothing waits from before, and it is looked at where it lies.
+        let taken = if client.input.is_empty() { self.client_frames(id, bytes) } else { 0 };
+        self.clients[id.0].input.end().extend_from_slice(&bytes[taken..]);
+        if taken == 0 {
+            self.run_client(id);
+        }
+        self.client_changed(id);
         self.run_woken();
     }
 
@@ -271,7 +273,7 @@ impl Switchboard {
         let client = &mut self.clients[id.0];
         let was_full = client.is_full();
         client.said_ms = now_ms;
-        client.output.sent(len);
+        client.output.take(len);
         if was_full && !client.is_full() {
             if let Some(line) = client.own {
                 self.effects.push(Effect::LineChanged(line));
@@ -285,7 +287,7 @@ impl Switchboard {
     #[must_use]
     pub fn client_wants(&self, id: ClientId) -> Wants {
         let client = &self.clients[id.0];
-        Wants { read: client.may_read(), close: client.is_over(), write: !client.output.rest().is_empty() }
+        Wants { read: client.may_read(), close: client.is_over(), write: !client.output.is_empty() }
     }
 
     /// A client's socket is closed, for whatever reason. Its id may be another's from here on.
@@ -303,16 +305,23 @@ impl Switchboard {
         self.run_woken();
     }
 
-    /// Where what comes over a line is to be read into; then say [`line_received`](Self::line_received).
-    pub fn line_input(&mut self, id: LineId) -> &mut Input {
-        &mut self.lines[id.0].input
-    }
-
-    /// Something was read into a line's input.
-    pub fn line_received(&mut self, id: LineId, now_ms: u64) {
+    /// This came over a line.
+    pub fn line_received(&mut self, id: LineId, bytes: &[u8], now_ms: u64) {
         self.now_ms = now_ms;
-        self.lines[id.0].heard_ms = now_ms;
-        self.run_line(id);
+        let line = &mut self.lines[id.0];
+        line.heard_ms = now_ms;
+        let mut input = mem::take(&mut line.input);
+        if input.is_empty() {
+            let taken = self.line_frames(id, bytes);
+            input.end().extend_from_slice(&bytes[taken..]);
+        } else {
+            input.end().extend_from_slice(bytes);
+            let taken = self.line_frames(id, input.rest());
+            input.take(taken);
+        }
+        input.release();
+        self.lines[id.0].input = input;
+        self.line_changed(id);
         self.run_woken();
     }
 
@@ -327,7 +336,7 @@ impl Switchboard {
         self.now_ms = now_ms;
         let line = &mut self.lines[id.0];
         line.said_ms = now_ms;
-        line.output.sent(len);
+        line.output.take(len);
         if !line.waiters.is_empty() && line.has_much_room() {
             let waiters = mem::take(&mut line.waiters);
             self.woken.extend(waiters);
@@ -343,7 +352,7 @@ impl Switchboard {
             Some(client) => !self.clients[client.0].is_full(),
             None => true,
         };
-        Wants { read: is_read && !line.is_over(), close: line.is_over(), write: !line.output.rest().is_empty() }
+        Wants { read: is_read && !line.is_over(), close: line.is_over(), write: !line.output.is_empty() }
     }
 
     /// A line could not be dialled, or its socket is closed; `why` is told to those whom it concerns. Its id may be another's from here on.

@@ -83,8 +83,8 @@ impl Switchboard {
             self.end_client(id);
             return;
         }
-        if now_ms >= client.said_ms + beat_ms / 2 && client.output.rest().is_empty() {
-            put_heartbeat(client.output.bytes());
+        if now_ms >= client.said_ms + beat_ms / 2 && client.output.is_empty() {
+            put_heartbeat(client.output.end());
             self.client_changed(id);
         }
     }
@@ -107,8 +107,8 @@ impl Switchboard {
                     self.end_line(id);
                     return;
                 }
-                if beat_ms > 0 && now_ms >= line.said_ms + beat_ms / 2 && line.output.rest().is_empty() {
-                    put_heartbeat(line.output.bytes());
+                if beat_ms > 0 && now_ms >= line.said_ms + beat_ms / 2 && line.output.is_empty() {
+                    put_heartbeat(line.output.end());
                     self.line_changed(id);
                 }
                 self.close_idle_line(id);

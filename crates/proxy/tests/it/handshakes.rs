@@ -114,10 +114,7 @@ fn who_says_nothing_is_closed() {
 fn another_protocol_is_answered_with_ours() {
     let mut world = World::new(Options::default());
     let id = world.board.client_joined(world.now_ms);
-    let input = world.board.client_input(id);
-    input.space()[..8].copy_from_slice(b"AMQP\x03\x01\x00\x00");
-    input.fill(8);
-    world.board.client_received(id, world.now_ms);
+    world.board.client_received(id, b"AMQP\x03\x01\x00\x00", world.now_ms);
     assert_eq!(world.board.client_output(id), b"AMQP\x00\x00\x09\x01");
     assert!(world.board.client_wants(id).close);
 }

@@ -97,6 +97,8 @@ pub(super) struct Client {
     pub(super) has_moved: bool,
     pub(super) channels: BTreeMap<u16, Channel>,
     pub(super) is_told_blocked: bool,
+    /// Whether there is room for its user.
+    pub(super) is_admitted: bool,
     pub(super) joined_ms: u64,
     pub(super) heard_ms: u64,
     pub(super) said_ms: u64,
@@ -122,6 +124,7 @@ impl Client {
             has_moved: false,
             channels: BTreeMap::new(),
             is_told_blocked: false,
+            is_admitted: false,
             joined_ms: now_ms,
             heard_ms: now_ms,
             said_ms: now_ms,

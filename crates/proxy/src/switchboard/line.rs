@@ -133,6 +133,11 @@ impl Line {
         self.channels.get_mut(usize::from(number).checked_sub(1)?)?.as_mut()
     }
 
+    /// Whether no publish on it waits for its confirm.
+    pub(super) fn is_confirmed(&self) -> bool {
+        self.channels.iter().flatten().all(|there| there.unconfirmed.is_empty())
+    }
+
     /// Forgets a channel that both sides have closed.
     pub(super) fn vacate(&mut self, number: u16) {
         let index = usize::from(number).wrapping_sub(1);

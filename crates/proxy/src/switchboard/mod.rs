@@ -22,6 +22,7 @@ mod client;
 mod client_frames;
 mod client_handshake;
 mod closing;
+mod draining;
 mod line;
 mod line_frames;
 mod line_handshake;
@@ -29,6 +30,7 @@ mod moving;
 mod pool;
 mod publish;
 mod refusal;
+mod report;
 mod seats;
 mod slots;
 mod tick;
@@ -42,6 +44,7 @@ use self::client::Client;
 use self::line::Line;
 use self::pool::Pools;
 pub use self::refusal::Refusal;
+pub use self::report::{LineReport, PoolReport, Report};
 use self::slots::Slots;
 
 /// A client, as long as it is there.
@@ -63,6 +66,13 @@ pub enum Effect {
         vhost: Option<Rc<str>>,
         /// Whose own it is to be; `None` for one that is shared.
         client: Option<ClientId>,
+    },
+    /// A user wants in whose login is good: say [`Switchboard::client_admitted`]. Only where [`Options::asks_for_clients`].
+    Admit {
+        /// Which client.
+        client: ClientId,
+        /// Who has logged in.
+        user: Rc<str>,
     },
     /// Look at what this client [wants](Switchboard::client_wants): there is something new.
     ClientChanged(ClientId),
@@ -153,6 +163,10 @@ pub struct Options {
     pub pool_idle_ms: u64,
     /// Whether logins are checked before the vhost is known. Not where vhosts lead to different upstreams.
     pub checks_login_first: bool,
+    /// How long an upstream's handshake may pause.
+    pub line_handshake_timeout_ms: u64,
+    /// Whether it is asked for each client if there is room for its user.
+    pub asks_for_clients: bool,
 }
 
 impl Default for Options {
@@ -164,13 +178,15 @@ impl Default for Options {
             line_heartbeat_s: 60,
             handshake_timeout_ms: 10_000,
             login_fresh_ms: 60_000,
-            line_wait_ms: 10_000,
+            line_wait_ms: 15_000,
             line_channel_max: 1024,
             pool_line_max: 64,
             line_max: 0,
             line_idle_ms: 5_000,
             pool_idle_ms: 600_000,
             checks_login_first: true,
+            line_handshake_timeout_ms: 4_000,
+            asks_for_clients: false,
         }
     }
 }
@@ -295,6 +311,20 @@ impl Switchboard {
         self.now_ms = now_ms;
         self.forget_client(id);
         self.clients.remove(id.0);
+        self.run_woken();
+    }
+
+    /// Whether a user who [wants in](Effect::Admit) may come.
+    pub fn client_admitted(&mut self, id: ClientId, admitted: Result<(), Refusal>, now_ms: u64) {
+        self.now_ms = now_ms;
+        let Some(client) = self.clients.get_mut(id.0) else { return };
+        match admitted {
+            Ok(()) => {
+                client.is_admitted = true;
+                self.wake(id);
+            }
+            Err(refusal) => self.close_client(id, &refusal),
+        }
         self.run_woken();
     }
 

@@ -95,7 +95,7 @@ impl Switchboard {
         let line = &mut self.lines[id.0];
         match line.phase {
             LinePhase::Start | LinePhase::Tune | LinePhase::OpenOk
-                if now_ms >= line.heard_ms + self.options.handshake_timeout_ms =>
+                if now_ms >= line.heard_ms + self.options.line_handshake_timeout_ms =>
             {
                 self.end_line(id);
             }
@@ -111,6 +111,9 @@ impl Switchboard {
                     put_heartbeat(line.output.end());
                     self.line_changed(id);
                 }
+                if self.lines[id.0].is_draining {
+                    self.leave_line(id);
+                }
                 self.close_idle_line(id);
             }
             _ => {}
@@ -123,11 +126,11 @@ impl Switchboard {
     }
 
     /// Closes a shared line that nobody has used for long, or that nobody is to use any more.
-    fn close_idle_line(&mut self, id: LineId) {
+    pub(super) fn close_idle_line(&mut self, id: LineId) {
         let now_ms = self.now_ms;
         let line = &self.lines[id.0];
         let Use::Shared(pool_id) = line.usage else { return };
-        if line.used_count > 0 || line.channels.iter().flatten().any(|there| !there.unconfirmed.is_empty()) {
+        if line.used_count > 0 || !line.is_confirmed() {
             return;
         }
         let idle_ms = now_ms - line.idle_since_ms.min(now_ms);

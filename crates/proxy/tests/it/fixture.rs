@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use amqp::frame::{FrameKind, PROTOCOL_HEADER, decode_frame, put_frame, put_method};
 use amqp::method::{EncodeMethod, Method, basic, channel, confirm, connection};
 use amqp::{ContentHeader, Frame, TableBuf, Value};
-use proxy::switchboard::{ClientId, Effect, LineId, Notice, Options, Switchboard};
+use proxy::switchboard::{ClientId, Effect, LineId, Notice, Options, Refusal, Switchboard};
 
 use crate::broker::BrokerConnection;
 
@@ -246,6 +246,11 @@ impl World {
                         self.wanted.push(line);
                     }
                     Effect::Log(notice) => self.notices.push(notice),
+                    Effect::Admit { client, user } => {
+                        let refused = || Err(Refusal::new(amqp::ReplyCode::NotAllowed, "no room"));
+                        let admitted = if &*user == "unwelcome" { refused() } else { Ok(()) };
+                        self.board.client_admitted(client, admitted, self.now_ms);
+                    }
                     Effect::ClientChanged(_) | Effect::LineChanged(_) => {}
                 }
             }

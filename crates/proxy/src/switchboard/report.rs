@@ -1,0 +1,106 @@
+//! What operators are shown.
+
+use std::net::SocketAddr;
+
+use super::client::Phase;
+use super::line::{LinePhase, Use};
+use super::{Counters, Switchboard};
+
+/// Everything at one moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// What has happened so far.
+    pub counters: Counters,
+    /// Clients.
+    pub client_count: usize,
+    /// Clients whose connection is open.
+    pub open_client_count: usize,
+    /// Clients that wait for a line or a channel.
+    pub waiting_client_count: usize,
+    /// Clients that have a line of their own.
+    pub own_line_count: usize,
+    /// Bytes that wait for clients' sockets.
+    pub client_output_len: usize,
+    /// Each login and vhost.
+    pub pools: Vec<PoolReport>,
+}
+
+/// A login and a vhost.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PoolReport {
+    /// Who logs in.
+    pub user: String,
+    /// Where.
+    pub vhost: String,
+    /// Clients of it.
+    pub client_count: usize,
+    /// Clients of it that wait for a line or a channel.
+    pub waiting_client_count: usize,
+    /// Why the last line could not be had.
+    pub trouble: Option<String>,
+    /// Its shared lines.
+    pub lines: Vec<LineReport>,
+}
+
+/// A shared line.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LineReport {
+    /// The upstream's name, as the shell knows it.
+    pub upstream: String,
+    /// This side's address, as the shell knows it.
+    pub address: Option<SocketAddr>,
+    /// Whether it is open.
+    pub is_open: bool,
+    /// Whether no client gets a channel on it any more.
+    pub is_draining: bool,
+    /// Whether the upstream takes no publishes for now.
+    pub is_blocked: bool,
+    /// Channels that are open.
+    pub channel_count: usize,
+    /// Channels that a client uses.
+    pub used_channel_count: usize,
+    /// Publishes that are not confirmed yet.
+    pub unconfirmed_count: usize,
+    /// Bytes that wait for its socket.
+    pub output_len: usize,
+}
+
+impl Switchboard {
+    /// Everything at this moment. The shell adds where lines lead, which `upstream_of` knows.
+    #[must_use]
+    pub fn report(&self, upstream_of: impl Fn(super::LineId) -> (String, Option<SocketAddr>)) -> Report {
+        let mut report = Report { counters: self.counters, client_count: self.clients.len(), ..Report::default() };
+        for (_, client) in self.clients.iter() {
+            report.open_client_count += usize::from(client.phase == Phase::Running);
+            report.waiting_client_count += usize::from(client.waiting_since_ms.is_some());
+            report.own_line_count += usize::from(client.has_moved);
+            report.client_output_len += client.output.len();
+        }
+        for (id, pool, login) in self.pools.iter() {
+            let mut of = PoolReport {
+                user: login.user.to_string(),
+                vhost: pool.vhost.to_string(),
+                client_count: pool.client_count,
+                waiting_client_count: pool.waiters.len(),
+                trouble: pool.trouble.clone(),
+                lines: Vec::new(),
+            };
+            for (number, line) in self.lines.iter().filter(|(_, line)| line.usage == Use::Shared(id)) {
+                let (upstream, address) = upstream_of(super::LineId(number));
+                of.lines.push(LineReport {
+                    upstream,
+                    address,
+                    is_open: line.phase == LinePhase::Running,
+                    is_draining: line.is_draining,
+                    is_blocked: line.blocked.is_some(),
+                    channel_count: line.open_count,
+                    used_channel_count: line.used_count,
+                    unconfirmed_count: line.channels.iter().flatten().map(|there| there.unconfirmed.len()).sum(),
+                    output_len: line.output.len(),
+                });
+            }
+            report.pools.push(of);
+        }
+        report
+    }
+}

@@ -26,3 +26,9 @@ pub(crate) const REFUSED_LOGIN_DELAY_MS: u64 = 1_000;
 
 /// How long an upstream waits for the vhost of a login that it has accepted, before the line is given up: less than its own patience.
 pub(crate) const LOGIN_LINE_PATIENCE_MS: u64 = 8_000;
+
+/// When to ask again for an upstream that may be usable at any moment: one that is being tried, drains, or has just failed.
+pub(crate) const LOOK_AGAIN_MS: u64 = 100;
+
+/// What is kept of the words of an upstream's last error, in bytes.
+pub(crate) const ERROR_LEN_MAX: usize = 512;

@@ -4,6 +4,7 @@
 //!  switchboard   clients, lines and pools: who may use which upstream channel, and what becomes of every frame.
 //!                No I/O, no clock: bytes in, bytes out, and lines that it wants to have dialled
 //!  balance       upstreams: which of them a line is dialled to, who is down, who drains. No I/O, no clock
+//!  service       threads, sockets and timers around both
 //!  limits        numbers that no key sets
 //! ```
 //!
@@ -14,4 +15,5 @@
 
 pub mod balance;
 mod limits;
+pub mod service;
 pub mod switchboard;

@@ -2,9 +2,8 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use net::Stream;
 use tokio::io::ReadBuf;
@@ -56,7 +55,12 @@ pub(crate) async fn carry(worker: &Rc<Worker>, party: Party, stream: &mut Stream
     carried
 }
 
-fn poll_carry(worker: &Rc<Worker>, party: Party, stream: &mut Stream, cx: &mut Context<'_>) -> Poll<Result<(), io::Error>> {
+fn poll_carry(
+    worker: &Rc<Worker>,
+    party: Party,
+    stream: &mut Stream,
+    cx: &mut Context<'_>,
+) -> Poll<Result<(), io::Error>> {
     for _ in 0..TURN_COUNT_MAX {
         let is_written = poll_write_all(worker, party, stream, cx)?;
         let wants = party.wants(&worker.board.borrow());
@@ -80,7 +84,12 @@ fn poll_carry(worker: &Rc<Worker>, party: Party, stream: &mut Stream, cx: &mut C
 }
 
 /// Writes what is to be written, as far as the socket takes it.
-fn poll_write_all(worker: &Rc<Worker>, party: Party, stream: &mut Stream, cx: &mut Context<'_>) -> io::Result<Poll<()>> {
+fn poll_write_all(
+    worker: &Rc<Worker>,
+    party: Party,
+    stream: &mut Stream,
+    cx: &mut Context<'_>,
+) -> io::Result<Poll<()>> {
     loop {
         let mut board = worker.board.borrow_mut();
         if party.output(&board).is_empty() {
@@ -105,34 +114,24 @@ fn poll_write_all(worker: &Rc<Worker>, party: Party, stream: &mut Stream, cx: &m
 
 /// Reads what has come, and lets the switchboard look at it.
 fn poll_read(worker: &Rc<Worker>, party: Party, stream: &mut Stream, cx: &mut Context<'_>) -> io::Result<Poll<()>> {
-    let mut board = worker.board.borrow_mut();
-    let input = match party {
-        Party::Client(id) => board.client_input(id),
-        Party::Line(id) => board.line_input(id),
-    };
-    let mut buffer = ReadBuf::new(input.space());
-    match Pin::new(stream).get_mut().poll_read(cx, &mut buffer) {
-        Poll::Ready(Ok(())) => {}
-        Poll::Ready(Err(error)) => return Err(error),
-        Poll::Pending => {
-            input.release();
-            return Ok(Poll::Pending);
-        }
+    let mut scratch = worker.scratch.borrow_mut();
+    let mut buffer = ReadBuf::new(&mut scratch);
+    match stream.poll_read(cx, &mut buffer) {
+        Poll::Ready(result) => result?,
+        Poll::Pending => return Ok(Poll::Pending),
     }
-    let len = buffer.filled().len();
-    if len == 0 {
+    let bytes = buffer.filled();
+    if bytes.is_empty() {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    input.fill(len);
     let now_ms = worker.now_ms();
+    let mut board = worker.board.borrow_mut();
     match party {
-        Party::Client(id) => board.client_received(id, now_ms),
-        Party::Line(id) => board.line_received(id, now_ms),
+        Party::Client(id) => board.client_received(id, bytes, now_ms),
+        Party::Line(id) => board.line_received(id, bytes, now_ms),
     }
     drop(board);
+    drop(scratch);
     worker.apply(Some(party));
     Ok(Poll::Ready(()))
 }
-
-/// Who is to be woken when the switchboard has something for a socket.
-pub(crate) type Watcher = Waker;

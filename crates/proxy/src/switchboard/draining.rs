@@ -49,6 +49,12 @@ impl Switchboard {
         self.lines.get(id.0).is_some_and(|line| line.is_running())
     }
 
+    /// What the upstream did wrong, if a line was given up for that.
+    #[must_use]
+    pub fn line_fault(&self, id: LineId) -> Option<&'static str> {
+        self.lines.get(id.0)?.fault
+    }
+
     /// Those who have nothing under way on a draining line leave it: they have another when they next say something.
     pub(super) fn leave_line(&mut self, id: LineId) {
         let line = &self.lines[id.0];

@@ -68,6 +68,8 @@ pub(super) struct Line {
     pub(super) blocked: Option<Box<[u8]>>,
     /// What the upstream said when it closed it.
     pub(super) closed_with: Option<Refusal>,
+    /// What the upstream did wrong, if it was given up for that.
+    pub(super) fault: Option<&'static str>,
     /// Answers to new secrets that are for the proxy.
     pub(super) secrets_told: u32,
     /// No client gets a channel on it any more.
@@ -97,6 +99,7 @@ impl Line {
             waiters: Vec::new(),
             blocked: None,
             closed_with: None,
+            fault: None,
             secrets_told: 0,
             is_draining: false,
             idle_since_ms: now_ms,

@@ -17,6 +17,8 @@ pub struct Report {
     pub open_client_count: usize,
     /// Clients that wait for a line or a channel.
     pub waiting_client_count: usize,
+    /// Lines, those that are being dialled included.
+    pub line_count: usize,
     /// Clients that have a line of their own.
     pub own_line_count: usize,
     /// Bytes that wait for clients' sockets.
@@ -69,7 +71,12 @@ impl Switchboard {
     /// Everything at this moment. The shell adds where lines lead, which `upstream_of` knows.
     #[must_use]
     pub fn report(&self, upstream_of: impl Fn(super::LineId) -> (String, Option<SocketAddr>)) -> Report {
-        let mut report = Report { counters: self.counters, client_count: self.clients.len(), ..Report::default() };
+        let mut report = Report {
+            counters: self.counters,
+            client_count: self.clients.len(),
+            line_count: self.lines.len(),
+            ..Report::default()
+        };
         for (_, client) in self.clients.iter() {
             report.open_client_count += usize::from(client.phase == Phase::Running);
             report.waiting_client_count += usize::from(client.waiting_since_ms.is_some());

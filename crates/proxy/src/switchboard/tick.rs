@@ -97,14 +97,14 @@ impl Switchboard {
             LinePhase::Start | LinePhase::Tune | LinePhase::OpenOk
                 if now_ms >= line.heard_ms + self.options.line_handshake_timeout_ms =>
             {
-                self.end_line(id);
+                self.end_line(id, Some("it said nothing while the connection was being opened"));
             }
             LinePhase::LoggedIn { until_ms } if now_ms >= until_ms => self.close_line(id),
-            LinePhase::Closing { until_ms } if now_ms >= until_ms => self.end_line(id),
+            LinePhase::Closing { until_ms } if now_ms >= until_ms => self.end_line(id, None),
             LinePhase::Running => {
                 let beat_ms = u64::from(line.heartbeat_s) * 1000;
                 if beat_ms > 0 && is_heard && now_ms >= line.heard_ms + 2 * beat_ms {
-                    self.end_line(id);
+                    self.end_line(id, Some("it was silent for two heartbeats"));
                     return;
                 }
                 if beat_ms > 0 && now_ms >= line.said_ms + beat_ms / 2 && line.output.is_empty() {
@@ -120,8 +120,9 @@ impl Switchboard {
         }
     }
 
-    fn end_line(&mut self, id: LineId) {
+    fn end_line(&mut self, id: LineId, fault: Option<&'static str>) {
         self.lines[id.0].phase = LinePhase::Over;
+        self.lines[id.0].fault = fault;
         self.line_changed(id);
     }
 

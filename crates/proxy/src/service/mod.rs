@@ -5,17 +5,21 @@
 //!  sockets     one task for each socket, client or line
 //!  upstreams   the brokers behind, shared by all threads: health, choice, dialling
 //!  command     what threads are told
+//!  operations  the HTTP API: health, metrics, pools, draining
 //!  log         what operators read
 //! ```
 
 mod command;
 mod log;
+mod metrics;
+mod operations;
 mod sockets;
 mod upstreams;
 mod worker;
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -23,6 +27,7 @@ use net::{Admission, BindError, Listener};
 use tokio::sync::{mpsc, oneshot};
 
 use self::command::Command;
+pub use self::operations::serve_operations;
 pub use self::upstreams::Upstream;
 use self::upstreams::Upstreams;
 use self::worker::Acceptor;
@@ -52,11 +57,19 @@ pub enum StartError {
 /// A running proxy.
 #[derive(Debug)]
 pub struct Service {
-    workers: Vec<(mpsc::UnboundedSender<Command>, JoinHandle<()>)>,
+    handle: Handle,
+    threads: Vec<JoinHandle<()>>,
     /// Held so that sockets at paths stay.
     listeners: Vec<Listener>,
-    upstreams: Arc<Upstreams>,
     watching: tokio::task::JoinHandle<()>,
+}
+
+/// A running proxy, for those who look at it and change it.
+#[derive(Debug, Clone)]
+pub struct Handle {
+    workers: Vec<mpsc::UnboundedSender<Command>>,
+    upstreams: Arc<Upstreams>,
+    is_stopping: Arc<AtomicBool>,
 }
 
 impl Service {
@@ -69,7 +82,7 @@ impl Service {
         worker_count: usize,
     ) -> Result<Self, StartError> {
         let upstreams = Arc::new(Upstreams::new(upstreams, balance)?);
-        let mut workers = Vec::new();
+        let (mut workers, mut threads) = (Vec::new(), Vec::new());
         for number in 0..worker_count.max(1) {
             let share = |(listener, admission): &(Listener, Admission)| {
                 listener.share().map(|listener| Acceptor { listener, admission: admission.clone() })
@@ -82,11 +95,13 @@ impl Service {
                     tracing::error!(%error, "a thread of the proxy ended");
                 }
             })?;
-            workers.push((commands, thread));
+            workers.push(commands);
+            threads.push(thread);
         }
         let watching = tokio::spawn(upstreams.clone().watch());
         let listeners = listeners.into_iter().map(|(listener, _)| listener).collect();
-        Ok(Service { workers, listeners, upstreams, watching })
+        let handle = Handle { workers, upstreams, is_stopping: Arc::default() };
+        Ok(Service { handle, threads, listeners, watching })
     }
 
     /// Where it listens.
@@ -94,6 +109,55 @@ impl Service {
         self.listeners.iter().filter_map(|listener| listener.address().ok()).collect()
     }
 
+    /// For those who look at it and change it.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Accepts nobody any more.
+    pub fn stop_listening(&mut self) {
+        self.handle.is_stopping.store(true, Ordering::Relaxed);
+        self.listeners.clear();
+        self.handle.tell(|| Command::StopListening);
+    }
+
+    /// Waits until all clients have gone by themselves, or for so long; `None` for as long as it takes.
+    pub async fn wait_for_clients(&self, patience: Option<Duration>) {
+        let until = patience.map(|patience| Instant::now() + patience);
+        while until.is_none_or(|until| Instant::now() < until) && self.handle.client_count().await > 0 {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Tells all clients that their connection is closed, and waits so long for them to agree.
+    pub async fn close_clients(&self, patience: Duration) {
+        let refusal = Refusal::new(amqp::ReplyCode::ConnectionForced, "the proxy is being stopped");
+        self.handle.tell(|| Command::CloseClients(refusal.clone()));
+        self.wait_for_clients(Some(patience)).await;
+    }
+
+    /// Waits until what clients have published is confirmed, and ends.
+    pub async fn stop(self) {
+        let until = Instant::now() + CONFIRM_PATIENCE;
+        loop {
+            self.handle.tell(|| Command::CloseLines);
+            let lines: usize = self.handle.reports().await.iter().map(|report| report.line_count).sum();
+            if lines == 0 || Instant::now() >= until {
+                break;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        self.watching.abort();
+        self.handle.tell(|| Command::Stop);
+        for thread in self.threads {
+            // What a thread died of, it has said.
+            let _ = tokio::task::spawn_blocking(move || thread.join()).await;
+        }
+    }
+}
+
+impl Handle {
     /// Sets what operators have changed.
     pub fn configure(
         &self,
@@ -109,7 +173,7 @@ impl Service {
     /// How each thread is.
     pub async fn reports(&self) -> Vec<Report> {
         let mut reports = Vec::new();
-        for (commands, _) in &self.workers {
+        for commands in &self.workers {
             let (answer, answered) = oneshot::channel();
             // A thread that has ended has nothing to report.
             if commands.send(Command::Report(answer)).is_ok()
@@ -127,10 +191,13 @@ impl Service {
         self.upstreams.snapshot()
     }
 
-    /// Whether a client would find an upstream.
+    /// Why clients should go elsewhere for now, if they should.
     #[must_use]
-    pub fn is_ready(&self) -> bool {
-        self.upstreams.is_any_up()
+    pub fn unready(&self) -> Option<&'static str> {
+        if self.is_stopping.load(Ordering::Relaxed) {
+            return Some("the proxy is being stopped");
+        }
+        (!self.upstreams.is_any_up()).then_some("no upstream is up")
     }
 
     /// Nothing new goes to this upstream, and who has nothing under way there leaves it. Whether there is one of this name.
@@ -145,52 +212,12 @@ impl Service {
         self.upstreams.drain(name, false).is_some()
     }
 
-    /// Accepts nobody any more.
-    pub fn stop_listening(&mut self) {
-        self.listeners.clear();
-        self.tell(|| Command::StopListening);
-    }
-
-    /// Waits until all clients have gone by themselves, or for so long; `None` for as long as it takes.
-    pub async fn wait_for_clients(&self, patience: Option<Duration>) {
-        let until = patience.map(|patience| Instant::now() + patience);
-        while until.is_none_or(|until| Instant::now() < until) && self.client_count().await > 0 {
-            tokio::time::sleep(LOOK).await;
-        }
-    }
-
-    /// Tells all clients that their connection is closed, and waits so long for them to agree.
-    pub async fn close_clients(&self, patience: Duration) {
-        let refusal = Refusal::new(amqp::ReplyCode::ConnectionForced, "the proxy is being stopped");
-        self.tell(|| Command::CloseClients(refusal.clone()));
-        self.wait_for_clients(Some(patience)).await;
-    }
-
-    /// Waits until what clients have published is confirmed, and ends.
-    pub async fn stop(self) {
-        let until = Instant::now() + CONFIRM_PATIENCE;
-        loop {
-            self.tell(|| Command::CloseLines);
-            let lines: usize = self.reports().await.iter().map(|report| report.line_count).sum();
-            if lines == 0 || Instant::now() >= until {
-                break;
-            }
-            tokio::time::sleep(LOOK).await;
-        }
-        self.watching.abort();
-        for (commands, thread) in self.workers {
-            // It may have ended already.
-            let _ = commands.send(Command::Stop);
-            let _ = tokio::task::spawn_blocking(move || thread.join()).await;
-        }
-    }
-
     async fn client_count(&self) -> usize {
         self.reports().await.iter().map(|report| report.client_count).sum()
     }
 
     fn tell(&self, command: impl Fn() -> Command) {
-        for (commands, _) in &self.workers {
+        for commands in &self.workers {
             // A thread that has ended is told nothing.
             let _ = commands.send(command());
         }

@@ -222,6 +222,40 @@ pub struct Counters {
     pub slow_clients: u64,
 }
 
+impl Counters {
+    /// Adds another thread's.
+    pub(crate) fn add(&mut self, other: &Counters) {
+        let Counters {
+            clients,
+            published,
+            channels_opened,
+            channels_reused,
+            lines_dialled,
+            lines_lost,
+            moved,
+            late_errors,
+            late_returns,
+            late_nacks,
+            logins_refused,
+            logins_remembered,
+            slow_clients,
+        } = other;
+        self.clients += clients;
+        self.published += published;
+        self.channels_opened += channels_opened;
+        self.channels_reused += channels_reused;
+        self.lines_dialled += lines_dialled;
+        self.lines_lost += lines_lost;
+        self.moved += moved;
+        self.late_errors += late_errors;
+        self.late_returns += late_returns;
+        self.late_nacks += late_nacks;
+        self.logins_refused += logins_refused;
+        self.logins_remembered += logins_remembered;
+        self.slow_clients += slow_clients;
+    }
+}
+
 /// Clients, lines and pools of one thread.
 #[derive(Debug)]
 pub struct Switchboard {

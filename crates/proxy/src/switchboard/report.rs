@@ -67,6 +67,41 @@ pub struct LineReport {
     pub output_len: usize,
 }
 
+impl Report {
+    /// Of several threads, as one. Pools of the same user and vhost are put together.
+    #[must_use]
+    pub fn sum(reports: Vec<Report>) -> Report {
+        let mut sum = Report::default();
+        for report in reports {
+            sum.counters.add(&report.counters);
+            sum.client_count += report.client_count;
+            sum.open_client_count += report.open_client_count;
+            sum.waiting_client_count += report.waiting_client_count;
+            sum.line_count += report.line_count;
+            sum.own_line_count += report.own_line_count;
+            sum.client_output_len += report.client_output_len;
+            for pool in report.pools {
+                sum.add_pool(pool);
+            }
+        }
+        sum.pools.sort_by(|one, other| (&one.vhost, &one.user).cmp(&(&other.vhost, &other.user)));
+        sum
+    }
+
+    fn add_pool(&mut self, pool: PoolReport) {
+        let is_same = |other: &&mut PoolReport| other.user == pool.user && other.vhost == pool.vhost;
+        match self.pools.iter_mut().find(is_same) {
+            None => self.pools.push(pool),
+            Some(same) => {
+                same.client_count += pool.client_count;
+                same.waiting_client_count += pool.waiting_client_count;
+                same.trouble = same.trouble.take().or(pool.trouble);
+                same.lines.extend(pool.lines);
+            }
+        }
+    }
+}
+
 impl Switchboard {
     /// Everything at this moment. The shell adds where lines lead, which `upstream_of` knows.
     #[must_use]

@@ -110,7 +110,7 @@ async fn many_clients_publish_over_few_connections() {
     for body in &expected {
         publish(&uri, body).await;
     }
-    let reports = service.reports().await;
+    let reports = service.handle().reports().await;
     service.stop().await;
     let mut bodies = broker.bodies();
     bodies.sort_by_key(|body| body.parse::<u32>().unwrap());
@@ -138,7 +138,7 @@ async fn another_upstream_takes_over() {
     connection.open_channel(1).await.unwrap();
     connection.select_confirms(1).await.unwrap();
     first.kill();
-    while service.reports().await.iter().all(|report| report.counters.lines_lost == 0) {
+    while service.handle().reports().await.iter().all(|report| report.counters.lines_lost == 0) {
         tokio::task::yield_now().await;
     }
     // What it was connected to is gone, and it has nothing under way: it goes on where there is somebody.

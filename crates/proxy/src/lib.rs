@@ -4,7 +4,8 @@
 //!  switchboard   clients, lines and pools: who may use which upstream channel, and what becomes of every frame.
 //!                No I/O, no clock: bytes in, bytes out, and lines that it wants to have dialled
 //!  balance       upstreams: which of them a line is dialled to, who is down, who drains. No I/O, no clock
-//!  service       threads, sockets and timers around both
+//!  guard         who may come in, and how much of it. No I/O, no clock
+//!  service       threads, sockets and timers around them
 //!  limits        numbers that no key sets
 //! ```
 //!
@@ -14,6 +15,7 @@
 //! Not here: what a broker does. The proxy knows the wire and nothing of queues.
 
 pub mod balance;
+pub mod guard;
 mod limits;
 pub mod service;
 pub mod switchboard;

@@ -6,10 +6,12 @@
 //!  upstreams   the brokers behind, shared by all threads: health, choice, dialling
 //!  command     what threads are told
 //!  operations  the HTTP API: health, metrics, pools, draining
+//!  gate        who may come in, asked by all threads
 //!  log         what operators read
 //! ```
 
 mod command;
+mod gate;
 mod log;
 mod metrics;
 mod operations;
@@ -27,12 +29,17 @@ use net::{Admission, BindError, Listener};
 use tokio::sync::{mpsc, oneshot};
 
 use self::command::Command;
+use self::gate::Gate;
 pub use self::operations::serve_operations;
 pub use self::upstreams::Upstream;
 use self::upstreams::Upstreams;
 use self::worker::Acceptor;
 use crate::balance::{self, OptionsError, Snapshot};
+use crate::guard;
 use crate::switchboard::{Options, Refusal, Report};
+
+/// How often the guard forgets who is gone, and tells what it refused.
+const GUARD_TICK: Duration = Duration::from_secs(1);
 
 /// How often a stop looks whether clients and lines are gone.
 const LOOK: Duration = Duration::from_millis(20);
@@ -61,7 +68,7 @@ pub struct Service {
     threads: Vec<JoinHandle<()>>,
     /// Held so that sockets at paths stay.
     listeners: Vec<Listener>,
-    watching: tokio::task::JoinHandle<()>,
+    watching: [tokio::task::JoinHandle<()>; 2],
 }
 
 /// A running proxy, for those who look at it and change it.
@@ -69,6 +76,7 @@ pub struct Service {
 pub struct Handle {
     workers: Vec<mpsc::UnboundedSender<Command>>,
     upstreams: Arc<Upstreams>,
+    gate: Arc<Gate>,
     is_stopping: Arc<AtomicBool>,
 }
 
@@ -78,10 +86,12 @@ impl Service {
         listeners: Vec<(Listener, Admission)>,
         upstreams: Vec<Upstream>,
         balance: balance::Options,
+        guard: guard::Options,
         options: &Options,
         worker_count: usize,
     ) -> Result<Self, StartError> {
         let upstreams = Arc::new(Upstreams::new(upstreams, balance)?);
+        let gate = Arc::new(Gate::new(guard));
         let (mut workers, mut threads) = (Vec::new(), Vec::new());
         for number in 0..worker_count.max(1) {
             let share = |(listener, admission): &(Listener, Admission)| {
@@ -89,9 +99,10 @@ impl Service {
             };
             let acceptors = listeners.iter().map(share).collect::<Result<Vec<_>, _>>()?;
             let (commands, received) = mpsc::unbounded_channel();
-            let (options, upstreams) = (options.clone(), upstreams.clone());
+            let options = Options { asks_for_clients: true, ..options.clone() };
+            let (upstreams, gate) = (upstreams.clone(), gate.clone());
             let thread = std::thread::Builder::new().name(format!("proxy-{number}")).spawn(move || {
-                if let Err(error) = worker::run(options, acceptors, upstreams, received) {
+                if let Err(error) = worker::run(options, acceptors, upstreams, gate, received) {
                     tracing::error!(%error, "a thread of the proxy ended");
                 }
             })?;
@@ -99,9 +110,10 @@ impl Service {
             threads.push(thread);
         }
         let watching = tokio::spawn(upstreams.clone().watch());
+        let ticking = tokio::spawn(tick(gate.clone()));
         let listeners = listeners.into_iter().map(|(listener, _)| listener).collect();
-        let handle = Handle { workers, upstreams, is_stopping: Arc::default() };
-        Ok(Service { handle, threads, listeners, watching })
+        let handle = Handle { workers, upstreams, gate, is_stopping: Arc::default() };
+        Ok(Service { handle, threads, listeners, watching: [watching, ticking] })
     }
 
     /// Where it listens.
@@ -148,7 +160,7 @@ impl Service {
             }
             tokio::time::sleep(LOOK).await;
         }
-        self.watching.abort();
+        self.watching.iter().for_each(tokio::task::JoinHandle::abort);
         self.handle.tell(|| Command::Stop);
         for thread in self.threads {
             // What a thread died of, it has said.
@@ -163,10 +175,12 @@ impl Handle {
         &self,
         upstreams: Vec<Upstream>,
         balance: balance::Options,
+        guard: guard::Options,
         options: &Options,
     ) -> Result<(), OptionsError> {
         self.upstreams.configure(upstreams, balance)?;
-        self.tell(|| Command::Configure(Box::new(options.clone())));
+        self.gate.configure(guard);
+        self.tell(|| Command::Configure(Box::new(Options { asks_for_clients: true, ..options.clone() })));
         Ok(())
     }
 
@@ -189,6 +203,12 @@ impl Handle {
     #[must_use]
     pub fn upstreams(&self) -> Vec<Snapshot> {
         self.upstreams.snapshot()
+    }
+
+    /// Who came in.
+    #[must_use]
+    pub fn guard(&self) -> guard::Snapshot {
+        self.gate.snapshot()
     }
 
     /// Why clients should go elsewhere for now, if they should.
@@ -221,5 +241,13 @@ impl Handle {
             // A thread that has ended is told nothing.
             let _ = commands.send(command());
         }
+    }
+}
+
+/// Has the guard forget and tell, for ever.
+async fn tick(gate: Arc<Gate>) {
+    loop {
+        tokio::time::sleep(GUARD_TICK).await;
+        gate.tick();
     }
 }

@@ -2,8 +2,9 @@
 
 use std::future::poll_fn;
 use std::io;
+use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use net::Stream;
 use tokio::io::ReadBuf;
@@ -13,6 +14,9 @@ use crate::switchboard::{ClientId, LineId, Switchboard, Wants};
 
 /// Reads between two looks at what else there is to do.
 const TURN_COUNT_MAX: usize = 16;
+
+/// While nothing more is read from a client that has sent much.
+type Pause = Pin<Box<tokio::time::Sleep>>;
 
 /// Whose socket it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -46,9 +50,10 @@ impl Party {
 
 /// Carries bytes until the socket is closed. Says why, where it was not as agreed.
 pub(crate) async fn carry(worker: &Rc<Worker>, party: Party, stream: &mut Stream) -> Result<(), io::Error> {
+    let mut pause = None;
     let carried = poll_fn(|cx| {
         worker.watch(party, cx.waker());
-        poll_carry(worker, party, stream, cx)
+        poll_carry(worker, party, stream, &mut pause, cx)
     })
     .await;
     worker.unwatch(party);
@@ -59,6 +64,7 @@ fn poll_carry(
     worker: &Rc<Worker>,
     party: Party,
     stream: &mut Stream,
+    pause: &mut Option<Pause>,
     cx: &mut Context<'_>,
 ) -> Poll<Result<(), io::Error>> {
     for _ in 0..TURN_COUNT_MAX {
@@ -74,9 +80,13 @@ fn poll_carry(
         if !wants.read {
             return Poll::Pending;
         }
-        if poll_read(worker, party, stream, cx)?.is_pending() {
-            return Poll::Pending;
+        if let Some(sleep) = pause {
+            ready!(sleep.as_mut().poll(cx));
+            *pause = worker.spend(party, 0).map(|time| Box::pin(tokio::time::sleep(time)));
+            continue;
         }
+        let len = ready!(poll_read(worker, party, stream, cx))?;
+        *pause = worker.spend(party, len).map(|time| Box::pin(tokio::time::sleep(time)));
     }
     // Others have something to say, too.
     cx.waker().wake_by_ref();
@@ -112,17 +122,15 @@ fn poll_write_all(
     }
 }
 
-/// Reads what has come, and lets the switchboard look at it.
-fn poll_read(worker: &Rc<Worker>, party: Party, stream: &mut Stream, cx: &mut Context<'_>) -> io::Result<Poll<()>> {
+/// Reads what has come, and lets the switchboard look at it. Says how much that was.
+fn poll_read(worker: &Rc<Worker>, party: Party, stream: &mut Stream, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
     let mut scratch = worker.scratch.borrow_mut();
     let mut buffer = ReadBuf::new(&mut scratch);
-    match stream.poll_read(cx, &mut buffer) {
-        Poll::Ready(result) => result?,
-        Poll::Pending => return Ok(Poll::Pending),
-    }
+    ready!(stream.poll_read(cx, &mut buffer))?;
     let bytes = buffer.filled();
-    if bytes.is_empty() {
-        return Err(io::ErrorKind::UnexpectedEof.into());
+    let len = bytes.len();
+    if len == 0 {
+        return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
     }
     let now_ms = worker.now_ms();
     let mut board = worker.board.borrow_mut();
@@ -133,5 +141,5 @@ fn poll_read(worker: &Rc<Worker>, party: Party, stream: &mut Stream, cx: &mut Co
     drop(board);
     drop(scratch);
     worker.apply(Some(party));
-    Ok(Poll::Ready(()))
+    Poll::Ready(Ok(len))
 }

@@ -14,11 +14,12 @@ use tokio::task::{JoinSet, LocalSet, spawn_local};
 use tokio::time::MissedTickBehavior;
 
 use super::command::Command;
+use super::gate::{Gate, Seat};
 use super::log;
 use super::sockets::{Party, carry};
 use super::upstreams::{Dialled, Upstreams};
 use crate::balance::UpstreamId;
-use crate::switchboard::{ClientId, Effect, LineId, Options, Switchboard};
+use crate::switchboard::{ClientId, Effect, LineId, Options, Refusal, Switchboard};
 
 /// How often the switchboard is told what time it is.
 const TICK: Duration = Duration::from_millis(500);
@@ -38,11 +39,18 @@ pub(crate) struct Worker {
     pub(crate) scratch: RefCell<Box<[u8]>>,
     /// Who waits for what the switchboard has for a socket.
     watchers: RefCell<HashMap<Party, Waker>>,
-    clients: RefCell<HashMap<ClientId, SocketAddr>>,
+    clients: RefCell<HashMap<ClientId, Guest>>,
     lines: RefCell<HashMap<LineId, Lead>>,
     upstreams: Arc<Upstreams>,
+    gate: Arc<Gate>,
     dial_patience: Duration,
     started_at: Instant,
+}
+
+/// A client, as the shell knows it.
+struct Guest {
+    peer: SocketAddr,
+    seat: Seat,
 }
 
 /// Where a line leads.
@@ -58,6 +66,7 @@ pub(crate) fn run(
     options: Options,
     acceptors: Vec<Acceptor>,
     upstreams: Arc<Upstreams>,
+    gate: Arc<Gate>,
     commands: mpsc::UnboundedReceiver<Command>,
 ) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -69,6 +78,7 @@ pub(crate) fn run(
         clients: RefCell::default(),
         lines: RefCell::default(),
         upstreams,
+        gate,
         started_at: Instant::now(),
     });
     LocalSet::new().block_on(&runtime, worker.work(acceptors, commands))
@@ -125,14 +135,26 @@ impl Worker {
 
     /// A client, from its first byte to its last.
     async fn serve(self: Rc<Self>, stream: Stream, peer: SocketAddr, admission: Admission) {
-        let mut stream = match admission.admit(stream).await {
-            Ok(stream) => stream,
+        let address = |peer: SocketAddr, stream: &Stream| (!matches!(stream, Stream::Unix(_))).then_some(peer.ip());
+        // Where a proxy in front tells whose connection it is, that is who is counted.
+        let is_known = admission.proxy_protocol.is_none();
+        let early = is_known.then(|| self.gate.arrive(address(peer, &stream))).transpose();
+        let admitted = match early {
+            Ok(seat) => admission.admit(stream).await.map(|stream| (stream, seat)),
+            Err(refusal) => return tracing::debug!(%peer, %refusal, "connection was refused"),
+        };
+        let (mut stream, seat) = match admitted {
+            Ok(admitted) => admitted,
             Err(error @ AdmitError::Gone) => return tracing::debug!(%peer, %error, "connection was closed"),
             Err(error) => return tracing::warn!(%peer, %error, "connection was closed"),
         };
         let peer = stream.peer_addr().unwrap_or(peer);
+        let seat = match seat.map_or_else(|| self.gate.arrive(address(peer, &stream)), Ok) {
+            Ok(seat) => seat,
+            Err(refusal) => return tracing::debug!(%peer, %refusal, "connection was refused"),
+        };
         let id = self.board.borrow_mut().client_joined(self.now_ms());
-        self.clients.borrow_mut().insert(id, peer);
+        self.clients.borrow_mut().insert(id, Guest { peer, seat });
         if let Err(error) = carry(&self, Party::Client(id), &mut stream).await {
             tracing::debug!(%peer, %error, "client went away");
         }
@@ -142,7 +164,7 @@ impl Worker {
 
     /// A line, from the wish to have it to its last byte.
     async fn lead(self: Rc<Self>, id: LineId, vhost: Option<Rc<str>>, client: Option<ClientId>) {
-        let client = client.and_then(|client| self.clients.borrow().get(&client).copied());
+        let client = client.and_then(|client| self.peer_of(client));
         let Dialled { upstream, name, mut stream } =
             match self.upstreams.dial(vhost.as_deref(), client, self.dial_patience).await {
                 Ok(dialled) => dialled,
@@ -174,13 +196,30 @@ impl Worker {
                     self.nudge(Party::Line(id), own);
                 }
                 Effect::Dial { line, vhost, client } => drop(spawn_local(self.clone().lead(line, vhost, client))),
-                Effect::Admit { client, .. } => {
-                    self.board.borrow_mut().client_admitted(client, Ok(()), self.now_ms());
+                Effect::Admit { client, user } => {
+                    let admitted = self.admit(client, &user);
+                    self.board.borrow_mut().client_admitted(client, admitted, self.now_ms());
                     self.apply(own);
                 }
-                Effect::Log(notice) => log::notice(&notice, |client| self.clients.borrow().get(&client).copied()),
+                Effect::Log(notice) => log::notice(&notice, |client| self.peer_of(client)),
             }
         }
+    }
+
+    fn admit(&self, id: ClientId, user: &str) -> Result<(), Refusal> {
+        let mut clients = self.clients.borrow_mut();
+        let Some(guest) = clients.get_mut(&id) else { return Ok(()) };
+        guest.seat.log_in(user).map_err(|refusal| Refusal::new(amqp::ReplyCode::NotAllowed, &refusal.to_string()))
+    }
+
+    fn peer_of(&self, id: ClientId) -> Option<SocketAddr> {
+        self.clients.borrow().get(&id).map(|guest| guest.peer)
+    }
+
+    /// A party has sent so many bytes: how long nothing more is to be read from it.
+    pub(crate) fn spend(&self, party: Party, len: usize) -> Option<Duration> {
+        let Party::Client(id) = party else { return None };
+        self.clients.borrow().get(&id)?.seat.spend(len)
     }
 
     fn nudge(&self, party: Party, own: Option<Party>) {

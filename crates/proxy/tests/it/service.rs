@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use client::{CallError, Closed, ConnectOptions, Connection, OpenError, Route, Uri};
 use net::{Admission, Listener, SocketOptions};
-use proxy::balance;
 use proxy::service::{Service, Upstream};
 use proxy::switchboard::Options;
+use proxy::{balance, guard};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
@@ -91,7 +91,7 @@ async fn start(upstreams: Vec<Upstream>) -> (Service, Uri) {
     let uri = Uri::parse(&format!("amqp://u:right@{}", listener.local_addr().unwrap())).unwrap();
     let balance = balance::Options { check_interval_ms: 0, ..balance::Options::default() };
     let listeners = vec![(listener, Admission::default())];
-    (Service::start(listeners, upstreams, balance, &Options::default(), 2).unwrap(), uri)
+    (Service::start(listeners, upstreams, balance, guard::Options::default(), &Options::default(), 2).unwrap(), uri)
 }
 
 async fn publish(uri: &Uri, body: &str) {

@@ -6,12 +6,9 @@ const LEN_MIN: usize = 2 * 1024;
 /// As far as the input grows by itself: larger reads gain nothing more.
 const INPUT_LEN_MAX: usize = 256 * 1024;
 
-/// What an output keeps when all is sent.
-const OUTPUT_LEN_KEPT: usize = 256 * 1024;
-
-/// Bytes that were received, from `start` to `end` not taken yet. Takes no memory before the first.
+/// Bytes that were received: `start..end` are not taken yet.
 #[derive(Debug, Default)]
-pub struct Input {
+pub(crate) struct Input {
     bytes: Vec<u8>,
     start: usize,
     end: usize,
@@ -22,26 +19,26 @@ pub struct Input {
 impl Input {
     /// What is not taken yet.
     #[inline]
-    pub fn rest(&self) -> &[u8] {
+    pub(crate) fn rest(&self) -> &[u8] {
         &self.bytes[self.start..self.end]
     }
 
     /// What was at `range` of [`rest`](Self::rest) before `taken` bytes of it were taken.
     #[inline]
-    pub fn taken(&self, taken: usize, range: &std::ops::Range<usize>) -> &[u8] {
+    pub(crate) fn taken(&self, taken: usize, range: &std::ops::Range<usize>) -> &[u8] {
         let base = self.start - taken;
         &self.bytes[base + range.start..base + range.end]
     }
 
     /// Takes bytes. They stay where they are until the next [`space`](Self::space).
     #[inline]
-    pub fn take(&mut self, len: usize) {
+    pub(crate) fn take(&mut self, len: usize) {
         debug_assert!(self.start + len <= self.end);
         self.start += len;
     }
 
     /// Room for the next read: never empty.
-    pub fn space(&mut self) -> &mut [u8] {
+    pub(crate) fn space(&mut self) -> &mut [u8] {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
         } else if self.start > 0 {
@@ -56,15 +53,8 @@ impl Input {
         &mut self.bytes[self.end..]
     }
 
-    /// Gives memory back if all was taken and little came last: what waits for a rare word should cost little.
-    pub fn release(&mut self) {
-        if self.start == self.end && !self.is_crowded {
-            *self = Input::default();
-        }
-    }
-
     /// So much of [`space`](Self::space) was filled.
-    pub fn fill(&mut self, len: usize) {
+    pub(crate) fn fill(&mut self, len: usize) {
         self.end += len;
         self.is_crowded = self.end == self.bytes.len();
     }
@@ -72,7 +62,7 @@ impl Input {
 
 /// Bytes to send: from `start` on they are not sent yet.
 #[derive(Debug, Default)]
-pub struct Output {
+pub(crate) struct Output {
     bytes: Vec<u8>,
     start: usize,
 }
@@ -80,43 +70,30 @@ pub struct Output {
 impl Output {
     /// Where to append.
     #[inline]
-    pub fn bytes(&mut self) -> &mut Vec<u8> {
+    pub(crate) fn bytes(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
 
-    /// What is not sent yet.
     #[inline]
-    #[must_use]
-    pub fn rest(&self) -> &[u8] {
+    pub(crate) fn rest(&self) -> &[u8] {
         &self.bytes[self.start..]
     }
 
-    /// Bytes that are not sent yet.
     #[inline]
-    #[must_use]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.bytes.len() - self.start
     }
 
-    /// Whether all is sent.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// So much of [`rest`](Self::rest) was sent.
-    pub fn sent(&mut self, len: usize) {
+    pub(crate) fn sent(&mut self, len: usize) {
         self.start += len;
         if self.start == self.bytes.len() {
             self.clear();
         }
     }
 
-    /// Forgets what is not sent.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.start = 0;
         self.bytes.clear();
-        self.bytes.shrink_to(OUTPUT_LEN_KEPT);
     }
 }
 

@@ -174,7 +174,7 @@ impl Connection {
         let received = if self.is_receiving { self.poll_receive(cx) } else { Poll::Pending };
         match received {
             Poll::Ready(result) => turn.received = result?,
-            Poll::Pending if turn.sent > 0 && self.session.output.is_empty() => {}
+            Poll::Pending if turn.sent > 0 && self.session.output.len() == 0 => {}
             Poll::Pending => return Poll::Pending,
         }
         Poll::Ready(Ok(turn))
@@ -192,7 +192,7 @@ impl Connection {
             if let Some(error) = self.write_error.take() {
                 return Poll::Ready(Err(Closed::Lost(error)));
             }
-            if self.session.output.is_empty() && self.is_flushed { Poll::Ready(Ok(())) } else { Poll::Pending }
+            if self.session.output.len() == 0 && self.is_flushed { Poll::Ready(Ok(())) } else { Poll::Pending }
         })
         .await
     }
@@ -295,7 +295,7 @@ impl Connection {
 
     fn poll_send(&mut self, cx: &mut Context<'_>) -> usize {
         let mut sent = 0;
-        while !self.session.output.is_empty() && self.write_error.is_none() {
+        while self.session.output.len() > 0 && self.write_error.is_none() {
             match self.stream.poll_write(cx, self.session.output.rest()) {
                 Poll::Ready(Ok(0)) => self.write_error = Some(io::ErrorKind::WriteZero.into()),
                 Poll::Ready(Ok(len)) => {
@@ -398,7 +398,7 @@ async fn shake_hands(stream: &mut Stream, uri: &Uri, options: &ConnectOptions) -
     let lost = |source| OpenError::Lost { address: uri.address(), source };
     loop {
         poll_fn(|cx| {
-            while !output.is_empty() {
+            while output.len() > 0 {
                 let len = ready!(stream.poll_write(cx, output.rest()))?;
                 output.sent(len);
             }
@@ -420,7 +420,7 @@ async fn shake_hands(stream: &mut Stream, uri: &Uri, options: &ConnectOptions) -
                 return Err(error);
             }
         }
-        if !output.is_empty() {
+        if output.len() > 0 {
             continue;
         }
         let len = poll_fn(|cx| {

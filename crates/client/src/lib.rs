@@ -5,7 +5,6 @@
 //!  options      how a connection is opened
 //!  handshake    from the protocol header to connection.open-ok          ─┐ no I/O: bytes in, values out,
 //!  session      an open connection: frames in, events out; methods out  ─┘ and back
-//!  buffers      what was received and not taken, what is to be sent
 //!  connection   the socket around them, heartbeats, calls that wait for their answer
 //!  unconfirmed  publishes that wait for their confirm
 //!  back_off     how long to wait before connecting again
@@ -29,7 +28,6 @@ mod unconfirmed;
 mod uri;
 
 pub use back_off::BackOff;
-pub use buffers::{Input, Output};
 pub use connection::{Answer, Connection, Turn};
 pub use error::{CallError, Closed, OpenError};
 pub use options::{ConnectOptions, Credentials, Mechanism};

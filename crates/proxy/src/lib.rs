@@ -3,6 +3,9 @@
 //! ```text
 //!  switchboard   clients, lines and pools: who may use which upstream channel, and what becomes of every frame.
 //!                No I/O, no clock: bytes in, bytes out, and lines that it wants to have dialled
+//!  balance       upstreams: which of them a line is dialled to, who is down, who drains. No I/O, no clock
+//!  guard         who may come in, and how much of it. No I/O, no clock
+//!  service       threads, sockets and timers around them
 //!  config        what operators say, in files, variables and options, AMQProxy's included: parsed and checked, without I/O
 //!  limits        numbers that no key sets
 //! ```
@@ -12,6 +15,9 @@
 //!
 //! Not here: what a broker does. The proxy knows the wire and nothing of queues.
 
+pub mod balance;
 pub mod config;
+pub mod guard;
 mod limits;
+pub mod service;
 pub mod switchboard;

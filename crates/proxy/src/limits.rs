@@ -26,3 +26,23 @@ pub(crate) const REFUSED_LOGIN_DELAY_MS: u64 = 1_000;
 
 /// How long an upstream waits for the vhost of a login that it has accepted, before the line is given up: less than its own patience.
 pub(crate) const LOGIN_LINE_PATIENCE_MS: u64 = 8_000;
+
+/// When to ask again for an upstream that may be usable at any moment: one that is being tried, drains, or has just failed.
+pub(crate) const LOOK_AGAIN_MS: u64 = 100;
+
+/// What is kept of the words of an upstream's last error, in bytes.
+pub(crate) const ERROR_LEN_MAX: usize = 512;
+
+/// Users, and addresses, that have no connection and are remembered until their tokens are back. Beyond it whoever leaves is forgotten at
+/// once, and has all tokens when he returns: memory is worth more.
+pub(crate) const IDLE_ACCOUNT_COUNT_MAX: usize = 65_536;
+
+/// How long between two alarms of one limit.
+pub(crate) const ALARM_INTERVAL_MS: u64 = 1000;
+
+/// For how long nothing is read from a client whose user has sent too much, before it is asked again whether that is enough: limits may
+/// have been raised.
+pub(crate) const BYTE_WAIT_MAX_MS: u64 = 1000;
+
+/// What is said of a user's name where a limit is reached, in bytes: the sentence has to fit into a close.
+pub(crate) const USER_SHOWN_LEN_MAX: usize = 128;

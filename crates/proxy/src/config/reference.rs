@@ -23,7 +23,7 @@ proxy.upstreams.a.url       = amqps://rabbit-1.example.com
 proxy.upstreams.a.weight    = 2
 proxy.upstreams.b.url       = amqps://health:$(HEALTH_PASSWORD)@rabbit-2.example.com/health
 proxy.upstreams.b.ssl_options.cacertfile = /etc/ssl/rabbit.pem
-proxy.limits.clients_per_address = 500
+proxy.limits.connections_per_address = 500
 ```
 
 Clients bring their own user, password and vhost. Those of an upstream's URL are ignored, except that health checks log in with them.

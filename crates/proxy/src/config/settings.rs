@@ -10,7 +10,7 @@ use model::config::{
 use super::address::ListenAddress;
 use super::kinds::parse_duration_or_infinity;
 use super::upstreams::{self, Upstream};
-use crate::switchboard;
+use crate::{balance, guard, switchboard};
 
 /// The whole configuration.
 #[derive(Debug, Clone)]
@@ -33,12 +33,14 @@ pub struct Config {
     pub http_listener: Option<ListenAddress>,
     /// Where lines may lead: at least one, each with a name of its own.
     pub upstreams: Vec<Upstream>,
-    /// Which upstream gets a line, and which is left alone.
-    pub choice: Choice,
+    /// How long looking up an upstream's name, connecting and TLS may take together.
+    pub connect_timeout: Duration,
+    /// Which upstream gets a line, and which is left alone. Without its upstreams: these are in `upstreams`.
+    pub balance: balance::Options,
     /// What the switchboard is told. Its limits are those of the whole proxy: where several share them, they are to be divided.
     pub switchboard: switchboard::Options,
-    /// Limits of clients.
-    pub limits: ClientLimits,
+    /// Who may come in.
+    pub guard: guard::Options,
     /// Where messages are kept while no upstream can be reached; None: nowhere.
     pub spool: Option<SpoolOptions>,
     /// How long clients are waited for once they are told to close; None: for ever.
@@ -60,57 +62,6 @@ pub struct Listener {
     pub name: String,
     /// Where it listens.
     pub address: ListenAddress,
-}
-
-/// Which upstream gets a line, and which is left alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Choice {
-    /// Which of those that are well.
-    pub strategy: Strategy,
-    /// How long dialling may take.
-    pub connect_timeout: Duration,
-    /// How often an upstream is looked at; None: never.
-    pub check_interval: Option<Duration>,
-    /// How long it may take to answer then.
-    pub check_timeout: Duration,
-    /// So many failures in a row, and it is left alone.
-    pub failure_count_max: u32,
-    /// For how long at first.
-    pub back_off_min: Duration,
-    /// For how long at most; no less.
-    pub back_off_max: Duration,
-}
-
-/// Which of several upstreams gets a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Strategy {
-    /// Any, each as often as its weight says.
-    Weighted,
-    /// The one with the fewest lines for its weight.
-    LeastConnections,
-}
-
-/// Limits of clients; None: no limit.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ClientLimits {
-    /// Clients in all.
-    pub client_count: Option<u64>,
-    /// Of one user.
-    pub client_count_per_user: Option<u64>,
-    /// From one address.
-    pub client_count_per_address: Option<u64>,
-    /// New clients in a second.
-    pub connections_per_s: Option<u64>,
-    /// Of one user.
-    pub connections_per_s_per_user: Option<u64>,
-    /// From one address.
-    pub connections_per_s_per_address: Option<u64>,
-    /// Bytes that a client may send in a second.
-    pub bytes_per_s_per_client: Option<u64>,
-    /// Bytes that the clients of a user may send in a second.
-    pub bytes_per_s_per_user: Option<u64>,
-    /// Whether who is beyond a limit is only logged and counted.
-    pub is_alarm_only: bool,
 }
 
 /// Where messages are kept while no upstream can be reached.
@@ -191,20 +142,10 @@ fn read(values: Values) -> Config {
         },
         http_listener: ListenAddress::parse(values.required("proxy.http.listener")),
         upstreams: upstreams::read(&values),
-        choice: Choice {
-            strategy: match values.required("proxy.strategy") {
-                "least_connections" => Strategy::LeastConnections,
-                _ => Strategy::Weighted,
-            },
-            connect_timeout: duration("proxy.connect_timeout"),
-            check_interval: Some(duration("proxy.health_check.interval")).filter(|interval| !interval.is_zero()),
-            check_timeout: duration("proxy.health_check.timeout"),
-            failure_count_max: values.integer("proxy.health_check.failures"),
-            back_off_min: duration("proxy.back_off.min"),
-            back_off_max: duration("proxy.back_off.max"),
-        },
+        connect_timeout: duration("proxy.connect_timeout"),
+        balance: balance_options(&values),
         switchboard: switchboard_options(&values),
-        limits: limits(&values),
+        guard: guard_options(&values),
         spool: values.bool("proxy.spool.enabled").then(|| SpoolOptions {
             directory: values.required("proxy.spool.directory").to_owned(),
             bytes_max: values.required_size("proxy.spool.max_bytes"),
@@ -247,22 +188,47 @@ fn switchboard_options(values: &Values) -> switchboard::Options {
         line_max: values.unbounded("proxy.lines.max").map_or(0, |max| usize::try_from(max).unwrap_or(usize::MAX)),
         line_idle_ms: time_ms("proxy.lines.idle_timeout"),
         pool_idle_ms: time_ms("proxy.pools.idle_timeout"),
+        line_handshake_timeout_ms: time_ms("proxy.lines.handshake_timeout"),
         checks_login_first: upstreams::read(values).iter().all(|upstream| upstream.vhosts.is_empty()),
+        ..switchboard::Options::default()
     }
 }
 
-fn limits(values: &Values) -> ClientLimits {
-    let count = |name: &str| values.unbounded(&format!("proxy.limits.{name}"));
-    ClientLimits {
-        client_count: count("clients"),
-        client_count_per_user: count("clients_per_user"),
-        client_count_per_address: count("clients_per_address"),
-        connections_per_s: count("connection_rate"),
-        connections_per_s_per_user: count("connection_rate_per_user"),
-        connections_per_s_per_address: count("connection_rate_per_address"),
-        bytes_per_s_per_client: values.size("proxy.limits.byte_rate_per_client"),
-        bytes_per_s_per_user: values.size("proxy.limits.byte_rate_per_user"),
+fn balance_options(values: &Values) -> balance::Options {
+    let time_ms = |key| duration_ms(values, key);
+    balance::Options {
+        upstreams: Vec::new(),
+        strategy: match values.required("proxy.strategy") {
+            "least_connections" => balance::Strategy::LeastConnections,
+            _ => balance::Strategy::Weighted,
+        },
+        failure_count_max: values.integer("proxy.health_check.failures"),
+        backoff_min_ms: time_ms("proxy.back_off.min"),
+        backoff_max_ms: time_ms("proxy.back_off.max"),
+        // An attempt ends with the login, or with the end of one of these.
+        attempt_patience_ms: time_ms("proxy.connect_timeout") + time_ms("proxy.lines.handshake_timeout"),
+        check_interval_ms: time_ms("proxy.health_check.interval"),
+    }
+}
+
+fn guard_options(values: &Values) -> guard::Options {
+    let key = |name: &str| format!("proxy.limits.{name}");
+    let count = |name: &str| values.unbounded(&key(name)).unwrap_or(0);
+    let rate = |name: &str, burst: &str| guard::Rate { per_s: count(name), burst: values.integer(&key(burst)) };
+    let byte_rate = |name: &str, burst: &str| guard::Rate {
+        per_s: values.size(&key(name)).unwrap_or(0),
+        burst: values.required_size(&key(burst)),
+    };
+    guard::Options {
         is_alarm_only: values.bool("proxy.limits.alarm_only"),
+        connection_max: count("connections"),
+        user_connection_max: count("connections_per_user"),
+        address_connection_max: count("connections_per_address"),
+        ipv6_prefix_len: values.integer("proxy.limits.ipv6_prefix_len"),
+        connection_rate: rate("connection_rate", "connection_burst"),
+        address_connection_rate: rate("connection_rate_per_address", "connection_burst_per_address"),
+        byte_rate: byte_rate("byte_rate", "byte_burst"),
+        user_byte_rate: byte_rate("byte_rate_per_user", "byte_burst_per_user"),
     }
 }
 

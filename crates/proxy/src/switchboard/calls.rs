@@ -124,7 +124,7 @@ impl Switchboard {
             let text = format!("frame of {} bytes is longer than {frame_len_max}, which the upstream takes", raw.len());
             return Taken::Refused(Refusal::new(ReplyCode::FrameError, &text).of_method(method));
         }
-        put_frames(line.output.bytes(), raw, at, frame_len_max);
+        put_frames(line.output.end(), raw, at, frame_len_max);
         if let Some(there) = line.channel(at) {
             there.is_clean = false;
         }

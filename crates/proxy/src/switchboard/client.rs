@@ -6,9 +6,9 @@ use std::rc::Rc;
 use amqp::frame::put_method;
 use amqp::table::Table;
 use amqp::{TableBuf, basic};
-use client::{Input, Output};
 
 use super::LineId;
+use super::buffer::Buffer;
 use super::pool::{LoginId, PoolId};
 use crate::limits::CLIENT_OUTPUT_LEN_MAX;
 
@@ -81,8 +81,8 @@ pub(super) struct Client {
     pub(super) waits: Waits,
     /// Since when it waits for a line.
     pub(super) waiting_since_ms: Option<u64>,
-    pub(super) input: Input,
-    pub(super) output: Output,
+    pub(super) input: Buffer,
+    pub(super) output: Buffer,
     pub(super) properties: TableBuf,
     pub(super) capabilities: Capabilities,
     pub(super) login: Option<LoginId>,
@@ -97,6 +97,8 @@ pub(super) struct Client {
     pub(super) has_moved: bool,
     pub(super) channels: BTreeMap<u16, Channel>,
     pub(super) is_told_blocked: bool,
+    /// Whether there is room for its user.
+    pub(super) is_admitted: bool,
     pub(super) joined_ms: u64,
     pub(super) heard_ms: u64,
     pub(super) said_ms: u64,
@@ -108,8 +110,8 @@ impl Client {
             phase: Phase::Header,
             waits: Waits::Nothing,
             waiting_since_ms: None,
-            input: Input::default(),
-            output: Output::default(),
+            input: Buffer::default(),
+            output: Buffer::default(),
             properties: TableBuf::new(),
             capabilities: Capabilities::default(),
             login: None,
@@ -122,6 +124,7 @@ impl Client {
             has_moved: false,
             channels: BTreeMap::new(),
             is_told_blocked: false,
+            is_admitted: false,
             joined_ms: now_ms,
             heard_ms: now_ms,
             said_ms: now_ms,
@@ -152,7 +155,7 @@ impl Client {
     }
 
     pub(super) fn send<M: amqp::method::EncodeMethod + ?Sized>(&mut self, channel: u16, method: &M) {
-        put_method(self.output.bytes(), channel, method);
+        put_method(self.output.end(), channel, method);
     }
 }
 

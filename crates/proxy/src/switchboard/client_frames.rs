@@ -12,22 +12,27 @@ use super::publish::{Gathered, Taken};
 use super::{ClientId, Refusal, Switchboard};
 
 impl Switchboard {
-    /// Looks at a client's frames, as many as may be looked at.
+    /// Looks again at what a client has said before.
     pub(super) fn run_client(&mut self, id: ClientId) {
         let mut input = mem::take(&mut self.clients[id.0].input);
-        while self.clients[id.0].is_ready() {
-            match self.client_bytes(id, input.rest()) {
-                Some(len) => input.take(len),
-                None => break,
-            }
-        }
-        if self.clients[id.0].is_over() {
-            let len = input.rest().len();
-            input.take(len);
-        }
+        let taken = self.client_frames(id, input.rest());
+        input.take(taken);
         input.release();
         self.clients[id.0].input = input;
         self.client_changed(id);
+    }
+
+    /// Looks at a client's frames, as many as may be looked at. Gives how many bytes are done with.
+    pub(super) fn client_frames(&mut self, id: ClientId, bytes: &[u8]) -> usize {
+        let mut at = 0;
+        while self.clients[id.0].is_ready() {
+            match self.client_bytes(id, &bytes[at..]) {
+                Some(len) => at += len,
+                None => break,
+            }
+        }
+        // Who is gone has nothing more to say.
+        if self.clients[id.0].is_over() { bytes.len() } else { at }
     }
 
     /// Takes what is at the front. `None`: there is not enough, or it waits.
@@ -65,7 +70,7 @@ impl Switchboard {
         let len = bytes.len().min(PROTOCOL_HEADER.len());
         if bytes[..len] != PROTOCOL_HEADER[..len] {
             // Any other protocol or version is answered with ours (AMQP 0-9-1, 4.2.2).
-            self.clients[id.0].output.bytes().extend_from_slice(&PROTOCOL_HEADER);
+            self.clients[id.0].output.end().extend_from_slice(&PROTOCOL_HEADER);
             self.end_client(id);
             return Some(bytes.len());
         }

@@ -168,6 +168,11 @@ impl Switchboard {
             // Who comes later need not wait for it.
             self.want_line(pool_id);
         }
+        if self.options.asks_for_clients && !self.clients[id.0].is_admitted {
+            let user = self.pools.login(login).user.clone();
+            self.effects.push(super::Effect::Admit { client: id, user });
+            return self.wait_for(id, Waits::Login);
+        }
         let client = &mut self.clients[id.0];
         client.waiting_since_ms = None;
         client.vhost = Some(vhost);
@@ -243,7 +248,7 @@ impl Switchboard {
         match client.own {
             // It answers itself.
             Some(line) => {
-                put_method(self.lines[line.0].output.bytes(), 0, update);
+                put_method(self.lines[line.0].output.end(), 0, update);
                 self.line_changed(line);
             }
             None => client.send(0, &connection::UpdateSecretOk),

@@ -76,6 +76,7 @@ impl Switchboard {
         if was_wanted || line.closed_with.is_some() {
             self.counters.lines_lost += 1;
         }
+        let was_refused = line.closed_with.is_some();
         let (usage, login, waiters) = (line.usage, line.login, std::mem::take(&mut line.waiters));
         let refusal = line.closed_with.clone().unwrap_or_else(|| {
             Refusal::new(amqp::ReplyCode::ConnectionForced, &format!("the upstream connection was lost: {why}"))
@@ -100,6 +101,7 @@ impl Switchboard {
                 }
                 pool.idle_since_ms = pool.idle_since_ms.max(now_ms);
             }
+            Use::Own(client) if !self.clients[client.0].has_moved && !was_refused => self.own_line_failed(client),
             Use::Own(client) => self.own_line_lost(client, &refusal),
             Use::None => {}
         }
@@ -109,13 +111,23 @@ impl Switchboard {
         self.pools.drop_login(login);
     }
 
+    /// A line was lost before its client used it: it waits for another one.
+    fn own_line_failed(&mut self, id: ClientId) {
+        let client = &mut self.clients[id.0];
+        client.own = None;
+        if matches!(client.waits, Waits::OwnLine | Waits::Quiet) {
+            client.waits = Waits::OwnLine;
+            client.waiting_since_ms.get_or_insert(self.now_ms);
+        }
+    }
+
     pub(super) fn own_line_lost(&mut self, id: ClientId, refusal: &Refusal) {
         let client = &mut self.clients[id.0];
         client.own = None;
         match client.phase {
             // As it wished.
             Phase::Leaving { .. } => {
-                put_method(client.output.bytes(), 0, &connection::CloseOk);
+                put_method(client.output.end(), 0, &connection::CloseOk);
                 self.end_client(id);
             }
             Phase::Closing { .. } | Phase::Over => {}

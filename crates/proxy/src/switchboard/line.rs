@@ -3,8 +3,9 @@
 use std::rc::Rc;
 
 use amqp::frame::put_method;
-use client::{Input, Output, Unconfirmed};
+use client::Unconfirmed;
 
+use super::buffer::Buffer;
 use super::pool::{LoginId, PoolId};
 use super::{ClientId, Refusal};
 use crate::limits::LINE_OUTPUT_LEN_MAX;
@@ -49,8 +50,8 @@ pub(super) struct Line {
     pub(super) phase: LinePhase,
     pub(super) login: LoginId,
     pub(super) vhost: Option<Rc<str>>,
-    pub(super) input: Input,
-    pub(super) output: Output,
+    pub(super) input: Buffer,
+    pub(super) output: Buffer,
     pub(super) frame_len_max: u32,
     pub(super) channel_max: u16,
     pub(super) heartbeat_s: u16,
@@ -67,6 +68,8 @@ pub(super) struct Line {
     pub(super) blocked: Option<Box<[u8]>>,
     /// What the upstream said when it closed it.
     pub(super) closed_with: Option<Refusal>,
+    /// What the upstream did wrong, if it was given up for that.
+    pub(super) fault: Option<&'static str>,
     /// Answers to new secrets that are for the proxy.
     pub(super) secrets_told: u32,
     /// No client gets a channel on it any more.
@@ -84,8 +87,8 @@ impl Line {
             phase: LinePhase::Dialling,
             login,
             vhost,
-            input: Input::default(),
-            output: Output::default(),
+            input: Buffer::default(),
+            output: Buffer::default(),
             frame_len_max: amqp::limits::FRAME_LEN_MAX,
             channel_max: 0,
             heartbeat_s: 0,
@@ -96,6 +99,7 @@ impl Line {
             waiters: Vec::new(),
             blocked: None,
             closed_with: None,
+            fault: None,
             secrets_told: 0,
             is_draining: false,
             idle_since_ms: now_ms,
@@ -132,6 +136,11 @@ impl Line {
         self.channels.get_mut(usize::from(number).checked_sub(1)?)?.as_mut()
     }
 
+    /// Whether no publish on it waits for its confirm.
+    pub(super) fn is_confirmed(&self) -> bool {
+        self.channels.iter().flatten().all(|there| there.unconfirmed.is_empty())
+    }
+
     /// Forgets a channel that both sides have closed.
     pub(super) fn vacate(&mut self, number: u16) {
         let index = usize::from(number).wrapping_sub(1);
@@ -142,7 +151,7 @@ impl Line {
     }
 
     pub(super) fn send<M: amqp::method::EncodeMethod + ?Sized>(&mut self, channel: u16, method: &M) {
-        put_method(self.output.bytes(), channel, method);
+        put_method(self.output.end(), channel, method);
     }
 }
 

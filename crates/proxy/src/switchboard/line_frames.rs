@@ -1,7 +1,5 @@
 //! Frames of upstreams: to the clients they are for, under the clients' own channel numbers and tags.
 
-use std::mem;
-
 use amqp::frame::{Frame, FrameKind, decode_frame};
 use amqp::limits::FRAME_LEN_FUDGE;
 use amqp::method::{Method, basic, channel, connection};
@@ -19,33 +17,28 @@ const ACK: [u8; 4] = [0, 60, 0, 80];
 const NACK: [u8; 4] = [0, 60, 0, 120];
 
 impl Switchboard {
-    /// Looks at an upstream's frames.
-    pub(super) fn run_line(&mut self, id: LineId) {
-        let mut input = mem::take(&mut self.lines[id.0].input);
+    /// Looks at an upstream's frames. Gives how many bytes are done with.
+    pub(super) fn line_frames(&mut self, id: LineId, bytes: &[u8]) -> usize {
+        let mut at = 0;
         while !self.lines[id.0].is_over() {
-            match decode_frame(input.rest(), self.lines[id.0].frame_len_max + FRAME_LEN_FUDGE) {
-                Ok(None) => break,
+            match decode_frame(&bytes[at..], self.lines[id.0].frame_len_max + FRAME_LEN_FUDGE) {
+                Ok(None) => return at,
                 Ok(Some((frame, len))) => {
-                    let raw = &input.rest()[..len];
+                    let raw = &bytes[at..at + len];
                     if let Err(text) = self.line_frame(id, &frame, raw) {
                         self.line_garbled(id, text);
-                        break;
                     }
-                    input.take(len);
+                    at += len;
                 }
-                Err(error) => {
-                    self.line_garbled(id, error.to_string());
-                    break;
-                }
+                Err(error) => self.line_garbled(id, error.to_string()),
             }
         }
-        input.release();
-        self.lines[id.0].input = input;
-        self.line_changed(id);
+        bytes.len()
     }
 
     fn line_garbled(&mut self, id: LineId, text: String) {
         self.lines[id.0].phase = LinePhase::Over;
+        self.lines[id.0].fault = Some("it does not speak as agreed");
         self.effects.push(Effect::Log(Notice::Garbled { line: id, text }));
         self.line_changed(id);
     }
@@ -110,7 +103,7 @@ impl Switchboard {
                 let line = &mut self.lines[id.0];
                 match line.usage {
                     Use::Own(client) => {
-                        self.clients[client.0].output.bytes().extend_from_slice(raw);
+                        self.clients[client.0].output.end().extend_from_slice(raw);
                         self.client_changed(client);
                     }
                     _ => line.secrets_told = line.secrets_told.saturating_sub(1),
@@ -317,7 +310,7 @@ impl Switchboard {
     fn put_to_client(&mut self, id: ClientId, number: u16, raw: &[u8]) {
         let client = &mut self.clients[id.0];
         let frame_len_max = client.frame_len_max;
-        put_frames(client.output.bytes(), raw, number, frame_len_max);
+        put_frames(client.output.end(), raw, number, frame_len_max);
         let is_gone = client.output.len() > CLIENT_OUTPUT_LEN_GONE && client.own.is_none();
         self.client_changed(id);
         if is_gone && !self.clients[id.0].is_over() {

@@ -29,7 +29,7 @@ impl Switchboard {
         if line.phase != LinePhase::Dialling {
             return;
         }
-        line.output.bytes().extend_from_slice(&PROTOCOL_HEADER);
+        line.output.end().extend_from_slice(&PROTOCOL_HEADER);
         line.phase = LinePhase::Start;
         (line.heard_ms, line.said_ms) = (now_ms, now_ms);
         self.line_changed(id);

@@ -16,11 +16,13 @@
 //! - **Nothing is half sent.** A publish is written to a shared line when its last frame has come.
 //! - **What could close a shared line is answered here**, or goes over a line of the client's own and closes only that.
 
+mod buffer;
 mod calls;
 mod client;
 mod client_frames;
 mod client_handshake;
 mod closing;
+mod draining;
 mod line;
 mod line_frames;
 mod line_handshake;
@@ -28,6 +30,7 @@ mod moving;
 mod pool;
 mod publish;
 mod refusal;
+mod report;
 mod seats;
 mod slots;
 mod tick;
@@ -35,13 +38,13 @@ mod tick;
 use std::mem;
 use std::rc::Rc;
 
-use ::client::Input;
 use amqp::TableBuf;
 
 use self::client::Client;
 use self::line::Line;
 use self::pool::Pools;
 pub use self::refusal::Refusal;
+pub use self::report::{LineReport, PoolReport, Report};
 use self::slots::Slots;
 
 /// A client, as long as it is there.
@@ -63,6 +66,13 @@ pub enum Effect {
         vhost: Option<Rc<str>>,
         /// Whose own it is to be; `None` for one that is shared.
         client: Option<ClientId>,
+    },
+    /// A user wants in whose login is good: say [`Switchboard::client_admitted`]. Only where [`Options::asks_for_clients`].
+    Admit {
+        /// Which client.
+        client: ClientId,
+        /// Who has logged in.
+        user: Rc<str>,
     },
     /// Look at what this client [wants](Switchboard::client_wants): there is something new.
     ClientChanged(ClientId),
@@ -153,6 +163,10 @@ pub struct Options {
     pub pool_idle_ms: u64,
     /// Whether logins are checked before the vhost is known. Not where vhosts lead to different upstreams.
     pub checks_login_first: bool,
+    /// How long an upstream's handshake may pause.
+    pub line_handshake_timeout_ms: u64,
+    /// Whether it is asked for each client if there is room for its user.
+    pub asks_for_clients: bool,
 }
 
 impl Default for Options {
@@ -164,13 +178,15 @@ impl Default for Options {
             line_heartbeat_s: 60,
             handshake_timeout_ms: 10_000,
             login_fresh_ms: 60_000,
-            line_wait_ms: 10_000,
+            line_wait_ms: 15_000,
             line_channel_max: 1024,
             pool_line_max: 64,
             line_max: 0,
             line_idle_ms: 5_000,
             pool_idle_ms: 600_000,
             checks_login_first: true,
+            line_handshake_timeout_ms: 4_000,
+            asks_for_clients: false,
         }
     }
 }
@@ -204,6 +220,40 @@ pub struct Counters {
     pub logins_remembered: u64,
     /// Clients let go because they did not read.
     pub slow_clients: u64,
+}
+
+impl Counters {
+    /// Adds another thread's.
+    pub(crate) fn add(&mut self, other: &Counters) {
+        let Counters {
+            clients,
+            published,
+            channels_opened,
+            channels_reused,
+            lines_dialled,
+            lines_lost,
+            moved,
+            late_errors,
+            late_returns,
+            late_nacks,
+            logins_refused,
+            logins_remembered,
+            slow_clients,
+        } = other;
+        self.clients += clients;
+        self.published += published;
+        self.channels_opened += channels_opened;
+        self.channels_reused += channels_reused;
+        self.lines_dialled += lines_dialled;
+        self.lines_lost += lines_lost;
+        self.moved += moved;
+        self.late_errors += late_errors;
+        self.late_returns += late_returns;
+        self.late_nacks += late_nacks;
+        self.logins_refused += logins_refused;
+        self.logins_remembered += logins_remembered;
+        self.slow_clients += slow_clients;
+    }
 }
 
 /// Clients, lines and pools of one thread.
@@ -246,16 +296,18 @@ impl Switchboard {
         ClientId(self.clients.insert(Client::new(now_ms)))
     }
 
-    /// Where what a client sends is to be read into; then say [`client_received`](Self::client_received).
-    pub fn client_input(&mut self, id: ClientId) -> &mut Input {
-        &mut self.clients[id.0].input
-    }
-
-    /// Something was read into a client's input.
-    pub fn client_received(&mut self, id: ClientId, now_ms: u64) {
+    /// This came from a client.
+    pub fn client_received(&mut self, id: ClientId, bytes: &[u8], now_ms: u64) {
         self.now_ms = now_ms;
-        self.clients[id.0].heard_ms = now_ms;
-        self.run_client(id);
+        let client = &mut self.clients[id.0];
+        client.heard_ms = now_ms;
+        // Usually nothing waits from before, and it is looked at where it lies.
+        let taken = if client.input.is_empty() { self.client_frames(id, bytes) } else { 0 };
+        self.clients[id.0].input.end().extend_from_slice(&bytes[taken..]);
+        if taken == 0 {
+            self.run_client(id);
+        }
+        self.client_changed(id);
         self.run_woken();
     }
 
@@ -271,7 +323,7 @@ impl Switchboard {
         let client = &mut self.clients[id.0];
         let was_full = client.is_full();
         client.said_ms = now_ms;
-        client.output.sent(len);
+        client.output.take(len);
         if was_full && !client.is_full() {
             if let Some(line) = client.own {
                 self.effects.push(Effect::LineChanged(line));
@@ -285,7 +337,7 @@ impl Switchboard {
     #[must_use]
     pub fn client_wants(&self, id: ClientId) -> Wants {
         let client = &self.clients[id.0];
-        Wants { read: client.may_read(), close: client.is_over(), write: !client.output.rest().is_empty() }
+        Wants { read: client.may_read(), close: client.is_over(), write: !client.output.is_empty() }
     }
 
     /// A client's socket is closed, for whatever reason. Its id may be another's from here on.
@@ -296,6 +348,20 @@ impl Switchboard {
         self.run_woken();
     }
 
+    /// Whether a user who [wants in](Effect::Admit) may come.
+    pub fn client_admitted(&mut self, id: ClientId, admitted: Result<(), Refusal>, now_ms: u64) {
+        self.now_ms = now_ms;
+        let Some(client) = self.clients.get_mut(id.0) else { return };
+        match admitted {
+            Ok(()) => {
+                client.is_admitted = true;
+                self.wake(id);
+            }
+            Err(refusal) => self.close_client(id, &refusal),
+        }
+        self.run_woken();
+    }
+
     /// A line that was [wanted](Effect::Dial) is connected: from here on it is spoken over.
     pub fn line_connected(&mut self, id: LineId, now_ms: u64) {
         self.now_ms = now_ms;
@@ -303,16 +369,23 @@ impl Switchboard {
         self.run_woken();
     }
 
-    /// Where what comes over a line is to be read into; then say [`line_received`](Self::line_received).
-    pub fn line_input(&mut self, id: LineId) -> &mut Input {
-        &mut self.lines[id.0].input
-    }
-
-    /// Something was read into a line's input.
-    pub fn line_received(&mut self, id: LineId, now_ms: u64) {
+    /// This came over a line.
+    pub fn line_received(&mut self, id: LineId, bytes: &[u8], now_ms: u64) {
         self.now_ms = now_ms;
-        self.lines[id.0].heard_ms = now_ms;
-        self.run_line(id);
+        let line = &mut self.lines[id.0];
+        line.heard_ms = now_ms;
+        let mut input = mem::take(&mut line.input);
+        if input.is_empty() {
+            let taken = self.line_frames(id, bytes);
+            input.end().extend_from_slice(&bytes[taken..]);
+        } else {
+            input.end().extend_from_slice(bytes);
+            let taken = self.line_frames(id, input.rest());
+            input.take(taken);
+        }
+        input.release();
+        self.lines[id.0].input = input;
+        self.line_changed(id);
         self.run_woken();
     }
 
@@ -327,7 +400,7 @@ impl Switchboard {
         self.now_ms = now_ms;
         let line = &mut self.lines[id.0];
         line.said_ms = now_ms;
-        line.output.sent(len);
+        line.output.take(len);
         if !line.waiters.is_empty() && line.has_much_room() {
             let waiters = mem::take(&mut line.waiters);
             self.woken.extend(waiters);
@@ -343,7 +416,7 @@ impl Switchboard {
             Some(client) => !self.clients[client.0].is_full(),
             None => true,
         };
-        Wants { read: is_read && !line.is_over(), close: line.is_over(), write: !line.output.rest().is_empty() }
+        Wants { read: is_read && !line.is_over(), close: line.is_over(), write: !line.output.is_empty() }
     }
 
     /// A line could not be dialled, or its socket is closed; `why` is told to those whom it concerns. Its id may be another's from here on.

@@ -33,7 +33,7 @@ impl Switchboard {
                 self.release_seat(shared, at);
             }
             if channel.stage == Stage::Open {
-                reopen(self.lines[line.0].output.bytes(), *number, channel);
+                reopen(self.lines[line.0].output.end(), *number, channel);
             }
         }
         let client = &mut self.clients[id.0];
@@ -91,12 +91,12 @@ impl Switchboard {
                 && let Ok(mut method) = Method::decode(frame.payload)
             {
                 name_queue(&mut method, &name);
-                put_method(line.output.bytes(), frame.channel, &method);
+                put_method(line.output.end(), frame.channel, &method);
                 self.line_changed(line_id);
                 return Taken::Done(0);
             }
         }
-        put_frames(line.output.bytes(), raw, frame.channel, line.frame_len_max);
+        put_frames(line.output.end(), raw, frame.channel, line.frame_len_max);
         self.line_changed(line_id);
         Taken::Done(0)
     }

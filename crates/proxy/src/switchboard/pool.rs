@@ -131,6 +131,10 @@ impl Pools {
         self.logins.iter().map(|(key, _)| LoginId(key)).collect()
     }
 
+    pub(super) fn iter(&self) -> impl Iterator<Item = (PoolId, &Pool, &Login)> {
+        self.pools.iter().map(|(key, pool)| (PoolId(key), pool, &self.logins[pool.login.0]))
+    }
+
     /// Forgets pools that have neither clients nor lines and whose acceptance is no longer fresh, and logins that nobody uses.
     pub(super) fn forget_idle(&mut self, is_fresh: impl Fn(Option<u64>) -> bool) {
         let pools = &mut self.pools;

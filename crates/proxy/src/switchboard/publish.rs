@@ -121,7 +121,7 @@ impl Switchboard {
     fn forward_publish(&mut self, id: ClientId, number: u16, line_id: LineId, at: u16, parts: &[&[u8]]) {
         let line = &mut self.lines[line_id.0];
         let frame_len_max = line.frame_len_max;
-        let out = line.output.bytes();
+        let out = line.output.end();
         for part in parts {
             put_frames(out, part, at, frame_len_max);
         }

@@ -83,8 +83,8 @@ impl Switchboard {
             self.end_client(id);
             return;
         }
-        if now_ms >= client.said_ms + beat_ms / 2 && client.output.rest().is_empty() {
-            put_heartbeat(client.output.bytes());
+        if now_ms >= client.said_ms + beat_ms / 2 && client.output.is_empty() {
+            put_heartbeat(client.output.end());
             self.client_changed(id);
         }
     }
@@ -95,21 +95,24 @@ impl Switchboard {
         let line = &mut self.lines[id.0];
         match line.phase {
             LinePhase::Start | LinePhase::Tune | LinePhase::OpenOk
-                if now_ms >= line.heard_ms + self.options.handshake_timeout_ms =>
+                if now_ms >= line.heard_ms + self.options.line_handshake_timeout_ms =>
             {
-                self.end_line(id);
+                self.end_line(id, Some("it said nothing while the connection was being opened"));
             }
             LinePhase::LoggedIn { until_ms } if now_ms >= until_ms => self.close_line(id),
-            LinePhase::Closing { until_ms } if now_ms >= until_ms => self.end_line(id),
+            LinePhase::Closing { until_ms } if now_ms >= until_ms => self.end_line(id, None),
             LinePhase::Running => {
                 let beat_ms = u64::from(line.heartbeat_s) * 1000;
                 if beat_ms > 0 && is_heard && now_ms >= line.heard_ms + 2 * beat_ms {
-                    self.end_line(id);
+                    self.end_line(id, Some("it was silent for two heartbeats"));
                     return;
                 }
-                if beat_ms > 0 && now_ms >= line.said_ms + beat_ms / 2 && line.output.rest().is_empty() {
-                    put_heartbeat(line.output.bytes());
+                if beat_ms > 0 && now_ms >= line.said_ms + beat_ms / 2 && line.output.is_empty() {
+                    put_heartbeat(line.output.end());
                     self.line_changed(id);
+                }
+                if self.lines[id.0].is_draining {
+                    self.leave_line(id);
                 }
                 self.close_idle_line(id);
             }
@@ -117,17 +120,18 @@ impl Switchboard {
         }
     }
 
-    fn end_line(&mut self, id: LineId) {
+    fn end_line(&mut self, id: LineId, fault: Option<&'static str>) {
         self.lines[id.0].phase = LinePhase::Over;
+        self.lines[id.0].fault = fault;
         self.line_changed(id);
     }
 
     /// Closes a shared line that nobody has used for long, or that nobody is to use any more.
-    fn close_idle_line(&mut self, id: LineId) {
+    pub(super) fn close_idle_line(&mut self, id: LineId) {
         let now_ms = self.now_ms;
         let line = &self.lines[id.0];
         let Use::Shared(pool_id) = line.usage else { return };
-        if line.used_count > 0 || line.channels.iter().flatten().any(|there| !there.unconfirmed.is_empty()) {
+        if line.used_count > 0 || !line.is_confirmed() {
             return;
         }
         let idle_ms = now_ms - line.idle_since_ms.min(now_ms);

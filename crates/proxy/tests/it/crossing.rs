@@ -372,10 +372,8 @@ fn check_heard(player: &mut Player, heard: &Heard, arrived: &BTreeSet<String>, c
             assert!(*code == 404 && seen.has_failed_to.contains(of), "{name} hears {text}");
         }
         Heard::ConnectionClosed { code, text } => {
-            assert!(
-                *code == 320 && cut_count > 0 && text.contains("the upstream connection was lost"),
-                "{name} hears {text}"
-            );
+            let is_lost = cut_count > 0 && text.contains("the upstream connection was lost");
+            assert!(*code == 320 && (is_lost || text.contains("no upstream connection within")), "{name} hears {text}");
         }
         Heard::Returned { routing_key, body, .. } => {
             assert!(is_own(routing_key) && body == routing_key.as_bytes(), "{name} hears {routing_key}");
@@ -392,7 +390,7 @@ fn check_heard(player: &mut Player, heard: &Heard, arrived: &BTreeSet<String>, c
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
 
     #[test]
     fn nothing_crosses_between_clients(steps in prop::collection::vec(step(), 1..120)) {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use amqp::frame::{FrameKind, PROTOCOL_HEADER, decode_frame, put_frame, put_method};
 use amqp::method::{EncodeMethod, Method, basic, channel, confirm, connection};
 use amqp::{ContentHeader, Frame, TableBuf, Value};
-use proxy::switchboard::{ClientId, Effect, LineId, Notice, Options, Switchboard};
+use proxy::switchboard::{ClientId, Effect, LineId, Notice, Options, Refusal, Switchboard};
 
 use crate::broker::BrokerConnection;
 
@@ -159,15 +159,9 @@ impl World {
     }
 
     pub(crate) fn say(&mut self, id: ClientId, bytes: &[u8]) {
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            let input = self.board.client_input(id);
-            let space = input.space();
-            let len = space.len().min(rest.len());
-            space[..len].copy_from_slice(&rest[..len]);
-            input.fill(len);
-            rest = &rest[len..];
-            self.board.client_received(id, self.now_ms);
+        // In parts, as sockets give them.
+        for part in bytes.chunks(4_000) {
+            self.board.client_received(id, part, self.now_ms);
         }
         self.settle();
     }
@@ -222,15 +216,8 @@ impl World {
         for id in lines {
             let Some(broker) = self.brokers.get_mut(&id) else { continue };
             let output = std::mem::take(&mut broker.output);
-            let mut rest = &output[..];
-            while !rest.is_empty() {
-                let input = self.board.line_input(id);
-                let space = input.space();
-                let len = space.len().min(rest.len());
-                space[..len].copy_from_slice(&rest[..len]);
-                input.fill(len);
-                rest = &rest[len..];
-                self.board.line_received(id, self.now_ms);
+            for part in output.chunks(4_000) {
+                self.board.line_received(id, part, self.now_ms);
             }
         }
         self.carry();
@@ -259,6 +246,11 @@ impl World {
                         self.wanted.push(line);
                     }
                     Effect::Log(notice) => self.notices.push(notice),
+                    Effect::Admit { client, user } => {
+                        let refused = || Err(Refusal::new(amqp::ReplyCode::NotAllowed, "no room"));
+                        let admitted = if &*user == "unwelcome" { refused() } else { Ok(()) };
+                        self.board.client_admitted(client, admitted, self.now_ms);
+                    }
                     Effect::ClientChanged(_) | Effect::LineChanged(_) => {}
                 }
             }

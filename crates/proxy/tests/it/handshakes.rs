@@ -95,8 +95,8 @@ fn nobody_is_kept_waiting_for_ever() {
     let mut world = World::new(Options::default());
     world.is_reachable = false;
     let id = world.open("u", PASSWORD, "/");
-    world.pass_ms(10_500);
-    assert_eq!(world.heard(id), refused(320, "CONNECTION_FORCED - no upstream connection within 10 s"));
+    world.pass_ms(15_500);
+    assert_eq!(world.heard(id), refused(320, "CONNECTION_FORCED - no upstream connection within 15 s"));
     world.pass_ms(5_500);
     assert!(world.is_over(id), "it has not agreed, and is gone all the same");
 }
@@ -114,10 +114,7 @@ fn who_says_nothing_is_closed() {
 fn another_protocol_is_answered_with_ours() {
     let mut world = World::new(Options::default());
     let id = world.board.client_joined(world.now_ms);
-    let input = world.board.client_input(id);
-    input.space()[..8].copy_from_slice(b"AMQP\x03\x01\x00\x00");
-    input.fill(8);
-    world.board.client_received(id, world.now_ms);
+    world.board.client_received(id, b"AMQP\x03\x01\x00\x00", world.now_ms);
     assert_eq!(world.board.client_output(id), b"AMQP\x00\x00\x09\x01");
     assert!(world.board.client_wants(id).close);
 }
@@ -153,4 +150,29 @@ fn heartbeats_are_kept_with_each_side() {
     assert!(!world.is_over(id));
     world.pass_ms(8_500);
     assert!(world.is_over(id), "two of them did not come");
+}
+
+#[test]
+fn a_user_without_room_is_told_so() {
+    let mut world = World::new(Options { asks_for_clients: true, ..Options::default() });
+    let id = world.open("unwelcome", PASSWORD, "/");
+    assert_eq!(world.heard(id), refused(530, "NOT_ALLOWED - no room"));
+    let id = world.open("u", PASSWORD, "/");
+    assert_eq!(world.heard(id), []);
+}
+
+#[test]
+fn an_upstream_that_says_nothing_is_left() {
+    let mut world = World::new(Options::default());
+    world.is_far = true;
+    let id = world.open("u", PASSWORD, "/");
+    let before = world.dialled;
+    for broker in world.brokers.values_mut() {
+        broker.output.clear();
+    }
+    world.pass_ms(5_500);
+    assert_eq!(world.dialled, before + 1, "another is tried");
+    world.is_far = false;
+    world.settle();
+    assert_eq!(world.heard(id), []);
 }

@@ -6,4 +6,5 @@ mod broker;
 mod crossing;
 mod fixture;
 mod handshakes;
+mod service;
 mod sharing;

@@ -350,3 +350,60 @@ fn clients_wait_where_there_may_be_no_more_connections() {
     assert_eq!(world.bodies().len(), 3);
     assert_eq!(world.brokers.len(), 2);
 }
+
+#[test]
+fn a_draining_line_is_left_as_soon_as_nothing_is_under_way() {
+    let mut world = world();
+    world.new_broker = BrokerConnection::hesitant;
+    let (busy, idle) = (publisher(&mut world), publisher(&mut world));
+    world.select_confirms(idle, 1);
+    world.publish(idle, 1, "", "q", b"idle");
+    world.only_broker().confirm(1, false);
+    world.settle();
+    world.publish(busy, 1, "", "q", b"busy");
+    let line = *world.brokers.keys().next().unwrap();
+    world.board.drain_line(line, world.now_ms);
+    world.settle();
+    world.heard(idle);
+    world.publish(idle, 1, "", "q", b"elsewhere");
+    assert_eq!(world.brokers.len(), 2);
+    for broker in world.brokers.values_mut() {
+        broker.confirm(1, false);
+    }
+    world.settle();
+    world.pass_ms(500);
+    assert!(!world.brokers.contains_key(&line), "it is closed");
+    assert_eq!((world.heard(busy), world.heard(idle)), (vec![], vec![ack(1, 2)]));
+}
+
+#[test]
+fn clients_are_told_why_all_ends_and_lines_go_when_all_is_confirmed() {
+    let mut world = world();
+    world.new_broker = BrokerConnection::hesitant;
+    let id = publisher(&mut world);
+    world.publish(id, 1, "", "q", b"x");
+    let refusal = proxy::switchboard::Refusal::new(amqp::ReplyCode::ConnectionForced, "the proxy stops");
+    world.board.close_clients(&refusal, world.now_ms);
+    world.settle();
+    let text = "CONNECTION_FORCED - the proxy stops".to_owned();
+    assert_eq!(world.heard(id), [Heard::ConnectionClosed { code: 320, text }]);
+    assert!(!world.board.close_lines(world.now_ms), "a publish is not confirmed");
+    world.only_broker().confirm(1, false);
+    world.settle();
+    assert!(world.board.close_lines(world.now_ms));
+    world.settle();
+    assert_eq!(world.board.line_count(), 0);
+}
+
+#[test]
+fn operators_see_pools_and_lines() {
+    let mut world = world();
+    let id = publisher(&mut world);
+    world.publish(id, 1, "", "q", b"x");
+    let report = world.board.report(|_| ("here".to_owned(), None));
+    assert_eq!((report.client_count, report.open_client_count, report.waiting_client_count), (1, 1, 0));
+    let [pool] = &report.pools[..] else { panic!("{:?}", report.pools) };
+    assert_eq!((&*pool.user, &*pool.vhost, pool.client_count), ("u", "/", 1));
+    let [line] = &pool.lines[..] else { panic!("{:?}", pool.lines) };
+    assert_eq!((&*line.upstream, line.is_open, line.channel_count, line.used_channel_count), ("here", true, 1, 1));
+}

@@ -8,10 +8,12 @@ pub(super) const LIMITS_SECTION: Section = Section { title: "Limits of clients",
 const COUNT: Type = Type::Unbounded(1);
 const RATE: Type = Type::Unbounded(1);
 const BYTE_RATE: Type = Type::Size(1, 1 << 40);
+const COUNT_OR_NONE: Type = Type::COUNT;
+const BYTES_OR_NONE: Type = Type::Size(0, 1 << 40);
+const BURST: &str = "So many at once, after a time of less; 0: as many as in a second.";
 
 const KEYS: &[Key] = &[
-    effective("proxy.handshake_timeout", TIME, "10s", "How long a client may take to log in, and an upstream.")
-        .reloadable(),
+    effective("proxy.handshake_timeout", TIME, "10s", "How long a client may take to log in.").reloadable(),
     effective(
         "proxy.heartbeat",
         HEARTBEAT,
@@ -36,31 +38,41 @@ const KEYS: &[Key] = &[
 ];
 
 const LIMITS_KEYS: &[Key] = &[
-    effective("proxy.limits.clients", COUNT, "infinity", "The most clients.").reloadable(),
-    effective("proxy.limits.clients_per_user", COUNT, "infinity", "The most clients of one user.").reloadable(),
-    effective("proxy.limits.clients_per_address", COUNT, "infinity", "The most clients from one address.").reloadable(),
-    effective("proxy.limits.connection_rate", RATE, "infinity", "The most new clients in a second.").reloadable(),
-    effective("proxy.limits.connection_rate_per_user", RATE, "infinity", "The most of one user.").reloadable(),
-    effective("proxy.limits.connection_rate_per_address", RATE, "infinity", "The most from one address.").reloadable(),
+    effective("proxy.limits.connections", COUNT, "infinity", "The most connections of clients.").reloadable(),
+    effective("proxy.limits.connections_per_user", COUNT, "infinity", "The most of one user.").reloadable(),
+    effective("proxy.limits.connections_per_address", COUNT, "infinity", "The most from one address.").reloadable(),
     effective(
-        "proxy.limits.byte_rate_per_client",
+        "proxy.limits.ipv6_prefix_len",
+        Type::Integer(1, 128),
+        "64",
+        "So many bits of an IPv6 address say whose it is: who has one has all that begin so.",
+    ),
+    effective("proxy.limits.connection_rate", RATE, "infinity", "The most connections that come in a second.")
+        .reloadable(),
+    effective("proxy.limits.connection_burst", COUNT_OR_NONE, "0", BURST).reloadable(),
+    effective("proxy.limits.connection_rate_per_address", RATE, "infinity", "The most from one address.").reloadable(),
+    effective("proxy.limits.connection_burst_per_address", COUNT_OR_NONE, "0", BURST).reloadable(),
+    effective(
+        "proxy.limits.byte_rate",
         BYTE_RATE,
         "",
-        "The most bytes that a client may send in a second; it is read no faster. Unset: no limit.",
+        "The most bytes that clients send in a second; they are read no faster. Unset: no limit.",
     )
     .reloadable(),
+    effective("proxy.limits.byte_burst", BYTES_OR_NONE, "0", BURST).reloadable(),
     effective(
         "proxy.limits.byte_rate_per_user",
         BYTE_RATE,
         "",
-        "The most that all clients of one user may send together. Unset: no limit.",
+        "The most that the clients of one user send. Unset: no limit.",
     )
     .reloadable(),
+    effective("proxy.limits.byte_burst_per_user", BYTES_OR_NONE, "0", BURST).reloadable(),
     effective(
         "proxy.limits.alarm_only",
         Type::Bool,
         "false",
-        "Whether who is beyond a limit is only logged and counted, to find out which limits fit.",
+        "Whether who is beyond a limit is only counted and told in the log, to find out which limits fit.",
     )
     .reloadable(),
 ];

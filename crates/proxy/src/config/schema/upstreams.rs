@@ -86,8 +86,13 @@ const CHOICE_KEYS: &[Key] = &[
         "`weighted`: each as often as its weight says; `least_connections`: the one with the fewest lines for its weight.",
     )
     .reloadable(),
-    effective("proxy.connect_timeout", TIME, "10s", "How long looking up a name, connecting and TLS may take together.")
-        .reloadable(),
+    effective(
+        "proxy.connect_timeout",
+        TIME,
+        "5s",
+        "How long looking up an upstream's name, connecting and TLS may take together; a health check may take no longer.",
+    )
+    .reloadable(),
     effective(
         "proxy.health_check.interval",
         TIME_OR_NONE,
@@ -95,7 +100,6 @@ const CHOICE_KEYS: &[Key] = &[
         "How often each upstream is looked at; 0: never, so that only failures of lines tell.",
     )
     .reloadable(),
-    effective("proxy.health_check.timeout", TIME, "5s", "How long it may take to answer then.").reloadable(),
     effective(
         "proxy.health_check.failures",
         Type::Integer(1, 1_000_000),
@@ -119,8 +123,15 @@ const LINES_KEYS: &[Key] = &[
     effective(
         "proxy.line_wait",
         TIME,
-        "10s",
+        "15s",
         "How long a client waits for a line, or for a channel of one, before it is closed.",
+    )
+    .reloadable(),
+    effective(
+        "proxy.lines.handshake_timeout",
+        TIME,
+        "4s",
+        "How long an upstream may be silent in the middle of a line's handshake.",
     )
     .reloadable(),
     effective(

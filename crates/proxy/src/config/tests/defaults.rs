@@ -3,7 +3,7 @@
 use net::{ClientTlsOptions, Trust};
 
 use super::*;
-use crate::switchboard;
+use crate::{balance, guard, switchboard};
 
 #[test]
 fn they_are_amqproxys_where_it_has_any() {
@@ -17,9 +17,13 @@ fn they_are_amqproxys_where_it_has_any() {
 }
 
 #[test]
-fn the_switchboards_are_its_own() {
+fn those_of_the_cores_are_their_own() {
     let config = config("", &[], &["amqp://b"]);
     assert_eq!(format!("{:?}", config.switchboard), format!("{:?}", switchboard::Options::default()));
+    assert_eq!(config.guard, guard::Options::default());
+    let attempt_patience_ms = config.balance.attempt_patience_ms;
+    assert_eq!(config.balance, balance::Options { attempt_patience_ms, ..balance::Options::default() });
+    assert!(attempt_patience_ms >= config.connect_timeout.as_millis() as u64);
 }
 
 #[test]
@@ -27,7 +31,6 @@ fn everything_dangerous_or_dear_is_off() {
     let config = config("", &[], &["amqps://b"]);
     assert_eq!((config.tls_listeners, config.unix_listeners, config.tls), (vec![], vec![], None));
     assert_eq!((config.spool, config.proxy_protocol), (None, false));
-    assert_eq!(config.limits, ClientLimits::default());
     assert_eq!(config.worker_threads, None);
     let upstream = &config.upstreams[0];
     assert_eq!((&upstream.health_login, upstream.proxy_protocol, upstream.is_draining), (&None, None, false));

@@ -6,6 +6,7 @@ use net::proxy_protocol::Version;
 use net::{ClientTlsOptions, Trust};
 
 use super::*;
+use crate::{balance, guard};
 
 #[test]
 fn listeners_are_named_as_one_likes() {
@@ -114,43 +115,45 @@ fn lines_and_clients_are_told_what_the_file_says() {
 
 #[test]
 fn upstreams_are_chosen_and_left_alone_as_the_file_says() {
-    let choice = of_file(
-        "proxy.strategy = least_connections\nproxy.connect_timeout = 1s\nproxy.health_check.interval = 0\n\
-         proxy.health_check.timeout = 2s\nproxy.health_check.failures = 4\nproxy.back_off.min = 5s\nproxy.back_off.max = 6s",
-    )
-    .choice;
-    let expected = Choice {
-        strategy: Strategy::LeastConnections,
-        connect_timeout: Duration::from_secs(1),
-        check_interval: None,
-        check_timeout: Duration::from_secs(2),
+    let config = of_file(
+        "proxy.strategy = least_connections\nproxy.connect_timeout = 1s\nproxy.lines.handshake_timeout = 2s\n\
+         proxy.health_check.interval = 3s\nproxy.health_check.failures = 4\nproxy.back_off.min = 5s\nproxy.back_off.max = 6s",
+    );
+    assert_eq!(config.connect_timeout, Duration::from_secs(1));
+    assert_eq!(config.switchboard.line_handshake_timeout_ms, 2_000);
+    let expected = balance::Options {
+        upstreams: Vec::new(),
+        strategy: balance::Strategy::LeastConnections,
         failure_count_max: 4,
-        back_off_min: Duration::from_secs(5),
-        back_off_max: Duration::from_secs(6),
+        backoff_min_ms: 5_000,
+        backoff_max_ms: 6_000,
+        attempt_patience_ms: 3_000,
+        check_interval_ms: 3_000,
     };
-    assert_eq!(choice, expected);
+    assert_eq!(config.balance, expected);
 }
 
 #[test]
 fn limits_are_those_of_the_file() {
-    let limits = of_file(
-        "proxy.limits.clients = 1\nproxy.limits.clients_per_user = 2\nproxy.limits.clients_per_address = 3\n\
-         proxy.limits.connection_rate = 4\nproxy.limits.connection_rate_per_user = 5\nproxy.limits.connection_rate_per_address = 6\n\
-         proxy.limits.byte_rate_per_client = 7k\nproxy.limits.byte_rate_per_user = 8KiB\nproxy.limits.alarm_only = true",
-    )
-    .limits;
-    let expected = ClientLimits {
-        client_count: Some(1),
-        client_count_per_user: Some(2),
-        client_count_per_address: Some(3),
-        connections_per_s: Some(4),
-        connections_per_s_per_user: Some(5),
-        connections_per_s_per_address: Some(6),
-        bytes_per_s_per_client: Some(7_000),
-        bytes_per_s_per_user: Some(8_192),
+    let config = of_file(
+        "proxy.limits.connections = 1\nproxy.limits.connections_per_user = 2\nproxy.limits.connections_per_address = 3\n\
+         proxy.limits.ipv6_prefix_len = 48\nproxy.limits.connection_rate = 4\nproxy.limits.connection_burst = 5\n\
+         proxy.limits.connection_rate_per_address = 6\nproxy.limits.connection_burst_per_address = 7\n\
+         proxy.limits.byte_rate = 8k\nproxy.limits.byte_burst = 9k\nproxy.limits.byte_rate_per_user = 10KiB\n\
+         proxy.limits.byte_burst_per_user = 11KiB\nproxy.limits.alarm_only = true",
+    );
+    let expected = guard::Options {
         is_alarm_only: true,
+        connection_max: 1,
+        user_connection_max: 2,
+        address_connection_max: 3,
+        ipv6_prefix_len: 48,
+        connection_rate: guard::Rate { per_s: 4, burst: 5 },
+        address_connection_rate: guard::Rate { per_s: 6, burst: 7 },
+        byte_rate: guard::Rate { per_s: 8_000, burst: 9_000 },
+        user_byte_rate: guard::Rate { per_s: 10_240, burst: 11_264 },
     };
-    assert_eq!(limits, expected);
+    assert_eq!(config.guard, expected);
 }
 
 #[test]
@@ -262,11 +265,11 @@ fn what_crosses_is_said() {
         "proxy.conf:1: 'proxy.back_off.min' (250ms) must not be longer than 'proxy.back_off.max' (100ms)",
     );
     check_warnings(
-        &format!("{UPSTREAM}proxy.line_wait = 5s"),
+        &format!("{UPSTREAM}proxy.line_wait = 4s"),
         &[],
         &[],
         &[
-            "proxy.conf:2: 'proxy.connect_timeout' (10s) is longer than 'proxy.line_wait' (5s): clients are closed before an upstream is given up",
+            "proxy.conf:2: 'proxy.connect_timeout' (5s) is longer than 'proxy.line_wait' (4s): clients are closed before an upstream is given up",
         ],
     );
 }

@@ -48,10 +48,10 @@ fn reloaded(before: &str, after: &str) -> (Config, Vec<String>) {
 fn what_may_change_changes_at_once() {
     let (config, warnings) = reloaded(
         "proxy.heartbeat = 5\nproxy.upstreams.b.url = amqp://b",
-        "proxy.heartbeat = 6\nproxy.limits.clients = 7\nproxy.upstreams.c.url = amqp://c",
+        "proxy.heartbeat = 6\nproxy.limits.connections = 7\nproxy.upstreams.c.url = amqp://c",
     );
     assert_eq!(warnings, [""; 0]);
-    assert_eq!((config.switchboard.client_heartbeat_s, config.limits.client_count), (6, Some(7)));
+    assert_eq!((config.switchboard.client_heartbeat_s, config.guard.connection_max), (6, 7));
     assert_eq!(urls(&config), ["a=a:5672", "c=c:5672"]);
     assert_eq!(in_force(&config, "proxy.heartbeat"), "6");
 }

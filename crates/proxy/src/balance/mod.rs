@@ -1,0 +1,219 @@
+//! Which upstream a line is dialled to, without I/O, clock or dice: all come in as arguments.
+//!
+//! ```text
+//!  choose ─► dialled ─┬─► opened ──────► lost        counted for each upstream
+//!                     ├─► failed                     too many in a row open its circuit
+//!                     └─► abandoned                  says nothing about it
+//!  next_check ─► checked                             passed: the circuit is closed; failed: as above
+//! ```
+//!
+//! - **A vhost is where it is named.** One that some upstream names is only on those that do; any other is on those that name none.
+//! - **Who fails is left alone, but not for ever.** An upstream that failed several times in a row gets no lines for a while; then one
+//!   attempt is let through, and what becomes of it decides. A check that passes decides, too.
+//! - **Who drains gets no new line.** The old ones stay, counted; whoever restarts brokers drains one, waits until it has none, and goes on.
+//! - **Options change under way.** Upstreams are known by their names; one that is gone from the options drains and is then forgotten.
+//!
+//! Not here: names of hosts and their addresses, and what a check consists of.
+
+mod breaker;
+mod checks;
+mod choosing;
+mod options;
+mod upstream;
+
+#[cfg(test)]
+mod model;
+#[cfg(test)]
+mod tests;
+
+use std::mem;
+
+pub use self::breaker::Circuit;
+pub use self::options::{Options, OptionsError, Strategy, UpstreamOptions};
+use self::upstream::Upstream;
+pub use self::upstream::{Counters, LastError, Snapshot};
+
+/// An upstream, as long as it is in the options or has lines. No other one ever has the same id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UpstreamId(u64);
+
+/// Where a line is to be dialled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// There.
+    Upstream(UpstreamId),
+    /// All that serve the vhost are broken, draining or excepted: nowhere before this time.
+    Later {
+        /// When to ask again.
+        at_ms: u64,
+    },
+    /// No upstream serves the vhost, whatever happens.
+    Nowhere,
+}
+
+/// Whether an upstream gets new lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// It does.
+    Up,
+    /// Its circuit is not closed: one now and then, to see.
+    Down,
+    /// None, as operators wish.
+    Draining,
+}
+
+/// All upstreams.
+#[derive(Debug)]
+pub struct Balance {
+    /// Without their upstreams: these are below.
+    options: Options,
+    /// In the order of the options; then those that were removed and still have lines.
+    upstreams: Vec<Upstream>,
+    next_id: u64,
+}
+
+impl Balance {
+    /// All upstreams are taken for up until they fail.
+    pub fn new(options: Options) -> Result<Self, OptionsError> {
+        let mut balance = Balance { options: Options::default(), upstreams: Vec::new(), next_id: 0 };
+        balance.set_options(options, 0)?;
+        Ok(balance)
+    }
+
+    /// Sets what operators have changed, or nothing if it cannot be taken. Upstreams that keep their name keep all that is known of them;
+    /// those that are gone drain, and are forgotten after their last line.
+    pub fn set_options(&mut self, mut options: Options, now_ms: u64) -> Result<(), OptionsError> {
+        options.check()?;
+        let mut before = mem::take(&mut self.upstreams);
+        for given in mem::take(&mut options.upstreams) {
+            match before.iter().position(|upstream| upstream.options.name == given.name) {
+                Some(at) => {
+                    let mut upstream = before.remove(at);
+                    upstream.set_options(given);
+                    self.upstreams.push(upstream);
+                }
+                None => {
+                    self.upstreams.push(Upstream::new(UpstreamId(self.next_id), given));
+                    self.next_id += 1;
+                }
+            }
+        }
+        for upstream in &mut self.upstreams {
+            upstream.check_at_ms = upstream.check_at_ms.min(now_ms.saturating_add(options.check_interval_ms));
+        }
+        before.iter_mut().for_each(|upstream| upstream.is_removed = true);
+        self.upstreams.append(&mut before);
+        self.options = options;
+        self.forget_removed();
+        Ok(())
+    }
+
+    /// A line is being dialled. Say then one of [`opened`](Self::opened), [`failed`](Self::failed) and [`abandoned`](Self::abandoned).
+    pub fn dialled(&mut self, id: UpstreamId, now_ms: u64) {
+        self.change(id, |upstream, options| {
+            upstream.counters.dialled += 1;
+            upstream.dialling_count += 1;
+            upstream.breaker.tried(options, now_ms);
+        });
+    }
+
+    /// A line is open: the upstream speaks, even if only to refuse a login. Returns its state if it is another one than before.
+    pub fn opened(&mut self, id: UpstreamId) -> Option<State> {
+        self.change(id, |upstream, _| {
+            upstream.counters.opened += 1;
+            upstream.end_dialling();
+            upstream.line_count += 1;
+            upstream.breaker.succeeded();
+        })
+    }
+
+    /// A line could not be opened. Returns the upstream's state if it is another one than before.
+    pub fn failed(&mut self, id: UpstreamId, now_ms: u64, random: u64, why: &str) -> Option<State> {
+        self.change(id, |upstream, options| {
+            upstream.counters.failed += 1;
+            upstream.end_dialling();
+            upstream.remember(why, now_ms);
+            upstream.breaker.failed(options, now_ms, random);
+        })
+    }
+
+    /// Nobody wants any more what is being dialled. This says nothing about the upstream.
+    pub fn abandoned(&mut self, id: UpstreamId, now_ms: u64) {
+        self.change(id, |upstream, _| {
+            upstream.counters.abandoned += 1;
+            upstream.end_dialling();
+            if upstream.dialling_count == 0 {
+                upstream.breaker.left_untried(now_ms);
+            }
+        });
+    }
+
+    /// An open line has ended, for whatever reason.
+    pub fn lost(&mut self, id: UpstreamId) {
+        self.change(id, |upstream, _| {
+            debug_assert!(upstream.line_count > 0, "a line ended that was not open: {upstream:?}");
+            upstream.counters.lost += 1;
+            upstream.line_count = upstream.line_count.saturating_sub(1);
+        });
+    }
+
+    /// No new lines there. Returns the upstream's state if it is another one than before.
+    pub fn drain(&mut self, id: UpstreamId) -> Option<State> {
+        self.change(id, |upstream, _| upstream.is_draining = true)
+    }
+
+    /// New lines there again. Returns the upstream's state if it is another one than before.
+    pub fn undrain(&mut self, id: UpstreamId) -> Option<State> {
+        self.change(id, |upstream, _| upstream.is_draining = false)
+    }
+
+    /// The upstream that operators call so.
+    #[must_use]
+    pub fn id_of(&self, name: &str) -> Option<UpstreamId> {
+        self.upstreams.iter().find(|upstream| upstream.options.name == name).map(|upstream| upstream.id)
+    }
+
+    /// What is set for an upstream that is not forgotten.
+    #[must_use]
+    pub fn options_of(&self, id: UpstreamId) -> Option<&UpstreamOptions> {
+        self.get(id).map(|upstream| &upstream.options)
+    }
+
+    /// The state of an upstream that is not forgotten.
+    #[must_use]
+    pub fn state_of(&self, id: UpstreamId) -> Option<State> {
+        self.get(id).map(Upstream::state)
+    }
+
+    /// Lines there, those that are being dialled included: how much is left of one that drains.
+    #[must_use]
+    pub fn line_count_of(&self, id: UpstreamId) -> usize {
+        self.get(id).map_or(0, Upstream::use_count)
+    }
+
+    /// All upstreams, in their order, those that were removed last.
+    #[must_use]
+    pub fn snapshot(&self) -> Vec<Snapshot> {
+        self.upstreams.iter().map(Upstream::snapshot).collect()
+    }
+
+    fn get(&self, id: UpstreamId) -> Option<&Upstream> {
+        self.upstreams.iter().find(|upstream| upstream.id == id)
+    }
+
+    /// Checks may end after their upstream was forgotten: what is said about it then is said about nothing.
+    fn change(&mut self, id: UpstreamId, change: impl FnOnce(&mut Upstream, &Options)) -> Option<State> {
+        let upstream = self.upstreams.iter_mut().find(|upstream| upstream.id == id)?;
+        let before = upstream.state();
+        change(upstream, &self.options);
+        let after = upstream.state();
+        if upstream.is_removed {
+            self.forget_removed();
+        }
+        (before != after).then_some(after)
+    }
+
+    fn forget_removed(&mut self) {
+        self.upstreams.retain(|upstream| !upstream.is_removed || upstream.use_count() > 0);
+    }
+}

@@ -1,0 +1,109 @@
+//! What operators say about upstreams.
+
+/// An upstream: a broker, or several behind one name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UpstreamOptions {
+    /// What operators call it. By it an upstream is found again when options change.
+    pub name: String,
+    /// Where it is, for those who dial and those who look. Another address under the same name is another broker: what is known
+    /// of the old one's health says nothing about it.
+    pub address: String,
+    /// Its share of new lines, beside the others' shares. One of 0 is dialled only where no other can be.
+    pub weight: u32,
+    /// The vhosts that it serves, which then no upstream without a list does. Empty: those that no upstream names.
+    pub vhosts: Vec<String>,
+}
+
+/// Which of several upstreams gets a new line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Strategy {
+    /// Any, each as often as its weight says.
+    #[default]
+    Weighted,
+    /// The one with the fewest lines for its weight, those that are being dialled included.
+    LeastConnections,
+}
+
+/// All that operators set here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// The upstreams, in the order in which they are shown.
+    pub upstreams: Vec<UpstreamOptions>,
+    /// Which of them gets a new line.
+    pub strategy: Strategy,
+    /// So many failures in a row open an upstream's circuit.
+    pub failure_count_max: u32,
+    /// How long a circuit is open at first. It is twice as long after each further failure.
+    pub backoff_min_ms: u64,
+    /// How long a circuit is open at most.
+    pub backoff_max_ms: u64,
+    /// How long the one attempt that a half-open circuit lets through may take before another one is let through: no less than
+    /// dialling may take.
+    pub attempt_patience_ms: u64,
+    /// How often each upstream is checked; 0 for never.
+    pub check_interval_ms: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            upstreams: Vec::new(),
+            strategy: Strategy::Weighted,
+            failure_count_max: 3,
+            backoff_min_ms: 250,
+            backoff_max_ms: 30_000,
+            attempt_patience_ms: 10_000,
+            check_interval_ms: 10_000,
+        }
+    }
+}
+
+/// Why options are not taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OptionsError {
+    /// There is nowhere to go.
+    #[error("no upstream is given: name at least one")]
+    NoUpstream,
+    /// An upstream's name is empty.
+    #[error("an upstream has no name: give it one")]
+    NoName,
+    /// It could not be told which is which.
+    #[error("two upstreams have the name '{0}': give each one of its own")]
+    SameName(String),
+    /// A circuit would be open before anything has failed.
+    #[error("the number of failures that open a circuit is 0: say 1 or more")]
+    NoFailures,
+    /// A circuit would not be open at all, or its shortest time be longer than its longest.
+    #[error("the back-off from {min_ms} ms to {max_ms} ms is none: say more than 0 ms first, and no less then")]
+    BackOff {
+        /// [`Options::backoff_min_ms`].
+        min_ms: u64,
+        /// [`Options::backoff_max_ms`].
+        max_ms: u64,
+    },
+}
+
+impl Options {
+    /// Whether they can be taken.
+    pub fn check(&self) -> Result<(), OptionsError> {
+        if self.upstreams.is_empty() {
+            return Err(OptionsError::NoUpstream);
+        }
+        for (index, upstream) in self.upstreams.iter().enumerate() {
+            if upstream.name.is_empty() {
+                return Err(OptionsError::NoName);
+            }
+            if self.upstreams[..index].iter().any(|earlier| earlier.name == upstream.name) {
+                return Err(OptionsError::SameName(upstream.name.clone()));
+            }
+        }
+        if self.failure_count_max == 0 {
+            return Err(OptionsError::NoFailures);
+        }
+        let (min_ms, max_ms) = (self.backoff_min_ms, self.backoff_max_ms);
+        if min_ms == 0 || min_ms > max_ms {
+            return Err(OptionsError::BackOff { min_ms, max_ms });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,420 @@
+use super::*;
+
+fn upstream(name: &str, weight: u32, vhosts: &[&str]) -> UpstreamOptions {
+    let vhosts = vhosts.iter().map(|vhost| (*vhost).to_owned()).collect();
+    UpstreamOptions { name: name.to_owned(), address: format!("{name}:5672"), weight, vhosts }
+}
+
+fn options(upstreams: &[UpstreamOptions]) -> Options {
+    Options { upstreams: upstreams.to_vec(), ..Options::default() }
+}
+
+fn balance(upstreams: &[UpstreamOptions]) -> Balance {
+    Balance::new(options(upstreams)).unwrap()
+}
+
+fn id(balance: &Balance, name: &str) -> UpstreamId {
+    balance.id_of(name).unwrap()
+}
+
+fn fail(balance: &mut Balance, name: &str, now_ms: u64) -> Option<State> {
+    let id = id(balance, name);
+    balance.dialled(id, now_ms);
+    balance.failed(id, now_ms, 0, "cannot connect")
+}
+
+fn open(balance: &mut Balance, name: &str, now_ms: u64) -> Option<State> {
+    let id = id(balance, name);
+    balance.dialled(id, now_ms);
+    balance.opened(id)
+}
+
+fn shown(balance: &Balance, name: &str) -> Snapshot {
+    balance.snapshot().into_iter().find(|upstream| upstream.options.name == name).unwrap()
+}
+
+/// All that may be chosen, by name, in the order of the options.
+#[track_caller]
+fn check_chosen(balance: &Balance, vhost: Option<&str>, now_ms: u64, names: &[&str]) {
+    let chosen: std::collections::BTreeSet<UpstreamId> = (0..64)
+        .map(|step| balance.choose(vhost, &[], now_ms, (step << 58) | 7))
+        .map(|choice| match choice {
+            Choice::Upstream(id) => id,
+            other => panic!("nothing chosen: {other:?}"),
+        })
+        .collect();
+    let chosen: Vec<&str> = chosen.iter().map(|id| balance.options_of(*id).unwrap().name.as_str()).collect();
+    assert_eq!(chosen, names);
+}
+
+/// Numbers that look like random ones: splitmix64.
+fn randoms(seed: u64) -> impl Iterator<Item = u64> {
+    (1u64..).map(move |step| {
+        let mut number = seed.wrapping_add(step.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        number ^ (number >> 31)
+    })
+}
+
+#[test]
+fn vhost_is_only_where_it_is_named() {
+    let balance = balance(&[
+        upstream("a", 1, &[]),
+        upstream("b", 1, &["x", "y"]),
+        upstream("c", 1, &["y"]),
+        upstream("d", 1, &[]),
+    ]);
+    check_chosen(&balance, Some("x"), 0, &["b"]);
+    check_chosen(&balance, Some("y"), 0, &["b", "c"]);
+    check_chosen(&balance, Some("z"), 0, &["a", "d"]);
+    check_chosen(&balance, None, 0, &["a", "b", "c", "d"]);
+}
+
+#[test]
+fn vhost_that_nobody_serves_is_nowhere() {
+    let balance = balance(&[upstream("a", 1, &["x"])]);
+    assert_eq!(balance.choose(Some("y"), &[], 0, 0), Choice::Nowhere);
+}
+
+#[test]
+fn named_vhost_does_not_fall_back_to_others() {
+    let mut balance = balance(&[upstream("a", 1, &[]), upstream("b", 1, &["x"])]);
+    for _ in 0..3 {
+        fail(&mut balance, "b", 0);
+    }
+    assert_eq!(balance.choose(Some("x"), &[], 0, 0), Choice::Later { at_ms: 125 });
+}
+
+#[test]
+fn lines_follow_weights() {
+    let balance =
+        balance(&[upstream("a", 1, &[]), upstream("b", 3, &[]), upstream("c", 6, &[]), upstream("d", 0, &[])]);
+    let mut counts = [0u32; 4];
+    for random in randoms(1).take(100_000) {
+        let Choice::Upstream(UpstreamId(index)) = balance.choose(Some("/"), &[], 0, random) else { panic!() };
+        counts[usize::try_from(index).unwrap()] += 1;
+    }
+    let expected = [10_000, 30_000, 60_000, 0];
+    for (count, expected) in counts.into_iter().zip(expected) {
+        assert!(count.abs_diff(expected) <= expected / 20, "{counts:?}");
+    }
+}
+
+#[test]
+fn weight_0_is_for_when_no_other_is_up() {
+    let mut balance = balance(&[upstream("spare", 0, &[]), upstream("a", 1, &[])]);
+    check_chosen(&balance, None, 0, &["a"]);
+    let a = id(&balance, "a");
+    assert_eq!(balance.choose(None, &[a], 0, 0), Choice::Upstream(id(&balance, "spare")));
+    for _ in 0..3 {
+        fail(&mut balance, "a", 0);
+    }
+    check_chosen(&balance, None, 0, &["spare"]);
+}
+
+#[test]
+fn fewest_lines_for_the_weight_come_first() {
+    let upstreams = [upstream("a", 1, &[]), upstream("b", 3, &[])];
+    let mut balance = Balance::new(Options { strategy: Strategy::LeastConnections, ..options(&upstreams) }).unwrap();
+    for random in randoms(2).take(400) {
+        let Choice::Upstream(id) = balance.choose(None, &[], 0, random) else { panic!() };
+        balance.dialled(id, 0);
+        if random % 2 == 0 {
+            balance.opened(id);
+        }
+    }
+    assert_eq!(balance.line_count_of(id(&balance, "a")), 100);
+    assert_eq!(balance.line_count_of(id(&balance, "b")), 300);
+}
+
+#[test]
+fn equals_are_chosen_alike() {
+    let upstreams = [upstream("a", 1, &[]), upstream("b", 1, &[]), upstream("c", 1, &[])];
+    let balance = Balance::new(Options { strategy: Strategy::LeastConnections, ..options(&upstreams) }).unwrap();
+    check_chosen(&balance, None, 0, &["a", "b", "c"]);
+}
+
+#[test]
+fn failures_in_a_row_open_the_circuit() {
+    let mut balance = balance(&[upstream("a", 1, &[])]);
+    assert_eq!(fail(&mut balance, "a", 0), None);
+    assert_eq!(fail(&mut balance, "a", 0), None);
+    assert_eq!(open(&mut balance, "a", 0), None);
+    assert_eq!(fail(&mut balance, "a", 0), None);
+    assert_eq!(fail(&mut balance, "a", 0), None);
+    check_chosen(&balance, None, 0, &["a"]);
+    assert_eq!(fail(&mut balance, "a", 0), Some(State::Down));
+    assert_eq!(balance.choose(None, &[], 0, 0), Choice::Later { at_ms: 125 });
+    assert_eq!(balance.choose(None, &[], 124, 0), Choice::Later { at_ms: 125 });
+    check_chosen(&balance, None, 125, &["a"]);
+}
+
+#[test]
+fn half_open_circuit_lets_one_through() {
+    let mut balance = balance(&[upstream("a", 1, &[])]);
+    let a = id(&balance, "a");
+    for _ in 0..3 {
+        fail(&mut balance, "a", 0);
+    }
+    balance.dialled(a, 200);
+    assert_eq!(shown(&balance, "a").circuit, Circuit::HalfOpen);
+    assert_eq!(balance.choose(None, &[], 200, 0), Choice::Later { at_ms: 300 });
+    assert_eq!(balance.opened(a), Some(State::Up));
+    check_chosen(&balance, None, 201, &["a"]);
+}
+
+#[test]
+fn attempt_that_was_given_up_leaves_its_place_to_another() {
+    let mut balance = balance(&[upstream("a", 1, &[])]);
+    let a = id(&balance, "a");
+    for _ in 0..3 {
+        fail(&mut balance, "a", 0);
+    }
+    balance.dialled(a, 200);
+    balance.abandoned(a, 210);
+    check_chosen(&balance, None, 210, &["a"]);
+}
+
+#[test]
+fn attempt_whose_end_is_never_told_blocks_until_patience_ends() {
+    let mut balance = balance(&[upstream("a", 1, &[])]);
+    for _ in 0..3 {
+        fail(&mut balance, "a", 0);
+    }
+    balance.dialled(id(&balance, "a"), 200);
+    assert_eq!(balance.choose(None, &[], 10_199, 0), Choice::Later { at_ms: 10_200 });
+    check_chosen(&balance, None, 10_200, &["a"]);
+}
+
+#[test]
+fn back_off_doubles_up_to_its_maximum() {
+    for (random, share) in [(0, 2), (u64::MAX, 1)] {
+        let upstreams = [upstream("a", 1, &[])];
+        let mut balance = Balance::new(Options { failure_count_max: 1, ..options(&upstreams) }).unwrap();
+        let a = id(&balance, "a");
+        let mut now_ms = 5;
+        for backoff_ms in [250, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000] {
+            balance.dialled(a, now_ms);
+            // As far as random numbers go: the most that is added is what the division leaves.
+            let random = if share == 1 { backoff_ms / 2 } else { random };
+            balance.failed(a, now_ms, random, "");
+            let Choice::Later { at_ms } = balance.choose(None, &[], now_ms, 0) else { panic!() };
+            assert_eq!(at_ms - now_ms, backoff_ms / share);
+            now_ms = at_ms;
+        }
+        open(&mut balance, "a", now_ms);
+        fail(&mut balance, "a", now_ms);
+        assert_eq!(shown(&balance, "a").open_until_ms, Some(now_ms + 125), "a success is a new beginning");
+    }
+}
+
+#[test]
+fn failures_of_one_moment_are_one() {
+    let mut balance = balance(&[upstream("a", 1, &[])]);
+    let a = id(&balance, "a");
+    for _ in 0..20 {
+        balance.dialled(a, 0);
+    }
+    for _ in 0..20 {
+        balance.failed(a, 0, 0, "");
+    }
+    assert_eq!(shown(&balance, "a").open_until_ms, Some(125));
+    assert_eq!(shown(&balance, "a").consecutive_failure_count, 20);
+}
+
+#[test]
+fn line_that_opens_late_closes_the_circuit() {
+    let mut balance = balance(&[upstream("a", 1, &[])]);
+    let a = id(&balance, "a");
+    balance.dialled(a, 0);
+    for _ in 0..3 {
+        fail(&mut balance, "a", 0);
+    }
+    assert_eq!(balance.opened(a), Some(State::Up));
+    check_chosen(&balance, None, 0, &["a"]);
+}
+
+#[test]
+fn each_is_checked_every_interval_whatever_its_state() {
+    let mut balance = balance(&[upstream("a", 1, &[]), upstream("b", 1, &[]), upstream("c", 1, &[])]);
+    for _ in 0..3 {
+        fail(&mut balance, "b", 0);
+    }
+    balance.drain(id(&balance, "c"));
+    let all = |balance: &mut Balance, now_ms| std::iter::from_fn(|| balance.next_check(now_ms)).count();
+    assert_eq!(all(&mut balance, 0), 3);
+    assert_eq!(all(&mut balance, 9_999), 0);
+    assert_eq!(balance.next_check_at_ms(), Some(10_000));
+    assert_eq!(all(&mut balance, 10_000), 3);
+    assert_eq!(all(&mut balance, 55_000), 3, "what was missed is not made up for");
+}
+
+#[test]
+fn longest_overdue_is_checked_first() {
+    let mut balance = balance(&[upstream("a", 1, &[]), upstream("b", 1, &[])]);
+    assert_eq!(balance.next_check(0), Some(id(&balance, "a")));
+    assert_eq!(balance.next_check(5_000), Some(id(&balance, "b")));
+    assert_eq!(balance.next_check(16_000), Some(id(&balance, "a")));
+}
+
+#[test]
+fn interval_of_0_checks_nothing() {
+    let upstreams = [upstream("a", 1, &[])];
+    let mut balance = Balance::new(Options { check_interval_ms: 0, ..options(&upstreams) }).unwrap();
+    assert_eq!((balance.next_check(1_000_000), balance.next_check_at_ms()), (None, None));
+}
+
+#[test]
+fn checks_open_and_close_circuits() {
+    let mut balance = balance(&[upstream("a", 1, &[])]);
+    let a = id(&balance, "a");
+    assert_eq!(balance.checked(a, Err("says nothing"), 0, 0), None);
+    assert_eq!(balance.checked(a, Err("says nothing"), 0, 0), None);
+    assert_eq!(balance.checked(a, Err("says nothing"), 7, 0), Some(State::Down));
+    let last_error = LastError { text: "says nothing".to_owned(), at_ms: 7 };
+    assert_eq!(shown(&balance, "a").last_error, Some(last_error.clone()));
+    assert_eq!(balance.checked(a, Ok(()), 8, 0), Some(State::Up));
+    check_chosen(&balance, None, 8, &["a"]);
+    let counters = Counters { checks_passed: 1, checks_failed: 3, ..Counters::default() };
+    assert_eq!(shown(&balance, "a").counters, counters);
+    assert_eq!(shown(&balance, "a").last_error, Some(last_error), "it can be read afterwards");
+}
+
+#[test]
+fn draining_one_gets_no_line_and_keeps_its_own() {
+    let mut balance = balance(&[upstream("a", 1, &[]), upstream("b", 1, &[])]);
+    let (a, b) = (id(&balance, "a"), id(&balance, "b"));
+    open(&mut balance, "a", 0);
+    balance.dialled(a, 0);
+    assert_eq!(balance.drain(a), Some(State::Draining));
+    check_chosen(&balance, None, 0, &["b"]);
+    assert_eq!(balance.choose(None, &[b], 0, 0), Choice::Later { at_ms: 100 });
+    assert_eq!(balance.line_count_of(a), 2);
+    balance.opened(a);
+    balance.lost(a);
+    balance.lost(a);
+    assert_eq!(balance.line_count_of(a), 0);
+    assert_eq!(balance.undrain(a), Some(State::Up));
+    check_chosen(&balance, None, 0, &["a", "b"]);
+}
+
+#[test]
+fn drained_one_that_is_down_is_down_afterwards() {
+    let mut balance = balance(&[upstream("a", 1, &[])]);
+    let a = id(&balance, "a");
+    balance.drain(a);
+    for _ in 0..3 {
+        assert_eq!(balance.checked(a, Err("refused"), 0, 0), None);
+    }
+    assert_eq!(balance.undrain(a), Some(State::Down));
+}
+
+#[test]
+fn what_is_known_outlives_new_options() {
+    let mut balance = balance(&[upstream("a", 1, &[]), upstream("b", 1, &[])]);
+    let b = id(&balance, "b");
+    open(&mut balance, "b", 0);
+    for _ in 0..3 {
+        fail(&mut balance, "b", 0);
+    }
+    balance.drain(b);
+    balance.set_options(options(&[upstream("b", 7, &["x"]), upstream("c", 1, &[])]), 10).unwrap();
+    let shown = shown(&balance, "b");
+    assert_eq!((shown.id, shown.options.weight, shown.state, shown.line_count), (b, 7, State::Draining, 1));
+    assert_eq!(balance.undrain(b), Some(State::Down));
+    assert_eq!(balance.choose(Some("x"), &[], 10, 0), Choice::Later { at_ms: 125 });
+    check_chosen(&balance, Some("/"), 10, &["c"]);
+    assert!(balance.id_of("a").is_none(), "without lines it is forgotten at once");
+}
+
+#[test]
+fn removed_one_is_forgotten_after_its_last_line() {
+    let mut balance = balance(&[upstream("a", 1, &["x"]), upstream("b", 1, &[])]);
+    let a = id(&balance, "a");
+    open(&mut balance, "a", 0);
+    balance.dialled(a, 0);
+    balance.set_options(options(&[upstream("b", 1, &[])]), 0).unwrap();
+    assert_eq!(balance.state_of(a), Some(State::Draining));
+    check_chosen(&balance, Some("x"), 0, &["b"]);
+    while let Some(checked) = balance.next_check(0) {
+        assert_ne!(checked, a);
+    }
+    balance.lost(a);
+    assert_eq!(balance.line_count_of(a), 1);
+    balance.failed(a, 0, 0, "refused");
+    assert_eq!(balance.state_of(a), None);
+    assert_eq!(balance.checked(a, Ok(()), 0, 0), None, "a check may end after it");
+}
+
+#[test]
+fn removed_one_that_returns_is_the_same() {
+    let mut balance = balance(&[upstream("a", 1, &[]), upstream("b", 1, &[])]);
+    let a = id(&balance, "a");
+    open(&mut balance, "a", 0);
+    balance.set_options(options(&[upstream("b", 1, &[])]), 0).unwrap();
+    balance.set_options(options(&[upstream("a", 1, &[])]), 0).unwrap();
+    assert_eq!((balance.id_of("a"), balance.state_of(a), balance.line_count_of(a)), (Some(a), Some(State::Up), 1));
+}
+
+#[test]
+fn other_address_is_another_broker() {
+    let mut balance = balance(&[upstream("a", 1, &[])]);
+    for _ in 0..3 {
+        fail(&mut balance, "a", 0);
+    }
+    while balance.next_check(0).is_some() {}
+    balance.set_options(options(&[upstream("a", 2, &[])]), 0).unwrap();
+    assert_eq!((shown(&balance, "a").state, balance.next_check(0)), (State::Down, None));
+    let moved = UpstreamOptions { address: "elsewhere:5672".to_owned(), ..upstream("a", 2, &[]) };
+    balance.set_options(options(&[moved]), 0).unwrap();
+    assert_eq!((shown(&balance, "a").state, balance.next_check(0)), (State::Up, balance.id_of("a")));
+}
+
+#[test]
+fn shorter_interval_holds_at_once() {
+    let upstreams = [upstream("a", 1, &[])];
+    let mut balance = Balance::new(Options { check_interval_ms: 3_600_000, ..options(&upstreams) }).unwrap();
+    balance.next_check(0);
+    balance.set_options(Options { check_interval_ms: 1000, ..options(&upstreams) }, 500).unwrap();
+    assert_eq!(balance.next_check_at_ms(), Some(1500));
+}
+
+#[test]
+fn long_error_is_cut_between_characters() {
+    let mut balance = balance(&[upstream("a", 1, &[])]);
+    let a = id(&balance, "a");
+    balance.dialled(a, 0);
+    balance.failed(a, 0, 0, &format!("x{}", "é".repeat(1000)));
+    assert_eq!(shown(&balance, "a").last_error.unwrap().text, format!("x{}", "é".repeat(255)));
+}
+
+#[test]
+fn options_that_cannot_be_are_refused_and_change_nothing() {
+    let good = options(&[upstream("a", 1, &[])]);
+    let mut balance = Balance::new(good.clone()).unwrap();
+    let cases = [
+        (options(&[]), "no upstream is given: name at least one"),
+        (options(&[upstream("", 1, &[])]), "an upstream has no name: give it one"),
+        (
+            options(&[upstream("b", 1, &[]), upstream("b", 2, &[])]),
+            "two upstreams have the name 'b': give each one of its own",
+        ),
+        (
+            Options { failure_count_max: 0, ..good.clone() },
+            "the number of failures that open a circuit is 0: say 1 or more",
+        ),
+        (
+            Options { backoff_min_ms: 0, ..good.clone() },
+            "the back-off from 0 ms to 30000 ms is none: say more than 0 ms first, and no less then",
+        ),
+        (
+            Options { backoff_min_ms: 500, backoff_max_ms: 499, ..good },
+            "the back-off from 500 ms to 499 ms is none: say more than 0 ms first, and no less then",
+        ),
+    ];
+    for (options, text) in cases {
+        assert_eq!(balance.set_options(options, 0).unwrap_err().to_string(), text);
+        check_chosen(&balance, None, 0, &["a"]);
+    }
+}

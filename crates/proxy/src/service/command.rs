@@ -1,0 +1,24 @@
+//! What the proxy's threads are told, and what they answer.
+
+use tokio::sync::oneshot;
+
+use crate::balance::UpstreamId;
+use crate::switchboard::{Options, Refusal, Report};
+
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// Accept nobody any more.
+    StopListening,
+    /// Tell all clients that their connection is closed.
+    CloseClients(Refusal),
+    /// Close lines on which nothing is under way.
+    CloseLines,
+    /// Go by these options from now on.
+    Configure(Box<Options>),
+    /// Leave the lines to this upstream.
+    Drain(UpstreamId),
+    /// Say how it is.
+    Report(oneshot::Sender<Report>),
+    /// End, whatever is under way.
+    Stop,
+}

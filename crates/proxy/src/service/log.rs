@@ -1,0 +1,34 @@
+//! What operators read.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::switchboard::{ClientId, Notice};
+
+/// Says, once a second at most, that there are no more files for connections.
+pub(crate) fn out_of_files(error: &io::Error) {
+    static LAST_S: AtomicU64 = AtomicU64::new(0);
+    let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    if LAST_S.swap(now_s, Ordering::Relaxed) != now_s {
+        tracing::error!(%error, "connections are refused: the limit of open files is reached; raise it (ulimit -n)");
+    }
+}
+
+pub(crate) fn notice(notice: &Notice, peer_of: impl Fn(ClientId) -> Option<SocketAddr>) {
+    match notice {
+        Notice::LateError { user, vhost, code, text } => {
+            tracing::warn!(%user, %vhost, code, %text, "a publish failed after its client had gone");
+        }
+        Notice::LateReturn { user, vhost, text } => {
+            tracing::warn!(%user, %vhost, %text, "a message came back after its client had gone");
+        }
+        Notice::LoginRefused { user, text } => tracing::warn!(%user, %text, "login was refused"),
+        Notice::SlowClient(id) => {
+            let peer = peer_of(*id).map(|peer| peer.to_string());
+            tracing::warn!(peer, "client was let go: it does not read what it asked for");
+        }
+        Notice::Garbled { text, .. } => tracing::error!(%text, "an upstream does not speak as agreed"),
+    }
+}

@@ -1,0 +1,144 @@
+//! What Prometheus reads: AMQProxy's names, for dashboards that know them, and our own.
+
+use std::fmt::Write as _;
+
+use super::operations::state_name;
+use crate::balance::{Snapshot, State};
+use crate::switchboard::{PoolReport, Report};
+
+/// A number of something.
+type Of<T, Number> = fn(&T) -> Number;
+
+/// All metrics.
+pub(super) fn render(report: &Report, upstreams: &[Snapshot], is_ready: bool) -> String {
+    let mut out = String::with_capacity(8 * 1024);
+    let counters = &report.counters;
+    let version = env!("CARGO_PKG_VERSION");
+    family(&mut out, "amqproxy_identity_info", "gauge", "The proxy's version.");
+    let _ = writeln!(out, "amqproxy_identity_info{{version=\"{version}\",hostname=\"{}\"}} 1", escaped(&host_name()));
+    gauge(&mut out, "amqproxy_client_connections", "Clients.", report.client_count);
+    gauge(&mut out, "amqproxy_upstream_connections", "Connections to upstreams.", report.line_count);
+    gauge(&mut out, "warren_proxy_ready", "Whether clients find an upstream here.", usize::from(is_ready));
+    gauge(&mut out, "warren_proxy_clients_open", "Clients whose connection is open.", report.open_client_count);
+    gauge(
+        &mut out,
+        "warren_proxy_clients_waiting",
+        "Clients that wait for an upstream connection or channel.",
+        report.waiting_client_count,
+    );
+    gauge(
+        &mut out,
+        "warren_proxy_clients_on_own_connection",
+        "Clients with an upstream connection of their own.",
+        report.own_line_count,
+    );
+    gauge(
+        &mut out,
+        "warren_proxy_client_output_bytes",
+        "Bytes that wait for clients' sockets.",
+        report.client_output_len,
+    );
+    for (name, help, value) in [
+        ("clients_total", "Clients that came.", counters.clients),
+        ("messages_published_total", "Messages sent on over shared connections.", counters.published),
+        ("channels_opened_total", "Channels opened upstream for pools.", counters.channels_opened),
+        (
+            "channels_reused_total",
+            "Times that a client got a channel that another one had before.",
+            counters.channels_reused,
+        ),
+        ("connections_dialled_total", "Upstream connections that were wanted.", counters.lines_dialled),
+        ("connections_lost_total", "Upstream connections that could not be opened, or were lost.", counters.lines_lost),
+        ("clients_moved_total", "Clients that got an upstream connection of their own.", counters.moved),
+        ("late_errors_total", "Publishes that failed after their client had gone.", counters.late_errors),
+        ("late_returns_total", "Mandatory messages that came back after their client had gone.", counters.late_returns),
+        ("late_nacks_total", "Publishes refused after their client had gone.", counters.late_nacks),
+        ("logins_refused_total", "Logins that upstreams refused.", counters.logins_refused),
+        (
+            "logins_remembered_total",
+            "Logins believed because they had been accepted lately.",
+            counters.logins_remembered,
+        ),
+        ("slow_clients_total", "Clients let go because they did not read.", counters.slow_clients),
+    ] {
+        family(&mut out, &format!("warren_proxy_{name}"), "counter", help);
+        let _ = writeln!(out, "warren_proxy_{name} {value}");
+    }
+    render_upstreams(&mut out, upstreams);
+    render_pools(&mut out, report);
+    out
+}
+
+fn render_upstreams(out: &mut String, upstreams: &[Snapshot]) {
+    family(out, "warren_proxy_upstream_state", "gauge", "1 for the state that an upstream is in.");
+    for upstream in upstreams {
+        for state in [State::Up, State::Down, State::Draining] {
+            let (name, is_it) = (escaped(&upstream.options.name), u8::from(upstream.state == state));
+            let _ = writeln!(
+                out,
+                "warren_proxy_upstream_state{{upstream=\"{name}\",state=\"{}\"}} {is_it}",
+                state_name(state)
+            );
+        }
+    }
+    let each: [(&str, &str, &str, Of<Snapshot, u64>); 5] = [
+        ("upstream_connections", "gauge", "Connections to an upstream.", |upstream| upstream.line_count as u64),
+        ("upstream_dialled_total", "counter", "Connections dialled.", |upstream| upstream.counters.dialled),
+        ("upstream_failed_total", "counter", "Connections that could not be opened.", |upstream| {
+            upstream.counters.failed
+        }),
+        ("upstream_checks_passed_total", "counter", "Health checks that passed.", |upstream| {
+            upstream.counters.checks_passed
+        }),
+        ("upstream_checks_failed_total", "counter", "Health checks that failed.", |upstream| {
+            upstream.counters.checks_failed
+        }),
+    ];
+    for (name, kind, help, of) in each {
+        family(out, &format!("warren_proxy_{name}"), kind, help);
+        for upstream in upstreams {
+            let _ = writeln!(
+                out,
+                "warren_proxy_{name}{{upstream=\"{}\"}} {}",
+                escaped(&upstream.options.name),
+                of(upstream)
+            );
+        }
+    }
+}
+
+fn render_pools(out: &mut String, report: &Report) {
+    let each: [(&str, &str, Of<PoolReport, usize>); 5] = [
+        ("pool_clients", "Clients of a pool.", |pool| pool.client_count),
+        ("pool_clients_waiting", "Clients of a pool that wait.", |pool| pool.waiting_client_count),
+        ("pool_connections", "Shared connections of a pool.", |pool| pool.lines.len()),
+        ("pool_channels", "Channels open on them.", |pool| pool.lines.iter().map(|line| line.channel_count).sum()),
+        ("pool_unconfirmed", "Publishes not confirmed yet.", |pool| {
+            pool.lines.iter().map(|line| line.unconfirmed_count).sum()
+        }),
+    ];
+    for (name, help, of) in each {
+        family(out, &format!("warren_proxy_{name}"), "gauge", help);
+        for pool in &report.pools {
+            let (user, vhost) = (escaped(&pool.user), escaped(&pool.vhost));
+            let _ = writeln!(out, "warren_proxy_{name}{{user=\"{user}\",vhost=\"{vhost}\"}} {}", of(pool));
+        }
+    }
+}
+
+fn gauge(out: &mut String, name: &str, help: &str, value: usize) {
+    family(out, name, "gauge", help);
+    let _ = writeln!(out, "{name} {value}");
+}
+
+fn family(out: &mut String, name: &str, kind: &str, help: &str) {
+    let _ = writeln!(out, "# TYPE {name} {kind}\n# HELP {name} {help}");
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}

@@ -1,0 +1,253 @@
+//! The switchboards' shell: threads, sockets, upstreams, and what operators ask.
+//!
+//! ```text
+//!  worker      one thread: a switchboard and the tasks of its sockets
+//!  sockets     one task for each socket, client or line
+//!  upstreams   the brokers behind, shared by all threads: health, choice, dialling
+//!  command     what threads are told
+//!  operations  the HTTP API: health, metrics, pools, draining
+//!  gate        who may come in, asked by all threads
+//!  log         what operators read
+//! ```
+
+mod command;
+mod gate;
+mod log;
+mod metrics;
+mod operations;
+mod sockets;
+mod upstreams;
+mod worker;
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use net::{Admission, BindError, Listener};
+use tokio::sync::{mpsc, oneshot};
+
+use self::command::Command;
+use self::gate::Gate;
+pub use self::operations::serve_operations;
+pub use self::upstreams::Upstream;
+use self::upstreams::Upstreams;
+use self::worker::Acceptor;
+use crate::balance::{self, OptionsError, Snapshot};
+use crate::guard;
+use crate::switchboard::{Options, Refusal, Report};
+
+/// How often the guard forgets who is gone, and tells what it refused.
+const GUARD_TICK: Duration = Duration::from_secs(1);
+
+/// How often a stop looks whether clients and lines are gone.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How long lines may wait for their confirms when all clients are gone.
+const CONFIRM_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Why the proxy does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// It cannot listen.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// The upstreams make no sense.
+    #[error(transparent)]
+    Upstreams(#[from] OptionsError),
+    /// The system refuses something else.
+    #[error("cannot start the proxy's threads: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// A running proxy.
+#[derive(Debug)]
+pub struct Service {
+    handle: Handle,
+    threads: Vec<JoinHandle<()>>,
+    /// Held so that sockets at paths stay.
+    listeners: Vec<Listener>,
+    watching: [tokio::task::JoinHandle<()>; 2],
+}
+
+/// A running proxy, for those who look at it and change it.
+#[derive(Debug, Clone)]
+pub struct Handle {
+    workers: Vec<mpsc::UnboundedSender<Command>>,
+    upstreams: Arc<Upstreams>,
+    gate: Arc<Gate>,
+    is_stopping: Arc<AtomicBool>,
+}
+
+impl Service {
+    /// Accepts from these listeners, on so many threads. Must be called inside a tokio runtime, which looks after the upstreams.
+    pub fn start(
+        listeners: Vec<(Listener, Admission)>,
+        upstreams: Vec<Upstream>,
+        balance: balance::Options,
+        guard: guard::Options,
+        options: &Options,
+        worker_count: usize,
+    ) -> Result<Self, StartError> {
+        let upstreams = Arc::new(Upstreams::new(upstreams, balance)?);
+        let gate = Arc::new(Gate::new(guard));
+        let (mut workers, mut threads) = (Vec::new(), Vec::new());
+        for number in 0..worker_count.max(1) {
+            let share = |(listener, admission): &(Listener, Admission)| {
+                listener.share().map(|listener| Acceptor { listener, admission: admission.clone() })
+            };
+            let acceptors = listeners.iter().map(share).collect::<Result<Vec<_>, _>>()?;
+            let (commands, received) = mpsc::unbounded_channel();
+            let options = Options { asks_for_clients: true, ..options.clone() };
+            let (upstreams, gate) = (upstreams.clone(), gate.clone());
+            let thread = std::thread::Builder::new().name(format!("proxy-{number}")).spawn(move || {
+                if let Err(error) = worker::run(options, acceptors, upstreams, gate, received) {
+                    tracing::error!(%error, "a thread of the proxy ended");
+                }
+            })?;
+            workers.push(commands);
+            threads.push(thread);
+        }
+        let watching = tokio::spawn(upstreams.clone().watch());
+        let ticking = tokio::spawn(tick(gate.clone()));
+        let listeners = listeners.into_iter().map(|(listener, _)| listener).collect();
+        let handle = Handle { workers, upstreams, gate, is_stopping: Arc::default() };
+        Ok(Service { handle, threads, listeners, watching: [watching, ticking] })
+    }
+
+    /// Where it listens.
+    pub fn addresses(&self) -> Vec<net::ListenerAddress> {
+        self.listeners.iter().filter_map(|listener| listener.address().ok()).collect()
+    }
+
+    /// For those who look at it and change it.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Accepts nobody any more.
+    pub fn stop_listening(&mut self) {
+        self.handle.is_stopping.store(true, Ordering::Relaxed);
+        self.listeners.clear();
+        self.handle.tell(|| Command::StopListening);
+    }
+
+    /// Waits until all clients have gone by themselves, or for so long; `None` for as long as it takes.
+    pub async fn wait_for_clients(&self, patience: Option<Duration>) {
+        let until = patience.map(|patience| Instant::now() + patience);
+        while until.is_none_or(|until| Instant::now() < until) && self.handle.client_count().await > 0 {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Tells all clients that their connection is closed, and waits so long for them to agree.
+    pub async fn close_clients(&self, patience: Duration) {
+        let refusal = Refusal::new(amqp::ReplyCode::ConnectionForced, "the proxy is being stopped");
+        self.handle.tell(|| Command::CloseClients(refusal.clone()));
+        self.wait_for_clients(Some(patience)).await;
+    }
+
+    /// Waits until what clients have published is confirmed, and ends.
+    pub async fn stop(self) {
+        let until = Instant::now() + CONFIRM_PATIENCE;
+        loop {
+            self.handle.tell(|| Command::CloseLines);
+            let lines: usize = self.handle.reports().await.iter().map(|report| report.line_count).sum();
+            if lines == 0 || Instant::now() >= until {
+                break;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        self.watching.iter().for_each(tokio::task::JoinHandle::abort);
+        self.handle.tell(|| Command::Stop);
+        for thread in self.threads {
+            // What a thread died of, it has said.
+            let _ = tokio::task::spawn_blocking(move || thread.join()).await;
+        }
+    }
+}
+
+impl Handle {
+    /// Sets what operators have changed.
+    pub fn configure(
+        &self,
+        upstreams: Vec<Upstream>,
+        balance: balance::Options,
+        guard: guard::Options,
+        options: &Options,
+    ) -> Result<(), OptionsError> {
+        self.upstreams.configure(upstreams, balance)?;
+        self.gate.configure(guard);
+        self.tell(|| Command::Configure(Box::new(Options { asks_for_clients: true, ..options.clone() })));
+        Ok(())
+    }
+
+    /// How each thread is.
+    pub async fn reports(&self) -> Vec<Report> {
+        let mut reports = Vec::new();
+        for commands in &self.workers {
+            let (answer, answered) = oneshot::channel();
+            // A thread that has ended has nothing to report.
+            if commands.send(Command::Report(answer)).is_ok()
+                && let Ok(report) = answered.await
+            {
+                reports.push(report);
+            }
+        }
+        reports
+    }
+
+    /// How the upstreams are.
+    #[must_use]
+    pub fn upstreams(&self) -> Vec<Snapshot> {
+        self.upstreams.snapshot()
+    }
+
+    /// Who came in.
+    #[must_use]
+    pub fn guard(&self) -> guard::Snapshot {
+        self.gate.snapshot()
+    }
+
+    /// Why clients should go elsewhere for now, if they should.
+    #[must_use]
+    pub fn unready(&self) -> Option<&'static str> {
+        if self.is_stopping.load(Ordering::Relaxed) {
+            return Some("the proxy is being stopped");
+        }
+        (!self.upstreams.is_any_up()).then_some("no upstream is up")
+    }
+
+    /// Nothing new goes to this upstream, and who has nothing under way there leaves it. Whether there is one of this name.
+    pub fn drain(&self, name: &str) -> bool {
+        let Some(id) = self.upstreams.drain(name, true) else { return false };
+        self.tell(|| Command::Drain(id));
+        true
+    }
+
+    /// An upstream that was drained gets lines again. Whether there is one of this name.
+    pub fn undrain(&self, name: &str) -> bool {
+        self.upstreams.drain(name, false).is_some()
+    }
+
+    async fn client_count(&self) -> usize {
+        self.reports().await.iter().map(|report| report.client_count).sum()
+    }
+
+    fn tell(&self, command: impl Fn() -> Command) {
+        for commands in &self.workers {
+            // A thread that has ended is told nothing.
+            let _ = commands.send(command());
+        }
+    }
+}
+
+/// Has the guard forget and tell, for ever.
+async fn tick(gate: Arc<Gate>) {
+    loop {
+        tokio::time::sleep(GUARD_TICK).await;
+        gate.tick();
+    }
+}

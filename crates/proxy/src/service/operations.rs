@@ -1,0 +1,164 @@
+//! What operators ask over HTTP: `/healthz`, `/readyz`, `/metrics`, `/api/pools`, `/api/upstreams` and draining.
+//!
+//! There is no login: it listens on this host unless somebody says otherwise, and shows no secrets.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ALLOW, CONTENT_TYPE};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use net::Listener;
+use serde_json::{Value, json};
+
+use super::{Handle, log, metrics};
+use crate::balance::{Circuit, Snapshot, State};
+use crate::switchboard::{LineReport, PoolReport, Report};
+
+const TEXT: &str = "text/plain; charset=utf-8";
+const JSON: &str = "application/json";
+/// What Prometheus asks for.
+const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Connections at once: those who ask are few.
+const CONNECTION_COUNT_MAX: usize = 256;
+
+/// Answers for ever.
+pub async fn serve_operations(mut listener: Listener, handle: Handle) {
+    let seats = Arc::new(tokio::sync::Semaphore::new(CONNECTION_COUNT_MAX));
+    loop {
+        let (stream, _) = listener.accept(log::out_of_files).await;
+        let Ok(seat) = seats.clone().try_acquire_owned() else { continue };
+        let handle = handle.clone();
+        tokio::spawn(async move {
+            let answer = service_fn(move |request| answer(handle.clone(), request));
+            let serving = http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), answer);
+            // Who asks may go whenever he likes.
+            let _ = serving.await;
+            drop(seat);
+        });
+    }
+}
+
+async fn answer(handle: Handle, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+    let path = request.uri().path().trim_end_matches('/');
+    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+    if let Some(name) = path.strip_prefix("/api/upstreams/").and_then(|rest| rest.strip_suffix("/drain")) {
+        let name = percent_encoding::percent_decode_str(name).decode_utf8_lossy();
+        return Ok(drain(&handle, request.method(), &name));
+    }
+    let known = ["", "/healthz", "/readyz", "/metrics", "/api/pools", "/api/upstreams"];
+    if known.contains(&path) && !is_read {
+        return Ok(not_allowed("GET, HEAD"));
+    }
+    Ok(match path {
+        "" => respond(StatusCode::OK, TEXT, "warren proxy: /healthz /readyz /metrics /api/pools /api/upstreams\n"),
+        "/healthz" => respond(StatusCode::OK, TEXT, "OK"),
+        "/readyz" => match handle.unready() {
+            None => respond(StatusCode::OK, TEXT, "OK"),
+            Some(why) => respond(StatusCode::SERVICE_UNAVAILABLE, TEXT, why),
+        },
+        "/metrics" => {
+            let text =
+                metrics::render(&Report::sum(handle.reports().await), &handle.upstreams(), handle.unready().is_none());
+            respond(StatusCode::OK, METRICS, text)
+        }
+        "/api/pools" => {
+            let pools: Vec<Value> = Report::sum(handle.reports().await).pools.iter().map(pool).collect();
+            respond(StatusCode::OK, JSON, Value::Array(pools).to_string())
+        }
+        "/api/upstreams" => {
+            let upstreams: Vec<Value> = handle.upstreams().iter().map(upstream).collect();
+            respond(StatusCode::OK, JSON, Value::Array(upstreams).to_string())
+        }
+        _ => respond(StatusCode::NOT_FOUND, TEXT, "there is no such page"),
+    })
+}
+
+/// `PUT` has an upstream drained, `DELETE` has it used again.
+fn drain(handle: &Handle, method: &Method, name: &str) -> Response<Full<Bytes>> {
+    let is_found = match *method {
+        Method::PUT | Method::POST => handle.drain(name),
+        Method::DELETE => handle.undrain(name),
+        _ => return not_allowed("PUT, DELETE"),
+    };
+    if is_found {
+        return respond(StatusCode::NO_CONTENT, TEXT, "");
+    }
+    respond(StatusCode::NOT_FOUND, TEXT, format!("there is no upstream '{name}'"))
+}
+
+fn pool(pool: &PoolReport) -> Value {
+    json!({
+        "user": pool.user,
+        "vhost": pool.vhost,
+        "clients": pool.client_count,
+        "waiting_clients": pool.waiting_client_count,
+        "last_error": pool.trouble,
+        "connections": pool.lines.iter().map(line).collect::<Vec<_>>(),
+    })
+}
+
+fn line(line: &LineReport) -> Value {
+    json!({
+        "upstream": line.upstream,
+        "local_address": line.address.map(|address| address.to_string()),
+        "state": match (line.is_open, line.is_draining) {
+            (_, true) => "draining",
+            (true, false) => "open",
+            (false, false) => "opening",
+        },
+        "blocked": line.is_blocked,
+        "channels": line.channel_count,
+        "used_channels": line.used_channel_count,
+        "unconfirmed": line.unconfirmed_count,
+        "output_bytes": line.output_len,
+    })
+}
+
+fn upstream(upstream: &Snapshot) -> Value {
+    json!({
+        "name": upstream.options.name,
+        "address": upstream.options.address,
+        "weight": upstream.options.weight,
+        "vhosts": upstream.options.vhosts,
+        "state": state_name(upstream.state),
+        "connections": upstream.line_count,
+        "consecutive_failures": upstream.consecutive_failure_count,
+        "circuit": match upstream.circuit {
+            Circuit::Closed => "closed",
+            Circuit::Open => "open",
+            Circuit::HalfOpen => "half open",
+        },
+        "last_error": upstream.last_error.as_ref().map(|error| &error.text),
+        "dialled": upstream.counters.dialled,
+        "failed": upstream.counters.failed,
+        "checks_passed": upstream.counters.checks_passed,
+        "checks_failed": upstream.counters.checks_failed,
+    })
+}
+
+pub(super) fn state_name(state: State) -> &'static str {
+    match state {
+        State::Up => "up",
+        State::Down => "down",
+        State::Draining => "draining",
+    }
+}
+
+fn not_allowed(allowed: &'static str) -> Response<Full<Bytes>> {
+    let mut response = respond(StatusCode::METHOD_NOT_ALLOWED, TEXT, format!("only {allowed} here"));
+    response.headers_mut().insert(ALLOW, hyper::header::HeaderValue::from_static(allowed));
+    response
+}
+
+fn respond(status: StatusCode, kind: &'static str, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(text.into()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static(kind));
+    response
+}

@@ -1,0 +1,145 @@
+//! One task for each socket: what comes goes into the switchboard, what it wants said goes out.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use net::Stream;
+use tokio::io::ReadBuf;
+
+use super::worker::Worker;
+use crate::switchboard::{ClientId, LineId, Switchboard, Wants};
+
+/// Reads between two looks at what else there is to do.
+const TURN_COUNT_MAX: usize = 16;
+
+/// While nothing more is read from a client that has sent much.
+type Pause = Pin<Box<tokio::time::Sleep>>;
+
+/// Whose socket it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Party {
+    Client(ClientId),
+    Line(LineId),
+}
+
+impl Party {
+    fn wants(self, board: &Switchboard) -> Wants {
+        match self {
+            Party::Client(id) => board.client_wants(id),
+            Party::Line(id) => board.line_wants(id),
+        }
+    }
+
+    fn output(self, board: &Switchboard) -> &[u8] {
+        match self {
+            Party::Client(id) => board.client_output(id),
+            Party::Line(id) => board.line_output(id),
+        }
+    }
+
+    fn sent(self, board: &mut Switchboard, len: usize, now_ms: u64) {
+        match self {
+            Party::Client(id) => board.client_sent(id, len, now_ms),
+            Party::Line(id) => board.line_sent(id, len, now_ms),
+        }
+    }
+}
+
+/// Carries bytes until the socket is closed. Says why, where it was not as agreed.
+pub(crate) async fn carry(worker: &Rc<Worker>, party: Party, stream: &mut Stream) -> Result<(), io::Error> {
+    let mut pause = None;
+    let carried = poll_fn(|cx| {
+        worker.watch(party, cx.waker());
+        poll_carry(worker, party, stream, &mut pause, cx)
+    })
+    .await;
+    worker.unwatch(party);
+    carried
+}
+
+fn poll_carry(
+    worker: &Rc<Worker>,
+    party: Party,
+    stream: &mut Stream,
+    pause: &mut Option<Pause>,
+    cx: &mut Context<'_>,
+) -> Poll<Result<(), io::Error>> {
+    for _ in 0..TURN_COUNT_MAX {
+        let is_written = poll_write_all(worker, party, stream, cx)?;
+        let wants = party.wants(&worker.board.borrow());
+        if wants.close {
+            if is_written.is_pending() {
+                return Poll::Pending;
+            }
+            // Whether the other side still listens changes nothing.
+            return stream.poll_shutdown(cx).map(|_| Ok(()));
+        }
+        if !wants.read {
+            return Poll::Pending;
+        }
+        if let Some(sleep) = pause {
+            ready!(sleep.as_mut().poll(cx));
+            *pause = worker.spend(party, 0).map(|time| Box::pin(tokio::time::sleep(time)));
+            continue;
+        }
+        let len = ready!(poll_read(worker, party, stream, cx))?;
+        *pause = worker.spend(party, len).map(|time| Box::pin(tokio::time::sleep(time)));
+    }
+    // Others have something to say, too.
+    cx.waker().wake_by_ref();
+    Poll::Pending
+}
+
+/// Writes what is to be written, as far as the socket takes it.
+fn poll_write_all(
+    worker: &Rc<Worker>,
+    party: Party,
+    stream: &mut Stream,
+    cx: &mut Context<'_>,
+) -> io::Result<Poll<()>> {
+    loop {
+        let mut board = worker.board.borrow_mut();
+        if party.output(&board).is_empty() {
+            drop(board);
+            return match stream.poll_flush(cx) {
+                Poll::Ready(flushed) => flushed.map(Poll::Ready),
+                Poll::Pending => Ok(Poll::Pending),
+            };
+        }
+        match stream.poll_write(cx, party.output(&board)) {
+            Poll::Ready(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
+            Poll::Ready(Ok(len)) => {
+                party.sent(&mut board, len, worker.now_ms());
+                drop(board);
+                worker.apply(Some(party));
+            }
+            Poll::Ready(Err(error)) => return Err(error),
+            Poll::Pending => return Ok(Poll::Pending),
+        }
+    }
+}
+
+/// Reads what has come, and lets the switchboard look at it. Says how much that was.
+fn poll_read(worker: &Rc<Worker>, party: Party, stream: &mut Stream, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+    let mut scratch = worker.scratch.borrow_mut();
+    let mut buffer = ReadBuf::new(&mut scratch);
+    ready!(stream.poll_read(cx, &mut buffer))?;
+    let bytes = buffer.filled();
+    let len = bytes.len();
+    if len == 0 {
+        return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
+    }
+    let now_ms = worker.now_ms();
+    let mut board = worker.board.borrow_mut();
+    match party {
+        Party::Client(id) => board.client_received(id, bytes, now_ms),
+        Party::Line(id) => board.line_received(id, bytes, now_ms),
+    }
+    drop(board);
+    drop(scratch);
+    worker.apply(Some(party));
+    Poll::Ready(Ok(len))
+}

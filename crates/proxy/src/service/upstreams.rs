@@ -1,0 +1,271 @@
+//! The brokers behind the proxy, for all its threads: where they are, how they are, and which one is dialled.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use amqp::frame::{PROTOCOL_HEADER, decode_frame};
+use amqp::method::Method;
+use net::proxy_protocol::Version;
+use net::{ClientTls, DialOptions, Stream};
+use parking_lot::Mutex;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use crate::balance::{Balance, Choice, Options, OptionsError, Snapshot, State, UpstreamId, UpstreamOptions};
+
+/// How long who wants a line rests at least before it asks again.
+const ASK_AGAIN: Duration = Duration::from_millis(50);
+
+/// One broker behind the proxy.
+#[derive(Debug, Clone)]
+pub struct Upstream {
+    /// Its name, for operators.
+    pub name: String,
+    /// A name or an address. A name is looked up for every line.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// TLS, if it is spoken.
+    pub tls: Option<ClientTls>,
+    /// Whether lines begin with a header of the PROXY protocol.
+    pub proxy_protocol: Option<Version>,
+    /// How long name, connection and TLS may take together.
+    pub dial_timeout: Duration,
+    /// Its share of lines.
+    pub weight: u32,
+    /// The vhosts that it serves; empty: those that no upstream names.
+    pub vhosts: Vec<String>,
+}
+
+impl Upstream {
+    async fn dial(&self, client: Option<SocketAddr>) -> Result<Stream, String> {
+        let options = DialOptions {
+            timeout: self.dial_timeout,
+            proxy_header: self.proxy_protocol.map(|version| (version, client)),
+            ..DialOptions::default()
+        };
+        let dialled = net::dial(&self.host, self.port, self.tls.as_ref(), &options).await;
+        dialled.map_err(|error| error.to_string())
+    }
+
+    /// Whether somebody there speaks AMQP: as far as that can be known without a login.
+    async fn check(&self) -> Result<(), String> {
+        let greeting = async {
+            let mut stream = self.dial(None).await?;
+            stream.write_all(&PROTOCOL_HEADER).await.map_err(|error| error.to_string())?;
+            let mut bytes = Vec::new();
+            loop {
+                let count = stream.read_buf(&mut bytes).await.map_err(|error| error.to_string())?;
+                if count == 0 {
+                    return Err("it closed the connection".to_owned());
+                }
+                match decode_frame(&bytes, amqp::limits::FRAME_LEN_MAX) {
+                    Ok(None) => {}
+                    Ok(Some((frame, _))) => match Method::decode(frame.payload) {
+                        Ok(Method::ConnectionStart(_)) => return Ok(()),
+                        _ => return Err("it does not begin as AMQP 0-9-1 does".to_owned()),
+                    },
+                    Err(error) => return Err(format!("it does not speak AMQP 0-9-1: {error}")),
+                }
+            }
+        };
+        match tokio::time::timeout(self.dial_timeout, greeting).await {
+            Ok(result) => result,
+            Err(_) => Err(format!("it said nothing within {} s", self.dial_timeout.as_secs_f64())),
+        }
+    }
+}
+
+/// All of them.
+#[derive(Debug)]
+pub(crate) struct Upstreams {
+    state: Mutex<Known>,
+    started_at: Instant,
+}
+
+#[derive(Debug)]
+struct Known {
+    balance: Balance,
+    by_name: HashMap<String, Arc<Upstream>>,
+}
+
+/// A line that is connected.
+pub(crate) struct Dialled {
+    pub(crate) upstream: UpstreamId,
+    pub(crate) name: String,
+    pub(crate) stream: Stream,
+}
+
+impl Upstreams {
+    pub(crate) fn new(upstreams: Vec<Upstream>, options: Options) -> Result<Self, OptionsError> {
+        let (by_name, options) = known(upstreams, options);
+        let state = Mutex::new(Known { balance: Balance::new(options)?, by_name });
+        Ok(Upstreams { state, started_at: Instant::now() })
+    }
+
+    /// Sets what operators have changed.
+    pub(crate) fn configure(&self, upstreams: Vec<Upstream>, options: Options) -> Result<(), OptionsError> {
+        let (by_name, options) = known(upstreams, options);
+        let mut state = self.state.lock();
+        state.balance.set_options(options, self.now_ms())?;
+        state.by_name = by_name;
+        Ok(())
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.started_at.elapsed().as_millis() as u64
+    }
+
+    /// Connects to an upstream of this vhost. Goes on until there is one, or for so long; then says what went wrong last.
+    pub(crate) async fn dial(
+        &self,
+        vhost: Option<&str>,
+        client: Option<SocketAddr>,
+        patience: Duration,
+    ) -> Result<Dialled, String> {
+        let (until, mut tried, mut trouble) = (Instant::now() + patience, Vec::new(), None);
+        loop {
+            let choice = self.state.lock().balance.choose(vhost, &tried, self.now_ms(), fastrand::u64(..));
+            let at_ms = match choice {
+                Choice::Upstream(id) => match self.dial_one(id, client).await {
+                    Ok(dialled) => return Ok(dialled),
+                    Err(error) => {
+                        tried.push(id);
+                        trouble = Some(error);
+                        continue;
+                    }
+                },
+                Choice::Later { at_ms } => at_ms,
+                Choice::Nowhere => {
+                    return Err(format!("no upstream serves the vhost '{}'", vhost.unwrap_or_default()));
+                }
+            };
+            let pause = Duration::from_millis(at_ms.saturating_sub(self.now_ms())).max(ASK_AGAIN);
+            if Instant::now() + pause >= until {
+                return Err(trouble.unwrap_or_else(|| "all upstreams are down".to_owned()));
+            }
+            tokio::time::sleep(pause).await;
+            tried.clear();
+        }
+    }
+
+    async fn dial_one(&self, id: UpstreamId, client: Option<SocketAddr>) -> Result<Dialled, String> {
+        let upstream = {
+            let mut state = self.state.lock();
+            state.balance.dialled(id, self.now_ms());
+            state.upstream(id)
+        };
+        let Some(upstream) = upstream else { return Err("the upstream is gone from the configuration".to_owned()) };
+        match upstream.dial(client).await {
+            Ok(stream) => Ok(Dialled { upstream: id, name: upstream.name.clone(), stream }),
+            Err(error) => {
+                self.failed(id, &error);
+                Err(error)
+            }
+        }
+    }
+
+    /// A line's handshake is done.
+    pub(crate) fn opened(&self, id: UpstreamId) {
+        let changed = self.state.lock().balance.opened(id);
+        self.tell(id, changed);
+    }
+
+    /// A line could not be opened, and that is the upstream's fault.
+    pub(crate) fn failed(&self, id: UpstreamId, why: &str) {
+        let changed = self.state.lock().balance.failed(id, self.now_ms(), fastrand::u64(..), why);
+        self.tell(id, changed);
+    }
+
+    /// A line ended before it was open, for a reason that says nothing about the upstream.
+    pub(crate) fn abandoned(&self, id: UpstreamId) {
+        self.state.lock().balance.abandoned(id, self.now_ms());
+    }
+
+    /// An open line ended.
+    pub(crate) fn lost(&self, id: UpstreamId) {
+        self.state.lock().balance.lost(id);
+    }
+
+    /// Nothing new goes to this upstream (or does again). Says whether there is one of this name.
+    pub(crate) fn drain(&self, name: &str, is_draining: bool) -> Option<UpstreamId> {
+        let mut state = self.state.lock();
+        let id = state.balance.id_of(name)?;
+        match is_draining {
+            true => state.balance.drain(id),
+            false => state.balance.undrain(id),
+        };
+        Some(id)
+    }
+
+    pub(crate) fn snapshot(&self) -> Vec<Snapshot> {
+        self.state.lock().balance.snapshot()
+    }
+
+    /// Whether there is one that takes lines.
+    pub(crate) fn is_any_up(&self) -> bool {
+        self.snapshot().iter().any(|upstream| upstream.state == State::Up)
+    }
+
+    /// Asks upstreams how they are, for ever.
+    pub(crate) async fn watch(self: Arc<Self>) {
+        loop {
+            let (due, next_at_ms) = {
+                let mut state = self.state.lock();
+                let now_ms = self.now_ms();
+                let mut due = Vec::new();
+                while let Some(id) = state.balance.next_check(now_ms) {
+                    due.extend(state.upstream(id).map(|upstream| (id, upstream)));
+                }
+                (due, state.balance.next_check_at_ms())
+            };
+            for (id, upstream) in due {
+                let this = self.clone();
+                tokio::spawn(async move {
+                    let result = upstream.check().await;
+                    let result = result.as_ref().copied().map_err(String::as_str);
+                    let changed = this.state.lock().balance.checked(id, result, this.now_ms(), fastrand::u64(..));
+                    this.tell(id, changed);
+                });
+            }
+            let pause_ms = next_at_ms.map_or(1_000, |at_ms| at_ms.saturating_sub(self.now_ms()));
+            tokio::time::sleep(Duration::from_millis(pause_ms.clamp(100, 1_000))).await;
+        }
+    }
+
+    fn tell(&self, id: UpstreamId, changed: Option<State>) {
+        let Some(state) = changed else { return };
+        let known = self.state.lock();
+        let snapshot = known.balance.snapshot();
+        let Some(name) = known.balance.options_of(id).map(|options| options.name.clone()) else { return };
+        let error = snapshot
+            .into_iter()
+            .find(|of| of.options.name == name)
+            .and_then(|of| of.last_error)
+            .map(|error| error.text);
+        drop(known);
+        match state {
+            State::Up => tracing::info!(upstream = %name, "upstream is up"),
+            State::Down => tracing::warn!(upstream = %name, error = error.as_deref(), "upstream is down"),
+            State::Draining => tracing::info!(upstream = %name, "upstream is draining"),
+        }
+    }
+}
+
+impl Known {
+    fn upstream(&self, id: UpstreamId) -> Option<Arc<Upstream>> {
+        self.by_name.get(&self.balance.options_of(id)?.name).cloned()
+    }
+}
+
+fn known(upstreams: Vec<Upstream>, options: Options) -> (HashMap<String, Arc<Upstream>>, Options) {
+    let of = |upstream: &Upstream| UpstreamOptions {
+        name: upstream.name.clone(),
+        address: format!("{}:{}", upstream.host, upstream.port),
+        weight: upstream.weight,
+        vhosts: upstream.vhosts.clone(),
+    };
+    let options = Options { upstreams: upstreams.iter().map(of).collect(), ..options };
+    (upstreams.into_iter().map(|upstream| (upstream.name.clone(), Arc::new(upstream))).collect(), options)
+}

@@ -1,0 +1,272 @@
+//! One thread of the proxy: its own clients, lines and pools. It shares with the others only which upstreams are well, and who may come in.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+use net::{Admission, AdmitError, Listener, SharedListener, Stream};
+use tokio::sync::mpsc;
+use tokio::task::{JoinSet, LocalSet, spawn_local};
+use tokio::time::MissedTickBehavior;
+
+use super::command::Command;
+use super::gate::{Gate, Seat};
+use super::log;
+use super::sockets::{Party, carry};
+use super::upstreams::{Dialled, Upstreams};
+use crate::balance::UpstreamId;
+use crate::switchboard::{ClientId, Effect, LineId, Options, Refusal, Switchboard};
+
+/// How often the switchboard is told what time it is.
+const TICK: Duration = Duration::from_millis(500);
+
+/// What one read takes at most. All sockets of a thread are read into the same place.
+const READ_LEN: usize = 256 * 1024;
+
+/// A listening socket, and what its connections go through.
+#[derive(Debug)]
+pub(crate) struct Acceptor {
+    pub(crate) listener: SharedListener,
+    pub(crate) admission: Admission,
+}
+
+pub(crate) struct Worker {
+    pub(crate) board: RefCell<Switchboard>,
+    pub(crate) scratch: RefCell<Box<[u8]>>,
+    /// Who waits for what the switchboard has for a socket.
+    watchers: RefCell<HashMap<Party, Waker>>,
+    clients: RefCell<HashMap<ClientId, Guest>>,
+    lines: RefCell<HashMap<LineId, Lead>>,
+    upstreams: Arc<Upstreams>,
+    gate: Arc<Gate>,
+    dial_patience: Duration,
+    started_at: Instant,
+}
+
+/// A client, as the shell knows it.
+struct Guest {
+    peer: SocketAddr,
+    seat: Seat,
+}
+
+/// Where a line leads.
+struct Lead {
+    upstream: UpstreamId,
+    name: String,
+    local: Option<SocketAddr>,
+    is_open: bool,
+}
+
+/// Runs until it is told to stop.
+pub(crate) fn run(
+    options: Options,
+    acceptors: Vec<Acceptor>,
+    upstreams: Arc<Upstreams>,
+    gate: Arc<Gate>,
+    commands: mpsc::UnboundedReceiver<Command>,
+) -> std::io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let worker = Rc::new(Worker {
+        dial_patience: Duration::from_millis(options.line_wait_ms),
+        board: RefCell::new(Switchboard::new(options)),
+        scratch: RefCell::new(vec![0; READ_LEN].into_boxed_slice()),
+        watchers: RefCell::default(),
+        clients: RefCell::default(),
+        lines: RefCell::default(),
+        upstreams,
+        gate,
+        started_at: Instant::now(),
+    });
+    LocalSet::new().block_on(&runtime, worker.work(acceptors, commands))
+}
+
+impl Worker {
+    async fn work(
+        self: Rc<Self>,
+        acceptors: Vec<Acceptor>,
+        mut commands: mpsc::UnboundedReceiver<Command>,
+    ) -> std::io::Result<()> {
+        let mut accepting = JoinSet::new();
+        for acceptor in acceptors {
+            accepting.spawn_local(self.clone().accept(acceptor.listener.listen()?, acceptor.admission));
+        }
+        let mut ticks = tokio::time::interval(TICK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                _ = ticks.tick() => self.with_board(|board, now_ms| board.tick(now_ms)),
+                command = commands.recv() => match command {
+                    None | Some(Command::Stop) => return Ok(()),
+                    Some(Command::StopListening) => accepting.abort_all(),
+                    Some(Command::CloseClients(refusal)) => {
+                        self.with_board(|board, now_ms| board.close_clients(&refusal, now_ms));
+                    }
+                    Some(Command::CloseLines) => self.with_board(|board, now_ms| {
+                        board.close_lines(now_ms);
+                    }),
+                    Some(Command::Configure(options)) => self.board.borrow_mut().set_options(*options),
+                    Some(Command::Drain(upstream)) => self.drain(upstream),
+                    // Who asked may have gone.
+                    Some(Command::Report(answer)) => drop(answer.send(self.report())),
+                },
+            }
+        }
+    }
+
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.started_at.elapsed().as_millis() as u64
+    }
+
+    fn with_board(self: &Rc<Self>, act: impl FnOnce(&mut Switchboard, u64)) {
+        act(&mut self.board.borrow_mut(), self.now_ms());
+        self.apply(None);
+    }
+
+    async fn accept(self: Rc<Self>, mut listener: Listener, admission: Admission) {
+        loop {
+            let (stream, peer) = listener.accept(log::out_of_files).await;
+            spawn_local(self.clone().serve(stream, peer, admission.clone()));
+        }
+    }
+
+    /// A client, from its first byte to its last.
+    async fn serve(self: Rc<Self>, stream: Stream, peer: SocketAddr, admission: Admission) {
+        let address = |peer: SocketAddr, stream: &Stream| (!matches!(stream, Stream::Unix(_))).then_some(peer.ip());
+        // Where a proxy in front tells whose connection it is, that is who is counted.
+        let is_known = admission.proxy_protocol.is_none();
+        let early = is_known.then(|| self.gate.arrive(address(peer, &stream))).transpose();
+        let admitted = match early {
+            Ok(seat) => admission.admit(stream).await.map(|stream| (stream, seat)),
+            Err(refusal) => return tracing::debug!(%peer, %refusal, "connection was refused"),
+        };
+        let (mut stream, seat) = match admitted {
+            Ok(admitted) => admitted,
+            Err(error @ AdmitError::Gone) => return tracing::debug!(%peer, %error, "connection was closed"),
+            Err(error) => return tracing::warn!(%peer, %error, "connection was closed"),
+        };
+        let peer = stream.peer_addr().unwrap_or(peer);
+        let seat = match seat.map_or_else(|| self.gate.arrive(address(peer, &stream)), Ok) {
+            Ok(seat) => seat,
+            Err(refusal) => return tracing::debug!(%peer, %refusal, "connection was refused"),
+        };
+        let id = self.board.borrow_mut().client_joined(self.now_ms());
+        self.clients.borrow_mut().insert(id, Guest { peer, seat });
+        if let Err(error) = carry(&self, Party::Client(id), &mut stream).await {
+            tracing::debug!(%peer, %error, "client went away");
+        }
+        self.clients.borrow_mut().remove(&id);
+        self.with_board(|board, now_ms| board.client_gone(id, now_ms));
+    }
+
+    /// A line, from the wish to have it to its last byte.
+    async fn lead(self: Rc<Self>, id: LineId, vhost: Option<Rc<str>>, client: Option<ClientId>) {
+        let client = client.and_then(|client| self.peer_of(client));
+        let Dialled { upstream, name, mut stream } =
+            match self.upstreams.dial(vhost.as_deref(), client, self.dial_patience).await {
+                Ok(dialled) => dialled,
+                Err(error) => return self.with_board(|board, now_ms| board.line_lost(id, &error, now_ms)),
+            };
+        let local = stream.local_addr().ok();
+        self.lines.borrow_mut().insert(id, Lead { upstream, name, local, is_open: false });
+        self.with_board(|board, now_ms| board.line_connected(id, now_ms));
+        let carried = carry(&self, Party::Line(id), &mut stream).await;
+        let why = carried.as_ref().map_or_else(ToString::to_string, |()| "it was closed".to_owned());
+        let has_opened = self.lines.borrow_mut().remove(&id).is_some_and(|lead| lead.is_open);
+        match (has_opened, self.board.borrow().line_fault(id)) {
+            (true, _) => self.upstreams.lost(upstream),
+            (false, Some(fault)) => self.upstreams.failed(upstream, fault),
+            (false, None) if carried.is_err() => self.upstreams.failed(upstream, &why),
+            (false, None) => self.upstreams.abandoned(upstream),
+        }
+        self.with_board(|board, now_ms| board.line_lost(id, &why, now_ms));
+    }
+
+    /// Does what the switchboard wants done. `own` is who asks, and looks for itself.
+    pub(crate) fn apply(self: &Rc<Self>, own: Option<Party>) {
+        let effects = self.board.borrow_mut().take_effects();
+        for effect in effects {
+            match effect {
+                Effect::ClientChanged(id) => self.nudge(Party::Client(id), own),
+                Effect::LineChanged(id) => {
+                    self.note_open(id);
+                    self.nudge(Party::Line(id), own);
+                }
+                Effect::Dial { line, vhost, client } => drop(spawn_local(self.clone().lead(line, vhost, client))),
+                Effect::Admit { client, user } => {
+                    let admitted = self.admit(client, &user);
+                    self.board.borrow_mut().client_admitted(client, admitted, self.now_ms());
+                    self.apply(own);
+                }
+                Effect::Log(notice) => log::notice(&notice, |client| self.peer_of(client)),
+            }
+        }
+    }
+
+    fn admit(&self, id: ClientId, user: &str) -> Result<(), Refusal> {
+        let mut clients = self.clients.borrow_mut();
+        let Some(guest) = clients.get_mut(&id) else { return Ok(()) };
+        guest.seat.log_in(user).map_err(|refusal| Refusal::new(amqp::ReplyCode::NotAllowed, &refusal.to_string()))
+    }
+
+    fn peer_of(&self, id: ClientId) -> Option<SocketAddr> {
+        self.clients.borrow().get(&id).map(|guest| guest.peer)
+    }
+
+    /// A party has sent so many bytes: how long nothing more is to be read from it.
+    pub(crate) fn spend(&self, party: Party, len: usize) -> Option<Duration> {
+        let Party::Client(id) = party else { return None };
+        self.clients.borrow().get(&id)?.seat.spend(len)
+    }
+
+    fn nudge(&self, party: Party, own: Option<Party>) {
+        if own != Some(party)
+            && let Some(waker) = self.watchers.borrow().get(&party)
+        {
+            waker.wake_by_ref();
+        }
+    }
+
+    /// An upstream is well when a line's handshake is done.
+    fn note_open(&self, id: LineId) {
+        if let Some(lead) = self.lines.borrow_mut().get_mut(&id)
+            && !lead.is_open
+            && self.board.borrow().is_line_open(id)
+        {
+            lead.is_open = true;
+            self.upstreams.opened(lead.upstream);
+        }
+    }
+
+    pub(crate) fn watch(&self, party: Party, waker: &Waker) {
+        let mut watchers = self.watchers.borrow_mut();
+        match watchers.get_mut(&party) {
+            Some(watcher) => watcher.clone_from(waker),
+            None => drop(watchers.insert(party, waker.clone())),
+        }
+    }
+
+    pub(crate) fn unwatch(&self, party: Party) {
+        self.watchers.borrow_mut().remove(&party);
+    }
+
+    fn drain(self: &Rc<Self>, upstream: UpstreamId) {
+        let lines = self.lines.borrow();
+        let lines: Vec<LineId> =
+            lines.iter().filter(|(_, lead)| lead.upstream == upstream).map(|(id, _)| *id).collect();
+        for id in lines {
+            self.with_board(|board, now_ms| board.drain_line(id, now_ms));
+        }
+    }
+
+    fn report(&self) -> crate::switchboard::Report {
+        let lines = self.lines.borrow();
+        self.board.borrow().report(|id| match lines.get(&id) {
+            Some(lead) => (lead.name.clone(), lead.local),
+            None => (String::new(), None),
+        })
+    }
+}

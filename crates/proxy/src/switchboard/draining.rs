@@ -1,0 +1,79 @@
+//! How lines and clients are brought to an end in peace: for an upstream that is to be restarted, or for the proxy's own stop.
+
+use super::client::Stage;
+use super::line::Use;
+use super::{ClientId, LineId, Refusal, Switchboard};
+
+impl Switchboard {
+    /// No client gets a channel on this line any more, and those who have nothing under way there go elsewhere. It is closed when nobody
+    /// is left. A client's own line stays until the client leaves.
+    pub fn drain_line(&mut self, id: LineId, now_ms: u64) {
+        self.now_ms = now_ms;
+        if let Some(line) = self.lines.get_mut(id.0) {
+            line.is_draining = true;
+            self.leave_line(id);
+            self.close_idle_line(id);
+            self.run_woken();
+        }
+    }
+
+    /// Tells all clients that their connection is closed.
+    pub fn close_clients(&mut self, refusal: &Refusal, now_ms: u64) {
+        self.now_ms = now_ms;
+        let clients: Vec<ClientId> = self.clients.iter().map(|(id, _)| ClientId(id)).collect();
+        for id in clients {
+            self.close_client(id, refusal);
+        }
+        self.run_woken();
+    }
+
+    /// Closes lines on which nothing is under way. Says whether that were all.
+    pub fn close_lines(&mut self, now_ms: u64) -> bool {
+        self.now_ms = now_ms;
+        let lines: Vec<LineId> = self.lines.iter().map(|(id, _)| LineId(id)).collect();
+        let mut is_all = true;
+        for id in lines {
+            let line = &self.lines[id.0];
+            if line.used_count == 0 && line.is_confirmed() {
+                self.close_line(id);
+            } else {
+                is_all = false;
+            }
+        }
+        is_all
+    }
+
+    /// Whether a line's handshake is done and it is not closed again.
+    #[must_use]
+    pub fn is_line_open(&self, id: LineId) -> bool {
+        self.lines.get(id.0).is_some_and(|line| line.is_running())
+    }
+
+    /// What the upstream did wrong, if a line was given up for that.
+    #[must_use]
+    pub fn line_fault(&self, id: LineId) -> Option<&'static str> {
+        self.lines.get(id.0)?.fault
+    }
+
+    /// Those who have nothing under way on a draining line leave it: they have another when they next say something.
+    pub(super) fn leave_line(&mut self, id: LineId) {
+        let line = &self.lines[id.0];
+        if !matches!(line.usage, Use::Shared(_)) {
+            return;
+        }
+        let quiet: Vec<(u16, ClientId, u16)> = (1u16..)
+            .zip(&line.channels)
+            .filter_map(|(at, there)| there.as_ref().map(|there| (at, there)))
+            .filter(|(_, there)| there.unconfirmed.is_empty() && !there.is_closing)
+            .filter_map(|(at, there)| there.owner.map(|(client, number)| (at, client, number)))
+            .collect();
+        for (at, client, number) in quiet {
+            let Some(channel) = self.clients[client.0].channels.get_mut(&number) else { continue };
+            if channel.unanswered == 0 && channel.stage == Stage::Open {
+                channel.seat = None;
+                self.release_seat(id, at);
+                self.tell_blocked(client, None);
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What operators are shown.
+
+use std::net::SocketAddr;
+
+use super::client::Phase;
+use super::line::{LinePhase, Use};
+use super::{Counters, Switchboard};
+
+/// Everything at one moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// What has happened so far.
+    pub counters: Counters,
+    /// Clients.
+    pub client_count: usize,
+    /// Clients whose connection is open.
+    pub open_client_count: usize,
+    /// Clients that wait for a line or a channel.
+    pub waiting_client_count: usize,
+    /// Lines, those that are being dialled included.
+    pub line_count: usize,
+    /// Clients that have a line of their own.
+    pub own_line_count: usize,
+    /// Bytes that wait for clients' sockets.
+    pub client_output_len: usize,
+    /// Each login and vhost.
+    pub pools: Vec<PoolReport>,
+}
+
+/// A login and a vhost.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PoolReport {
+    /// Who logs in.
+    pub user: String,
+    /// Where.
+    pub vhost: String,
+    /// Clients of it.
+    pub client_count: usize,
+    /// Clients of it that wait for a line or a channel.
+    pub waiting_client_count: usize,
+    /// Why the last line could not be had.
+    pub trouble: Option<String>,
+    /// Its shared lines.
+    pub lines: Vec<LineReport>,
+}
+
+/// A shared line.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LineReport {
+    /// The upstream's name, as the shell knows it.
+    pub upstream: String,
+    /// This side's address, as the shell knows it.
+    pub address: Option<SocketAddr>,
+    /// Whether it is open.
+    pub is_open: bool,
+    /// Whether no client gets a channel on it any more.
+    pub is_draining: bool,
+    /// Whether the upstream takes no publishes for now.
+    pub is_blocked: bool,
+    /// Channels that are open.
+    pub channel_count: usize,
+    /// Channels that a client uses.
+    pub used_channel_count: usize,
+    /// Publishes that are not confirmed yet.
+    pub unconfirmed_count: usize,
+    /// Bytes that wait for its socket.
+    pub output_len: usize,
+}
+
+impl Report {
+    /// Of several threads, as one. Pools of the same user and vhost are put together.
+    #[must_use]
+    pub fn sum(reports: Vec<Report>) -> Report {
+        let mut sum = Report::default();
+        for report in reports {
+            sum.counters.add(&report.counters);
+            sum.client_count += report.client_count;
+            sum.open_client_count += report.open_client_count;
+            sum.waiting_client_count += report.waiting_client_count;
+            sum.line_count += report.line_count;
+            sum.own_line_count += report.own_line_count;
+            sum.client_output_len += report.client_output_len;
+            for pool in report.pools {
+                sum.add_pool(pool);
+            }
+        }
+        sum.pools.sort_by(|one, other| (&one.vhost, &one.user).cmp(&(&other.vhost, &other.user)));
+        sum
+    }
+
+    fn add_pool(&mut self, pool: PoolReport) {
+        let is_same = |other: &&mut PoolReport| other.user == pool.user && other.vhost == pool.vhost;
+        match self.pools.iter_mut().find(is_same) {
+            None => self.pools.push(pool),
+            Some(same) => {
+                same.client_count += pool.client_count;
+                same.waiting_client_count += pool.waiting_client_count;
+                same.trouble = same.trouble.take().or(pool.trouble);
+                same.lines.extend(pool.lines);
+            }
+        }
+    }
+}
+
+impl Switchboard {
+    /// Everything at this moment. The shell adds where lines lead, which `upstream_of` knows.
+    #[must_use]
+    pub fn report(&self, upstream_of: impl Fn(super::LineId) -> (String, Option<SocketAddr>)) -> Report {
+        let mut report = Report {
+            counters: self.counters,
+            client_count: self.clients.len(),
+            line_count: self.lines.len(),
+            ..Report::default()
+        };
+        for (_, client) in self.clients.iter() {
+            report.open_client_count += usize::from(client.phase == Phase::Running);
+            report.waiting_client_count += usize::from(client.waiting_since_ms.is_some());
+            report.own_line_count += usize::from(client.has_moved);
+            report.client_output_len += client.output.len();
+        }
+        for (id, pool, login) in self.pools.iter() {
+            let mut of = PoolReport {
+                user: login.user.to_string(),
+                vhost: pool.vhost.to_string(),
+                client_count: pool.client_count,
+                waiting_client_count: pool.waiters.len(),
+                trouble: pool.trouble.clone(),
+                lines: Vec::new(),
+            };
+            for (number, line) in self.lines.iter().filter(|(_, line)| line.usage == Use::Shared(id)) {
+                let (upstream, address) = upstream_of(super::LineId(number));
+                of.lines.push(LineReport {
+                    upstream,
+                    address,
+                    is_open: line.phase == LinePhase::Running,
+                    is_draining: line.is_draining,
+                    is_blocked: line.blocked.is_some(),
+                    channel_count: line.open_count,
+                    used_channel_count: line.used_count,
+                    unconfirmed_count: line.channels.iter().flatten().map(|there| there.unconfirmed.len()).sum(),
+                    output_len: line.output.len(),
+                });
+            }
+            report.pools.push(of);
+        }
+        report
+    }
+}

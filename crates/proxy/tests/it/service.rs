@@ -1,0 +1,168 @@
+//! The proxy with real sockets, between real clients and brokers that are played.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use client::{CallError, Closed, ConnectOptions, Connection, OpenError, Route, Uri};
+use net::{Admission, Listener, SocketOptions};
+use proxy::service::{Service, Upstream};
+use proxy::switchboard::Options;
+use proxy::{balance, guard};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::AbortHandle;
+
+use crate::broker::BrokerConnection;
+
+/// A broker on a port of its own.
+struct PlayedBroker {
+    address: SocketAddr,
+    connections: Arc<Mutex<Vec<Arc<Mutex<BrokerConnection>>>>>,
+    tasks: Arc<Mutex<Vec<AbortHandle>>>,
+}
+
+impl PlayedBroker {
+    async fn start() -> Self {
+        Self::listen(TcpListener::bind("127.0.0.1:0").await.unwrap())
+    }
+
+    fn listen(listener: TcpListener) -> Self {
+        let address = listener.local_addr().unwrap();
+        let (connections, tasks) = (Arc::<Mutex<Vec<_>>>::default(), Arc::<Mutex<Vec<AbortHandle>>>::default());
+        let (of_connections, of_tasks) = (connections.clone(), tasks.clone());
+        let accepting = tokio::spawn(async move {
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                let connection = Arc::new(Mutex::new(BrokerConnection::new()));
+                of_connections.lock().unwrap().push(connection.clone());
+                of_tasks.lock().unwrap().push(tokio::spawn(play(stream, connection)).abort_handle());
+            }
+        });
+        tasks.lock().unwrap().push(accepting.abort_handle());
+        PlayedBroker { address, connections, tasks }
+    }
+
+    /// It dies, and all its connections with it.
+    fn kill(&self) {
+        self.tasks.lock().unwrap().drain(..).for_each(|task| task.abort());
+    }
+
+    fn bodies(&self) -> Vec<String> {
+        let connections = self.connections.lock().unwrap();
+        let published = connections.iter().flat_map(|connection| connection.lock().unwrap().published.clone());
+        published.map(|message| String::from_utf8(message.body).unwrap()).collect()
+    }
+}
+
+async fn play(mut stream: TcpStream, connection: Arc<Mutex<BrokerConnection>>) {
+    let mut bytes = vec![0; 65_536];
+    loop {
+        let Ok(len) = stream.read(&mut bytes).await else { return };
+        if len == 0 {
+            return;
+        }
+        let (output, is_closed) = {
+            let mut connection = connection.lock().unwrap();
+            connection.receive(&bytes[..len]);
+            (std::mem::take(&mut connection.output), connection.is_closed())
+        };
+        if stream.write_all(&output).await.is_err() || is_closed {
+            return;
+        }
+    }
+}
+
+fn upstream(name: &str, address: SocketAddr) -> Upstream {
+    Upstream {
+        name: name.to_owned(),
+        host: address.ip().to_string(),
+        port: address.port(),
+        tls: None,
+        proxy_protocol: None,
+        dial_timeout: Duration::from_secs(5),
+        weight: 1,
+        vhosts: Vec::new(),
+    }
+}
+
+async fn start(upstreams: Vec<Upstream>) -> (Service, Uri) {
+    let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), SocketOptions::default()).unwrap();
+    let uri = Uri::parse(&format!("amqp://u:right@{}", listener.local_addr().unwrap())).unwrap();
+    let balance = balance::Options { check_interval_ms: 0, ..balance::Options::default() };
+    let listeners = vec![(listener, Admission::default())];
+    (Service::start(listeners, upstreams, balance, guard::Options::default(), &Options::default(), 2).unwrap(), uri)
+}
+
+async fn publish(uri: &Uri, body: &str) {
+    let mut connection = Connection::open(uri, &ConnectOptions::default()).await.unwrap();
+    connection.open_channel(1).await.unwrap();
+    connection.publish(1, &Route::new(b"", b"q", false).unwrap(), &[0, 0], body.as_bytes());
+    connection.close_channel(1).await.unwrap();
+    assert!(connection.close(Duration::from_secs(5)).await);
+}
+
+#[tokio::test]
+async fn many_clients_publish_over_few_connections() {
+    let broker = PlayedBroker::start().await;
+    let (service, uri) = start(vec![upstream("one", broker.address)]).await;
+    let expected: Vec<String> = (0..200).map(|number| number.to_string()).collect();
+    for body in &expected {
+        publish(&uri, body).await;
+    }
+    let reports = service.handle().reports().await;
+    service.stop().await;
+    let mut bodies = broker.bodies();
+    bodies.sort_by_key(|body| body.parse::<u32>().unwrap());
+    assert_eq!(bodies, expected);
+    assert!(broker.connections.lock().unwrap().len() <= 2, "one for each thread");
+    assert_eq!(reports.iter().map(|report| report.counters.published).sum::<u64>(), 200);
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_refused_by_the_upstream() {
+    let broker = PlayedBroker::start().await;
+    let (service, uri) = start(vec![upstream("one", broker.address)]).await;
+    let wrong = Uri { password: "wrong".to_owned(), ..uri };
+    let refused = Connection::open(&wrong, &ConnectOptions::default()).await.unwrap_err();
+    assert!(matches!(&refused, OpenError::LoginRefused { text, .. } if text == "ACCESS_REFUSED - no"), "{refused:?}");
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn another_upstream_takes_over() {
+    let (first, second) = (PlayedBroker::start().await, PlayedBroker::start().await);
+    let backup = Upstream { weight: 0, ..upstream("second", second.address) };
+    let (service, uri) = start(vec![upstream("first", first.address), backup]).await;
+    let mut connection = Connection::open(&uri, &ConnectOptions::default()).await.unwrap();
+    connection.open_channel(1).await.unwrap();
+    connection.select_confirms(1).await.unwrap();
+    first.kill();
+    while service.handle().reports().await.iter().all(|report| report.counters.lines_lost == 0) {
+        tokio::task::yield_now().await;
+    }
+    // What it was connected to is gone, and it has nothing under way: it goes on where there is somebody.
+    connection.publish(1, &Route::new(b"", b"q", false).unwrap(), &[0, 0], b"after");
+    while second.bodies().is_empty() {
+        connection.turn().await.unwrap();
+    }
+    assert_eq!(second.bodies(), ["after"]);
+    drop(connection);
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn clients_are_told_when_the_proxy_stops() {
+    let broker = PlayedBroker::start().await;
+    let (mut service, uri) = start(vec![upstream("one", broker.address)]).await;
+    let mut connection = Connection::open(&uri, &ConnectOptions::default()).await.unwrap();
+    service.stop_listening();
+    let (closed, ()) = tokio::join!(connection.open_channel(1), async {
+        service.wait_for_clients(Some(Duration::ZERO)).await;
+    });
+    closed.unwrap();
+    let (told, ()) = tokio::join!(connection.answer(1), service.close_clients(Duration::from_millis(100)));
+    let is_told = matches!(&told, Err(CallError::Closed(Closed::ByBroker { code: 320, .. })));
+    assert!(is_told, "{told:?}");
+    service.stop().await;
+}

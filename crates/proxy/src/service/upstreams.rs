@@ -5,17 +5,22 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use amqp::TableBuf;
 use amqp::frame::{PROTOCOL_HEADER, decode_frame};
 use amqp::method::Method;
 use net::proxy_protocol::Version;
 use net::{ClientTls, DialOptions, Stream};
 use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::sync::watch;
 
 use crate::balance::{Balance, Choice, Options, OptionsError, Snapshot, State, UpstreamId, UpstreamOptions};
 
 /// How long who wants a line rests at least before it asks again.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
+
+/// How long the first clients wait for an upstream to say who it is.
+const GREETING_PATIENCE: Duration = Duration::from_secs(1);
 
 /// One broker behind the proxy.
 #[derive(Debug, Clone)]
@@ -49,8 +54,8 @@ impl Upstream {
         dialled.map_err(|error| error.to_string())
     }
 
-    /// Whether somebody there speaks AMQP: as far as that can be known without a login.
-    async fn check(&self) -> Result<(), String> {
+    /// Whether somebody there speaks AMQP: as far as that can be known without a login. Gives the server's properties.
+    async fn check(&self) -> Result<TableBuf, String> {
         let greeting = async {
             let mut stream = self.dial(None).await?;
             stream.write_all(&PROTOCOL_HEADER).await.map_err(|error| error.to_string())?;
@@ -63,7 +68,7 @@ impl Upstream {
                 match decode_frame(&bytes, amqp::limits::FRAME_LEN_MAX) {
                     Ok(None) => {}
                     Ok(Some((frame, _))) => match Method::decode(frame.payload) {
-                        Ok(Method::ConnectionStart(_)) => return Ok(()),
+                        Ok(Method::ConnectionStart(start)) => return Ok(start.server_properties.to_owned()),
                         _ => return Err("it does not begin as AMQP 0-9-1 does".to_owned()),
                     },
                     Err(error) => return Err(format!("it does not speak AMQP 0-9-1: {error}")),
@@ -81,6 +86,8 @@ impl Upstream {
 #[derive(Debug)]
 pub(crate) struct Upstreams {
     state: Mutex<Known>,
+    /// As an upstream said last who it is.
+    server: watch::Sender<Option<Arc<TableBuf>>>,
     started_at: Instant,
 }
 
@@ -101,7 +108,7 @@ impl Upstreams {
     pub(crate) fn new(upstreams: Vec<Upstream>, options: Options) -> Result<Self, OptionsError> {
         let (by_name, options) = known(upstreams, options);
         let state = Mutex::new(Known { balance: Balance::new(options)?, by_name });
-        Ok(Upstreams { state, started_at: Instant::now() })
+        Ok(Upstreams { state, server: watch::Sender::new(None), started_at: Instant::now() })
     }
 
     /// Sets what operators have changed.
@@ -111,6 +118,13 @@ impl Upstreams {
         state.balance.set_options(options, self.now_ms())?;
         state.by_name = by_name;
         Ok(())
+    }
+
+    /// Who clients are to believe that they talk to. Waits for a moment until an upstream has said it.
+    pub(crate) async fn server(&self) -> Option<Arc<TableBuf>> {
+        let mut server = self.server.subscribe();
+        let known = tokio::time::timeout(GREETING_PATIENCE, server.wait_for(Option::is_some)).await;
+        known.ok()?.ok()?.clone()
     }
 
     fn now_ms(&self) -> u64 {
@@ -224,7 +238,10 @@ impl Upstreams {
                 let this = self.clone();
                 tokio::spawn(async move {
                     let result = upstream.check().await;
-                    let result = result.as_ref().copied().map_err(String::as_str);
+                    if let Ok(properties) = &result {
+                        this.server.send_replace(Some(Arc::new(properties.clone())));
+                    }
+                    let result = result.as_ref().map(|_| ()).map_err(String::as_str);
                     let changed = this.state.lock().balance.checked(id, result, this.now_ms(), fastrand::u64(..));
                     this.tell(id, changed);
                 });

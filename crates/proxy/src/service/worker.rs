@@ -153,6 +153,11 @@ impl Worker {
             Ok(seat) => seat,
             Err(refusal) => return tracing::debug!(%peer, %refusal, "connection was refused"),
         };
+        if !self.board.borrow().knows_server()
+            && let Some(server) = self.upstreams.server().await
+        {
+            self.board.borrow_mut().set_server(&server);
+        }
         let id = self.board.borrow_mut().client_joined(self.now_ms());
         self.clients.borrow_mut().insert(id, Guest { peer, seat });
         if let Err(error) = carry(&self, Party::Client(id), &mut stream).await {
@@ -254,9 +259,8 @@ impl Worker {
     }
 
     fn drain(self: &Rc<Self>, upstream: UpstreamId) {
-        let lines = self.lines.borrow();
-        let lines: Vec<LineId> =
-            lines.iter().filter(|(_, lead)| lead.upstream == upstream).map(|(id, _)| *id).collect();
+        let led = |(id, lead): (&LineId, &Lead)| (lead.upstream == upstream).then_some(*id);
+        let lines: Vec<LineId> = self.lines.borrow().iter().filter_map(led).collect();
         for id in lines {
             self.with_board(|board, now_ms| board.drain_line(id, now_ms));
         }

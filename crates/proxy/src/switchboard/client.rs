@@ -43,7 +43,7 @@ pub(super) enum Phase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Waits {
     Nothing,
-    /// That an upstream has a word on its login, its vhost or its new secret.
+    /// That an upstream has a word on its login or its vhost, or the guard on its user.
     Login,
     /// A line of its pool, or a channel on one.
     Pool,
@@ -85,6 +85,8 @@ pub(super) struct Client {
     pub(super) output: Buffer,
     pub(super) properties: TableBuf,
     pub(super) capabilities: Capabilities,
+    /// By which it logged in.
+    pub(super) mechanism: &'static str,
     pub(super) login: Option<LoginId>,
     pub(super) vhost: Option<Rc<str>>,
     pub(super) pool: Option<PoolId>,
@@ -114,6 +116,7 @@ impl Client {
             output: Buffer::default(),
             properties: TableBuf::new(),
             capabilities: Capabilities::default(),
+            mechanism: "PLAIN",
             login: None,
             vhost: None,
             pool: None,

@@ -94,7 +94,7 @@ impl Switchboard {
             _ => match (frame.kind, frame.channel) {
                 (FrameKind::Heartbeat, _) => check_heartbeat(frame),
                 (FrameKind::Method, 0) => match Method::decode(frame.payload) {
-                    Ok(method) if client.phase == Phase::Running => self.connection_method(id, &method),
+                    Ok(method) if client.phase == Phase::Running => self.connection_method(id, &method, frame, raw),
                     Ok(method) => self.handshake_method(id, &method),
                     Err(error) => Taken::Refused(undecodable(error)),
                 },
@@ -120,18 +120,20 @@ impl Switchboard {
     }
 
     /// A method of channel 0 of an open connection.
-    fn connection_method(&mut self, id: ClientId, method: &Method<'_>) -> Taken {
+    fn connection_method(&mut self, id: ClientId, method: &Method<'_>, frame: &Frame<'_>, raw: &[u8]) -> Taken {
         match method {
             Method::ConnectionClose(_) => {
                 self.client_leaves(id);
                 Taken::Done(0)
             }
-            Method::ConnectionUpdateSecret(update) => self.update_secret(id, update),
+            // What it is worth is the upstream's to say, and concerns this client alone.
+            Method::ConnectionUpdateSecret(_) if self.move_client(id) => self.own_line_frame(id, frame, raw),
+            Method::ConnectionUpdateSecret(_) => Taken::NotYet,
             // Answers to what was not asked: RabbitMQ does not mind either.
             Method::ConnectionCloseOk(_) => Taken::Done(0),
             other => {
-                let text = format!("unexpected method {} on channel 0", other.name());
-                Taken::Refused(Refusal::new(ReplyCode::CommandInvalid, &text).of_method(other))
+                let refusal = Refusal::new(ReplyCode::ChannelError, "unexpected method in connection state running");
+                Taken::Refused(refusal.of_method(other))
             }
         }
     }
@@ -181,7 +183,7 @@ impl Switchboard {
     fn unopened_channel_frame(&mut self, id: ClientId, frame: &Frame<'_>) -> Taken {
         let method = match frame.kind {
             FrameKind::Method => Method::decode(frame.payload),
-            _ => return not_open(),
+            _ => return Taken::Refused(expected_open()),
         };
         match method {
             Ok(Method::ChannelOpen(_)) => {
@@ -200,7 +202,7 @@ impl Switchboard {
             }
             // An answer that crossed with something else.
             Ok(Method::ChannelCloseOk(_)) => Taken::Done(0),
-            Ok(_) => not_open(),
+            Ok(method) => Taken::Refused(expected_open().of_method(&method)),
             Err(error) => Taken::Refused(undecodable(error)),
         }
     }
@@ -242,8 +244,8 @@ fn unexpected(text: &str) -> Taken {
     Taken::Refused(Refusal::new(ReplyCode::UnexpectedFrame, text))
 }
 
-fn not_open() -> Taken {
-    Taken::Refused(Refusal::new(ReplyCode::ChannelError, "expected 'channel.open'"))
+fn expected_open() -> Refusal {
+    Refusal::new(ReplyCode::ChannelError, "expected 'channel.open'")
 }
 
 pub(super) fn undecodable(error: DecodeError) -> Refusal {

@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 
-use amqp::frame::put_method;
 use amqp::method::{Method, connection};
 use amqp::{ReplyCode, TableBuf, Value, sasl};
 
@@ -75,9 +74,9 @@ impl Switchboard {
     fn start_ok(&mut self, id: ClientId, start_ok: &connection::StartOk<'_>) -> Taken {
         // It comes again when the upstream has said what it thinks of the login.
         if self.clients[id.0].login.is_none() {
-            let credentials = match start_ok.mechanism {
-                b"PLAIN" => sasl::plain(start_ok.response),
-                b"AMQPLAIN" => sasl::amqplain(start_ok.response),
+            let (mechanism, credentials) = match start_ok.mechanism {
+                b"PLAIN" => ("PLAIN", sasl::plain(start_ok.response)),
+                b"AMQPLAIN" => ("AMQPLAIN", sasl::amqplain(start_ok.response)),
                 other => {
                     let text = format!("unknown authentication mechanism '{}'", String::from_utf8_lossy(other));
                     return Taken::Refused(Refusal::new(ReplyCode::CommandInvalid, &text));
@@ -85,13 +84,12 @@ impl Switchboard {
             };
             let client = &mut self.clients[id.0];
             client.capabilities = Capabilities::of(&start_ok.client_properties);
+            client.mechanism = mechanism;
             client.properties = start_ok.client_properties.to_owned();
             let Some((user, secret)) = credentials else {
-                let text = format!(
-                    "Login was refused using authentication mechanism {}. For details see the broker logfile.",
-                    String::from_utf8_lossy(start_ok.mechanism)
-                );
-                self.refuse_login(id, &Refusal::new(ReplyCode::AccessRefused, &text));
+                let text =
+                    "Login was refused using authentication mechanism PLAIN. For details see the broker logfile.";
+                self.refuse_login(id, &Refusal::new(ReplyCode::AccessRefused, text));
                 return Taken::Done(0);
             };
             self.clients[id.0].login = Some(self.pools.use_login(&user, &secret));
@@ -206,8 +204,10 @@ impl Switchboard {
         self.open_line(line_id);
     }
 
-    /// The upstream does not let this client in.
+    /// The upstream does not let this client in. What it says of `PLAIN`, by which it was asked, holds for what the client came with.
     pub(super) fn refuse_login(&mut self, id: ClientId, refusal: &Refusal) {
+        let text = refusal.text().replace("mechanism PLAIN.", &format!("mechanism {}.", self.clients[id.0].mechanism));
+        let refusal = &Refusal { text: text.into_bytes(), ..refusal.clone() };
         self.counters.logins_refused += 1;
         let user = match self.clients[id.0].login {
             Some(login) => self.pools.login(login).user.to_string(),
@@ -221,50 +221,6 @@ impl Switchboard {
         let until_ms = self.now_ms + REFUSED_LOGIN_DELAY_MS;
         self.clients[id.0].phase = Phase::Refused { until_ms };
         self.client_changed(id);
-    }
-
-    /// `connection.update-secret`: what the client says from now on it says by the new secret, once the upstream has accepted it.
-    pub(super) fn update_secret(&mut self, id: ClientId, update: &connection::UpdateSecret<'_>) -> Taken {
-        let client = &self.clients[id.0];
-        let (Some(old), Some(vhost)) = (client.login, client.vhost.clone()) else { return Taken::Done(0) };
-        let user = self.pools.login(old).user.clone();
-        let new = self.pools.use_login(&user, update.new_secret);
-        let pool_id = self.pools.pool_of(new, &vhost, self.now_ms);
-        let accepted_ms = self.pools.pool(pool_id).accepted_ms;
-        if !is_fresh(accepted_ms, self.options.login_fresh_ms, self.now_ms) {
-            self.pools.drop_login(new);
-            self.wait_for_line(id, pool_id);
-            // Its pool is still the old one: it is woken by the line of the new.
-            self.clients[id.0].waits = Waits::Login;
-            return Taken::NotYet;
-        }
-        self.tell_lines(old, update);
-        self.leave_pool(id);
-        let client = &mut self.clients[id.0];
-        client.login = Some(new);
-        client.waiting_since_ms = None;
-        self.join_pool(id, new, &vhost);
-        let client = &mut self.clients[id.0];
-        match client.own {
-            // It answers itself.
-            Some(line) => {
-                put_method(self.lines[line.0].output.end(), 0, update);
-                self.line_changed(line);
-            }
-            None => client.send(0, &connection::UpdateSecretOk),
-        }
-        self.pools.drop_login(old);
-        Taken::Done(0)
-    }
-
-    /// Shared lines of a login go on with a new secret, which is known to be good.
-    fn tell_lines(&mut self, login: LoginId, update: &connection::UpdateSecret<'_>) {
-        for line in self.lines.values_mut() {
-            if line.login == login && line.is_running() && matches!(line.usage, Use::Shared(_)) {
-                line.secrets_told += 1;
-                line.send(0, update);
-            }
-        }
     }
 
     pub(super) fn leave_pool(&mut self, id: ClientId) {

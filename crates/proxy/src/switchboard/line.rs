@@ -70,8 +70,6 @@ pub(super) struct Line {
     pub(super) closed_with: Option<Refusal>,
     /// What the upstream did wrong, if it was given up for that.
     pub(super) fault: Option<&'static str>,
-    /// Answers to new secrets that are for the proxy.
-    pub(super) secrets_told: u32,
     /// No client gets a channel on it any more.
     pub(super) is_draining: bool,
     /// Since when no client has used it.
@@ -100,7 +98,6 @@ impl Line {
             blocked: None,
             closed_with: None,
             fault: None,
-            secrets_told: 0,
             is_draining: false,
             idle_since_ms: now_ms,
             heard_ms: now_ms,

@@ -100,13 +100,9 @@ impl Switchboard {
                 self.tell_users(id, None);
             }
             Method::ConnectionUpdateSecretOk(_) => {
-                let line = &mut self.lines[id.0];
-                match line.usage {
-                    Use::Own(client) => {
-                        self.clients[client.0].output.end().extend_from_slice(raw);
-                        self.client_changed(client);
-                    }
-                    _ => line.secrets_told = line.secrets_told.saturating_sub(1),
+                if let Use::Own(client) = self.lines[id.0].usage {
+                    self.clients[client.0].output.end().extend_from_slice(raw);
+                    self.client_changed(client);
                 }
             }
             other => return Err(format!("it sends {} on channel 0", other.name())),

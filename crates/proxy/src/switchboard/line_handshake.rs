@@ -1,7 +1,5 @@
 //! The handshake with an upstream: in the client's name, or in the pool's.
 
-use std::rc::Rc;
-
 use amqp::frame::{FRAME_OVERHEAD, PROTOCOL_HEADER};
 use amqp::method::{Method, connection};
 use amqp::{TableBuf, Value};
@@ -61,8 +59,8 @@ impl Switchboard {
         if !start.mechanisms.split(|byte| *byte == b' ').any(|offered| offered == b"PLAIN") {
             return Err(format!("it offers {}, not PLAIN", String::from_utf8_lossy(start.mechanisms)));
         }
-        if self.server_properties.as_table() != start.server_properties {
-            self.server_properties = Rc::new(start.server_properties.to_owned());
+        if !self.knows_server || self.server_properties.as_table() != start.server_properties {
+            self.set_server(&start.server_properties.to_owned());
         }
         let line = &mut self.lines[id.0];
         let properties = match line.owner() {

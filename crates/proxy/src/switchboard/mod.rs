@@ -265,6 +265,7 @@ pub struct Switchboard {
     pools: Pools,
     /// As the upstream last said who it is.
     server_properties: Rc<TableBuf>,
+    knows_server: bool,
     now_ms: u64,
     /// Clients whose frames are to be looked at again.
     woken: Vec<ClientId>,
@@ -282,11 +283,24 @@ impl Switchboard {
             lines: Slots::new(),
             pools: Pools::default(),
             server_properties: Rc::new(client_handshake::unknown_server()),
+            knows_server: false,
             now_ms: 0,
             woken: Vec::new(),
             effects: Vec::new(),
             counters: Counters::default(),
         }
+    }
+
+    /// Whether an upstream has said who it is.
+    #[must_use]
+    pub fn knows_server(&self) -> bool {
+        self.knows_server
+    }
+
+    /// What an upstream says of itself, and clients are told from now on: libraries go by it.
+    pub fn set_server(&mut self, properties: &TableBuf) {
+        self.server_properties = Rc::new(properties.clone());
+        self.knows_server = true;
     }
 
     /// Somebody has connected.

@@ -4,7 +4,7 @@
 //! Another is gathered frame by frame.
 
 use amqp::ReplyCode;
-use amqp::content::{ContentHeader, put_body_frames};
+use amqp::content::{ContentError, ContentHeader, put_body_frames};
 use amqp::frame::{FRAME_HEAD_LEN, Frame, FrameKind, decode_frame, put_frame};
 use amqp::limits::FRAME_LEN_FUDGE;
 use amqp::method::decode_publish;
@@ -72,15 +72,22 @@ impl Switchboard {
         raw: &[u8],
         mut content: Content,
     ) -> Gathered {
-        let refused = |code, text: &str| Gathered::Taken(Taken::Refused(Refusal::new(code, text)));
+        let refused = |code, text: &str| {
+            let refusal = Refusal::new(code, text);
+            Gathered::Taken(Taken::Refused(Refusal { class_id: 60, method_id: 40, ..refusal }))
+        };
         let left = match (frame.kind, content.body_left) {
             (FrameKind::Header, None) => match ContentHeader::decode(frame.payload) {
                 Ok(header) => header.body_len,
+                Err(ContentError::UnknownClass(class)) => {
+                    let text = format!("expected content header for class 60, got one for class {class} instead");
+                    return refused(ReplyCode::UnexpectedFrame, &text);
+                }
                 Err(error) => return refused(ReplyCode::FrameError, &error.to_string()),
             },
             (FrameKind::Body, Some(left)) => match left.checked_sub(frame.payload.len() as u64) {
                 Some(left) => left,
-                None => return refused(ReplyCode::UnexpectedFrame, "content body is longer than its header says"),
+                None => return refused(ReplyCode::FrameError, "content body frame exceeds remaining content size"),
             },
             (_, None) => return refused(ReplyCode::UnexpectedFrame, NO_CONTENT_HEADER),
             (_, Some(_)) => return refused(ReplyCode::UnexpectedFrame, NO_CONTENT_BODY),

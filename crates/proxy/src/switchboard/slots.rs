@@ -46,10 +46,6 @@ impl<T> Slots<T> {
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
         self.slab.iter().map(|(place, (generation, value))| (u64::from(*generation) << 32 | place as u64, value))
     }
-
-    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.slab.iter_mut().map(|(_, (_, value))| value)
-    }
 }
 
 fn place(number: u64) -> usize {

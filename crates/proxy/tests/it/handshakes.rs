@@ -120,18 +120,17 @@ fn another_protocol_is_answered_with_ours() {
 }
 
 #[test]
-fn a_new_secret_is_checked_and_told_to_the_lines() {
+fn a_new_secret_is_the_upstreams_to_judge() {
     let mut world = World::new(Options::default());
-    let id = world.open("u", PASSWORD, "/");
+    let (other, id) = (world.open("u", PASSWORD, "/"), world.open("u", PASSWORD, "/"));
     world.open_channel(id, 1);
     world.publish(id, 1, "", "q", b"before");
     world.heard(id);
-    world.call(id, 0, &connection::UpdateSecret { new_secret: b"wrong", reason: b"" });
-    assert_eq!(world.heard(id), refused(403, "ACCESS_REFUSED - no"));
-    let id = world.open("u", PASSWORD, "/");
-    world.call(id, 0, &connection::UpdateSecret { new_secret: PASSWORD, reason: b"" });
+    world.call(id, 0, &connection::UpdateSecret { new_secret: b"new", reason: b"" });
     assert_eq!(world.heard(id), [Heard::Method(0, "connection.update-secret-ok".to_owned())]);
-    assert!(world.brokers.values().any(|broker| broker.secrets == [PASSWORD]));
+    let secrets: Vec<_> = world.brokers.values().map(|broker| broker.secrets.clone()).collect();
+    assert_eq!(secrets, [vec![], vec![b"new".to_vec()]], "it is told on a connection of its own");
+    assert_eq!(world.heard(other), []);
 }
 
 #[test]

@@ -16,18 +16,25 @@ const FILE_VARIABLE: &str = "RABBITMQ_CONFIG_FILE";
 /// read after it, by name.
 pub(crate) fn load(file: Option<&Path>, sets: &[String]) -> Result<(Config, Vec<Warning>)> {
     let variable = std::env::var_os(FILE_VARIABLE).filter(|file| !file.is_empty());
-    let mut sources = Vec::new();
-    if let Some(file) = file.map(Path::to_owned).or(variable.map(PathBuf::from)) {
-        let file = find(file);
-        sources.push(read(&file)?);
-        for extra in conf_d(&file)? {
-            sources.push(read(&extra)?);
-        }
+    let sources = match file.map(Path::to_owned).or(variable.map(PathBuf::from)) {
+        Some(file) => sources(&find(file))?,
+        None => Vec::new(),
+    };
+    Config::parse(&sources, &environment(), sets).map_err(|error| anyhow::anyhow!("{error}"))
+}
+
+/// A file and what is in `conf.d` beside it.
+pub(crate) fn sources(file: &Path) -> Result<Vec<Source>> {
+    let mut sources = vec![read(file)?];
+    for extra in conf_d(file)? {
+        sources.push(read(&extra)?);
     }
-    let environment: Vec<(String, String)> = std::env::vars_os()
-        .filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)))
-        .collect();
-    Config::parse(&sources, &environment, sets).map_err(|error| anyhow::anyhow!("{error}"))
+    Ok(sources)
+}
+
+/// All variables of the environment that are text.
+pub(crate) fn environment() -> Vec<(String, String)> {
+    std::env::vars_os().filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?))).collect()
 }
 
 fn find(file: PathBuf) -> PathBuf {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use broker::Broker;
-use model::config::{Config, ListenAddress};
+use model::config::{Config, ListenAddress, TcpOptions};
 use net::{Admission, BindError, Listener, ListenerAddress, ServerTls, SocketOptions};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -41,7 +41,7 @@ impl Listeners {
     /// Opens them. The files of their TLS are put into `tls_files`.
     pub(crate) fn open(config: &Config, tls_files: &mut TlsFiles) -> Result<Self> {
         let plain = Admission { proxy_protocol: config.proxy_protocol.then_some(config.handshake_timeout), tls: None };
-        let options = socket_options(config);
+        let options = socket_options(&config.tcp_listen_options);
         let mut open = Vec::new();
         for listener in &config.listeners {
             let socket = bind(&listener.address, &options)
@@ -110,8 +110,8 @@ fn acceptor(socket: Listener, admission: Admission, connection_max: Option<u64>)
 
 const LISTENER_FULL: &str = "a connection was refused because its listener has as many as it may (connection_max)";
 
-fn socket_options(config: &Config) -> SocketOptions {
-    let tcp = &config.tcp_listen_options;
+/// The options of a listening socket and of what it accepts.
+pub(crate) fn socket_options(tcp: &TcpOptions) -> SocketOptions {
     SocketOptions {
         backlog: tcp.backlog,
         nodelay: tcp.nodelay,
@@ -124,11 +124,14 @@ fn socket_options(config: &Config) -> SocketOptions {
 
 /// Opens one on a port.
 pub(crate) fn bind(address: &ListenAddress, options: &SocketOptions) -> Result<Listener, BindError> {
-    let port = address.port;
-    if let Some(ip) = address.ip {
-        return Listener::bind(SocketAddr::new(ip, port), options.clone());
+    match address.ip {
+        Some(ip) => Listener::bind(SocketAddr::new(ip, address.port), options.clone()),
+        None => bind_any(address.port, options),
     }
-    // Every address: both families where the machine has both.
+}
+
+/// Opens one on a port of every address: of both families where the machine has both.
+pub(crate) fn bind_any(port: u16, options: &SocketOptions) -> Result<Listener, BindError> {
     match Listener::bind(SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), port), options.clone()) {
         Err(BindError::Refused { .. }) => Listener::bind(SocketAddr::from(([0, 0, 0, 0], port)), options.clone()),
         other => other,

@@ -13,6 +13,7 @@ mod listeners;
 mod logging;
 mod machine;
 mod management;
+mod proxy;
 mod seats;
 mod serve;
 mod signals;
@@ -40,6 +41,13 @@ enum Command {
     Serve(ServeArgs),
     /// Check a stopped broker's files.
     Fsck(FsckArgs),
+    /// Pool connections of clients that come and go: a proxy in front of brokers.
+    #[command(disable_help_flag = true)]
+    Proxy {
+        /// `warren proxy --help` says which.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
     /// Put load on a broker and measure it: PerfTest's options, workloads, reports.
     #[command(disable_help_flag = true)]
     Perf {
@@ -91,6 +99,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Serve(args) => serve::serve(&args),
         Command::Fsck(args) => fsck::fsck(&args),
+        Command::Proxy { words } => return proxy::main(&words),
         Command::Perf { words } => return ExitCode::from(perf::command::main(&words)),
         Command::Ctl { words } => return ExitCode::from(ctl::main(&words)),
     };

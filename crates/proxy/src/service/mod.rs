@@ -142,11 +142,11 @@ impl Service {
         }
     }
 
-    /// Tells all clients that their connection is closed, and waits so long for them to agree.
-    pub async fn close_clients(&self, patience: Duration) {
+    /// Tells all clients that their connection is closed, and waits so long for them to agree; `None` for as long as it takes.
+    pub async fn close_clients(&self, patience: Option<Duration>) {
         let refusal = Refusal::new(amqp::ReplyCode::ConnectionForced, "the proxy is being stopped");
         self.handle.tell(|| Command::CloseClients(refusal.clone()));
-        self.wait_for_clients(Some(patience)).await;
+        self.wait_for_clients(patience).await;
     }
 
     /// Waits until what clients have published is confirmed, and ends.

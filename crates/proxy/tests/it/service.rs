@@ -161,7 +161,7 @@ async fn clients_are_told_when_the_proxy_stops() {
         service.wait_for_clients(Some(Duration::ZERO)).await;
     });
     closed.unwrap();
-    let (told, ()) = tokio::join!(connection.answer(1), service.close_clients(Duration::from_millis(100)));
+    let (told, ()) = tokio::join!(connection.answer(1), service.close_clients(Some(Duration::from_millis(100))));
     let is_told = matches!(&told, Err(CallError::Closed(Closed::ByBroker { code: 320, .. })));
     assert!(is_told, "{told:?}");
     service.stop().await;

@@ -1,0 +1,230 @@
+//! `warren proxy`: from a configuration to a running proxy, and back down.
+
+use std::cell::RefCell;
+use std::io;
+use std::net::ToSocketAddrs as _;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use net::{Admission, ClientTls, Listener, SocketOptions};
+use proxy::config::{self, CommandLine, Config, Invocation, ListenAddress, ListenHost, Warning};
+use proxy::service::{Handle, Service, Upstream, serve_operations};
+
+use crate::signals::Signals;
+use crate::tls::TlsFiles;
+use crate::{config_files, in_one_line, listeners, logging, machine};
+
+/// Runs the proxy until it is told to stop.
+pub(crate) fn main(words: &[String]) -> ExitCode {
+    let line = match CommandLine::parse(words) {
+        Ok(Invocation::Run(line)) => line,
+        Ok(Invocation::Help) => return print(&config::usage()),
+        Ok(Invocation::Version) => return print(concat!("warren ", env!("CARGO_PKG_VERSION"), "\n")),
+        Err(error) => {
+            eprintln!("warren proxy: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    match run(&line) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("warren proxy: {}", in_one_line(&error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn print(text: &str) -> ExitCode {
+    use io::Write as _;
+    // Who reads it may have read enough.
+    let _ = io::stdout().write_all(text.as_bytes());
+    ExitCode::SUCCESS
+}
+
+fn run(line: &CommandLine) -> Result<()> {
+    let (config, warnings) = load(line)?;
+    logging::start(&config.log);
+    tell(warnings);
+    let files = net::raise_open_files_limit();
+    tracing::debug!(limit = files.limit, "limit of open files was raised");
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start the runtime")?;
+    runtime.block_on(serve(line, config))
+}
+
+fn load(line: &CommandLine) -> Result<(Config, Vec<Warning>)> {
+    let mut sources = Vec::new();
+    for file in &line.config_files {
+        sources.extend(config_files::sources(Path::new(file))?);
+    }
+    Config::parse(&sources, &config_files::environment(), line).map_err(|error| anyhow!("{error}"))
+}
+
+fn tell(warnings: Vec<Warning>) {
+    for warning in warnings {
+        tracing::warn!(%warning, "configuration was accepted with a remark");
+    }
+}
+
+async fn serve(line: &CommandLine, config: Config) -> Result<()> {
+    let mut signals = Signals::listen()?;
+    let mut tls_files = TlsFiles::default();
+    let listeners = open_listeners(&config, &mut tls_files)?;
+    let operations = match &config.http_listener {
+        Some(address) => {
+            bind(address, &SocketOptions::default()).context("cannot open the listener proxy.http.listener")?
+        }
+        None => Vec::new(),
+    };
+    let worker_count = config.worker_threads.unwrap_or_else(machine::processor_count);
+    let mut service = Service::start(
+        listeners,
+        upstreams(&config)?,
+        config.balance.clone(),
+        config.guard.clone(),
+        &switchboard_options(&config, worker_count),
+        worker_count,
+    )?;
+    for address in service.addresses() {
+        tracing::info!(%address, "listening for AMQP");
+    }
+    for listener in operations {
+        tracing::info!(address = %listener.address()?, "listening for HTTP");
+        tokio::spawn(serve_operations(listener, service.handle()));
+    }
+    tokio::spawn(tls_files.clone().watch());
+    drain_as_configured(&config, &service.handle());
+    tracing::info!("warren proxy is ready");
+    let (client_close_timeout, term_timeout) = (config.term_client_close_timeout, config.term_timeout);
+    let current = RefCell::new(config);
+    let signal = signals
+        .next(|| {
+            tls_files.reload();
+            if let Err(error) = reload(line, &current, &service.handle(), worker_count) {
+                tracing::error!(
+                    error = in_one_line(&error),
+                    "the configuration cannot be used; the old one stays in force"
+                );
+            }
+        })
+        .await;
+    tracing::info!(signal, "stopping");
+    service.stop_listening();
+    tokio::select! {
+        () = async {
+            service.wait_for_clients(Some(client_close_timeout)).await;
+            service.close_clients(term_timeout).await;
+        } => {}
+        signal = signals.next(|| ()) => tracing::warn!(signal, "stopping without waiting for clients"),
+    }
+    service.stop().await;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// Reads the configuration again, and sets what can be set while the proxy runs.
+fn reload(line: &CommandLine, current: &RefCell<Config>, handle: &Handle, worker_count: usize) -> Result<()> {
+    let (newer, warnings) = load(line)?;
+    tell(warnings);
+    let (config, warnings) = current.borrow().reloaded(&newer).map_err(|error| anyhow!("{error}"))?;
+    tell(warnings);
+    let options = switchboard_options(&config, worker_count);
+    handle.configure(upstreams(&config)?, config.balance.clone(), config.guard.clone(), &options)?;
+    drain_as_configured(&config, handle);
+    *current.borrow_mut() = config;
+    tracing::info!("the configuration was reloaded");
+    Ok(())
+}
+
+fn drain_as_configured(config: &Config, handle: &Handle) {
+    for upstream in &config.upstreams {
+        match upstream.is_draining {
+            true => handle.drain(&upstream.name),
+            false => handle.undrain(&upstream.name),
+        };
+    }
+}
+
+fn open_listeners(config: &Config, tls_files: &mut TlsFiles) -> Result<Vec<(Listener, Admission)>> {
+    let handshake_timeout = Duration::from_millis(config.switchboard.handshake_timeout_ms);
+    let plain = Admission { proxy_protocol: config.proxy_protocol.then_some(handshake_timeout), tls: None };
+    let options = listeners::socket_options(&config.tcp_listen_options);
+    let mut open = Vec::new();
+    for listener in &config.listeners {
+        let sockets = bind(&listener.address, &options)
+            .with_context(|| format!("cannot open the listener proxy.listeners.tcp.{}", listener.name))?;
+        open.extend(sockets.into_iter().map(|socket| (socket, plain.clone())));
+    }
+    if let Some(options_of_tls) = &config.tls {
+        let tls = Some((tls_files.open("proxy.ssl_options", options_of_tls)?, config.ssl_handshake_timeout));
+        for listener in &config.tls_listeners {
+            let sockets = bind(&listener.address, &options)
+                .with_context(|| format!("cannot open the listener proxy.listeners.ssl.{}", listener.name))?;
+            let admission = Admission { tls: tls.clone(), ..plain.clone() };
+            open.extend(sockets.into_iter().map(|socket| (socket, admission.clone())));
+        }
+    }
+    for listener in &config.unix_listeners {
+        let socket = Listener::bind_unix(Path::new(&listener.path), options.backlog)
+            .with_context(|| format!("cannot open the listener proxy.listeners.unix.{}", listener.name))?;
+        open.push((socket, Admission::default()));
+    }
+    Ok(open)
+}
+
+/// Listens on all addresses that are meant.
+fn bind(address: &ListenAddress, options: &SocketOptions) -> Result<Vec<Listener>> {
+    let port = address.port;
+    match &address.host {
+        ListenHost::Any => Ok(vec![listeners::bind_any(port, options)?]),
+        ListenHost::Ip(ip) => Ok(vec![Listener::bind((*ip, port).into(), options.clone())?]),
+        ListenHost::Name(name) => {
+            let found =
+                (name.as_str(), port).to_socket_addrs().with_context(|| format!("cannot find the host '{name}'"))?;
+            let mut open = Vec::new();
+            let mut refused = None;
+            for address in found {
+                // A name may have an address of a family that this machine does not have.
+                match Listener::bind(address, options.clone()) {
+                    Ok(listener) => open.push(listener),
+                    Err(error @ net::BindError::Taken { .. }) => return Err(error.into()),
+                    Err(error) => refused = Some(error),
+                }
+            }
+            match refused {
+                Some(error) if open.is_empty() => Err(error.into()),
+                _ => Ok(open),
+            }
+        }
+    }
+}
+
+fn upstreams(config: &Config) -> Result<Vec<Upstream>> {
+    let of = |upstream: &config::Upstream| {
+        let tls = upstream.tls.as_ref().map(ClientTls::new).transpose();
+        Ok(Upstream {
+            name: upstream.name.clone(),
+            host: upstream.host.clone(),
+            port: upstream.port,
+            tls: tls.with_context(|| format!("cannot use TLS of the upstream '{}'", upstream.name))?,
+            proxy_protocol: upstream.proxy_protocol,
+            dial_timeout: config.connect_timeout,
+            weight: upstream.weight,
+            vhosts: upstream.vhosts.clone(),
+        })
+    };
+    config.upstreams.iter().map(of).collect()
+}
+
+/// Each thread has its share of what is limited for the whole proxy.
+fn switchboard_options(config: &Config, worker_count: usize) -> proxy::switchboard::Options {
+    let share = |limit: usize| if limit == 0 { 0 } else { limit.div_ceil(worker_count.max(1)) };
+    let options = &config.switchboard;
+    proxy::switchboard::Options {
+        line_max: share(options.line_max),
+        pool_line_max: share(options.pool_line_max),
+        ..options.clone()
+    }
+}

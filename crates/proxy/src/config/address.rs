@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
+use client::without_passwords;
 use model::config::table::Kind;
 
 /// Where to listen.
@@ -29,14 +30,14 @@ pub enum ListenHost {
 pub(super) const LISTENER: Kind = Kind {
     what: "a port, address:port, or name:port",
     refusal: |text| refusal(ListenAddress::parse(text)),
-    shown: str::to_owned,
+    shown: without_passwords, // a URL by mistake
 };
 
 /// The same, or `none`.
 pub(super) const LISTENER_OR_NONE: Kind = Kind {
     what: "a port, address:port, name:port, or none",
     refusal: |text| if text == "none" { None } else { refusal(ListenAddress::parse(text)) },
-    shown: str::to_owned,
+    shown: without_passwords, // a URL by mistake
 };
 
 fn refusal(parsed: Option<ListenAddress>) -> Option<String> {

@@ -82,6 +82,7 @@ pub fn render_reference() -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{CommandLine, Config, Source};
     use super::*;
 
     #[test]
@@ -91,5 +92,16 @@ mod tests {
             checked_in == render_reference(),
             "run `cargo run -p proxy --example configuration > docs/proxy-configuration.md`"
         );
+    }
+
+    #[test]
+    fn the_example_is_a_configuration() {
+        let (_, after) = INTRODUCTION.split_once("```ini").unwrap();
+        let (text, _) = after.split_once("```").unwrap();
+        let source = Source { name: "example".to_owned(), text: text.to_owned() };
+        let env = [("HEALTH_PASSWORD".to_owned(), "p".to_owned())];
+        let (config, _) =
+            Config::parse(&[source], &env, &CommandLine::default()).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(config.upstreams.len(), 2);
     }
 }

@@ -211,6 +211,7 @@ fn upstreams(config: &Config) -> Result<Vec<Upstream>> {
             tls: tls.with_context(|| format!("cannot use TLS of the upstream '{}'", upstream.name))?,
             proxy_protocol: upstream.proxy_protocol,
             dial_timeout: config.connect_timeout,
+            health_login: upstream.health_login.clone(),
             weight: upstream.weight,
             vhosts: upstream.vhosts.clone(),
         })

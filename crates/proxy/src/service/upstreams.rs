@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use amqp::TableBuf;
 use amqp::frame::{PROTOCOL_HEADER, decode_frame};
 use amqp::method::Method;
+use client::{ConnectOptions, Connection, Uri};
 use net::proxy_protocol::Version;
 use net::{ClientTls, DialOptions, Stream};
 use parking_lot::Mutex;
@@ -15,6 +16,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::watch;
 
 use crate::balance::{Balance, Choice, Options, OptionsError, Snapshot, State, UpstreamId, UpstreamOptions};
+use crate::config::HealthLogin;
 
 /// How long who wants a line rests at least before it asks again.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
@@ -37,6 +39,8 @@ pub struct Upstream {
     pub proxy_protocol: Option<Version>,
     /// How long name, connection and TLS may take together.
     pub dial_timeout: Duration,
+    /// Who logs in to see whether it is well; `None`: nobody, a greeting has to do.
+    pub health_login: Option<HealthLogin>,
     /// Its share of lines.
     pub weight: u32,
     /// The vhosts that it serves; empty: those that no upstream names.
@@ -44,18 +48,47 @@ pub struct Upstream {
 }
 
 impl Upstream {
-    async fn dial(&self, client: Option<SocketAddr>) -> Result<Stream, String> {
-        let options = DialOptions {
+    fn dial_options(&self, client: Option<SocketAddr>) -> DialOptions {
+        DialOptions {
             timeout: self.dial_timeout,
             proxy_header: self.proxy_protocol.map(|version| (version, client)),
             ..DialOptions::default()
-        };
-        let dialled = net::dial(&self.host, self.port, self.tls.as_ref(), &options).await;
+        }
+    }
+
+    async fn dial(&self, client: Option<SocketAddr>) -> Result<Stream, String> {
+        let dialled = net::dial(&self.host, self.port, self.tls.as_ref(), &self.dial_options(client)).await;
         dialled.map_err(|error| error.to_string())
     }
 
-    /// Whether somebody there speaks AMQP: as far as that can be known without a login. Gives the server's properties.
+    /// Whether it is well: whether it greets, and lets in whom it should. Gives the server's properties.
     async fn check(&self) -> Result<TableBuf, String> {
+        let properties = self.greet().await?;
+        let Some(HealthLogin { user, password, vhost }) = self.health_login.clone() else { return Ok(properties) };
+        let uri = Uri {
+            is_tls: self.tls.is_some(),
+            host: self.host.clone(),
+            port: self.port,
+            user,
+            password,
+            vhost,
+            ..Uri::default()
+        };
+        let options = ConnectOptions {
+            name: Some("warren proxy, health check".to_owned()),
+            tls: self.tls.clone(),
+            dial: self.dial_options(None),
+            timeout: self.dial_timeout,
+            ..ConnectOptions::default()
+        };
+        let connection = Connection::open(&uri, &options).await.map_err(|error| error.to_string())?;
+        // That it is open is all that was to be seen.
+        connection.close(self.dial_timeout).await;
+        Ok(properties)
+    }
+
+    /// Whether somebody there speaks AMQP: as far as that can be known without a login.
+    async fn greet(&self) -> Result<TableBuf, String> {
         let greeting = async {
             let mut stream = self.dial(None).await?;
             stream.write_all(&PROTOCOL_HEADER).await.map_err(|error| error.to_string())?;

@@ -81,6 +81,7 @@ fn upstream(name: &str, address: SocketAddr) -> Upstream {
         tls: None,
         proxy_protocol: None,
         dial_timeout: Duration::from_secs(5),
+        health_login: None,
         weight: 1,
         vhosts: Vec::new(),
     }

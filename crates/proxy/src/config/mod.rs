@@ -29,7 +29,7 @@ pub use model::config::{
     TlsOptions, TlsVersion, UnixListener, Warning,
 };
 pub use reference::render_reference;
-pub use settings::{Config, Listener, SpoolOptions};
+pub use settings::{Config, Listener};
 pub use upstreams::{HealthLogin, Upstream};
 
 use amqproxy::Assembly;

@@ -16,7 +16,6 @@ pub(super) static TABLE: Table = Table(&[
     upstreams::LINES_SECTION,
     clients::SECTION,
     clients::LIMITS_SECTION,
-    operation::SPOOL_SECTION,
     operation::SECTION,
 ]);
 
@@ -69,9 +68,7 @@ mod tests {
     #[test]
     fn sockets_are_not_opened_anew_while_the_proxy_runs() {
         for key in TABLE.keys().filter(|key| key.state == State::Effective && key.is_reloadable) {
-            for fixed in
-                ["proxy.listeners", "proxy.ssl_options", "proxy.http", "proxy.tcp_listen_options", "proxy.spool"]
-            {
+            for fixed in ["proxy.listeners", "proxy.ssl_options", "proxy.http", "proxy.tcp_listen_options"] {
                 assert!(!key.pattern.starts_with(fixed), "{}", key.pattern);
             }
         }

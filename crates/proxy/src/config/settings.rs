@@ -41,8 +41,6 @@ pub struct Config {
     pub switchboard: switchboard::Options,
     /// Who may come in.
     pub guard: guard::Options,
-    /// Where messages are kept while no upstream can be reached; None: nowhere.
-    pub spool: Option<SpoolOptions>,
     /// How long clients are waited for once they are told to close; None: for ever.
     pub term_timeout: Option<Duration>,
     /// How long clients are waited for before that.
@@ -62,15 +60,6 @@ pub struct Listener {
     pub name: String,
     /// Where it listens.
     pub address: ListenAddress,
-}
-
-/// Where messages are kept while no upstream can be reached.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SpoolOptions {
-    /// In which directory.
-    pub directory: String,
-    /// How many bytes of them.
-    pub bytes_max: u64,
 }
 
 const SNI: [&str; 3] = ["proxy", "ssl_options", "sni"];
@@ -146,10 +135,6 @@ fn read(values: Values) -> Config {
         balance: balance_options(&values),
         switchboard: switchboard_options(&values),
         guard: guard_options(&values),
-        spool: values.bool("proxy.spool.enabled").then(|| SpoolOptions {
-            directory: values.required("proxy.spool.directory").to_owned(),
-            bytes_max: values.required_size("proxy.spool.max_bytes"),
-        }),
         term_timeout: parse_duration_or_infinity(values.required("proxy.term_timeout")),
         term_client_close_timeout: duration("proxy.term_client_close_timeout"),
         worker_threads: Some(values.integer("proxy.worker_threads")).filter(|&count| count > 0),

@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 
 use super::operations::state_name;
 use crate::balance::{Snapshot, State};
+use crate::guard;
 use crate::switchboard::{PoolReport, Report};
 
 /// A number of something.
 type Of<T, Number> = fn(&T) -> Number;
 
 /// All metrics.
-pub(super) fn render(report: &Report, upstreams: &[Snapshot], is_ready: bool) -> String {
+pub(super) fn render(report: &Report, upstreams: &[Snapshot], guard: &guard::Snapshot, is_ready: bool) -> String {
     let mut out = String::with_capacity(8 * 1024);
     let counters = &report.counters;
     let version = env!("CARGO_PKG_VERSION");
@@ -64,9 +65,34 @@ pub(super) fn render(report: &Report, upstreams: &[Snapshot], is_ready: bool) ->
         family(&mut out, &format!("warren_proxy_{name}"), "counter", help);
         let _ = writeln!(out, "warren_proxy_{name} {value}");
     }
+    render_guard(&mut out, guard);
     render_upstreams(&mut out, upstreams);
     render_pools(&mut out, report);
     out
+}
+
+fn render_guard(out: &mut String, guard: &guard::Snapshot) {
+    gauge(out, "warren_proxy_users", "Users who have a client.", guard.user_count);
+    gauge(
+        out,
+        "warren_proxy_addresses",
+        "Addresses, or networks that count as one, that have a client.",
+        guard.network_count,
+    );
+    family(out, "warren_proxy_limit", "gauge", "What is set for a limit; 0 for none.");
+    for of in &guard.limits {
+        let _ = writeln!(out, "warren_proxy_limit{{limit=\"{}\"}} {}", of.limit.name(), of.max);
+    }
+    family(
+        out,
+        "warren_proxy_limit_reached_total",
+        "counter",
+        "How often a limit was reached, whether or not somebody was refused.",
+    );
+    for of in &guard.limits {
+        let _ =
+            writeln!(out, "warren_proxy_limit_reached_total{{limit=\"{}\"}} {}", of.limit.name(), of.counts.reached);
+    }
 }
 
 fn render_upstreams(out: &mut String, upstreams: &[Snapshot]) {
@@ -132,7 +158,7 @@ fn gauge(out: &mut String, name: &str, help: &str, value: usize) {
 }
 
 fn family(out: &mut String, name: &str, kind: &str, help: &str) {
-    let _ = writeln!(out, "# TYPE {name} {kind}\n# HELP {name} {help}");
+    let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
 }
 
 fn escaped(text: &str) -> String {

@@ -63,8 +63,12 @@ async fn answer(handle: Handle, request: Request<Incoming>) -> Result<Response<F
             Some(why) => respond(StatusCode::SERVICE_UNAVAILABLE, TEXT, why),
         },
         "/metrics" => {
-            let text =
-                metrics::render(&Report::sum(handle.reports().await), &handle.upstreams(), handle.unready().is_none());
+            let text = metrics::render(
+                &Report::sum(handle.reports().await),
+                &handle.upstreams(),
+                &handle.guard(),
+                handle.unready().is_none(),
+            );
             respond(StatusCode::OK, METRICS, text)
         }
         "/api/pools" => {

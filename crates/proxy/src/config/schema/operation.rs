@@ -1,29 +1,12 @@
-//! Store and forward, stopping, threads, the log.
+//! Stopping, threads, the log.
 
 use super::super::kinds::DURATION_OR_INFINITY;
 use super::{Key, Section, TIME_OR_NONE, Type, effective};
 
-pub(super) const SPOOL_SECTION: Section = Section { title: "Store and forward", keys: SPOOL_KEYS };
 pub(super) const SECTION: Section = Section { title: "Operation", keys: KEYS };
 
 const LEVELS: Type =
     Type::OneOf(&["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency", "none"]);
-
-const SPOOL_KEYS: &[Key] = &[
-    effective(
-        "proxy.spool.enabled",
-        Type::Bool,
-        "false",
-        "Whether messages published without confirms are kept while no upstream can be reached, and sent on in order later.",
-    ),
-    effective("proxy.spool.directory", Type::Text, "warren-proxy-spool", "Where they are kept."),
-    effective(
-        "proxy.spool.max_bytes",
-        Type::Size(8 << 20, 1 << 40),
-        "1GiB",
-        "How much of them is kept; beyond it their publishers wait.",
-    ),
-];
 
 const KEYS: &[Key] = &[
     effective(

@@ -30,7 +30,7 @@ fn those_of_the_cores_are_their_own() {
 fn everything_dangerous_or_dear_is_off() {
     let config = config("", &[], &["amqps://b"]);
     assert_eq!((config.tls_listeners, config.unix_listeners, config.tls), (vec![], vec![], None));
-    assert_eq!((config.spool, config.proxy_protocol), (None, false));
+    assert!(!config.proxy_protocol);
     assert_eq!(config.worker_threads, None);
     let upstream = &config.upstreams[0];
     assert_eq!((&upstream.health_login, upstream.proxy_protocol, upstream.is_draining), (&None, None, false));

@@ -159,10 +159,9 @@ fn limits_are_those_of_the_file() {
 #[test]
 fn operation_is_as_the_file_says() {
     let config = of_file(
-        "proxy.spool.enabled = true\nproxy.spool.directory = /var/spool/p\nproxy.spool.max_bytes = 64MiB\nproxy.worker_threads = 3\n\
+        "proxy.worker_threads = 3\n\
          proxy.term_timeout = 5m\nproxy.term_client_close_timeout = 6s\nproxy.log.level = notice\nproxy.log.formatter = json",
     );
-    assert_eq!(config.spool, Some(SpoolOptions { directory: "/var/spool/p".to_owned(), bytes_max: 64 << 20 }));
     assert_eq!((config.worker_threads, config.term_timeout), (Some(3), Some(Duration::from_secs(300))));
     assert_eq!(config.term_client_close_timeout, Duration::from_secs(6));
     assert_eq!(config.log, Log { level: LogLevel::Notice, formatter: LogFormatter::Json });

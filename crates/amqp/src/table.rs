@@ -111,6 +111,12 @@ impl<'a> Table<'a> {
         self.iter().find(|(found, _)| *found == name.as_bytes()).map(|(_, value)| value)
     }
 
+    /// Whether there is a number in it, however deep, that is none or infinite: RabbitMQ cannot read those, and drops the connection.
+    #[must_use]
+    pub fn has_odd_number(&self) -> bool {
+        self.iter().any(|(_, value)| value.is_odd_number())
+    }
+
     /// The fields in their order, each with its name and all of its bytes.
     fn raw_fields(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
         let mut fields = self.iter();

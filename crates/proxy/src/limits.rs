@@ -46,3 +46,6 @@ pub(crate) const BYTE_WAIT_MAX_MS: u64 = 1000;
 
 /// What is said of a user's name where a limit is reached, in bytes: the sentence has to fit into a close.
 pub(crate) const USER_SHOWN_LEN_MAX: usize = 128;
+
+/// How long publishes of a client that has gone may wait for their confirm. A queue that cannot confirm would fill the pool with their channels.
+pub(crate) const UNCONFIRMED_PATIENCE_MS: u64 = 120_000;

@@ -106,6 +106,17 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// See [`Table::has_odd_number`].
+    pub(super) fn is_odd_number(&self) -> bool {
+        match self {
+            Value::F32(value) => !value.is_finite(),
+            Value::F64(value) => !value.is_finite(),
+            Value::Table(table) => table.has_odd_number(),
+            Value::Array(array) => array.iter().any(|value| value.is_odd_number()),
+            _ => false,
+        }
+    }
+
     /// The type by RabbitMQ's name, which its error texts contain.
     #[must_use]
     pub fn type_name(&self) -> &'static str {

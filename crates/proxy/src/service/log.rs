@@ -24,6 +24,12 @@ pub(crate) fn notice(notice: &Notice, peer_of: impl Fn(ClientId) -> Option<Socke
         Notice::LateReturn { user, vhost, text } => {
             tracing::warn!(%user, %vhost, %text, "a message came back after its client had gone");
         }
+        Notice::LateLoss { user, vhost, count } => {
+            tracing::warn!(%user, %vhost, count, "publishes were not confirmed when their connection was lost; their clients had gone");
+        }
+        Notice::Unconfirmed { user, vhost, count } => {
+            tracing::warn!(%user, %vhost, count, "publishes are not confirmed for long; their clients had gone");
+        }
         Notice::LoginRefused { user, text } => tracing::warn!(%user, %text, "login was refused"),
         Notice::SlowClient(id) => {
             let peer = peer_of(*id).map(|peer| peer.to_string());

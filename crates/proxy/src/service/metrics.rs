@@ -54,6 +54,7 @@ pub(super) fn render(report: &Report, upstreams: &[Snapshot], guard: &guard::Sna
         ("late_errors_total", "Publishes that failed after their client had gone.", counters.late_errors),
         ("late_returns_total", "Mandatory messages that came back after their client had gone.", counters.late_returns),
         ("late_nacks_total", "Publishes refused after their client had gone.", counters.late_nacks),
+        ("late_losses_total", "Publishes never confirmed whose client had gone.", counters.late_losses),
         ("logins_refused_total", "Logins that upstreams refused.", counters.logins_refused),
         (
             "logins_remembered_total",

@@ -180,6 +180,9 @@ impl Handle {
     ) -> Result<(), OptionsError> {
         self.upstreams.configure(upstreams, balance)?;
         self.gate.configure(guard);
+        for removed in self.upstreams.snapshot().into_iter().filter(|upstream| upstream.is_removed) {
+            self.tell(|| Command::Drain(removed.id));
+        }
         self.tell(|| Command::Configure(Box::new(Options { asks_for_clients: true, ..options.clone() })));
         Ok(())
     }

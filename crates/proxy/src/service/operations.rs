@@ -111,6 +111,7 @@ fn line(line: &LineReport) -> Value {
     json!({
         "upstream": line.upstream,
         "local_address": line.address.map(|address| address.to_string()),
+        "for": if line.is_for_publishes { "publishes" } else { "calls" },
         "state": match (line.is_open, line.is_draining) {
             (_, true) => "draining",
             (true, false) => "open",

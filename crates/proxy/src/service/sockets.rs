@@ -5,6 +5,7 @@ use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use net::Stream;
 use tokio::io::ReadBuf;
@@ -14,6 +15,9 @@ use crate::switchboard::{ClientId, LineId, Switchboard, Wants};
 
 /// Reads between two looks at what else there is to do.
 const TURN_COUNT_MAX: usize = 16;
+
+/// How long the last bytes may take to leave.
+const END_PATIENCE: Duration = Duration::from_secs(5);
 
 /// While nothing more is read from a client that has sent much.
 type Pause = Pin<Box<tokio::time::Sleep>>;
@@ -50,10 +54,10 @@ impl Party {
 
 /// Carries bytes until the socket is closed. Says why, where it was not as agreed.
 pub(crate) async fn carry(worker: &Rc<Worker>, party: Party, stream: &mut Stream) -> Result<(), io::Error> {
-    let mut pause = None;
+    let (mut pause, mut ending) = (None, None);
     let carried = poll_fn(|cx| {
         worker.watch(party, cx.waker());
-        poll_carry(worker, party, stream, &mut pause, cx)
+        poll_carry(worker, party, stream, &mut pause, &mut ending, cx)
     })
     .await;
     worker.unwatch(party);
@@ -65,6 +69,7 @@ fn poll_carry(
     party: Party,
     stream: &mut Stream,
     pause: &mut Option<Pause>,
+    ending: &mut Option<Pause>,
     cx: &mut Context<'_>,
 ) -> Poll<Result<(), io::Error>> {
     for _ in 0..TURN_COUNT_MAX {
@@ -72,7 +77,9 @@ fn poll_carry(
         let wants = party.wants(&worker.board.borrow());
         if wants.close {
             if is_written.is_pending() {
-                return Poll::Pending;
+                // Who takes nothing any more is not waited for long.
+                let patience = ending.get_or_insert_with(|| Box::pin(tokio::time::sleep(END_PATIENCE)));
+                return patience.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()));
             }
             // Whether the other side still listens changes nothing.
             return stream.poll_shutdown(cx).map(|_| Ok(()));

@@ -246,6 +246,13 @@ impl Upstreams {
         Some(id)
     }
 
+    /// Whether lines to this upstream are to be left: it drains, or is gone from the configuration.
+    pub(crate) fn is_left(&self, id: UpstreamId) -> bool {
+        let snapshot = self.snapshot();
+        let of = snapshot.iter().find(|upstream| upstream.id == id);
+        of.is_none_or(|upstream| upstream.is_removed || upstream.state == State::Draining)
+    }
+
     pub(crate) fn snapshot(&self) -> Vec<Snapshot> {
         self.state.lock().balance.snapshot()
     }

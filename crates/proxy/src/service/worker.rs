@@ -1,6 +1,6 @@
 //! One thread of the proxy: its own clients, lines and pools. It shares with the others only which upstreams are well, and who may come in.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -45,6 +45,19 @@ pub(crate) struct Worker {
     gate: Arc<Gate>,
     dial_patience: Duration,
     started_at: Instant,
+    /// Whether clients have been told that all ends: who comes now comes too late.
+    has_closed: Cell<bool>,
+}
+
+/// A switchboard that somebody panicked over knows nothing for sure any more: the process ends, as a broker's does.
+struct Whole;
+
+impl Drop for Whole {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            std::process::abort();
+        }
+    }
 }
 
 /// A client, as the shell knows it.
@@ -80,7 +93,9 @@ pub(crate) fn run(
         upstreams,
         gate,
         started_at: Instant::now(),
+        has_closed: Cell::new(false),
     });
+    let _whole = Whole;
     LocalSet::new().block_on(&runtime, worker.work(acceptors, commands))
 }
 
@@ -104,6 +119,7 @@ impl Worker {
                     Some(Command::StopListening) => accepting.abort_all(),
                     Some(Command::CloseClients(refusal)) => {
                         self.with_board(|board, now_ms| board.close_clients(&refusal, now_ms));
+                        self.has_closed.set(true);
                     }
                     Some(Command::CloseLines) => self.with_board(|board, now_ms| {
                         board.close_lines(now_ms);
@@ -153,6 +169,10 @@ impl Worker {
             Ok(seat) => seat,
             Err(refusal) => return tracing::debug!(%peer, %refusal, "connection was refused"),
         };
+        let _whole = Whole;
+        if self.has_closed.get() {
+            return;
+        }
         if !self.board.borrow().knows_server()
             && let Some(server) = self.upstreams.server().await
         {
@@ -169,6 +189,7 @@ impl Worker {
 
     /// A line, from the wish to have it to its last byte.
     async fn lead(self: Rc<Self>, id: LineId, vhost: Option<Rc<str>>, client: Option<ClientId>) {
+        let _whole = Whole;
         let client = client.and_then(|client| self.peer_of(client));
         let Dialled { upstream, name, mut stream } =
             match self.upstreams.dial(vhost.as_deref(), client, self.dial_patience).await {
@@ -178,6 +199,10 @@ impl Worker {
         let local = stream.local_addr().ok();
         self.lines.borrow_mut().insert(id, Lead { upstream, name, local, is_open: false });
         self.with_board(|board, now_ms| board.line_connected(id, now_ms));
+        if self.upstreams.is_left(upstream) {
+            // It was decided while this line was being dialled.
+            self.with_board(|board, now_ms| board.drain_line(id, now_ms));
+        }
         let carried = carry(&self, Party::Line(id), &mut stream).await;
         let why = carried.as_ref().map_or_else(ToString::to_string, |()| "it was closed".to_owned());
         let has_opened = self.lines.borrow_mut().remove(&id).is_some_and(|lead| lead.is_open);

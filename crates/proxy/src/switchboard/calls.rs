@@ -1,10 +1,12 @@
 //! Methods on channels of shared lines: which are answered here, which are sent on, and which need a line of the client's own.
 
-use amqp::frame::Frame;
-use amqp::method::{Method, basic, channel, confirm};
+use amqp::frame::{Frame, put_method};
+use amqp::method::{Method, basic, channel, confirm, exchange};
 use amqp::{ReplyCode, queue};
 
 use super::client::{Stage, Tags, Waits};
+use super::moving::{name_queue, remembered_queue};
+use super::pool::Kind;
 use super::publish::{Taken, put_frames};
 use super::seats::offset;
 use super::{ClientId, Refusal, Switchboard};
@@ -40,16 +42,14 @@ fn judge(method: &Method<'_>) -> Verdict {
         Method::BasicQos(qos) if !qos.global && qos.prefetch_size == 0 => Verdict::Here,
         Method::BasicGet(get) if get.no_ack && !get.queue.starts_with(REPLY_QUEUE) => answered(false),
         Method::QueueDeclare(declare) if is_plain(declare) => answered(declare.no_wait),
-        Method::QueueBind(bind) => answered(bind.no_wait),
-        Method::QueueUnbind(_) => answered(false),
-        Method::QueuePurge(purge) => answered(purge.no_wait),
-        Method::QueueDelete(delete) => answered(delete.no_wait),
-        Method::ExchangeDeclare(declare) if declare.passive || EXCHANGE_TYPES.contains(&declare.kind) => {
-            answered(declare.no_wait)
-        }
+        Method::QueueBind(bind) if !bind.arguments.has_odd_number() => answered(bind.no_wait),
+        Method::QueueUnbind(unbind) if !unbind.arguments.has_odd_number() => answered(false),
+        // With a condition, quorum queues answer it by closing the connection; purges, streams do.
+        Method::QueueDelete(delete) if !delete.if_unused && !delete.if_empty => answered(delete.no_wait),
+        Method::ExchangeDeclare(declare) if is_usual(declare) => answered(declare.no_wait),
         Method::ExchangeDelete(delete) => answered(delete.no_wait),
-        Method::ExchangeBind(bind) => answered(bind.no_wait),
-        Method::ExchangeUnbind(unbind) => answered(unbind.no_wait),
+        Method::ExchangeBind(bind) if !bind.arguments.has_odd_number() => answered(bind.no_wait),
+        Method::ExchangeUnbind(unbind) if !unbind.arguments.has_odd_number() => answered(unbind.no_wait),
         _ => Verdict::Own,
     }
 }
@@ -57,7 +57,13 @@ fn judge(method: &Method<'_>) -> Verdict {
 /// A queue that outlives whoever declares it, and that no upstream closes a connection for.
 fn is_plain(declare: &queue::Declare<'_>) -> bool {
     let is_named = !declare.queue.is_empty() && !declare.queue.starts_with(REPLY_QUEUE);
-    is_named && (declare.passive || (declare.durable && !declare.exclusive))
+    let is_stream = declare.arguments.get("x-queue-type").and_then(|kind| kind.as_bytes()) == Some(b"stream");
+    let is_odd = is_stream || declare.arguments.has_odd_number();
+    is_named && !is_odd && (declare.passive || (declare.durable && !declare.exclusive))
+}
+
+fn is_usual(declare: &exchange::Declare<'_>) -> bool {
+    !declare.arguments.has_odd_number() && (declare.passive || EXCHANGE_TYPES.contains(&declare.kind))
 }
 
 impl Switchboard {
@@ -86,7 +92,7 @@ impl Switchboard {
                 let refusal = Refusal::new(ReplyCode::ChannelError, "second 'channel.open' seen");
                 return Taken::Refused(refusal.of_method(method));
             }
-            Method::ChannelClose(_) => self.client_closes_channel(id, number),
+            Method::ChannelClose(_) => return self.client_closes_channel(id, number),
             Method::ChannelFlow(_) => client.send(number, &channel::FlowOk { active: true }),
             Method::BasicQos(qos) => {
                 channel.qos = Some(*qos);
@@ -114,55 +120,85 @@ impl Switchboard {
     fn forward_call(&mut self, id: ClientId, number: u16, method: &Method<'_>, raw: &[u8], is_answered: bool) -> Taken {
         // One message at a time is asked for: what comes back is bounded by what its client has read.
         let is_get = matches!(method, Method::BasicGet(_));
-        if is_get && self.clients[id.0].channels.get(&number).is_some_and(|channel| channel.unanswered > 0) {
+        if is_get && self.clients[id.0].channels.get(&number).is_some_and(|channel| !channel.unanswered.is_empty()) {
             return self.wait_for(id, Waits::Answer);
         }
-        let Some((line_id, at)) = self.seat_with_room(id, number) else { return Taken::NotYet };
-        let line = &mut self.lines[line_id.0];
-        let frame_len_max = line.frame_len_max;
-        if raw.len() > frame_len_max as usize {
-            let text = format!("frame of {} bytes is longer than {frame_len_max}, which the upstream takes", raw.len());
-            return Taken::Refused(Refusal::new(ReplyCode::FrameError, &text).of_method(method));
+        let Some((line_id, at)) = self.seat_with_room(id, number, Kind::Calls) else { return Taken::NotYet };
+        if let Err(refusal) = self.check_len(line_id, raw.len()) {
+            return Taken::Refused(refusal.of_method(method));
         }
-        put_frames(line.output.end(), raw, at, frame_len_max);
+        let Some(channel) = self.clients[id.0].channels.get_mut(&number) else { return Taken::Done(0) };
+        let name = remembered_queue(channel, method);
+        let mut asked = *method;
+        if let Some(name) = &name {
+            name_queue(&mut asked, name);
+        }
+        // Whether it was done is known by its answer, wanted or not.
+        let is_told = ask_for_answer(&mut asked);
+        channel.unanswered.push_back(is_answered);
+        if let Method::QueueDeclare(declare) = method {
+            channel.declared = Some(declare.queue.into());
+            channel.is_declared_here = true;
+        }
+        let line = &mut self.lines[line_id.0];
+        match name.is_some() || is_told {
+            true => put_method(line.output.end(), at, &asked),
+            false => put_frames(line.output.end(), raw, at, line.frame_len_max),
+        }
         if let Some(there) = line.channel(at) {
             there.is_clean = false;
-        }
-        if let Some(channel) = self.clients[id.0].channels.get_mut(&number) {
-            channel.unanswered += u32::from(is_answered);
-            if let Method::QueueDeclare(declare) = method {
-                channel.declared = Some(declare.queue.into());
-            }
         }
         self.line_changed(line_id);
         Taken::Done(0)
     }
 
     /// The client closes a channel. One that has only published is closed at once: nothing is asked of it that is not known.
-    fn client_closes_channel(&mut self, id: ClientId, number: u16) {
+    fn client_closes_channel(&mut self, id: ClientId, number: u16) -> Taken {
         let client = &mut self.clients[id.0];
         let seat = client.channels.get(&number).and_then(|channel| channel.seat);
         if let Some((line, at)) = seat
             && let Some(there) = self.lines[line.0].channel(at)
-            && !there.is_clean
         {
-            self.close_line_channel(line, at);
-            if let Some(channel) = self.clients[id.0].channels.get_mut(&number) {
-                channel.stage = Stage::Closing;
+            if !there.is_clean {
+                self.close_line_channel(line, at);
+                if let Some(channel) = self.clients[id.0].channels.get_mut(&number) {
+                    channel.stage = Stage::Closing;
+                }
+                return Taken::Done(0);
             }
-            return;
+            if there.incoming.is_some() {
+                // The rest of a message that comes back is its own.
+                return self.wait_for(id, Waits::Answer);
+            }
         }
         client.channels.remove(&number);
         client.send(number, &channel::CloseOk);
         if let Some((line, at)) = seat {
             self.release_seat(line, at);
+            self.tell_blocked(id);
         }
+        Taken::Done(0)
     }
+}
+
+/// Has a method answered that asks not to be. Whether it did ask so.
+fn ask_for_answer(method: &mut Method<'_>) -> bool {
+    let no_wait = match method {
+        Method::QueueDeclare(declare) => &mut declare.no_wait,
+        Method::QueueBind(bind) => &mut bind.no_wait,
+        Method::QueueDelete(delete) => &mut delete.no_wait,
+        Method::ExchangeDeclare(declare) => &mut declare.no_wait,
+        Method::ExchangeDelete(delete) => &mut delete.no_wait,
+        Method::ExchangeBind(bind) => &mut bind.no_wait,
+        Method::ExchangeUnbind(unbind) => &mut unbind.no_wait,
+        _ => return false,
+    };
+    std::mem::take(no_wait)
 }
 
 #[cfg(test)]
 mod tests {
-    use amqp::method::{exchange, tx};
+    use amqp::method::tx;
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! A client: how far its connection has come, and its channels.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use amqp::frame::put_method;
@@ -101,6 +101,10 @@ pub(super) struct Client {
     pub(super) is_told_blocked: bool,
     /// Whether there is room for its user.
     pub(super) is_admitted: bool,
+    /// Whether an upstream has just let it in, however long that is believed.
+    pub(super) is_vouched: bool,
+    /// Bytes of publishes that are not whole yet.
+    pub(super) held_len: usize,
     pub(super) joined_ms: u64,
     pub(super) heard_ms: u64,
     pub(super) said_ms: u64,
@@ -128,6 +132,8 @@ impl Client {
             channels: BTreeMap::new(),
             is_told_blocked: false,
             is_admitted: false,
+            is_vouched: false,
+            held_len: 0,
             joined_ms: now_ms,
             heard_ms: now_ms,
             said_ms: now_ms,
@@ -182,8 +188,8 @@ pub(super) struct Channel {
     pub(super) content: Option<Content>,
     /// Confirms, if the client wants them.
     pub(super) tags: Option<Tags>,
-    /// Requests that the upstream has not answered.
-    pub(super) unanswered: u32,
+    /// Requests that the upstream has not answered, in their order: whether the client wants the answer.
+    pub(super) unanswered: VecDeque<bool>,
     /// Answers that are for the proxy: it asked itself.
     pub(super) swallowed: u32,
     /// Asked for on a shared line, where it means nothing; said again on a line of its own.
@@ -201,7 +207,7 @@ impl Channel {
             seat: None,
             content: None,
             tags: None,
-            unanswered: 0,
+            unanswered: VecDeque::new(),
             swallowed: 0,
             qos: None,
             declared: None,
@@ -232,4 +238,6 @@ pub(super) struct Content {
     pub(super) frames: Vec<u8>,
     /// Bytes of the body that are still to come; `None` while the header is.
     pub(super) body_left: Option<u64>,
+    /// Of the header's frame.
+    pub(super) header_len: Option<usize>,
 }

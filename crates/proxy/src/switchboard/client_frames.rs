@@ -158,7 +158,7 @@ impl Switchboard {
                     self.put_content(id, number, content);
                     Taken::NotYet
                 }
-                Gathered::TooLong(content) => {
+                Gathered::Own(content) => {
                     self.put_content(id, number, content);
                     if self.move_client(id) { self.own_line_frame(id, frame, raw) } else { Taken::NotYet }
                 }
@@ -172,7 +172,8 @@ impl Switchboard {
         }
         match Method::decode(frame.payload) {
             Ok(Method::BasicPublish(publish)) if !publish.immediate => {
-                self.put_content(id, number, Content { frames: raw.to_vec(), body_left: None });
+                self.clients[id.0].held_len += raw.len();
+                self.put_content(id, number, Content { frames: raw.to_vec(), body_left: None, header_len: None });
                 Taken::Done(0)
             }
             Ok(method) => self.call(id, number, &method, frame, raw),

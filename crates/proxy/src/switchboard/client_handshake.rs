@@ -7,7 +7,7 @@ use amqp::{ReplyCode, TableBuf, Value, sasl};
 
 use super::client::{Capabilities, Phase, Waits};
 use super::line::{Line, LinePhase, Use};
-use super::pool::{LoginId, PoolId};
+use super::pool::{Kind, LoginId, PoolId};
 use super::publish::Taken;
 use super::{ClientId, Notice, Refusal, Switchboard};
 use crate::limits::{FRAME_LEN_MAX_FLOOR, REFUSED_LOGIN_DELAY_MS};
@@ -94,9 +94,11 @@ impl Switchboard {
             };
             self.clients[id.0].login = Some(self.pools.use_login(&user, &secret));
         }
-        if self.options.checks_login_first && !self.is_login_fresh(id) {
+        let is_vouched = std::mem::take(&mut self.clients[id.0].is_vouched);
+        if self.options.checks_login_first && !is_vouched && !self.is_login_fresh(id) {
             return self.wait_for(id, Waits::Login);
         }
+        self.stop_waiting(id);
         let options = &self.options;
         let tune = connection::Tune {
             channel_max: options.channel_max,
@@ -104,7 +106,6 @@ impl Switchboard {
             heartbeat: options.client_heartbeat_s,
         };
         let client = &mut self.clients[id.0];
-        client.waiting_since_ms = None;
         client.send(0, &tune);
         client.phase = Phase::TuneOk;
         Taken::Done(0)
@@ -113,14 +114,14 @@ impl Switchboard {
     /// Whether the client's login was accepted lately. If not, somebody asks.
     fn is_login_fresh(&mut self, id: ClientId) -> bool {
         let Some(login_id) = self.clients[id.0].login else { return false };
-        let (now_ms, fresh_ms, may_dial) = (self.now_ms, self.options.login_fresh_ms, self.may_dial());
+        let (now_ms, fresh_ms) = (self.now_ms, self.options.login_fresh_ms);
         let login = self.pools.login(login_id);
         if is_fresh(login.accepted_ms, fresh_ms, now_ms) {
             self.counters.logins_remembered += 1;
             return true;
         }
         login.waiters.push(id);
-        if login.checking.is_none() && may_dial {
+        if login.checking.is_none() {
             self.check_login(login_id);
         }
         self.clients[id.0].waiting_since_ms.get_or_insert(now_ms);
@@ -157,22 +158,24 @@ impl Switchboard {
         };
         let (now_ms, fresh_ms) = (self.now_ms, self.options.login_fresh_ms);
         let accepted_ms = self.pools.pool(pool_id).accepted_ms;
-        if !is_fresh(accepted_ms, fresh_ms, now_ms) {
-            self.adopt_line(login, pool_id);
-            self.wait_for_line(id, pool_id);
-            return Taken::NotYet;
+        if !self.clients[id.0].is_vouched && !is_fresh(accepted_ms, fresh_ms, now_ms) {
+            self.clients[id.0].waiting_since_ms.get_or_insert(now_ms);
+            self.pools.pool(pool_id).entering.push(id);
+            self.ask_for_pool(pool_id);
+            return self.wait_for(id, Waits::Login);
         }
         if accepted_ms.is_some_and(|accepted_ms| accepted_ms + fresh_ms / 2 < now_ms) {
             // Who comes later need not wait for it.
-            self.want_line(pool_id);
+            self.want_check(pool_id);
         }
         if self.options.asks_for_clients && !self.clients[id.0].is_admitted {
             let user = self.pools.login(login).user.clone();
             self.effects.push(super::Effect::Admit { client: id, user });
             return self.wait_for(id, Waits::Login);
         }
+        self.stop_waiting(id);
         let client = &mut self.clients[id.0];
-        client.waiting_since_ms = None;
+        client.is_vouched = false;
         client.vhost = Some(vhost);
         client.send(0, &connection::OpenOk { known_hosts: b"" });
         client.phase = Phase::Running;
@@ -186,22 +189,50 @@ impl Switchboard {
         pool_id
     }
 
-    /// A line that has checked a login and waits for a vhost becomes the pool's.
-    fn adopt_line(&mut self, login: LoginId, pool_id: PoolId) {
-        let Some(line_id) = self.pools.login(login).checking else { return };
-        if self.pools.pool(pool_id).opening.is_some() {
+    /// Has an upstream say whether a login is let into a vhost: over the pool's first line, or one that does nothing else.
+    pub(super) fn ask_for_pool(&mut self, pool_id: PoolId) {
+        let pool = self.pools.pool(pool_id);
+        if pool.checking.is_some() || pool.opening().next().is_some() {
             return;
         }
+        let (login, has_lines) = (pool.login, pool.lines().next().is_some());
+        let usage = if has_lines { Use::Check(pool_id) } else { Use::Shared(pool_id, Kind::Publishes) };
+        if self.adopt_line(login, pool_id, usage) {
+            return;
+        }
+        match has_lines {
+            true => self.want_check(pool_id),
+            false => self.want_line(pool_id, Kind::Publishes),
+        }
+    }
+
+    /// A line that has checked a login and waits for a vhost goes on for a pool.
+    fn adopt_line(&mut self, login: LoginId, pool_id: PoolId, usage: Use) -> bool {
+        let Some(line_id) = self.pools.login(login).checking else { return false };
         let vhost = self.pools.pool(pool_id).vhost.clone();
         let line = &mut self.lines[line_id.0];
         if !matches!(line.phase, LinePhase::LoggedIn { .. }) {
-            return;
+            return false;
         }
-        self.pools.login(login).checking = None;
-        self.pools.pool(pool_id).opening = Some(line_id);
-        line.usage = Use::Shared(pool_id);
+        line.usage = usage;
         line.vhost = Some(vhost);
+        self.pools.login(login).checking = None;
+        let pool = self.pools.pool(pool_id);
+        match usage {
+            Use::Check(_) => pool.checking = Some(line_id),
+            _ => pool.lane(Kind::Publishes).opening = Some(line_id),
+        }
         self.open_line(line_id);
+        true
+    }
+
+    /// A client has what it waited for. Its own patience has not run meanwhile.
+    fn stop_waiting(&mut self, id: ClientId) {
+        let now_ms = self.now_ms;
+        let client = &mut self.clients[id.0];
+        if let Some(since_ms) = client.waiting_since_ms.take() {
+            client.joined_ms += now_ms.saturating_sub(since_ms);
+        }
     }
 
     /// The upstream does not let this client in. What it says of `PLAIN`, by which it was asked, holds for what the client came with.

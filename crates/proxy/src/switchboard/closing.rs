@@ -5,14 +5,20 @@ use amqp::method::connection;
 
 use super::client::{Phase, Stage, Waits};
 use super::line::{LinePhase, Use};
-use super::{ClientId, LineId, Refusal, Switchboard};
+use super::{ClientId, Effect, LineId, Notice, Refusal, Switchboard};
 use crate::limits::CLOSE_PATIENCE_MS;
 
 impl Switchboard {
     /// Tells a client that its connection is closed, and gives back all that it used.
     pub(super) fn close_client(&mut self, id: ClientId, refusal: &Refusal) {
-        if matches!(self.clients[id.0].phase, Phase::Closing { .. } | Phase::Over) {
-            return;
+        match self.clients[id.0].phase {
+            Phase::Closing { .. } | Phase::Over => return,
+            // It has asked for the same.
+            Phase::Leaving { .. } => {
+                self.clients[id.0].send(0, &connection::CloseOk);
+                return self.end_client(id);
+            }
+            _ => {}
         }
         self.release_client(id);
         let until_ms = self.now_ms + CLOSE_PATIENCE_MS;
@@ -48,9 +54,7 @@ impl Switchboard {
     /// A client's socket is gone.
     pub(super) fn forget_client(&mut self, id: ClientId) {
         self.release_client(id);
-        if let Some(line) = self.clients[id.0].own.take() {
-            self.lines[line.0].usage = Use::None;
-        }
+        self.part_from_line(id);
         self.leave_pool(id);
         if let Some(login) = self.clients[id.0].login.take() {
             self.pools.drop_login(login);
@@ -60,6 +64,7 @@ impl Switchboard {
     /// Gives back all channels, and ends the line of its own.
     fn release_client(&mut self, id: ClientId) {
         let channels = std::mem::take(&mut self.clients[id.0].channels);
+        self.clients[id.0].held_len = 0;
         for seat in channels.into_values().filter_map(|channel| channel.seat) {
             self.release_seat(seat.0, seat.1);
         }
@@ -82,8 +87,16 @@ impl Switchboard {
             Refusal::new(amqp::ReplyCode::ConnectionForced, &format!("the upstream connection was lost: {why}"))
         });
         line.phase = LinePhase::Over;
-        let owners: Vec<_> = line.channels.iter().flatten().filter_map(|channel| channel.owner).collect();
+        let users = line.channels.iter().flatten().filter_map(|there| Some((there.owner?, !there.is_quiet())));
+        let users: Vec<((ClientId, u16), bool)> = users.collect();
+        let left = line.channels.iter().flatten().filter(|there| there.owner.is_none());
+        let left_count: usize = left.map(|there| there.unconfirmed.len()).sum();
         self.woken.extend(waiters);
+        if left_count > 0 {
+            self.counters.late_losses += left_count as u64;
+            let (user, vhost) = self.names(id);
+            self.effects.push(Effect::Log(Notice::LateLoss { user, vhost, count: left_count }));
+        }
         match usage {
             Use::Login(login) => {
                 let login = self.pools.login(login);
@@ -91,12 +104,20 @@ impl Switchboard {
                     login.checking = None;
                 }
             }
-            Use::Shared(pool) => {
+            Use::Check(pool) => {
                 let pool = self.pools.pool(pool);
-                pool.lines.retain(|line| *line != id);
-                pool.free.retain(|(line, _)| *line != id);
-                if pool.opening == Some(id) {
-                    pool.opening = None;
+                if pool.checking == Some(id) {
+                    pool.checking = None;
+                    pool.trouble = Some(why.to_owned());
+                }
+            }
+            Use::Shared(pool, kind) => {
+                let pool = self.pools.pool(pool);
+                let lane = pool.lane(kind);
+                lane.lines.retain(|line| *line != id);
+                lane.free.retain(|(line, _)| *line != id);
+                if lane.opening == Some(id) {
+                    lane.opening = None;
                     pool.trouble = Some(why.to_owned());
                 }
                 pool.idle_since_ms = pool.idle_since_ms.max(now_ms);
@@ -105,25 +126,34 @@ impl Switchboard {
             Use::Own(client) => self.own_line_lost(client, &refusal),
             Use::None => {}
         }
-        for (client, number) in owners {
-            self.seat_lost(client, number, id, &refusal);
+        for ((client, number), is_busy) in users {
+            self.seat_lost(client, number, id, is_busy, &refusal);
         }
         self.pools.drop_login(login);
     }
 
     /// A line was lost before its client used it: it waits for another one.
     fn own_line_failed(&mut self, id: ClientId) {
+        self.part_from_line(id);
         let client = &mut self.clients[id.0];
-        client.own = None;
         if matches!(client.waits, Waits::OwnLine | Waits::Quiet) {
             client.waits = Waits::OwnLine;
             client.waiting_since_ms.get_or_insert(self.now_ms);
         }
     }
 
+    /// From here on a client and what was its line do not know each other.
+    fn part_from_line(&mut self, id: ClientId) {
+        if let Some(line) = self.clients[id.0].own.take()
+            && let Some(line) = self.lines.get_mut(line.0)
+        {
+            line.usage = Use::None;
+        }
+    }
+
     pub(super) fn own_line_lost(&mut self, id: ClientId, refusal: &Refusal) {
+        self.part_from_line(id);
         let client = &mut self.clients[id.0];
-        client.own = None;
         match client.phase {
             // As it wished.
             Phase::Leaving { .. } => {
@@ -136,9 +166,7 @@ impl Switchboard {
     }
 
     /// The line under a client's channel is gone. If nothing was under way there, the channel has another one when it next says something.
-    fn seat_lost(&mut self, id: ClientId, number: u16, line: LineId, refusal: &Refusal) {
-        let there = self.lines[line.0].channels.iter().flatten().find(|there| there.owner == Some((id, number)));
-        let is_busy = there.is_some_and(|there| !there.unconfirmed.is_empty());
+    fn seat_lost(&mut self, id: ClientId, number: u16, line: LineId, is_busy: bool, refusal: &Refusal) {
         let Some(client) = self.clients.get_mut(id.0) else { return };
         let Some(channel) = client.channels.get_mut(&number) else { return };
         if channel.seat.is_none_or(|(seat, _)| seat != line) {
@@ -146,14 +174,12 @@ impl Switchboard {
         }
         channel.seat = None;
         channel.is_declared_here = false;
-        if is_busy || channel.unanswered > 0 || channel.stage == Stage::Closing {
+        if is_busy || !channel.unanswered.is_empty() || channel.stage == Stage::Closing {
             self.close_client(id, refusal);
             return;
         }
-        if self.clients[id.0].is_told_blocked {
-            self.tell_blocked(id, None);
-        }
-        if self.clients[id.0].waits == Waits::Quiet {
+        self.tell_blocked(id);
+        if matches!(self.clients[id.0].waits, Waits::Quiet | Waits::Room) {
             self.wake(id);
         }
     }

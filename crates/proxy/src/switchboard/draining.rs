@@ -1,6 +1,5 @@
 //! How lines and clients are brought to an end in peace: for an upstream that is to be restarted, or for the proxy's own stop.
 
-use super::client::Stage;
 use super::line::Use;
 use super::{ClientId, LineId, Refusal, Switchboard};
 
@@ -58,21 +57,13 @@ impl Switchboard {
     /// Those who have nothing under way on a draining line leave it: they have another when they next say something.
     pub(super) fn leave_line(&mut self, id: LineId) {
         let line = &self.lines[id.0];
-        if !matches!(line.usage, Use::Shared(_)) {
+        if !matches!(line.usage, Use::Shared(..)) {
             return;
         }
-        let quiet: Vec<(u16, ClientId, u16)> = (1u16..)
-            .zip(&line.channels)
-            .filter_map(|(at, there)| there.as_ref().map(|there| (at, there)))
-            .filter(|(_, there)| there.unconfirmed.is_empty() && !there.is_closing)
-            .filter_map(|(at, there)| there.owner.map(|(client, number)| (at, client, number)))
-            .collect();
-        for (at, client, number) in quiet {
-            let Some(channel) = self.clients[client.0].channels.get_mut(&number) else { continue };
-            if channel.unanswered == 0 && channel.stage == Stage::Open {
-                channel.seat = None;
-                self.release_seat(id, at);
-                self.tell_blocked(client, None);
+        let users: Vec<(ClientId, u16)> = line.channels.iter().flatten().filter_map(|there| there.owner).collect();
+        for (client, number) in users {
+            if self.is_channel_quiet(client, number) {
+                self.leave_seat(client, number);
             }
         }
     }

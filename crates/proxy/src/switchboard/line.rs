@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
-use amqp::frame::put_method;
+use amqp::frame::{FrameKind, put_method};
 use client::Unconfirmed;
 
 use super::buffer::Buffer;
-use super::pool::{LoginId, PoolId};
+use super::pool::{Kind, LoginId, PoolId};
 use super::{ClientId, Refusal};
 use crate::limits::LINE_OUTPUT_LEN_MAX;
 
@@ -15,8 +15,10 @@ use crate::limits::LINE_OUTPUT_LEN_MAX;
 pub(super) enum Use {
     /// It checks a login; the first client who then names a vhost gives it its pool.
     Login(LoginId),
+    /// It sees whether a login is let in still, and is closed then.
+    Check(PoolId),
     /// All clients of a pool.
-    Shared(PoolId),
+    Shared(PoolId, Kind),
     /// One client.
     Own(ClientId),
     /// Nobody: it is being closed.
@@ -152,6 +154,15 @@ impl Line {
     }
 }
 
+/// A content that is coming from an upstream: a message that was returned, or the answer to a get.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Incoming {
+    /// Bytes of the body that are still to come; `None` while the header is.
+    pub(super) left: Option<u64>,
+    /// Whether it is an answer.
+    pub(super) is_answer: bool,
+}
+
 /// A channel of a shared line. It confirms.
 #[derive(Debug)]
 pub(super) struct LineChannel {
@@ -167,6 +178,10 @@ pub(super) struct LineChannel {
     pub(super) published: u64,
     /// Whether a client had it before.
     pub(super) was_used: bool,
+    /// A content that is coming from the upstream.
+    pub(super) incoming: Option<Incoming>,
+    /// Since when nobody has had it.
+    pub(super) ownerless_since_ms: u64,
 }
 
 impl LineChannel {
@@ -178,11 +193,39 @@ impl LineChannel {
             unconfirmed: Unconfirmed::new(),
             published: 0,
             was_used: false,
+            incoming: None,
+            ownerless_since_ms: 0,
         }
+    }
+
+    /// Whether nothing is under way on it.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.unconfirmed.is_empty() && self.incoming.is_none()
+    }
+
+    /// A frame of a content that is coming. `Some` at its end: whether it is an answer.
+    pub(super) fn incoming_frame(&mut self, kind: FrameKind, payload: &[u8]) -> Result<Option<bool>, String> {
+        let stray = || Err("a content frame came without its method".to_owned());
+        let Some(incoming) = &mut self.incoming else { return stray() };
+        let left = match (kind, incoming.left) {
+            (FrameKind::Header, None) => {
+                let len = payload.get(4..12).and_then(|len| len.try_into().ok()).map(u64::from_be_bytes);
+                len.ok_or("a content header was too short")?
+            }
+            (FrameKind::Body, Some(left)) => {
+                left.checked_sub(payload.len() as u64).ok_or("a content body was longer than its header said")?
+            }
+            _ => return stray(),
+        };
+        incoming.left = Some(left);
+        if left > 0 {
+            return Ok(None);
+        }
+        Ok(self.incoming.take().map(|incoming| incoming.is_answer))
     }
 
     /// Whether the next client may have it as it is.
     pub(super) fn is_free(&self) -> bool {
-        self.owner.is_none() && self.is_clean && !self.is_closing && self.unconfirmed.is_empty()
+        self.owner.is_none() && self.is_clean && !self.is_closing && self.is_quiet()
     }
 }

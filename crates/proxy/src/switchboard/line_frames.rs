@@ -5,7 +5,7 @@ use amqp::limits::FRAME_LEN_FUDGE;
 use amqp::method::{Method, basic, channel, connection};
 
 use super::client::{Phase, Stage, Waits};
-use super::line::{LinePhase, Use};
+use super::line::{Incoming, LinePhase, Use};
 use super::publish::put_frames;
 use super::{ClientId, Effect, LineId, Notice, Refusal, Switchboard};
 use crate::limits::CLIENT_OUTPUT_LEN_GONE;
@@ -56,8 +56,8 @@ impl Switchboard {
                     self.pass_to_client(client, number, kind, frame.payload, raw);
                     Ok(())
                 }
-                Use::Shared(_) => self.shared_frame(id, number, kind, frame.payload, raw),
-                Use::Login(_) | Use::None => Ok(()),
+                Use::Shared(..) => self.shared_frame(id, number, kind, frame.payload, raw),
+                Use::Login(_) | Use::Check(_) | Use::None => Ok(()),
             },
         }
     }
@@ -87,17 +87,26 @@ impl Switchboard {
                 line.send(0, &connection::CloseOk);
                 line.closed_with = Some(refusal.clone());
                 line.phase = LinePhase::Over;
+                let open_count = line.open_count;
+                if let Use::Shared(pool, _) = line.usage
+                    && refusal.text().contains("number of channels opened")
+                {
+                    // The user may have fewer than connections permit.
+                    let pool = self.pools.pool(pool);
+                    pool.channel_limit = pool.channel_limit.min(open_count.saturating_sub(1)).max(1);
+                }
+                let line = &self.lines[id.0];
                 if let Use::Own(client) = line.usage {
                     self.own_line_lost(client, &refusal);
                 }
             }
             Method::ConnectionBlocked(blocked) => {
                 self.lines[id.0].blocked = Some(blocked.reason.into());
-                self.tell_users(id, Some(blocked.reason));
+                self.tell_users(id);
             }
             Method::ConnectionUnblocked(_) => {
                 self.lines[id.0].blocked = None;
-                self.tell_users(id, None);
+                self.tell_users(id);
             }
             Method::ConnectionUpdateSecretOk(_) => {
                 if let Use::Own(client) = self.lines[id.0].usage {
@@ -120,7 +129,7 @@ impl Switchboard {
     }
 
     /// Tells those who have a channel on this line whether it takes publishes.
-    fn tell_users(&mut self, id: LineId, reason: Option<&[u8]>) {
+    fn tell_users(&mut self, id: LineId) {
         let line = &self.lines[id.0];
         let mut users: Vec<ClientId> = match line.usage {
             Use::Own(client) => vec![client],
@@ -129,7 +138,7 @@ impl Switchboard {
         users.sort_unstable();
         users.dedup();
         for client in users {
-            self.tell_blocked(client, reason);
+            self.tell_blocked(client);
         }
     }
 
@@ -139,10 +148,17 @@ impl Switchboard {
         let Some(there) = line.channel(at) else { return Ok(()) };
         let owner = there.owner;
         if kind != FrameKind::Method {
+            let is_whole = there.incoming_frame(kind, payload)?;
             if let Some((client, number)) = owner {
                 self.put_to_client(client, number, raw);
             }
+            if let Some(is_answer) = is_whole {
+                self.content_is_whole(id, at, owner, is_answer);
+            }
             return Ok(());
+        }
+        if there.incoming.is_some() {
+            return Err("a method came within a content".to_owned());
         }
         match payload.first_chunk::<4>() {
             Some(&ACK | &NACK) => self.confirm(id, at, payload),
@@ -172,23 +188,55 @@ impl Switchboard {
                     self.channel_failed(id, at, owner, &Refusal::of_channel(close));
                 }
             }
-            Method::BasicReturn(returned) => match owner {
-                Some((client, number)) => self.put_to_client(client, number, raw),
-                None => {
-                    self.counters.late_returns += 1;
-                    let (user, vhost) = self.names(id);
-                    let text = String::from_utf8_lossy(returned.reply_text).into_owned();
-                    self.effects.push(Effect::Log(Notice::LateReturn { user, vhost, text }));
+            Method::BasicReturn(returned) => {
+                there.incoming = Some(Incoming { left: None, is_answer: false });
+                match owner {
+                    Some((client, number)) => self.put_to_client(client, number, raw),
+                    None => {
+                        self.counters.late_returns += 1;
+                        let (user, vhost) = self.names(id);
+                        let text = String::from_utf8_lossy(returned.reply_text).into_owned();
+                        self.effects.push(Effect::Log(Notice::LateReturn { user, vhost, text }));
+                    }
                 }
-            },
+            }
+            Method::BasicGetOk(_) => {
+                there.incoming = Some(Incoming { left: None, is_answer: true });
+                if let Some((client, number)) = owner {
+                    self.put_to_client(client, number, raw);
+                }
+            }
             _ => {
                 let Some((client, number)) = owner else { return };
-                if let Some(channel) = self.clients[client.0].channels.get_mut(&number) {
-                    channel.unanswered = channel.unanswered.saturating_sub(1);
+                let channel = self.clients[client.0].channels.get_mut(&number);
+                if channel.and_then(|channel| channel.unanswered.pop_front()).unwrap_or(true) {
+                    self.put_to_client(client, number, raw);
                 }
-                self.put_to_client(client, number, raw);
                 self.wake_if(client, |waits| matches!(waits, Waits::Quiet | Waits::Answer));
             }
+        }
+    }
+
+    /// A content has come to its end.
+    fn content_is_whole(&mut self, id: LineId, at: u16, owner: Option<(ClientId, u16)>, is_answer: bool) {
+        match owner {
+            Some((client, number)) => {
+                if is_answer && let Some(channel) = self.clients[client.0].channels.get_mut(&number) {
+                    channel.unanswered.pop_front();
+                }
+                self.wake_if(client, |waits| matches!(waits, Waits::Quiet | Waits::Answer));
+            }
+            None => self.try_to_free(id, at),
+        }
+    }
+
+    /// A channel that nobody has goes back to its pool, if nothing is under way on it.
+    fn try_to_free(&mut self, id: LineId, at: u16) {
+        let line = &mut self.lines[id.0];
+        if let Use::Shared(pool, kind) = line.usage
+            && line.channel(at).is_some_and(|there| there.is_free())
+        {
+            self.seat_is_free(pool, kind, id, at);
         }
     }
 
@@ -201,11 +249,10 @@ impl Switchboard {
             _ => return Ok(()),
         };
         let line = &mut self.lines[id.0];
-        let usage = line.usage;
         let Some(there) = line.channel(at) else { return Ok(()) };
         let mut count = 0;
         there.unconfirmed.settle(tag, is_multiple, |()| count += 1);
-        let (owner, is_free, is_quiet) = (there.owner, there.is_free(), there.unconfirmed.is_empty());
+        let (owner, is_quiet) = (there.owner, there.is_quiet());
         match owner {
             Some((client_id, number)) => {
                 let client = &mut self.clients[client_id.0];
@@ -226,9 +273,7 @@ impl Switchboard {
             }
             None => {
                 self.counters.late_nacks += if is_refused { count } else { 0 };
-                if is_free && let Use::Shared(pool) = usage {
-                    self.seat_is_free(pool, id, at);
-                }
+                self.try_to_free(id, at);
             }
         }
         Ok(())
@@ -260,14 +305,18 @@ impl Switchboard {
         let client = &mut self.clients[client_id.0];
         let Some(channel) = client.channels.get_mut(&number) else { return };
         channel.seat = None;
-        channel.content = None;
-        channel.unanswered = 0;
+        channel.unanswered.clear();
+        channel.is_declared_here = false;
+        if let Some(content) = channel.content.take() {
+            client.held_len = client.held_len.saturating_sub(content.frames.len());
+        }
         if channel.stage == Stage::Open {
             channel.stage = Stage::Closed;
             client.send(number, &refusal.to_channel());
         }
+        self.tell_blocked(client_id);
         self.client_changed(client_id);
-        self.wake_if(client_id, |waits| matches!(waits, Waits::Quiet | Waits::Answer));
+        self.wake_if(client_id, |waits| matches!(waits, Waits::Quiet | Waits::Answer | Waits::Room));
     }
 
     fn vacate(&mut self, id: LineId, at: u16) {
@@ -281,8 +330,8 @@ impl Switchboard {
         }
         line.vacate(at);
         self.line_changed(id);
-        if let Use::Shared(pool) = self.lines[id.0].usage {
-            self.wake_waiter(pool);
+        if let Use::Shared(pool, kind) = self.lines[id.0].usage {
+            self.wake_waiter(pool, kind);
         }
     }
 
@@ -324,7 +373,7 @@ impl Switchboard {
     }
 
     /// User and vhost of a line.
-    fn names(&mut self, id: LineId) -> (String, String) {
+    pub(super) fn names(&mut self, id: LineId) -> (String, String) {
         let line = &self.lines[id.0];
         let vhost = line.vhost.as_deref().unwrap_or_default().to_owned();
         (self.pools.login(line.login).user.to_string(), vhost)

@@ -4,10 +4,10 @@ use amqp::frame::{FRAME_OVERHEAD, PROTOCOL_HEADER};
 use amqp::method::{Method, connection};
 use amqp::{TableBuf, Value};
 
-use super::client::Phase;
+use super::client::{Client, Phase, Waits};
 use super::line::{LinePhase, Use};
-use super::pool::PoolId;
-use super::{LineId, Refusal, Switchboard};
+use super::pool::{Kind, PoolId};
+use super::{ClientId, LineId, Refusal, Switchboard};
 use crate::limits::LOGIN_LINE_PATIENCE_MS;
 
 /// What the proxy can do as a client.
@@ -110,9 +110,12 @@ impl Switchboard {
         let login = self.pools.login(line.login);
         login.accepted_ms = Some(now_ms);
         let waiters = std::mem::take(&mut login.waiters);
+        let login_id = line.login;
         line.phase = LinePhase::LoggedIn { until_ms: now_ms + LOGIN_LINE_PATIENCE_MS };
         let has_vhost = line.vhost.is_some();
-        self.woken.extend(waiters);
+        for client in waiters {
+            self.vouch(client, |client| client.login == Some(login_id));
+        }
         if has_vhost {
             self.open_line(id);
         }
@@ -140,17 +143,42 @@ impl Switchboard {
         line.idle_since_ms = now_ms;
         match line.usage {
             Use::Own(client) => self.wake(client),
-            Use::Shared(pool_id) => {
-                let pool = self.pools.pool(pool_id);
-                pool.opening = None;
-                pool.accepted_ms = Some(now_ms);
-                pool.trouble = None;
-                pool.lines.push(id);
-                let waiters = std::mem::take(&mut pool.waiters);
+            Use::Shared(pool_id, kind) => {
+                let lane = self.pools.pool(pool_id).lane(kind);
+                lane.opening = None;
+                lane.lines.push(id);
+                let waiters = std::mem::take(&mut lane.waiters);
                 // The one who waits longest comes first.
                 self.woken.extend(waiters.into_iter().rev());
+                self.pool_accepted(pool_id, now_ms);
+            }
+            Use::Check(pool_id) => {
+                self.pools.pool(pool_id).checking = None;
+                self.pool_accepted(pool_id, now_ms);
+                self.close_line(id);
             }
             Use::Login(_) | Use::None => self.close_line(id),
+        }
+    }
+
+    /// A pool's login is let in.
+    fn pool_accepted(&mut self, pool_id: PoolId, accepted_ms: u64) {
+        let pool = self.pools.pool(pool_id);
+        pool.accepted_ms = Some(accepted_ms);
+        pool.trouble = None;
+        for client in std::mem::take(&mut pool.entering) {
+            self.vouch(client, |client| client.pool == Some(pool_id));
+        }
+    }
+
+    /// A client that waits for an upstream's word on it has it. `is_meant` tells it from one that waits for something else by now.
+    fn vouch(&mut self, id: ClientId, is_meant: impl Fn(&Client) -> bool) {
+        if let Some(client) = self.clients.get_mut(id.0)
+            && client.waits == Waits::Login
+            && is_meant(client)
+        {
+            client.is_vouched = true;
+            self.wake(id);
         }
     }
 
@@ -165,44 +193,51 @@ impl Switchboard {
         self.line_changed(id);
         let is_login_bad = !has_logged_in && refusal.code == amqp::ReplyCode::AccessRefused.code();
         if is_login_bad {
-            let login = self.pools.login(login_id);
-            login.accepted_ms = None;
-            for client in std::mem::take(&mut login.waiters) {
+            self.pools.login(login_id).accepted_ms = None;
+        }
+        if is_login_bad || matches!(usage, Use::Login(_)) {
+            for client in std::mem::take(&mut self.pools.login(login_id).waiters) {
                 self.refuse_waiter(client, refusal);
             }
         }
         match usage {
-            Use::Shared(pool) => self.pool_refused(pool, refusal),
-            Use::Own(client) => self.own_line_lost(client, refusal),
-            Use::Login(_) if !is_login_bad => {
-                let waiters = std::mem::take(&mut self.pools.login(login_id).waiters);
-                for client in waiters {
-                    self.refuse_waiter(client, refusal);
-                }
+            Use::Shared(pool, kind) => {
+                self.pools.pool(pool).lane(kind).opening = None;
+                self.pool_refused(pool, kind, refusal);
             }
+            Use::Check(pool) => {
+                self.pools.pool(pool).checking = None;
+                self.pool_refused(pool, Kind::Publishes, refusal);
+            }
+            Use::Own(client) => self.own_line_lost(client, refusal),
             Use::Login(_) | Use::None => {}
         }
     }
 
     /// A pool's line was refused. Who has been let in already goes on with the lines that there are.
-    fn pool_refused(&mut self, pool_id: PoolId, refusal: &Refusal) {
+    fn pool_refused(&mut self, pool_id: PoolId, kind: Kind, refusal: &Refusal) {
+        let (now_ms, fresh_ms) = (self.now_ms, self.options.login_fresh_ms);
         let pool = self.pools.pool(pool_id);
-        pool.accepted_ms = None;
         pool.trouble = Some(refusal.text());
-        let has_lines = !pool.lines.is_empty();
-        for client in std::mem::take(&mut pool.waiters) {
-            let Some(waiting) = self.clients.get(client.0) else { continue };
-            if waiting.phase == Phase::Running && waiting.pool == Some(pool_id) && has_lines {
-                self.pools.pool(pool_id).waiters.push_back(client);
-            } else {
-                self.refuse_waiter(client, refusal);
-            }
+        let has_lines = pool.lines().next().is_some();
+        if has_lines && !is_about_access(refusal) {
+            // It says nothing of the login: there are as many connections as there may be, or the node is going down.
+            self.pool_accepted(pool_id, now_ms.saturating_sub(fresh_ms / 2));
+            return;
+        }
+        pool.accepted_ms = None;
+        let mut refused = std::mem::take(&mut pool.entering);
+        if !has_lines {
+            refused.extend(std::mem::take(&mut pool.lane(kind).waiters));
+        }
+        for client in refused {
+            self.refuse_waiter(client, refusal);
         }
     }
 
-    fn refuse_waiter(&mut self, id: super::ClientId, refusal: &Refusal) {
+    fn refuse_waiter(&mut self, id: ClientId, refusal: &Refusal) {
         let Some(client) = self.clients.get(id.0) else { return };
-        if client.waits == super::client::Waits::Nothing {
+        if client.waits == Waits::Nothing {
             return;
         }
         match client.phase {
@@ -210,6 +245,14 @@ impl Switchboard {
             _ => self.close_client(id, refusal),
         }
     }
+}
+
+/// Whether a refusal is of this user or this vhost, and not of one connection more.
+fn is_about_access(refusal: &Refusal) -> bool {
+    let text = refusal.text();
+    let is_refused = refusal.code == amqp::ReplyCode::AccessRefused.code();
+    let is_limit = text.contains("limit (");
+    !is_limit && (is_refused || text.contains("not found") || text.contains("refused for user"))
 }
 
 /// The lesser of two limits, of which 0 is none.

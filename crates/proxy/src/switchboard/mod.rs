@@ -105,6 +105,24 @@ pub enum Notice {
         /// The upstream's words.
         text: String,
     },
+    /// A connection to an upstream was lost with publishes that were not confirmed, of clients who had gone.
+    LateLoss {
+        /// Who had logged in.
+        user: String,
+        /// Where.
+        vhost: String,
+        /// How many.
+        count: usize,
+    },
+    /// Publishes of clients who had gone were not confirmed for so long that nobody waits for it any more.
+    Unconfirmed {
+        /// Who had logged in.
+        user: String,
+        /// Where.
+        vhost: String,
+        /// How many.
+        count: usize,
+    },
     /// A login was refused by the upstream.
     LoginRefused {
         /// Who.
@@ -153,7 +171,7 @@ pub struct Options {
     pub line_wait_ms: u64,
     /// Channels that are open on a shared line at most.
     pub line_channel_max: u16,
-    /// Shared lines for one login and vhost at most; clients beyond wait for a channel.
+    /// Shared lines for one login and vhost at most, of each kind (for publishes, for everything else); clients beyond wait for a channel.
     pub pool_line_max: usize,
     /// Lines in all, own ones too; 0 for no limit.
     pub line_max: usize,
@@ -214,6 +232,8 @@ pub struct Counters {
     pub late_returns: u64,
     /// Publishes refused by the upstream (`basic.nack`) whose client had gone.
     pub late_nacks: u64,
+    /// Publishes that were not confirmed when their connection was lost, or for very long, and whose client had gone.
+    pub late_losses: u64,
     /// Logins that upstreams refused.
     pub logins_refused: u64,
     /// Logins that were believed because they had been accepted lately.
@@ -236,6 +256,7 @@ impl Counters {
             late_errors,
             late_returns,
             late_nacks,
+            late_losses,
             logins_refused,
             logins_remembered,
             slow_clients,
@@ -250,6 +271,7 @@ impl Counters {
         self.late_errors += late_errors;
         self.late_returns += late_returns;
         self.late_nacks += late_nacks;
+        self.late_losses += late_losses;
         self.logins_refused += logins_refused;
         self.logins_remembered += logins_remembered;
         self.slow_clients += slow_clients;
@@ -417,7 +439,8 @@ impl Switchboard {
         line.output.take(len);
         if !line.waiters.is_empty() && line.has_much_room() {
             let waiters = mem::take(&mut line.waiters);
-            self.woken.extend(waiters);
+            // The one who waits longest comes first.
+            self.woken.extend(waiters.into_iter().rev());
             self.run_woken();
         }
     }
@@ -427,7 +450,7 @@ impl Switchboard {
     pub fn line_wants(&self, id: LineId) -> Wants {
         let line = &self.lines[id.0];
         let is_read = match line.owner() {
-            Some(client) => !self.clients[client.0].is_full(),
+            Some(client) => self.clients.get(client.0).is_none_or(|client| !client.is_full()),
             None => true,
         };
         Wants { read: is_read && !line.is_over(), close: line.is_over(), write: !line.output.is_empty() }

@@ -22,7 +22,9 @@ impl Switchboard {
             self.clients[id.0].waits = Waits::OwnLine;
             return false;
         };
-        if !self.is_quiet(id) {
+        self.clients[id.0].waiting_since_ms = None;
+        let numbers: Vec<u16> = self.clients[id.0].channels.keys().copied().collect();
+        if !numbers.into_iter().all(|number| self.is_channel_quiet(id, number)) {
             self.clients[id.0].waits = Waits::Quiet;
             return false;
         }
@@ -39,8 +41,8 @@ impl Switchboard {
         let client = &mut self.clients[id.0];
         client.channels = channels;
         client.has_moved = true;
-        client.waiting_since_ms = None;
-        self.tell_blocked(id, None);
+        client.held_len = 0;
+        self.tell_blocked(id);
         self.line_changed(line);
         true
     }
@@ -61,17 +63,6 @@ impl Switchboard {
         None
     }
 
-    /// Whether nothing is under way for a client on shared lines.
-    fn is_quiet(&mut self, id: ClientId) -> bool {
-        let lines = &mut self.lines;
-        self.clients[id.0].channels.values().all(|channel| {
-            let is_confirmed = channel
-                .seat
-                .is_none_or(|(line, at)| lines[line.0].channel(at).is_none_or(|there| there.unconfirmed.is_empty()));
-            is_confirmed && channel.unanswered == 0 && channel.stage != Stage::Closing
-        })
-    }
-
     /// A frame of a channel of a client who has a line of its own.
     pub(super) fn own_line_frame(&mut self, id: ClientId, frame: &Frame<'_>, raw: &[u8]) -> Taken {
         let client = &mut self.clients[id.0];
@@ -87,8 +78,10 @@ impl Switchboard {
                 return self.closed_channel_frame(id, frame);
             }
             if frame.kind == FrameKind::Method
-                && let Some(name) = remembered_queue(channel, frame.payload)
+                && channel.declared.is_some()
+                && !channel.is_declared_here
                 && let Ok(mut method) = Method::decode(frame.payload)
+                && let Some(name) = remembered_queue(channel, &method)
             {
                 name_queue(&mut method, &name);
                 put_method(line.output.end(), frame.channel, &method);
@@ -150,12 +143,12 @@ fn reopen(out: &mut Vec<u8>, number: u16, channel: &mut Channel) {
 }
 
 /// The queue that a method without a queue's name means, where the upstream's channel cannot know.
-fn remembered_queue(channel: &mut Channel, payload: &[u8]) -> Option<Box<[u8]>> {
+pub(super) fn remembered_queue(channel: &mut Channel, method: &Method<'_>) -> Option<Box<[u8]>> {
     if channel.is_declared_here {
         return None;
     }
     let name = channel.declared.as_ref()?;
-    match Method::decode(payload).ok()? {
+    match method {
         Method::QueueDeclare(_) => {
             channel.is_declared_here = true;
             None
@@ -170,10 +163,22 @@ fn remembered_queue(channel: &mut Channel, payload: &[u8]) -> Option<Box<[u8]>> 
     }
 }
 
-fn name_queue<'a>(method: &mut Method<'a>, name: &'a [u8]) {
+/// Says it. Where neither a queue nor a routing key is named, both mean it.
+pub(super) fn name_queue<'a>(method: &mut Method<'a>, name: &'a [u8]) {
+    let name_key = |key: &mut &'a [u8]| {
+        if key.is_empty() {
+            *key = name;
+        }
+    };
     match method {
-        Method::QueueBind(bind) => bind.queue = name,
-        Method::QueueUnbind(unbind) => unbind.queue = name,
+        Method::QueueBind(bind) => {
+            bind.queue = name;
+            name_key(&mut bind.routing_key);
+        }
+        Method::QueueUnbind(unbind) => {
+            unbind.queue = name;
+            name_key(&mut unbind.routing_key);
+        }
         Method::QueuePurge(purge) => purge.queue = name,
         Method::QueueDelete(delete) => delete.queue = name,
         Method::BasicConsume(consume) => consume.queue = name,

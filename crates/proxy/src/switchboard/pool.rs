@@ -38,12 +38,18 @@ impl std::fmt::Debug for Login {
     }
 }
 
-#[derive(Debug)]
-pub(super) struct Pool {
-    pub(super) login: LoginId,
-    pub(super) vhost: Rc<str>,
-    /// When an upstream let this login into this vhost last.
-    pub(super) accepted_ms: Option<u64>,
+/// What is said over a line. What fails or is held up on one kind of lines does not harm those on the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Nothing but publishes.
+    Publishes,
+    /// Declarations, gets and the like, and what their clients publish.
+    Calls,
+}
+
+/// Lines of a pool of one kind.
+#[derive(Debug, Default)]
+pub(super) struct Lane {
     /// The line that is being opened.
     pub(super) opening: Option<LineId>,
     /// Lines that are open.
@@ -52,11 +58,60 @@ pub(super) struct Pool {
     pub(super) free: Vec<(LineId, u16)>,
     /// Clients that wait for a line or a channel.
     pub(super) waiters: VecDeque<ClientId>,
+}
+
+#[derive(Debug)]
+pub(super) struct Pool {
+    pub(super) login: LoginId,
+    pub(super) vhost: Rc<str>,
+    /// When an upstream let this login into this vhost last.
+    pub(super) accepted_ms: Option<u64>,
+    /// The line that only sees whether the login is let in still.
+    pub(super) checking: Option<LineId>,
+    /// Clients that wait for that.
+    pub(super) entering: Vec<ClientId>,
+    lanes: [Lane; 2],
+    /// Channels that a line may have, as far as the upstream has shown: a user may be limited.
+    pub(super) channel_limit: usize,
     pub(super) client_count: usize,
     /// Since when it has had no client.
     pub(super) idle_since_ms: u64,
     /// Why the last line could not be had.
     pub(super) trouble: Option<String>,
+}
+
+impl Pool {
+    pub(super) fn lane(&mut self, kind: Kind) -> &mut Lane {
+        &mut self.lanes[kind as usize]
+    }
+
+    /// All its open lines.
+    pub(super) fn lines(&self) -> impl Iterator<Item = LineId> {
+        self.lanes.iter().flat_map(|lane| lane.lines.iter().copied())
+    }
+
+    /// Lines that are being opened for it.
+    pub(super) fn opening(&self) -> impl Iterator<Item = LineId> {
+        self.lanes.iter().filter_map(|lane| lane.opening)
+    }
+
+    /// Clients that wait for anything.
+    pub(super) fn waiting_count(&self) -> usize {
+        self.entering.len() + self.lanes.iter().map(|lane| lane.waiters.len()).sum::<usize>()
+    }
+
+    /// Forgets who waits no more.
+    pub(super) fn retain_waiters(&mut self, is_there: impl Fn(&ClientId) -> bool) {
+        self.entering.retain(&is_there);
+        for lane in &mut self.lanes {
+            lane.waiters.retain(&is_there);
+        }
+    }
+
+    fn is_used(&self) -> bool {
+        let has_lines = self.lines().chain(self.opening()).next().is_some();
+        self.client_count > 0 || self.checking.is_some() || has_lines
+    }
 }
 
 /// All logins and pools.
@@ -101,10 +156,10 @@ impl Pools {
             login,
             vhost: vhost.clone(),
             accepted_ms: None,
-            opening: None,
-            lines: Vec::new(),
-            free: Vec::new(),
-            waiters: VecDeque::new(),
+            checking: None,
+            entering: Vec::new(),
+            lanes: <[Lane; 2]>::default(),
+            channel_limit: usize::MAX,
             client_count: 0,
             idle_since_ms: now_ms,
             trouble: None,
@@ -131,8 +186,8 @@ impl Pools {
         self.logins.iter().map(|(key, _)| LoginId(key)).collect()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (PoolId, &Pool, &Login)> {
-        self.pools.iter().map(|(key, pool)| (PoolId(key), pool, &self.logins[pool.login.0]))
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Pool, &Login)> {
+        self.pools.iter().map(|(_, pool)| (pool, &self.logins[pool.login.0]))
     }
 
     /// Forgets pools that have neither clients nor lines and whose acceptance is no longer fresh, and logins that nobody uses.
@@ -141,8 +196,7 @@ impl Pools {
         let logins = &mut self.logins;
         self.pool_ids.retain(|_, id| {
             let pool = &pools[id.0];
-            let is_used = pool.client_count > 0 || pool.opening.is_some() || !pool.lines.is_empty();
-            if is_used || is_fresh(pool.accepted_ms) {
+            if pool.is_used() || is_fresh(pool.accepted_ms) {
                 return true;
             }
             logins[pool.login.0].use_count -= 1;

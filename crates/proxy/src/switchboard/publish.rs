@@ -10,6 +10,7 @@ use amqp::limits::FRAME_LEN_FUDGE;
 use amqp::method::decode_publish;
 
 use super::client::{Content, Waits};
+use super::pool::Kind;
 use super::{ClientId, LineId, Refusal, Switchboard};
 use crate::limits::HELD_LEN_MAX;
 
@@ -22,8 +23,8 @@ pub(super) enum Gathered {
     Taken(Taken),
     /// It waits, and comes again.
     NotYet(Content),
-    /// It is longer than what is held, and needs a line of the client's own.
-    TooLong(Content),
+    /// It needs a line of the client's own: it is longer than what is held, or what an upstream might close a connection for.
+    Own(Content),
 }
 
 /// What a frame came to.
@@ -48,7 +49,7 @@ impl Switchboard {
         if header.kind != FrameKind::Header || header.channel != frame.channel || publish.immediate {
             return None;
         }
-        let body_len = ContentHeader::decode(header.payload).ok()?.body_len;
+        let body_len = sharable(header.payload).ok()??;
         let mut len = header_len;
         let mut body_left = body_len;
         while body_left > 0 {
@@ -59,7 +60,12 @@ impl Switchboard {
             body_left = body_left.checked_sub(body.payload.len() as u64)?;
             len += body_frame_len;
         }
-        let Some((line_id, at)) = self.seat_with_room(id, frame.channel) else { return Some(Taken::NotYet) };
+        let Some((line_id, at)) = self.seat_with_room(id, frame.channel, Kind::Publishes) else {
+            return Some(Taken::NotYet);
+        };
+        if let Err(refusal) = self.check_len(line_id, header_len) {
+            return Some(Taken::Refused(refusal));
+        }
         self.forward_publish(id, frame.channel, line_id, at, &[raw, &rest[..len]]);
         Some(Taken::Done(len))
     }
@@ -77,8 +83,9 @@ impl Switchboard {
             Gathered::Taken(Taken::Refused(Refusal { class_id: 60, method_id: 40, ..refusal }))
         };
         let left = match (frame.kind, content.body_left) {
-            (FrameKind::Header, None) => match ContentHeader::decode(frame.payload) {
-                Ok(header) => header.body_len,
+            (FrameKind::Header, None) => match sharable(frame.payload) {
+                Ok(Some(body_len)) => body_len,
+                Ok(None) => return Gathered::Own(content),
                 Err(ContentError::UnknownClass(class)) => {
                     let text = format!("expected content header for class 60, got one for class {class} instead");
                     return refused(ReplyCode::UnexpectedFrame, &text);
@@ -92,18 +99,37 @@ impl Switchboard {
             (_, None) => return refused(ReplyCode::UnexpectedFrame, NO_CONTENT_HEADER),
             (_, Some(_)) => return refused(ReplyCode::UnexpectedFrame, NO_CONTENT_BODY),
         };
-        if frame.kind == FrameKind::Header && left > HELD_LEN_MAX {
-            return Gathered::TooLong(content);
+        let held_len = self.clients[id.0].held_len as u64;
+        if frame.kind == FrameKind::Header && held_len + left > HELD_LEN_MAX {
+            return Gathered::Own(content);
         }
         if left == 0 {
-            let Some((line_id, at)) = self.seat_with_room(id, frame.channel) else { return Gathered::NotYet(content) };
+            let Some((line_id, at)) = self.seat_with_room(id, frame.channel, Kind::Publishes) else {
+                return Gathered::NotYet(content);
+            };
+            if let Err(refusal) = self.check_len(line_id, content.header_len.unwrap_or(raw.len())) {
+                return Gathered::Taken(Taken::Refused(refusal));
+            }
             self.forward_publish(id, frame.channel, line_id, at, &[&content.frames, raw]);
+            self.clients[id.0].held_len -= content.frames.len();
             return Gathered::Taken(Taken::Done(0));
         }
+        content.header_len.get_or_insert(raw.len());
         content.frames.extend_from_slice(raw);
         content.body_left = Some(left);
+        self.clients[id.0].held_len += raw.len();
         self.put_content(id, frame.channel, content);
         Gathered::Taken(Taken::Done(0))
+    }
+
+    /// Whether a line's upstream takes a frame of this length that cannot be cut.
+    pub(super) fn check_len(&self, line: LineId, len: usize) -> Result<(), Refusal> {
+        let len_max = self.lines[line.0].frame_len_max as usize;
+        if len <= len_max {
+            return Ok(());
+        }
+        let text = format!("frame of {len} bytes is longer than {len_max}, which the upstream takes");
+        Err(Refusal::new(ReplyCode::FrameError, &text))
     }
 
     pub(super) fn put_content(&mut self, id: ClientId, number: u16, content: Content) {
@@ -113,8 +139,8 @@ impl Switchboard {
     }
 
     /// A channel on a line whose output has room. `None`: the client waits.
-    pub(super) fn seat_with_room(&mut self, id: ClientId, number: u16) -> Option<(LineId, u16)> {
-        let (line_id, at) = self.take_seat(id, number)?;
+    pub(super) fn seat_with_room(&mut self, id: ClientId, number: u16, kind: Kind) -> Option<(LineId, u16)> {
+        let (line_id, at) = self.take_seat(id, number, kind)?;
         let line = &mut self.lines[line_id.0];
         if line.has_room() {
             return Some((line_id, at));
@@ -143,6 +169,13 @@ impl Switchboard {
     }
 }
 
+/// The length of the body that a header announces; `None` where an upstream may close a connection for the header, and only it knows.
+fn sharable(header: &[u8]) -> Result<Option<u64>, ContentError> {
+    let header = ContentHeader::decode(header)?;
+    let is_odd = header.properties.headers.is_some_and(|headers| headers.has_odd_number());
+    Ok((!is_odd).then_some(header.body_len))
+}
+
 /// Appends whole frames under another channel number. What is longer than the other side takes is cut.
 pub(super) fn put_frames(out: &mut Vec<u8>, frames: &[u8], channel: u16, frame_len_max: u32) {
     let mut at = 0;
@@ -152,7 +185,7 @@ pub(super) fn put_frames(out: &mut Vec<u8>, frames: &[u8], channel: u16, frame_l
     while let Some(head) = frames.get(at..at + FRAME_HEAD_LEN) {
         let payload_len = u32::from_be_bytes([head[3], head[4], head[5], head[6]]) as usize;
         let len = FRAME_HEAD_LEN + payload_len + 1;
-        if len > frame_len_max as usize + FRAME_LEN_FUDGE as usize && head[0] == FrameKind::Body as u8 {
+        if len > frame_len_max as usize && head[0] == FrameKind::Body as u8 {
             out.truncate(start + at);
             put_cut(out, &frames[at..], channel, frame_len_max);
             return;

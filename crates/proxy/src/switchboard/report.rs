@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use super::client::Phase;
 use super::line::{LinePhase, Use};
+use super::pool::Kind;
 use super::{Counters, Switchboard};
 
 /// Everything at one moment.
@@ -17,7 +18,7 @@ pub struct Report {
     pub open_client_count: usize,
     /// Clients that wait for a line or a channel.
     pub waiting_client_count: usize,
-    /// Lines, those that are being dialled included.
+    /// Lines that are connected.
     pub line_count: usize,
     /// Clients that have a line of their own.
     pub own_line_count: usize,
@@ -51,6 +52,8 @@ pub struct LineReport {
     pub upstream: String,
     /// This side's address, as the shell knows it.
     pub address: Option<SocketAddr>,
+    /// Whether it is for publishes alone.
+    pub is_for_publishes: bool,
     /// Whether it is open.
     pub is_open: bool,
     /// Whether no client gets a channel on it any more.
@@ -118,20 +121,26 @@ impl Switchboard {
             report.own_line_count += usize::from(client.has_moved);
             report.client_output_len += client.output.len();
         }
-        for (id, pool, login) in self.pools.iter() {
+        for (_, line) in self.lines.iter() {
+            let is_ended = line.phase == LinePhase::Over && line.output.is_empty();
+            report.line_count += usize::from(line.phase != LinePhase::Dialling && !is_ended);
+        }
+        for (pool, login) in self.pools.iter() {
             let mut of = PoolReport {
                 user: login.user.to_string(),
                 vhost: pool.vhost.to_string(),
                 client_count: pool.client_count,
-                waiting_client_count: pool.waiters.len(),
+                waiting_client_count: pool.waiting_count(),
                 trouble: pool.trouble.clone(),
                 lines: Vec::new(),
             };
-            for (number, line) in self.lines.iter().filter(|(_, line)| line.usage == Use::Shared(id)) {
-                let (upstream, address) = upstream_of(super::LineId(number));
+            for id in pool.lines().chain(pool.opening()) {
+                let Some(line) = self.lines.get(id.0) else { continue };
+                let (upstream, address) = upstream_of(id);
                 of.lines.push(LineReport {
                     upstream,
                     address,
+                    is_for_publishes: matches!(line.usage, Use::Shared(_, Kind::Publishes)),
                     is_open: line.phase == LinePhase::Running,
                     is_draining: line.is_draining,
                     is_blocked: line.blocked.is_some(),

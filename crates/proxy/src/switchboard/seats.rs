@@ -2,9 +2,9 @@
 
 use amqp::method::{channel, confirm, connection};
 
-use super::client::{Tags, Waits};
+use super::client::{Phase, Stage, Tags, Waits};
 use super::line::{Line, LineChannel, LinePhase, Use};
-use super::pool::PoolId;
+use super::pool::{Kind, PoolId};
 use super::{ClientId, Effect, LineId, Switchboard};
 
 /// Of a pool's channels, one in so many is to be left before another line is opened.
@@ -12,19 +12,26 @@ const SPARE_SHARE: usize = 8;
 
 impl Switchboard {
     /// The channel of a shared line that this channel of a client uses. `None`: there is none now, and the client waits.
-    pub(super) fn take_seat(&mut self, id: ClientId, number: u16) -> Option<(LineId, u16)> {
+    pub(super) fn take_seat(&mut self, id: ClientId, number: u16, kind: Kind) -> Option<(LineId, u16)> {
         let client = &self.clients[id.0];
         if let Some(seat) = client.channels.get(&number)?.seat {
-            return Some(seat);
+            if kind == Kind::Publishes || !self.is_for_publishes(seat.0) {
+                return Some(seat);
+            }
+            // What it asks is not to be asked where others publish.
+            if !self.is_channel_quiet(id, number) {
+                self.clients[id.0].waits = Waits::Quiet;
+                return None;
+            }
+            self.leave_seat(id, number);
         }
-        let pool = client.pool?;
-        let Some((line_id, at)) = self.free_seat(pool).or_else(|| self.new_seat(pool)) else {
-            self.wait_for_line(id, pool);
+        let pool = self.clients[id.0].pool?;
+        let Some((line_id, at)) = self.free_seat(pool, kind).or_else(|| self.new_seat(pool, kind)) else {
+            self.wait_for_line(id, pool, kind);
             return None;
         };
         let line = &mut self.lines[line_id.0];
         line.used_count += 1;
-        let blocked = line.blocked.clone();
         let channel = line.channel(at)?;
         channel.owner = Some((id, number));
         let was_used = std::mem::replace(&mut channel.was_used, true);
@@ -37,15 +44,36 @@ impl Switchboard {
         if let Some(tags) = &mut channel.tags {
             tags.offset = offset(published, tags);
         }
-        if let Some(reason) = blocked {
-            self.tell_blocked(id, Some(&reason));
-        }
+        self.tell_blocked(id);
         Some((line_id, at))
     }
 
-    fn free_seat(&mut self, pool: PoolId) -> Option<(LineId, u16)> {
+    fn is_for_publishes(&self, line: LineId) -> bool {
+        matches!(self.lines[line.0].usage, Use::Shared(_, Kind::Publishes))
+    }
+
+    /// Whether nothing is under way for a client's channel on a shared line.
+    pub(super) fn is_channel_quiet(&mut self, id: ClientId, number: u16) -> bool {
+        let Some(channel) = self.clients[id.0].channels.get(&number) else { return true };
+        let is_asked = !channel.unanswered.is_empty() || channel.stage == Stage::Closing;
+        let is_quiet =
+            channel.seat.is_none_or(|(line, at)| self.lines[line.0].channel(at).is_none_or(|there| there.is_quiet()));
+        !is_asked && is_quiet
+    }
+
+    /// A client's channel, on which nothing is under way, gives back its seat and has another when it next says something.
+    pub(super) fn leave_seat(&mut self, id: ClientId, number: u16) {
+        let Some(channel) = self.clients[id.0].channels.get_mut(&number) else { return };
+        channel.is_declared_here = false;
+        if let Some((line, at)) = channel.seat.take() {
+            self.release_seat(line, at);
+            self.tell_blocked(id);
+        }
+    }
+
+    fn free_seat(&mut self, pool: PoolId, kind: Kind) -> Option<(LineId, u16)> {
         loop {
-            let (line_id, at) = self.pools.pool(pool).free.pop()?;
+            let (line_id, at) = self.pools.pool(pool).lane(kind).free.pop()?;
             let line = &mut self.lines[line_id.0];
             if !line.is_draining && line.is_running() && line.channel(at).is_some_and(|channel| channel.is_free()) {
                 return Some((line_id, at));
@@ -53,26 +81,27 @@ impl Switchboard {
         }
     }
 
-    /// Opens a channel on the line of the pool that has the fewest. It need not be answered before it is used.
-    fn new_seat(&mut self, pool_id: PoolId) -> Option<(LineId, u16)> {
-        let limit = usize::from(self.options.line_channel_max);
+    /// Opens a channel on the fullest line that has room, so that those nobody needs become empty. It need not be answered before it is used.
+    fn new_seat(&mut self, pool_id: PoolId, kind: Kind) -> Option<(LineId, u16)> {
         let lines = &self.lines;
-        let usable = |id: &LineId| {
+        let pool = self.pools.pool(pool_id);
+        let limit = usize::from(self.options.line_channel_max).min(pool.channel_limit);
+        let room_of = |id: &LineId| {
             let line = &lines[id.0];
             let room = limit.min(line.channel_max.into()).saturating_sub(line.open_count);
             (line.is_running() && !line.is_draining && room > 0).then_some((room, *id))
         };
-        let pool = self.pools.pool(pool_id);
+        let lane = pool.lane(kind);
         let (mut room_all, mut best) = (0, None);
-        for (room, id) in pool.lines.iter().filter_map(usable) {
+        for (room, id) in lane.lines.iter().filter_map(room_of) {
             room_all += room;
-            best = best.max(Some((room, std::cmp::Reverse(id))));
+            best = Some(best.map_or((room, id), |best: (usize, LineId)| best.min((room, id))));
         }
-        let line_count = pool.lines.len();
+        let line_count = lane.lines.len();
         if room_all * SPARE_SHARE < limit * line_count.max(1) {
-            self.want_line(pool_id);
+            self.want_line(pool_id, kind);
         }
-        let (_, std::cmp::Reverse(line_id)) = best?;
+        let (_, line_id) = best?;
         Some((line_id, self.open_channel(line_id)))
     }
 
@@ -96,12 +125,13 @@ impl Switchboard {
     pub(super) fn release_seat(&mut self, line_id: LineId, at: u16) {
         let now_ms = self.now_ms;
         let line = &mut self.lines[line_id.0];
-        let Use::Shared(pool) = line.usage else { return };
+        let Use::Shared(pool, kind) = line.usage else { return };
         let is_running = line.is_running();
         let Some(channel) = line.channel(at) else { return };
         if channel.owner.take().is_none() {
             return;
         }
+        channel.ownerless_since_ms = now_ms;
         let (is_closing, is_clean, is_free) = (channel.is_closing, channel.is_clean, channel.is_free());
         line.used_count -= 1;
         if line.used_count == 0 {
@@ -113,7 +143,7 @@ impl Switchboard {
         if !is_clean {
             self.close_line_channel(line_id, at);
         } else if is_free {
-            self.seat_is_free(pool, line_id, at);
+            self.seat_is_free(pool, kind, line_id, at);
         }
     }
 
@@ -125,18 +155,18 @@ impl Switchboard {
         self.line_changed(line_id);
     }
 
-    pub(super) fn seat_is_free(&mut self, pool: PoolId, line_id: LineId, at: u16) {
+    pub(super) fn seat_is_free(&mut self, pool: PoolId, kind: Kind, line_id: LineId, at: u16) {
         if self.lines[line_id.0].is_draining {
             self.close_line_channel(line_id, at);
             return;
         }
-        self.pools.pool(pool).free.push((line_id, at));
-        self.wake_waiter(pool);
+        self.pools.pool(pool).lane(kind).free.push((line_id, at));
+        self.wake_waiter(pool, kind);
     }
 
     /// There is a channel, or a number for one: the client that waits longest looks again.
-    pub(super) fn wake_waiter(&mut self, pool: PoolId) {
-        while let Some(id) = self.pools.pool(pool).waiters.pop_front() {
+    pub(super) fn wake_waiter(&mut self, pool: PoolId, kind: Kind) {
+        while let Some(id) = self.pools.pool(pool).lane(kind).waiters.pop_front() {
             let waits = |client: &super::client::Client| client.waits == Waits::Pool && client.pool == Some(pool);
             if self.clients.get(id.0).is_some_and(waits) {
                 self.wake(id);
@@ -146,25 +176,37 @@ impl Switchboard {
     }
 
     /// The client looks at its frame again when its pool has a line or a channel for it.
-    pub(super) fn wait_for_line(&mut self, id: ClientId, pool: PoolId) {
+    fn wait_for_line(&mut self, id: ClientId, pool: PoolId, kind: Kind) {
         let now_ms = self.now_ms;
         let client = &mut self.clients[id.0];
         client.waits = Waits::Pool;
         client.waiting_since_ms.get_or_insert(now_ms);
-        self.pools.pool(pool).waiters.push_back(id);
-        self.want_line(pool);
+        self.pools.pool(pool).lane(kind).waiters.push_back(id);
+        self.want_line(pool, kind);
     }
 
     /// Another line for a pool, unless one is coming or there are as many as there may be.
-    pub(super) fn want_line(&mut self, pool_id: PoolId) {
+    pub(super) fn want_line(&mut self, pool_id: PoolId, kind: Kind) {
         let may_dial = self.may_dial();
         let pool = self.pools.pool(pool_id);
-        if pool.opening.is_some() || pool.lines.len() >= self.options.pool_line_max || !may_dial {
+        let (login, vhost) = (pool.login, pool.vhost.clone());
+        let lane = pool.lane(kind);
+        if lane.opening.is_some() || lane.lines.len() >= self.options.pool_line_max || !may_dial {
+            return;
+        }
+        let line = self.dial(Line::new(Use::Shared(pool_id, kind), login, Some(vhost), self.now_ms));
+        self.pools.pool(pool_id).lane(kind).opening = Some(line);
+    }
+
+    /// Somebody is to see whether a pool's login is let in still. That is one line more than there may be, for a moment.
+    pub(super) fn want_check(&mut self, pool_id: PoolId) {
+        let pool = self.pools.pool(pool_id);
+        if pool.checking.is_some() || pool.opening().next().is_some() {
             return;
         }
         let (login, vhost) = (pool.login, pool.vhost.clone());
-        let line = self.dial(Line::new(Use::Shared(pool_id), login, Some(vhost), self.now_ms));
-        self.pools.pool(pool_id).opening = Some(line);
+        let line = self.dial(Line::new(Use::Check(pool_id), login, Some(vhost), self.now_ms));
+        self.pools.pool(pool_id).checking = Some(line);
     }
 
     /// Whether there may be another line.
@@ -196,10 +238,16 @@ impl Switchboard {
         self.line_changed(id);
     }
 
-    /// Tells a client that its upstream takes no publishes for now (`Some`), or does again.
-    pub(super) fn tell_blocked(&mut self, id: ClientId, reason: Option<&[u8]>) {
-        let client = &mut self.clients[id.0];
-        if !client.capabilities.connection_blocked || client.is_told_blocked == reason.is_some() {
+    /// Tells a client whether one of the lines that it uses takes publishes, if that is news.
+    pub(super) fn tell_blocked(&mut self, id: ClientId) {
+        let Some(client) = self.clients.get_mut(id.0) else { return };
+        if !client.capabilities.connection_blocked || client.phase != Phase::Running {
+            return;
+        }
+        let seats = client.channels.values().filter_map(|channel| channel.seat.map(|(line, _)| line));
+        let mut lines = seats.chain(client.own.filter(|_| client.has_moved));
+        let reason = lines.find_map(|line| self.lines.get(line.0)?.blocked.as_deref());
+        if client.is_told_blocked == reason.is_some() {
             return;
         }
         client.is_told_blocked = reason.is_some();

@@ -6,8 +6,10 @@ use amqp::method::connection;
 
 use super::client::{Phase, Waits};
 use super::client_handshake::is_fresh;
-use super::line::{LinePhase, Use};
-use super::{ClientId, LineId, Refusal, Switchboard};
+use super::line::{LineChannel, LinePhase, Use};
+use super::pool::Kind;
+use super::{ClientId, Effect, LineId, Notice, Refusal, Switchboard};
+use crate::limits::UNCONFIRMED_PATIENCE_MS;
 
 impl Switchboard {
     /// To be said about twice a second.
@@ -21,6 +23,7 @@ impl Switchboard {
         for id in lines {
             self.tick_line(id);
         }
+        self.forget_waiters();
         self.want_what_is_waited_for();
         let fresh_ms = self.options.login_fresh_ms;
         self.pools.forget_idle(|accepted_ms| is_fresh(accepted_ms, fresh_ms, now_ms));
@@ -78,8 +81,11 @@ impl Switchboard {
             return;
         }
         let beat_ms = u64::from(client.heartbeat_s) * 1000;
-        // Who is not listened to cannot be silent.
-        if client.may_read() && now_ms >= client.heard_ms + 2 * beat_ms {
+        if !client.may_read() {
+            // Who is not listened to cannot be silent.
+            client.heard_ms = now_ms;
+        }
+        if now_ms >= client.heard_ms + 2 * beat_ms {
             self.end_client(id);
             return;
         }
@@ -99,11 +105,15 @@ impl Switchboard {
             {
                 self.end_line(id, Some("it said nothing while the connection was being opened"));
             }
-            LinePhase::LoggedIn { until_ms } if now_ms >= until_ms => self.close_line(id),
+            // Nothing is closed there that is not open yet.
+            LinePhase::LoggedIn { until_ms } if now_ms >= until_ms => self.end_line(id, None),
             LinePhase::Closing { until_ms } if now_ms >= until_ms => self.end_line(id, None),
             LinePhase::Running => {
                 let beat_ms = u64::from(line.heartbeat_s) * 1000;
-                if beat_ms > 0 && is_heard && now_ms >= line.heard_ms + 2 * beat_ms {
+                if !is_heard {
+                    line.heard_ms = now_ms;
+                }
+                if beat_ms > 0 && now_ms >= line.heard_ms + 2 * beat_ms {
                     self.end_line(id, Some("it was silent for two heartbeats"));
                     return;
                 }
@@ -114,6 +124,7 @@ impl Switchboard {
                 if self.lines[id.0].is_draining {
                     self.leave_line(id);
                 }
+                self.close_parked_channels(id);
                 self.close_idle_line(id);
             }
             _ => {}
@@ -121,8 +132,13 @@ impl Switchboard {
     }
 
     fn end_line(&mut self, id: LineId, fault: Option<&'static str>) {
-        self.lines[id.0].phase = LinePhase::Over;
-        self.lines[id.0].fault = fault;
+        let line = &mut self.lines[id.0];
+        line.phase = LinePhase::Over;
+        line.fault = fault;
+        if fault.is_some() {
+            // Nobody is there to whom it could be said.
+            line.output.clear();
+        }
         self.line_changed(id);
     }
 
@@ -130,32 +146,74 @@ impl Switchboard {
     pub(super) fn close_idle_line(&mut self, id: LineId) {
         let now_ms = self.now_ms;
         let line = &self.lines[id.0];
-        let Use::Shared(pool_id) = line.usage else { return };
+        let Use::Shared(pool_id, kind) = line.usage else { return };
         if line.used_count > 0 || !line.is_confirmed() {
             return;
         }
         let idle_ms = now_ms - line.idle_since_ms.min(now_ms);
         let is_draining = line.is_draining;
         let pool = self.pools.pool(pool_id);
-        let others = pool.lines.iter().filter(|other| **other != id && self.lines[other.0].is_running()).count();
         let pool_idle_ms = if pool.client_count == 0 { now_ms - pool.idle_since_ms.min(now_ms) } else { 0 };
-        let is_surplus = others > 0 && idle_ms >= self.options.line_idle_ms;
-        let is_last = others == 0 && pool_idle_ms >= self.options.pool_idle_ms.max(1);
+        let others =
+            pool.lane(kind).lines.iter().filter(|other| **other != id && self.lines[other.0].is_running()).count();
+        let is_kept = others == 0 && kind == Kind::Publishes;
+        let is_surplus = !is_kept && idle_ms >= self.options.line_idle_ms;
+        let is_last = is_kept && pool_idle_ms >= self.options.pool_idle_ms.max(1);
         if is_draining || is_surplus || is_last {
             self.close_line(id);
+        }
+    }
+
+    /// Channels whose clients have gone and whose publishes nobody confirms are closed: the pool would be full of them.
+    fn close_parked_channels(&mut self, id: LineId) {
+        let now_ms = self.now_ms;
+        let line = &self.lines[id.0];
+        let is_parked = |there: &LineChannel| {
+            let is_left = there.owner.is_none() && !there.is_closing && !there.unconfirmed.is_empty();
+            is_left && now_ms >= there.ownerless_since_ms + UNCONFIRMED_PATIENCE_MS
+        };
+        let numbered = (1u16..).zip(&line.channels).filter_map(|(at, there)| Some((at, there.as_ref()?)));
+        let parked: Vec<(u16, usize)> =
+            numbered.filter(|(_, there)| is_parked(there)).map(|(at, there)| (at, there.unconfirmed.len())).collect();
+        let count: usize = parked.iter().map(|(_, count)| count).sum();
+        if count == 0 {
+            return;
+        }
+        self.counters.late_losses += count as u64;
+        let (user, vhost) = self.names(id);
+        self.effects.push(Effect::Log(Notice::Unconfirmed { user, vhost, count }));
+        for (at, _) in parked {
+            self.close_line_channel(id, at);
+        }
+    }
+
+    /// Forgets who has gone while it waited.
+    fn forget_waiters(&mut self) {
+        let clients = &self.clients;
+        let is_there = |id: &ClientId| clients.get(id.0).is_some_and(|client| client.waits != Waits::Nothing);
+        for id in self.pools.pool_ids() {
+            self.pools.pool(id).retain_waiters(is_there);
+        }
+        for id in self.pools.login_ids() {
+            self.pools.login(id).waiters.retain(is_there);
         }
     }
 
     /// Lines are wanted anew for those who wait, where the last attempt failed.
     fn want_what_is_waited_for(&mut self) {
         for id in self.pools.pool_ids() {
-            if !self.pools.pool(id).waiters.is_empty() {
-                self.want_line(id);
+            for kind in [Kind::Publishes, Kind::Calls] {
+                if !self.pools.pool(id).lane(kind).waiters.is_empty() {
+                    self.want_line(id, kind);
+                }
+            }
+            if !self.pools.pool(id).entering.is_empty() {
+                self.ask_for_pool(id);
             }
         }
         for id in self.pools.login_ids() {
             let login = self.pools.login(id);
-            if !login.waiters.is_empty() && login.checking.is_none() && self.may_dial() {
+            if !login.waiters.is_empty() && login.checking.is_none() {
                 self.check_login(id);
             }
         }

@@ -52,8 +52,12 @@ pub(crate) struct BrokerConnection {
     pub(crate) secrets: Vec<Vec<u8>>,
     pub(crate) published: Vec<Published>,
     pub(crate) methods: Vec<String>,
+    /// Queue and key of each binding.
+    pub(crate) bound: Vec<String>,
     /// Whether publishes are confirmed as they come.
     pub(crate) confirms_at_once: bool,
+    /// Whether the user has as many connections as it may.
+    is_full: bool,
     pub(crate) frame_len_max: u32,
     pub(crate) channel_max: u16,
 }
@@ -73,7 +77,9 @@ impl BrokerConnection {
             secrets: Vec::new(),
             published: Vec::new(),
             methods: Vec::new(),
+            bound: Vec::new(),
             confirms_at_once: true,
+            is_full: false,
             frame_len_max: 131_072,
             channel_max: 2047,
         }
@@ -82,6 +88,11 @@ impl BrokerConnection {
     /// One that confirms when it is told to.
     pub(crate) fn hesitant() -> Self {
         BrokerConnection { confirms_at_once: false, ..Self::new() }
+    }
+
+    /// One that lets nobody in any more.
+    pub(crate) fn full() -> Self {
+        BrokerConnection { is_full: true, ..Self::new() }
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -169,6 +180,17 @@ impl BrokerConnection {
             }
             (Step::Open, Method::ConnectionOpen(open)) => {
                 self.vhost = String::from_utf8(open.virtual_host.to_vec()).unwrap();
+                if self.is_full {
+                    let text =
+                        b"NOT_ALLOWED - access to vhost '/' refused for user 'u': connection limit (1) is reached";
+                    put_method(
+                        &mut self.output,
+                        0,
+                        &connection::Close { reply_code: 530, reply_text: text, ..Default::default() },
+                    );
+                    self.step = Step::Closed;
+                    return;
+                }
                 if self.vhost == "nowhere" {
                     let close =
                         connection::Close { reply_code: 530, reply_text: b"NOT_ALLOWED - vhost", ..Default::default() };
@@ -262,6 +284,8 @@ impl BrokerConnection {
                 }
             }
             Method::QueueBind(bind) => {
+                let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                self.bound.push(format!("{} {}", text(bind.queue), text(bind.routing_key)));
                 if !bind.no_wait {
                     put_method(out, number, &queue::BindOk);
                 }

@@ -3,7 +3,7 @@
 use amqp::method::connection;
 use proxy::switchboard::{Notice, Options};
 
-use crate::broker::PASSWORD;
+use crate::broker::{BrokerConnection, PASSWORD};
 use crate::fixture::{Heard, World};
 
 fn refused(code: u16, text: &str) -> Vec<Heard> {
@@ -73,6 +73,7 @@ fn an_acceptance_is_forgotten_in_time_and_renewed_before() {
     let third = world.open("u", PASSWORD, "/");
     assert_eq!(world.heard(third), [], "it need not wait");
     assert_eq!(world.dialled, 3, "and nobody after it");
+    assert_eq!(world.board.line_count(), 1, "the connection that asked is closed again");
 }
 
 #[test]
@@ -174,4 +175,42 @@ fn an_upstream_that_says_nothing_is_left() {
     world.is_far = false;
     world.settle();
     assert_eq!(world.heard(id), []);
+}
+
+#[test]
+fn logins_are_renewed_where_there_may_be_no_more_lines() {
+    let options = Options { login_fresh_ms: 10_000, pool_line_max: 1, line_max: 1, ..Options::default() };
+    let mut world = World::new(options);
+    world.open("u", PASSWORD, "/");
+    for _ in 0..4 {
+        world.pass_ms(11_000);
+        let id = world.open("u", PASSWORD, "/");
+        world.open_channel(id, 1);
+        assert_eq!(world.heard(id).len(), 1);
+        assert_eq!(world.board.line_count(), 1);
+    }
+}
+
+#[test]
+fn a_limit_of_the_upstream_says_nothing_of_the_login() {
+    let options = Options { login_fresh_ms: 10_000, ..Options::default() };
+    let mut world = World::new(options);
+    world.open("u", PASSWORD, "/");
+    world.new_broker = BrokerConnection::full;
+    world.pass_ms(11_000);
+    let id = world.open("u", PASSWORD, "/");
+    world.open_channel(id, 1);
+    assert_eq!(world.heard(id), [Heard::Method(1, "channel.open-ok".to_owned())]);
+}
+
+#[test]
+fn logins_may_be_asked_for_each_time() {
+    let mut world = World::new(Options { login_fresh_ms: 0, ..Options::default() });
+    for _ in 0..3 {
+        let before = world.dialled;
+        let id = world.open("u", PASSWORD, "/");
+        world.open_channel(id, 1);
+        assert_eq!(world.heard(id), [Heard::Method(1, "channel.open-ok".to_owned())]);
+        assert!(world.dialled > before);
+    }
 }

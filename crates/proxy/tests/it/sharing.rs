@@ -227,14 +227,14 @@ fn who_moves_loses_neither_confirms_nor_answers() {
     world.publish(id, 1, "", "q", b"two");
     world.call(id, 1, &queue::Declare { queue: b"declared", durable: true, ..Default::default() });
     world.call(id, 1, &basic::Consume { queue: b"", consumer_tag: b"c", ..Default::default() });
-    assert_eq!(world.heard(id), [method(1, "confirm.select-ok"), method(1, "queue.declare-ok")]);
+    assert_eq!(world.heard(id), [method(1, "confirm.select-ok")], "what it published comes first");
     for broker in world.brokers.values_mut() {
         broker.confirm(2, true);
     }
     world.settle();
     let delivered = Heard::Delivered { channel: 1, routing_key: "declared".to_owned(), body: b"declared".to_vec() };
     let many = Heard::Ack { channel: 1, tag: 2, is_multiple: true };
-    assert_eq!(world.heard(id), [many, method(1, "basic.consume-ok"), delivered]);
+    assert_eq!(world.heard(id), [many, method(1, "queue.declare-ok"), method(1, "basic.consume-ok"), delivered]);
     world.publish(id, 1, "", "q", b"three");
     for broker in world.brokers.values_mut() {
         broker.confirm(1, false);
@@ -265,8 +265,8 @@ fn gets_without_acks_share_and_their_channel_is_not_used_again() {
     assert_eq!(world.heard(id), [got]);
     world.call(id, 1, &channel::Close::default());
     assert_eq!(world.heard(id), [method(1, "channel.close-ok")]);
-    assert_eq!(world.only_broker().channel_count(), 0);
-    world.call(id, 0, &connection::Close::default());
+    assert_eq!(world.brokers.len(), 2, "calls have connections of their own");
+    assert!(world.brokers.values().all(|broker| broker.channel_count() == 0));
 }
 
 #[test]
@@ -406,4 +406,145 @@ fn operators_see_pools_and_lines() {
     assert_eq!((&*pool.user, &*pool.vhost, pool.client_count), ("u", "/", 1));
     let [line] = &pool.lines[..] else { panic!("{:?}", pool.lines) };
     assert_eq!((&*line.upstream, line.is_open, line.channel_count, line.used_channel_count), ("here", true, 1, 1));
+}
+
+/// The client's own connection to the broker, which is the last one.
+fn last(world: &mut World) -> &mut BrokerConnection {
+    world.brokers.values_mut().last().unwrap()
+}
+
+#[test]
+fn a_client_may_go_before_the_line_that_was_its_own() {
+    let mut world = world();
+    let id = publisher(&mut world);
+    world.call(id, 1, &basic::Consume { queue: b"mine", consumer_tag: b"c", ..Default::default() });
+    let line = *world.brokers.keys().last().unwrap();
+    world.is_far = true;
+    last(&mut world).close(320, b"CONNECTION_FORCED - Closed via management plugin");
+    // The shell carries the line's last words after the client's.
+    let bytes = std::mem::take(&mut last(&mut world).output);
+    world.board.line_received(line, &bytes, world.now_ms);
+    world.board.client_gone(id, world.now_ms);
+    world.clients.remove(&id);
+    world.board.tick(world.now_ms);
+    assert!(world.board.line_wants(line).close);
+    world.settle();
+}
+
+#[test]
+fn a_message_that_is_coming_is_not_cut_off() {
+    let mut world = world();
+    let id = publisher(&mut world);
+    world.is_far = true;
+    world.call(id, 1, &basic::Get { queue: b"mine", no_ack: true, ..Default::default() });
+    for _ in 0..4 {
+        world.arrive();
+    }
+    // The client asks for what needs another connection while half of the answer is there.
+    let line = *world.brokers.keys().last().unwrap();
+    let output = std::mem::take(&mut world.brokers.get_mut(&line).unwrap().output);
+    assert!(output.is_empty(), "it has arrived");
+    world.call(id, 1, &basic::Get { queue: b"mine", no_ack: true, ..Default::default() });
+    let output = std::mem::take(&mut world.brokers.get_mut(&line).unwrap().output);
+    let (first, rest) = output.split_at(output.len() - 3);
+    world.board.line_received(line, first, world.now_ms);
+    world.call(id, 1, &basic::Consume { queue: b"mine", consumer_tag: b"c", ..Default::default() });
+    world.board.drain_line(line, world.now_ms);
+    for _ in 0..4 {
+        world.arrive();
+    }
+    world.board.line_received(line, rest, world.now_ms);
+    world.is_far = false;
+    world.settle();
+    let got = || Heard::Got { channel: 1, routing_key: "mine".to_owned(), body: b"mine".to_vec() };
+    let delivered = Heard::Delivered { channel: 1, routing_key: "mine".to_owned(), body: b"mine".to_vec() };
+    assert_eq!(world.heard(id), [got(), got(), method(1, "basic.consume-ok"), delivered]);
+}
+
+#[test]
+fn what_need_not_be_answered_is_done_before_what_follows() {
+    let mut world = world();
+    let id = publisher(&mut world);
+    world.is_far = true;
+    world.call(id, 1, &queue::Declare { queue: b"mine", durable: true, no_wait: true, ..Default::default() });
+    for _ in 0..4 {
+        world.arrive();
+    }
+    world.call(id, 1, &queue::Declare { queue: b"mine", durable: true, no_wait: true, ..Default::default() });
+    world.call(id, 1, &basic::Consume { queue: b"mine", consumer_tag: b"c", ..Default::default() });
+    assert_eq!(world.board.report(|_| (String::new(), None)).own_line_count, 0, "it waits for the answer");
+    world.is_far = false;
+    world.settle();
+    let delivered = Heard::Delivered { channel: 1, routing_key: "mine".to_owned(), body: b"mine".to_vec() };
+    assert_eq!(world.heard(id), [method(1, "basic.consume-ok"), delivered], "and does not hear it");
+}
+
+#[test]
+fn without_names_the_queue_is_the_key_too() {
+    let mut world = world();
+    let id = publisher(&mut world);
+    world.call(id, 1, &queue::Declare { queue: b"mine", durable: true, ..Default::default() });
+    let line = *world.brokers.keys().last().unwrap();
+    world.cut(line);
+    world.heard(id);
+    world.call(id, 1, &queue::Bind { exchange: b"amq.direct", ..Default::default() });
+    assert_eq!(world.heard(id), [method(1, "queue.bind-ok")]);
+    assert_eq!(last(&mut world).bound, ["mine mine"]);
+}
+
+#[test]
+fn numbers_that_an_upstream_cannot_read_harm_nobody_else() {
+    use amqp::{ContentHeader, Frame, Properties, TableBuf, Value};
+    let mut world = world();
+    let (other, id) = (publisher(&mut world), publisher(&mut world));
+    world.publish(other, 1, "", "q", b"x");
+    let headers = TableBuf::new().with("x", Value::F64(f64::NAN));
+    let properties = Properties { headers: Some(headers.as_table()), ..Properties::default() };
+    let mut bytes = Vec::new();
+    amqp::frame::put_method(&mut bytes, 1, &basic::Publish { routing_key: b"q", ..Default::default() });
+    let mut header = Vec::new();
+    ContentHeader { class_id: 60, body_len: 0, properties }.encode(&mut header);
+    amqp::frame::put_frame(&mut bytes, &Frame { kind: amqp::FrameKind::Header, channel: 1, payload: &header });
+    world.say(id, &bytes);
+    assert_eq!(world.brokers.len(), 2);
+    assert_eq!(last(&mut world).published.len(), 1, "it goes over a connection of its own");
+}
+
+#[test]
+fn who_uses_a_blocked_connection_no_more_is_told_so() {
+    let mut world = world();
+    let id = publisher(&mut world);
+    world.publish(id, 1, "", "q", b"x");
+    world.only_broker().send(0, &connection::Blocked { reason: b"low on memory" });
+    world.settle();
+    world.call(id, 1, &channel::Close::default());
+    let expected = [method(0, "connection.blocked"), method(1, "channel.close-ok"), method(0, "connection.unblocked")];
+    assert_eq!(world.heard(id), expected);
+}
+
+#[test]
+fn channels_that_nobody_confirms_are_given_up_in_time() {
+    let mut world = World::new(Options { line_heartbeat_s: 0, ..Options::default() });
+    world.new_broker = BrokerConnection::hesitant;
+    let id = publisher(&mut world);
+    world.publish(id, 1, "", "q", b"x");
+    world.vanish(id);
+    world.pass_ms(119_000);
+    assert_eq!(world.only_broker().channel_count(), 1);
+    world.pass_ms(2_000);
+    assert_eq!(world.only_broker().channel_count(), 0);
+    assert_eq!(world.board.counters().late_losses, 1);
+    assert!(matches!(&world.notices[..], [Notice::Unconfirmed { count: 1, .. }]), "{:?}", world.notices);
+}
+
+#[test]
+fn what_is_lost_of_clients_who_have_gone_is_counted() {
+    let mut world = world();
+    world.new_broker = BrokerConnection::hesitant;
+    let id = publisher(&mut world);
+    world.publish(id, 1, "", "q", b"x");
+    world.vanish(id);
+    let line = *world.brokers.keys().next().unwrap();
+    world.cut(line);
+    assert_eq!(world.board.counters().late_losses, 1);
 }

@@ -145,7 +145,7 @@ const LINES_KEYS: &[Key] = &[
         "proxy.lines.pool_max",
         Type::Integer(1, 65_535),
         "64",
-        "The most shared lines of one login and vhost; clients beyond wait for a channel.",
+        "The most shared lines of one login and vhost that publish, and as many for everything else; clients beyond wait for a channel.",
     )
     .reloadable(),
     effective(

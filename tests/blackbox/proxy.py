@@ -32,13 +32,13 @@ def eventually(check: Callable[[], Any], what: str = "", patience_s: float = PAT
 class Proxy(Warren):
     """A process of our own. In the command `{set}` is filled in: one --set for each setting.
 
-    `upstreams` are brokers by their names, or URLs. `words` instead of settings are all that follows the command: for what a user may
-    write there. `variables` are environment variables.
+    `upstreams` are brokers by their names, or URLs. `words` instead of settings says all that follows the command, given the proxy with
+    its ports: for what a user may write there. `variables` are environment variables.
     """
 
     def __init__(
         self, command: str = DEFAULT_COMMAND, upstreams: dict[str, Broker | str] | None = None, settings: dict[str, str] | None = None, *,
-        words: list[str] | None = None, variables: dict[str, str] | None = None, files_max: int | None = None, preface: bytes = b"",
+        words: Callable[["Proxy"], list[str]] | None = None, variables: dict[str, str] | None = None, files_max: int | None = None, preface: bytes = b"",
     ):  # fmt: skip
         self.command, self.given, self.variables = command, words, variables or {}
         self.files_max, self.preface, self.wrapper = files_max, preface, []
@@ -48,6 +48,8 @@ class Proxy(Warren):
             "proxy.http.listener": f"{self.host}:{self.http_port}",
         }
         for name, upstream in (upstreams or {}).items():
+            if not isinstance(upstream, str):
+                self.user, self.password = upstream.user, upstream.password
             url = upstream if isinstance(upstream, str) else f"amqp://{upstream.host}:{upstream.port}"
             self.settings[f"proxy.upstreams.{name}.url"] = url
         self.settings |= settings or {}
@@ -56,7 +58,7 @@ class Proxy(Warren):
         self.process = None
 
     def words(self) -> list[str]:
-        settings = self.given if self.given is not None else [f"--set={key}={value}" for key, value in self.settings.items()]
+        settings = self.given(self) if self.given else [f"--set={key}={value}" for key, value in self.settings.items()]
         return shlex.split(self.command.format(set=shlex.join(settings)))
 
     def environment(self) -> dict[str, str]:

@@ -96,7 +96,7 @@ def pikas():
     opened = []
 
     def open_connection(proxy, **how):
-        parameters = {"host": proxy.host, "port": proxy.port, "socket_timeout": 10, "blocked_connection_timeout": 20, **how}
+        parameters = {"host": "127.0.0.1", "port": proxy.port, "socket_timeout": 10, "blocked_connection_timeout": 20, **how}
         opened.append(pika.BlockingConnection(pika.ConnectionParameters(**parameters)))
         return opened[-1]
 

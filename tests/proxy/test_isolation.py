@@ -32,9 +32,9 @@ def check_unharmed(wires):
         (404, "basic.consume", {"queue": "no such queue"}),
         (404, "exchange.declare", {"exchange": "no such exchange", "passive": True}),
         (404, "queue.bind", {"queue": "no such queue", "exchange": "amq.direct"}),
-        (406, "exchange.declare", {"exchange": "amq.direct", "exchange_type": "fanout"}),
+        (406, "exchange.declare", {"exchange": "amq.direct", "type": "fanout"}),
         (406, "basic.ack", {"delivery_tag": 7}),
-        (403, "exchange.declare", {"exchange": "amq.new", "exchange_type": "fanout"}),
+        (403, "exchange.declare", {"exchange": "amq.new", "type": "fanout"}),
         (403, "exchange.delete", {"exchange": "amq.direct"}),
     ],
 )  # fmt: skip

@@ -25,7 +25,7 @@ def test_many_clients_share_one_connection(broker, proxy, pikas, user, name):
         channel.confirm_delivery()
         channel.basic_publish("", queue, b"%d" % number)
     eventually(lambda: connections_of(broker, user), "the broker lists the proxy's connection")
-    assert len(connections_of(broker, user)) == 1
+    assert len(connections_of(broker, user)) == 1, pool_of(proxy, user)
     pool = pool_of(proxy, user)
     assert pool["clients"] == CLIENTS + 1
     assert [connection["upstream"] for connection in pool["connections"]] == ["a"]

@@ -29,7 +29,8 @@ def run_clients(arguments) -> int:
     try:
         if not isinstance(broker, brokers.Running):
             broker.start()
-        before = proxy.Proxy(arguments.proxy_command, {"a": broker}).start()
+        before = proxy.Proxy(arguments.proxy_command, {"a": broker})
+        before.start()
         words = [f"--url={before.url}", f"--management-port={broker.management_port}"]
         words += [f"--only={arguments.languages}"] if arguments.languages else []
         run = subprocess.Popen([sys.executable, str(HERE.parent / "clients" / "run.py"), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)

@@ -182,10 +182,10 @@ def test_a_file_with_a_mistake_is_named_with_its_line(fails, tmp_path):
     path.write_text("# ours\nproxy.heartbaet = 10\n")
     fails(1, [f"{path}:2", "proxy.heartbeat"], "--config", str(path), "amqp://localhost")
     path.write_text("[main]\nupstraem = amqp://localhost\n")
-    fails(1, [f"{path}:2", "upstraem"], "--config", str(path))
+    fails(1, [f"{path}:2", "upstraem"], "--config", str(path), "amqp://localhost")
 
 
 def test_passwords_are_not_repeated(says):
-    for words in (["amqp://user:hidden@local host"], ["--set", "proxy.upstreams.a.url=amqp://user:hidden@host:x"]):
+    for words in (["amqp://user:hidden@host:x"], ["--set", "proxy.upstreams.a.url=amqp://user:hidden@host:x"]):
         status, out, err = says(*words)
         assert status in (1, 2) and "hidden" not in out + err, err

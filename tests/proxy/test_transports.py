@@ -74,9 +74,9 @@ def test_an_upstream_whose_certificate_is_not_trusted_gets_no_login(tls_broker, 
     proxy = own_proxy({"a": tls_broker.tls_url}, {"proxy.upstreams.a.ssl_options.cacertfile": str(stranger.certificate), "proxy.line_wait": "1s"})
     with Wire(proxy.address) as wire:
         wire.login()
-        close = wire.expect_connection_error(320)
-    assert "certificate" in close.reply_text.lower(), close
+        wire.expect_connection_error(320, "CONNECTION_FORCED - no upstream connection within 1 s…")
     proxy.await_state("a", "down")
+    assert "certificate" in proxy.upstream("a")["last_error"].lower()
 
 
 @needs_openssl

@@ -18,18 +18,19 @@ def upstreams_of(proxy):
 
 def test_upstreams_of_equal_weight_get_equal_shares(broker, own_broker, own_proxy, wires, name):
     proxy = own_proxy({"a": broker, "b": own_broker()})
-    for _ in range(20):
+    # Which one is by chance: fewer than these come once in 100,000 runs.
+    for _ in range(30):
         consume(wires, proxy, name)
     shares = upstreams_of(proxy)
-    assert min(shares.values()) >= 8, shares
+    assert min(shares.values()) >= 4, shares
 
 
 def test_weights_are_shares(broker, own_broker, own_proxy, wires, name):
     proxy = own_proxy({"a": broker, "b": own_broker()}, {"proxy.upstreams.a.weight": "4"})
-    for _ in range(20):
+    for _ in range(50):
         consume(wires, proxy, name)
     shares = upstreams_of(proxy)
-    assert shares["a"] >= 2 * shares["b"] > 0, shares
+    assert shares["a"] > shares["b"] > 0, shares
 
 
 def test_the_least_connections_decide_where_it_is_said_so(broker, own_broker, own_proxy, wires, name):
@@ -76,7 +77,7 @@ def test_a_spare_upstream_is_used_only_while_no_other_is_up(broker, own_broker, 
 
 def test_a_vhost_is_only_on_the_upstream_that_names_it(broker, own_broker, own_proxy, wires, name, vhost):
     other = own_broker()
-    proxy = own_proxy({"general": other, "special": broker}, {"proxy.upstreams.special.vhosts.1": vhost, "proxy.login_fresh": "0"})
+    proxy = own_proxy({"general": other, "special": broker}, {"proxy.upstreams.special.vhosts.1": vhost})
     for _ in range(4):
         # `other` has no such vhost, and would refuse.
         consume(wires, proxy, name, virtual_host=vhost)

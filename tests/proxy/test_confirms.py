@@ -29,7 +29,7 @@ def test_confirms_begin_at_one_however_often_the_channel_was_used_before(wires):
 
 def test_a_publisher_without_confirms_hears_of_none(wires, name):
     wire = wires()
-    queue = wire.call(1, "queue.declare", queue=name()).queue
+    queue = wire.call(1, "queue.declare", queue=name(), durable=True).queue
     for _ in range(MESSAGES):
         wire.publish(1, "", queue, b"x")
     wire.wait_count(1, queue, MESSAGES)
@@ -38,8 +38,8 @@ def test_a_publisher_without_confirms_hears_of_none(wires, name):
 def test_what_the_broker_refuses_is_refused_to_its_publisher_alone(wires, name):
     full, empty = name(), name()
     one, other = wires(), wires()
-    one.call(1, "queue.declare", queue=full, arguments={"x-max-length": 1, "x-overflow": "reject-publish"})
-    other.call(1, "queue.declare", queue=empty)
+    one.call(1, "queue.declare", queue=full, durable=True, arguments={"x-max-length": 1, "x-overflow": "reject-publish"})
+    other.call(1, "queue.declare", queue=empty, durable=True)
     for wire in (one, other):
         wire.call(1, "confirm.select")
     one.publish(1, "", full)
@@ -52,7 +52,7 @@ def test_what_the_broker_refuses_is_refused_to_its_publisher_alone(wires, name):
 
 def test_a_message_keeps_its_properties_and_a_long_body(wires, name):
     wire = wires(frame_max=8192)
-    queue = wire.call(1, "queue.declare", queue=name()).queue
+    queue = wire.call(1, "queue.declare", queue=name(), durable=True).queue
     body = bytes(range(256)) * 4000
     wire.publish(1, "", queue, body, frame_max=8192, content_type="a/b", headers={"n": 1, "s": "x"}, correlation_id="c", priority=3)
     wire.wait_count(1, queue, 1)

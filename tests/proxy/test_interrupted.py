@@ -29,7 +29,7 @@ def test_half_a_publish_leaves_nothing(proxy, wires, user, name, where):
     queue = name()
     who = {"user": user, "password": "secret"}
     neighbour = wires(**who)
-    neighbour.call(1, "queue.declare", queue=queue)
+    neighbour.call(1, "queue.declare", queue=queue, durable=True)
     neighbour.call(1, "confirm.select")
     lost = proxy.metric("warren_proxy_connections_lost_total")
 
@@ -60,7 +60,7 @@ def body(wire, queue):
 def test_half_of_a_long_message_leaves_nothing(wires, name):
     queue = name()
     torn, neighbour = wires(), wires()
-    torn.call(1, "queue.declare", queue=queue)
+    torn.call(1, "queue.declare", queue=queue, durable=True)
     # Longer than what is held until it is whole.
     length = 20 << 20
     torn.send_method(1, "basic.publish", exchange="", routing_key=queue)

@@ -27,7 +27,8 @@ def check_is_full(proxy, **how):
 
 def test_no_more_than_so_many_clients_come_in_and_who_leaves_makes_room(broker, own_proxy, wires):
     proxy = own_proxy({"a": broker}, {"proxy.limits.connections": "2"})
-    first, second = eventually(lambda: is_let_in(proxy)) and (wires(proxy), wires(proxy))
+    eventually(lambda: proxy.metric("amqproxy_client_connections") == 0, "who looked whether it is ready has left")
+    first, second = wires(proxy), wires(proxy)
     check_is_full(proxy)
     second.close()
     eventually(lambda: is_let_in(proxy), "there is room again")

@@ -19,7 +19,7 @@ def test_many_clients_share_few_connections(broker, proxy, pikas, user, name):
     queue = name()
     login = pika.PlainCredentials(user, "secret")
     first = pikas(proxy, credentials=login).channel()
-    first.queue_declare(queue)
+    first.queue_declare(queue, durable=True)
     for number in range(CLIENTS):
         channel = pikas(proxy, credentials=login).channel()
         channel.confirm_delivery()

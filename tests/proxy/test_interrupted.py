@@ -6,22 +6,21 @@ from blackbox.proxy import eventually
 from blackbox.wire import Wire
 
 BODY = b"torn" * 100
-METHOD = codec.method(1, "basic.publish", exchange="", routing_key="QUEUE")
-CONTENT = codec.content(1, BODY, 8192)
-WHOLE = METHOD + CONTENT
 HEADER_LEN = len(codec.header(1, len(BODY)))
+CONTENT_LEN = len(codec.content(1, BODY))
 OFFSETS = {
-    "in the first frame's header": 3,
-    "after the first frame's header": 7,
-    "in the method": len(METHOD) - 5,
-    "before the method's end": len(METHOD) - 1,
-    "after the method": len(METHOD),
-    "in the content header": len(METHOD) + 9,
-    "before the content header's end": len(METHOD) + HEADER_LEN - 1,
-    "after the content header": len(METHOD) + HEADER_LEN,
-    "in the body": len(METHOD) + HEADER_LEN + 100,
-    "before the last octet": len(WHOLE) - 1,
+    "in the first frame's header": lambda method_len: 3,
+    "after the first frame's header": lambda method_len: 7,
+    "in the method": lambda method_len: method_len - 5,
+    "before the method's end": lambda method_len: method_len - 1,
+    "after the method": lambda method_len: method_len,
+    "in the content header": lambda method_len: method_len + 9,
+    "before the content header's end": lambda method_len: method_len + HEADER_LEN - 1,
+    "after the content header": lambda method_len: method_len + HEADER_LEN,
+    "in the body": lambda method_len: method_len + HEADER_LEN + 100,
+    "before the last octet": lambda method_len: method_len + CONTENT_LEN - 1,
 }
+"""Where a publish is cut, in bytes, given the length of its first frame."""
 
 
 @pytest.mark.parametrize("where", OFFSETS)
@@ -35,10 +34,8 @@ def test_half_a_publish_leaves_nothing(proxy, wires, user, name, where):
 
     torn = wires(**who)
     torn.publish(1, "", queue, b"whole")
-    publish = codec.method(1, "basic.publish", exchange="", routing_key=queue) + CONTENT
-    # The queue's name is longer than the one that the offsets were counted with.
-    longer = len(publish) - len(WHOLE)
-    torn.send(publish[: OFFSETS[where] + (longer if OFFSETS[where] >= len(METHOD) - 5 else 0)])
+    method_len = len(codec.method(1, "basic.publish", exchange="", routing_key=queue))
+    torn.send(codec.publish(1, "", queue, BODY)[: OFFSETS[where](method_len)])
     eventually(lambda: neighbour.call(1, "queue.declare", queue=queue, passive=True).message_count == 1, "the whole message is there")
     torn.drop()
 

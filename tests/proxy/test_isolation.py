@@ -109,8 +109,12 @@ def test_a_consumer_is_told_that_its_queue_is_gone(wires, name):
     assert other.expect_message().body == b"on"
 
 
-def test_the_queue_of_an_empty_name_is_the_clients_own_last_one(wires, name):
-    one, other = wires(), wires()
-    queues = [wire.call(1, "queue.declare", queue=name()).queue for wire in (one, other)]
-    for wire, queue in zip((one, other), queues, strict=True):
-        assert wire.call(1, "queue.declare", queue="", passive=True).queue == queue
+def test_an_empty_name_means_the_queue_that_the_client_declared_last(wires, name):
+    both = [(wires(), name()) for _ in range(2)]
+    for wire, queue in both:
+        wire.call(1, "queue.declare", queue=queue, durable=True)
+        wire.publish(1, "", queue, queue.encode())
+        wire.wait_count(1, queue, 1)
+    for wire, queue in both:
+        wire.send_method(1, "basic.get", queue="", no_ack=True)
+        assert wire.expect_message("basic.get-ok").body == queue.encode()

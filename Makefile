@@ -4,7 +4,7 @@ CARGO ?= cargo
 PYTHON ?= python3
 WARREN = target/release/warren
 
-.PHONY: run build web test spare test-rust test-lint test-web test-clients test-perf test-api test-prometheus test-semantics test-ctl test-browser test-crash test-abuse fuzz bench bench-perf bench-build docs clean
+.PHONY: run build web test spare test-rust test-lint test-web test-clients test-perf test-api test-prometheus test-semantics test-ctl test-proxy test-browser test-crash test-abuse fuzz bench bench-perf bench-build docs clean
 
 run: build
 	$(WARREN) serve --data-dir data
@@ -54,6 +54,7 @@ test-clients: build
 	$(PYTHON) tests/abuse/run.py
 	$(PYTHON) tests/perf/run.py
 	$(PYTHON) tests/ctl/run.py
+	$(PYTHON) tests/proxy/run.py
 	$(PYTHON) tests/browser/run.py
 	$(MAKE) --no-print-directory test-api
 	$(MAKE) --no-print-directory test-prometheus
@@ -80,6 +81,10 @@ test-semantics: build
 # `warren ctl`, against this broker and a RabbitMQ.
 test-ctl: build
 	$(PYTHON) tests/ctl/run.py
+
+# `warren proxy`, with all clients through it.
+test-proxy: build
+	$(PYTHON) tests/proxy/run.py
 
 # Reports, in a real browser.
 test-browser: web

@@ -164,12 +164,9 @@ class Warren(Broker):
     def start(self, wait: bool = True) -> "Warren":
         """Starts it; with `wait` returns when it is ready."""
         assert self.process is None, "the broker runs already"
-        settings = " ".join(shlex.quote(f"--set={key}={value}") for key, value in self.settings.items())
-        command = shlex.split(self.command.format(data_dir=self.data_dir, port=self.port, set=settings))
-        environment = {key: value for key, value in os.environ.items() if not key.startswith("RABBITMQ_")}
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
-                [*self.wrapper, *command], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.directory, env=environment,
+                [*self.wrapper, *self.words()], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.directory, env=self.environment(),
                 start_new_session=True, preexec_fn=self._before_exec,
             )  # fmt: skip
         self.pid = self.process.pid
@@ -178,6 +175,15 @@ class Warren(Broker):
             if self.management_port is not None:
                 self.wait_management_ready()
         return self
+
+    def words(self) -> list[str]:
+        """The command, filled in."""
+        settings = " ".join(shlex.quote(f"--set={key}={value}") for key, value in self.settings.items())
+        return shlex.split(self.command.format(data_dir=self.data_dir, port=self.port, set=settings))
+
+    def environment(self) -> dict[str, str]:
+        """What it is started with."""
+        return {key: value for key, value in os.environ.items() if not key.startswith("RABBITMQ_")}
 
     def _before_exec(self) -> None:
         # However the tests end, the broker ends with them.

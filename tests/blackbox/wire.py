@@ -45,11 +45,16 @@ class Message(NamedTuple):
 
 
 class Wire:
-    """One TCP connection to a broker."""
+    """One TCP connection to a broker, or one to a Unix-domain socket where the address is a path."""
 
-    def __init__(self, address: tuple[str, int], timeout: float = 10.0, preface: bytes = b""):
-        self.socket = socket.create_connection(address, timeout=timeout)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    def __init__(self, address: tuple[str, int] | str, timeout: float = 10.0, preface: bytes = b""):
+        if isinstance(address, str):
+            self.socket = socket.socket(socket.AF_UNIX)
+            self.socket.settimeout(timeout)
+            self.socket.connect(address)
+        else:
+            self.socket = socket.create_connection(address, timeout=timeout)
+            self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.received = bytearray()
         self.frame_max = 131072
         self.tune: Method | None = None

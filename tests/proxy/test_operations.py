@@ -107,7 +107,8 @@ def test_pools_show_users_vhosts_and_their_connections_and_no_passwords(proxy, w
     assert b"secret" not in answer.body
     (pool,) = [pool for pool in answer.json if pool["user"] == user]
     assert (pool["vhost"], pool["clients"], pool["waiting_clients"], pool["last_error"]) == ("/", 1, 0, None)
-    (line,) = pool["connections"]
+    assert sorted(line["for"] for line in pool["connections"]) == ["calls", "publishes"]
+    (line,) = [line for line in pool["connections"] if line["for"] == "calls"]
     assert (line["upstream"], line["state"], line["blocked"], line["used_channels"]) == ("a", "open", False, 1)
     assert line["local_address"].startswith("127.0.0.1:")
 

@@ -116,8 +116,9 @@ async fn serve(line: &CommandLine, config: Config) -> Result<()> {
         () = async {
             service.wait_for_clients(Some(client_close_timeout)).await;
             service.close_clients(term_timeout).await;
+            service.wait_for_confirms().await;
         } => {}
-        signal = signals.next(|| ()) => tracing::warn!(signal, "stopping without waiting for clients"),
+        signal = signals.next(|| ()) => tracing::warn!(signal, "stopping without waiting for anybody"),
     }
     service.stop().await;
     tracing::info!("stopped");

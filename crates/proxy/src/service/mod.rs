@@ -149,8 +149,8 @@ impl Service {
         self.wait_for_clients(patience).await;
     }
 
-    /// Waits until what clients have published is confirmed, and ends.
-    pub async fn stop(self) {
+    /// Closes connections to upstreams as soon as what clients have published over them is confirmed, and waits for that.
+    pub async fn wait_for_confirms(&self) {
         let until = Instant::now() + CONFIRM_PATIENCE;
         loop {
             self.handle.tell(|| Command::CloseLines);
@@ -160,6 +160,10 @@ impl Service {
             }
             tokio::time::sleep(LOOK).await;
         }
+    }
+
+    /// Ends, whatever is under way.
+    pub async fn stop(self) {
         self.watching.iter().for_each(tokio::task::JoinHandle::abort);
         self.handle.tell(|| Command::Stop);
         for thread in self.threads {

@@ -112,6 +112,7 @@ async fn many_clients_publish_over_few_connections() {
         publish(&uri, body).await;
     }
     let reports = service.handle().reports().await;
+    service.wait_for_confirms().await;
     service.stop().await;
     let mut bodies = broker.bodies();
     bodies.sort_by_key(|body| body.parse::<u32>().unwrap());

@@ -184,6 +184,15 @@ def answers(port):
         return False
 
 
+def run_tool(whom, command, *arguments):
+    """A run of the load generator; `whom` stands in front of its complaint."""
+    words = [TOOL, command, *map(str, arguments)]
+    run = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if run.returncode:
+        raise RuntimeError(f"{whom}: {run.stderr.strip()}")
+    return json.loads(run.stdout)
+
+
 class Turn:
     """A broker that runs, for one turn."""
 
@@ -201,11 +210,7 @@ class Turn:
         self.broker.stop()
 
     def tool(self, command, *arguments):
-        words = [TOOL, command, "--port", str(self.broker.port), "--pid", str(self.pid), *arguments]
-        run = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        if run.returncode:
-            raise RuntimeError(f"{self.broker.name}: {run.stderr.strip()}")
-        return json.loads(run.stdout)
+        return run_tool(self.broker.name, command, "--port", self.broker.port, "--pid", self.pid, *arguments)
 
     def rest(self):
         """Until the broker has nothing left to do."""

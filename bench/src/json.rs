@@ -21,8 +21,11 @@ impl Object {
         self
     }
 
-    /// A float with as many decimals as anybody reads.
+    /// A float with as many decimals as anybody reads; null for one that JSON cannot say, as of a broker that took no time.
     pub(crate) fn number(self, name: &str, value: f64) -> Object {
+        if !value.is_finite() {
+            return self.field(name, "null");
+        }
         self.field(name, format_args!("{value:.3}"))
     }
 }
@@ -48,5 +51,10 @@ mod tests {
         let inner = Object::new().field("n", 1);
         let outer = Object::new().field("count", 2).number("rate", 1.5).field("windows", array([inner]));
         assert_eq!(outer.to_string(), r#"{"count": 2, "rate": 1.500, "windows": [{"n": 1}]}"#);
+    }
+
+    #[test]
+    fn what_json_cannot_say_is_null() {
+        assert_eq!(Object::new().number("rate", 1.0 / 0.0).to_string(), r#"{"rate": null}"#);
     }
 }

@@ -6,13 +6,16 @@
 mod arguments;
 mod binds;
 mod blast;
+mod churn;
 mod flat;
+mod herd;
 mod histogram;
 mod json;
 mod latency;
 mod loopback;
 mod process;
 mod publish;
+mod relay;
 mod sink;
 mod unconfirmed;
 mod wire;
@@ -31,6 +34,9 @@ usage: bench blast   --port PORT --pid PID [options]     as fast as it goes
        bench declare --port PORT --pid PID               declare the queue afresh, for somebody else's generator
        bench count   --port PORT --pid PID               how many messages of the queue are ready
        bench sink    --port PORT                         a broker that discards, and sends at will: for load generators
+       bench churn   --port PORT --pid PID               a connection for each message, to a queue that is there
+       bench herd    --port PORT --pid PID               many clients that rest, and come back all at once
+       bench relay   --listen PORT --to PORT             TCP, with a delay
        bench loopback                                    raw TCP, which nothing that uses TCP can outdo
 
 blast:   --size 1024  --senders 1  --readers 1  --persistent  --window N (unconfirmed, each sender; 0 = no confirms)
@@ -41,6 +47,9 @@ latency: --size 1024  --publishers 1  --consumers 1  --persistent  --warm-up-s 2
 flat:    --size 1024  --count 10000000  --step 1000000  --window 1000  --queue-type TYPE  --prefetch 2000 (0 = auto-ack)
          --fill-only (leave the messages there)
 binds:   --count 100000  --publishes 500000 (eight times)  --keep (leave the queues there)
+churn:   --size 100  --clients 20  --window N (0 = no confirms)  --measure-s 5
+herd:    --clients 10000  --hold-s 3 (how long they rest)
+relay:   --delay-ms 0 (a round trip)
 sink:    --size 1024 (of what consumers are sent)
 loopback: --write-len 65536 (bytes a write)  --warm-up-s 1  --measure-s 3
 all:     --host 127.0.0.1  --queue bench
@@ -57,6 +66,9 @@ fn main() -> ExitCode {
         "blast" => blast::Blast::parse(&arguments).map(|blast| blast.run()),
         "latency" => latency::Latency::parse(&arguments).map(|latency| latency.run()),
         "binds" => binds::Binds::parse(&arguments).map(|binds| binds.run()),
+        "churn" => churn::Churn::parse(&arguments).map(|churn| churn.run()),
+        "herd" => herd::Herd::parse(&arguments).map(|herd| herd.run()),
+        "relay" => relay::Relay::parse(&arguments).map(|relay| relay.run()),
         "flat" => flat::Flat::parse(&arguments).map(|flat| flat.run()),
         "declare" => arguments.broker().map(|broker| declare(&broker)),
         "count" => arguments.broker().map(|broker| count(&broker)),

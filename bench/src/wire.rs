@@ -24,6 +24,8 @@ const CONNECTION_CLOSE: (u16, u16) = (10, 50);
 const CHANNEL_CLOSE: (u16, u16) = (20, 40);
 
 const INPUT_LEN: usize = 256 * 1024;
+/// How often the broker is waited for until a connection and its channel are open.
+pub(crate) const OPENING_STEPS: usize = 4;
 
 /// A frame as it lies in the input buffer.
 pub(crate) struct Frame<'a> {
@@ -85,7 +87,12 @@ pub(crate) struct FrameReader {
 
 impl FrameReader {
     pub(crate) fn new() -> FrameReader {
-        FrameReader { input: vec![0; INPUT_LEN], start: 0, end: 0 }
+        FrameReader::with_len(INPUT_LEN)
+    }
+
+    /// With this much room: for who has thousands, and expects no long frames.
+    pub(crate) fn with_len(input_len: usize) -> FrameReader {
+        FrameReader { input: vec![0; input_len], start: 0, end: 0 }
     }
 
     /// Waits for more bytes. Take all whole frames first.
@@ -186,19 +193,48 @@ pub(crate) struct Connection {
 impl Connection {
     /// Connects as guest and opens the channel; heartbeats are off.
     pub(crate) fn open(broker: &Broker) -> io::Result<Connection> {
+        let mut connection = Connection::dial(broker, FrameReader::new())?;
+        for step in 0..OPENING_STEPS {
+            connection.open_step(step)?;
+        }
+        Ok(connection)
+    }
+
+    /// Connects and says the protocol's header. What is left to do is [`OPENING_STEPS`] steps.
+    pub(crate) fn dial(broker: &Broker, frames: FrameReader) -> io::Result<Connection> {
         let stream = TcpStream::connect(broker.address)
             .map_err(|error| io::Error::new(error.kind(), format!("connecting to {}: {error}", broker.address)))?;
         stream.set_nodelay(true)?;
-        let mut connection = Connection { stream, frames: FrameReader::new() };
+        let mut connection = Connection { stream, frames };
         connection.stream.write_all(b"AMQP\x00\x00\x09\x01")?;
-        connection.expect((10, 10))?;
-        let start_ok = Payload::method(10, 11).long(&[]).short("PLAIN").long(b"\0guest\0guest").short("en_US");
-        let tune = connection.call(0, &start_ok, (10, 30))?;
-        let channel_max = u16_at(&tune, 4).ok_or_else(|| io::Error::other("connection.tune is too short"))?;
-        connection.send(0, &Payload::method(10, 31).u16(channel_max).u32(FRAME_LEN_MAX).u16(0))?;
-        connection.call(0, &Payload::method(10, 40).short("/").short("").u8(0), (10, 41))?;
-        connection.call(CHANNEL, &Payload::method(20, 10).short(""), (20, 11))?;
         Ok(connection)
+    }
+
+    /// Waits for the broker's next word and answers it. Who opens many at once takes each step with all of them.
+    pub(crate) fn open_step(&mut self, step: usize) -> io::Result<()> {
+        match step {
+            0 => {
+                self.expect((10, 10))?;
+                self.send(0, &Payload::method(10, 11).long(&[]).short("PLAIN").long(b"\0guest\0guest").short("en_US"))
+            }
+            1 => {
+                let tune = self.expect((10, 30))?;
+                let channel_max = u16_at(&tune, 4).ok_or_else(|| io::Error::other("connection.tune is too short"))?;
+                self.send(0, &Payload::method(10, 31).u16(channel_max).u32(FRAME_LEN_MAX).u16(0))?;
+                self.send(0, &Payload::method(10, 40).short("/").short("").u8(0))
+            }
+            2 => {
+                self.expect((10, 41))?;
+                self.send(CHANNEL, &Payload::method(20, 10).short(""))
+            }
+            _ => self.expect((20, 11)).map(drop),
+        }
+    }
+
+    /// Takes leave, and waits for the answer.
+    pub(crate) fn close(mut self) -> io::Result<()> {
+        let close = Payload::method(10, 50).u16(200).short("").u16(0).u16(0);
+        self.call(0, &close, (10, 51)).map(drop)
     }
 
     /// Declares the broker's queue, durable, deleting what was there.
@@ -254,7 +290,7 @@ impl Connection {
     }
 
     /// Reads on until this method comes.
-    fn expect(&mut self, answer: (u16, u16)) -> io::Result<Vec<u8>> {
+    pub(crate) fn expect(&mut self, answer: (u16, u16)) -> io::Result<Vec<u8>> {
         loop {
             while let Some(frame) = self.frames.take() {
                 if frame.method() == Some(answer) {

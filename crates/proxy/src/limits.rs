@@ -49,3 +49,6 @@ pub(crate) const USER_SHOWN_LEN_MAX: usize = 128;
 
 /// How long publishes of a client that has gone may wait for their confirm. A queue that cannot confirm would fill the pool with their channels.
 pub(crate) const UNCONFIRMED_PATIENCE_MS: u64 = 120_000;
+
+/// How long an upstream that has refused a connection of a login and vhost is not asked for another.
+pub(crate) const REFUSED_PAUSE_MS: u64 = 1_000;

@@ -76,13 +76,14 @@ fn poll_carry(
         let is_written = poll_write_all(worker, party, stream, cx)?;
         let wants = party.wants(&worker.board.borrow());
         if wants.close {
-            if is_written.is_pending() {
-                // Who takes nothing any more is not waited for long.
-                let patience = ending.get_or_insert_with(|| Box::pin(tokio::time::sleep(END_PATIENCE)));
-                return patience.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()));
-            }
             // Whether the other side still listens changes nothing.
-            return stream.poll_shutdown(cx).map(|_| Ok(()));
+            let is_ended = is_written.is_ready() && stream.poll_shutdown(cx).is_ready();
+            if is_ended {
+                return Poll::Ready(Ok(()));
+            }
+            // Who takes nothing any more is not waited for long.
+            let patience = ending.get_or_insert_with(|| Box::pin(tokio::time::sleep(END_PATIENCE)));
+            return patience.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()));
         }
         if !wants.read {
             return Poll::Pending;

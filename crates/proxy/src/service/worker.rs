@@ -178,6 +178,9 @@ impl Worker {
         {
             self.board.borrow_mut().set_server(&server);
         }
+        if self.has_closed.get() {
+            return;
+        }
         let id = self.board.borrow_mut().client_joined(self.now_ms());
         self.clients.borrow_mut().insert(id, Guest { peer, seat });
         if let Err(error) = carry(&self, Party::Client(id), &mut stream).await {
@@ -264,7 +267,7 @@ impl Worker {
     fn note_open(&self, id: LineId) {
         if let Some(lead) = self.lines.borrow_mut().get_mut(&id)
             && !lead.is_open
-            && self.board.borrow().is_line_open(id)
+            && self.board.borrow().has_line_opened(id)
         {
             lead.is_open = true;
             self.upstreams.opened(lead.upstream);

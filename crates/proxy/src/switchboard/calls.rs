@@ -87,6 +87,11 @@ impl Switchboard {
     fn answer(&mut self, id: ClientId, number: u16, method: &Method<'_>) -> Taken {
         let client = &mut self.clients[id.0];
         let Some(channel) = client.channels.get_mut(&number) else { return Taken::Done(0) };
+        let is_close = matches!(method, Method::ChannelClose(_) | Method::ChannelCloseOk(_));
+        if !is_close && !channel.unanswered.is_empty() {
+            // Answers come in the order of what was asked.
+            return self.wait_for(id, Waits::Answer);
+        }
         match method {
             Method::ChannelOpen(_) => {
                 let refusal = Refusal::new(ReplyCode::ChannelError, "second 'channel.open' seen");

@@ -9,7 +9,7 @@ use amqp::{TableBuf, basic};
 
 use super::LineId;
 use super::buffer::Buffer;
-use super::pool::{LoginId, PoolId};
+use super::pool::{Kind, LoginId, PoolId};
 use crate::limits::CLIENT_OUTPUT_LEN_MAX;
 
 /// What is read ahead of a client that waits: enough to see it go.
@@ -45,8 +45,8 @@ pub(super) enum Waits {
     Nothing,
     /// That an upstream has a word on its login or its vhost, or the guard on its user.
     Login,
-    /// A line of its pool, or a channel on one.
-    Pool,
+    /// A line of its pool of this kind, or a channel on one.
+    Pool(Kind),
     /// Room in a line's output.
     Room,
     /// A line of its own.

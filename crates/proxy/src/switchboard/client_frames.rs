@@ -46,7 +46,13 @@ impl Switchboard {
             Ok(Some((frame, len))) => {
                 let (raw, rest) = bytes.split_at(len);
                 match self.client_frame(id, &frame, raw, rest) {
-                    Taken::Done(more) => Some(len + more),
+                    Taken::Done(more) => {
+                        let client = &mut self.clients[id.0];
+                        if client.phase == Phase::Running {
+                            client.waiting_since_ms = None;
+                        }
+                        Some(len + more)
+                    }
                     Taken::NotYet => None,
                     Taken::Refused(refusal) => {
                         self.close_client(id, &refusal);

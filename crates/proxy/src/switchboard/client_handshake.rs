@@ -121,14 +121,21 @@ impl Switchboard {
             return true;
         }
         login.waiters.push(id);
-        if login.checking.is_none() {
-            self.check_login(login_id);
-        }
+        self.check_login(login_id);
         self.clients[id.0].waiting_since_ms.get_or_insert(now_ms);
         false
     }
 
+    /// Has an upstream say what it thinks of a login, unless one is being asked.
     pub(super) fn check_login(&mut self, login_id: LoginId) {
+        if let Some(line) = self.pools.login(login_id).checking {
+            // One that has said so, and waits for a vhost that may never come, says no more.
+            if !matches!(self.lines[line.0].phase, LinePhase::LoggedIn { .. }) {
+                return;
+            }
+            self.lines[line.0].usage = Use::None;
+            self.end_line(line, None);
+        }
         let line = self.dial(Line::new(Use::Login(login_id), login_id, None, self.now_ms));
         self.pools.login(login_id).checking = Some(line);
     }

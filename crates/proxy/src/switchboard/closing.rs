@@ -122,7 +122,7 @@ impl Switchboard {
                 }
                 pool.idle_since_ms = pool.idle_since_ms.max(now_ms);
             }
-            Use::Own(client) if !self.clients[client.0].has_moved && !was_refused => self.own_line_failed(client),
+            Use::Own(client) if !was_refused => self.own_line_closed(client, &refusal),
             Use::Own(client) => self.own_line_lost(client, &refusal),
             Use::None => {}
         }
@@ -130,6 +130,14 @@ impl Switchboard {
             self.seat_lost(client, number, id, is_busy, &refusal);
         }
         self.pools.drop_login(login);
+    }
+
+    /// A client's own line was closed, or lost.
+    pub(super) fn own_line_closed(&mut self, id: ClientId, refusal: &Refusal) {
+        match self.clients[id.0].has_moved {
+            true => self.own_line_lost(id, refusal),
+            false => self.own_line_failed(id),
+        }
     }
 
     /// A line was lost before its client used it: it waits for another one.
@@ -143,7 +151,7 @@ impl Switchboard {
     }
 
     /// From here on a client and what was its line do not know each other.
-    fn part_from_line(&mut self, id: ClientId) {
+    pub(super) fn part_from_line(&mut self, id: ClientId) {
         if let Some(line) = self.clients[id.0].own.take()
             && let Some(line) = self.lines.get_mut(line.0)
         {

@@ -42,10 +42,10 @@ impl Switchboard {
         is_all
     }
 
-    /// Whether a line's handshake is done and it is not closed again.
+    /// Whether a line's handshake was done.
     #[must_use]
-    pub fn is_line_open(&self, id: LineId) -> bool {
-        self.lines.get(id.0).is_some_and(|line| line.is_running())
+    pub fn has_line_opened(&self, id: LineId) -> bool {
+        self.lines.get(id.0).is_some_and(|line| line.has_opened)
     }
 
     /// What the upstream did wrong, if a line was given up for that.

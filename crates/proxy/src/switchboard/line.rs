@@ -70,6 +70,8 @@ pub(super) struct Line {
     pub(super) blocked: Option<Box<[u8]>>,
     /// What the upstream said when it closed it.
     pub(super) closed_with: Option<Refusal>,
+    /// Whether its handshake was done.
+    pub(super) has_opened: bool,
     /// What the upstream did wrong, if it was given up for that.
     pub(super) fault: Option<&'static str>,
     /// No client gets a channel on it any more.
@@ -99,6 +101,7 @@ impl Line {
             waiters: Vec::new(),
             blocked: None,
             closed_with: None,
+            has_opened: false,
             fault: None,
             is_draining: false,
             idle_since_ms: now_ms,

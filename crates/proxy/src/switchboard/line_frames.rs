@@ -97,7 +97,7 @@ impl Switchboard {
                 }
                 let line = &self.lines[id.0];
                 if let Use::Own(client) = line.usage {
-                    self.own_line_lost(client, &refusal);
+                    self.own_line_closed(client, &refusal);
                 }
             }
             Method::ConnectionBlocked(blocked) => {
@@ -186,6 +186,8 @@ impl Switchboard {
                 self.lines[id.0].send(at, &channel::CloseOk);
                 if !is_closing {
                     self.channel_failed(id, at, owner, &Refusal::of_channel(close));
+                } else if owner.is_none() {
+                    self.failed_late(id, &Refusal::of_channel(close));
                 }
             }
             Method::BasicReturn(returned) => {
@@ -296,11 +298,7 @@ impl Switchboard {
     fn channel_failed(&mut self, id: LineId, at: u16, owner: Option<(ClientId, u16)>, refusal: &Refusal) {
         self.vacate(id, at);
         let Some((client_id, number)) = owner else {
-            self.counters.late_errors += 1;
-            let (user, vhost) = self.names(id);
-            let notice = Notice::LateError { user, vhost, code: refusal.code, text: refusal.text() };
-            self.effects.push(Effect::Log(notice));
-            return;
+            return self.failed_late(id, refusal);
         };
         let client = &mut self.clients[client_id.0];
         let Some(channel) = client.channels.get_mut(&number) else { return };
@@ -317,6 +315,14 @@ impl Switchboard {
         self.tell_blocked(client_id);
         self.client_changed(client_id);
         self.wake_if(client_id, |waits| matches!(waits, Waits::Quiet | Waits::Answer | Waits::Room));
+    }
+
+    /// Something failed that nobody waits for any more.
+    fn failed_late(&mut self, id: LineId, refusal: &Refusal) {
+        self.counters.late_errors += 1;
+        let (user, vhost) = self.names(id);
+        let notice = Notice::LateError { user, vhost, code: refusal.code, text: refusal.text() };
+        self.effects.push(Effect::Log(notice));
     }
 
     fn vacate(&mut self, id: LineId, at: u16) {

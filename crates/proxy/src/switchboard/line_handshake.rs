@@ -140,6 +140,7 @@ impl Switchboard {
         let now_ms = self.now_ms;
         let line = &mut self.lines[id.0];
         line.phase = LinePhase::Running;
+        line.has_opened = true;
         line.idle_since_ms = now_ms;
         match line.usage {
             Use::Own(client) => self.wake(client),
@@ -153,6 +154,7 @@ impl Switchboard {
                 self.pool_accepted(pool_id, now_ms);
             }
             Use::Check(pool_id) => {
+                self.lines[id.0].usage = Use::None;
                 self.pools.pool(pool_id).checking = None;
                 self.pool_accepted(pool_id, now_ms);
                 self.close_line(id);
@@ -202,10 +204,12 @@ impl Switchboard {
         }
         match usage {
             Use::Shared(pool, kind) => {
+                self.lines[id.0].usage = Use::None;
                 self.pools.pool(pool).lane(kind).opening = None;
                 self.pool_refused(pool, kind, refusal);
             }
             Use::Check(pool) => {
+                self.lines[id.0].usage = Use::None;
                 self.pools.pool(pool).checking = None;
                 self.pool_refused(pool, Kind::Publishes, refusal);
             }
@@ -218,13 +222,15 @@ impl Switchboard {
     fn pool_refused(&mut self, pool_id: PoolId, kind: Kind, refusal: &Refusal) {
         let (now_ms, fresh_ms) = (self.now_ms, self.options.login_fresh_ms);
         let pool = self.pools.pool(pool_id);
-        pool.trouble = Some(refusal.text());
+        pool.refused_ms = Some(now_ms);
         let has_lines = pool.lines().next().is_some();
         if has_lines && !is_about_access(refusal) {
             // It says nothing of the login: there are as many connections as there may be, or the node is going down.
             self.pool_accepted(pool_id, now_ms.saturating_sub(fresh_ms / 2));
+            self.pools.pool(pool_id).trouble = Some(refusal.text());
             return;
         }
+        pool.trouble = Some(refusal.text());
         pool.accepted_ms = None;
         let mut refused = std::mem::take(&mut pool.entering);
         if !has_lines {

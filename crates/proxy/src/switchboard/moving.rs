@@ -35,7 +35,8 @@ impl Switchboard {
                 self.release_seat(shared, at);
             }
             if channel.stage == Stage::Open {
-                reopen(self.lines[line.0].output.end(), *number, channel);
+                let own = &mut self.lines[line.0];
+                reopen(own.output.end(), *number, channel, own.frame_len_max);
             }
         }
         let client = &mut self.clients[id.0];
@@ -125,7 +126,7 @@ impl Switchboard {
 }
 
 /// Brings a channel that nothing is under way on to where it was.
-fn reopen(out: &mut Vec<u8>, number: u16, channel: &mut Channel) {
+fn reopen(out: &mut Vec<u8>, number: u16, channel: &mut Channel, frame_len_max: u32) {
     put_method(out, number, &channel::Open::default());
     channel.swallowed = 1;
     if let Some(tags) = &mut channel.tags {
@@ -137,7 +138,7 @@ fn reopen(out: &mut Vec<u8>, number: u16, channel: &mut Channel) {
         channel.swallowed += 1;
     }
     if let Some(content) = channel.content.take() {
-        out.extend_from_slice(&content.frames);
+        put_frames(out, &content.frames, number, frame_len_max);
     }
     channel.is_declared_here = false;
 }

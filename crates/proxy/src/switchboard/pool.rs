@@ -6,6 +6,7 @@ use std::rc::Rc;
 use slab::Slab;
 
 use super::{ClientId, LineId};
+use crate::limits::REFUSED_PAUSE_MS;
 
 /// A user's name and secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -78,6 +79,8 @@ pub(super) struct Pool {
     pub(super) idle_since_ms: u64,
     /// Why the last line could not be had.
     pub(super) trouble: Option<String>,
+    /// When the upstream refused a line last.
+    pub(super) refused_ms: Option<u64>,
 }
 
 impl Pool {
@@ -93,6 +96,11 @@ impl Pool {
     /// Lines that are being opened for it.
     pub(super) fn opening(&self) -> impl Iterator<Item = LineId> {
         self.lanes.iter().filter_map(|lane| lane.opening)
+    }
+
+    /// Whether an upstream has refused a line just now, and is not to be asked again at once.
+    pub(super) fn is_refused(&self, now_ms: u64) -> bool {
+        self.refused_ms.is_some_and(|refused_ms| now_ms < refused_ms + REFUSED_PAUSE_MS)
     }
 
     /// Clients that wait for anything.
@@ -163,6 +171,7 @@ impl Pools {
             client_count: 0,
             idle_since_ms: now_ms,
             trouble: None,
+            refused_ms: None,
         };
         let id = PoolId(self.pools.insert(pool));
         self.retain_login(login);

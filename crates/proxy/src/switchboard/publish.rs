@@ -100,7 +100,7 @@ impl Switchboard {
             (_, Some(_)) => return refused(ReplyCode::UnexpectedFrame, NO_CONTENT_BODY),
         };
         let held_len = self.clients[id.0].held_len as u64;
-        if frame.kind == FrameKind::Header && held_len + left > HELD_LEN_MAX {
+        if held_len + left > HELD_LEN_MAX {
             return Gathered::Own(content);
         }
         if left == 0 {

@@ -109,12 +109,7 @@ impl Switchboard {
     /// Everything at this moment. The shell adds where lines lead, which `upstream_of` knows.
     #[must_use]
     pub fn report(&self, upstream_of: impl Fn(super::LineId) -> (String, Option<SocketAddr>)) -> Report {
-        let mut report = Report {
-            counters: self.counters,
-            client_count: self.clients.len(),
-            line_count: self.lines.len(),
-            ..Report::default()
-        };
+        let mut report = Report { counters: self.counters, client_count: self.clients.len(), ..Report::default() };
         for (_, client) in self.clients.iter() {
             report.open_client_count += usize::from(client.phase == Phase::Running);
             report.waiting_client_count += usize::from(client.waiting_since_ms.is_some());

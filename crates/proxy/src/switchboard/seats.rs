@@ -15,7 +15,7 @@ impl Switchboard {
     pub(super) fn take_seat(&mut self, id: ClientId, number: u16, kind: Kind) -> Option<(LineId, u16)> {
         let client = &self.clients[id.0];
         if let Some(seat) = client.channels.get(&number)?.seat {
-            if kind == Kind::Publishes || !self.is_for_publishes(seat.0) {
+            if kind == Kind::Publishes || !self.is_for_publishes(seat) {
                 return Some(seat);
             }
             // What it asks is not to be asked where others publish.
@@ -26,7 +26,11 @@ impl Switchboard {
             self.leave_seat(id, number);
         }
         let pool = self.clients[id.0].pool?;
-        let Some((line_id, at)) = self.free_seat(pool, kind).or_else(|| self.new_seat(pool, kind)) else {
+        let found = self.free_seat(pool, kind).or_else(|| self.new_seat(pool, kind));
+        // Better among those who publish than nowhere.
+        let is_stuck = found.is_none() && kind == Kind::Calls && !self.may_dial();
+        let found = if is_stuck { self.new_seat(pool, Kind::Publishes) } else { found };
+        let Some((line_id, at)) = found else {
             self.wait_for_line(id, pool, kind);
             return None;
         };
@@ -48,8 +52,11 @@ impl Switchboard {
         Some((line_id, at))
     }
 
-    fn is_for_publishes(&self, line: LineId) -> bool {
-        matches!(self.lines[line.0].usage, Use::Shared(_, Kind::Publishes))
+    /// Whether a seat is where others publish, and nothing else was done on it yet.
+    fn is_for_publishes(&mut self, (line, at): (LineId, u16)) -> bool {
+        let line = &mut self.lines[line.0];
+        let is_publishing = matches!(line.usage, Use::Shared(_, Kind::Publishes));
+        is_publishing && line.channel(at).is_some_and(|there| there.is_clean)
     }
 
     /// Whether nothing is under way for a client's channel on a shared line.
@@ -167,7 +174,7 @@ impl Switchboard {
     /// There is a channel, or a number for one: the client that waits longest looks again.
     pub(super) fn wake_waiter(&mut self, pool: PoolId, kind: Kind) {
         while let Some(id) = self.pools.pool(pool).lane(kind).waiters.pop_front() {
-            let waits = |client: &super::client::Client| client.waits == Waits::Pool && client.pool == Some(pool);
+            let waits = |client: &super::client::Client| client.waits == Waits::Pool(kind) && client.pool == Some(pool);
             if self.clients.get(id.0).is_some_and(waits) {
                 self.wake(id);
                 return;
@@ -179,7 +186,7 @@ impl Switchboard {
     fn wait_for_line(&mut self, id: ClientId, pool: PoolId, kind: Kind) {
         let now_ms = self.now_ms;
         let client = &mut self.clients[id.0];
-        client.waits = Waits::Pool;
+        client.waits = Waits::Pool(kind);
         client.waiting_since_ms.get_or_insert(now_ms);
         self.pools.pool(pool).lane(kind).waiters.push_back(id);
         self.want_line(pool, kind);
@@ -187,21 +194,40 @@ impl Switchboard {
 
     /// Another line for a pool, unless one is coming or there are as many as there may be.
     pub(super) fn want_line(&mut self, pool_id: PoolId, kind: Kind) {
-        let may_dial = self.may_dial();
+        let (now_ms, may_dial) = (self.now_ms, self.may_dial());
+        let lines = &self.lines;
         let pool = self.pools.pool(pool_id);
-        let (login, vhost) = (pool.login, pool.vhost.clone());
+        let (login, vhost, is_refused) = (pool.login, pool.vhost.clone(), pool.is_refused(now_ms));
         let lane = pool.lane(kind);
-        if lane.opening.is_some() || lane.lines.len() >= self.options.pool_line_max || !may_dial {
+        let is_usable = |line: &&LineId| lines[line.0].is_running() && !lines[line.0].is_draining;
+        let count = lane.lines.iter().filter(is_usable).count();
+        if lane.opening.is_some() || count >= self.options.pool_line_max || is_refused {
             return;
         }
-        let line = self.dial(Line::new(Use::Shared(pool_id, kind), login, Some(vhost), self.now_ms));
+        if !may_dial {
+            self.close_unused_line();
+            return;
+        }
+        let line = self.dial(Line::new(Use::Shared(pool_id, kind), login, Some(vhost), now_ms));
         self.pools.pool(pool_id).lane(kind).opening = Some(line);
+    }
+
+    /// Makes room for a line that somebody needs, where there may be no more: one that nobody uses goes.
+    fn close_unused_line(&mut self) {
+        let is_unused = |line: &Line| {
+            matches!(line.usage, Use::Shared(..)) && line.is_running() && line.used_count == 0 && line.is_confirmed()
+        };
+        let unused = self.lines.iter().find(|(_, line)| is_unused(line)).map(|(id, _)| LineId(id));
+        if let Some(id) = unused {
+            self.close_line(id);
+        }
     }
 
     /// Somebody is to see whether a pool's login is let in still. That is one line more than there may be, for a moment.
     pub(super) fn want_check(&mut self, pool_id: PoolId) {
+        let now_ms = self.now_ms;
         let pool = self.pools.pool(pool_id);
-        if pool.checking.is_some() || pool.opening().next().is_some() {
+        if pool.checking.is_some() || pool.opening().next().is_some() || pool.is_refused(now_ms) {
             return;
         }
         let (login, vhost) = (pool.login, pool.vhost.clone());

@@ -4,6 +4,8 @@ use amqp::ReplyCode;
 use amqp::frame::put_heartbeat;
 use amqp::method::connection;
 
+use ::client::Unconfirmed;
+
 use super::client::{Phase, Waits};
 use super::client_handshake::is_fresh;
 use super::line::{LineChannel, LinePhase, Use};
@@ -41,7 +43,10 @@ impl Switchboard {
                 return;
             }
             Phase::Leaving { until_ms } if now_ms >= until_ms => {
-                client.send(0, &connection::CloseOk);
+                let is_said = client.own.is_none_or(|line| self.lines[line.0].output.is_empty());
+                if is_said {
+                    client.send(0, &connection::CloseOk);
+                }
                 self.end_client(id);
                 return;
             }
@@ -56,8 +61,15 @@ impl Switchboard {
             self.give_up(id);
             return;
         }
-        if client.waits == Waits::OwnLine && client.own.is_none() {
-            self.wake(id);
+        let (is_wanted, own) = (matches!(client.waits, Waits::OwnLine | Waits::Quiet), client.own);
+        match own {
+            None if client.waits == Waits::OwnLine => self.wake(id),
+            // What it was for has failed meanwhile.
+            Some(line) if !is_wanted && !client.has_moved && self.lines[line.0].is_running() => {
+                self.part_from_line(id);
+                self.close_line(line);
+            }
+            _ => {}
         }
         self.beat_client(id);
     }
@@ -131,7 +143,7 @@ impl Switchboard {
         }
     }
 
-    fn end_line(&mut self, id: LineId, fault: Option<&'static str>) {
+    pub(super) fn end_line(&mut self, id: LineId, fault: Option<&'static str>) {
         let line = &mut self.lines[id.0];
         line.phase = LinePhase::Over;
         line.fault = fault;
@@ -183,6 +195,9 @@ impl Switchboard {
         let (user, vhost) = self.names(id);
         self.effects.push(Effect::Log(Notice::Unconfirmed { user, vhost, count }));
         for (at, _) in parked {
+            if let Some(there) = self.lines[id.0].channel(at) {
+                there.unconfirmed = Unconfirmed::new();
+            }
             self.close_line_channel(id, at);
         }
     }
@@ -203,7 +218,11 @@ impl Switchboard {
     fn want_what_is_waited_for(&mut self) {
         for id in self.pools.pool_ids() {
             for kind in [Kind::Publishes, Kind::Calls] {
-                if !self.pools.pool(id).lane(kind).waiters.is_empty() {
+                let lane = self.pools.pool(id).lane(kind);
+                let (is_wanted, has_free) = (!lane.waiters.is_empty(), !lane.free.is_empty());
+                if is_wanted && has_free {
+                    self.wake_waiter(id, kind);
+                } else if is_wanted {
                     self.want_line(id, kind);
                 }
             }
@@ -212,8 +231,7 @@ impl Switchboard {
             }
         }
         for id in self.pools.login_ids() {
-            let login = self.pools.login(id);
-            if !login.waiters.is_empty() && login.checking.is_none() {
+            if !self.pools.login(id).waiters.is_empty() {
                 self.check_login(id);
             }
         }

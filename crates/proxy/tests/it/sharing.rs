@@ -401,6 +401,7 @@ fn operators_see_pools_and_lines() {
     let id = publisher(&mut world);
     world.publish(id, 1, "", "q", b"x");
     let report = world.board.report(|_| ("here".to_owned(), None));
+    assert_eq!(report.line_count, 1);
     assert_eq!((report.client_count, report.open_client_count, report.waiting_client_count), (1, 1, 0));
     let [pool] = &report.pools[..] else { panic!("{:?}", report.pools) };
     assert_eq!((&*pool.user, &*pool.vhost, pool.client_count), ("u", "/", 1));
@@ -547,4 +548,83 @@ fn what_is_lost_of_clients_who_have_gone_is_counted() {
     let line = *world.brokers.keys().next().unwrap();
     world.cut(line);
     assert_eq!(world.board.counters().late_losses, 1);
+}
+
+#[test]
+fn a_client_holds_so_much_in_all_and_not_on_each_channel() {
+    let mut world = world();
+    let id = publisher(&mut world);
+    world.open_channel(id, 2);
+    let first = publish_in(1, "", "q", false, &vec![7; 12 << 20], 1 << 16);
+    let second = publish_in(2, "", "q", false, &vec![8; 12 << 20], 1 << 16);
+    // All but its last frame.
+    let (begun, rest) = first.split_at(first.len() - (1 << 16) - 8);
+    world.say(id, begun);
+    assert_eq!(world.brokers.len(), 1);
+    world.say(id, &second);
+    assert_eq!(world.brokers.len(), 2, "it goes on over its own connection");
+    world.say(id, rest);
+    let lens: Vec<usize> = last(&mut world).published.iter().map(|message| message.body.len()).collect();
+    assert_eq!(lens, [12 << 20; 2]);
+}
+
+#[test]
+fn calls_find_a_place_where_there_may_be_one_line_only() {
+    let mut world = World::new(Options { line_max: 1, ..Options::default() });
+    let (publishing, calling) = (publisher(&mut world), publisher(&mut world));
+    world.publish(publishing, 1, "", "q", b"x");
+    for _ in 0..2 {
+        world.call(calling, 1, &queue::Declare { queue: b"mine", durable: true, ..Default::default() });
+        assert_eq!(world.heard(calling), [method(1, "queue.declare-ok")]);
+    }
+    assert_eq!(world.brokers.len(), 1);
+}
+
+#[test]
+fn answers_come_in_the_order_of_questions() {
+    let mut world = world();
+    let id = publisher(&mut world);
+    world.is_far = true;
+    let mut bytes = Vec::new();
+    amqp::frame::put_method(&mut bytes, 1, &queue::Declare { queue: b"mine", durable: true, ..Default::default() });
+    amqp::frame::put_method(&mut bytes, 1, &basic::Qos { prefetch_count: 1, ..Default::default() });
+    amqp::frame::put_method(&mut bytes, 1, &amqp::confirm::Select { no_wait: false });
+    world.say(id, &bytes);
+    world.is_far = false;
+    world.settle();
+    let expected = ["queue.declare-ok", "basic.qos-ok", "confirm.select-ok"].map(|name| method(1, name));
+    assert_eq!(world.heard(id), expected);
+}
+
+#[test]
+fn a_line_that_is_needed_no_more_harms_nobody() {
+    let mut world = world();
+    let id = publisher(&mut world);
+    world.is_far = true;
+    world.publish(id, 1, "missing", "mine", b"x");
+    world.call(id, 1, &basic::Consume { queue: b"mine", consumer_tag: b"c", ..Default::default() });
+    world.is_far = false;
+    world.settle();
+    let closed = Heard::ChannelClosed { channel: 1, code: 404, text: "NOT_FOUND - mine".to_owned() };
+    assert_eq!(world.heard(id), [closed]);
+    world.pass_ms(20_000);
+    assert_eq!(world.heard(id), [], "it is not closed for a line that it does not need");
+    assert_eq!(world.brokers.len(), 1, "which is closed");
+    world.call(id, 1, &channel::CloseOk);
+    world.open_channel(id, 1);
+    world.publish(id, 1, "", "q", b"anew");
+    assert_eq!(world.bodies(), ["anew"]);
+}
+
+#[test]
+fn an_error_of_who_has_gone_is_counted_also_where_it_did_more_than_publish() {
+    let mut world = world();
+    let id = publisher(&mut world);
+    world.call(id, 1, &queue::Declare { queue: b"mine", durable: true, ..Default::default() });
+    world.is_far = true;
+    world.publish(id, 1, "missing", "mine", b"x");
+    world.vanish(id);
+    world.is_far = false;
+    world.settle();
+    assert_eq!(world.board.counters().late_errors, 1);
 }

@@ -7,6 +7,7 @@
 //!  table     field tables: headers and arguments
 //!  reply     reply codes and texts
 //!  sasl      users and passwords in logins
+//!  negotiation   what both sides agree on
 //!  limits    every bound of the above
 //! ```
 //!
@@ -23,6 +24,7 @@ pub mod frame;
 mod generated;
 pub mod limits;
 pub mod method;
+pub mod negotiation;
 pub mod reply;
 pub mod sasl;
 pub mod table;

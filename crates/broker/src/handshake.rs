@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use amqp::frame::put_method;
 use amqp::method::{Method, connection};
+use amqp::negotiation::{self, SERVER_CAPABILITIES};
 use amqp::reply::ReplyCode;
 use amqp::sasl;
 use amqp::table::{Table, TableBuf, Value};
@@ -72,23 +73,10 @@ impl ClientCapabilities {
 /// The least that a client may ask for as the longest frame, as in RabbitMQ since 4.1.
 const FRAME_LEN_MAX_FLOOR: u32 = 8192;
 
-/// What we can do, as RabbitMQ lists it. Client libraries branch on these.
-const CAPABILITIES: [&str; 9] = [
-    "publisher_confirms",
-    "exchange_exchange_bindings",
-    "basic.nack",
-    "consumer_cancel_notify",
-    "connection.blocked",
-    "consumer_priorities",
-    "authentication_failure_close",
-    "per_consumer_qos",
-    "direct_reply_to",
-];
-
 /// `server-properties` of connection.start.
 pub(crate) fn server_properties(options: &crate::options::Options, cluster_name: &str) -> TableBuf {
     let mut capabilities = TableBuf::new();
-    for name in CAPABILITIES {
+    for name in SERVER_CAPABILITIES {
         capabilities = capabilities.with(name, Value::Bool(true));
     }
     let text = |text: &'static str| Value::LongStr(text.as_bytes());
@@ -443,19 +431,12 @@ fn identified(result: Result<Identity, LoginRefused>) -> Result<Arc<Identity>, L
     result.map(Arc::new).map_err(|refused| LoginError::Refused(refused.to_string()))
 }
 
-/// A client may lower what was offered, not raise it. 0 means no limit: whoever names one wins.
+/// A client may lower what was offered, not raise it.
 fn check_negotiated(name: &str, client: u32, server: u32, floor: u32) -> Outcome<()> {
-    if client != 0 && client < floor {
-        return refusal::not_allowed(format!(
-            "negotiated {name} = {client} is lower than the minimum allowed value ({floor})"
-        ));
+    match negotiation::refusal(name, client, server, floor) {
+        None => Ok(()),
+        Some(text) => refusal::not_allowed(text),
     }
-    if server != 0 && client > server {
-        return refusal::not_allowed(format!(
-            "negotiated {name} = {client} is higher than the maximum allowed value ({server})"
-        ));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! ```
 
 use amqp::frame::{FRAME_OVERHEAD, FrameKind, PROTOCOL_HEADER, decode_frame, put_method};
+use amqp::negotiation::lesser;
 use amqp::{Method, TableBuf, Value, connection};
 
 use crate::buffers::{Input, Output};
@@ -204,9 +205,4 @@ impl<'a> Handshake<'a> {
     fn not_amqp(&self, reason: String) -> OpenError {
         OpenError::NotAmqp { address: self.uri.address(), reason }
     }
-}
-
-/// The lesser of two limits, of which 0 is none.
-fn lesser(ours: u32, theirs: u32) -> u32 {
-    if ours == 0 || theirs == 0 { ours.max(theirs) } else { ours.min(theirs) }
 }

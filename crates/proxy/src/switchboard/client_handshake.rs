@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use amqp::method::{Method, connection};
+use amqp::negotiation::{self, SERVER_CAPABILITIES};
 use amqp::{ReplyCode, TableBuf, Value, sasl};
 
 use super::client::{Capabilities, Phase, Waits};
@@ -14,22 +15,10 @@ use crate::limits::{FRAME_LEN_MAX_FLOOR, REFUSED_LOGIN_DELAY_MS};
 
 const MECHANISMS: &[u8] = b"AMQPLAIN PLAIN";
 
-/// What every broker behind a proxy can do, as RabbitMQ lists it. Client libraries branch on these.
-const CAPABILITIES: [&str; 9] = [
-    "publisher_confirms",
-    "exchange_exchange_bindings",
-    "basic.nack",
-    "consumer_cancel_notify",
-    "connection.blocked",
-    "consumer_priorities",
-    "authentication_failure_close",
-    "per_consumer_qos",
-    "direct_reply_to",
-];
-
 /// `server-properties` before any upstream has told its own.
 pub(super) fn unknown_server() -> TableBuf {
-    let capabilities = CAPABILITIES.iter().fold(TableBuf::new(), |table, name| table.with(name, Value::Bool(true)));
+    let capabilities =
+        SERVER_CAPABILITIES.iter().fold(TableBuf::new(), |table, name| table.with(name, Value::Bool(true)));
     TableBuf::new()
         .with("capabilities", Value::Table(capabilities.as_table()))
         .with("product", Value::LongStr(b"Warren proxy"))
@@ -278,14 +267,10 @@ pub(super) fn is_fresh(accepted_ms: Option<u64>, fresh_ms: u64, now_ms: u64) -> 
     accepted_ms.is_some_and(|accepted_ms| now_ms < accepted_ms + fresh_ms)
 }
 
-/// A client may lower what was offered, not raise it. 0 means no limit: whoever names one wins.
+/// A client may lower what was offered, not raise it.
 fn check_negotiated(name: &str, client: u32, server: u32, floor: u32) -> Result<(), Refusal> {
-    let refused = |text: String| Err(Refusal::new(ReplyCode::NotAllowed, &text));
-    if client != 0 && client < floor {
-        return refused(format!("negotiated {name} = {client} is lower than the minimum allowed value ({floor})"));
+    match negotiation::refusal(name, client, server, floor) {
+        None => Ok(()),
+        Some(text) => Err(Refusal::new(ReplyCode::NotAllowed, &text)),
     }
-    if server != 0 && client > server {
-        return refused(format!("negotiated {name} = {client} is higher than the maximum allowed value ({server})"));
-    }
-    Ok(())
 }

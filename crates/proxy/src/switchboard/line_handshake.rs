@@ -2,6 +2,7 @@
 
 use amqp::frame::{FRAME_OVERHEAD, PROTOCOL_HEADER};
 use amqp::method::{Method, connection};
+use amqp::negotiation::lesser;
 use amqp::{TableBuf, Value};
 
 use super::client::{Client, Phase, Waits};
@@ -259,9 +260,4 @@ fn is_about_access(refusal: &Refusal) -> bool {
     let is_refused = refusal.code == amqp::ReplyCode::AccessRefused.code();
     let is_limit = text.contains("limit (");
     !is_limit && (is_refused || text.contains("not found") || text.contains("refused for user"))
-}
-
-/// The lesser of two limits, of which 0 is none.
-fn lesser(ours: u32, theirs: u32) -> u32 {
-    if ours == 0 || theirs == 0 { ours.max(theirs) } else { ours.min(theirs) }
 }

@@ -22,11 +22,14 @@ mod client;
 mod client_frames;
 mod client_handshake;
 mod closing;
+mod counters;
 mod draining;
+mod effect;
 mod line;
 mod line_frames;
 mod line_handshake;
 mod moving;
+mod options;
 mod pool;
 mod publish;
 mod refusal;
@@ -41,7 +44,10 @@ use std::rc::Rc;
 use amqp::TableBuf;
 
 use self::client::Client;
+pub use self::counters::Counters;
+pub use self::effect::{Effect, Notice};
 use self::line::Line;
+pub use self::options::Options;
 use self::pool::Pools;
 pub use self::refusal::Refusal;
 pub use self::report::{LineReport, PoolReport, Report};
@@ -55,92 +61,6 @@ pub struct ClientId(u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LineId(u64);
 
-/// What is asked of the shell.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Effect {
-    /// A line is wanted: say [`Switchboard::line_connected`] or [`Switchboard::line_lost`].
-    Dial {
-        /// Which.
-        line: LineId,
-        /// To where this vhost is; `None` while only the login is to be checked.
-        vhost: Option<Rc<str>>,
-        /// Whose own it is to be; `None` for one that is shared.
-        client: Option<ClientId>,
-    },
-    /// A user wants in whose login is good: say [`Switchboard::client_admitted`]. Only where [`Options::asks_for_clients`].
-    Admit {
-        /// Which client.
-        client: ClientId,
-        /// Who has logged in.
-        user: Rc<str>,
-    },
-    /// Look at what this client [wants](Switchboard::client_wants): there is something new.
-    ClientChanged(ClientId),
-    /// Look at what this line [wants](Switchboard::line_wants): there is something new.
-    LineChanged(LineId),
-    /// Something for the log.
-    Log(Notice),
-}
-
-/// What an operator may want to know.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Notice {
-    /// A publish failed after its client had gone, or had its channel closed.
-    LateError {
-        /// Who had logged in.
-        user: String,
-        /// Where.
-        vhost: String,
-        /// The reply code.
-        code: u16,
-        /// The upstream's words.
-        text: String,
-    },
-    /// A mandatory message came back after its client had gone.
-    LateReturn {
-        /// Who had logged in.
-        user: String,
-        /// Where.
-        vhost: String,
-        /// The upstream's words.
-        text: String,
-    },
-    /// A connection to an upstream was lost with publishes that were not confirmed, of clients who had gone.
-    LateLoss {
-        /// Who had logged in.
-        user: String,
-        /// Where.
-        vhost: String,
-        /// How many.
-        count: usize,
-    },
-    /// Publishes of clients who had gone were not confirmed for so long that nobody waits for it any more.
-    Unconfirmed {
-        /// Who had logged in.
-        user: String,
-        /// Where.
-        vhost: String,
-        /// How many.
-        count: usize,
-    },
-    /// A login was refused by the upstream.
-    LoginRefused {
-        /// Who.
-        user: String,
-        /// The upstream's words.
-        text: String,
-    },
-    /// A client does not read what it asked for, and was let go.
-    SlowClient(ClientId),
-    /// An upstream does not speak as agreed.
-    Garbled {
-        /// Which line.
-        line: LineId,
-        /// What it did.
-        text: String,
-    },
-}
-
 /// What a socket is to be used for now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wants {
@@ -150,132 +70,6 @@ pub struct Wants {
     pub close: bool,
     /// Whether there is something to be written.
     pub write: bool,
-}
-
-/// What operators set.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Channels that a client may open.
-    pub channel_max: u16,
-    /// The longest frame, in bytes.
-    pub frame_len_max: u32,
-    /// What is offered to clients, in seconds; 0 for none.
-    pub client_heartbeat_s: u16,
-    /// What is asked of upstreams, in seconds; 0 leaves it to them.
-    pub line_heartbeat_s: u16,
-    /// How long a handshake may take.
-    pub handshake_timeout_ms: u64,
-    /// For how long a login that an upstream has accepted is believed.
-    pub login_fresh_ms: u64,
-    /// How long a client waits for a line before it is closed.
-    pub line_wait_ms: u64,
-    /// Channels that are open on a shared line at most.
-    pub line_channel_max: u16,
-    /// Shared lines for one login and vhost at most, of each kind (for publishes, for everything else); clients beyond wait for a channel.
-    pub pool_line_max: usize,
-    /// Lines in all, own ones too; 0 for no limit.
-    pub line_max: usize,
-    /// After what time without a client a shared line is closed; one of each pool stays longer.
-    pub line_idle_ms: u64,
-    /// After what time without a client the last line of a pool is closed.
-    pub pool_idle_ms: u64,
-    /// Whether logins are checked before the vhost is known. Not where vhosts lead to different upstreams.
-    pub checks_login_first: bool,
-    /// How long an upstream's handshake may pause.
-    pub line_handshake_timeout_ms: u64,
-    /// Whether it is asked for each client if there is room for its user.
-    pub asks_for_clients: bool,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            channel_max: 2047,
-            frame_len_max: amqp::limits::FRAME_LEN_MAX,
-            client_heartbeat_s: 60,
-            line_heartbeat_s: 60,
-            handshake_timeout_ms: 10_000,
-            login_fresh_ms: 60_000,
-            line_wait_ms: 15_000,
-            line_channel_max: 1024,
-            pool_line_max: 64,
-            line_max: 0,
-            line_idle_ms: 5_000,
-            pool_idle_ms: 600_000,
-            checks_login_first: true,
-            line_handshake_timeout_ms: 4_000,
-            asks_for_clients: false,
-        }
-    }
-}
-
-/// What has happened so far.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Clients that came.
-    pub clients: u64,
-    /// Messages published by clients, and sent on over shared lines.
-    pub published: u64,
-    /// Channels opened upstream for the pool.
-    pub channels_opened: u64,
-    /// Channels given to a client that another one had before.
-    pub channels_reused: u64,
-    /// Lines dialled.
-    pub lines_dialled: u64,
-    /// Lines that could not be opened, or were lost.
-    pub lines_lost: u64,
-    /// Clients that got a line of their own.
-    pub moved: u64,
-    /// Errors of publishes whose client had gone.
-    pub late_errors: u64,
-    /// Mandatory messages that came back to nobody.
-    pub late_returns: u64,
-    /// Publishes refused by the upstream (`basic.nack`) whose client had gone.
-    pub late_nacks: u64,
-    /// Publishes that were not confirmed when their connection was lost, or for very long, and whose client had gone.
-    pub late_losses: u64,
-    /// Logins that upstreams refused.
-    pub logins_refused: u64,
-    /// Logins that were believed because they had been accepted lately.
-    pub logins_remembered: u64,
-    /// Clients let go because they did not read.
-    pub slow_clients: u64,
-}
-
-impl Counters {
-    /// Adds another thread's.
-    pub(crate) fn add(&mut self, other: &Counters) {
-        let Counters {
-            clients,
-            published,
-            channels_opened,
-            channels_reused,
-            lines_dialled,
-            lines_lost,
-            moved,
-            late_errors,
-            late_returns,
-            late_nacks,
-            late_losses,
-            logins_refused,
-            logins_remembered,
-            slow_clients,
-        } = other;
-        self.clients += clients;
-        self.published += published;
-        self.channels_opened += channels_opened;
-        self.channels_reused += channels_reused;
-        self.lines_dialled += lines_dialled;
-        self.lines_lost += lines_lost;
-        self.moved += moved;
-        self.late_errors += late_errors;
-        self.late_returns += late_returns;
-        self.late_nacks += late_nacks;
-        self.late_losses += late_losses;
-        self.logins_refused += logins_refused;
-        self.logins_remembered += logins_remembered;
-        self.slow_clients += slow_clients;
-    }
 }
 
 /// Clients, lines and pools of one thread.

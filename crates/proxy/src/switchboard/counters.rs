@@ -1,0 +1,70 @@
+//! What has happened.
+
+/// What has happened so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Clients that came.
+    pub clients: u64,
+    /// Messages published by clients, and sent on over shared lines.
+    pub published: u64,
+    /// Channels opened upstream for the pool.
+    pub channels_opened: u64,
+    /// Channels given to a client that another one had before.
+    pub channels_reused: u64,
+    /// Lines dialled.
+    pub lines_dialled: u64,
+    /// Lines that could not be opened, or were lost.
+    pub lines_lost: u64,
+    /// Clients that got a line of their own.
+    pub moved: u64,
+    /// Errors of publishes whose client had gone.
+    pub late_errors: u64,
+    /// Mandatory messages that came back to nobody.
+    pub late_returns: u64,
+    /// Publishes refused by the upstream (`basic.nack`) whose client had gone.
+    pub late_nacks: u64,
+    /// Publishes that were not confirmed when their connection was lost, or for very long, and whose client had gone.
+    pub late_losses: u64,
+    /// Logins that upstreams refused.
+    pub logins_refused: u64,
+    /// Logins that were believed because they had been accepted lately.
+    pub logins_remembered: u64,
+    /// Clients let go because they did not read.
+    pub slow_clients: u64,
+}
+
+impl Counters {
+    /// Adds another thread's.
+    pub(crate) fn add(&mut self, other: &Counters) {
+        let Counters {
+            clients,
+            published,
+            channels_opened,
+            channels_reused,
+            lines_dialled,
+            lines_lost,
+            moved,
+            late_errors,
+            late_returns,
+            late_nacks,
+            late_losses,
+            logins_refused,
+            logins_remembered,
+            slow_clients,
+        } = other;
+        self.clients += clients;
+        self.published += published;
+        self.channels_opened += channels_opened;
+        self.channels_reused += channels_reused;
+        self.lines_dialled += lines_dialled;
+        self.lines_lost += lines_lost;
+        self.moved += moved;
+        self.late_errors += late_errors;
+        self.late_returns += late_returns;
+        self.late_nacks += late_nacks;
+        self.late_losses += late_losses;
+        self.logins_refused += logins_refused;
+        self.logins_remembered += logins_remembered;
+        self.slow_clients += slow_clients;
+    }
+}

@@ -1,0 +1,91 @@
+//! What the switchboard asks of the shell, and what it has to tell.
+
+use std::rc::Rc;
+
+use super::{ClientId, LineId};
+
+/// What is asked of the shell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// A line is wanted: say [`super::Switchboard::line_connected`] or [`super::Switchboard::line_lost`].
+    Dial {
+        /// Which.
+        line: LineId,
+        /// To where this vhost is; `None` while only the login is to be checked.
+        vhost: Option<Rc<str>>,
+        /// Whose own it is to be; `None` for one that is shared.
+        client: Option<ClientId>,
+    },
+    /// A user wants in whose login is good: say [`super::Switchboard::client_admitted`]. Only where [`super::Options::asks_for_clients`].
+    Admit {
+        /// Which client.
+        client: ClientId,
+        /// Who has logged in.
+        user: Rc<str>,
+    },
+    /// Look at what this client [wants](super::Switchboard::client_wants): there is something new.
+    ClientChanged(ClientId),
+    /// Look at what this line [wants](super::Switchboard::line_wants): there is something new.
+    LineChanged(LineId),
+    /// Something for the log.
+    Log(Notice),
+}
+
+/// What an operator may want to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    /// A publish failed after its client had gone, or had its channel closed.
+    LateError {
+        /// Who had logged in.
+        user: String,
+        /// Where.
+        vhost: String,
+        /// The reply code.
+        code: u16,
+        /// The upstream's words.
+        text: String,
+    },
+    /// A mandatory message came back after its client had gone.
+    LateReturn {
+        /// Who had logged in.
+        user: String,
+        /// Where.
+        vhost: String,
+        /// The upstream's words.
+        text: String,
+    },
+    /// A connection to an upstream was lost with publishes that were not confirmed, of clients who had gone.
+    LateLoss {
+        /// Who had logged in.
+        user: String,
+        /// Where.
+        vhost: String,
+        /// How many.
+        count: usize,
+    },
+    /// Publishes of clients who had gone were not confirmed for so long that nobody waits for it any more.
+    Unconfirmed {
+        /// Who had logged in.
+        user: String,
+        /// Where.
+        vhost: String,
+        /// How many.
+        count: usize,
+    },
+    /// A login was refused by the upstream.
+    LoginRefused {
+        /// Who.
+        user: String,
+        /// The upstream's words.
+        text: String,
+    },
+    /// A client does not read what it asked for, and was let go.
+    SlowClient(ClientId),
+    /// An upstream does not speak as agreed.
+    Garbled {
+        /// Which line.
+        line: LineId,
+        /// What it did.
+        text: String,
+    },
+}

@@ -85,6 +85,14 @@ def test_several_urls_are_several_upstreams(broker, own_broker, own_proxy, wires
     ]  # fmt: skip
 
 
+def test_a_folder_of_the_brokers_files_beside_ours_is_not_read(broker, own_proxy, wires, tmp_path):
+    (tmp_path / "conf.d").mkdir()
+    (tmp_path / "conf.d" / "10-broker.conf").write_text("listeners.tcp.default = 5672\n")
+    file = tmp_path / "proxy.conf"
+    file.write_text(f"proxy.upstreams.a.url = {url_of(broker)}\n")
+    check_works(own_proxy(words=lambda proxy: ["--config", str(file), "--port", str(proxy.port), "--http-port", str(proxy.http_port)]), wires)
+
+
 def test_variables_in_our_files_are_filled_in(broker, own_proxy, wires, tmp_path):
     path = tmp_path / "proxy.conf"
 

@@ -24,7 +24,7 @@ pub(crate) fn load(file: Option<&Path>, sets: &[String]) -> Result<(Config, Vec<
 }
 
 /// A file and what is in `conf.d` beside it.
-pub(crate) fn sources(file: &Path) -> Result<Vec<Source>> {
+fn sources(file: &Path) -> Result<Vec<Source>> {
     let mut sources = vec![read(file)?];
     for extra in conf_d(file)? {
         sources.push(read(&extra)?);
@@ -44,7 +44,8 @@ fn find(file: PathBuf) -> PathBuf {
     if !file.exists() && with_extension.exists() { with_extension } else { file }
 }
 
-fn read(file: &Path) -> Result<Source> {
+/// One file.
+pub(crate) fn read(file: &Path) -> Result<Source> {
     let text = fs::read_to_string(file).with_context(|| format!("cannot read the configuration {}", file.display()))?;
     Ok(Source { name: file.display().to_string(), text })
 }

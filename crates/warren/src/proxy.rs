@@ -57,7 +57,8 @@ fn run(line: &CommandLine) -> Result<()> {
 fn load(line: &CommandLine) -> Result<(Config, Vec<Warning>)> {
     let mut sources = Vec::new();
     for file in &line.config_files {
-        sources.extend(config_files::sources(Path::new(file))?);
+        // A folder conf.d beside it is the broker's.
+        sources.push(config_files::read(Path::new(file))?);
     }
     Config::parse(&sources, &config_files::environment(), line).map_err(|error| anyhow!("{error}"))
 }

@@ -135,7 +135,12 @@ impl Connection {
         if let Some(timeout) = uri.connection_timeout.filter(|timeout| !timeout.is_zero()) {
             dial.timeout = timeout;
         }
-        let mut stream = net::dial(&uri.host, uri.port, tls.as_ref(), &dial).await?;
+        let stream = net::dial(&uri.host, uri.port, tls.as_ref(), &dial).await?;
+        Self::over(stream, uri, options).await
+    }
+
+    /// Logs in and opens the vhost over a socket that is connected, with TLS if there is to be any.
+    pub async fn over(mut stream: Stream, uri: &Uri, options: &ConnectOptions) -> Result<Self, OpenError> {
         let opening = shake_hands(&mut stream, uri, options);
         let session = match tokio::time::timeout(options.timeout, opening).await {
             Ok(result) => result?,

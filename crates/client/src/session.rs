@@ -277,6 +277,11 @@ impl Session {
         put_body_frames(out, channel, body, self.tune.frame_len_max);
     }
 
+    /// Where frames are appended that somebody else has encoded, whole ones and no longer than was [agreed](Self::tune).
+    pub fn encoded(&mut self) -> &mut Vec<u8> {
+        self.output.bytes()
+    }
+
     /// Acknowledges deliveries.
     #[inline]
     pub fn ack(&mut self, channel: u16, delivery_tag: u64, is_multiple: bool) {

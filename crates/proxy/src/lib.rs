@@ -5,6 +5,7 @@
 //!                No I/O, no clock: bytes in, bytes out, and lines that it wants to have dialled
 //!  balance       upstreams: which of them a line is dialled to, who is down, who drains. No I/O, no clock
 //!  guard         who may come in, and how much of it. No I/O, no clock
+//!  spool         what publishers said while an upstream was away, on disk
 //!  service       threads, sockets and timers around them
 //!  config        what operators say, in files, variables and options, AMQProxy's included: parsed and checked, without I/O
 //!  limits        numbers that no key sets
@@ -20,4 +21,5 @@ pub mod config;
 pub mod guard;
 mod limits;
 pub mod service;
+pub mod spool;
 pub mod switchboard;

@@ -52,3 +52,25 @@ pub(crate) const UNCONFIRMED_PATIENCE_MS: u64 = 120_000;
 
 /// How long an upstream that has refused a connection of a login and vhost is not asked for another.
 pub(crate) const REFUSED_PAUSE_MS: u64 = 1_000;
+
+/// Of what is kept of a user and vhost, so little that publishers wait until it is sent on instead of adding to it.
+pub(crate) const SPOOL_FEW_COUNT: u64 = 256;
+
+/// Bytes of the spool's journal files. What is still kept when it is full is moved to segments.
+pub(crate) const SPOOL_JOURNAL_LEN_MAX: u64 = 64 << 20;
+
+/// Bytes of what is kept that are in memory.
+pub(crate) const SPOOL_CHUNKS_LEN: u64 = 32 << 20;
+
+/// Bytes of one of the spool's segments.
+pub(crate) const SPOOL_SEGMENT_LEN: u64 = 16 << 20;
+
+/// Publishes of a user and vhost that are being sent on and wait for their confirm, and their bytes.
+pub(crate) const SPOOL_WINDOW_COUNT: usize = 1024;
+pub(crate) const SPOOL_WINDOW_LEN: usize = 8 << 20;
+
+/// How long what could not be sent on rests before it is tried again.
+pub(crate) const SPOOL_RETRY_MS: u64 = 1_000;
+
+/// Users and vhosts whose messages are sent on at once, each over a connection of its own.
+pub(crate) const SPOOL_FORWARDER_COUNT_MAX: usize = 16;

@@ -5,12 +5,16 @@ use std::io;
 use std::net::ToSocketAddrs as _;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use net::{Admission, ClientTls, Listener, SocketOptions};
 use proxy::config::{self, CommandLine, Config, Invocation, ListenAddress, ListenHost, Warning};
 use proxy::service::{Handle, Service, Upstream, serve_operations};
+use proxy::spool::{self, Spool};
+
+use store::file::RealDisk;
 
 use crate::signals::Signals;
 use crate::tls::TlsFiles;
@@ -79,6 +83,7 @@ async fn serve(line: &CommandLine, config: Config) -> Result<()> {
         }
         None => Vec::new(),
     };
+    let spool = config.spool.clone().map(open_spool).transpose()?;
     let worker_count = config.worker_threads.unwrap_or_else(machine::processor_count);
     let mut service = Service::start(
         listeners,
@@ -86,6 +91,7 @@ async fn serve(line: &CommandLine, config: Config) -> Result<()> {
         config.balance.clone(),
         config.guard.clone(),
         &switchboard_options(&config, worker_count),
+        spool,
         worker_count,
     )?;
     for address in service.addresses() {
@@ -124,6 +130,18 @@ async fn serve(line: &CommandLine, config: Config) -> Result<()> {
     service.stop().await;
     tracing::info!("stopped");
     Ok(())
+}
+
+fn open_spool(options: spool::Options) -> Result<Arc<Spool>> {
+    let dir = options.dir.display().to_string();
+    let spool =
+        Spool::open(options, Arc::new(RealDisk)).with_context(|| format!("cannot open the spool in '{dir}'"))?;
+    let report = spool.report();
+    match report.is_empty() {
+        true => tracing::info!(dir, "what cannot be sent is kept"),
+        false => tracing::info!(dir, messages = report.count(), "messages are kept that could not be sent before"),
+    }
+    Ok(spool)
 }
 
 /// Reads the configuration again, and sets what can be set while the proxy runs.

@@ -3,6 +3,7 @@
 mod clients;
 mod listeners;
 mod operation;
+mod spool;
 mod upstreams;
 
 use model::config::table::{Key, KeyPath, Section, Table, Type, effective};
@@ -16,6 +17,7 @@ pub(super) static TABLE: Table = Table(&[
     upstreams::LINES_SECTION,
     clients::SECTION,
     clients::LIMITS_SECTION,
+    spool::SECTION,
     operation::SECTION,
 ]);
 

@@ -10,7 +10,7 @@ use model::config::{
 use super::address::ListenAddress;
 use super::kinds::parse_duration_or_infinity;
 use super::upstreams::{self, Upstream};
-use crate::{balance, guard, switchboard};
+use crate::{balance, guard, spool, switchboard};
 
 /// The whole configuration.
 #[derive(Debug, Clone)]
@@ -41,6 +41,8 @@ pub struct Config {
     pub switchboard: switchboard::Options,
     /// Who may come in.
     pub guard: guard::Options,
+    /// What is kept while an upstream is away; None: nothing is.
+    pub spool: Option<spool::Options>,
     /// How long clients are waited for once they are told to close; None: for ever.
     pub term_timeout: Option<Duration>,
     /// How long clients are waited for before that.
@@ -135,6 +137,7 @@ fn read(values: Values) -> Config {
         balance: balance_options(&values),
         switchboard: switchboard_options(&values),
         guard: guard_options(&values),
+        spool: spool_options(&values),
         term_timeout: parse_duration_or_infinity(values.required("proxy.term_timeout")),
         term_client_close_timeout: duration("proxy.term_client_close_timeout"),
         worker_threads: Some(values.integer("proxy.worker_threads")).filter(|&count| count > 0),
@@ -174,6 +177,7 @@ fn switchboard_options(values: &Values) -> switchboard::Options {
         line_idle_ms: time_ms("proxy.lines.idle_timeout"),
         pool_idle_ms: time_ms("proxy.pools.idle_timeout"),
         line_handshake_timeout_ms: time_ms("proxy.lines.handshake_timeout"),
+        spool_after_ms: time_ms("proxy.spool.after"),
         checks_login_first: upstreams::read(values).iter().all(|upstream| upstream.vhosts.is_empty()),
         ..switchboard::Options::default()
     }
@@ -215,6 +219,17 @@ fn guard_options(values: &Values) -> guard::Options {
         byte_rate: byte_rate("byte_rate", "byte_burst"),
         user_byte_rate: byte_rate("byte_rate_per_user", "byte_burst_per_user"),
     }
+}
+
+fn spool_options(values: &Values) -> Option<spool::Options> {
+    let dir = values.text("proxy.spool.dir").filter(|dir| !dir.is_empty())?;
+    let age_max = parse_duration_or_infinity(values.required("proxy.spool.age_max"));
+    Some(spool::Options {
+        dir: dir.into(),
+        len_max: values.required_size("proxy.spool.size_max"),
+        age_max_ms: age_max.map(|age| age.as_millis() as u64),
+        login_fresh_ms: duration_ms(values, "proxy.spool.login_fresh"),
+    })
 }
 
 fn listeners(values: &Values, kind: &str) -> Vec<Listener> {

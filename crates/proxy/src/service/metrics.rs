@@ -5,13 +5,20 @@ use std::fmt::Write as _;
 use super::operations::state_name;
 use crate::balance::{Snapshot, State};
 use crate::guard;
+use crate::spool;
 use crate::switchboard::{PoolReport, Report};
 
 /// A number of something.
 type Of<T, Number> = fn(&T) -> Number;
 
 /// All metrics.
-pub(super) fn render(report: &Report, upstreams: &[Snapshot], guard: &guard::Snapshot, is_ready: bool) -> String {
+pub(super) fn render(
+    report: &Report,
+    upstreams: &[Snapshot],
+    guard: &guard::Snapshot,
+    spool: Option<&spool::Report>,
+    is_ready: bool,
+) -> String {
     let mut out = String::with_capacity(8 * 1024);
     let counters = &report.counters;
     let version = env!("CARGO_PKG_VERSION");
@@ -67,6 +74,9 @@ pub(super) fn render(report: &Report, upstreams: &[Snapshot], guard: &guard::Sna
         let _ = writeln!(out, "warren_proxy_{name} {value}");
     }
     render_guard(&mut out, guard);
+    if let Some(spool) = spool {
+        render_spool(&mut out, spool);
+    }
     render_upstreams(&mut out, upstreams);
     render_pools(&mut out, report);
     out
@@ -93,6 +103,24 @@ fn render_guard(out: &mut String, guard: &guard::Snapshot) {
     for of in &guard.limits {
         let _ =
             writeln!(out, "warren_proxy_limit_reached_total{{limit=\"{}\"}} {}", of.limit.name(), of.counts.reached);
+    }
+}
+
+fn render_spool(out: &mut String, spool: &spool::Report) {
+    let spool::Counters { kept, sent_on, refused, expired, full } = spool.counters;
+    for (name, kind, help, value) in [
+        ("messages", "gauge", "Messages that wait for an upstream.", spool.count()),
+        ("bytes", "gauge", "Their bytes.", spool.len()),
+        ("bytes_max", "gauge", "Bytes that may be kept.", spool.len_max),
+        ("failed", "gauge", "Whether nothing can be kept any more.", u64::from(spool.failure.is_some())),
+        ("kept_total", "counter", "Messages that were kept.", kept),
+        ("sent_on_total", "counter", "Those that were sent on and confirmed.", sent_on),
+        ("refused_total", "counter", "Those that an upstream refused.", refused),
+        ("expired_total", "counter", "Those that became too old.", expired),
+        ("full_total", "counter", "Times that a publisher had to wait for room.", full),
+    ] {
+        family(out, &format!("warren_proxy_spool_{name}"), kind, help);
+        let _ = writeln!(out, "warren_proxy_spool_{name} {value}");
     }
 }
 

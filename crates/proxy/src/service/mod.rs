@@ -7,10 +7,12 @@
 //!  command     what threads are told
 //!  operations  the HTTP API: health, metrics, pools, draining
 //!  gate        who may come in, asked by all threads
+//!  forwarder   sends on what the spool has kept
 //!  log         what operators read
 //! ```
 
 mod command;
+mod forwarder;
 mod gate;
 mod log;
 mod metrics;
@@ -36,6 +38,7 @@ use self::upstreams::Upstreams;
 use self::worker::Acceptor;
 use crate::balance::{self, OptionsError, Snapshot};
 use crate::guard;
+use crate::spool::{self, Spool};
 use crate::switchboard::{Options, Refusal, Report};
 
 /// How often the guard forgets who is gone, and tells what it refused.
@@ -68,7 +71,7 @@ pub struct Service {
     threads: Vec<JoinHandle<()>>,
     /// Held so that sockets at paths stay.
     listeners: Vec<Listener>,
-    watching: [tokio::task::JoinHandle<()>; 2],
+    watching: Vec<tokio::task::JoinHandle<()>>,
 }
 
 /// A running proxy, for those who look at it and change it.
@@ -77,6 +80,7 @@ pub struct Handle {
     workers: Vec<mpsc::UnboundedSender<Command>>,
     upstreams: Arc<Upstreams>,
     gate: Arc<Gate>,
+    spool: Option<Arc<Spool>>,
     is_stopping: Arc<AtomicBool>,
 }
 
@@ -88,6 +92,7 @@ impl Service {
         balance: balance::Options,
         guard: guard::Options,
         options: &Options,
+        spool: Option<Arc<Spool>>,
         worker_count: usize,
     ) -> Result<Self, StartError> {
         let upstreams = Arc::new(Upstreams::new(upstreams, balance)?);
@@ -100,20 +105,24 @@ impl Service {
             let acceptors = listeners.iter().map(share).collect::<Result<Vec<_>, _>>()?;
             let (commands, received) = mpsc::unbounded_channel();
             let options = Options { asks_for_clients: true, ..options.clone() };
-            let (upstreams, gate) = (upstreams.clone(), gate.clone());
+            let (upstreams, gate, spool) = (upstreams.clone(), gate.clone(), spool.clone());
             let thread = std::thread::Builder::new().name(format!("proxy-{number}")).spawn(move || {
-                if let Err(error) = worker::run(options, acceptors, upstreams, gate, received) {
+                if let Err(error) = worker::run(options, acceptors, upstreams, gate, spool, received) {
                     tracing::error!(%error, "a thread of the proxy ended");
                 }
             })?;
             workers.push(commands);
             threads.push(thread);
         }
-        let watching = tokio::spawn(upstreams.clone().watch());
-        let ticking = tokio::spawn(tick(gate.clone()));
+        let mut watching = vec![tokio::spawn(upstreams.clone().watch()), tokio::spawn(tick(gate.clone()))];
+        if let Some(spool) = &spool {
+            spool.start();
+            spool.tick(upstreams.now_ms(), forwarder::wall_ms());
+            watching.push(tokio::spawn(forwarder::forward(spool.clone(), upstreams.clone())));
+        }
         let listeners = listeners.into_iter().map(|(listener, _)| listener).collect();
-        let handle = Handle { workers, upstreams, gate, is_stopping: Arc::default() };
-        Ok(Service { handle, threads, listeners, watching: [watching, ticking] })
+        let handle = Handle { workers, upstreams, gate, spool, is_stopping: Arc::default() };
+        Ok(Service { handle, threads, listeners, watching })
     }
 
     /// Where it listens.
@@ -170,6 +179,14 @@ impl Service {
             // What a thread died of, it has said.
             let _ = tokio::task::spawn_blocking(move || thread.join()).await;
         }
+        if let Some(spool) = self.handle.spool {
+            // What failed is told; what was kept is read again by the next start.
+            match tokio::task::spawn_blocking(move || spool.close()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => tracing::error!(%error, "the spool was not closed cleanly"),
+                Err(error) => tracing::error!(%error, "the spool was not closed"),
+            }
+        }
     }
 }
 
@@ -218,13 +235,21 @@ impl Handle {
         self.gate.snapshot()
     }
 
+    /// How the spool is, if there is one.
+    #[must_use]
+    pub fn spool(&self) -> Option<spool::Report> {
+        self.spool.as_ref().map(|spool| spool.report())
+    }
+
     /// Why clients should go elsewhere for now, if they should.
     #[must_use]
     pub fn unready(&self) -> Option<&'static str> {
         if self.is_stopping.load(Ordering::Relaxed) {
             return Some("the proxy is being stopped");
         }
-        (!self.upstreams.is_any_up()).then_some("no upstream is up")
+        // Publishers can be served all the same where what they say is kept.
+        let is_kept = self.spool.as_ref().is_some_and(|spool| !spool.is_full());
+        (!is_kept && !self.upstreams.is_any_up()).then_some("no upstream is up")
     }
 
     /// Nothing new goes to this upstream, and who has nothing under way there leaves it. Whether there is one of this name.

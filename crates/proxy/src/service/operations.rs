@@ -1,4 +1,4 @@
-//! What operators ask over HTTP: `/healthz`, `/readyz`, `/metrics`, `/api/pools`, `/api/upstreams` and draining.
+//! What operators ask over HTTP: `/healthz`, `/readyz`, `/metrics`, `/api/pools`, `/api/spool`, `/api/upstreams` and draining.
 //!
 //! There is no login: it listens on this host unless somebody says otherwise, and shows no secrets.
 
@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 
 use super::{Handle, log, metrics};
 use crate::balance::{Circuit, Snapshot, State};
+use crate::spool::{Report as Spool, ShelfReport};
 use crate::switchboard::{LineReport, PoolReport, Report};
 
 const TEXT: &str = "text/plain; charset=utf-8";
@@ -51,12 +52,16 @@ async fn answer(handle: Handle, request: Request<Incoming>) -> Result<Response<F
         let name = percent_encoding::percent_decode_str(name).decode_utf8_lossy();
         return Ok(drain(&handle, request.method(), &name));
     }
-    let known = ["", "/healthz", "/readyz", "/metrics", "/api/pools", "/api/upstreams"];
+    let known = ["", "/healthz", "/readyz", "/metrics", "/api/pools", "/api/spool", "/api/upstreams"];
     if known.contains(&path) && !is_read {
         return Ok(not_allowed("GET, HEAD"));
     }
     Ok(match path {
-        "" => respond(StatusCode::OK, TEXT, "warren proxy: /healthz /readyz /metrics /api/pools /api/upstreams\n"),
+        "" => respond(
+            StatusCode::OK,
+            TEXT,
+            "warren proxy: /healthz /readyz /metrics /api/pools /api/spool /api/upstreams\n",
+        ),
         "/healthz" => respond(StatusCode::OK, TEXT, "OK"),
         "/readyz" => match handle.unready() {
             None => respond(StatusCode::OK, TEXT, "OK"),
@@ -67,6 +72,7 @@ async fn answer(handle: Handle, request: Request<Incoming>) -> Result<Response<F
                 &Report::sum(handle.reports().await),
                 &handle.upstreams(),
                 &handle.guard(),
+                handle.spool().as_ref(),
                 handle.unready().is_none(),
             );
             respond(StatusCode::OK, METRICS, text)
@@ -75,6 +81,7 @@ async fn answer(handle: Handle, request: Request<Incoming>) -> Result<Response<F
             let pools: Vec<Value> = Report::sum(handle.reports().await).pools.iter().map(pool).collect();
             respond(StatusCode::OK, JSON, Value::Array(pools).to_string())
         }
+        "/api/spool" => respond(StatusCode::OK, JSON, spool(handle.spool().as_ref()).to_string()),
         "/api/upstreams" => {
             let upstreams: Vec<Value> = handle.upstreams().iter().map(upstream).collect();
             respond(StatusCode::OK, JSON, Value::Array(upstreams).to_string())
@@ -102,6 +109,7 @@ fn pool(pool: &PoolReport) -> Value {
         "vhost": pool.vhost,
         "clients": pool.client_count,
         "waiting_clients": pool.waiting_client_count,
+        "away": pool.is_away,
         "last_error": pool.trouble,
         "connections": pool.lines.iter().map(line).collect::<Vec<_>>(),
     })
@@ -122,6 +130,35 @@ fn line(line: &LineReport) -> Value {
         "used_channels": line.used_channel_count,
         "unconfirmed": line.unconfirmed_count,
         "output_bytes": line.output_len,
+    })
+}
+
+fn spool(spool: Option<&Spool>) -> Value {
+    let Some(spool) = spool else { return json!({ "enabled": false }) };
+    json!({
+        "enabled": true,
+        "messages": spool.count(),
+        "bytes": spool.len(),
+        "bytes_max": spool.len_max,
+        "unwritten_bytes": spool.unwritten_len,
+        "failure": spool.failure,
+        "kept": spool.counters.kept,
+        "sent_on": spool.counters.sent_on,
+        "refused": spool.counters.refused,
+        "expired": spool.counters.expired,
+        "full": spool.counters.full,
+        "shelves": spool.shelves.iter().map(shelf).collect::<Vec<_>>(),
+    })
+}
+
+fn shelf(shelf: &ShelfReport) -> Value {
+    json!({
+        "user": shelf.user,
+        "vhost": shelf.vhost,
+        "messages": shelf.count,
+        "bytes": shelf.len,
+        "state": if shelf.is_sending { "sending" } else { "waiting" },
+        "last_error": shelf.trouble,
     })
 }
 

@@ -160,7 +160,8 @@ impl Upstreams {
         known.ok()?.ok()?.clone()
     }
 
-    fn now_ms(&self) -> u64 {
+    /// Milliseconds since the proxy's start, for all its threads.
+    pub(crate) fn now_ms(&self) -> u64 {
         self.started_at.elapsed().as_millis() as u64
     }
 

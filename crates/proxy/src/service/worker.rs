@@ -6,10 +6,10 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use net::{Admission, AdmitError, Listener, SharedListener, Stream};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinSet, LocalSet, spawn_local};
 use tokio::time::MissedTickBehavior;
 
@@ -19,6 +19,7 @@ use super::log;
 use super::sockets::{Party, carry};
 use super::upstreams::{Dialled, Upstreams};
 use crate::balance::UpstreamId;
+use crate::spool::Spool;
 use crate::switchboard::{ClientId, Effect, LineId, Options, Refusal, Switchboard};
 
 /// How often the switchboard is told what time it is.
@@ -44,7 +45,7 @@ pub(crate) struct Worker {
     upstreams: Arc<Upstreams>,
     gate: Arc<Gate>,
     dial_patience: Duration,
-    started_at: Instant,
+    spool: Option<Arc<Spool>>,
     /// Whether clients have been told that all ends: who comes now comes too late.
     has_closed: Cell<bool>,
 }
@@ -80,19 +81,24 @@ pub(crate) fn run(
     acceptors: Vec<Acceptor>,
     upstreams: Arc<Upstreams>,
     gate: Arc<Gate>,
+    spool: Option<Arc<Spool>>,
     commands: mpsc::UnboundedReceiver<Command>,
 ) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut board = Switchboard::new(options.clone());
+    if let Some(spool) = &spool {
+        board.set_spool(spool.clone());
+    }
     let worker = Rc::new(Worker {
         dial_patience: Duration::from_millis(options.line_wait_ms),
-        board: RefCell::new(Switchboard::new(options)),
+        board: RefCell::new(board),
         scratch: RefCell::new(vec![0; READ_LEN].into_boxed_slice()),
         watchers: RefCell::default(),
         clients: RefCell::default(),
         lines: RefCell::default(),
         upstreams,
         gate,
-        started_at: Instant::now(),
+        spool: spool.clone(),
         has_closed: Cell::new(false),
     });
     let _whole = Whole;
@@ -109,11 +115,13 @@ impl Worker {
         for acceptor in acceptors {
             accepting.spawn_local(self.clone().accept(acceptor.listener.listen()?, acceptor.admission));
         }
+        let mut spool_changes = self.spool.as_ref().map(|spool| spool.changes());
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 _ = ticks.tick() => self.with_board(|board, now_ms| board.tick(now_ms)),
+                () = changed(&mut spool_changes) => self.with_board(Switchboard::spool_changed),
                 command = commands.recv() => match command {
                     None | Some(Command::Stop) => return Ok(()),
                     Some(Command::StopListening) => accepting.abort_all(),
@@ -134,7 +142,7 @@ impl Worker {
     }
 
     pub(crate) fn now_ms(&self) -> u64 {
-        self.started_at.elapsed().as_millis() as u64
+        self.upstreams.now_ms()
     }
 
     fn with_board(self: &Rc<Self>, act: impl FnOnce(&mut Switchboard, u64)) {
@@ -301,4 +309,14 @@ impl Worker {
             None => (String::new(), None),
         })
     }
+}
+
+/// Something is different about the spool, if there is one.
+async fn changed(changes: &mut Option<watch::Receiver<()>>) {
+    if let Some(changes) = changes
+        && changes.changed().await.is_ok()
+    {
+        return;
+    }
+    std::future::pending().await
 }

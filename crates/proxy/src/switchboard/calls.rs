@@ -76,6 +76,11 @@ impl Switchboard {
         frame: &Frame<'_>,
         raw: &[u8],
     ) -> Taken {
+        // A close asks for nothing that was not known before.
+        let is_close = matches!(method, Method::ChannelClose(_) | Method::ChannelCloseOk(_));
+        if !is_close && self.spool.is_some() && self.is_held_back(id, number) {
+            return self.wait_for_spool(id, Waits::SpoolEnd);
+        }
         match judge(method) {
             Verdict::Here => self.answer(id, number, method),
             Verdict::Shared { is_answered } => self.forward_call(id, number, method, raw, is_answered),

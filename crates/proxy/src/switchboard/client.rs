@@ -55,6 +55,10 @@ pub(super) enum Waits {
     Quiet,
     /// The answer to what it asked before.
     Answer,
+    /// Room in the spool.
+    SpoolRoom,
+    /// That what was kept of its user and vhost is sent on.
+    SpoolEnd,
 }
 
 /// What a client says it can do.
@@ -198,6 +202,8 @@ pub(super) struct Channel {
     pub(super) declared: Option<Box<[u8]>>,
     /// Whether the upstream's channel knows of `declared`.
     pub(super) is_declared_here: bool,
+    /// Whether something that was published here was kept, and may not have been sent on.
+    pub(super) has_kept: bool,
 }
 
 impl Channel {
@@ -212,6 +218,7 @@ impl Channel {
             qos: None,
             declared: None,
             is_declared_here: false,
+            has_kept: false,
         }
     }
 }

@@ -109,7 +109,11 @@ impl Switchboard {
             self.counters.logins_remembered += 1;
             return true;
         }
-        login.waiters.push(id);
+        if login.is_away && self.is_believed(login_id, None) {
+            self.counters.logins_remembered += 1;
+            return true;
+        }
+        self.pools.login(login_id).waiters.push(id);
         self.check_login(login_id);
         self.clients[id.0].waiting_since_ms.get_or_insert(now_ms);
         false
@@ -154,7 +158,8 @@ impl Switchboard {
         };
         let (now_ms, fresh_ms) = (self.now_ms, self.options.login_fresh_ms);
         let accepted_ms = self.pools.pool(pool_id).accepted_ms;
-        if !self.clients[id.0].is_vouched && !is_fresh(accepted_ms, fresh_ms, now_ms) {
+        let is_known = self.clients[id.0].is_vouched || is_fresh(accepted_ms, fresh_ms, now_ms);
+        if !(is_known || self.pools.pool(pool_id).is_away && self.is_believed(login, Some(&vhost))) {
             self.clients[id.0].waiting_since_ms.get_or_insert(now_ms);
             self.pools.pool(pool_id).entering.push(id);
             self.ask_for_pool(pool_id);

@@ -110,6 +110,7 @@ impl Switchboard {
             lesser(options.line_heartbeat_s.into(), offered.heartbeat.into()).try_into().unwrap_or(u16::MAX);
         let login = self.pools.login(line.login);
         login.accepted_ms = Some(now_ms);
+        login.is_away = false;
         let waiters = std::mem::take(&mut login.waiters);
         let login_id = line.login;
         line.phase = LinePhase::LoggedIn { until_ms: now_ms + LOGIN_LINE_PATIENCE_MS };
@@ -152,6 +153,9 @@ impl Switchboard {
                 let waiters = std::mem::take(&mut lane.waiters);
                 // The one who waits longest comes first.
                 self.woken.extend(waiters.into_iter().rev());
+                if kind == Kind::Publishes {
+                    self.pools.pool(pool_id).is_away = false;
+                }
                 self.pool_accepted(pool_id, now_ms);
             }
             Use::Check(pool_id) => {
@@ -166,6 +170,7 @@ impl Switchboard {
 
     /// A pool's login is let in.
     fn pool_accepted(&mut self, pool_id: PoolId, accepted_ms: u64) {
+        self.tell_accepted(pool_id);
         let pool = self.pools.pool(pool_id);
         pool.accepted_ms = Some(accepted_ms);
         pool.trouble = None;
@@ -196,7 +201,10 @@ impl Switchboard {
         self.line_changed(id);
         let is_login_bad = !has_logged_in && refusal.code == amqp::ReplyCode::AccessRefused.code();
         if is_login_bad {
-            self.pools.login(login_id).accepted_ms = None;
+            let login = self.pools.login(login_id);
+            login.accepted_ms = None;
+            login.is_away = false;
+            self.tell_refused(login_id, None);
         }
         if is_login_bad || matches!(usage, Use::Login(_)) {
             for client in std::mem::take(&mut self.pools.login(login_id).waiters) {
@@ -233,6 +241,12 @@ impl Switchboard {
         }
         pool.trouble = Some(refusal.text());
         pool.accepted_ms = None;
+        if is_about_access(refusal) {
+            pool.is_away = false;
+            let (login, vhost) = (pool.login, pool.vhost.clone());
+            self.tell_refused(login, Some(&vhost));
+        }
+        let pool = self.pools.pool(pool_id);
         let mut refused = std::mem::take(&mut pool.entering);
         if !has_lines {
             refused.extend(std::mem::take(&mut pool.lane(kind).waiters));

@@ -25,13 +25,14 @@ mod closing;
 mod counters;
 mod draining;
 mod effect;
+mod keeping;
 mod line;
 mod line_frames;
 mod line_handshake;
 mod moving;
 mod options;
 mod pool;
-mod publish;
+pub(crate) mod publish;
 mod refusal;
 mod report;
 mod seats;
@@ -40,6 +41,7 @@ mod tick;
 
 use std::mem;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use amqp::TableBuf;
 
@@ -52,6 +54,7 @@ use self::pool::Pools;
 pub use self::refusal::Refusal;
 pub use self::report::{LineReport, PoolReport, Report};
 use self::slots::Slots;
+use crate::spool::Spool;
 
 /// A client, as long as it is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -85,6 +88,10 @@ pub struct Switchboard {
     now_ms: u64,
     /// Clients whose frames are to be looked at again.
     woken: Vec<ClientId>,
+    /// Where is kept what cannot be sent, if anywhere.
+    spool: Option<Arc<Spool>>,
+    /// Clients that wait for something about it.
+    spool_waiters: Vec<ClientId>,
     effects: Vec<Effect>,
     counters: Counters,
 }
@@ -102,6 +109,8 @@ impl Switchboard {
             knows_server: false,
             now_ms: 0,
             woken: Vec::new(),
+            spool: None,
+            spool_waiters: Vec::new(),
             effects: Vec::new(),
             counters: Counters::default(),
         }

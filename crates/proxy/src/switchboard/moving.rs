@@ -18,6 +18,10 @@ impl Switchboard {
         if self.clients[id.0].has_moved {
             return true;
         }
+        if self.is_client_held_back(id) {
+            self.wait_for_spool(id, Waits::SpoolEnd);
+            return false;
+        }
         let Some(line) = self.own_line(id) else {
             self.clients[id.0].waits = Waits::OwnLine;
             return false;

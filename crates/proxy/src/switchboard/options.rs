@@ -31,6 +31,8 @@ pub struct Options {
     pub checks_login_first: bool,
     /// How long an upstream's handshake may pause.
     pub line_handshake_timeout_ms: u64,
+    /// How long a publish waits for a line before its upstream counts as away. Only where there is a spool.
+    pub spool_after_ms: u64,
     /// Whether it is asked for each client if there is room for its user.
     pub asks_for_clients: bool,
 }
@@ -52,6 +54,7 @@ impl Default for Options {
             pool_idle_ms: 600_000,
             checks_login_first: true,
             line_handshake_timeout_ms: 4_000,
+            spool_after_ms: 1_000,
             asks_for_clients: false,
         }
     }

@@ -25,6 +25,8 @@ pub(super) struct Login {
     pub(super) checking: Option<LineId>,
     /// Clients that wait for that.
     pub(super) waiters: Vec<ClientId>,
+    /// Whether no upstream could be asked.
+    pub(super) is_away: bool,
     /// Clients, lines and pools of it.
     pub(super) use_count: usize,
 }
@@ -81,6 +83,8 @@ pub(super) struct Pool {
     pub(super) trouble: Option<String>,
     /// When the upstream refused a line last.
     pub(super) refused_ms: Option<u64>,
+    /// Whether there is no line for those who publish, and has not been for a moment. Only where that is of account.
+    pub(super) is_away: bool,
 }
 
 impl Pool {
@@ -118,7 +122,7 @@ impl Pool {
 
     fn is_used(&self) -> bool {
         let has_lines = self.lines().chain(self.opening()).next().is_some();
-        self.client_count > 0 || self.checking.is_some() || has_lines
+        self.client_count > 0 || self.checking.is_some() || has_lines || self.is_away
     }
 }
 
@@ -140,7 +144,15 @@ impl Pools {
             return *id;
         }
         let (user, secret) = key.clone();
-        let login = Login { user, secret, accepted_ms: None, checking: None, waiters: Vec::new(), use_count: 1 };
+        let login = Login {
+            user,
+            secret,
+            accepted_ms: None,
+            checking: None,
+            waiters: Vec::new(),
+            is_away: false,
+            use_count: 1,
+        };
         let id = LoginId(self.logins.insert(login));
         self.login_ids.insert(key, id);
         id
@@ -172,6 +184,7 @@ impl Pools {
             idle_since_ms: now_ms,
             trouble: None,
             refused_ms: None,
+            is_away: false,
         };
         let id = PoolId(self.pools.insert(pool));
         self.retain_login(login);

@@ -10,6 +10,7 @@ use amqp::limits::FRAME_LEN_FUDGE;
 use amqp::method::decode_publish;
 
 use super::client::{Content, Waits};
+use super::keeping::Way;
 use super::pool::Kind;
 use super::{ClientId, LineId, Refusal, Switchboard};
 use crate::limits::HELD_LEN_MAX;
@@ -60,14 +61,28 @@ impl Switchboard {
             body_left = body_left.checked_sub(body.payload.len() as u64)?;
             len += body_frame_len;
         }
-        let Some((line_id, at)) = self.seat_with_room(id, frame.channel, Kind::Publishes) else {
-            return Some(Taken::NotYet);
-        };
-        if let Err(refusal) = self.check_len(line_id, header_len) {
-            return Some(Taken::Refused(refusal));
+        Some(match self.place_publish(id, frame.channel, header_len, &[raw, &rest[..len]]) {
+            Taken::Done(_) => Taken::Done(len),
+            other => other,
+        })
+    }
+
+    /// A whole publish, which came in these parts, goes where it is to go.
+    #[inline]
+    fn place_publish(&mut self, id: ClientId, number: u16, header_len: usize, parts: &[&[u8]]) -> Taken {
+        if self.spool.is_some() {
+            match self.way(id, number) {
+                Way::Line => {}
+                Way::Spool => return self.keep(id, number, parts).map_or(Taken::NotYet, |()| Taken::Done(0)),
+                Way::Later => return self.wait_for_spool(id, Waits::SpoolEnd),
+            }
         }
-        self.forward_publish(id, frame.channel, line_id, at, &[raw, &rest[..len]]);
-        Some(Taken::Done(len))
+        let Some((line_id, at)) = self.seat_with_room(id, number, Kind::Publishes) else { return Taken::NotYet };
+        if let Err(refusal) = self.check_len(line_id, header_len) {
+            return Taken::Refused(refusal);
+        }
+        self.forward_publish(id, number, line_id, at, parts);
+        Taken::Done(0)
     }
 
     /// A frame of a publish that is gathered. `content` was taken out of its channel.
@@ -104,15 +119,14 @@ impl Switchboard {
             return Gathered::Own(content);
         }
         if left == 0 {
-            let Some((line_id, at)) = self.seat_with_room(id, frame.channel, Kind::Publishes) else {
-                return Gathered::NotYet(content);
+            let header_len = content.header_len.unwrap_or(raw.len());
+            return match self.place_publish(id, frame.channel, header_len, &[&content.frames, raw]) {
+                Taken::NotYet => Gathered::NotYet(content),
+                taken => {
+                    self.clients[id.0].held_len -= content.frames.len();
+                    Gathered::Taken(taken)
+                }
             };
-            if let Err(refusal) = self.check_len(line_id, content.header_len.unwrap_or(raw.len())) {
-                return Gathered::Taken(Taken::Refused(refusal));
-            }
-            self.forward_publish(id, frame.channel, line_id, at, &[&content.frames, raw]);
-            self.clients[id.0].held_len -= content.frames.len();
-            return Gathered::Taken(Taken::Done(0));
         }
         content.header_len.get_or_insert(raw.len());
         content.frames.extend_from_slice(raw);
@@ -177,7 +191,7 @@ fn sharable(header: &[u8]) -> Result<Option<u64>, ContentError> {
 }
 
 /// Appends whole frames under another channel number. What is longer than the other side takes is cut.
-pub(super) fn put_frames(out: &mut Vec<u8>, frames: &[u8], channel: u16, frame_len_max: u32) {
+pub(crate) fn put_frames(out: &mut Vec<u8>, frames: &[u8], channel: u16, frame_len_max: u32) {
     let mut at = 0;
     let start = out.len();
     out.extend_from_slice(frames);
@@ -193,6 +207,19 @@ pub(super) fn put_frames(out: &mut Vec<u8>, frames: &[u8], channel: u16, frame_l
         out[start + at + 1..start + at + 3].copy_from_slice(&number);
         at += len;
     }
+}
+
+/// The longest of these frames that cannot be cut.
+pub(crate) fn uncuttable_len(frames: &[u8]) -> usize {
+    let (mut at, mut longest) = (0, 0);
+    while let Some(head) = frames.get(at..at + FRAME_HEAD_LEN) {
+        let len = FRAME_HEAD_LEN + u32::from_be_bytes([head[3], head[4], head[5], head[6]]) as usize + 1;
+        if head[0] != FrameKind::Body as u8 {
+            longest = longest.max(len);
+        }
+        at += len;
+    }
+    longest
 }
 
 /// As [`put_frames`], for frames of which one is too long.

@@ -39,6 +39,8 @@ pub struct PoolReport {
     pub client_count: usize,
     /// Clients of it that wait for a line or a channel.
     pub waiting_client_count: usize,
+    /// Whether there has been no upstream connection for publishers for a moment, and what they say is kept.
+    pub is_away: bool,
     /// Why the last line could not be had.
     pub trouble: Option<String>,
     /// Its shared lines.
@@ -98,6 +100,7 @@ impl Report {
             Some(same) => {
                 same.client_count += pool.client_count;
                 same.waiting_client_count += pool.waiting_client_count;
+                same.is_away |= pool.is_away;
                 same.trouble = same.trouble.take().or(pool.trouble);
                 same.lines.extend(pool.lines);
             }
@@ -126,6 +129,7 @@ impl Switchboard {
                 vhost: pool.vhost.to_string(),
                 client_count: pool.client_count,
                 waiting_client_count: pool.waiting_count(),
+                is_away: pool.is_away,
                 trouble: pool.trouble.clone(),
                 lines: Vec::new(),
             };

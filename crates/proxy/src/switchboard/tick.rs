@@ -61,6 +61,8 @@ impl Switchboard {
             self.give_up(id);
             return;
         }
+        self.note_away(id);
+        let client = &self.clients[id.0];
         let (is_wanted, own) = (matches!(client.waits, Waits::OwnLine | Waits::Quiet), client.own);
         match own {
             None if client.waits == Waits::OwnLine => self.wake(id),
@@ -79,9 +81,14 @@ impl Switchboard {
         let client = &self.clients[id.0];
         let waited_s = self.options.line_wait_ms / 1000;
         let trouble = client.pool.and_then(|pool| self.pools.pool(pool).trouble.clone());
+        let what = match client.waits {
+            Waits::SpoolRoom => "the spool is full, and there was no upstream connection",
+            Waits::SpoolEnd => "what was kept before could not be sent on",
+            _ => "no upstream connection",
+        };
         let text = match trouble {
-            Some(trouble) => format!("no upstream connection within {waited_s} s: {trouble}"),
-            None => format!("no upstream connection within {waited_s} s"),
+            Some(trouble) => format!("{what} within {waited_s} s: {trouble}"),
+            None => format!("{what} within {waited_s} s"),
         };
         self.close_client(id, &Refusal::new(ReplyCode::ConnectionForced, &text));
     }
@@ -226,6 +233,7 @@ impl Switchboard {
                     self.want_line(id, kind);
                 }
             }
+            self.tick_away(id);
             if !self.pools.pool(id).entering.is_empty() {
                 self.ask_for_pool(id);
             }

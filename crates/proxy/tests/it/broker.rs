@@ -58,6 +58,8 @@ pub(crate) struct BrokerConnection {
     pub(crate) confirms_at_once: bool,
     /// Whether the user has as many connections as it may.
     is_full: bool,
+    /// Whether no password is right any more.
+    is_unwelcoming: bool,
     pub(crate) frame_len_max: u32,
     pub(crate) channel_max: u16,
 }
@@ -80,6 +82,7 @@ impl BrokerConnection {
             bound: Vec::new(),
             confirms_at_once: true,
             is_full: false,
+            is_unwelcoming: false,
             frame_len_max: 131_072,
             channel_max: 2047,
         }
@@ -93,6 +96,11 @@ impl BrokerConnection {
     /// One that lets nobody in any more.
     pub(crate) fn full() -> Self {
         BrokerConnection { is_full: true, ..Self::new() }
+    }
+
+    /// One that knows other passwords.
+    pub(crate) fn unwelcoming() -> Self {
+        BrokerConnection { is_unwelcoming: true, ..Self::new() }
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -162,7 +170,7 @@ impl BrokerConnection {
             (Step::StartOk, Method::ConnectionStartOk(start_ok)) => {
                 let (user, password) = sasl::plain(start_ok.response).expect("a login");
                 self.user = user;
-                if password != PASSWORD {
+                if password != PASSWORD || self.is_unwelcoming {
                     let close =
                         connection::Close { reply_code: 403, reply_text: b"ACCESS_REFUSED - no", ..Default::default() };
                     put_method(&mut self.output, 0, &close);

@@ -6,5 +6,6 @@ mod broker;
 mod crossing;
 mod fixture;
 mod handshakes;
+mod keeping;
 mod service;
 mod sharing;

@@ -92,7 +92,10 @@ async fn start(upstreams: Vec<Upstream>) -> (Service, Uri) {
     let uri = Uri::parse(&format!("amqp://u:right@{}", listener.local_addr().unwrap())).unwrap();
     let balance = balance::Options { check_interval_ms: 0, ..balance::Options::default() };
     let listeners = vec![(listener, Admission::default())];
-    (Service::start(listeners, upstreams, balance, guard::Options::default(), &Options::default(), 2).unwrap(), uri)
+    (
+        Service::start(listeners, upstreams, balance, guard::Options::default(), &Options::default(), None, 2).unwrap(),
+        uri,
+    )
 }
 
 async fn publish(uri: &Uri, body: &str) {

@@ -1,0 +1,545 @@
+//! What publishers without confirms say while their upstream is away: kept on disk, and sent on in order when it is back.
+//!
+//! ```text
+//!  switchboards ── keep ──► shelf of a user and vhost ──► store: journal, then segments
+//!                              │ take              ▲ settle, put back
+//!                              ▼                   │
+//!                           service::forwarder ──► an upstream, with confirms
+//! ```
+//!
+//! - **A shelf** is a queue of whole publishes, as their frames came. Those of one user and vhost, of all threads, are in the order in
+//!   which they were kept. While a shelf has something, what comes for it goes behind.
+//! - **It is the broker's store** that keeps them: a kill of the process loses what came within some milliseconds, a power cut what came
+//!   within a fifth of a second, and memory stays flat however much there is.
+//! - **Secrets are never written.** What was kept is sent on in the name of whoever an upstream has let in as that user last; after a
+//!   restart that is when one of its clients has come.
+//! - **What is sent on may come twice**, if a connection is lost before its confirm. Nothing leaves a shelf but confirmed, refused by the
+//!   upstream, or too old.
+
+mod forwarding;
+mod kept;
+mod logins;
+mod residents;
+mod shelf;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::task::{Wake, Waker};
+
+use model::ids::{QueueId, QueueSeq};
+use parking_lot::Mutex;
+use store::file::Disk;
+use store::journal::ConfirmAfter;
+use store::{ChunkWriter, CloseError, Content, Kind, OpenError, RecordBatch, Store};
+use tokio::sync::watch;
+
+pub(crate) use self::forwarding::Window;
+use self::kept::{KEPT_AT_LEN, kept_at_ms};
+use self::logins::Logins;
+use self::residents::SpoolResidents;
+use self::shelf::{Shelf, definition, name_of};
+use crate::limits::{SPOOL_CHUNKS_LEN, SPOOL_FEW_COUNT, SPOOL_JOURNAL_LEN_MAX, SPOOL_RETRY_MS, SPOOL_SEGMENT_LEN};
+
+/// What operators set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// Where it is kept: a folder of the spool's own.
+    pub dir: PathBuf,
+    /// Bytes that are kept at most.
+    pub len_max: u64,
+    /// After what time, in milliseconds, what could not be sent on is dropped; `None`: never.
+    pub age_max_ms: Option<u64>,
+    /// For how long a login that an upstream has accepted is believed while none can be asked, in milliseconds.
+    pub login_fresh_ms: u64,
+}
+
+/// What was kept of a user and vhost, and what becomes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Held {
+    /// Nothing.
+    Nothing,
+    /// So little, and it is being sent on: it is worth waiting for.
+    Little,
+    /// More, or nobody can send it on now.
+    Much,
+}
+
+/// There is no room: too much is kept, or it cannot be written as fast as it comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the spool is full")]
+pub struct Full;
+
+/// What is next on a shelf.
+#[derive(Debug)]
+pub enum Taken {
+    /// A publish: its frames.
+    Publish(QueueSeq, Publish),
+    /// It is being read; [`Spool::changes`] tells when to ask again.
+    Loading,
+    /// Nothing that is not under way.
+    Nothing,
+}
+
+/// A publish that was kept.
+#[derive(Debug, Clone)]
+pub struct Publish(Content);
+
+impl Publish {
+    /// Its frames, as they came.
+    pub fn frames(&self) -> &[u8] {
+        &self.0.bytes()[KEPT_AT_LEN..]
+    }
+}
+
+/// A shelf that somebody is to send on.
+pub struct Job {
+    /// Which.
+    pub shelf: QueueId,
+    /// In whose name.
+    pub user: Arc<str>,
+    /// By what they log in.
+    pub secret: Arc<[u8]>,
+    /// Where to.
+    pub vhost: Arc<str>,
+}
+
+/// Debugging output has no secrets.
+impl std::fmt::Debug for Job {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Job").field("shelf", &self.shelf).field("user", &self.user).finish_non_exhaustive()
+    }
+}
+
+/// What has happened so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Publishes that were kept.
+    pub kept: u64,
+    /// Those that were sent on, and confirmed.
+    pub sent_on: u64,
+    /// Those that the upstream refused.
+    pub refused: u64,
+    /// Those that became too old.
+    pub expired: u64,
+    /// Times that there was no room.
+    pub full: u64,
+}
+
+/// A shelf, for operators.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShelfReport {
+    /// Who published.
+    pub user: String,
+    /// Where to.
+    pub vhost: String,
+    /// How many messages are kept.
+    pub count: u64,
+    /// Their bytes.
+    pub len: u64,
+    /// Whether they are being sent on.
+    pub is_sending: bool,
+    /// Why they could not be, last.
+    pub trouble: Option<String>,
+}
+
+/// The spool, for operators.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// Bytes that may be kept.
+    pub len_max: u64,
+    /// Bytes that were not handed to the operating system yet: a kill of the process would lose them.
+    pub unwritten_len: u64,
+    /// Why nothing can be kept any more, if that is so.
+    pub failure: Option<String>,
+    /// What has happened.
+    pub counters: Counters,
+    /// Shelves with something on them.
+    pub shelves: Vec<ShelfReport>,
+}
+
+impl Report {
+    /// Messages that are kept.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.shelves.iter().map(|shelf| shelf.count).sum()
+    }
+
+    /// Their bytes.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.shelves.iter().map(|shelf| shelf.len).sum()
+    }
+
+    /// Whether nothing is kept.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count() == 0
+    }
+}
+
+/// All shelves; for all threads.
+pub struct Spool {
+    store: Arc<Store>,
+    options: Options,
+    /// Messages on all shelves: looked at for each publish.
+    count: AtomicU64,
+    state: Mutex<State>,
+    changed: Arc<Changed>,
+    /// What to add to the callers' time for milliseconds since 1970.
+    wall_offset_ms: AtomicU64,
+    is_closed: AtomicBool,
+}
+
+struct State {
+    shelves: BTreeMap<QueueId, Shelf>,
+    /// Ids of shelves, by user and vhost.
+    ids: BTreeMap<Arc<str>, BTreeMap<Arc<str>, QueueId>>,
+    /// Bytes on all shelves.
+    len: u64,
+    /// Whether somebody found no room.
+    is_room_wanted: bool,
+    writer: ChunkWriter,
+    batch: RecordBatch,
+    logins: Logins,
+    counters: Counters,
+}
+
+/// Tells who listens that something is different now.
+#[derive(Debug)]
+struct Changed(watch::Sender<()>);
+
+impl Wake for Changed {
+    fn wake(self: Arc<Self>) {
+        self.0.send_replace(());
+    }
+}
+
+impl std::fmt::Debug for Spool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Spool").field("options", &self.options).field("count", &self.count).finish_non_exhaustive()
+    }
+}
+
+impl Spool {
+    /// Opens the folder, and finds what was kept before.
+    pub fn open(options: Options, disk: Arc<dyn Disk>) -> Result<Arc<Self>, OpenError> {
+        Self::open_as(store_options(&options), options, |of_store| Store::open(of_store, disk))
+    }
+
+    fn open_as(
+        of_store: store::Options,
+        options: Options,
+        open: impl FnOnce(store::Options) -> Result<(Arc<Store>, store::Recovered), OpenError>,
+    ) -> Result<Arc<Self>, OpenError> {
+        let (store, mut recovered) = open(of_store)?;
+        let mut state = State {
+            shelves: BTreeMap::new(),
+            ids: BTreeMap::new(),
+            len: 0,
+            is_room_wanted: false,
+            writer: store.chunk_writer(Kind::Journalled),
+            batch: RecordBatch::new(),
+            logins: Logins::default(),
+            counters: Counters::default(),
+        };
+        let named = recovered.definitions.iter().filter_map(|(key, value)| Some((name_of(key, value)?, key)));
+        let mut count = 0;
+        for ((id, user, vhost), _) in named {
+            let shelf = Shelf::restore(id, user, vhost, recovered.queues.remove(&id));
+            count += shelf.count();
+            state.len += shelf.len();
+            state.insert(shelf);
+        }
+        let changed = Arc::new(Changed(watch::Sender::new(())));
+        let spool = Spool {
+            store: store.clone(),
+            options,
+            count: count.into(),
+            state: Mutex::new(state),
+            changed,
+            wall_offset_ms: AtomicU64::new(0),
+            is_closed: AtomicBool::new(false),
+        };
+        Ok(Arc::new(spool))
+    }
+
+    /// Starts the threads that move what is kept to segments, and read it from there.
+    pub fn start(self: &Arc<Self>) {
+        self.store.start(self.residents());
+    }
+
+    fn residents(self: &Arc<Self>) -> Arc<SpoolResidents> {
+        let weak: Weak<Spool> = Arc::downgrade(self);
+        Arc::new(SpoolResidents(weak))
+    }
+
+    /// Keeps nothing any more, and makes all that was kept last.
+    pub fn close(&self) -> Result<(), CloseError> {
+        // Whoever is keeping something has done so.
+        let state = self.state.lock();
+        self.is_closed.store(true, Ordering::SeqCst);
+        drop(state);
+        self.store.close()
+    }
+
+    /// Wakes when something is different: there is something to be sent on, all is, there is room, something was read.
+    pub fn changes(&self) -> watch::Receiver<()> {
+        self.changed.0.subscribe()
+    }
+
+    /// What is kept of this user and vhost.
+    pub fn holds(&self, user: &str, vhost: &str) -> Held {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return Held::Nothing;
+        }
+        match self.state.lock().shelf(user, vhost) {
+            Some(shelf) if shelf.count() == 0 => Held::Nothing,
+            Some(shelf) if shelf.is_sending && shelf.count() <= SPOOL_FEW_COUNT => Held::Little,
+            Some(_) => Held::Much,
+            None => Held::Nothing,
+        }
+    }
+
+    /// Keeps a whole publish, which came in these parts.
+    pub fn keep(&self, user: &str, vhost: &str, parts: &[&[u8]], now_ms: u64) -> Result<(), Full> {
+        let len = KEPT_AT_LEN + parts.iter().map(|part| part.len()).sum::<usize>();
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        let is_congested = self.store.is_congested();
+        if is_congested || self.has_failed() || state.len + len as u64 > self.options.len_max {
+            state.counters.full += 1;
+            state.is_room_wanted = true;
+            if is_congested {
+                self.store.when_uncongested(Waker::from(self.changed.clone()));
+            }
+            return Err(Full);
+        }
+        let id = match state.id_of(user, vhost) {
+            Some(id) => id,
+            None => state.define(user, vhost),
+        };
+        let Some(shelf) = state.shelves.get_mut(&id) else { return Err(Full) };
+        let kept_at = now_ms.saturating_add(self.wall_offset_ms.load(Ordering::Relaxed)).to_le_bytes();
+        let all: Vec<&[u8]> = std::iter::once(&kept_at[..]).chain(parts.iter().copied()).collect();
+        let content = state.writer.copy(&all);
+        let was_empty = shelf.count() == 0;
+        let seq = shelf.publish(content.clone());
+        state.batch.publish(&content, &[(id, seq)]);
+        state.len += len as u64;
+        state.counters.kept += 1;
+        self.count.fetch_add(1, Ordering::AcqRel);
+        self.store.append(&mut state.batch);
+        if was_empty {
+            self.tell();
+        }
+        Ok(())
+    }
+
+    fn has_failed(&self) -> bool {
+        self.is_closed.load(Ordering::Relaxed) || self.store.is_disk_full() || self.store.failure().is_some()
+    }
+
+    /// Whether nothing more can be kept now.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.has_failed() || self.state.lock().len >= self.options.len_max
+    }
+
+    /// A shelf with something on it that can be sent on now. It is the caller's until it is [released](Self::release).
+    pub fn claim(&self, now_ms: u64) -> Option<Job> {
+        let mut state = self.state.lock();
+        let State { shelves, logins, .. } = &mut *state;
+        shelves.values_mut().find_map(|shelf| {
+            if shelf.is_claimed || shelf.count() == 0 || shelf.rests_until_ms > now_ms {
+                return None;
+            }
+            let secret = logins.latest(&shelf.user, &shelf.vhost)?;
+            shelf.is_claimed = true;
+            Some(Job { shelf: shelf.id, user: shelf.user.clone(), secret, vhost: shelf.vhost.clone() })
+        })
+    }
+
+    /// There is a connection over which a shelf that was claimed is sent on.
+    pub fn sends(&self, id: QueueId) {
+        if let Some(shelf) = self.state.lock().shelves.get_mut(&id) {
+            (shelf.is_sending, shelf.trouble) = (true, None);
+        }
+    }
+
+    /// Nobody sends on this shelf any more: all was, or something went wrong.
+    pub fn release(&self, id: QueueId, result: Result<(), String>, now_ms: u64) {
+        let mut state = self.state.lock();
+        if let Some(shelf) = state.shelves.get_mut(&id) {
+            (shelf.is_claimed, shelf.is_sending) = (false, false);
+            shelf.rests_until_ms = if result.is_err() { now_ms + SPOOL_RETRY_MS } else { 0 };
+            shelf.trouble = result.err();
+        }
+        drop(state);
+        self.tell();
+    }
+
+    /// Takes what is next on a shelf. It stays there until it is settled, or put back.
+    pub fn take(&self, id: QueueId) -> Taken {
+        let mut state = self.state.lock();
+        let Some(shelf) = state.shelves.get_mut(&id) else { return Taken::Nothing };
+        shelf.take(&self.store)
+    }
+
+    /// These were sent on, or refused.
+    pub fn settle(&self, id: QueueId, seqs: &[QueueSeq], is_refused: bool) {
+        let mut state = self.state.lock();
+        let count = self.drop_from(&mut state, id, seqs);
+        let counter = if is_refused { &mut state.counters.refused } else { &mut state.counters.sent_on };
+        *counter += count;
+        self.tell_who_waits(&mut state, id);
+    }
+
+    /// These were not sent on: they are next again.
+    pub fn put_back(&self, id: QueueId, seqs: &[QueueSeq]) {
+        if let Some(shelf) = self.state.lock().shelves.get_mut(&id) {
+            shelf.put_back(seqs);
+        }
+    }
+
+    /// Messages leave a shelf for good. How many there were.
+    fn drop_from(&self, state: &mut State, id: QueueId, seqs: &[QueueSeq]) -> u64 {
+        let Some(shelf) = state.shelves.get_mut(&id) else { return 0 };
+        let before = (shelf.count(), shelf.len());
+        let places = shelf.settle(seqs, &mut state.batch);
+        self.recount(state, id, before);
+        // Before the slots: a checkpoint must not know of it before the journal does.
+        self.store.append(&mut state.batch);
+        self.store.settle_slots(&places);
+        before.0 - state.shelves[&id].count()
+    }
+
+    /// A shelf had so many messages and bytes before.
+    fn recount(&self, state: &mut State, id: QueueId, before: (u64, u64)) {
+        let Some(shelf) = state.shelves.get(&id) else { return };
+        state.len = (state.len + shelf.len()).saturating_sub(before.1);
+        self.count.fetch_add(shelf.count().wrapping_sub(before.0), Ordering::AcqRel);
+    }
+
+    /// Who waits for a shelf to be empty, or for room, looks again.
+    fn tell_who_waits(&self, state: &mut State, id: QueueId) {
+        let is_empty = state.shelves.get(&id).is_none_or(|shelf| shelf.count() == 0);
+        if std::mem::take(&mut state.is_room_wanted) || is_empty {
+            self.tell();
+        }
+    }
+
+    fn tell(&self) {
+        self.changed.0.send_replace(());
+    }
+
+    /// An upstream has let this login into this vhost.
+    pub fn accepted(&self, user: &str, secret: &[u8], vhost: &str, now_ms: u64) {
+        let is_wanted = {
+            let mut state = self.state.lock();
+            state.logins.accepted(user, secret, vhost, now_ms);
+            state.shelf(user, vhost).is_some_and(|shelf| shelf.count() > 0)
+        };
+        if is_wanted {
+            self.tell();
+        }
+    }
+
+    /// An upstream does not let this login in; or not into this vhost, if one is named.
+    pub fn refused(&self, user: &str, secret: &[u8], vhost: Option<&str>) {
+        self.state.lock().logins.refused(user, secret, vhost);
+    }
+
+    /// Whether a login was accepted lately enough to be believed while nobody can be asked; into any vhost, if none is named.
+    pub fn believes(&self, user: &str, secret: &[u8], vhost: Option<&str>, now_ms: u64) -> bool {
+        let since_ms = now_ms.saturating_sub(self.options.login_fresh_ms);
+        self.state.lock().logins.has_accepted(user, secret, vhost, since_ms)
+    }
+
+    /// To be said about once a second: forgets what is too old. `wall_ms` is since 1970.
+    pub fn tick(&self, now_ms: u64, wall_ms: u64) {
+        self.wall_offset_ms.store(wall_ms.saturating_sub(now_ms), Ordering::Relaxed);
+        let mut state = self.state.lock();
+        let since_ms = now_ms.saturating_sub(self.options.login_fresh_ms);
+        let State { logins, shelves, .. } = &mut *state;
+        let is_needed =
+            |user: &str, vhost: &str| shelves.values().any(|shelf| shelf.count() > 0 && shelf.is_of(user, vhost));
+        logins.forget(since_ms, is_needed);
+        let Some(age_max_ms) = self.options.age_max_ms else { return };
+        let ids: Vec<QueueId> =
+            state.shelves.values().filter(|shelf| !shelf.is_claimed).map(|shelf| shelf.id).collect();
+        for id in ids {
+            while let Some(shelf) = state.shelves.get_mut(&id)
+                && let Taken::Publish(seq, publish) = shelf.take(&self.store)
+            {
+                if kept_at_ms(publish.0.bytes()).saturating_add(age_max_ms) > wall_ms {
+                    shelf.put_back(&[seq]);
+                    break;
+                }
+                let count = self.drop_from(&mut state, id, &[seq]);
+                state.counters.expired += count;
+                self.tell_who_waits(&mut state, id);
+            }
+        }
+    }
+
+    /// How it is.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        let state = self.state.lock();
+        let shelves = state.shelves.values().filter(|shelf| shelf.count() > 0).map(Shelf::report);
+        Report {
+            len_max: self.options.len_max,
+            unwritten_len: self.store.appended().0.saturating_sub(self.store.written().0),
+            failure: self.failure(),
+            counters: state.counters,
+            shelves: shelves.collect(),
+        }
+    }
+
+    fn failure(&self) -> Option<String> {
+        match self.store.failure() {
+            Some(failed) => Some(failed.to_string()),
+            None => self.store.is_disk_full().then(|| "the disk is full".to_owned()),
+        }
+    }
+}
+
+impl State {
+    fn id_of(&self, user: &str, vhost: &str) -> Option<QueueId> {
+        self.ids.get(user)?.get(vhost).copied()
+    }
+
+    fn shelf(&self, user: &str, vhost: &str) -> Option<&Shelf> {
+        self.shelves.get(&self.id_of(user, vhost)?)
+    }
+
+    fn insert(&mut self, shelf: Shelf) {
+        self.ids.entry(shelf.user.clone()).or_default().insert(shelf.vhost.clone(), shelf.id);
+        self.shelves.insert(shelf.id, shelf);
+    }
+
+    /// A shelf for whom there was none. It stays, empty or not: there are no more than users and vhosts.
+    fn define(&mut self, user: &str, vhost: &str) -> QueueId {
+        let id = QueueId(self.shelves.last_key_value().map_or(1, |(id, _)| id.0 + 1));
+        let (key, value) = definition(id, user, vhost);
+        self.batch.put(&key, &value);
+        self.insert(Shelf::new(id, user.into(), vhost.into()));
+        id
+    }
+}
+
+fn store_options(options: &Options) -> store::Options {
+    let mut of_store = store::Options::new(options.dir.clone());
+    of_store.journal.file_len = SPOOL_JOURNAL_LEN_MAX / 8;
+    of_store.journal.unretired_len_max = SPOOL_JOURNAL_LEN_MAX;
+    // Who wants to be sure asks for confirms, and is not kept here.
+    of_store.journal.confirm_after = ConfirmAfter::Write;
+    of_store.journal.salt = fastrand::u64(..);
+    of_store.chunk_len_max = SPOOL_CHUNKS_LEN;
+    of_store.segment_len = SPOOL_SEGMENT_LEN;
+    of_store
+}

@@ -1,0 +1,95 @@
+//! The store's questions about shelves: what is still there, where it has gone, what was read.
+
+use std::sync::Weak;
+
+use model::ids::{Place, QueueId, SegmentId};
+use queue::{Effects, Message as _, Moved, Placed};
+use store::{Collected, Content, LaneResidents, Loaded, QueueState, Resident, Residents};
+
+use super::kept::Kept;
+use super::shelf::Shelf;
+use super::{Spool, State};
+
+/// The spool, as its store knows it.
+pub(super) struct SpoolResidents(pub(super) Weak<Spool>);
+
+impl SpoolResidents {
+    /// Has something done with a shelf. `None`: there is no such shelf; what was to be told of it are these places.
+    fn with_shelf(
+        &self,
+        id: QueueId,
+        places: impl Iterator<Item = Place>,
+        act: impl FnOnce(&mut Shelf, &mut Vec<Place>),
+    ) {
+        let Some(spool) = self.0.upgrade() else { return };
+        let mut state = spool.state.lock();
+        let mut dead = Vec::new();
+        match state.shelves.get_mut(&id) {
+            Some(shelf) => {
+                let before = (shelf.count(), shelf.len());
+                act(shelf, &mut dead);
+                spool.recount(&mut state, id, before);
+            }
+            None => dead.extend(places),
+        }
+        spool.store.settle_slots(&dead);
+    }
+}
+
+impl Residents for SpoolResidents {
+    fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut Collected) {
+        let Some(spool) = self.0.upgrade() else { return };
+        let state: &State = &spool.state.lock();
+        for (id, shelf) in &state.shelves {
+            let (next_seq, watermark) = (shelf.queue.next_seq(), None);
+            out.queues.push(QueueState { queue: *id, next_seq, watermark, may_expire: false });
+            let mut found = Vec::new();
+            shelf.queue.in_memory(&mut |kept: &Kept| kept.content().is_some_and(is_old), &mut found);
+            let resident =
+                |(seq, kept): (_, Kept)| Some(Resident { seq, content: kept.content()?.clone(), body_len: kept.len() });
+            let residents: Vec<Resident> = found.into_iter().filter_map(resident).collect();
+            if !residents.is_empty() {
+                out.lanes.push(LaneResidents { queue: *id, lane: 0, is_journalled: true, residents });
+            }
+        }
+    }
+
+    fn relocate(&self, queue: QueueId, lane: u8, placed: &[Placed]) {
+        let places = placed.iter().map(|placed| placed.place);
+        self.with_shelf(queue, places, |shelf, dead| shelf.queue.relocate(lane, placed, dead));
+    }
+
+    fn loaded(&self, queue: QueueId, loaded: Loaded) {
+        if let Some(error) = &loaded.error {
+            tracing::error!(%error, "kept messages could not be read");
+        }
+        let kept = |content, place| Kept::new(content, Some(place));
+        let entries = loaded.entries.into_iter().map(|entry| (entry.seq, kept(entry.content, entry.place))).collect();
+        self.with_shelf(queue, std::iter::empty(), |shelf, _| {
+            tell_lost(shelf.queue.loaded(&loaded.load, entries, loaded.next_slot, &mut Effects::default()));
+        });
+        if let Some(spool) = self.0.upgrade() {
+            spool.tell();
+        }
+    }
+
+    fn unload(&self) {
+        let Some(spool) = self.0.upgrade() else { return };
+        for shelf in spool.state.lock().shelves.values_mut() {
+            if !shelf.queue.is_loading() {
+                shelf.queue.unload();
+            }
+        }
+    }
+
+    fn moved(&self, queue: QueueId, from: &[SegmentId], moved: &[Moved]) {
+        let places = moved.iter().map(|moved| moved.to);
+        self.with_shelf(queue, places, |shelf, dead| tell_lost(shelf.queue.move_ranges(from, moved, dead)));
+    }
+}
+
+fn tell_lost(count: u64) {
+    if count > 0 {
+        tracing::error!(count, "kept messages were lost to a damaged file");
+    }
+}

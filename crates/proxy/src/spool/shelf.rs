@@ -1,0 +1,128 @@
+//! What is kept of one user and vhost.
+
+use std::sync::Arc;
+
+use model::ids::{Place, QueueId, QueueSeq};
+use queue::{Effects, Get, Queue, Restored, Return, Settings};
+use store::{Content, RecordBatch, RecoveredQueue, Store};
+
+use super::kept::{Kept, Nobody};
+use super::{Publish, ShelfReport, Taken};
+
+pub(super) struct Shelf {
+    pub(super) id: QueueId,
+    pub(super) user: Arc<str>,
+    pub(super) vhost: Arc<str>,
+    pub(super) queue: Queue<Kept, Nobody>,
+    /// Whether somebody looks after it.
+    pub(super) is_claimed: bool,
+    /// Whether there is a connection over which it is sent on.
+    pub(super) is_sending: bool,
+    /// Before this nobody tries to send it on again.
+    pub(super) rests_until_ms: u64,
+    /// Why it could not be sent on, last.
+    pub(super) trouble: Option<String>,
+}
+
+impl Shelf {
+    pub(super) fn new(id: QueueId, user: Arc<str>, vhost: Arc<str>) -> Self {
+        Self::with(id, user, vhost, Queue::new(Settings::default()))
+    }
+
+    fn with(id: QueueId, user: Arc<str>, vhost: Arc<str>, queue: Queue<Kept, Nobody>) -> Self {
+        Shelf { id, user, vhost, queue, is_claimed: false, is_sending: false, rests_until_ms: 0, trouble: None }
+    }
+
+    /// As it was found.
+    pub(super) fn restore(id: QueueId, user: &str, vhost: &str, found: Option<RecoveredQueue>) -> Self {
+        let Some(found) = found else { return Self::new(id, user.into(), vhost.into()) };
+        let messages = found.messages.into_iter().map(|(seq, content)| (seq, Kept::new(content, None)));
+        let restored = Restored {
+            next_seq: found.next_seq,
+            watermark: found.watermark,
+            ranges: found.ranges.into_iter().map(|found| (found.lane, found.range)).collect(),
+            messages: messages.collect(),
+            returned: Vec::new(),
+            may_expire: false,
+        };
+        Self::with(id, user.into(), vhost.into(), Queue::restore(Settings::default(), restored))
+    }
+
+    pub(super) fn is_of(&self, user: &str, vhost: &str) -> bool {
+        *self.user == *user && *self.vhost == *vhost
+    }
+
+    /// Messages, those under way included.
+    pub(super) fn count(&self) -> u64 {
+        self.queue.ready_count() + self.queue.unacked_count()
+    }
+
+    /// Their bytes.
+    pub(super) fn len(&self) -> u64 {
+        self.queue.ready_bytes() + self.queue.unacked_bytes()
+    }
+
+    pub(super) fn publish(&mut self, content: Content) -> QueueSeq {
+        self.queue.publish(Kept::new(content, None))
+    }
+
+    pub(super) fn take(&mut self, store: &Store) -> Taken {
+        match self.queue.get(false, 0, &mut Effects::default()) {
+            Get::Empty => Taken::Nothing,
+            Get::Loading(load) => {
+                if let Some(load) = load {
+                    store.load(self.id, load);
+                }
+                Taken::Loading
+            }
+            Get::Message(got) => match got.message.content() {
+                Some(content) => Taken::Publish(got.seq, Publish(content.clone())),
+                // Queues give out what has its body.
+                None => Taken::Loading,
+            },
+        }
+    }
+
+    pub(super) fn put_back(&mut self, seqs: &[QueueSeq]) {
+        self.queue.requeue(seqs, Return::Unharmed, 0, &mut Effects::default());
+    }
+
+    /// Takes messages out for good. Gives their places in segments.
+    pub(super) fn settle(&mut self, seqs: &[QueueSeq], batch: &mut RecordBatch) -> Vec<Place> {
+        let mut settled = Vec::new();
+        self.queue.settle(seqs, &mut settled);
+        for (seq, _) in &settled {
+            batch.settle(self.id, *seq, *seq);
+        }
+        settled.iter().filter_map(|(_, kept)| queue::Message::place(kept)).collect()
+    }
+
+    pub(super) fn report(&self) -> ShelfReport {
+        ShelfReport {
+            user: self.user.to_string(),
+            vhost: self.vhost.to_string(),
+            count: self.count(),
+            len: self.len(),
+            is_sending: self.is_sending,
+            trouble: self.trouble.clone(),
+        }
+    }
+}
+
+const KEY: &str = "shelf/";
+
+/// What the store is told of a shelf: `shelf/ID`, and `| user's length u32 | user | vhost |`.
+pub(super) fn definition(id: QueueId, user: &str, vhost: &str) -> (Vec<u8>, Vec<u8>) {
+    let mut value = (user.len() as u32).to_le_bytes().to_vec();
+    value.extend_from_slice(user.as_bytes());
+    value.extend_from_slice(vhost.as_bytes());
+    (format!("{KEY}{}", id.0).into_bytes(), value)
+}
+
+/// The shelf, its user and its vhost. `None`: it is none.
+pub(super) fn name_of<'a>(key: &[u8], value: &'a [u8]) -> Option<(QueueId, &'a str, &'a str)> {
+    let id = std::str::from_utf8(key).ok()?.strip_prefix(KEY)?.parse().ok()?;
+    let (len, names) = value.split_first_chunk()?;
+    let (user, vhost) = names.split_at_checked(u32::from_le_bytes(*len) as usize)?;
+    Some((QueueId(id), std::str::from_utf8(user).ok()?, std::str::from_utf8(vhost).ok()?))
+}

@@ -1,0 +1,305 @@
+//! The spool over a disk that loses power: random things, in an order that follows from a seed alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use model::ids::{JournalPosition, QueueId, QueueSeq};
+use store::file::SimDisk;
+use store::{Random, Store};
+
+use super::*;
+
+const USERS: [&str; 3] = ["ann", "bob", "ärger/%"];
+
+fn options(len_max: u64) -> Options {
+    Options { dir: PathBuf::from("/spool"), len_max, age_max_ms: None, login_fresh_ms: 1_000 }
+}
+
+fn open(disk: &SimDisk, len_max: u64) -> Arc<Spool> {
+    Spool::open(options(len_max), Arc::new(disk.clone())).unwrap()
+}
+
+fn next(spool: &Spool, shelf: QueueId) -> Option<(QueueSeq, Vec<u8>)> {
+    match spool.take(shelf) {
+        Taken::Publish(seq, publish) => Some((seq, publish.frames().to_vec())),
+        Taken::Loading | Taken::Nothing => None,
+    }
+}
+
+#[test]
+fn what_is_kept_comes_in_order_to_whom_it_belongs() {
+    let spool = open(&SimDisk::new(1), 1 << 20);
+    spool.keep("ann", "/", &[b"one ", b"and ", b"a half"], 0).unwrap();
+    spool.keep("bob", "/", &[b"of bob"], 0).unwrap();
+    spool.keep("ann", "/", &[b"two"], 0).unwrap();
+    assert!(spool.claim(0).is_none(), "nobody has logged in");
+    spool.accepted("ann", b"secret", "/", 0);
+    spool.accepted("bob", b"other", "elsewhere", 0);
+    let job = spool.claim(0).unwrap();
+    assert_eq!((&*job.user, &*job.secret, &*job.vhost), ("ann", &b"secret"[..], "/"));
+    assert!(spool.claim(0).is_none(), "one at a time");
+    let first = next(&spool, job.shelf).unwrap();
+    let second = next(&spool, job.shelf).unwrap();
+    assert_eq!((&*first.1, &*second.1), (&b"one and a half"[..], &b"two"[..]));
+    assert!(next(&spool, job.shelf).is_none());
+    spool.put_back(job.shelf, &[second.0]);
+    spool.put_back(job.shelf, &[first.0]);
+    assert_eq!(next(&spool, job.shelf).unwrap(), first);
+    spool.settle(job.shelf, &[first.0], false);
+    assert_eq!(spool.holds("ann", "/"), Held::Much, "it is not being sent yet");
+    spool.sends(job.shelf);
+    assert_eq!(spool.holds("ann", "/"), Held::Little);
+    assert_eq!(next(&spool, job.shelf).unwrap(), second);
+    spool.settle(job.shelf, &[second.0], true);
+    assert_eq!((spool.holds("ann", "/"), spool.holds("bob", "/")), (Held::Nothing, Held::Much));
+    let counters = spool.report().counters;
+    assert_eq!(counters, Counters { kept: 3, sent_on: 1, refused: 1, ..Counters::default() });
+}
+
+#[test]
+fn what_could_not_be_sent_on_rests_for_a_moment() {
+    let spool = open(&SimDisk::new(1), 1 << 20);
+    spool.keep("ann", "/", &[b"x"], 0).unwrap();
+    spool.accepted("ann", b"secret", "/", 0);
+    let job = spool.claim(5).unwrap();
+    spool.release(job.shelf, Err("nobody is there".to_owned()), 5);
+    assert_eq!(spool.report().shelves[0].trouble.as_deref(), Some("nobody is there"));
+    assert!(spool.claim(4 + SPOOL_RETRY_MS).is_none());
+    assert!(spool.claim(5 + SPOOL_RETRY_MS).is_some());
+}
+
+#[test]
+fn no_more_is_kept_than_there_is_room_for() {
+    let spool = open(&SimDisk::new(1), 1_000);
+    let body = [7; 300];
+    for _ in 0..3 {
+        spool.keep("ann", "/", &[&body], 0).unwrap();
+    }
+    assert_eq!(spool.keep("bob", "/", &[&body], 0), Err(Full));
+    assert!(spool.report().len() <= 1_000);
+    spool.accepted("ann", b"s", "/", 0);
+    let job = spool.claim(0).unwrap();
+    let (seq, _) = next(&spool, job.shelf).unwrap();
+    assert_eq!(spool.keep("bob", "/", &[&body], 0), Err(Full), "it is still under way");
+    let mut changes = spool.changes();
+    changes.borrow_and_update();
+    spool.settle(job.shelf, &[seq], false);
+    assert!(changes.has_changed().unwrap(), "who waits for room looks again");
+    spool.keep("bob", "/", &[&body], 0).unwrap();
+    assert_eq!(spool.report().counters.full, 2);
+}
+
+#[test]
+fn what_is_too_old_is_dropped() {
+    let disk = SimDisk::new(1);
+    let spool = Spool::open(Options { age_max_ms: Some(10_000), ..options(1 << 20) }, Arc::new(disk)).unwrap();
+    spool.tick(0, 1_000_000);
+    spool.keep("ann", "/", &[b"old"], 1_000).unwrap();
+    spool.keep("ann", "/", &[b"young"], 6_000).unwrap();
+    spool.tick(10_999, 1_010_999);
+    assert_eq!(spool.report().count(), 2);
+    spool.tick(11_000, 1_011_000);
+    assert_eq!((spool.report().count(), spool.report().counters.expired), (1, 1));
+    spool.accepted("ann", b"s", "/", 11_000);
+    let job = spool.claim(11_000).unwrap();
+    spool.tick(20_000, 1_020_000);
+    assert_eq!(spool.report().count(), 1, "what is being sent on is left alone");
+    assert_eq!(next(&spool, job.shelf).unwrap().1, b"young");
+}
+
+#[test]
+fn what_is_closed_takes_nothing() {
+    let disk = SimDisk::new(1);
+    let spool = open(&disk, 1 << 20);
+    spool.keep("ann", "/", &[b"x"], 0).unwrap();
+    spool.close().unwrap();
+    assert_eq!(spool.keep("ann", "/", &[b"y"], 0), Err(Full));
+    drop(spool);
+    assert_eq!(open(&disk, 1 << 20).report().count(), 1);
+}
+
+/// What has happened, with the position at which that lasts.
+#[derive(Debug, Clone)]
+enum Happened {
+    Kept { shelf: (usize, usize), number: u64 },
+    Settled { number: u64 },
+}
+
+/// A spool, and what must be in it.
+struct Life {
+    spool: Arc<Spool>,
+    store: Arc<Store>,
+    residents: Arc<SpoolResidents>,
+    history: Vec<(JournalPosition, Happened)>,
+    /// Taken and neither settled nor put back.
+    under_way: BTreeMap<QueueId, BTreeSet<(QueueSeq, u64)>>,
+    /// The last number of each shelf that was taken and not put back.
+    taken: BTreeMap<QueueId, u64>,
+    next_number: u64,
+}
+
+impl Life {
+    fn begin(disk: &SimDisk, seed: u64, history: Vec<(JournalPosition, Happened)>, next_number: u64) -> Self {
+        let small = store::Options::small(PathBuf::from("/spool"), seed);
+        let disk: Arc<dyn Disk> = Arc::new(disk.clone());
+        let spool = Spool::open_as(small, options(1 << 30), |of_store| Store::open_stepped(of_store, disk)).unwrap();
+        let (store, residents) = (spool.store.clone(), spool.residents());
+        let end = store.appended();
+        let history: Vec<_> = history.into_iter().filter(|(position, _)| *position <= end).collect();
+        Life { spool, store, residents, history, under_way: BTreeMap::new(), taken: BTreeMap::new(), next_number }
+    }
+
+    /// What must be there, by shelf, in order.
+    fn expected(&self) -> BTreeMap<(usize, usize), Vec<u64>> {
+        let settled: BTreeSet<u64> = self
+            .history
+            .iter()
+            .filter_map(|(_, happened)| match happened {
+                Happened::Settled { number } => Some(*number),
+                Happened::Kept { .. } => None,
+            })
+            .collect();
+        let mut expected = BTreeMap::<_, Vec<u64>>::new();
+        for (_, happened) in &self.history {
+            if let Happened::Kept { shelf, number } = happened
+                && !settled.contains(number)
+            {
+                expected.entry(*shelf).or_default().push(*number);
+            }
+        }
+        expected
+    }
+
+    fn id_of(&self, (user, vhost): (usize, usize)) -> Option<QueueId> {
+        self.spool.state.lock().id_of(USERS[user], USERS[vhost])
+    }
+
+    fn step(&mut self, random: &mut Random) {
+        let shelf = (random.below(3) as usize, random.below(2) as usize);
+        match random.below(100) {
+            0..40 => self.keep(shelf, random),
+            40..60 => self.take(shelf),
+            60..75 => self.settle(shelf, random),
+            75..80 => self.put_back(shelf, random),
+            80..86 => drop(self.store.step_journal()),
+            86..90 => drop(self.store.retire_once(&*self.residents)),
+            90..92 => drop(self.store.retire_to(self.store.durable(), u64::MAX, &*self.residents)),
+            92..94 => drop(self.store.reclaim_once(&*self.residents)),
+            94..95 => store::Residents::unload(&*self.residents),
+            _ => drop(self.store.load_once(&*self.residents)),
+        }
+    }
+
+    fn keep(&mut self, shelf: (usize, usize), random: &mut Random) {
+        let number = self.next_number;
+        let content = content_of(number, random.range(8..3_000) as usize);
+        if self.spool.keep(USERS[shelf.0], USERS[shelf.1], &[&content[..5], &content[5..]], 7).is_ok() {
+            self.next_number += 1;
+            self.history.push((self.store.appended(), Happened::Kept { shelf, number }));
+        }
+    }
+
+    fn take(&mut self, shelf: (usize, usize)) {
+        let Some(id) = self.id_of(shelf) else { return };
+        let Some((seq, frames)) = next(&self.spool, id) else { return };
+        let number = number_of(&frames);
+        let before = self.taken.insert(id, number);
+        assert!(before.is_none_or(|before| before < number), "{number} came after {before:?}");
+        self.under_way.entry(id).or_default().insert((seq, number));
+    }
+
+    fn settle(&mut self, shelf: (usize, usize), random: &mut Random) {
+        let Some(id) = self.id_of(shelf) else { return };
+        let under_way = self.under_way.entry(id).or_default();
+        let some: Vec<(QueueSeq, u64)> = under_way.iter().filter(|_| random.percent(70)).copied().collect();
+        let seqs: Vec<QueueSeq> = some.iter().map(|(seq, _)| *seq).collect();
+        under_way.retain(|one| !some.contains(one));
+        self.spool.settle(id, &seqs, false);
+        let end = self.store.appended();
+        self.history.extend(some.into_iter().map(|(_, number)| (end, Happened::Settled { number })));
+    }
+
+    fn put_back(&mut self, shelf: (usize, usize), random: &mut Random) {
+        let Some(id) = self.id_of(shelf) else { return };
+        let under_way = self.under_way.entry(id).or_default();
+        // Those that were sent last: what a lost connection leaves.
+        let keep = random.below(under_way.len() as u64 + 1) as usize;
+        let back: Vec<(QueueSeq, u64)> = under_way.iter().skip(keep).copied().collect();
+        under_way.retain(|one| !back.contains(one));
+        if let Some((_, first)) = back.first() {
+            match first.checked_sub(1) {
+                Some(before) => drop(self.taken.insert(id, before)),
+                None => drop(self.taken.remove(&id)),
+            }
+        }
+        self.spool.put_back(id, &back.iter().map(|(seq, _)| *seq).collect::<Vec<_>>());
+    }
+
+    /// Takes all that is there.
+    fn check(&self, seed: u64) {
+        let expected = self.expected();
+        let all: usize = expected.values().map(Vec::len).sum();
+        assert_eq!(self.spool.report().count(), all as u64, "seed {seed}: other messages are counted than were kept");
+        for (shelf, numbers) in expected {
+            let id = self.id_of(shelf).unwrap_or_else(|| panic!("seed {seed}: shelf {shelf:?} is gone"));
+            let mut found = Vec::new();
+            loop {
+                match next(&self.spool, id) {
+                    Some(one) => found.push(one),
+                    None if self.store.load_once(&*self.residents) => {}
+                    None => break,
+                }
+            }
+            let in_order: Vec<u64> = found.iter().map(|(_, frames)| number_of(frames)).collect();
+            assert_eq!(in_order, numbers, "seed {seed}, shelf {shelf:?}");
+            self.spool.put_back(id, &found.iter().map(|(seq, _)| *seq).collect::<Vec<_>>());
+        }
+    }
+}
+
+fn content_of(number: u64, len: usize) -> Vec<u8> {
+    let mut content = vec![number as u8; len.max(8)];
+    content[..8].copy_from_slice(&number.to_le_bytes());
+    content
+}
+
+fn number_of(content: &[u8]) -> u64 {
+    let number = u64::from_le_bytes(*content.first_chunk().unwrap());
+    assert!(content[8..].iter().all(|byte| *byte == number as u8), "another content than was kept");
+    number
+}
+
+/// Lives one after the other on one disk: what was durable when one ended is there in the next, and what is there was not settled.
+fn live(seed: u64) {
+    let mut random = Random::new(seed);
+    let disk = SimDisk::new(seed);
+    let (mut history, mut next_number, mut durable) = (Vec::new(), 0, JournalPosition::START);
+    for _ in 0..4 {
+        let mut life = Life::begin(&disk, random.next(), history, next_number);
+        assert!(life.store.appended() >= durable, "seed {seed}: what was durable is gone");
+        life.check(seed);
+        for _ in 0..random.below(600) {
+            life.step(&mut random);
+        }
+        durable = life.store.durable();
+        (history, next_number) = (life.history.clone(), life.next_number);
+        drop(life);
+        match random.percent(60) {
+            true => {
+                disk.cut_power();
+                disk.restart();
+            }
+            false => disk.kill_process(),
+        }
+    }
+}
+
+#[test]
+fn what_was_on_disk_when_the_power_went_is_there_and_nothing_else() {
+    let seed = |name: &str| std::env::var(name).ok().and_then(|seed| seed.parse().ok());
+    match seed("SPOOL_SEED") {
+        Some(seed) => live(seed),
+        None => (0..seed("SPOOL_SEEDS").unwrap_or(100)).for_each(live),
+    }
+}

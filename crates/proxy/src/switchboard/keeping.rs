@@ -1,0 +1,193 @@
+//! What publishers without confirms say while their upstream is away is kept, and sent on later by somebody else.
+//!
+//! An upstream is away from a pool when somebody has waited for a line for a moment and there is none. While something is kept for a pool's
+//! user and vhost, what its publishers say goes behind it; when little is left and it is being sent on, they wait for the end, so that
+//! there is one. A channel on which something was kept says nothing else upstream before that is sent on.
+
+use std::sync::Arc;
+
+use super::client::{Phase, Waits};
+use super::line::Line;
+use super::pool::{Kind, LoginId, PoolId};
+use super::publish::Taken;
+use super::{ClientId, Switchboard};
+use crate::spool::{Held, Spool};
+
+/// Where a publish goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Over a line.
+    Line,
+    /// To the spool.
+    Spool,
+    /// It waits until what was kept before is sent on.
+    Later,
+}
+
+impl Switchboard {
+    /// Keeps what cannot be sent.
+    pub fn set_spool(&mut self, spool: Arc<Spool>) {
+        self.spool = Some(spool);
+    }
+
+    /// Something is different about the spool: who waits for it looks again.
+    pub fn spool_changed(&mut self, now_ms: u64) {
+        self.now_ms = now_ms;
+        for id in std::mem::take(&mut self.spool_waiters) {
+            let waits = self.clients.get(id.0).map(|client| client.waits);
+            if matches!(waits, Some(Waits::SpoolRoom | Waits::SpoolEnd)) {
+                self.wake(id);
+            }
+        }
+        self.run_woken();
+    }
+
+    /// Which way a whole publish of a client's channel goes.
+    pub(super) fn way(&mut self, id: ClientId, number: u16) -> Way {
+        let Some(spool) = &self.spool else { return Way::Line };
+        let client = &self.clients[id.0];
+        let (Some(pool_id), Some(channel)) = (client.pool, client.channels.get(&number)) else { return Way::Line };
+        if channel.tags.is_some() {
+            return Way::Line;
+        }
+        let has_seat = channel.seat.is_some();
+        let pool = self.pools.pool(pool_id);
+        let (is_away, login, vhost) = (pool.is_away, pool.login, pool.vhost.clone());
+        match spool.holds(&self.pools.login(login).user, &vhost) {
+            Held::Nothing if !is_away || has_seat => Way::Line,
+            Held::Little if !is_away => Way::Later,
+            _ => Way::Spool,
+        }
+    }
+
+    /// Keeps a whole publish, which came in these parts. Where there is no room the client waits.
+    pub(super) fn keep(&mut self, id: ClientId, number: u16, parts: &[&[u8]]) -> Option<()> {
+        let pool_id = self.clients[id.0].pool?;
+        let pool = self.pools.pool(pool_id);
+        let (is_away, login, vhost) = (pool.is_away, pool.login, pool.vhost.clone());
+        let user = self.pools.login(login).user.clone();
+        let kept = self.spool.as_ref()?.keep(&user, &vhost, parts, self.now_ms);
+        if is_away {
+            // Nobody waits for it who would ask.
+            self.want_line(pool_id, Kind::Publishes);
+        }
+        if kept.is_err() {
+            self.wait_for_spool(id, Waits::SpoolRoom);
+            return None;
+        }
+        self.counters.kept += 1;
+        if let Some(channel) = self.clients[id.0].channels.get_mut(&number) {
+            channel.has_kept = true;
+        }
+        Some(())
+    }
+
+    /// The client looks at its frame again when the spool has room, or nothing more of its user and vhost.
+    pub(super) fn wait_for_spool(&mut self, id: ClientId, what: Waits) -> Taken {
+        let now_ms = self.now_ms;
+        self.clients[id.0].waiting_since_ms.get_or_insert(now_ms);
+        self.spool_waiters.push(id);
+        self.wait_for(id, what)
+    }
+
+    /// Whether a channel may say nothing upstream yet: what was kept of it is to be there first.
+    pub(super) fn is_held_back(&mut self, id: ClientId, number: u16) -> bool {
+        let client = &mut self.clients[id.0];
+        let (Some(spool), Some(pool)) = (&self.spool, client.pool) else { return false };
+        let Some(channel) = client.channels.get_mut(&number).filter(|channel| channel.has_kept) else { return false };
+        let pool = self.pools.pool(pool);
+        let (login, vhost) = (pool.login, pool.vhost.clone());
+        channel.has_kept = spool.holds(&self.pools.login(login).user, &vhost) != Held::Nothing;
+        channel.has_kept
+    }
+
+    /// Whether any channel of a client may say nothing upstream yet.
+    pub(super) fn is_client_held_back(&mut self, id: ClientId) -> bool {
+        if self.spool.is_none() {
+            return false;
+        }
+        let numbers: Vec<u16> = self.clients[id.0].channels.keys().copied().collect();
+        numbers.into_iter().any(|number| self.is_held_back(id, number))
+    }
+
+    /// Whether a login is believed, since nobody can be asked who would know better.
+    pub(super) fn is_believed(&mut self, login_id: LoginId, vhost: Option<&str>) -> bool {
+        let Some(spool) = &self.spool else { return false };
+        let login = self.pools.login(login_id);
+        spool.believes(&login.user, &login.secret, vhost, self.now_ms)
+    }
+
+    /// An upstream has let a pool's login in.
+    pub(super) fn tell_accepted(&mut self, pool_id: PoolId) {
+        if let Some(spool) = &self.spool {
+            let pool = self.pools.pool(pool_id);
+            let (login, vhost) = (pool.login, pool.vhost.clone());
+            let login = self.pools.login(login);
+            spool.accepted(&login.user, &login.secret, &vhost, self.now_ms);
+        }
+    }
+
+    /// An upstream does not let a login in; or not there, if a vhost is named.
+    pub(super) fn tell_refused(&mut self, login_id: LoginId, vhost: Option<&str>) {
+        if let Some(spool) = &self.spool {
+            let login = self.pools.login(login_id);
+            spool.refused(&login.user, &login.secret, vhost);
+        }
+    }
+
+    /// Sees whether the upstream is away that a client waits for.
+    pub(super) fn note_away(&mut self, id: ClientId) {
+        let client = &self.clients[id.0];
+        let is_long = |since_ms: u64| self.now_ms >= since_ms + self.options.spool_after_ms;
+        if self.spool.is_none() || !client.waiting_since_ms.is_some_and(is_long) {
+            return;
+        }
+        let (phase, waits, login, pool) = (client.phase, client.waits, client.login, client.pool);
+        match (phase, waits, login, pool) {
+            (Phase::StartOk, Waits::Login, Some(login), _)
+                if !self.has_line(|line| line.login == login) && self.is_believed(login, None) =>
+            {
+                self.pools.login(login).is_away = true;
+                self.wake(id);
+            }
+            (Phase::Open, Waits::Login, Some(login), Some(pool)) => {
+                let vhost = self.pools.pool(pool).vhost.clone();
+                if !self.has_pool_line(pool) && self.is_believed(login, Some(&vhost)) {
+                    self.pools.pool(pool).is_away = true;
+                    self.wake(id);
+                }
+            }
+            (Phase::Running, Waits::Pool(Kind::Publishes), _, Some(pool)) if !self.has_pool_line(pool) => {
+                self.pools.pool(pool).is_away = true;
+                let waiters = std::mem::take(&mut self.pools.pool(pool).lane(Kind::Publishes).waiters);
+                self.woken.extend(waiters.into_iter().rev());
+            }
+            _ => {}
+        }
+    }
+
+    fn has_line(&self, is_meant: impl Fn(&Line) -> bool) -> bool {
+        self.lines.iter().any(|(_, line)| line.is_running() && is_meant(line))
+    }
+
+    /// Whether there is a line for publishers of a pool.
+    fn has_pool_line(&mut self, pool: PoolId) -> bool {
+        let lines = &self.lines;
+        let open = &self.pools.pool(pool).lane(Kind::Publishes).lines;
+        open.iter().any(|line| lines[line.0].is_running() && !lines[line.0].is_draining)
+    }
+
+    /// What an absence asks for twice a second: a line as soon as there can be one. With nobody left to need it, it is forgotten.
+    pub(super) fn tick_away(&mut self, pool_id: PoolId) {
+        let (now_ms, forget_ms) = (self.now_ms, self.options.pool_idle_ms);
+        let pool = self.pools.pool(pool_id);
+        if !pool.is_away {
+            return;
+        }
+        if pool.client_count > 0 {
+            self.want_line(pool_id, Kind::Publishes);
+        } else if now_ms >= pool.idle_since_ms + forget_ms {
+            pool.is_away = false;
+        }
+    }
+}

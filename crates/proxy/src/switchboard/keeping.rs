@@ -33,13 +33,17 @@ impl Switchboard {
     /// Something is different about the spool: who waits for it looks again.
     pub fn spool_changed(&mut self, now_ms: u64) {
         self.now_ms = now_ms;
+        self.wake_spool_waiters();
+        self.run_woken();
+    }
+
+    pub(super) fn wake_spool_waiters(&mut self) {
         for id in std::mem::take(&mut self.spool_waiters) {
             let waits = self.clients.get(id.0).map(|client| client.waits);
             if matches!(waits, Some(Waits::SpoolRoom | Waits::SpoolEnd)) {
                 self.wake(id);
             }
         }
-        self.run_woken();
     }
 
     /// Which way a whole publish of a client's channel goes.

@@ -26,6 +26,8 @@ impl Switchboard {
             self.tick_line(id);
         }
         self.forget_waiters();
+        // A disk that was full tells nobody when it is not.
+        self.wake_spool_waiters();
         self.want_what_is_waited_for();
         let fresh_ms = self.options.login_fresh_ms;
         self.pools.forget_idle(|accepted_ms| is_fresh(accepted_ms, fresh_ms, now_ms));

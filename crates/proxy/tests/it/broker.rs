@@ -103,6 +103,12 @@ impl BrokerConnection {
         BrokerConnection { is_unwelcoming: true, ..Self::new() }
     }
 
+    /// One that is open, with these channels.
+    pub(crate) fn with_channels(numbers: &[u16]) -> Self {
+        let channels = numbers.iter().map(|number| (*number, BrokerChannel::default())).collect();
+        BrokerConnection { step: Step::Running, channels, ..Self::new() }
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
         self.step == Step::Closed
     }

@@ -1,11 +1,16 @@
 //! Nothing crosses between clients: many of them, at random, over connections that are slow, lost and cut, and every message says whose it is.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use amqp::frame::put_method;
 use amqp::method::{basic, channel, confirm, connection};
 use proptest::prelude::*;
+use proxy::spool::{self, Spool, Taken};
 use proxy::switchboard::{ClientId, LineId, Options};
+
+use store::file::SimDisk;
 
 use crate::broker::{BrokerConnection, PASSWORD};
 use crate::fixture::{Heard, World, publish_in};
@@ -61,6 +66,15 @@ enum Step {
     Pass {
         ms: u64,
     },
+    /// The brokers go away, all of them, or come back.
+    Reach {
+        is_reachable: bool,
+    },
+    /// Somebody sends on what was kept, so much of it.
+    SendOn {
+        count: usize,
+        is_whole: bool,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,6 +108,16 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+/// As above, while brokers come and go.
+fn step_with_spool() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        20 => step(),
+        1 => prop_oneof![2 => Just(false), 3 => Just(true)].prop_map(|is_reachable| Step::Reach { is_reachable }),
+        2 => (1_000..2_500u64).prop_map(|ms| Step::Pass { ms }),
+        2 => (0..6usize, any::<bool>()).prop_map(|(count, is_whole)| Step::SendOn { count, is_whole }),
+    ]
+}
+
 /// What is known of a client's channel.
 #[derive(Debug, Default)]
 struct Seen {
@@ -124,23 +148,31 @@ struct Play {
     joined: usize,
     /// Bodies that brokers have had, of connections that are gone.
     arrived: BTreeSet<String>,
+    /// The last of each client's channel that has arrived.
+    last: BTreeMap<(String, u16), usize>,
     cut_count: usize,
     seen_lines: BTreeMap<LineId, usize>,
+    spool: Option<Arc<Spool>>,
 }
 
 impl Play {
-    fn new() -> Self {
+    fn new(spool: Option<Arc<Spool>>) -> Self {
         let options = Options { line_channel_max: 3, pool_line_max: 3, client_heartbeat_s: 0, ..Options::default() };
         let mut world = World::new(options);
         world.new_broker = BrokerConnection::hesitant;
         world.is_far = true;
+        if let Some(spool) = &spool {
+            world.board.set_spool(spool.clone());
+        }
         Play {
             world,
             players: Vec::new(),
             joined: 0,
             arrived: BTreeSet::new(),
+            last: BTreeMap::new(),
             cut_count: 0,
             seen_lines: BTreeMap::new(),
+            spool,
         }
     }
 
@@ -192,6 +224,14 @@ impl Play {
                 }
             }
             Step::Pass { ms } => self.world.pass_ms(*ms),
+            Step::Reach { is_reachable } => {
+                self.world.is_reachable = *is_reachable;
+                while !is_reachable && let Some(line) = self.world.brokers.keys().next().copied() {
+                    self.cut_count += 1;
+                    self.world.cut(line);
+                }
+            }
+            Step::SendOn { count, is_whole } => self.send_on(*count, *is_whole),
         }
         self.note_arrived();
         self.check();
@@ -267,12 +307,33 @@ impl Play {
         for (line, broker) in &self.world.brokers {
             let seen = self.seen_lines.entry(*line).or_default();
             for message in &broker.published[*seen..] {
-                let body = String::from_utf8(message.body.clone()).expect("bodies are text");
-                assert_eq!(body, message.routing_key, "a message is the one that was sent");
-                assert!(self.arrived.insert(body.clone()), "{body} came twice");
+                note_arrived(&message.routing_key, &message.body, &mut self.arrived, &mut self.last);
             }
             *seen = broker.published.len();
         }
+    }
+
+    /// Sends on so much of what was kept for one user, and says then that there is no connection any more, or that all was sent.
+    fn send_on(&mut self, count: usize, is_whole: bool) {
+        let Some(spool) = self.spool.clone() else { return };
+        let Some(job) = spool.claim(self.world.now_ms) else { return };
+        assert_eq!(&*job.secret, PASSWORD);
+        spool.sends(job.shelf);
+        for _ in 0..count {
+            let Taken::Publish(seq, publish) = spool.take(job.shelf) else { break };
+            let mut broker = BrokerConnection::with_channels(&[1, 2]);
+            broker.receive(publish.frames());
+            assert!(!broker.has_half_a_message() && broker.published.len() <= 1, "a publish that was kept is whole");
+            // What goes nowhere is refused.
+            for message in &broker.published {
+                note_arrived(&message.routing_key, &message.body, &mut self.arrived, &mut self.last);
+            }
+            spool.settle(job.shelf, &[seq], false);
+        }
+        let result = if is_whole { Ok(()) } else { Err("it is gone".to_owned()) };
+        spool.release(job.shelf, result, self.world.now_ms);
+        self.world.board.spool_changed(self.world.now_ms);
+        self.world.settle();
     }
 
     /// Nobody has heard what is not its own.
@@ -297,13 +358,17 @@ impl Play {
 
     /// Everything comes to rest: what was whole has arrived, what was asked is answered, and nothing is kept for anybody.
     fn end(&mut self) {
+        self.world.is_reachable = true;
         for client in 0..self.players.len() {
             self.flush(client);
         }
         for number in 0..200 {
+            self.send_on(usize::MAX, true);
+            self.note_arrived();
             if number % 20 == 0 {
                 self.world.pass_ms(500);
             }
+            self.note_arrived();
             for broker in self.world.brokers.values_mut() {
                 broker.confirm(usize::MAX, false);
             }
@@ -335,8 +400,26 @@ impl Play {
         }
         self.world.is_far = false;
         self.world.pass_ms(700_000);
+        assert_eq!(self.spool.as_ref().map_or(0, |spool| spool.report().count()), 0, "all is sent on");
         assert_eq!(self.world.board.line_count(), 0, "what nobody uses is closed");
     }
+}
+
+/// A message is the one that was sent, comes once, and after those that were published before it.
+#[track_caller]
+fn note_arrived(
+    routing_key: &str,
+    body: &[u8],
+    arrived: &mut BTreeSet<String>,
+    last: &mut BTreeMap<(String, u16), usize>,
+) {
+    assert_eq!(body, routing_key.as_bytes(), "a message is the one that was sent");
+    assert!(arrived.insert(routing_key.to_owned()), "{routing_key} came twice");
+    let mut words = routing_key.split(' ');
+    let (name, number, count) = (words.next().unwrap(), words.next().unwrap(), words.next().unwrap());
+    let count = count.parse().unwrap();
+    let before = last.insert((name.to_owned(), number.parse().unwrap()), count);
+    assert!(before.is_none_or(|before| before < count), "{routing_key} came after {before:?}");
 }
 
 #[track_caller]
@@ -373,7 +456,9 @@ fn check_heard(player: &mut Player, heard: &Heard, arrived: &BTreeSet<String>, c
         }
         Heard::ConnectionClosed { code, text } => {
             let is_lost = cut_count > 0 && text.contains("the upstream connection was lost");
-            assert!(*code == 320 && (is_lost || text.contains("no upstream connection within")), "{name} hears {text}");
+            let is_late =
+                text.contains("no upstream connection within") || text.contains("could not be sent on within");
+            assert!(*code == 320 && (is_lost || is_late), "{name} hears {text}");
         }
         Heard::Returned { routing_key, body, .. } => {
             assert!(is_own(routing_key) && body == routing_key.as_bytes(), "{name} hears {routing_key}");
@@ -394,7 +479,29 @@ proptest! {
 
     #[test]
     fn nothing_crosses_between_clients(steps in prop::collection::vec(step(), 1..120)) {
-        let mut play = Play::new();
+        let mut play = Play::new(None);
+        for step in &steps {
+            play.run(step);
+        }
+        play.end();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_crosses_and_nothing_overtakes_while_brokers_come_and_go(
+        steps in prop::collection::vec(step_with_spool(), 1..150),
+    ) {
+        let of_spool = spool::Options {
+            dir: PathBuf::from("/spool"),
+            len_max: 2_000,
+            age_max_ms: None,
+            login_fresh_ms: 600_000,
+        };
+        let spool = Spool::open(of_spool, Arc::new(SimDisk::new(1))).unwrap();
+        let mut play = Play::new(Some(spool));
         for step in &steps {
             play.run(step);
         }

@@ -152,6 +152,26 @@ def test_sighup_brings_other_limits(broker, configured, wires):
     wires(proxy)
 
 
+def test_sighup_brings_another_log_level(broker, configured, wires):
+    proxy = configured({"a": broker})
+    upstream = {"proxy.upstreams.a.url": url_of(broker)}
+
+    def come_and_go():
+        wires(proxy).drop()
+        eventually(lambda: proxy.metric("amqproxy_client_connections") == 0, "the client is gone")
+
+    come_and_go()
+    assert "client went away" not in proxy.log()
+    configured.reload(proxy, {**upstream, "proxy.log.level": "debug"})
+    come_and_go()
+    proxy.await_log("client went away")
+    configured.reload(proxy, upstream)
+    told = proxy.log().count("client went away")
+    come_and_go()
+    assert proxy.log().count("client went away") == told
+    assert "proxy.log.level" not in proxy.log(), "nothing has to wait for a restart"
+
+
 def test_a_configuration_with_an_error_changes_nothing(broker, configured, wires):
     proxy = configured({"a": broker})
     configured.reload(proxy, {"proxy.upstreams.a.url": "amqp://127.0.0.1:1", "proxy.nonsense": "1"}, "the old one stays in force")

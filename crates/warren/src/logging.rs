@@ -4,19 +4,39 @@ use std::io::IsTerminal;
 
 use model::config::{Log, LogFormatter, LogLevel};
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{Registry, fmt, reload};
+
+/// Changes how severe has to be what is logged, while the process runs.
+pub(crate) struct LogLevelHandle(reload::Handle<LevelFilter, Registry>);
+
+impl LogLevelHandle {
+    /// From now on what is less severe is not logged.
+    pub(crate) fn set(&self, level: LogLevel) {
+        // It fails where nothing logs any more, and then there is nothing to change.
+        let _ = self.0.reload(filter(level));
+    }
+}
 
 /// Starts logging. Events before this are lost; call it once.
-pub(crate) fn start(log: &Log) {
-    let level = match log.level {
+pub(crate) fn start(log: &Log) -> LogLevelHandle {
+    let (filter, handle) = reload::Layer::new(filter(log.level));
+    let filtered = tracing_subscriber::registry().with(filter);
+    let lines = fmt::layer().with_writer(std::io::stderr);
+    match log.formatter {
+        LogFormatter::Json => filtered.with(lines.json().flatten_event(true)).init(),
+        LogFormatter::Plaintext => filtered.with(lines.with_ansi(std::io::stderr().is_terminal())).init(),
+    }
+    LogLevelHandle(handle)
+}
+
+fn filter(level: LogLevel) -> LevelFilter {
+    match level {
         LogLevel::Debug => LevelFilter::DEBUG,
         LogLevel::Info | LogLevel::Notice => LevelFilter::INFO,
         LogLevel::Warning => LevelFilter::WARN,
         LogLevel::Error | LogLevel::Critical | LogLevel::Alert | LogLevel::Emergency => LevelFilter::ERROR,
         LogLevel::None => LevelFilter::OFF,
-    };
-    let builder = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr);
-    match log.formatter {
-        LogFormatter::Json => builder.json().flatten_event(true).init(),
-        LogFormatter::Plaintext => builder.with_ansi(std::io::stderr().is_terminal()).init(),
     }
 }

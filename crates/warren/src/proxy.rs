@@ -16,6 +16,7 @@ use proxy::spool::{self, Spool};
 
 use store::file::RealDisk;
 
+use crate::logging::LogLevelHandle;
 use crate::signals::Signals;
 use crate::tls::TlsFiles;
 use crate::{config_files, in_one_line, listeners, logging, machine};
@@ -49,13 +50,13 @@ fn print(text: &str) -> ExitCode {
 
 fn run(line: &CommandLine) -> Result<()> {
     let (config, warnings) = load(line)?;
-    logging::start(&config.log);
+    let log_level = logging::start(&config.log);
     tell(warnings);
     let files = net::raise_open_files_limit();
     tracing::debug!(limit = files.limit, "limit of open files was raised");
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start the runtime")?;
-    runtime.block_on(serve(line, config))
+    runtime.block_on(serve(line, config, &log_level))
 }
 
 fn load(line: &CommandLine) -> Result<(Config, Vec<Warning>)> {
@@ -73,7 +74,7 @@ fn tell(warnings: Vec<Warning>) {
     }
 }
 
-async fn serve(line: &CommandLine, config: Config) -> Result<()> {
+async fn serve(line: &CommandLine, config: Config, log_level: &LogLevelHandle) -> Result<()> {
     let mut signals = Signals::listen()?;
     let mut tls_files = TlsFiles::default();
     let listeners = open_listeners(&config, &mut tls_files)?;
@@ -109,7 +110,7 @@ async fn serve(line: &CommandLine, config: Config) -> Result<()> {
     let signal = signals
         .next(|| {
             tls_files.reload();
-            if let Err(error) = reload(line, &current, &service.handle(), worker_count) {
+            if let Err(error) = reload(line, &current, &service.handle(), worker_count, log_level) {
                 tracing::error!(
                     error = in_one_line(&error),
                     "the configuration cannot be used; the old one stays in force"
@@ -145,7 +146,13 @@ fn open_spool(options: spool::Options) -> Result<Arc<Spool>> {
 }
 
 /// Reads the configuration again, and sets what can be set while the proxy runs.
-fn reload(line: &CommandLine, current: &RefCell<Config>, handle: &Handle, worker_count: usize) -> Result<()> {
+fn reload(
+    line: &CommandLine,
+    current: &RefCell<Config>,
+    handle: &Handle,
+    worker_count: usize,
+    log_level: &LogLevelHandle,
+) -> Result<()> {
     let (newer, warnings) = load(line)?;
     tell(warnings);
     let (config, warnings) = current.borrow().reloaded(&newer).map_err(|error| anyhow!("{error}"))?;
@@ -153,6 +160,7 @@ fn reload(line: &CommandLine, current: &RefCell<Config>, handle: &Handle, worker
     let options = switchboard_options(&config, worker_count);
     handle.configure(upstreams(&config)?, config.balance.clone(), config.guard.clone(), &options)?;
     drain_as_configured(&config, handle);
+    log_level.set(config.log.level);
     *current.borrow_mut() = config;
     tracing::info!("the configuration was reloaded");
     Ok(())

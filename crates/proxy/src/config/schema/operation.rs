@@ -35,6 +35,7 @@ const KEYS: &[Key] = &[
         "info",
         "The least severe level that is logged, to stderr. AMQProxy's `trace`, `warn` and `fatal` are `debug`, `warning` and \
          `critical`, where its options and variables say them.",
-    ),
+    )
+    .reloadable(),
     effective("proxy.log.formatter", Type::OneOf(&["plaintext", "json"]), "plaintext", "The shape of a line."),
 ];

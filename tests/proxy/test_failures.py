@@ -5,9 +5,10 @@ import signal
 import socket
 
 import pytest
+from blackbox.broker import free_port
 from blackbox.management import segment
 from blackbox.proxy import eventually
-from blackbox.wire import Wire
+from blackbox.wire import Closed, Wire
 
 LOST = "CONNECTION_FORCED - the upstream connection was lost: …"
 
@@ -103,6 +104,19 @@ def test_who_waits_too_long_for_an_upstream_is_told_why(own_broker, own_proxy, w
     proxy.await_state("a", "down")
     wire.send_method(1, "queue.declare", queue=name())
     wire.expect_connection_error(320, "CONNECTION_FORCED - no upstream connection within 1 s…")
+
+
+def test_who_waits_for_its_login_is_told_why_no_upstream_can_be_reached(own_proxy):
+    port = free_port()
+    proxy = own_proxy({"a": f"amqp://127.0.0.1:{port}"}, {"proxy.line_wait": "1s"})
+    with Wire(proxy.address) as told, Wire(proxy.address) as not_told:
+        told.login(user="somebody")
+        not_told.login(user="somebody", capabilities={})
+        told.expect_connection_error(320, f"CONNECTION_FORCED - no upstream connection within 1 s: cannot connect to 127.0.0.1:{port}: …")
+        with pytest.raises(Closed):
+            not_told.read()
+    proxy.await_log("they had waited too long for an upstream user=somebody count=")
+    assert f"text=no upstream connection within 1 s: cannot connect to 127.0.0.1:{port}" in proxy.log()
 
 
 def test_a_hanging_upstream_does_not_keep_clients_from_another_one(broker, own_proxy, wires, silent):

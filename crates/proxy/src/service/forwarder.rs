@@ -117,7 +117,7 @@ async fn connect<'a>(upstreams: &'a Upstreams, job: &Job) -> Result<(Connection,
     let Ok(password) = std::str::from_utf8(&job.secret) else {
         return Err("the user's password is not UTF-8".to_owned());
     };
-    let Dialled { upstream, stream, .. } = upstreams.dial(Some(&*job.vhost), None, DIAL_PATIENCE).await?;
+    let Dialled { upstream, stream, .. } = upstreams.dial(Some(&*job.vhost), None, DIAL_PATIENCE, |_| {}).await?;
     let uri = Uri {
         user: job.user.to_string(),
         password: password.to_owned(),

@@ -31,6 +31,9 @@ pub(crate) fn notice(notice: &Notice, peer_of: impl Fn(ClientId) -> Option<Socke
             tracing::warn!(%user, %vhost, count, "publishes are not confirmed for long; their clients had gone");
         }
         Notice::LoginRefused { user, text } => tracing::warn!(%user, %text, "login was refused"),
+        Notice::GaveUp { user, text, count } => {
+            tracing::warn!(%user, count, %text, "clients were closed: they had waited too long for an upstream");
+        }
         Notice::SlowClient(id) => {
             let peer = peer_of(*id).map(|peer| peer.to_string());
             tracing::warn!(peer, "client was let go: it does not read what it asked for");

@@ -165,12 +165,14 @@ impl Upstreams {
         self.started_at.elapsed().as_millis() as u64
     }
 
-    /// Connects to an upstream of this vhost. Goes on until there is one, or for so long; then says what went wrong last.
+    /// Connects to an upstream of this vhost. Goes on until there is one, or for so long; then says what went wrong last. `troubled` is
+    /// told what goes wrong meanwhile.
     pub(crate) async fn dial(
         &self,
         vhost: Option<&str>,
         client: Option<SocketAddr>,
         patience: Duration,
+        troubled: impl Fn(&str),
     ) -> Result<Dialled, String> {
         let (until, mut tried, mut trouble) = (Instant::now() + patience, Vec::new(), None);
         loop {
@@ -179,6 +181,7 @@ impl Upstreams {
                 Choice::Upstream(id) => match self.dial_one(id, client).await {
                     Ok(dialled) => return Ok(dialled),
                     Err(error) => {
+                        troubled(&error);
                         tried.push(id);
                         trouble = Some(error);
                         continue;

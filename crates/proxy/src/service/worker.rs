@@ -202,8 +202,9 @@ impl Worker {
     async fn lead(self: Rc<Self>, id: LineId, vhost: Option<Rc<str>>, client: Option<ClientId>) {
         let _whole = Whole;
         let client = client.and_then(|client| self.peer_of(client));
+        let troubled = |why: &str| self.with_board(|board, _| board.line_troubled(id, why));
         let Dialled { upstream, name, mut stream } =
-            match self.upstreams.dial(vhost.as_deref(), client, self.dial_patience).await {
+            match self.upstreams.dial(vhost.as_deref(), client, self.dial_patience, troubled).await {
                 Ok(dialled) => dialled,
                 Err(error) => return self.with_board(|board, now_ms| board.line_lost(id, &error, now_ms)),
             };

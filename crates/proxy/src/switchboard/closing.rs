@@ -102,6 +102,7 @@ impl Switchboard {
                 let login = self.pools.login(login);
                 if login.checking == Some(id) {
                     login.checking = None;
+                    login.trouble = Some(why.to_owned());
                 }
             }
             Use::Check(pool) => {

@@ -79,6 +79,15 @@ pub enum Notice {
         /// The upstream's words.
         text: String,
     },
+    /// Clients were closed because there had been no line for them for too long.
+    GaveUp {
+        /// Who had logged in, or wanted to.
+        user: String,
+        /// What was told to those who understand it.
+        text: String,
+        /// How many they were.
+        count: usize,
+    },
     /// A client does not read what it asked for, and was let go.
     SlowClient(ClientId),
     /// An upstream does not speak as agreed.

@@ -111,6 +111,7 @@ impl Switchboard {
         let login = self.pools.login(line.login);
         login.accepted_ms = Some(now_ms);
         login.is_away = false;
+        login.trouble = None;
         let waiters = std::mem::take(&mut login.waiters);
         let login_id = line.login;
         line.phase = LinePhase::LoggedIn { until_ms: now_ms + LOGIN_LINE_PATIENCE_MS };
@@ -145,7 +146,12 @@ impl Switchboard {
         line.has_opened = true;
         line.idle_since_ms = now_ms;
         match line.usage {
-            Use::Own(client) => self.wake(client),
+            Use::Own(client) => {
+                if let Some(pool) = self.clients[client.0].pool {
+                    self.pools.pool(pool).trouble = None;
+                }
+                self.wake(client);
+            }
             Use::Shared(pool_id, kind) => {
                 let lane = self.pools.pool(pool_id).lane(kind);
                 lane.opening = None;

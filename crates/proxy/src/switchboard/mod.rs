@@ -39,6 +39,7 @@ mod seats;
 mod slots;
 mod tick;
 
+use std::collections::BTreeMap;
 use std::mem;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -48,7 +49,7 @@ use amqp::TableBuf;
 use self::client::Client;
 pub use self::counters::Counters;
 pub use self::effect::{Effect, Notice};
-use self::line::Line;
+use self::line::{Line, Use};
 pub use self::options::Options;
 use self::pool::Pools;
 pub use self::refusal::Refusal;
@@ -93,6 +94,8 @@ pub struct Switchboard {
     /// Clients that wait for something about it.
     spool_waiters: Vec<ClientId>,
     effects: Vec<Effect>,
+    /// Clients that this tick has closed because they had waited for too long, by user and reason.
+    given_up: BTreeMap<(Rc<str>, String), usize>,
     counters: Counters,
 }
 
@@ -112,6 +115,7 @@ impl Switchboard {
             spool: None,
             spool_waiters: Vec::new(),
             effects: Vec::new(),
+            given_up: BTreeMap::new(),
             counters: Counters::default(),
         }
     }
@@ -257,6 +261,23 @@ impl Switchboard {
             None => true,
         };
         Wants { read: is_read && !line.is_over(), close: line.is_over(), write: !line.output.is_empty() }
+    }
+
+    /// A line could not be dialled at one upstream, and another one, or the same once more, is tried.
+    pub fn line_troubled(&mut self, id: LineId, why: &str) {
+        let line = &self.lines[id.0];
+        let pool = match line.usage {
+            Use::Login(login) => {
+                self.pools.login(login).trouble = Some(why.to_owned());
+                None
+            }
+            Use::Check(pool) | Use::Shared(pool, _) => Some(pool),
+            Use::Own(client) => self.clients[client.0].pool,
+            Use::None => None,
+        };
+        if let Some(pool) = pool {
+            self.pools.pool(pool).trouble = Some(why.to_owned());
+        }
     }
 
     /// A line could not be dialled, or its socket is closed; `why` is told to those whom it concerns. Its id may be another's from here on.

@@ -27,6 +27,8 @@ pub(super) struct Login {
     pub(super) waiters: Vec<ClientId>,
     /// Whether no upstream could be asked.
     pub(super) is_away: bool,
+    /// Why it could not be checked last.
+    pub(super) trouble: Option<String>,
     /// Clients, lines and pools of it.
     pub(super) use_count: usize,
 }
@@ -151,6 +153,7 @@ impl Pools {
             checking: None,
             waiters: Vec::new(),
             is_away: false,
+            trouble: None,
             use_count: 1,
         };
         let id = LoginId(self.logins.insert(login));

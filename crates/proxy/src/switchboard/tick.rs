@@ -1,5 +1,7 @@
 //! What time brings: heartbeats, patience that ends, lines that nobody uses.
 
+use std::time::Duration;
+
 use amqp::ReplyCode;
 use amqp::frame::put_heartbeat;
 use amqp::method::connection;
@@ -21,6 +23,7 @@ impl Switchboard {
         for id in clients {
             self.tick_client(id);
         }
+        self.tell_given_up();
         let lines: Vec<LineId> = self.lines.iter().map(|(id, _)| LineId(id)).collect();
         for id in lines {
             self.tick_line(id);
@@ -80,10 +83,15 @@ impl Switchboard {
 
     /// There has been no line for a client for too long.
     fn give_up(&mut self, id: ClientId) {
-        let client = &self.clients[id.0];
-        let waited_s = self.options.line_wait_ms / 1000;
-        let trouble = client.pool.and_then(|pool| self.pools.pool(pool).trouble.clone());
-        let what = match client.waits {
+        let (phase, capabilities) = (self.clients[id.0].phase, self.clients[id.0].capabilities);
+        let (pool, login) = (self.clients[id.0].pool, self.clients[id.0].login);
+        let trouble = match (pool, login) {
+            (Some(pool), _) => self.pools.pool(pool).trouble.clone(),
+            (None, Some(login)) => self.pools.login(login).trouble.clone(),
+            (None, None) => None,
+        };
+        let waited_s = Duration::from_millis(self.options.line_wait_ms).as_secs_f64();
+        let what = match self.clients[id.0].waits {
             Waits::SpoolRoom => "the spool is full, and there was no upstream connection",
             Waits::SpoolEnd => "what was kept before could not be sent on",
             _ => "no upstream connection",
@@ -92,7 +100,21 @@ impl Switchboard {
             Some(trouble) => format!("{what} within {waited_s} s: {trouble}"),
             None => format!("{what} within {waited_s} s"),
         };
-        self.close_client(id, &Refusal::new(ReplyCode::ConnectionForced, &text));
+        if phase == Phase::StartOk && !capabilities.authentication_failure_close {
+            // It expects nothing but to be let in.
+            self.end_client(id);
+        } else {
+            self.close_client(id, &Refusal::new(ReplyCode::ConnectionForced, &text));
+        }
+        let user = login.map_or_else(|| "".into(), |login| self.pools.login(login).user.clone());
+        *self.given_up.entry((user, text)).or_default() += 1;
+    }
+
+    /// One word for all who have waited in vain for the same: there may be thousands.
+    fn tell_given_up(&mut self) {
+        for ((user, text), count) in std::mem::take(&mut self.given_up) {
+            self.effects.push(Effect::Log(Notice::GaveUp { user: user.to_string(), text, count }));
+        }
     }
 
     fn beat_client(&mut self, id: ClientId) {

@@ -146,6 +146,13 @@ impl World {
         id
     }
 
+    /// Dialling goes on, and something was in the way.
+    pub(crate) fn trouble(&mut self, why: &str) {
+        for line in &self.wanted {
+            self.board.line_troubled(*line, why);
+        }
+    }
+
     /// A client whose connection is open.
     pub(crate) fn open(&mut self, user: &str, password: &[u8], vhost: &str) -> ClientId {
         let id = self.join();
@@ -338,14 +345,18 @@ impl World {
 }
 
 pub(crate) fn hello(user: &str, password: &[u8], vhost: &str) -> Vec<u8> {
+    let capabilities = TableBuf::new()
+        .with("authentication_failure_close", Value::Bool(true))
+        .with("connection.blocked", Value::Bool(true));
+    hello_with(&capabilities, user, password, vhost)
+}
+
+pub(crate) fn hello_with(capabilities: &TableBuf, user: &str, password: &[u8], vhost: &str) -> Vec<u8> {
     let mut bytes = PROTOCOL_HEADER.to_vec();
     let mut response = vec![0];
     response.extend_from_slice(user.as_bytes());
     response.push(0);
     response.extend_from_slice(password);
-    let capabilities = TableBuf::new()
-        .with("authentication_failure_close", Value::Bool(true))
-        .with("connection.blocked", Value::Bool(true));
     let properties = TableBuf::new().with("capabilities", Value::Table(capabilities.as_table()));
     let start_ok = connection::StartOk {
         client_properties: properties.as_table(),

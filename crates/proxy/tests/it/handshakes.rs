@@ -1,10 +1,11 @@
 //! Who is let in, and who says so.
 
-use amqp::method::connection;
+use amqp::TableBuf;
+use amqp::method::{basic, connection};
 use proxy::switchboard::{Notice, Options};
 
 use crate::broker::{BrokerConnection, PASSWORD};
-use crate::fixture::{Heard, World};
+use crate::fixture::{Heard, World, hello_with};
 
 fn refused(code: u16, text: &str) -> Vec<Heard> {
     vec![Heard::ConnectionClosed { code, text: text.to_owned() }]
@@ -100,6 +101,47 @@ fn nobody_is_kept_waiting_for_ever() {
     assert_eq!(world.heard(id), refused(320, "CONNECTION_FORCED - no upstream connection within 15 s"));
     world.pass_ms(5_500);
     assert!(world.is_over(id), "it has not agreed, and is gone all the same");
+}
+
+#[test]
+fn who_waits_for_an_upstream_in_vain_is_told_why_and_so_is_the_log() {
+    let mut world = World::new(Options { line_wait_ms: 1_500, ..Options::default() });
+    world.is_reachable = false;
+    let ids = [(); 2].map(|()| world.open("u", PASSWORD, "/"));
+    world.trouble("it is asleep");
+    world.pass_ms(1_500);
+    let text = "no upstream connection within 1.5 s: it is asleep".to_owned();
+    for id in ids {
+        assert_eq!(world.heard(id), refused(320, &format!("CONNECTION_FORCED - {text}")));
+    }
+    let Some(Notice::GaveUp { user, text: told, count }) = world.notices.pop() else { panic!("{:?}", world.notices) };
+    assert_eq!((&*user, told, count), ("u", text, 2));
+    assert!(world.notices.is_empty(), "{:?}", world.notices);
+}
+
+#[test]
+fn who_waits_in_vain_for_his_login_and_cannot_be_told_is_only_closed() {
+    let mut world = World::new(Options::default());
+    world.is_reachable = false;
+    let id = world.join();
+    world.say(id, &hello_with(&TableBuf::new(), "u", PASSWORD, "/"));
+    world.pass_ms(15_000);
+    assert!(world.is_over(id));
+    assert_eq!(world.heard(id), []);
+    assert!(matches!(&world.notices[..], [Notice::GaveUp { .. }]), "{:?}", world.notices);
+}
+
+#[test]
+fn a_reason_is_told_that_an_upstream_gave_for_a_connection_of_ones_own() {
+    let mut world = World::new(Options::default());
+    let id = world.open("u", PASSWORD, "/");
+    world.open_channel(id, 1);
+    world.is_reachable = false;
+    world.call(id, 1, &basic::Consume { queue: b"q", ..Default::default() });
+    world.trouble("it is asleep");
+    world.heard(id);
+    world.pass_ms(15_000);
+    assert_eq!(world.heard(id), refused(320, "CONNECTION_FORCED - no upstream connection within 15 s: it is asleep"));
 }
 
 #[test]

@@ -155,6 +155,7 @@ def test_help_names_every_option_and_the_version_is_told(says):
         (["--debug=1"], ["option '--debug' takes no value"]),
         (["http://localhost"], ["http://localhost"]),
         (["amqp://localhost:nonsense"], ["is no AMQP URI"]),
+        (["amqp://user:x@local host"], ["'amqp://user:***@local host' is no AMQP URI: the host 'local host' has a space in it"]),
     ],
 )
 def test_bad_usage_is_status_2_and_one_sentence(fails, words, texts):

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::net::Ipv6Addr;
 use std::time::Duration;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
@@ -123,6 +124,7 @@ fn parse(text: &str) -> Result<Uri, Cow<'static, str>> {
     let port = match host_port.strip_prefix('[') {
         Some(bracketed) => {
             let (host, port) = bracketed.split_once(']').ok_or("the address has no closing bracket")?;
+            check_address(host)?;
             uri.host = host.to_owned();
             port
         }
@@ -130,6 +132,7 @@ fn parse(text: &str) -> Result<Uri, Cow<'static, str>> {
             let (host, port) = host_port.find(':').map_or((host_port, ""), |at| host_port.split_at(at));
             if !host.is_empty() {
                 uri.host = decoded(host, "host")?;
+                check_name(&uri.host)?;
             }
             port
         }
@@ -159,6 +162,25 @@ fn parse(text: &str) -> Result<Uri, Cow<'static, str>> {
         }
     }
     Ok(uri)
+}
+
+/// An address of version 6, with or without a zone.
+fn check_address(text: &str) -> Result<(), Cow<'static, str>> {
+    let (address, zone) = text.split_once('%').unwrap_or((text, ""));
+    match address.parse::<Ipv6Addr>() {
+        Ok(_) => check_name(zone),
+        Err(_) => Err(format!("'{text}' is no address of IPv6, and nothing else is in brackets").into()),
+    }
+}
+
+/// The name of a host, an address of version 4, or what may be one of them.
+fn check_name(text: &str) -> Result<(), Cow<'static, str>> {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    match text.chars().find(|c| !is_part(*c)) {
+        None => Ok(()),
+        Some(' ') => Err(format!("the host '{text}' has a space in it").into()),
+        Some(wrong) => Err(format!("the host '{}' has '{}' in it", text.escape_debug(), wrong.escape_debug()).into()),
+    }
 }
 
 fn decoded(text: &str, what: &str) -> Result<String, Cow<'static, str>> {
@@ -267,6 +289,7 @@ mod tests {
             },
         );
         assert_eq!(Uri::parse("amqp://[::1]:7").unwrap().address(), "[::1]:7");
+        assert_eq!(Uri::parse("amqp://[fe80::1%eth0]").unwrap().host, "fe80::1%eth0");
     }
 
     #[test]
@@ -292,6 +315,17 @@ mod tests {
             "'amqp://h/a/b' is no AMQP URI: the vhost has a slash in it, which has to be written as %2f",
         );
         check_refused("amqp://[::1", "'amqp://[::1' is no AMQP URI: the address has no closing bracket");
+        check_refused(
+            "amqp://u:x@local host",
+            "'amqp://u:***@local host' is no AMQP URI: the host 'local host' has a space in it",
+        );
+        check_refused("amqp://a%2fb", "'amqp://a%2fb' is no AMQP URI: the host 'a/b' has '/' in it");
+        check_refused("amqp://h\n", "'amqp://h\n' is no AMQP URI: the host 'h\\n' has '\\n' in it");
+        check_refused("amqp://[::1%a b]", "'amqp://[::1%a b]' is no AMQP URI: the host 'a b' has a space in it");
+        check_refused(
+            "amqp://[local]",
+            "'amqp://[local]' is no AMQP URI: 'local' is no address of IPv6, and nothing else is in brackets",
+        );
         check_refused("amqp://h?heartbeat=x", "'amqp://h?heartbeat=x' is no AMQP URI: 'x' is no value of heartbeat");
     }
 

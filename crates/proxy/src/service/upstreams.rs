@@ -252,9 +252,7 @@ impl Upstreams {
 
     /// Whether lines to this upstream are to be left: it drains, or is gone from the configuration.
     pub(crate) fn is_left(&self, id: UpstreamId) -> bool {
-        let snapshot = self.snapshot();
-        let of = snapshot.iter().find(|upstream| upstream.id == id);
-        of.is_none_or(|upstream| upstream.is_removed || upstream.state == State::Draining)
+        self.state.lock().balance.state_of(id).is_none_or(|state| state == State::Draining)
     }
 
     pub(crate) fn snapshot(&self) -> Vec<Snapshot> {
@@ -329,4 +327,36 @@ fn known(upstreams: Vec<Upstream>, options: Options) -> (HashMap<String, Arc<Ups
     };
     let options = Options { upstreams: upstreams.iter().map(of).collect(), ..options };
     (upstreams.into_iter().map(|upstream| (upstream.name.clone(), Arc::new(upstream))).collect(), options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(name: &str) -> Upstream {
+        Upstream {
+            name: name.to_owned(),
+            host: "localhost".to_owned(),
+            port: 5672,
+            tls: None,
+            proxy_protocol: None,
+            dial_timeout: Duration::from_secs(1),
+            health_login: None,
+            weight: 1,
+            vhosts: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn an_upstream_is_left_while_it_drains_and_when_it_is_gone() {
+        let upstreams = Upstreams::new(vec![named("a"), named("b")], Options::default()).unwrap();
+        let [a, b] = ["a", "b"].map(|name| upstreams.drain(name, false).unwrap());
+        assert!(!upstreams.is_left(a) && !upstreams.is_left(b));
+        upstreams.drain("a", true);
+        assert!(upstreams.is_left(a) && !upstreams.is_left(b));
+        // One that is forgotten, and one whose line is being dialled still.
+        upstreams.state.lock().balance.dialled(b, 0);
+        upstreams.configure(vec![named("c")], Options::default()).unwrap();
+        assert!(upstreams.is_left(a) && upstreams.is_left(b));
+    }
 }

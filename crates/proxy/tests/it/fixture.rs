@@ -7,7 +7,7 @@ use amqp::method::{EncodeMethod, Method, basic, channel, confirm, connection};
 use amqp::{ContentHeader, Frame, TableBuf, Value};
 use proxy::switchboard::{ClientId, Effect, LineId, Notice, Options, Refusal, Switchboard};
 
-use crate::broker::BrokerConnection;
+use crate::broker::{BrokerConnection, PASSWORD};
 
 /// What a client was sent, as text: methods by name with what matters of them, contents by their body.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -398,4 +398,29 @@ pub(crate) fn publish_in(
 
 pub(crate) fn publish(channel: u16, exchange: &str, routing_key: &str, mandatory: bool, body: &[u8]) -> Vec<u8> {
     publish_in(channel, exchange, routing_key, mandatory, body, 100_000)
+}
+
+pub(crate) fn world() -> World {
+    World::new(Options::default())
+}
+
+/// A client with a channel, and nothing heard of either.
+pub(crate) fn publisher(world: &mut World) -> ClientId {
+    let id = world.open("u", PASSWORD, "/");
+    world.open_channel(id, 1);
+    world.heard(id);
+    id
+}
+
+/// The broker's last connection: a client's own, where one has moved.
+pub(crate) fn last(world: &mut World) -> &mut BrokerConnection {
+    world.brokers.values_mut().last().unwrap()
+}
+
+pub(crate) fn ack(channel: u16, tag: u64) -> Heard {
+    Heard::Ack { channel, tag, is_multiple: false }
+}
+
+pub(crate) fn method(channel: u16, name: &str) -> Heard {
+    Heard::Method(channel, name.to_owned())
 }

@@ -4,8 +4,10 @@
 
 mod broker;
 mod crossing;
+mod ending;
 mod fixture;
 mod handshakes;
 mod keeping;
+mod moving;
 mod service;
 mod sharing;

@@ -20,11 +20,13 @@ from blackbox import broker as brokers  # noqa: E402
 from blackbox import environment, proxy  # noqa: E402
 
 PARTS = ("clients", "python")
+PLUGINS = ("rabbitmq_random_exchange",)
+"""What a RabbitMQ needs for what the clients do."""
 
 
 def run_clients(arguments) -> int:
     """The scenarios of all languages, as if the proxy were the broker. Only what went wrong is shown, and how many went well."""
-    broker = brokers.from_options(arguments, management=True)
+    broker = brokers.from_options(arguments, management=True, plugins=PLUGINS)
     before = None
     try:
         if not isinstance(broker, brokers.Running):

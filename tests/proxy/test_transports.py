@@ -71,10 +71,12 @@ def test_an_upstream_is_reached_over_tls(tls_broker, own_proxy, wires, authority
 @needs_openssl
 def test_an_upstream_whose_certificate_is_not_trusted_gets_no_login(tls_broker, own_proxy, tmp_path):
     stranger = Authority(tmp_path, "stranger")
-    proxy = own_proxy({"a": tls_broker.tls_url}, {"proxy.upstreams.a.ssl_options.cacertfile": str(stranger.certificate), "proxy.line_wait": "1s"})
+    settings = {"proxy.upstreams.a.ssl_options.cacertfile": str(stranger.certificate), "proxy.line_wait": "1s", "proxy.connect_timeout": "10s"}
+    proxy = own_proxy({"a": tls_broker.tls_url}, settings)
     with Wire(proxy.address) as wire:
         wire.login()
         wire.expect_connection_error(320, "CONNECTION_FORCED - no upstream connection within 1 s…")
+    # The broker may be too slow to show it within the client's patience.
     proxy.await_state("a", "down")
     assert "certificate" in proxy.upstream("a")["last_error"].lower()
 

@@ -50,6 +50,13 @@ pub(crate) const USER_SHOWN_LEN_MAX: usize = 128;
 /// How long publishes of a client that has gone may wait for their confirm. A queue that cannot confirm would fill the pool with their channels.
 pub(crate) const UNCONFIRMED_PATIENCE_MS: u64 = 120_000;
 
+/// Files that no client gets, so that there are some for connections to upstreams: a quarter of those that the process may have, but at
+/// least so many, since it has some open by itself,
+pub(crate) const LINE_FILE_COUNT_MIN: u64 = 24;
+
+/// and no more than so many.
+pub(crate) const LINE_FILE_COUNT_MAX: u64 = 1024;
+
 /// How long an upstream that has refused a connection of a login and vhost is not asked for another.
 pub(crate) const REFUSED_PAUSE_MS: u64 = 1_000;
 

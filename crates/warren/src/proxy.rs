@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use net::{Admission, ClientTls, Listener, SocketOptions};
+use net::{Admission, ClientTls, Listener, OpenFiles, SocketOptions};
 use proxy::config::{self, CommandLine, Config, Invocation, ListenAddress, ListenHost, Warning};
-use proxy::service::{Handle, Service, Upstream, serve_operations};
+use proxy::service::{Handle, Service, Upstream, client_file_count_max, serve_operations};
 use proxy::spool::{self, Spool};
 
 use store::file::RealDisk;
@@ -54,9 +54,26 @@ fn run(line: &CommandLine) -> Result<()> {
     tell(warnings);
     let files = net::raise_open_files_limit();
     tracing::debug!(limit = files.limit, "limit of open files was raised");
+    tell_of_files(&config, files);
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start the runtime")?;
     runtime.block_on(serve(line, config, &log_level))
+}
+
+/// Says where clients are permitted for whom there are no files.
+fn tell_of_files(config: &Config, files: OpenFiles) {
+    let Some(limit) = files.limit else { return };
+    let options = &config.guard;
+    let wanted = (!options.is_alarm_only).then_some(options.connection_max).filter(|max| *max > 0);
+    let room = client_file_count_max(files.limit);
+    if wanted.is_some_and(|wanted| wanted > room as u64) {
+        tracing::warn!(
+            limit,
+            room,
+            wanted,
+            "the limit of open files has no room for as many clients as proxy.limits.connections permits; raise it (ulimit -n)"
+        );
+    }
 }
 
 fn load(line: &CommandLine) -> Result<(Config, Vec<Warning>)> {

@@ -9,11 +9,24 @@ use crate::switchboard::{ClientId, Notice};
 
 /// Says, once a second at most, that there are no more files for connections.
 pub(crate) fn out_of_files(error: &io::Error) {
-    static LAST_S: AtomicU64 = AtomicU64::new(0);
-    let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    if LAST_S.swap(now_s, Ordering::Relaxed) != now_s {
+    if is_first_in_this_second() {
         tracing::error!(%error, "connections are refused: the limit of open files is reached; raise it (ulimit -n)");
     }
+}
+
+/// The same of clients, where the files that are left are kept for connections to upstreams.
+pub(crate) fn no_file_for_client() {
+    if is_first_in_this_second() {
+        tracing::error!(
+            "connections are refused: the limit of open files is reached, but for those kept for upstreams; raise it (ulimit -n)"
+        );
+    }
+}
+
+fn is_first_in_this_second() -> bool {
+    static LAST_S: AtomicU64 = AtomicU64::new(0);
+    let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    LAST_S.swap(now_s, Ordering::Relaxed) != now_s
 }
 
 pub(crate) fn notice(notice: &Notice, peer_of: impl Fn(ClientId) -> Option<SocketAddr>) {

@@ -7,11 +7,13 @@
 //!  command     what threads are told
 //!  operations  the HTTP API: health, metrics, pools, draining
 //!  gate        who may come in, asked by all threads
+//!  files       how many files clients may have, so that some are left for lines
 //!  forwarder   sends on what the spool has kept
 //!  log         what operators read
 //! ```
 
 mod command;
+mod files;
 mod forwarder;
 mod gate;
 mod log;
@@ -31,6 +33,8 @@ use net::{Admission, BindError, Listener};
 use tokio::sync::{mpsc, oneshot};
 
 use self::command::Command;
+use self::files::Files;
+pub use self::files::client_file_count_max;
 use self::gate::Gate;
 pub use self::operations::serve_operations;
 pub use self::upstreams::Upstream;
@@ -97,6 +101,7 @@ impl Service {
     ) -> Result<Self, StartError> {
         let upstreams = Arc::new(Upstreams::new(upstreams, balance)?);
         let gate = Arc::new(Gate::new(guard));
+        let files = Arc::new(Files::new(client_file_count_max(net::raise_open_files_limit().limit)));
         let (mut workers, mut threads) = (Vec::new(), Vec::new());
         for number in 0..worker_count.max(1) {
             let share = |(listener, admission): &(Listener, Admission)| {
@@ -105,9 +110,9 @@ impl Service {
             let acceptors = listeners.iter().map(share).collect::<Result<Vec<_>, _>>()?;
             let (commands, received) = mpsc::unbounded_channel();
             let options = Options { asks_for_clients: true, ..options.clone() };
-            let (upstreams, gate, spool) = (upstreams.clone(), gate.clone(), spool.clone());
+            let (upstreams, gate, files, spool) = (upstreams.clone(), gate.clone(), files.clone(), spool.clone());
             let thread = std::thread::Builder::new().name(format!("proxy-{number}")).spawn(move || {
-                if let Err(error) = worker::run(options, acceptors, upstreams, gate, spool, received) {
+                if let Err(error) = worker::run(options, acceptors, upstreams, gate, files, spool, received) {
                     tracing::error!(%error, "a thread of the proxy ended");
                 }
             })?;

@@ -14,6 +14,7 @@ use tokio::task::{JoinSet, LocalSet, spawn_local};
 use tokio::time::MissedTickBehavior;
 
 use super::command::Command;
+use super::files::{FileInUse, Files};
 use super::gate::{Gate, Seat};
 use super::log;
 use super::sockets::{Party, carry};
@@ -44,6 +45,7 @@ pub(crate) struct Worker {
     lines: RefCell<HashMap<LineId, Lead>>,
     upstreams: Arc<Upstreams>,
     gate: Arc<Gate>,
+    files: Arc<Files>,
     dial_patience: Duration,
     spool: Option<Arc<Spool>>,
     /// Whether clients have been told that all ends: who comes now comes too late.
@@ -81,6 +83,7 @@ pub(crate) fn run(
     acceptors: Vec<Acceptor>,
     upstreams: Arc<Upstreams>,
     gate: Arc<Gate>,
+    files: Arc<Files>,
     spool: Option<Arc<Spool>>,
     commands: mpsc::UnboundedReceiver<Command>,
 ) -> std::io::Result<()> {
@@ -98,6 +101,7 @@ pub(crate) fn run(
         lines: RefCell::default(),
         upstreams,
         gate,
+        files,
         spool: spool.clone(),
         has_closed: Cell::new(false),
     });
@@ -153,12 +157,15 @@ impl Worker {
     async fn accept(self: Rc<Self>, mut listener: Listener, admission: Admission) {
         loop {
             let (stream, peer) = listener.accept(log::out_of_files).await;
-            spawn_local(self.clone().serve(stream, peer, admission.clone()));
+            match self.files.take_for_client() {
+                Some(file) => drop(spawn_local(self.clone().serve(stream, peer, admission.clone(), file))),
+                None => log::no_file_for_client(),
+            }
         }
     }
 
     /// A client, from its first byte to its last.
-    async fn serve(self: Rc<Self>, stream: Stream, peer: SocketAddr, admission: Admission) {
+    async fn serve(self: Rc<Self>, stream: Stream, peer: SocketAddr, admission: Admission, _file: FileInUse) {
         let address = |peer: SocketAddr, stream: &Stream| (!matches!(stream, Stream::Unix(_))).then_some(peer.ip());
         // Where a proxy in front tells whose connection it is, that is who is counted.
         let is_known = admission.proxy_protocol.is_none();
@@ -201,6 +208,7 @@ impl Worker {
     /// A line, from the wish to have it to its last byte.
     async fn lead(self: Rc<Self>, id: LineId, vhost: Option<Rc<str>>, client: Option<ClientId>) {
         let _whole = Whole;
+        let _file = self.files.take();
         let client = client.and_then(|client| self.peer_of(client));
         let troubled = |why: &str| self.with_board(|board, _| board.line_troubled(id, why));
         let Dialled { upstream, name, mut stream } =

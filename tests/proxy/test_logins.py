@@ -35,6 +35,13 @@ def test_an_unknown_user_is_refused(broker, proxy):
     assert refusal(proxy, user="nobody", password="x") == refusal(broker, user="nobody", password="x")
 
 
+def test_a_certificate_is_no_login(proxy):
+    with Wire(proxy.address) as wire:
+        start = wire.login(mechanism="EXTERNAL", response=b"")
+        assert start.mechanisms == b"AMQPLAIN PLAIN"
+        wire.expect_connection_error(503, "COMMAND_INVALID - unknown authentication mechanism 'EXTERNAL'")
+
+
 def test_who_cannot_be_told_is_only_closed(proxy, user):
     with Wire(proxy.address) as wire:
         wire.login(user=user, password="wrong", capabilities={})

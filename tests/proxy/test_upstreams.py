@@ -1,5 +1,10 @@
 """Several upstreams: shares, fail-over, a spare one, vhosts of their own, draining."""
 
+import socket
+from contextlib import suppress
+from threading import Thread
+
+import pytest
 from blackbox.proxy import eventually
 from blackbox.wire import Wire
 
@@ -131,6 +136,34 @@ def test_an_unconfirmed_publish_is_confirmed_before_its_upstream_is_left(broker,
             wire.publish(1, "", "nobody", b"x" * 1000)
         proxy.operations.call("PUT" if round_number % 2 == 0 else "DELETE", "/upstreams/a/drain").expect(204)
     wire.expect_confirms(1, 1, 1000)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "says", "told"),
+    [
+        ("amqp", b"\x15\x03\x03\x00\x02\x02\x46", "it speaks TLS: its URL begins with amqps://, or has another port"),
+        ("amqp", b"HTTP/1.1 400 Bad Request\r\n\r\n", "it speaks HTTP: its URL has another port"),
+        ("amqp", b"AMQP\x00\x01\x00\x00", "it speaks another version of AMQP than 0-9-1"),
+        ("amqps", b"AMQP\x00\x00\x09\x01", "127.0.0.1:{port} does not speak TLS: its URL begins with amqp://, or has another port"),
+    ],
+)
+def test_a_url_of_something_else_is_told_at_once(own_proxy, scheme, says, told):
+    def answer():
+        with suppress(OSError):
+            while True:
+                with listener.accept()[0] as stream:
+                    stream.recv(1)
+                    stream.sendall(says)
+
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
+        Thread(target=answer, daemon=True).start()
+        settings = {"proxy.upstreams.a.ssl_options.verify": "verify_none"} if scheme == "amqps" else {}
+        proxy = own_proxy({"a": f"{scheme}://127.0.0.1:{port}"}, {"proxy.health_check.failures": "100", **settings})
+        proxy.await_log(f'upstream is not well so far upstream=a error="{told.format(port=port)}"')
+        listener.shutdown(socket.SHUT_RDWR)
 
 
 def test_draining_an_upstream_that_is_not_there_is_404(proxy):

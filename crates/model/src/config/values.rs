@@ -113,6 +113,14 @@ impl Values {
         warnings
     }
 
+    /// Whether a value of a key that begins so was refused, and is missing for no other reason.
+    #[must_use]
+    pub fn is_refused_below(&self, prefix: &str) -> bool {
+        self.problems
+            .iter()
+            .any(|(_, problem)| problem.text.strip_prefix('\'').is_some_and(|text| text.starts_with(prefix)))
+    }
+
     /// The values, if there was no reason against them.
     pub fn accept(mut self) -> Result<Values, ConfigError> {
         if self.problems.is_empty() {

@@ -185,6 +185,12 @@ impl Balance {
         self.get(id).map(Upstream::state)
     }
 
+    /// Whether nobody has looked at an upstream, nor gone there.
+    #[must_use]
+    pub fn is_unseen(&self, id: UpstreamId) -> bool {
+        self.get(id).is_some_and(|upstream| upstream.counters == Counters::default())
+    }
+
     /// Lines there, those that are being dialled included: how much is left of one that drains.
     #[must_use]
     pub fn line_count_of(&self, id: UpstreamId) -> usize {

@@ -89,7 +89,7 @@ pub(super) fn check(values: &mut Values) -> Vec<Warning> {
     let mut problems = Vec::new();
     let mut warnings = Vec::new();
     let names = names(values);
-    if names.is_empty() {
+    if names.is_empty() && !values.is_refused_below("proxy.upstreams.") {
         let text =
             "no upstream is named: write its URL, such as amqp://localhost:5672, or set 'proxy.upstreams.NAME.url'";
         problems.push((Origin::Option("the command line"), text.to_owned()));

@@ -10,7 +10,7 @@ use amqp::frame::{PROTOCOL_HEADER, decode_frame};
 use amqp::method::Method;
 use client::{ConnectOptions, Connection, Uri};
 use net::proxy_protocol::Version;
-use net::{ClientTls, DialOptions, Stream};
+use net::{ClientTls, DialError, DialOptions, Stream};
 use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::watch;
@@ -58,7 +58,16 @@ impl Upstream {
 
     async fn dial(&self, client: Option<SocketAddr>) -> Result<Stream, String> {
         let dialled = net::dial(&self.host, self.port, self.tls.as_ref(), &self.dial_options(client)).await;
-        dialled.map_err(|error| error.to_string())
+        dialled.map_err(|error| match error {
+            // A record of TLS it could not read: what came is none.
+            DialError::Tls { .. } if error.to_string().contains("InvalidContentType") => {
+                format!(
+                    "{}:{} does not speak TLS: its URL begins with amqp://, or has another port",
+                    self.host, self.port
+                )
+            }
+            error => error.to_string(),
+        })
     }
 
     /// Whether it is well: whether it greets, and lets in whom it should. Gives the server's properties.
@@ -104,7 +113,10 @@ impl Upstream {
                         Ok(Method::ConnectionStart(start)) => return Ok(start.server_properties.to_owned()),
                         _ => return Err("it does not begin as AMQP 0-9-1 does".to_owned()),
                     },
-                    Err(error) => return Err(format!("it does not speak AMQP 0-9-1: {error}")),
+                    Err(error) => {
+                        return Err(what_speaks(&bytes)
+                            .map_or_else(|| format!("it does not speak AMQP 0-9-1: {error}"), str::to_owned));
+                    }
                 }
             }
         };
@@ -112,6 +124,16 @@ impl Upstream {
             Ok(result) => result,
             Err(_) => Err(format!("it said nothing within {} s", self.dial_timeout.as_secs_f64())),
         }
+    }
+}
+
+/// What is likely to be at a port that does not begin as AMQP does.
+fn what_speaks(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [21, 3, ..] => Some("it speaks TLS: its URL begins with amqps://, or has another port"),
+        [b'H', b'T', b'T', b'P', b'/', ..] => Some("it speaks HTTP: its URL has another port"),
+        [b'A', b'M', b'Q', b'P', ..] => Some("it speaks another version of AMQP than 0-9-1"),
+        _ => None,
     }
 }
 
@@ -284,8 +306,16 @@ impl Upstreams {
                         this.server.send_replace(Some(Arc::new(properties.clone())));
                     }
                     let result = result.as_ref().map(|_| ()).map_err(String::as_str);
-                    let changed = this.state.lock().balance.checked(id, result, this.now_ms(), fastrand::u64(..));
+                    let (changed, is_new) = {
+                        let mut state = this.state.lock();
+                        let is_new = state.balance.is_unseen(id);
+                        (state.balance.checked(id, result, this.now_ms(), fastrand::u64(..)), is_new)
+                    };
                     this.tell(id, changed);
+                    if let (Err(error), true, None) = (result, is_new, changed) {
+                        // It takes several failures to be down, and whoever has just written its URL is not to wait for them.
+                        tracing::warn!(upstream = %upstream.name, error, "upstream is not well so far");
+                    }
                 });
             }
             let pause_ms = next_at_ms.map_or(1_000, |at_ms| at_ms.saturating_sub(self.now_ms()));

@@ -3,6 +3,7 @@
 import os
 import shutil
 import stat
+import subprocess
 
 import pika
 import pytest
@@ -91,6 +92,36 @@ def test_an_upstream_may_be_asked_for_by_another_name(tls_broker, own_proxy, wir
     url = tls_broker.tls_url.replace("localhost", "127.0.0.1")
     settings = {"proxy.upstreams.a.ssl_options.cacertfile": str(authority.certificate), "proxy.upstreams.a.ssl_options.server_name_indication": "localhost"}
     wires(own_proxy({"a": url}, settings))
+
+
+@needs_openssl
+def test_an_upstream_is_shown_a_certificate_whose_key_has_a_password(own_broker, own_proxy, wires, authority, tmp_path):
+    port = brokers.free_port()
+    own_broker({
+        "listeners.ssl.default": f"127.0.0.1:{port}", "ssl_options.certfile": str(authority.server.certificate),
+        "ssl_options.keyfile": str(authority.server.key), "ssl_options.cacertfile": str(authority.certificate),
+        "ssl_options.verify": "verify_peer", "ssl_options.fail_if_no_peer_cert": "true",
+    })  # fmt: skip
+    client, encrypted = authority.sign("client", "/CN=proxy"), tmp_path / "client.key"
+    subprocess.run(["openssl", "pkcs8", "-topk8", "-in", client.key, "-out", encrypted, "-passout", "pass:hidden"], check=True)
+    tls = "proxy.upstreams.a.ssl_options"
+    wires(own_proxy({"a": f"amqps://localhost:{port}"}, {
+        f"{tls}.cacertfile": str(authority.certificate), f"{tls}.certfile": str(client.certificate), f"{tls}.keyfile": str(encrypted),
+        f"{tls}.password": "hidden", f"{tls}.versions.1": "tlsv1.3", f"{tls}.ciphers.1": "TLS_AES_256_GCM_SHA384",
+    }))  # fmt: skip
+
+
+@needs_openssl
+def test_an_upstream_that_speaks_only_an_older_version_is_told(own_broker, own_proxy, authority):
+    port = brokers.free_port()
+    own_broker({
+        "listeners.ssl.default": f"127.0.0.1:{port}", "ssl_options.certfile": str(authority.server.certificate),
+        "ssl_options.keyfile": str(authority.server.key), "ssl_options.versions.1": "tlsv1.2",
+    })  # fmt: skip
+    tls = "proxy.upstreams.a.ssl_options"
+    proxy = own_proxy({"a": f"amqps://localhost:{port}"}, {f"{tls}.cacertfile": str(authority.certificate), f"{tls}.versions.1": "tlsv1.3"})
+    proxy.await_state("a", "down")
+    assert "ProtocolVersion" in proxy.upstream("a")["last_error"]
 
 
 def test_clients_come_over_a_socket_that_only_its_owner_may_use(broker, own_proxy, tmp_path):

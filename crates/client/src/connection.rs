@@ -116,11 +116,7 @@ impl Connection {
         let tls = match (uri.is_tls, &options.tls) {
             (true, Some(tls)) => Some(tls.clone()),
             (true, None) => {
-                let tls = net::ClientTls::new(&net::ClientTlsOptions {
-                    trust: net::Trust::System,
-                    identity: None,
-                    server_name: None,
-                });
+                let tls = net::ClientTls::new(&net::ClientTlsOptions::trusting(net::Trust::System));
                 Some(tls.map_err(|error| {
                     OpenError::Dial(net::DialError::Tls {
                         host: uri.host.clone(),

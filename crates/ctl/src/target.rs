@@ -136,11 +136,13 @@ fn tls(given: &Given, section: &Section) -> Result<ClientTls, Failure> {
     let certificate = setting(given, section, "ssl-cert-file", "ssl_cert_file");
     let key = setting(given, section, "ssl-key-file", "ssl_key_file");
     let identity = match (certificate, key) {
-        (Some(certificate), Some(key)) => Some((certificate.into(), key.into())),
+        (Some(certificate), Some(key)) => {
+            Some(net::Identity { chain: certificate.into(), key: key.into(), password: None })
+        }
         (None, None) => None,
         _ => return Err(Failure::usage("--ssl-cert-file and --ssl-key-file go together")),
     };
-    ClientTls::new(&ClientTlsOptions { trust, identity, server_name: None })
+    ClientTls::new(&ClientTlsOptions { identity, ..ClientTlsOptions::trusting(trust) })
         .map_err(|error| Failure::new(CONFIG, error.to_string()))
 }
 

@@ -38,7 +38,7 @@ fn as_the_system() -> io::Result<ClientTls> {
     if let Some(tls) = TLS.get() {
         return Ok(tls.clone());
     }
-    let options = ClientTlsOptions { trust: Trust::System, identity: None, server_name: None };
+    let options = ClientTlsOptions::trusting(Trust::System);
     let tls = ClientTls::new(&options).map_err(io::Error::other)?;
     Ok(TLS.get_or_init(|| tls).clone())
 }

@@ -123,5 +123,5 @@ fn client_tls(cacertfile: Option<&str>, verifies_peer: bool) -> ClientTlsOptions
         Some(file) => Trust::File(PathBuf::from(file)),
         None => Trust::System,
     };
-    ClientTlsOptions { trust, identity: None, server_name: None }
+    ClientTlsOptions::trusting(trust)
 }

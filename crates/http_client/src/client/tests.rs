@@ -172,7 +172,7 @@ async fn a_unix_socket_is_asked_like_a_host() {
 async fn https_needs_somebody_to_trust() {
     let server = TlsServer::start("trust").await;
     let url = HttpUrl::parse(&format!("https://localhost:{}", server.port)).unwrap();
-    let trusting = |trust| ClientTls::new(&ClientTlsOptions { trust, identity: None, server_name: None }).unwrap();
+    let trusting = |trust| ClientTls::new(&ClientTlsOptions::trusting(trust)).unwrap();
     for trust in [Trust::File(server.ca.clone()), Trust::Anybody] {
         assert_eq!(get(&url.clone().trusting(trusting(trust)), PATIENCE).await.unwrap().status, StatusCode::OK);
     }

@@ -80,7 +80,7 @@ impl Target {
         let file = self.webhook.cacertfile.as_ref().filter(|_| self.url.is_tls());
         let Some(file) = file else { return Ok(None) };
         let trust = Trust::File(PathBuf::from(file));
-        let tls = ClientTls::new(&ClientTlsOptions { trust, identity: None, server_name: None });
+        let tls = ClientTls::new(&ClientTlsOptions::trusting(trust));
         tls.map(Some).map_err(|error| error.to_string())
     }
 }

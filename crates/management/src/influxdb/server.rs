@@ -45,7 +45,7 @@ impl Server {
         let url = match (&options.cacertfile, url.is_tls()) {
             (Some(file), true) => {
                 let trust = Trust::File(PathBuf::from(file));
-                let tls = ClientTls::new(&ClientTlsOptions { trust, identity: None, server_name: None });
+                let tls = ClientTls::new(&ClientTlsOptions::trusting(trust));
                 url.trusting(tls.map_err(|error| wrong("cacertfile", &error))?)
             }
             _ => url,

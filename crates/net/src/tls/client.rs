@@ -12,6 +12,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use super::server::{Identity, TlsVersion, provider};
 use super::{TlsSetupError, pem};
 
 /// Whom a client trusts.
@@ -30,17 +31,27 @@ pub enum Trust {
 pub struct ClientTlsOptions {
     /// Whom it trusts.
     pub trust: Trust,
-    /// Its own certificate chain and private key, as PEM files.
-    pub identity: Option<(PathBuf, PathBuf)>,
+    /// Who it is itself, if it shows that.
+    pub identity: Option<Identity>,
     /// The name that the server's certificate has to be for, and that is sent along (SNI); otherwise the host's.
     pub server_name: Option<String>,
+    /// Which versions may be spoken; empty: all there are.
+    pub versions: Vec<TlsVersion>,
+    /// Which cipher suites may be used, the dearest first, by OpenSSL's or IANA's names; empty: all there are.
+    pub cipher_suites: Vec<String>,
 }
 
 impl ClientTlsOptions {
     /// Encrypted, without looking at who answers.
     #[must_use]
     pub fn trusting_anybody() -> Self {
-        Self { trust: Trust::Anybody, identity: None, server_name: None }
+        Self::trusting(Trust::Anybody)
+    }
+
+    /// All that is safe, with whom is trusted.
+    #[must_use]
+    pub fn trusting(trust: Trust) -> Self {
+        Self { trust, identity: None, server_name: None, versions: Vec::new(), cipher_suites: Vec::new() }
     }
 }
 
@@ -71,9 +82,13 @@ impl ServerName {
 impl ClientTls {
     /// Reads the files that `options` names.
     pub fn new(options: &ClientTlsOptions) -> Result<Self, TlsSetupError> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let provider = Arc::new(provider(&options.cipher_suites)?);
+        let versions = match &*options.versions {
+            [] => rustls::DEFAULT_VERSIONS.to_vec(),
+            versions => versions.iter().map(|version| version.of_library()).collect(),
+        };
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
-            .with_safe_default_protocol_versions()
+            .with_protocol_versions(&versions)
             .map_err(TlsSetupError::Library)?;
         let builder = match &options.trust {
             Trust::System => builder.with_root_certificates(system_authorities()?),
@@ -82,10 +97,10 @@ impl ClientTls {
         };
         let config = match &options.identity {
             None => builder.with_no_client_auth(),
-            Some((chain, key)) => {
+            Some(Identity { chain, key, password }) => {
                 let certificates = pem::certificates(chain)?;
                 builder
-                    .with_client_auth_cert(certificates, pem::private_key(key, None)?)
+                    .with_client_auth_cert(certificates, pem::private_key(key, password.as_deref())?)
                     .map_err(|reason| TlsSetupError::Identity { chain: chain.clone(), key: key.clone(), reason })?
             }
         };

@@ -99,7 +99,7 @@ pub enum TlsVersion {
 }
 
 impl TlsVersion {
-    fn of_library(self) -> &'static SupportedProtocolVersion {
+    pub(super) fn of_library(self) -> &'static SupportedProtocolVersion {
         match self {
             TlsVersion::V1_2 => &rustls::version::TLS12,
             TlsVersion::V1_3 => &rustls::version::TLS13,
@@ -197,12 +197,7 @@ impl std::fmt::Debug for ServerTls {
 }
 
 fn configure(options: &ServerTlsOptions) -> Result<ServerConfig, TlsSetupError> {
-    let mut provider = rustls::crypto::ring::default_provider();
-    if !options.cipher_suites.is_empty() {
-        let suites = options.cipher_suites.iter().map(|name| parse_cipher_suite(name));
-        provider.cipher_suites = suites.collect::<Result<_, _>>()?;
-    }
-    let provider = Arc::new(provider);
+    let provider = Arc::new(provider(&options.cipher_suites)?);
     let versions: Vec<_> = options.versions.iter().map(|version| version.of_library()).collect();
     let mut config = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&versions)
@@ -211,6 +206,16 @@ fn configure(options: &ServerTlsOptions) -> Result<ServerConfig, TlsSetupError> 
         .with_cert_resolver(Arc::new(Identities::read(options, &provider)?));
     config.ignore_client_order = options.is_cipher_order_ours;
     Ok(config)
+}
+
+/// With these suites, or all there are.
+pub(super) fn provider(cipher_suites: &[String]) -> Result<CryptoProvider, TlsSetupError> {
+    let mut provider = rustls::crypto::ring::default_provider();
+    if !cipher_suites.is_empty() {
+        let suites = cipher_suites.iter().map(|name| parse_cipher_suite(name));
+        provider.cipher_suites = suites.collect::<Result<_, _>>()?;
+    }
+    Ok(provider)
 }
 
 fn verifier(

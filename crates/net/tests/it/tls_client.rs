@@ -48,7 +48,7 @@ async fn serve(authority: &Authority, name: &str, wants_identity: bool, count: u
 }
 
 fn options(trust: Trust) -> ClientTlsOptions {
-    ClientTlsOptions { trust, identity: None, server_name: None }
+    ClientTlsOptions::trusting(trust)
 }
 
 async fn connect(host: &str, port: u16, options: &ClientTlsOptions) -> Result<Stream, DialError> {
@@ -99,7 +99,8 @@ async fn client_shows_who_it_is() {
     let port = serve(&authority, "localhost", true, 2).await;
     authority.sign("client");
     let anonymous = options(Trust::File(authority.file("ca.pem")));
-    let identity = Some((authority.file("client.pem"), authority.file("client.key")));
+    let identity =
+        Some(net::Identity { chain: authority.file("client.pem"), key: authority.file("client.key"), password: None });
     let known = ClientTlsOptions { identity, ..anonymous.clone() };
     // In TLS 1.3 the server's refusal comes after the handshake.
     match connect("localhost", port, &anonymous).await {

@@ -92,7 +92,8 @@ fn tls_options(settings: &TlsSettings) -> ClientTlsOptions {
         Some(file) => Trust::File(file.clone()),
         None => Trust::System,
     };
-    ClientTlsOptions { trust, identity: settings.identity.clone(), server_name: settings.server_name.clone() }
+    let identity = settings.identity.clone().map(|(chain, key)| net::Identity { chain, key, password: None });
+    ClientTlsOptions { identity, server_name: settings.server_name.clone(), ..ClientTlsOptions::trusting(trust) }
 }
 
 #[cfg(test)]

@@ -182,7 +182,7 @@ mod tests {
     #[tokio::test]
     async fn samples_are_posted_over_https() {
         let server = TlsServer::start("influx").await;
-        let options = ClientTlsOptions { trust: Trust::File(server.ca.clone()), identity: None, server_name: None };
+        let options = ClientTlsOptions::trusting(Trust::File(server.ca.clone()));
         let tls = ClientTls::new(&options).unwrap();
         let url = format!("https://localhost:{}/write?db=x", server.port);
         for (tls, is_trusted) in [(Some(&tls), true), (None, false)] {

@@ -8,7 +8,7 @@ use client::Uri;
 use model::config::Warning;
 use model::config::table::{KeyPath, Origin, Remark, Values};
 use net::proxy_protocol::Version;
-use net::{ClientTlsOptions, Trust};
+use net::{ClientTlsOptions, Identity, TlsVersion, Trust};
 
 use super::schema;
 
@@ -172,9 +172,11 @@ impl Given<'_> {
 
     fn half_an_identity(&self) -> Option<(Origin, String)> {
         let [certfile, keyfile] = [["ssl_options", "certfile"], ["ssl_options", "keyfile"]];
+        let password = ["ssl_options", "password"];
         let (there, missing) = match (self.text(&certfile), self.text(&keyfile)) {
             (Some(_), None) => (certfile, keyfile),
             (None, Some(_)) => (keyfile, certfile),
+            (None, None) if self.text(&password).is_some() => (password, keyfile),
             _ => return None,
         };
         Some((self.origin(&there), format!("'{}' needs '{}'", self.key(&there), self.key(&missing))))
@@ -225,10 +227,15 @@ impl Given<'_> {
     }
 
     fn vhosts(&self) -> Vec<String> {
-        let own = [UPSTREAMS[0], UPSTREAMS[1], self.name, "vhosts"];
+        self.numbered(&["vhosts"]).into_iter().map(str::to_owned).collect()
+    }
+
+    /// The values of a key that ends in numbers, in their order.
+    fn numbered(&self, rest: &[&str]) -> Vec<&str> {
+        let own = [&UPSTREAMS[..], &[self.name], rest].concat();
         let mut found: Vec<_> = self.values.below(&own).map(|(rest, text, _)| (numbered(&rest[0]), text)).collect();
         found.sort();
-        found.into_iter().map(|(_, text)| text.to_owned()).collect()
+        found.into_iter().map(|(_, text)| text).collect()
     }
 
     fn tls(&self) -> ClientTlsOptions {
@@ -239,10 +246,20 @@ impl Given<'_> {
                 (_, Some(file)) => Trust::File(file),
                 (_, None) => Trust::System,
             },
-            identity: path("certfile").zip(path("keyfile")),
+            identity: path("certfile").zip(path("keyfile")).map(|(chain, key)| Identity {
+                chain,
+                key,
+                password: self.text(&["ssl_options", "password"]).map(str::to_owned),
+            }),
             server_name: self.text(&["ssl_options", "server_name_indication"]).map(str::to_owned),
+            versions: self.numbered(&["ssl_options", "versions"]).into_iter().map(version).collect(),
+            cipher_suites: self.numbered(&["ssl_options", "ciphers"]).into_iter().map(str::to_owned).collect(),
         }
     }
+}
+
+fn version(name: &str) -> TlsVersion {
+    if name == "tlsv1.2" { TlsVersion::V1_2 } else { TlsVersion::V1_3 }
 }
 
 /// Whether a URL says who logs in, and not the library's default does.

@@ -1,5 +1,7 @@
 //! Brokers, which of them gets a line, and how many lines there are.
 
+use model::config::table::tls_keys::CIPHERS;
+
 use super::super::kinds::URL;
 use super::{HEARTBEAT, Key, Section, TIME, TIME_OR_NONE, Type, effective};
 
@@ -69,6 +71,27 @@ const KEYS: &[Key] = &[
     .reloadable(),
     effective("proxy.upstreams.$name.ssl_options.keyfile", Type::Text, "", "File of that certificate's key, in PEM.")
         .reloadable(),
+    effective(
+        "proxy.upstreams.$name.ssl_options.password",
+        Type::Secret,
+        "",
+        "The key's password, if it is encrypted (PKCS#8).",
+    )
+    .reloadable(),
+    effective(
+        "proxy.upstreams.$name.ssl_options.versions.$version",
+        Type::OneOf(&["tlsv1.3", "tlsv1.2"]),
+        "",
+        "The versions that may be spoken with it; both if none is set.",
+    )
+    .reloadable(),
+    effective(
+        "proxy.upstreams.$name.ssl_options.ciphers.$cipher",
+        Type::OneOf(CIPHERS),
+        "",
+        "The cipher suites that may be used, in the order of their numbers; all if none is set.",
+    )
+    .reloadable(),
     effective(
         "proxy.upstreams.$name.ssl_options.server_name_indication",
         Type::Text,

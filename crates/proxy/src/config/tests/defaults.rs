@@ -34,6 +34,6 @@ fn everything_dangerous_or_dear_is_off() {
     assert_eq!(config.worker_threads, None);
     let upstream = &config.upstreams[0];
     assert_eq!((&upstream.health_login, upstream.proxy_protocol, upstream.is_draining), (&None, None, false));
-    let trusting_the_system = ClientTlsOptions { trust: Trust::System, identity: None, server_name: None };
+    let trusting_the_system = ClientTlsOptions::trusting(Trust::System);
     assert_eq!(upstream.tls, Some(trusting_the_system));
 }

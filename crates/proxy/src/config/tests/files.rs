@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use net::proxy_protocol::Version;
-use net::{ClientTlsOptions, Trust};
+use net::{ClientTlsOptions, Identity, Trust};
 
 use super::*;
 use crate::{balance, guard};
@@ -46,12 +46,20 @@ fn upstreams_have_everything_of_their_own() {
         "proxy.upstreams.b.url = amqps://b.example\nproxy.upstreams.b.weight = 3\nproxy.upstreams.b.drain = true\n\
          proxy.upstreams.b.vhosts.10 = later\nproxy.upstreams.b.vhosts.2 = /\nproxy.upstreams.b.proxy_protocol = v2\n\
          proxy.upstreams.b.ssl_options.cacertfile = ca.pem\nproxy.upstreams.b.ssl_options.certfile = c.pem\n\
-         proxy.upstreams.b.ssl_options.keyfile = c.key\nproxy.upstreams.b.ssl_options.server_name_indication = c.example",
+         proxy.upstreams.b.ssl_options.keyfile = c.key\nproxy.upstreams.b.ssl_options.server_name_indication = c.example\n\
+         proxy.upstreams.b.ssl_options.password = hidden\nproxy.upstreams.b.ssl_options.versions.1 = tlsv1.3\n\
+         proxy.upstreams.b.ssl_options.ciphers.1 = TLS_AES_256_GCM_SHA384",
     );
     let tls = ClientTlsOptions {
         trust: Trust::File(PathBuf::from("ca.pem")),
-        identity: Some((PathBuf::from("c.pem"), PathBuf::from("c.key"))),
+        identity: Some(Identity {
+            chain: PathBuf::from("c.pem"),
+            key: PathBuf::from("c.key"),
+            password: Some("hidden".to_owned()),
+        }),
         server_name: Some("c.example".to_owned()),
+        versions: vec![net::TlsVersion::V1_3],
+        cipher_suites: vec!["TLS_AES_256_GCM_SHA384".to_owned()],
     };
     let expected = Upstream {
         name: "b".to_owned(),

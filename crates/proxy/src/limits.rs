@@ -81,3 +81,9 @@ pub(crate) const SPOOL_RETRY_MS: u64 = 1_000;
 
 /// Users and vhosts whose messages are sent on at once, each over a connection of its own.
 pub(crate) const SPOOL_FORWARDER_COUNT_MAX: usize = 16;
+
+/// By how much the time that a confirm takes may be beyond twice the shortest one, before an upstream counts as behind.
+pub(crate) const CONFIRM_SLACK_MS: u64 = 5;
+
+/// How long after a channel was opened on a line whose upstream is behind the next one is.
+pub(crate) const CHANNEL_PACE_MS: u64 = 5;

@@ -346,7 +346,7 @@ impl Spool {
     /// Whether nothing more can be kept now.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.has_failed() || self.state.lock().len >= self.options.len_max
+        self.has_failed() || self.store.is_congested() || self.state.lock().len >= self.options.len_max
     }
 
     /// A shelf with something on it that can be sent on now. It is the caller's until it is [released](Self::release).

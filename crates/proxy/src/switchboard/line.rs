@@ -8,7 +8,7 @@ use client::Unconfirmed;
 use super::buffer::Buffer;
 use super::pool::{Kind, LoginId, PoolId};
 use super::{ClientId, Refusal};
-use crate::limits::LINE_OUTPUT_LEN_MAX;
+use crate::limits::{CONFIRM_SLACK_MS, LINE_OUTPUT_LEN_MAX};
 
 /// Whose a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +64,10 @@ pub(super) struct Line {
     pub(super) open_count: usize,
     /// Channels that a client uses.
     pub(super) used_count: usize,
+    /// How long the upstream took last to confirm all that a channel had published, and at least, in milliseconds.
+    pub(super) confirm_ms: Option<(u64, u64)>,
+    /// When a channel was last opened though the upstream does not keep up.
+    pub(super) pressed_ms: u64,
     /// Clients that wait for room.
     pub(super) waiters: Vec<ClientId>,
     /// Why the upstream publishes nothing, if it says so.
@@ -98,6 +102,8 @@ impl Line {
             vacant: Vec::new(),
             open_count: 0,
             used_count: 0,
+            confirm_ms: None,
+            pressed_ms: 0,
             waiters: Vec::new(),
             blocked: None,
             closed_with: None,
@@ -143,6 +149,17 @@ impl Line {
         self.channels.iter().flatten().all(|there| there.unconfirmed.is_empty())
     }
 
+    /// All that a channel had published was confirmed after this time.
+    pub(super) fn note_confirmed(&mut self, ms: u64) {
+        let least = self.confirm_ms.map_or(ms, |(_, least)| least.min(ms));
+        self.confirm_ms = Some((ms, least));
+    }
+
+    /// Whether confirms take much longer than the way there and back: more channels would make them take longer still.
+    pub(super) fn is_behind(&self) -> bool {
+        self.confirm_ms.is_some_and(|(last, least)| last > 2 * least + CONFIRM_SLACK_MS)
+    }
+
     /// Forgets a channel that both sides have closed.
     pub(super) fn vacate(&mut self, number: u16) {
         let index = usize::from(number).wrapping_sub(1);
@@ -179,6 +196,8 @@ pub(super) struct LineChannel {
     pub(super) unconfirmed: Unconfirmed<()>,
     /// The tag of the last publish.
     pub(super) published: u64,
+    /// When that was.
+    pub(super) published_ms: u64,
     /// Whether a client had it before.
     pub(super) was_used: bool,
     /// A content that is coming from the upstream.
@@ -195,6 +214,7 @@ impl LineChannel {
             is_closing: false,
             unconfirmed: Unconfirmed::new(),
             published: 0,
+            published_ms: 0,
             was_used: false,
             incoming: None,
             ownerless_since_ms: 0,

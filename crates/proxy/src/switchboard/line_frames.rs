@@ -250,11 +250,16 @@ impl Switchboard {
             Method::BasicNack(nack) => (nack.delivery_tag, nack.multiple, true),
             _ => return Ok(()),
         };
+        let now_ms = self.now_ms;
         let line = &mut self.lines[id.0];
         let Some(there) = line.channel(at) else { return Ok(()) };
         let mut count = 0;
         there.unconfirmed.settle(tag, is_multiple, |()| count += 1);
         let (owner, is_quiet) = (there.owner, there.is_quiet());
+        if count > 0 && there.unconfirmed.is_empty() {
+            let waited_ms = now_ms.saturating_sub(there.published_ms);
+            line.note_confirmed(waited_ms);
+        }
         match owner {
             Some((client_id, number)) => {
                 let client = &mut self.clients[client_id.0];

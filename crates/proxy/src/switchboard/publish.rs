@@ -166,6 +166,7 @@ impl Switchboard {
 
     /// Writes a whole publish, which came in these parts.
     fn forward_publish(&mut self, id: ClientId, number: u16, line_id: LineId, at: u16, parts: &[&[u8]]) {
+        let now_ms = self.now_ms;
         let line = &mut self.lines[line_id.0];
         let frame_len_max = line.frame_len_max;
         let out = line.output.end();
@@ -174,6 +175,7 @@ impl Switchboard {
         }
         if let Some(channel) = line.channel(at) {
             channel.published = channel.unconfirmed.push(());
+            channel.published_ms = now_ms;
         }
         if let Some(tags) = self.clients[id.0].channels.get_mut(&number).and_then(|channel| channel.tags.as_mut()) {
             tags.count += 1;

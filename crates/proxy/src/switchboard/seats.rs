@@ -6,6 +6,7 @@ use super::client::{Phase, Stage, Tags, Waits};
 use super::line::{Line, LineChannel, LinePhase, Use};
 use super::pool::{Kind, PoolId};
 use super::{ClientId, Effect, LineId, Switchboard};
+use crate::limits::CHANNEL_PACE_MS;
 
 /// Of a pool's channels, one in so many is to be left before another line is opened.
 const SPARE_SHARE: usize = 8;
@@ -90,6 +91,15 @@ impl Switchboard {
 
     /// Opens a channel on the fullest line that has room, so that those nobody needs become empty. It need not be answered before it is used.
     fn new_seat(&mut self, pool_id: PoolId, kind: Kind) -> Option<(LineId, u16)> {
+        let line_id = self.line_with_room(pool_id, kind)?;
+        if !self.may_open(pool_id, kind, line_id) {
+            return None;
+        }
+        Some((line_id, self.open_channel(line_id)))
+    }
+
+    /// The fullest line that has room for a channel. Where little is left, or none, another line is wanted.
+    pub(super) fn line_with_room(&mut self, pool_id: PoolId, kind: Kind) -> Option<LineId> {
         let lines = &self.lines;
         let pool = self.pools.pool(pool_id);
         let limit = usize::from(self.options.line_channel_max).min(pool.channel_limit);
@@ -108,8 +118,28 @@ impl Switchboard {
         if room_all * SPARE_SHARE < limit * line_count.max(1) {
             self.want_line(pool_id, kind);
         }
-        let (_, line_id) = best?;
-        Some((line_id, self.open_channel(line_id)))
+        best.map(|(_, line_id)| line_id)
+    }
+
+    /// Whether another channel is to be opened. Where most wait for the confirms of clients that have gone, and these take ever longer, the
+    /// upstream has more to do than it can: it is not asked to look after ever more channels, too. A few are opened all the same, for
+    /// what it takes so long for may be something else.
+    fn may_open(&mut self, pool_id: PoolId, kind: Kind, line_id: LineId) -> bool {
+        let now_ms = self.now_ms;
+        let lines = &self.lines;
+        let lane = self.pools.pool(pool_id).lane(kind);
+        let counts = lane.lines.iter().map(|id| (lines[id.0].open_count, lines[id.0].used_count));
+        let (open_count, used_count) = counts.fold((0, 0), |sum, line| (sum.0 + line.0, sum.1 + line.1));
+        let parked_count = open_count.saturating_sub(used_count + lane.free.len());
+        let line = &mut self.lines[line_id.0];
+        if parked_count * 2 <= open_count || !line.is_behind() {
+            return true;
+        }
+        let is_time = now_ms >= line.pressed_ms + CHANNEL_PACE_MS;
+        if is_time {
+            line.pressed_ms = now_ms;
+        }
+        is_time
     }
 
     fn open_channel(&mut self, line_id: LineId) -> u16 {
@@ -189,7 +219,7 @@ impl Switchboard {
         client.waits = Waits::Pool(kind);
         client.waiting_since_ms.get_or_insert(now_ms);
         self.pools.pool(pool).lane(kind).waiters.push_back(id);
-        self.want_line(pool, kind);
+        self.line_with_room(pool, kind);
     }
 
     /// Another line for a pool, unless one is coming or there are as many as there may be.

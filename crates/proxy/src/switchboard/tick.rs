@@ -253,8 +253,9 @@ impl Switchboard {
                 let (is_wanted, has_free) = (!lane.waiters.is_empty(), !lane.free.is_empty());
                 if is_wanted && has_free {
                     self.wake_waiter(id, kind);
-                } else if is_wanted {
-                    self.want_line(id, kind);
+                } else if is_wanted && self.line_with_room(id, kind).is_some() {
+                    // It waits for the confirms of others, which may not come soon.
+                    self.wake_waiter(id, kind);
                 }
             }
             self.tick_away(id);

@@ -52,6 +52,8 @@ pub(crate) struct BrokerConnection {
     pub(crate) secrets: Vec<Vec<u8>>,
     pub(crate) published: Vec<Published>,
     pub(crate) methods: Vec<String>,
+    /// Channels and tags of what is not confirmed as it comes, in order.
+    to_confirm: VecDeque<(u16, u64)>,
     /// Queue and key of each binding.
     pub(crate) bound: Vec<String>,
     /// Whether publishes are confirmed as they come.
@@ -79,6 +81,7 @@ impl BrokerConnection {
             secrets: Vec::new(),
             published: Vec::new(),
             methods: Vec::new(),
+            to_confirm: VecDeque::new(),
             bound: Vec::new(),
             confirms_at_once: true,
             is_full: false,
@@ -350,6 +353,7 @@ impl BrokerConnection {
         self.published.push(message);
         if channel.is_confirming {
             channel.unconfirmed.push_back(channel.published);
+            self.to_confirm.push_back((frame.channel, channel.published));
             if self.confirms_at_once {
                 self.confirm(usize::MAX, false);
             }
@@ -369,6 +373,17 @@ impl BrokerConnection {
             }
             for tag in tags.iter().rev() {
                 put_method(&mut self.output, *number, &basic::Ack { delivery_tag: *tag, multiple: false });
+            }
+        }
+    }
+
+    /// Confirms so many, those that came first.
+    pub(crate) fn confirm_first(&mut self, count: usize) {
+        for _ in 0..count {
+            let Some((number, tag)) = self.to_confirm.pop_front() else { return };
+            if let Some(channel) = self.channels.get_mut(&number) {
+                channel.unconfirmed.retain(|unconfirmed| *unconfirmed != tag);
+                put_method(&mut self.output, number, &basic::Ack { delivery_tag: tag, multiple: false });
             }
         }
     }

@@ -15,6 +15,10 @@ use crate::fixture::{Heard, World};
 fn away(len_max: u64) -> (World, Arc<Spool>) {
     let options = spool::Options { dir: PathBuf::from("/spool"), len_max, age_max_ms: None, login_fresh_ms: 600_000 };
     let spool = Spool::open(options, Arc::new(SimDisk::new(1))).unwrap();
+    // Its first file is being made.
+    while spool.is_full() {
+        std::thread::yield_now();
+    }
     let mut world = World::new(Options { login_fresh_ms: 5_000, ..Options::default() });
     world.board.set_spool(spool.clone());
     let id = publisher(&mut world);

@@ -9,5 +9,6 @@ mod fixture;
 mod handshakes;
 mod keeping;
 mod moving;
+mod pacing;
 mod service;
 mod sharing;

@@ -1,0 +1,94 @@
+//! How many channels a pool opens: as many as the way there and back takes, and not ever more for an upstream that does not keep up.
+
+use proxy::switchboard::{ClientId, Options};
+
+use crate::broker::{BrokerConnection, PASSWORD};
+use crate::fixture::World;
+
+/// A world in which clients come, publish and go, and confirms take their time.
+struct Churn {
+    world: World,
+    waiting: Vec<ClientId>,
+    confirmed: usize,
+    /// How many had been published, a millisecond after the other.
+    published: Vec<usize>,
+}
+
+impl Churn {
+    fn new() -> Self {
+        let mut world = World::new(Options { line_channel_max: 2_000, ..Options::default() });
+        world.new_broker = BrokerConnection::hesitant;
+        world.open("u", PASSWORD, "/");
+        Churn { world, waiting: Vec::new(), confirmed: 0, published: Vec::new() }
+    }
+
+    /// A millisecond, in which so many clients come, and at most so many messages are confirmed of those that are so old. Gives how many
+    /// clients wait at its end.
+    fn pass(&mut self, clients: usize, confirms_max: usize, age_ms: usize) -> usize {
+        let world = &mut self.world;
+        world.now_ms += 1;
+        for _ in 0..clients {
+            let id = world.open("u", PASSWORD, "/");
+            world.open_channel(id, 1);
+            world.publish(id, 1, "", "q", b"x");
+            world.leave(id);
+            self.waiting.push(id);
+        }
+        self.published.push(world.only_broker().published.len());
+        let old = self.published.len().checked_sub(age_ms + 1).map_or(0, |at| self.published[at]);
+        let count = confirms_max.min(old.saturating_sub(self.confirmed));
+        self.confirmed += count;
+        world.only_broker().confirm_first(count);
+        world.settle();
+        let is_over: Vec<ClientId> = self.waiting.extract_if(.., |id| world.is_over(*id)).collect();
+        is_over.into_iter().for_each(|id| world.vanish(id));
+        self.waiting.len()
+    }
+
+    fn opened(&self) -> usize {
+        self.world.board.counters().channels_opened as usize
+    }
+}
+
+const ALL: usize = usize::MAX;
+
+#[test]
+fn as_many_are_opened_as_are_under_way() {
+    let mut churn = Churn::new();
+    for _ in 0..300 {
+        assert_eq!(churn.pass(3, ALL, 100), 0, "nobody waits");
+    }
+    assert!((300..=310).contains(&churn.opened()), "{}", churn.opened());
+    // More of them need more, and the upstream takes no longer for it.
+    for _ in 0..300 {
+        assert_eq!(churn.pass(6, ALL, 100), 0, "nobody waits");
+    }
+    assert!((600..=620).contains(&churn.opened()), "{}", churn.opened());
+}
+
+#[test]
+fn an_upstream_that_falls_behind_is_not_given_ever_more() {
+    let mut churn = Churn::new();
+    churn.pass(1, ALL, 0);
+    for _ in 0..400 {
+        churn.pass(3, 1, 0);
+    }
+    assert!(churn.opened() < 120, "{}", churn.opened());
+    // All that it can confirm has been published, and what waits for that.
+    let published = churn.world.only_broker().published.len();
+    assert!((400..=401 + churn.opened()).contains(&published), "{published}");
+}
+
+#[test]
+fn what_takes_longer_than_it_did_is_covered_after_a_while() {
+    let mut churn = Churn::new();
+    for age_ms in [0, 50] {
+        for _ in 0..300 {
+            assert_eq!(churn.pass(1, ALL, age_ms), 0);
+        }
+    }
+    for at_ms in 0..2_000 {
+        let waiting_count = churn.pass(1, ALL, 200);
+        assert!(at_ms < 1_500 || waiting_count == 0, "{waiting_count} wait after {at_ms} ms");
+    }
+}

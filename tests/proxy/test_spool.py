@@ -187,7 +187,7 @@ def test_what_the_upstream_refuses_is_dropped_and_the_rest_arrives(own_broker, s
     arrived = [int(body) for body in bodies_in(wire, queue, count)]
     assert sorted(set(arrived)) == [number for number in range(50) if number not in (7, 8, 31)]
     assert arrived[-1] == 49
-    proxy.await_log("a message that had been kept was refused, and is dropped", 3)
+    proxy.await_log("messages that had been kept were refused, and are dropped")
 
 
 def test_a_login_that_was_never_seen_is_not_believed(own_broker, spooling, wires, name):

@@ -62,6 +62,10 @@ pub(crate) const REFUSED_PAUSE_MS: u64 = 1_000;
 
 /// Of what is kept of a user and vhost, so little that publishers wait until it is sent on instead of adding to it.
 pub(crate) const SPOOL_FEW_COUNT: u64 = 256;
+pub(crate) const SPOOL_FEW_LEN: u64 = 1 << 20;
+
+/// So lately something must have been sent on, for the rest to be worth waiting for.
+pub(crate) const SPOOL_MOVING_MS: u64 = 1_000;
 
 /// Bytes of the spool's journal files. What is still kept when it is full is moved to segments.
 pub(crate) const SPOOL_JOURNAL_LEN_MAX: u64 = 64 << 20;
@@ -76,8 +80,12 @@ pub(crate) const SPOOL_SEGMENT_LEN: u64 = 16 << 20;
 pub(crate) const SPOOL_WINDOW_COUNT: usize = 1024;
 pub(crate) const SPOOL_WINDOW_LEN: usize = 8 << 20;
 
-/// How long what could not be sent on rests before it is tried again.
+/// How long what could not be sent on rests before it is tried again; doubled so often each time that it fails.
 pub(crate) const SPOOL_RETRY_MS: u64 = 1_000;
+pub(crate) const SPOOL_RETRY_DOUBLINGS_MAX: u32 = 5;
+
+/// How long one user's messages are sent on while others wait for their turn.
+pub(crate) const SPOOL_TURN_MS: u64 = 10_000;
 
 /// Users and vhosts whose messages are sent on at once, each over a connection of its own.
 pub(crate) const SPOOL_FORWARDER_COUNT_MAX: usize = 16;

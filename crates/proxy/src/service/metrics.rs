@@ -112,7 +112,12 @@ fn render_spool(out: &mut String, spool: &spool::Report) {
         ("messages", "gauge", "Messages that wait for an upstream.", spool.count()),
         ("bytes", "gauge", "Their bytes.", spool.len()),
         ("bytes_max", "gauge", "Bytes that may be kept.", spool.len_max),
-        ("failed", "gauge", "Whether nothing can be kept any more.", u64::from(spool.failure.is_some())),
+        (
+            "failed",
+            "gauge",
+            "Whether nothing can be kept now: the disk is full, or has failed.",
+            u64::from(spool.failure.is_some()),
+        ),
         ("kept_total", "counter", "Messages that were kept.", kept),
         ("sent_on_total", "counter", "Those that were sent on and confirmed.", sent_on),
         ("refused_total", "counter", "Those that an upstream refused.", refused),

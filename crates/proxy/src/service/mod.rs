@@ -51,6 +51,9 @@ const GUARD_TICK: Duration = Duration::from_secs(1);
 /// How often a stop looks whether clients and lines are gone.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// How long what is being sent on may wait for its confirms at a stop.
+const FORWARD_PATIENCE: Duration = Duration::from_secs(5);
+
 /// How long lines may wait for their confirms when all clients are gone.
 const CONFIRM_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -75,7 +78,8 @@ pub struct Service {
     threads: Vec<JoinHandle<()>>,
     /// Held so that sockets at paths stay.
     listeners: Vec<Listener>,
-    watching: Vec<tokio::task::JoinHandle<()>>,
+    watching: [tokio::task::JoinHandle<()>; 2],
+    forwarding: Option<tokio::task::JoinHandle<()>>,
 }
 
 /// A running proxy, for those who look at it and change it.
@@ -102,6 +106,10 @@ impl Service {
         let upstreams = Arc::new(Upstreams::new(upstreams, balance)?);
         let gate = Arc::new(Gate::new(guard));
         let files = Arc::new(Files::new(client_file_count_max(net::raise_open_files_limit().limit)));
+        if let Some(spool) = &spool {
+            spool.start();
+            spool.tick(upstreams.now_ms(), forwarder::wall_ms());
+        }
         let (mut workers, mut threads) = (Vec::new(), Vec::new());
         for number in 0..worker_count.max(1) {
             let share = |(listener, admission): &(Listener, Admission)| {
@@ -119,15 +127,14 @@ impl Service {
             workers.push(commands);
             threads.push(thread);
         }
-        let mut watching = vec![tokio::spawn(upstreams.clone().watch()), tokio::spawn(tick(gate.clone()))];
+        let watching = [tokio::spawn(upstreams.clone().watch()), tokio::spawn(tick(gate.clone()))];
+        let mut forwarding = None;
         if let Some(spool) = &spool {
-            spool.start();
-            spool.tick(upstreams.now_ms(), forwarder::wall_ms());
-            watching.push(tokio::spawn(forwarder::forward(spool.clone(), upstreams.clone())));
+            forwarding = Some(tokio::spawn(forwarder::forward(spool.clone(), upstreams.clone())));
         }
         let listeners = listeners.into_iter().map(|(listener, _)| listener).collect();
         let handle = Handle { workers, upstreams, gate, spool, is_stopping: Arc::default() };
-        Ok(Service { handle, threads, listeners, watching })
+        Ok(Service { handle, threads, listeners, watching, forwarding })
     }
 
     /// Where it listens.
@@ -177,7 +184,14 @@ impl Service {
     }
 
     /// Ends, whatever is under way.
-    pub async fn stop(self) {
+    pub async fn stop(mut self) {
+        if let (Some(spool), Some(forwarding)) = (&self.handle.spool, &mut self.forwarding) {
+            // What is under way would come twice, if it were not waited for.
+            spool.stop_sending();
+            if tokio::time::timeout(FORWARD_PATIENCE, &mut *forwarding).await.is_err() {
+                forwarding.abort();
+            }
+        }
         self.watching.iter().for_each(tokio::task::JoinHandle::abort);
         self.handle.tell(|| Command::Stop);
         for thread in self.threads {

@@ -66,11 +66,6 @@ impl Window {
         self.careful_count = left.max(again.len());
         Failure { culprit, again }
     }
-
-    /// What is in doubt when nothing more is sent.
-    pub(crate) fn into_rest(self) -> Vec<QueueSeq> {
-        self.unconfirmed.into_rest().map(|(seq, _)| seq).collect()
-    }
 }
 
 #[cfg(test)]

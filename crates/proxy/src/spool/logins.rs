@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-#[derive(Debug)]
 struct Accepted {
     secret: Arc<[u8]>,
     at_ms: u64,

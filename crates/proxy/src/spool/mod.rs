@@ -42,7 +42,10 @@ use self::kept::{KEPT_AT_LEN, kept_at_ms};
 use self::logins::Logins;
 use self::residents::SpoolResidents;
 use self::shelf::{Shelf, definition, name_of};
-use crate::limits::{SPOOL_CHUNKS_LEN, SPOOL_FEW_COUNT, SPOOL_JOURNAL_LEN_MAX, SPOOL_RETRY_MS, SPOOL_SEGMENT_LEN};
+use crate::limits::{
+    SPOOL_CHUNKS_LEN, SPOOL_FEW_COUNT, SPOOL_FEW_LEN, SPOOL_JOURNAL_LEN_MAX, SPOOL_MOVING_MS,
+    SPOOL_RETRY_DOUBLINGS_MAX, SPOOL_RETRY_MS, SPOOL_SEGMENT_LEN,
+};
 
 /// What operators set.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +69,17 @@ pub enum Held {
     Little,
     /// More, or nobody can send it on now.
     Much,
+}
+
+/// Why the spool cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum SpoolError {
+    /// Its files cannot be used.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// Somebody else's files are there.
+    #[error("it holds a broker's data")]
+    Foreign,
 }
 
 /// There is no room: too much is kept, or it cannot be written as fast as it comes.
@@ -125,7 +139,7 @@ pub struct Counters {
     pub refused: u64,
     /// Those that became too old.
     pub expired: u64,
-    /// Times that there was no room.
+    /// Times that somebody had to wait for room.
     pub full: u64,
 }
 
@@ -191,6 +205,7 @@ pub struct Spool {
     changed: Arc<Changed>,
     /// What to add to the callers' time for milliseconds since 1970.
     wall_offset_ms: AtomicU64,
+    is_stopping: AtomicBool,
     is_closed: AtomicBool,
 }
 
@@ -198,6 +213,8 @@ struct State {
     shelves: BTreeMap<QueueId, Shelf>,
     /// Ids of shelves, by user and vhost.
     ids: BTreeMap<Arc<str>, BTreeMap<Arc<str>, QueueId>>,
+    /// The shelf that was claimed last.
+    last_claimed: QueueId,
     /// Bytes on all shelves.
     len: u64,
     /// Whether somebody found no room.
@@ -226,7 +243,7 @@ impl std::fmt::Debug for Spool {
 
 impl Spool {
     /// Opens the folder, and finds what was kept before.
-    pub fn open(options: Options, disk: Arc<dyn Disk>) -> Result<Arc<Self>, OpenError> {
+    pub fn open(options: Options, disk: Arc<dyn Disk>) -> Result<Arc<Self>, SpoolError> {
         Self::open_as(store_options(&options), options, |of_store| Store::open(of_store, disk))
     }
 
@@ -234,11 +251,12 @@ impl Spool {
         of_store: store::Options,
         options: Options,
         open: impl FnOnce(store::Options) -> Result<(Arc<Store>, store::Recovered), OpenError>,
-    ) -> Result<Arc<Self>, OpenError> {
+    ) -> Result<Arc<Self>, SpoolError> {
         let (store, mut recovered) = open(of_store)?;
         let mut state = State {
             shelves: BTreeMap::new(),
             ids: BTreeMap::new(),
+            last_claimed: QueueId(0),
             len: 0,
             is_room_wanted: false,
             writer: store.chunk_writer(Kind::Journalled),
@@ -246,9 +264,10 @@ impl Spool {
             logins: Logins::default(),
             counters: Counters::default(),
         };
-        let named = recovered.definitions.iter().filter_map(|(key, value)| Some((name_of(key, value)?, key)));
         let mut count = 0;
-        for ((id, user, vhost), _) in named {
+        for (key, value) in &recovered.definitions {
+            // Not named in the next checkpoint, messages of other queues would be forgotten.
+            let (id, user, vhost) = name_of(key, value).ok_or(SpoolError::Foreign)?;
             let shelf = Shelf::restore(id, user, vhost, recovered.queues.remove(&id));
             count += shelf.count();
             state.len += shelf.len();
@@ -262,6 +281,7 @@ impl Spool {
             state: Mutex::new(state),
             changed,
             wall_offset_ms: AtomicU64::new(0),
+            is_stopping: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
         };
         Ok(Arc::new(spool))
@@ -292,26 +312,31 @@ impl Spool {
     }
 
     /// What is kept of this user and vhost.
-    pub fn holds(&self, user: &str, vhost: &str) -> Held {
+    pub fn holds(&self, user: &str, vhost: &str, now_ms: u64) -> Held {
         if self.count.load(Ordering::Acquire) == 0 {
             return Held::Nothing;
         }
-        match self.state.lock().shelf(user, vhost) {
-            Some(shelf) if shelf.count() == 0 => Held::Nothing,
-            Some(shelf) if shelf.is_sending && shelf.count() <= SPOOL_FEW_COUNT => Held::Little,
-            Some(_) => Held::Much,
-            None => Held::Nothing,
-        }
+        let state = self.state.lock();
+        let Some(shelf) = state.shelf(user, vhost).filter(|shelf| shelf.count() > 0) else { return Held::Nothing };
+        let is_little = shelf.count() <= SPOOL_FEW_COUNT && shelf.len() <= SPOOL_FEW_LEN;
+        let is_moving = shelf.is_sending && now_ms < shelf.moved_ms + SPOOL_MOVING_MS;
+        if is_little && is_moving { Held::Little } else { Held::Much }
+    }
+
+    /// Whether a message, or one that was kept before it, is there still.
+    pub fn holds_up_to(&self, user: &str, vhost: &str, seq: QueueSeq) -> bool {
+        self.count.load(Ordering::Acquire) > 0
+            && self.state.lock().shelf(user, vhost).and_then(Shelf::first).is_some_and(|first| first <= seq)
     }
 
     /// Keeps a whole publish, which came in these parts.
-    pub fn keep(&self, user: &str, vhost: &str, parts: &[&[u8]], now_ms: u64) -> Result<(), Full> {
+    /// Gives its place on the shelf.
+    pub fn keep(&self, user: &str, vhost: &str, parts: &[&[u8]], now_ms: u64) -> Result<QueueSeq, Full> {
         let len = KEPT_AT_LEN + parts.iter().map(|part| part.len()).sum::<usize>();
         let mut state = self.state.lock();
         let state = &mut *state;
         let is_congested = self.store.is_congested();
         if is_congested || self.has_failed() || state.len + len as u64 > self.options.len_max {
-            state.counters.full += 1;
             state.is_room_wanted = true;
             if is_congested {
                 self.store.when_uncongested(Waker::from(self.changed.clone()));
@@ -336,7 +361,12 @@ impl Spool {
         if was_empty {
             self.tell();
         }
-        Ok(())
+        Ok(seq)
+    }
+
+    /// Somebody has to wait for room.
+    pub fn note_full(&self) {
+        self.state.lock().counters.full += 1;
     }
 
     fn has_failed(&self) -> bool {
@@ -351,31 +381,56 @@ impl Spool {
 
     /// A shelf with something on it that can be sent on now. It is the caller's until it is [released](Self::release).
     pub fn claim(&self, now_ms: u64) -> Option<Job> {
+        if self.is_stopping() {
+            return None;
+        }
         let mut state = self.state.lock();
-        let State { shelves, logins, .. } = &mut *state;
-        shelves.values_mut().find_map(|shelf| {
-            if shelf.is_claimed || shelf.count() == 0 || shelf.rests_until_ms > now_ms {
-                return None;
-            }
-            let secret = logins.latest(&shelf.user, &shelf.vhost)?;
-            shelf.is_claimed = true;
-            Some(Job { shelf: shelf.id, user: shelf.user.clone(), secret, vhost: shelf.vhost.clone() })
-        })
+        let State { shelves, logins, last_claimed, .. } = &mut *state;
+        // They take turns: those behind the last one first.
+        let after = last_claimed.0 + 1;
+        let ids = shelves.range(QueueId(after)..).chain(shelves.range(..QueueId(after)));
+        let id = *ids.filter(|(_, shelf)| shelf.is_claimable(now_ms, logins)).map(|(id, _)| id).next()?;
+        let shelf = shelves.get_mut(&id)?;
+        let secret = logins.latest(&shelf.user, &shelf.vhost)?;
+        shelf.is_claimed = true;
+        *last_claimed = id;
+        Some(Job { shelf: id, user: shelf.user.clone(), secret, vhost: shelf.vhost.clone() })
+    }
+
+    /// Whether there is a shelf that nobody sends on and somebody could.
+    pub fn is_any_claimable(&self, now_ms: u64) -> bool {
+        let state = self.state.lock();
+        state.shelves.values().any(|shelf| shelf.is_claimable(now_ms, &state.logins))
+    }
+
+    /// No shelf is sent on any more; who does is to come to an end.
+    pub fn stop_sending(&self) {
+        self.is_stopping.store(true, Ordering::SeqCst);
+        self.tell();
+    }
+
+    /// Whether nothing is to be sent on any more.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::SeqCst)
     }
 
     /// There is a connection over which a shelf that was claimed is sent on.
-    pub fn sends(&self, id: QueueId) {
+    pub fn sends(&self, id: QueueId, now_ms: u64) {
         if let Some(shelf) = self.state.lock().shelves.get_mut(&id) {
-            (shelf.is_sending, shelf.trouble) = (true, None);
+            (shelf.is_sending, shelf.moved_ms, shelf.trouble) = (true, now_ms, None);
         }
     }
 
-    /// Nobody sends on this shelf any more: all was, or something went wrong.
+    /// Nobody sends on this shelf any more: all was, or something went wrong. What was under way is next again.
     pub fn release(&self, id: QueueId, result: Result<(), String>, now_ms: u64) {
         let mut state = self.state.lock();
         if let Some(shelf) = state.shelves.get_mut(&id) {
             (shelf.is_claimed, shelf.is_sending) = (false, false);
-            shelf.rests_until_ms = if result.is_err() { now_ms + SPOOL_RETRY_MS } else { 0 };
+            shelf.put_back_all();
+            shelf.failure_count = if result.is_err() { shelf.failure_count + 1 } else { 0 };
+            let rest_ms = SPOOL_RETRY_MS << shelf.failure_count.saturating_sub(1).min(SPOOL_RETRY_DOUBLINGS_MAX);
+            shelf.rests_until_ms = if result.is_err() { now_ms + rest_ms } else { 0 };
             shelf.trouble = result.err();
         }
         drop(state);
@@ -390,8 +445,14 @@ impl Spool {
     }
 
     /// These were sent on, or refused.
-    pub fn settle(&self, id: QueueId, seqs: &[QueueSeq], is_refused: bool) {
+    pub fn settle(&self, id: QueueId, seqs: &[QueueSeq], is_refused: bool, now_ms: u64) {
         let mut state = self.state.lock();
+        if self.is_closed.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Some(shelf) = state.shelves.get_mut(&id) {
+            (shelf.moved_ms, shelf.failure_count) = (now_ms, 0);
+        }
         let count = self.drop_from(&mut state, id, seqs);
         let counter = if is_refused { &mut state.counters.refused } else { &mut state.counters.sent_on };
         *counter += count;
@@ -441,7 +502,9 @@ impl Spool {
         let is_wanted = {
             let mut state = self.state.lock();
             state.logins.accepted(user, secret, vhost, now_ms);
-            state.shelf(user, vhost).is_some_and(|shelf| shelf.count() > 0)
+            let id = state.id_of(user, vhost);
+            let shelf = id.and_then(|id| state.shelves.get_mut(&id)).filter(|shelf| shelf.count() > 0);
+            shelf.map(|shelf| (shelf.rests_until_ms, shelf.failure_count) = (0, 0)).is_some()
         };
         if is_wanted {
             self.tell();
@@ -464,19 +527,22 @@ impl Spool {
         self.wall_offset_ms.store(wall_ms.saturating_sub(now_ms), Ordering::Relaxed);
         let mut state = self.state.lock();
         let since_ms = now_ms.saturating_sub(self.options.login_fresh_ms);
-        let State { logins, shelves, .. } = &mut *state;
-        let is_needed =
-            |user: &str, vhost: &str| shelves.values().any(|shelf| shelf.count() > 0 && shelf.is_of(user, vhost));
-        logins.forget(since_ms, is_needed);
+        let mut logins = std::mem::take(&mut state.logins);
+        logins.forget(since_ms, |user, vhost| state.shelf(user, vhost).is_some_and(|shelf| shelf.count() > 0));
+        state.logins = logins;
         let Some(age_max_ms) = self.options.age_max_ms else { return };
         let ids: Vec<QueueId> =
             state.shelves.values().filter(|shelf| !shelf.is_claimed).map(|shelf| shelf.id).collect();
         for id in ids {
             while let Some(shelf) = state.shelves.get_mut(&id)
+                // What was looked at lies in a segment again, perhaps: it is not read before it can be too old.
+                && shelf.front_kept_ms.is_none_or(|kept_ms| kept_ms.saturating_add(age_max_ms) <= wall_ms)
                 && let Taken::Publish(seq, publish) = shelf.take(&self.store)
             {
-                if kept_at_ms(publish.0.bytes()).saturating_add(age_max_ms) > wall_ms {
+                let kept_ms = kept_at_ms(publish.0.bytes());
+                if kept_ms.saturating_add(age_max_ms) > wall_ms {
                     shelf.put_back(&[seq]);
+                    shelf.front_kept_ms = Some(kept_ms);
                     break;
                 }
                 let count = self.drop_from(&mut state, id, &[seq]);

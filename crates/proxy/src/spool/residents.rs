@@ -10,6 +10,9 @@ use super::kept::Kept;
 use super::shelf::Shelf;
 use super::{Spool, State};
 
+/// Messages that are told their new places under one lock.
+const RELOCATED_COUNT: usize = 4096;
+
 /// The spool, as its store knows it.
 pub(super) struct SpoolResidents(pub(super) Weak<Spool>);
 
@@ -55,8 +58,11 @@ impl Residents for SpoolResidents {
     }
 
     fn relocate(&self, queue: QueueId, lane: u8, placed: &[Placed]) {
-        let places = placed.iter().map(|placed| placed.place);
-        self.with_shelf(queue, places, |shelf, dead| shelf.queue.relocate(lane, placed, dead));
+        // In parts, so that others get at the shelves in between.
+        for placed in placed.chunks(RELOCATED_COUNT) {
+            let places = placed.iter().map(|placed| placed.place);
+            self.with_shelf(queue, places, |shelf, dead| shelf.queue.relocate(lane, placed, dead));
+        }
     }
 
     fn loaded(&self, queue: QueueId, loaded: Loaded) {

@@ -7,6 +7,7 @@ use queue::{Effects, Get, Queue, Restored, Return, Settings};
 use store::{Content, RecordBatch, RecoveredQueue, Store};
 
 use super::kept::{Kept, Nobody};
+use super::logins::Logins;
 use super::{Publish, ShelfReport, Taken};
 
 pub(super) struct Shelf {
@@ -20,6 +21,14 @@ pub(super) struct Shelf {
     pub(super) is_sending: bool,
     /// Before this nobody tries to send it on again.
     pub(super) rests_until_ms: u64,
+    /// How often that has failed in a row.
+    pub(super) failure_count: u32,
+    /// When something was sent on last.
+    pub(super) moved_ms: u64,
+    /// When the first message was kept, if that is known.
+    pub(super) front_kept_ms: Option<u64>,
+    /// No ready message is at this seq or before.
+    taken: QueueSeq,
     /// Why it could not be sent on, last.
     pub(super) trouble: Option<String>,
 }
@@ -30,7 +39,20 @@ impl Shelf {
     }
 
     fn with(id: QueueId, user: Arc<str>, vhost: Arc<str>, queue: Queue<Kept, Nobody>) -> Self {
-        Shelf { id, user, vhost, queue, is_claimed: false, is_sending: false, rests_until_ms: 0, trouble: None }
+        Shelf {
+            id,
+            user,
+            vhost,
+            queue,
+            is_claimed: false,
+            is_sending: false,
+            rests_until_ms: 0,
+            failure_count: 0,
+            moved_ms: 0,
+            front_kept_ms: None,
+            taken: QueueSeq(0),
+            trouble: None,
+        }
     }
 
     /// As it was found.
@@ -48,8 +70,16 @@ impl Shelf {
         Self::with(id, user.into(), vhost.into(), Queue::restore(Settings::default(), restored))
     }
 
-    pub(super) fn is_of(&self, user: &str, vhost: &str) -> bool {
-        *self.user == *user && *self.vhost == *vhost
+    /// Whether somebody could send on what is there.
+    pub(super) fn is_claimable(&self, now_ms: u64, logins: &Logins) -> bool {
+        let is_free = !self.is_claimed && self.count() > 0 && self.rests_until_ms <= now_ms;
+        is_free && logins.latest(&self.user, &self.vhost).is_some()
+    }
+
+    /// No message is before this; `None`: there is none at all.
+    pub(super) fn first(&self) -> Option<QueueSeq> {
+        let ready = (self.queue.ready_count() > 0).then_some(self.taken.next());
+        self.queue.unacked().map(|(seq, ..)| seq).chain(ready).min()
     }
 
     /// Messages, those under way included.
@@ -76,7 +106,10 @@ impl Shelf {
                 Taken::Loading
             }
             Get::Message(got) => match got.message.content() {
-                Some(content) => Taken::Publish(got.seq, Publish(content.clone())),
+                Some(content) => {
+                    self.taken = got.seq;
+                    Taken::Publish(got.seq, Publish(content.clone()))
+                }
                 // Queues give out what has its body.
                 None => Taken::Loading,
             },
@@ -85,10 +118,20 @@ impl Shelf {
 
     pub(super) fn put_back(&mut self, seqs: &[QueueSeq]) {
         self.queue.requeue(seqs, Return::Unharmed, 0, &mut Effects::default());
+        if let Some(first) = seqs.iter().min() {
+            self.taken = self.taken.min(QueueSeq(first.0.saturating_sub(1)));
+        }
+    }
+
+    /// Nothing is under way any more.
+    pub(super) fn put_back_all(&mut self) {
+        let seqs: Vec<QueueSeq> = self.queue.unacked().map(|(seq, ..)| seq).collect();
+        self.put_back(&seqs);
     }
 
     /// Takes messages out for good. Gives their places in segments.
     pub(super) fn settle(&mut self, seqs: &[QueueSeq], batch: &mut RecordBatch) -> Vec<Place> {
+        self.front_kept_ms = None;
         let mut settled = Vec::new();
         self.queue.settle(seqs, &mut settled);
         for (seq, _) in &settled {

@@ -17,7 +17,19 @@ fn options(len_max: u64) -> Options {
 }
 
 fn open(disk: &SimDisk, len_max: u64) -> Arc<Spool> {
-    Spool::open(options(len_max), Arc::new(disk.clone())).unwrap()
+    open_with(disk, options(len_max))
+}
+
+/// With its first files made, so that there is room at once.
+fn open_with(disk: &SimDisk, options: Options) -> Arc<Spool> {
+    let spool = Spool::open(options, Arc::new(disk.clone())).unwrap();
+    let mut batch = RecordBatch::new();
+    batch.delete(b"nothing");
+    let end = spool.store.append(&mut batch);
+    while spool.store.written() < end || spool.store.is_congested() {
+        std::thread::yield_now();
+    }
+    spool
 }
 
 fn next(spool: &Spool, shelf: QueueId) -> Option<(QueueSeq, Vec<u8>)> {
@@ -46,13 +58,13 @@ fn what_is_kept_comes_in_order_to_whom_it_belongs() {
     spool.put_back(job.shelf, &[second.0]);
     spool.put_back(job.shelf, &[first.0]);
     assert_eq!(next(&spool, job.shelf).unwrap(), first);
-    spool.settle(job.shelf, &[first.0], false);
-    assert_eq!(spool.holds("ann", "/"), Held::Much, "it is not being sent yet");
-    spool.sends(job.shelf);
-    assert_eq!(spool.holds("ann", "/"), Held::Little);
+    spool.settle(job.shelf, &[first.0], false, 0);
+    assert_eq!(spool.holds("ann", "/", 0), Held::Much, "it is not being sent yet");
+    spool.sends(job.shelf, 0);
+    assert_eq!(spool.holds("ann", "/", 0), Held::Little);
     assert_eq!(next(&spool, job.shelf).unwrap(), second);
-    spool.settle(job.shelf, &[second.0], true);
-    assert_eq!((spool.holds("ann", "/"), spool.holds("bob", "/")), (Held::Nothing, Held::Much));
+    spool.settle(job.shelf, &[second.0], true, 0);
+    assert_eq!((spool.holds("ann", "/", 0), spool.holds("bob", "/", 0)), (Held::Nothing, Held::Much));
     let counters = spool.report().counters;
     assert_eq!(counters, Counters { kept: 3, sent_on: 1, refused: 1, ..Counters::default() });
 }
@@ -84,16 +96,15 @@ fn no_more_is_kept_than_there_is_room_for() {
     assert_eq!(spool.keep("bob", "/", &[&body], 0), Err(Full), "it is still under way");
     let mut changes = spool.changes();
     changes.borrow_and_update();
-    spool.settle(job.shelf, &[seq], false);
+    spool.settle(job.shelf, &[seq], false, 0);
     assert!(changes.has_changed().unwrap(), "who waits for room looks again");
     spool.keep("bob", "/", &[&body], 0).unwrap();
-    assert_eq!(spool.report().counters.full, 2);
 }
 
 #[test]
 fn what_is_too_old_is_dropped() {
     let disk = SimDisk::new(1);
-    let spool = Spool::open(Options { age_max_ms: Some(10_000), ..options(1 << 20) }, Arc::new(disk)).unwrap();
+    let spool = open_with(&disk, Options { age_max_ms: Some(10_000), ..options(1 << 20) });
     spool.tick(0, 1_000_000);
     spool.keep("ann", "/", &[b"old"], 1_000).unwrap();
     spool.keep("ann", "/", &[b"young"], 6_000).unwrap();
@@ -117,6 +128,91 @@ fn what_is_closed_takes_nothing() {
     assert_eq!(spool.keep("ann", "/", &[b"y"], 0), Err(Full));
     drop(spool);
     assert_eq!(open(&disk, 1 << 20).report().count(), 1);
+}
+
+#[test]
+fn users_take_turns() {
+    let spool = open(&SimDisk::new(1), 1 << 20);
+    for user in USERS {
+        spool.accepted(user, b"s", "/", 0);
+        spool.keep(user, "/", &[b"x"], 0).unwrap();
+    }
+    let mut order = Vec::new();
+    for now_ms in 0..5 {
+        let job = spool.claim(now_ms).unwrap();
+        order.push(job.user.to_string());
+        assert!(spool.is_any_claimable(now_ms));
+        spool.release(job.shelf, Ok(()), now_ms);
+    }
+    assert_eq!(order, ["ann", "bob", "ärger/%", "ann", "bob"]);
+    spool.stop_sending();
+    assert!(spool.claim(9).is_none());
+}
+
+#[test]
+fn what_fails_again_and_again_is_tried_more_and_more_seldom() {
+    let spool = open(&SimDisk::new(1), 1 << 20);
+    spool.keep("ann", "/", &[b"x"], 0).unwrap();
+    spool.accepted("ann", b"s", "/", 0);
+    let mut now_ms = 0;
+    for rest_s in [1, 2, 4, 8, 16, 32, 32] {
+        let job = spool.claim(now_ms).unwrap();
+        spool.release(job.shelf, Err("no".to_owned()), now_ms);
+        now_ms += rest_s * 1_000;
+        assert!(spool.claim(now_ms - 1).is_none(), "after {rest_s} s");
+    }
+    let job = spool.claim(now_ms).unwrap();
+    spool.release(job.shelf, Err("no".to_owned()), now_ms);
+    spool.accepted("ann", b"s", "/", now_ms);
+    assert!(spool.claim(now_ms).is_some(), "an upstream is there");
+}
+
+#[test]
+fn only_what_goes_on_and_is_little_is_worth_waiting_for() {
+    let spool = open(&SimDisk::new(1), 8 << 20);
+    spool.accepted("ann", b"s", "/", 0);
+    for _ in 0..2 {
+        spool.keep("ann", "/", &[b"x"], 0).unwrap();
+    }
+    let job = spool.claim(0).unwrap();
+    spool.sends(job.shelf, 0);
+    assert_eq!(spool.holds("ann", "/", SPOOL_MOVING_MS - 1), Held::Little);
+    assert_eq!(spool.holds("ann", "/", SPOOL_MOVING_MS), Held::Much, "nothing moves");
+    let (seq, _) = next(&spool, job.shelf).unwrap();
+    spool.settle(job.shelf, &[seq], false, 5_000);
+    assert_eq!(spool.holds("ann", "/", 5_001), Held::Little);
+    spool.keep("ann", "/", &[&vec![0; SPOOL_FEW_LEN as usize]], 5_000).unwrap();
+    assert_eq!(spool.holds("ann", "/", 5_001), Held::Much, "few, and long");
+}
+
+#[test]
+fn what_was_under_way_is_next_again_when_nobody_sends_it() {
+    let spool = open(&SimDisk::new(1), 1 << 20);
+    spool.accepted("ann", b"s", "/", 0);
+    let kept: Vec<QueueSeq> = (0..3).map(|_| spool.keep("ann", "/", &[b"x"], 0).unwrap()).collect();
+    let job = spool.claim(0).unwrap();
+    let (first, second) = (next(&spool, job.shelf).unwrap().0, next(&spool, job.shelf).unwrap().0);
+    assert_eq!([first, second], kept[..2]);
+    spool.settle(job.shelf, &[first], false, 0);
+    assert!(!spool.holds_up_to("ann", "/", first) && spool.holds_up_to("ann", "/", second));
+    spool.release(job.shelf, Ok(()), 0);
+    let job = spool.claim(0).unwrap();
+    assert_eq!(next(&spool, job.shelf).unwrap().0, second);
+    spool.settle(job.shelf, &[second], false, 0);
+    assert!(!spool.holds_up_to("ann", "/", second) && spool.holds_up_to("ann", "/", kept[2]));
+}
+
+#[test]
+fn a_brokers_folder_is_left_alone() {
+    let disk = SimDisk::new(1);
+    let (store, _) = Store::open(store::Options::new(PathBuf::from("/spool")), Arc::new(disk.clone())).unwrap();
+    let mut batch = RecordBatch::new();
+    batch.put(b"queue/1", b"a broker's");
+    store.append(&mut batch);
+    store.close().unwrap();
+    drop(store);
+    let opened = Spool::open(options(1 << 20), Arc::new(disk));
+    assert!(matches!(opened, Err(SpoolError::Foreign)));
 }
 
 /// What has happened, with the position at which that lasts.
@@ -215,7 +311,7 @@ impl Life {
         let some: Vec<(QueueSeq, u64)> = under_way.iter().filter(|_| random.percent(70)).copied().collect();
         let seqs: Vec<QueueSeq> = some.iter().map(|(seq, _)| *seq).collect();
         under_way.retain(|one| !some.contains(one));
-        self.spool.settle(id, &seqs, false);
+        self.spool.settle(id, &seqs, false, 0);
         let end = self.store.appended();
         self.history.extend(some.into_iter().map(|(_, number)| (end, Happened::Settled { number })));
     }

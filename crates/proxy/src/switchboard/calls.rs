@@ -5,9 +5,10 @@ use amqp::method::{Method, basic, channel, confirm, exchange};
 use amqp::{ReplyCode, queue};
 
 use super::client::{Stage, Tags, Waits};
+use super::frames::put_frames;
 use super::moving::{name_queue, remembered_queue};
 use super::pool::Kind;
-use super::publish::{Taken, put_frames};
+use super::publish::Taken;
 use super::seats::offset;
 use super::{ClientId, Refusal, Switchboard};
 

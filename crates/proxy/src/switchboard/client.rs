@@ -6,6 +6,7 @@ use std::rc::Rc;
 use amqp::frame::put_method;
 use amqp::table::Table;
 use amqp::{TableBuf, basic};
+use model::ids::QueueSeq;
 
 use super::LineId;
 use super::buffer::Buffer;
@@ -103,6 +104,8 @@ pub(super) struct Client {
     pub(super) has_moved: bool,
     pub(super) channels: BTreeMap<u16, Channel>,
     pub(super) is_told_blocked: bool,
+    /// Whether it has found no room in the spool.
+    pub(super) is_without_room: bool,
     /// Whether there is room for its user.
     pub(super) is_admitted: bool,
     /// Whether an upstream has just let it in, however long that is believed.
@@ -135,6 +138,7 @@ impl Client {
             has_moved: false,
             channels: BTreeMap::new(),
             is_told_blocked: false,
+            is_without_room: false,
             is_admitted: false,
             is_vouched: false,
             held_len: 0,
@@ -202,8 +206,8 @@ pub(super) struct Channel {
     pub(super) declared: Option<Box<[u8]>>,
     /// Whether the upstream's channel knows of `declared`.
     pub(super) is_declared_here: bool,
-    /// Whether something that was published here was kept, and may not have been sent on.
-    pub(super) has_kept: bool,
+    /// The last that was published here and kept, and may not have been sent on.
+    pub(super) kept: Option<QueueSeq>,
 }
 
 impl Channel {
@@ -218,7 +222,7 @@ impl Channel {
             qos: None,
             declared: None,
             is_declared_here: false,
-            has_kept: false,
+            kept: None,
         }
     }
 }

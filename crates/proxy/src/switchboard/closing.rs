@@ -113,6 +113,10 @@ impl Switchboard {
                 }
             }
             Use::Shared(pool, kind) => {
+                if self.lines[id.0].has_opened {
+                    // Up to now it was let in.
+                    self.tell_accepted(pool);
+                }
                 let pool = self.pools.pool(pool);
                 let lane = pool.lane(kind);
                 lane.lines.retain(|line| *line != id);

@@ -20,8 +20,8 @@ pub(super) enum Way {
     Line,
     /// To the spool.
     Spool,
-    /// It waits until what was kept before is sent on.
-    Later,
+    /// It waits for what is before it.
+    Behind(Waits),
 }
 
 impl Switchboard {
@@ -38,7 +38,8 @@ impl Switchboard {
     }
 
     pub(super) fn wake_spool_waiters(&mut self) {
-        for id in std::mem::take(&mut self.spool_waiters) {
+        // The one who waits longest comes first.
+        for id in std::mem::take(&mut self.spool_waiters).into_iter().rev() {
             let waits = self.clients.get(id.0).map(|client| client.waits);
             if matches!(waits, Some(Waits::SpoolRoom | Waits::SpoolEnd)) {
                 self.wake(id);
@@ -56,10 +57,16 @@ impl Switchboard {
         }
         let has_seat = channel.seat.is_some();
         let pool = self.pools.pool(pool_id);
+        // Who an upstream does not let in any more is to hear of it.
+        let is_let_in = pool.is_away || pool.accepted_ms.is_some();
         let (is_away, login, vhost) = (pool.is_away, pool.login, pool.vhost.clone());
-        match spool.holds(&self.pools.login(login).user, &vhost) {
+        let login = self.pools.login(login);
+        match spool.holds(&login.user, &vhost, self.now_ms) {
             Held::Nothing if !is_away || has_seat => Way::Line,
-            Held::Little if !is_away => Way::Later,
+            _ if !is_let_in || is_token(&login.secret) => Way::Line,
+            // What is on its way already must not be overtaken.
+            _ if has_seat && !self.is_channel_quiet(id, number) => Way::Behind(Waits::Quiet),
+            Held::Little if !is_away => Way::Behind(Waits::SpoolEnd),
             _ => Way::Spool,
         }
     }
@@ -70,18 +77,23 @@ impl Switchboard {
         let pool = self.pools.pool(pool_id);
         let (is_away, login, vhost) = (pool.is_away, pool.login, pool.vhost.clone());
         let user = self.pools.login(login).user.clone();
-        let kept = self.spool.as_ref()?.keep(&user, &vhost, parts, self.now_ms);
+        let spool = self.spool.as_ref()?;
+        let kept = spool.keep(&user, &vhost, parts, self.now_ms);
+        let had_none = std::mem::replace(&mut self.clients[id.0].is_without_room, kept.is_err());
+        if kept.is_err() && !had_none {
+            spool.note_full();
+        }
         if is_away {
             // Nobody waits for it who would ask.
             self.want_line(pool_id, Kind::Publishes);
         }
-        if kept.is_err() {
+        let Ok(seq) = kept else {
             self.wait_for_spool(id, Waits::SpoolRoom);
             return None;
-        }
+        };
         self.counters.kept += 1;
         if let Some(channel) = self.clients[id.0].channels.get_mut(&number) {
-            channel.has_kept = true;
+            channel.kept = Some(seq);
         }
         Some(())
     }
@@ -98,11 +110,15 @@ impl Switchboard {
     pub(super) fn is_held_back(&mut self, id: ClientId, number: u16) -> bool {
         let client = &mut self.clients[id.0];
         let (Some(spool), Some(pool)) = (&self.spool, client.pool) else { return false };
-        let Some(channel) = client.channels.get_mut(&number).filter(|channel| channel.has_kept) else { return false };
+        let Some(channel) = client.channels.get_mut(&number) else { return false };
+        let Some(seq) = channel.kept else { return false };
         let pool = self.pools.pool(pool);
         let (login, vhost) = (pool.login, pool.vhost.clone());
-        channel.has_kept = spool.holds(&self.pools.login(login).user, &vhost) != Held::Nothing;
-        channel.has_kept
+        let is_there = spool.holds_up_to(&self.pools.login(login).user, &vhost, seq);
+        if !is_there {
+            channel.kept = None;
+        }
+        is_there
     }
 
     /// Whether any channel of a client may say nothing upstream yet.
@@ -161,7 +177,9 @@ impl Switchboard {
                     self.wake(id);
                 }
             }
-            (Phase::Running, Waits::Pool(Kind::Publishes), _, Some(pool)) if !self.has_pool_line(pool) => {
+            (Phase::Running, Waits::Pool(Kind::Publishes), _, Some(pool))
+                if !self.has_pool_line(pool) && self.is_only_absent(pool) =>
+            {
                 self.pools.pool(pool).is_away = true;
                 let waiters = std::mem::take(&mut self.pools.pool(pool).lane(Kind::Publishes).waiters);
                 self.woken.extend(waiters.into_iter().rev());
@@ -181,6 +199,13 @@ impl Switchboard {
         open.iter().any(|line| lines[line.0].is_running() && !lines[line.0].is_draining)
     }
 
+    /// Whether a pool has no line for want of an upstream: not because it was refused, or there may be no more lines.
+    fn is_only_absent(&mut self, pool: PoolId) -> bool {
+        let may_dial = self.may_dial();
+        let pool = self.pools.pool(pool);
+        pool.accepted_ms.is_some() && (may_dial || pool.opening().next().is_some())
+    }
+
     /// What an absence asks for twice a second: a line as soon as there can be one. With nobody left to need it, it is forgotten.
     pub(super) fn tick_away(&mut self, pool_id: PoolId) {
         let (now_ms, forget_ms) = (self.now_ms, self.options.pool_idle_ms);
@@ -194,4 +219,14 @@ impl Switchboard {
             pool.is_away = false;
         }
     }
+}
+
+/// Whether a secret is a token (RFC 7519, 3.1): the user's name does not say then who it is, so what is published with one is not to lie among
+/// what others publish under that name.
+fn is_token(secret: &[u8]) -> bool {
+    let is_part =
+        |part: &[u8]| part.len() >= 4 && part.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(byte));
+    secret.starts_with(b"eyJ")
+        && secret.split(|byte| *byte == b'.').count() == 3
+        && secret.split(|byte| *byte == b'.').all(is_part)
 }

@@ -5,8 +5,8 @@ use amqp::limits::FRAME_LEN_FUDGE;
 use amqp::method::{Method, basic, channel, connection};
 
 use super::client::{Phase, Stage, Waits};
+use super::frames::put_frames;
 use super::line::{Incoming, LinePhase, Use};
-use super::publish::put_frames;
 use super::{ClientId, Effect, LineId, Notice, Refusal, Switchboard};
 use crate::limits::CLIENT_OUTPUT_LEN_GONE;
 

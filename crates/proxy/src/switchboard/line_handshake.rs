@@ -8,7 +8,7 @@ use amqp::{TableBuf, Value};
 use super::client::{Client, Phase, Waits};
 use super::line::{LinePhase, Use};
 use super::pool::{Kind, PoolId};
-use super::{ClientId, LineId, Refusal, Switchboard};
+use super::{ClientId, LineId, Refusal, Switchboard, says_no_access};
 use crate::limits::LOGIN_LINE_PATIENCE_MS;
 
 /// What the proxy can do as a client.
@@ -117,7 +117,8 @@ impl Switchboard {
         line.phase = LinePhase::LoggedIn { until_ms: now_ms + LOGIN_LINE_PATIENCE_MS };
         let has_vhost = line.vhost.is_some();
         for client in waiters {
-            self.vouch(client, |client| client.login == Some(login_id));
+            // One that waits for a vhost has been let in already, and is to be let in there.
+            self.vouch(client, |client| client.login == Some(login_id) && client.phase == Phase::StartOk);
         }
         if has_vhost {
             self.open_line(id);
@@ -161,12 +162,15 @@ impl Switchboard {
                 self.woken.extend(waiters.into_iter().rev());
                 if kind == Kind::Publishes {
                     self.pools.pool(pool_id).is_away = false;
+                    self.wake_spool_waiters();
                 }
+                self.tell_accepted(pool_id);
                 self.pool_accepted(pool_id, now_ms);
             }
             Use::Check(pool_id) => {
                 self.lines[id.0].usage = Use::None;
                 self.pools.pool(pool_id).checking = None;
+                self.tell_accepted(pool_id);
                 self.pool_accepted(pool_id, now_ms);
                 self.close_line(id);
             }
@@ -176,7 +180,6 @@ impl Switchboard {
 
     /// A pool's login is let in.
     fn pool_accepted(&mut self, pool_id: PoolId, accepted_ms: u64) {
-        self.tell_accepted(pool_id);
         let pool = self.pools.pool(pool_id);
         pool.accepted_ms = Some(accepted_ms);
         pool.trouble = None;
@@ -276,8 +279,5 @@ impl Switchboard {
 
 /// Whether a refusal is of this user or this vhost, and not of one connection more.
 fn is_about_access(refusal: &Refusal) -> bool {
-    let text = refusal.text();
-    let is_refused = refusal.code == amqp::ReplyCode::AccessRefused.code();
-    let is_limit = text.contains("limit (");
-    !is_limit && (is_refused || text.contains("not found") || text.contains("refused for user"))
+    says_no_access(refusal.code, &refusal.text())
 }

@@ -8,8 +8,9 @@ use amqp::frame::{Frame, FrameKind, put_method};
 use amqp::method::{Method, basic, channel, confirm};
 
 use super::client::{Channel, Stage, Waits};
+use super::frames::put_frames;
 use super::line::{Line, Use};
-use super::publish::{Taken, put_frames};
+use super::publish::Taken;
 use super::{ClientId, LineId, Switchboard};
 
 impl Switchboard {

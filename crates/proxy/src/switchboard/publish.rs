@@ -4,12 +4,13 @@
 //! Another is gathered frame by frame.
 
 use amqp::ReplyCode;
-use amqp::content::{ContentError, ContentHeader, put_body_frames};
-use amqp::frame::{FRAME_HEAD_LEN, Frame, FrameKind, decode_frame, put_frame};
+use amqp::content::{ContentError, ContentHeader};
+use amqp::frame::{Frame, FrameKind, decode_frame};
 use amqp::limits::FRAME_LEN_FUDGE;
 use amqp::method::decode_publish;
 
 use super::client::{Content, Waits};
+use super::frames::put_frames;
 use super::keeping::Way;
 use super::pool::Kind;
 use super::{ClientId, LineId, Refusal, Switchboard};
@@ -74,7 +75,8 @@ impl Switchboard {
             match self.way(id, number) {
                 Way::Line => {}
                 Way::Spool => return self.keep(id, number, parts).map_or(Taken::NotYet, |()| Taken::Done(0)),
-                Way::Later => return self.wait_for_spool(id, Waits::SpoolEnd),
+                Way::Behind(Waits::Quiet) => return self.wait_for(id, Waits::Quiet),
+                Way::Behind(what) => return self.wait_for_spool(id, what),
             }
         }
         let Some((line_id, at)) = self.seat_with_room(id, number, Kind::Publishes) else { return Taken::NotYet };
@@ -190,49 +192,4 @@ fn sharable(header: &[u8]) -> Result<Option<u64>, ContentError> {
     let header = ContentHeader::decode(header)?;
     let is_odd = header.properties.headers.is_some_and(|headers| headers.has_odd_number());
     Ok((!is_odd).then_some(header.body_len))
-}
-
-/// Appends whole frames under another channel number. What is longer than the other side takes is cut.
-pub(crate) fn put_frames(out: &mut Vec<u8>, frames: &[u8], channel: u16, frame_len_max: u32) {
-    let mut at = 0;
-    let start = out.len();
-    out.extend_from_slice(frames);
-    let number = channel.to_be_bytes();
-    while let Some(head) = frames.get(at..at + FRAME_HEAD_LEN) {
-        let payload_len = u32::from_be_bytes([head[3], head[4], head[5], head[6]]) as usize;
-        let len = FRAME_HEAD_LEN + payload_len + 1;
-        if len > frame_len_max as usize && head[0] == FrameKind::Body as u8 {
-            out.truncate(start + at);
-            put_cut(out, &frames[at..], channel, frame_len_max);
-            return;
-        }
-        out[start + at + 1..start + at + 3].copy_from_slice(&number);
-        at += len;
-    }
-}
-
-/// The longest of these frames that cannot be cut.
-pub(crate) fn uncuttable_len(frames: &[u8]) -> usize {
-    let (mut at, mut longest) = (0, 0);
-    while let Some(head) = frames.get(at..at + FRAME_HEAD_LEN) {
-        let len = FRAME_HEAD_LEN + u32::from_be_bytes([head[3], head[4], head[5], head[6]]) as usize + 1;
-        if head[0] != FrameKind::Body as u8 {
-            longest = longest.max(len);
-        }
-        at += len;
-    }
-    longest
-}
-
-/// As [`put_frames`], for frames of which one is too long.
-fn put_cut(out: &mut Vec<u8>, frames: &[u8], channel: u16, frame_len_max: u32) {
-    let mut at = 0;
-    while let Ok(Some((frame, len))) = decode_frame(&frames[at..], 0) {
-        if frame.kind == FrameKind::Body {
-            put_body_frames(out, channel, frame.payload, frame_len_max);
-        } else {
-            put_frame(out, &Frame { channel, ..frame });
-        }
-        at += len;
-    }
 }

@@ -68,3 +68,10 @@ impl Refusal {
         String::from_utf8_lossy(&self.text).into_owned()
     }
 }
+
+/// Whether an upstream refuses a user, or the user's way into a vhost, with these words, and not one connection more.
+pub(crate) fn says_no_access(code: u16, text: &str) -> bool {
+    let is_refused = code == amqp::ReplyCode::AccessRefused.code();
+    let is_limit = text.contains("limit (");
+    !is_limit && (is_refused || text.contains("not found") || text.contains("refused for user"))
+}

@@ -318,7 +318,7 @@ impl Play {
         let Some(spool) = self.spool.clone() else { return };
         let Some(job) = spool.claim(self.world.now_ms) else { return };
         assert_eq!(&*job.secret, PASSWORD);
-        spool.sends(job.shelf);
+        spool.sends(job.shelf, self.world.now_ms);
         for _ in 0..count {
             let Taken::Publish(seq, publish) = spool.take(job.shelf) else { break };
             let mut broker = BrokerConnection::with_channels(&[1, 2]);
@@ -328,7 +328,7 @@ impl Play {
             for message in &broker.published {
                 note_arrived(&message.routing_key, &message.body, &mut self.arrived, &mut self.last);
             }
-            spool.settle(job.shelf, &[seq], false);
+            spool.settle(job.shelf, &[seq], false, self.world.now_ms);
         }
         let result = if is_whole { Ok(()) } else { Err("it is gone".to_owned()) };
         spool.release(job.shelf, result, self.world.now_ms);

@@ -8,18 +8,15 @@ use proxy::spool::{self, Spool, Taken};
 use proxy::switchboard::{ClientId, Options};
 use store::file::SimDisk;
 
-use crate::broker::PASSWORD;
+use crate::broker::{BrokerConnection, PASSWORD};
 use crate::fixture::{Heard, World};
 
 /// A world with a spool, whose only upstream was there once for a user `u`, and is not now.
 fn away(len_max: u64) -> (World, Arc<Spool>) {
     let options = spool::Options { dir: PathBuf::from("/spool"), len_max, age_max_ms: None, login_fresh_ms: 600_000 };
     let spool = Spool::open(options, Arc::new(SimDisk::new(1))).unwrap();
-    // Its first file is being made.
-    while spool.is_full() {
-        std::thread::yield_now();
-    }
-    let mut world = World::new(Options { login_fresh_ms: 5_000, ..Options::default() });
+    warm_up(&spool);
+    let mut world = World::new(Options { login_fresh_ms: 5_000, line_heartbeat_s: 0, ..Options::default() });
     world.board.set_spool(spool.clone());
     let id = publisher(&mut world);
     world.publish(id, 1, "", "q", b"before");
@@ -27,6 +24,22 @@ fn away(len_max: u64) -> (World, Arc<Spool>) {
     world.vanish(id);
     go_away(&mut world);
     (world, spool)
+}
+
+/// Has the first files made, so that no time has to pass for that later.
+fn warm_up(spool: &Spool) {
+    while spool.is_full() {
+        std::thread::yield_now();
+    }
+    spool.keep("warm", "/", &[b"x"], 0).unwrap();
+    spool.accepted("warm", b"s", "/", 0);
+    let job = spool.claim(0).unwrap();
+    let Taken::Publish(seq, _) = spool.take(job.shelf) else { panic!("it was kept") };
+    spool.settle(job.shelf, &[seq], false, 0);
+    spool.release(job.shelf, Ok(()), 0);
+    while spool.report().unwritten_len > 0 || spool.is_full() {
+        std::thread::yield_now();
+    }
 }
 
 fn go_away(world: &mut World) {
@@ -66,7 +79,7 @@ fn send_on(world: &mut World, spool: &Spool) -> Vec<String> {
             at += len + 8;
         }
         bodies.push(String::from_utf8(body.to_vec()).unwrap());
-        spool.settle(job.shelf, &[seq], false);
+        spool.settle(job.shelf, &[seq], false, world.now_ms);
     }
     spool.release(job.shelf, Ok(()), world.now_ms);
     world.board.spool_changed(world.now_ms);
@@ -120,11 +133,11 @@ fn who_would_be_the_last_waits_for_the_end() {
     world.pass_ms(1_000);
     come_back(&mut world);
     let job = spool.claim(world.now_ms).unwrap();
-    spool.sends(job.shelf);
+    spool.sends(job.shelf, world.now_ms);
     let Taken::Publish(seq, _) = spool.take(job.shelf) else { panic!("there is one") };
     publish(&mut world, id, "2");
     assert_eq!((world.bodies(), spool.report().count()), (vec![], 1));
-    spool.settle(job.shelf, &[seq], false);
+    spool.settle(job.shelf, &[seq], false, world.now_ms);
     world.board.spool_changed(world.now_ms);
     world.settle();
     assert_eq!((world.bodies(), spool.report().count()), (vec!["2".to_owned()], 0));
@@ -138,7 +151,7 @@ fn who_waits_for_the_end_is_kept_if_the_upstream_goes_again() {
     world.pass_ms(1_000);
     come_back(&mut world);
     let job = spool.claim(world.now_ms).unwrap();
-    spool.sends(job.shelf);
+    spool.sends(job.shelf, world.now_ms);
     publish(&mut world, id, "2");
     assert_eq!(spool.report().count(), 1);
     go_away(&mut world);
@@ -295,7 +308,7 @@ fn a_login_that_was_seen_is_believed_for_longer_while_nobody_can_be_asked() {
 #[test]
 fn a_login_that_is_refused_is_believed_no_more() {
     let (mut world, spool) = away(1 << 20);
-    world.new_broker = crate::broker::BrokerConnection::unwelcoming;
+    world.new_broker = BrokerConnection::unwelcoming;
     world.is_reachable = true;
     world.pass_ms(60_000);
     let id = world.open("u", PASSWORD, "/");
@@ -325,4 +338,130 @@ fn half_a_publish_is_not_kept() {
     world.pass_ms(1_500);
     assert_eq!(spool.report().count(), 1);
     assert_eq!(send_on(&mut world, &spool), ["whole"]);
+}
+
+#[test]
+fn a_client_that_is_let_in_no_more_hears_of_it_and_is_not_kept() {
+    let (mut world, spool) = away(1 << 20);
+    let id = publisher(&mut world);
+    publish(&mut world, id, "1");
+    world.pass_ms(1_000);
+    assert_eq!(spool.report().count(), 1);
+    world.new_broker = BrokerConnection::unwelcoming;
+    come_back(&mut world);
+    publish(&mut world, id, "2");
+    world.pass_ms(2_000);
+    let heard = world.heard(id);
+    assert!(matches!(heard[..], [Heard::ConnectionClosed { code: 403, .. }]), "{heard:?}");
+    assert_eq!(spool.report().count(), 1, "what it says now is not sent on in somebody else's name");
+}
+
+#[test]
+fn who_is_let_in_is_not_let_in_everywhere() {
+    let (mut world, _spool) = away(1 << 20);
+    // It comes as far as the vhost, which nobody has ever let it into.
+    let id = world.open("u", PASSWORD, "nowhere");
+    world.pass_ms(7_000);
+    come_back(&mut world);
+    world.pass_ms(1_000);
+    let heard = world.heard(id);
+    assert!(matches!(heard[..], [Heard::ConnectionClosed { code: 530, .. }]), "{heard:?}");
+}
+
+#[test]
+fn what_is_on_its_way_is_not_overtaken_by_what_is_kept() {
+    let (mut world, spool) = away(1 << 20);
+    world.new_broker = BrokerConnection::hesitant;
+    let id = publisher(&mut world);
+    publish(&mut world, id, "1");
+    world.pass_ms(1_000);
+    come_back(&mut world);
+    assert_eq!(send_on(&mut world, &spool), ["1"]);
+    publish(&mut world, id, "2");
+    assert_eq!(world.bodies(), ["2"]);
+    // Another thread keeps something of the same user.
+    spool.keep("u", "/", &[&crate::fixture::publish(1, "", "q", false, b"of another")], world.now_ms).unwrap();
+    publish(&mut world, id, "3");
+    assert_eq!((world.bodies().len(), spool.report().count()), (1, 1), "the second one is not confirmed");
+    world.only_broker().confirm(1, false);
+    world.settle();
+    assert_eq!(spool.report().count(), 2);
+    assert_eq!(send_on(&mut world, &spool), ["of another", "3"]);
+}
+
+#[test]
+fn a_channel_waits_for_its_own_messages_and_not_for_those_of_others() {
+    let (mut world, spool) = away(1 << 20);
+    let id = publisher(&mut world);
+    publish(&mut world, id, "1");
+    world.pass_ms(1_000);
+    let other = publisher(&mut world);
+    publish(&mut world, other, "2");
+    world.select_confirms(id, 1);
+    come_back(&mut world);
+    assert_eq!(world.heard(id), []);
+    let job = spool.claim(world.now_ms).unwrap();
+    let Taken::Publish(first, _) = spool.take(job.shelf) else { panic!("there are two") };
+    spool.settle(job.shelf, &[first], false, world.now_ms);
+    world.board.spool_changed(world.now_ms);
+    world.settle();
+    assert_eq!(world.heard(id), [Heard::Method(1, "confirm.select-ok".to_owned())]);
+    assert_eq!(spool.report().count(), 1);
+}
+
+#[test]
+fn what_is_published_with_a_token_is_not_kept() {
+    let token = b"eyJhbGciOiJub25l.eyJzdWIiOiJhbm4ifQ.c2lnbmF0dXJl";
+    let (mut world, spool) = away(1 << 20);
+    spool.accepted("u", token, "/", world.now_ms);
+    let id = world.open("u", token, "/");
+    world.pass_ms(5_000);
+    world.open_channel(id, 1);
+    publish(&mut world, id, "1");
+    world.pass_ms(5_000);
+    assert_eq!(spool.report().count(), 0);
+}
+
+#[test]
+fn who_waits_for_room_goes_on_when_its_own_line_is_there() {
+    let (mut world, spool) = away(200);
+    spool.keep("other", "/", &[&[0; 180]], world.now_ms).unwrap();
+    let id = publisher(&mut world);
+    publish(&mut world, id, "1");
+    world.pass_ms(2_000);
+    assert_eq!(spool.report().counters.full, 1, "however often it looks");
+    come_back(&mut world);
+    assert_eq!(world.bodies(), ["1"]);
+}
+
+#[test]
+fn who_was_there_until_the_line_was_lost_is_believed_from_then_on() {
+    let (mut world, spool) = away(1 << 20);
+    come_back(&mut world);
+    let id = publisher(&mut world);
+    publish(&mut world, id, "0");
+    world.pass_ms(3_600_000);
+    go_away(&mut world);
+    publish(&mut world, id, "1");
+    world.pass_ms(1_500);
+    world.vanish(id);
+    assert!(spool.claim(world.now_ms).is_some(), "it can be sent on in its name");
+    let id = publisher(&mut world);
+    publish(&mut world, id, "2");
+    world.pass_ms(2_500);
+    assert_eq!(spool.report().count(), 2);
+}
+
+#[test]
+fn that_there_may_be_no_more_lines_is_no_absence() {
+    let (mut world, spool) = away(1 << 20);
+    world.board.set_options(Options { line_max: 1, ..Options::default() });
+    come_back(&mut world);
+    let other = world.open("other", PASSWORD, "/");
+    world.open_channel(other, 1);
+    world.call(other, 1, &basic::Consume { queue: b"q", consumer_tag: b"c", ..Default::default() });
+    let id = publisher(&mut world);
+    publish(&mut world, id, "1");
+    world.pass_ms(5_000);
+    assert_eq!(spool.report().count(), 0);
 }

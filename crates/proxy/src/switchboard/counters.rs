@@ -7,8 +7,6 @@ pub struct Counters {
     pub clients: u64,
     /// Messages published by clients, and sent on over shared lines.
     pub published: u64,
-    /// Messages published by clients, and kept.
-    pub kept: u64,
     /// Channels opened upstream for the pool.
     pub channels_opened: u64,
     /// Channels given to a client that another one had before.
@@ -41,7 +39,6 @@ impl Counters {
         let Counters {
             clients,
             published,
-            kept,
             channels_opened,
             channels_reused,
             lines_dialled,
@@ -57,7 +54,6 @@ impl Counters {
         } = other;
         self.clients += clients;
         self.published += published;
-        self.kept += kept;
         self.channels_opened += channels_opened;
         self.channels_reused += channels_reused;
         self.lines_dialled += lines_dialled;

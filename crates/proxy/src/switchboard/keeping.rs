@@ -56,12 +56,11 @@ impl Switchboard {
             return Way::Line;
         }
         let has_seat = channel.seat.is_some();
-        let pool = self.pools.pool(pool_id);
+        let (pool, login) = self.pools.with_login(pool_id);
+        let is_away = pool.is_away;
         // Who an upstream does not let in any more is to hear of it.
         let is_let_in = pool.is_away || pool.accepted_ms.is_some();
-        let (is_away, login, vhost) = (pool.is_away, pool.login, pool.vhost.clone());
-        let login = self.pools.login(login);
-        match spool.holds(&login.user, &vhost, self.now_ms) {
+        match spool.holds(&login.user, &pool.vhost, self.now_ms) {
             Held::Nothing if !is_away || has_seat => Way::Line,
             _ if !is_let_in || is_token(&login.secret) => Way::Line,
             // What is on its way already must not be overtaken.
@@ -74,11 +73,10 @@ impl Switchboard {
     /// Keeps a whole publish, which came in these parts. Where there is no room the client waits.
     pub(super) fn keep(&mut self, id: ClientId, number: u16, parts: &[&[u8]]) -> Option<()> {
         let pool_id = self.clients[id.0].pool?;
-        let pool = self.pools.pool(pool_id);
-        let (is_away, login, vhost) = (pool.is_away, pool.login, pool.vhost.clone());
-        let user = self.pools.login(login).user.clone();
+        let (pool, login) = self.pools.with_login(pool_id);
+        let is_away = pool.is_away;
         let spool = self.spool.as_ref()?;
-        let kept = spool.keep(&user, &vhost, parts, self.now_ms);
+        let kept = spool.keep(&login.user, &pool.vhost, parts, self.now_ms);
         let had_none = std::mem::replace(&mut self.clients[id.0].is_without_room, kept.is_err());
         if kept.is_err() && !had_none {
             spool.note_full();
@@ -91,7 +89,6 @@ impl Switchboard {
             self.wait_for_spool(id, Waits::SpoolRoom);
             return None;
         };
-        self.counters.kept += 1;
         if let Some(channel) = self.clients[id.0].channels.get_mut(&number) {
             channel.kept = Some(seq);
         }
@@ -112,9 +109,8 @@ impl Switchboard {
         let (Some(spool), Some(pool)) = (&self.spool, client.pool) else { return false };
         let Some(channel) = client.channels.get_mut(&number) else { return false };
         let Some(seq) = channel.kept else { return false };
-        let pool = self.pools.pool(pool);
-        let (login, vhost) = (pool.login, pool.vhost.clone());
-        let is_there = spool.holds_up_to(&self.pools.login(login).user, &vhost, seq);
+        let (pool, login) = self.pools.with_login(pool);
+        let is_there = spool.holds_up_to(&login.user, &pool.vhost, seq);
         if !is_there {
             channel.kept = None;
         }
@@ -140,10 +136,8 @@ impl Switchboard {
     /// An upstream has let a pool's login in.
     pub(super) fn tell_accepted(&mut self, pool_id: PoolId) {
         if let Some(spool) = &self.spool {
-            let pool = self.pools.pool(pool_id);
-            let (login, vhost) = (pool.login, pool.vhost.clone());
-            let login = self.pools.login(login);
-            spool.accepted(&login.user, &login.secret, &vhost, self.now_ms);
+            let (pool, login) = self.pools.with_login(pool_id);
+            spool.accepted(&login.user, &login.secret, &pool.vhost, self.now_ms);
         }
     }
 

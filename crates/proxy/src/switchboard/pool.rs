@@ -203,6 +203,12 @@ impl Pools {
         &mut self.pools[id.0]
     }
 
+    /// A pool, and whose it is.
+    pub(super) fn with_login(&self, id: PoolId) -> (&Pool, &Login) {
+        let pool = &self.pools[id.0];
+        (pool, &self.logins[pool.login.0])
+    }
+
     pub(super) fn pool_ids(&self) -> Vec<PoolId> {
         self.pools.iter().map(|(key, _)| PoolId(key)).collect()
     }

@@ -22,7 +22,8 @@ impl Session {
             return self.declare_reply_address(channel, declare);
         }
         let queue = if declare.passive {
-            let name = expand_name(channel, declare.queue)?;
+            // No name is no queue's here, as RabbitMQ has it; AMQP 0-9-1 knows of nothing but that it would be a new queue's.
+            let name = queue_name(declare.queue)?;
             self.inside().find_queue(&self.vhost().queue_to_declare(&self.broker, name))?
         } else {
             self.declare_queue(declare)?

@@ -59,6 +59,12 @@ def test_the_last_declared_queue_is_meant_when_none_is_named(wire, name):
     assert wire.call(1, "queue.delete", queue="").message_count == 0
 
 
+def test_a_passive_declaration_without_a_name_finds_nothing(wire, name):
+    wire.call(1, "queue.declare", queue=name(), exclusive=True)
+    wire.send_method(1, "queue.declare", queue="", passive=True)
+    wire.expect_channel_error(1, 404, "NOT_FOUND - no queue '' in vhost '/'", "queue.declare")
+
+
 @pytest.mark.parametrize("method", ["queue.purge", "queue.delete", "basic.get", "basic.consume"])
 def test_no_queue_declared_before_is_404(wire, method):
     wire.send_method(1, method, queue="")

@@ -53,9 +53,24 @@ impl ListenAddress {
             Some((host, port)) => Some(ListenAddress { host: ListenHost::parse(host)?, port: port.parse().ok()? }),
         }
     }
+
+    /// Whether only one of the two can be listened on.
+    #[must_use]
+    pub fn overlaps(&self, other: &ListenAddress) -> bool {
+        let is_any = self.host.is_any() || other.host.is_any();
+        self.port != 0 && self.port == other.port && (is_any || self.host == other.host)
+    }
 }
 
 impl ListenHost {
+    fn is_any(&self) -> bool {
+        match self {
+            ListenHost::Any => true,
+            ListenHost::Ip(ip) => ip.is_unspecified(),
+            ListenHost::Name(_) => false,
+        }
+    }
+
     /// An address, in brackets or not, or a name.
     #[must_use]
     pub fn parse(text: &str) -> Option<ListenHost> {
@@ -98,6 +113,21 @@ mod tests {
         check("[::1]:5673", Some("[::1]:5673"));
         check("localhost:5673", Some("localhost:5673"));
         check("amqp-1.example.com:0", Some("amqp-1.example.com:0"));
+    }
+
+    #[test]
+    fn one_port_is_listened_on_once() {
+        let overlap = |one, other| {
+            let [one, other] = [one, other].map(|text| ListenAddress::parse(text).unwrap());
+            assert_eq!(one.overlaps(&other), other.overlaps(&one));
+            one.overlaps(&other)
+        };
+        for (one, other) in [("1", "1"), ("1", "127.0.0.1:1"), ("0.0.0.0:1", "localhost:1"), ("::1:1", "[::1]:1")] {
+            assert!(overlap(one, other), "{one} {other}");
+        }
+        for (one, other) in [("1", "2"), ("0", "0"), ("127.0.0.1:1", "127.0.0.2:1"), ("127.0.0.1:1", "::1:1")] {
+            assert!(!overlap(one, other), "{one} {other}");
+        }
     }
 
     #[test]

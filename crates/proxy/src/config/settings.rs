@@ -71,6 +71,7 @@ pub(super) fn build(mut values: Values) -> Result<(Config, Vec<Warning>), Config
     let mut warnings = values.judge();
     warnings.extend(upstreams::check(&mut values));
     check_listeners(&mut values);
+    check_ports(&mut values);
     check_back_off(&mut values);
     warnings.extend(attempts_outlive_waits(&values));
     let values = values.accept()?;
@@ -88,6 +89,25 @@ fn check_listeners(values: &mut Values) {
     if is_silent {
         let text = "there is no listener: set 'proxy.listeners.ssl.NAME' or 'proxy.listeners.unix.NAME'".to_owned();
         values.refuse(values.origin("proxy.listeners.tcp"), text);
+    }
+}
+
+/// The system would say of the second one only that somebody listens there.
+fn check_ports(values: &mut Values) {
+    let families = ["tcp", "ssl"].map(|kind| (kind, listeners(values, kind)));
+    let of_family = |(kind, listeners): &(&str, Vec<Listener>)| {
+        let key = |name: &str| format!("proxy.listeners.{kind}.{}", name.replace('.', "\\."));
+        listeners.iter().map(|listener| (key(&listener.name), listener.address.clone())).collect::<Vec<_>>()
+    };
+    let mut all: Vec<(String, ListenAddress)> = families.iter().flat_map(of_family).collect();
+    let http = "proxy.http.listener";
+    all.extend(ListenAddress::parse(values.required(http)).map(|address| (http.to_owned(), address)));
+    for (at, (key, address)) in all.iter().enumerate() {
+        if let Some((other, _)) = all[..at].iter().find(|(_, other)| other.overlaps(address)) {
+            let origin = [key, other].map(|key| values.origin(key)).into_iter().find(|it| *it != Origin::Default);
+            let text = format!("'{other}' and '{key}' are the same port, {}", address.port);
+            values.refuse(origin.unwrap_or(Origin::Default), text);
+        }
     }
 }
 

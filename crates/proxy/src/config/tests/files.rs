@@ -234,6 +234,22 @@ fn a_proxy_without_upstreams_or_listeners_is_none() {
 }
 
 #[test]
+fn two_listeners_on_one_port_are_refused() {
+    check_error(
+        "proxy.http.listener = 127.0.0.1:7000\nproxy.listeners.tcp.default = 7000",
+        "proxy.conf:1: 'proxy.listeners.tcp.default' and 'proxy.http.listener' are the same port, 7000",
+    );
+    check_error(
+        "proxy.listeners.tcp.a = localhost:15673",
+        "proxy.conf:1: 'proxy.listeners.tcp.a' and 'proxy.http.listener' are the same port, 15673",
+    );
+    check_error(
+        "proxy.listeners.tcp.a = 7000\nproxy.listeners.tcp.b = 7000",
+        "proxy.conf:2: 'proxy.listeners.tcp.a' and 'proxy.listeners.tcp.b' are the same port, 7000",
+    );
+}
+
+#[test]
 fn what_is_incomplete_names_what_is_missing() {
     check_error("proxy.upstreams.x.weight = 2", "proxy.conf:1: 'proxy.upstreams.x.url' is missing");
     check_error(

@@ -96,18 +96,26 @@ impl Switchboard {
             Waits::SpoolEnd => "what was kept before could not be sent on",
             _ => "no upstream connection",
         };
-        let text = match trouble {
-            Some(trouble) => format!("{what} within {waited_s} s: {trouble}"),
-            None => format!("{what} within {waited_s} s"),
+        let text = format!("{what} within {waited_s} s");
+        let (told, in_full) = match trouble {
+            None => (text.clone(), text),
+            // Where upstreams are is not for whoever comes along.
+            Some(trouble) if pool.is_none() => {
+                (format!("{text}: the proxy's log says why"), format!("{text}: {trouble}"))
+            }
+            Some(trouble) => {
+                let text = format!("{text}: {trouble}");
+                (text.clone(), text)
+            }
         };
         if phase == Phase::StartOk && !capabilities.authentication_failure_close {
             // It expects nothing but to be let in.
             self.end_client(id);
         } else {
-            self.close_client(id, &Refusal::new(ReplyCode::ConnectionForced, &text));
+            self.close_client(id, &Refusal::new(ReplyCode::ConnectionForced, &told));
         }
         let user = login.map_or_else(|| "".into(), |login| self.pools.login(login).user.clone());
-        *self.given_up.entry((user, text)).or_default() += 1;
+        *self.given_up.entry((user, in_full)).or_default() += 1;
     }
 
     /// One word for all who have waited in vain for the same: there may be thousands.

@@ -1,7 +1,10 @@
 """What publishers without confirms say while the upstream is away is kept, and arrives in order when it is back."""
 
 import os
+import select
 import signal
+import socket
+import threading
 
 import pytest
 from blackbox.management import segment
@@ -188,6 +191,104 @@ def test_what_the_upstream_refuses_is_dropped_and_the_rest_arrives(own_broker, s
     assert sorted(set(arrived)) == [number for number in range(50) if number not in (7, 8, 31)]
     assert arrived[-1] == 49
     proxy.await_log("messages that had been kept were refused, and are dropped")
+
+
+class Inspector(threading.Thread):
+    """A way to a broker on which every connection ends that says something dreadful."""
+
+    def __init__(self, broker, dreadful):
+        super().__init__(daemon=True)
+        self.broker, self.dreadful = (broker.host, broker.port), dreadful
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = "amqp://127.0.0.1:{}".format(*self.listener.getsockname()[1:])
+
+    def run(self):
+        while True:
+            try:
+                here, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.carry, args=(here,), daemon=True).start()
+
+    def carry(self, here):
+        try:
+            with here, socket.create_connection(self.broker) as there:
+                while True:
+                    for side in select.select([here, there], [], [])[0]:
+                        said = side.recv(1 << 16)
+                        if not said or (side is here and self.dreadful in said):
+                            return
+                        (there if side is here else here).sendall(said)
+        except OSError:
+            pass
+
+    def close(self):
+        # Who waits in accept() is woken by that alone.
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+
+@pytest.fixture
+def inspected():
+    """Starts inspectors."""
+    started = []
+
+    def start(broker, dreadful):
+        started.append(Inspector(broker, dreadful))
+        started[-1].start()
+        return started[-1]
+
+    yield start
+    for inspector in started:
+        inspector.close()
+
+
+def test_a_message_for_which_connections_are_lost_is_found_by_an_operator_and_dropped(own_broker, spooling, wires, name, inspected):
+    broker = own_broker()
+    proxy = spooling(inspected(broker, b"dreadful").url)
+    wire = wires(proxy)
+    queue = declare(broker, name)
+    broker.kill()
+    proxy.await_state("a", "down")
+    for number in range(20):
+        wire.publish(1, "", queue, b"dreadful" if number == 7 else b"%d" % number, delivery_mode=2)
+    eventually(lambda: proxy.get("/spool")["kept"] == 20, "it is kept")
+    broker.start()
+    spool = eventually(lambda: (spool := proxy.get("/spool"))["messages"] == 13 and spool, "what is before it is sent on")
+    assert spool["sent_on"] == 7 and "lost" in spool["shelves"][0]["last_error"]
+    shelf = f"/spool/{segment(broker.user)}/%2F"
+    first = eventually(lambda: (found := proxy.operations.get(shelf + "/first")).status == 200 and found.json, "it waits")
+    assert first.pop("age_s") < 60
+    assert first == {"exchange": "", "routing_key": queue, "body_bytes": 8}
+    eventually(lambda: proxy.operations.delete(shelf + "/first").status == 200, "it is dropped")
+    spool = eventually(lambda: is_sent_on(proxy), "all is sent on")
+    assert (spool["sent_on"], spool["dropped"], spool["refused"]) == (19, 1, 0)
+    with broker.wire() as direct:
+        count = direct.call(1, "queue.declare", queue=queue, passive=True).message_count
+        # What was not confirmed when a connection was lost may have come twice.
+        assert {int(body) for body in bodies_in(direct, queue, count)} == set(range(20)) - {7}
+
+
+def test_what_is_kept_of_a_user_is_dropped_when_an_operator_asks_for_it(own_broker, spooling, wires, name):
+    broker = own_broker()
+    proxy = spooling(broker)
+    queue = declare(broker, name)
+    wires(proxy)
+    broker.kill()
+    proxy.await_state("a", "down")
+    publish_and_go(proxy, queue, [b"0", b"1"])
+    eventually(lambda: proxy.get("/spool")["messages"] == 2, "it is kept")
+    shelf, operations = f"/spool/{segment(broker.user)}/%2F", proxy.operations
+    assert operations.get(shelf).status == operations.put(shelf + "/first").status == 405
+    assert operations.delete("/spool/nobody/%2F").expect(404).body == b"nothing is kept of user 'nobody' for vhost '/'"
+    assert operations.delete("/spool/too/many/names").status == 404
+    assert operations.delete(shelf).expect(200).json == {"dropped": 2}
+    assert operations.delete(shelf).status == operations.get(shelf + "/first").status == 404
+    assert (proxy.get("/spool")["messages"], proxy.metric("warren_proxy_spool_dropped_total")) == (0, 2)
+    proxy.await_log("messages that had been kept were dropped")
+    broker.start()
+    publish_and_go(proxy, queue, [b"2"])
+    assert bodies_in(wires(proxy), queue, 1) == [b"2"]
 
 
 def test_a_login_that_was_never_seen_is_not_believed(own_broker, spooling, wires, name):

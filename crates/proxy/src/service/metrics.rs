@@ -107,7 +107,7 @@ fn render_guard(out: &mut String, guard: &guard::Snapshot) {
 }
 
 fn render_spool(out: &mut String, spool: &spool::Report) {
-    let spool::Counters { kept, sent_on, refused, expired, full } = spool.counters;
+    let spool::Counters { kept, sent_on, refused, expired, dropped, full } = spool.counters;
     for (name, kind, help, value) in [
         ("messages", "gauge", "Messages that wait for an upstream.", spool.count()),
         ("bytes", "gauge", "Their bytes.", spool.len()),
@@ -122,6 +122,7 @@ fn render_spool(out: &mut String, spool: &spool::Report) {
         ("sent_on_total", "counter", "Those that were sent on and confirmed.", sent_on),
         ("refused_total", "counter", "Those that an upstream refused.", refused),
         ("expired_total", "counter", "Those that became too old.", expired),
+        ("dropped_total", "counter", "Those that operators dropped.", dropped),
         ("full_total", "counter", "Times that a publisher had to wait for room.", full),
     ] {
         family(out, &format!("warren_proxy_spool_{name}"), kind, help);

@@ -254,10 +254,16 @@ impl Handle {
         self.gate.snapshot()
     }
 
-    /// How the spool is, if there is one.
+    /// What is kept while no upstream can be reached, if anything is.
     #[must_use]
-    pub fn spool(&self) -> Option<spool::Report> {
-        self.spool.as_ref().map(|spool| spool.report())
+    pub fn spool(&self) -> Option<&Spool> {
+        self.spool.as_deref()
+    }
+
+    /// How that is.
+    #[must_use]
+    pub fn spool_report(&self) -> Option<spool::Report> {
+        self.spool().map(Spool::report)
     }
 
     /// Why clients should go elsewhere for now, if they should.

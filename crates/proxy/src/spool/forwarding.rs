@@ -26,6 +26,11 @@ pub(crate) struct Window {
 }
 
 impl Window {
+    /// One in which as much as may be under way at once goes one by one first.
+    pub(crate) fn careful() -> Self {
+        Window { careful_count: SPOOL_WINDOW_COUNT, ..Self::default() }
+    }
+
     /// Whether one more may be sent.
     pub(crate) fn has_room(&self) -> bool {
         match self.careful_count {

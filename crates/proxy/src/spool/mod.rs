@@ -14,11 +14,13 @@
 //! - **Secrets are never written.** What was kept is sent on in the name of whoever an upstream has let in as that user last; after a
 //!   restart that is when one of its clients has come.
 //! - **What is sent on may come twice**, if a connection is lost before its confirm. Nothing leaves a shelf but confirmed, refused by the
-//!   upstream, or too old.
+//!   upstream, too old, or dropped by an operator.
 
+mod dropping;
 mod forwarding;
 mod kept;
 mod logins;
+mod report;
 mod residents;
 mod shelf;
 #[cfg(test)]
@@ -37,14 +39,16 @@ use store::journal::ConfirmAfter;
 use store::{ChunkWriter, CloseError, Content, Kind, OpenError, RecordBatch, Store};
 use tokio::sync::watch;
 
+pub use self::dropping::{First, NotNow};
 pub(crate) use self::forwarding::Window;
-use self::kept::{KEPT_AT_LEN, kept_at_ms};
+use self::kept::KEPT_AT_LEN;
 use self::logins::Logins;
+pub use self::report::{Counters, Report, ShelfReport};
 use self::residents::SpoolResidents;
 use self::shelf::{Shelf, definition, name_of};
 use crate::limits::{
-    SPOOL_CHUNKS_LEN, SPOOL_FEW_COUNT, SPOOL_FEW_LEN, SPOOL_JOURNAL_LEN_MAX, SPOOL_MOVING_MS,
-    SPOOL_RETRY_DOUBLINGS_MAX, SPOOL_RETRY_MS, SPOOL_SEGMENT_LEN,
+    SPOOL_CAREFUL_FAILURE_COUNT, SPOOL_CHUNKS_LEN, SPOOL_FEW_COUNT, SPOOL_FEW_LEN, SPOOL_JOURNAL_LEN_MAX,
+    SPOOL_MOVING_MS, SPOOL_RETRY_DOUBLINGS_MAX, SPOOL_RETRY_MS, SPOOL_SEGMENT_LEN,
 };
 
 /// What operators set.
@@ -119,79 +123,14 @@ pub struct Job {
     pub secret: Arc<[u8]>,
     /// Where to.
     pub vhost: Arc<str>,
+    /// Whether it has failed again and again: then it goes one by one, so that it is seen for what.
+    pub is_careful: bool,
 }
 
 /// Debugging output has no secrets.
 impl std::fmt::Debug for Job {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Job").field("shelf", &self.shelf).field("user", &self.user).finish_non_exhaustive()
-    }
-}
-
-/// What has happened so far.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Publishes that were kept.
-    pub kept: u64,
-    /// Those that were sent on, and confirmed.
-    pub sent_on: u64,
-    /// Those that the upstream refused.
-    pub refused: u64,
-    /// Those that became too old.
-    pub expired: u64,
-    /// Times that somebody had to wait for room.
-    pub full: u64,
-}
-
-/// A shelf, for operators.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ShelfReport {
-    /// Who published.
-    pub user: String,
-    /// Where to.
-    pub vhost: String,
-    /// How many messages are kept.
-    pub count: u64,
-    /// Their bytes.
-    pub len: u64,
-    /// Whether they are being sent on.
-    pub is_sending: bool,
-    /// Why they could not be, last.
-    pub trouble: Option<String>,
-}
-
-/// The spool, for operators.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
-    /// Bytes that may be kept.
-    pub len_max: u64,
-    /// Bytes that were not handed to the operating system yet: a kill of the process would lose them.
-    pub unwritten_len: u64,
-    /// Why nothing can be kept any more, if that is so.
-    pub failure: Option<String>,
-    /// What has happened.
-    pub counters: Counters,
-    /// Shelves with something on them.
-    pub shelves: Vec<ShelfReport>,
-}
-
-impl Report {
-    /// Messages that are kept.
-    #[must_use]
-    pub fn count(&self) -> u64 {
-        self.shelves.iter().map(|shelf| shelf.count).sum()
-    }
-
-    /// Their bytes.
-    #[must_use]
-    pub fn len(&self) -> u64 {
-        self.shelves.iter().map(|shelf| shelf.len).sum()
-    }
-
-    /// Whether nothing is kept.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.count() == 0
     }
 }
 
@@ -370,7 +309,7 @@ impl Spool {
     }
 
     fn has_failed(&self) -> bool {
-        self.is_closed.load(Ordering::Relaxed) || self.store.is_disk_full() || self.store.failure().is_some()
+        self.is_closed.load(Ordering::Relaxed) || self.store.failure().is_some()
     }
 
     /// Whether nothing more can be kept now.
@@ -394,7 +333,8 @@ impl Spool {
         let secret = logins.latest(&shelf.user, &shelf.vhost)?;
         shelf.is_claimed = true;
         *last_claimed = id;
-        Some(Job { shelf: id, user: shelf.user.clone(), secret, vhost: shelf.vhost.clone() })
+        let is_careful = shelf.failure_count >= SPOOL_CAREFUL_FAILURE_COUNT;
+        Some(Job { shelf: id, user: shelf.user.clone(), secret, vhost: shelf.vhost.clone(), is_careful })
     }
 
     /// Whether there is a shelf that nobody sends on and somebody could.
@@ -453,7 +393,7 @@ impl Spool {
         if let Some(shelf) = state.shelves.get_mut(&id) {
             (shelf.moved_ms, shelf.failure_count) = (now_ms, 0);
         }
-        let count = self.drop_from(&mut state, id, seqs);
+        let count = self.drop_from(&mut state, id, |shelf, batch| shelf.settle(seqs, batch));
         let counter = if is_refused { &mut state.counters.refused } else { &mut state.counters.sent_on };
         *counter += count;
         self.tell_who_waits(&mut state, id);
@@ -464,18 +404,6 @@ impl Spool {
         if let Some(shelf) = self.state.lock().shelves.get_mut(&id) {
             shelf.put_back(seqs);
         }
-    }
-
-    /// Messages leave a shelf for good. How many there were.
-    fn drop_from(&self, state: &mut State, id: QueueId, seqs: &[QueueSeq]) -> u64 {
-        let Some(shelf) = state.shelves.get_mut(&id) else { return 0 };
-        let before = (shelf.count(), shelf.len());
-        let places = shelf.settle(seqs, &mut state.batch);
-        self.recount(state, id, before);
-        // Before the slots: a checkpoint must not know of it before the journal does.
-        self.store.append(&mut state.batch);
-        self.store.settle_slots(&places);
-        before.0 - state.shelves[&id].count()
     }
 
     /// A shelf had so many messages and bytes before.
@@ -530,26 +458,7 @@ impl Spool {
         let mut logins = std::mem::take(&mut state.logins);
         logins.forget(since_ms, |user, vhost| state.shelf(user, vhost).is_some_and(|shelf| shelf.count() > 0));
         state.logins = logins;
-        let Some(age_max_ms) = self.options.age_max_ms else { return };
-        let ids: Vec<QueueId> =
-            state.shelves.values().filter(|shelf| !shelf.is_claimed).map(|shelf| shelf.id).collect();
-        for id in ids {
-            while let Some(shelf) = state.shelves.get_mut(&id)
-                // What was looked at lies in a segment again, perhaps: it is not read before it can be too old.
-                && shelf.front_kept_ms.is_none_or(|kept_ms| kept_ms.saturating_add(age_max_ms) <= wall_ms)
-                && let Taken::Publish(seq, publish) = shelf.take(&self.store)
-            {
-                let kept_ms = kept_at_ms(publish.0.bytes());
-                if kept_ms.saturating_add(age_max_ms) > wall_ms {
-                    shelf.put_back(&[seq]);
-                    shelf.front_kept_ms = Some(kept_ms);
-                    break;
-                }
-                let count = self.drop_from(&mut state, id, &[seq]);
-                state.counters.expired += count;
-                self.tell_who_waits(&mut state, id);
-            }
-        }
+        self.expire(&mut state, wall_ms);
     }
 
     /// How it is.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use model::ids::{Place, QueueId, QueueSeq};
-use queue::{Effects, Get, Queue, Restored, Return, Settings};
+use queue::{Effects, Get, PagedRange, Purged, Queue, Restored, Return, Settings};
 use store::{Content, RecordBatch, RecoveredQueue, Store};
 
 use super::kept::{Kept, Nobody};
@@ -129,15 +129,29 @@ impl Shelf {
         self.put_back(&seqs);
     }
 
-    /// Takes messages out for good. Gives their places in segments.
-    pub(super) fn settle(&mut self, seqs: &[QueueSeq], batch: &mut RecordBatch) -> Vec<Place> {
+    /// Takes messages that are under way out for good.
+    pub(super) fn settle(&mut self, seqs: &[QueueSeq], batch: &mut RecordBatch) -> Gone {
         self.front_kept_ms = None;
         let mut settled = Vec::new();
         self.queue.settle(seqs, &mut settled);
         for (seq, _) in &settled {
             batch.settle(self.id, *seq, *seq);
         }
-        settled.iter().filter_map(|(_, kept)| queue::Message::place(kept)).collect()
+        Gone { places: places(&settled), ranges: Vec::new() }
+    }
+
+    /// Takes all out for good, what is under way too.
+    pub(super) fn clear(&mut self, batch: &mut RecordBatch) -> Gone {
+        self.front_kept_ms = None;
+        let Some(first) = self.first() else { return Gone::default() };
+        let mut settled = Vec::new();
+        self.queue.drain_unacked(&mut settled);
+        let mut purged = Purged::default();
+        self.queue.purge(&mut purged);
+        // Nothing else is between them.
+        batch.settle(self.id, first, QueueSeq(self.queue.next_seq().0 - 1));
+        settled.append(&mut purged.messages);
+        Gone { places: places(&settled), ranges: purged.ranges }
     }
 
     pub(super) fn report(&self) -> ShelfReport {
@@ -150,6 +164,18 @@ impl Shelf {
             trouble: self.trouble.clone(),
         }
     }
+}
+
+/// What has left a shelf, as the store is told.
+#[derive(Debug, Default)]
+pub(super) struct Gone {
+    pub(super) places: Vec<Place>,
+    pub(super) ranges: Vec<PagedRange>,
+}
+
+/// Where these are in segments.
+fn places(settled: &[(QueueSeq, Kept)]) -> Vec<Place> {
+    settled.iter().filter_map(|(_, kept)| queue::Message::place(kept)).collect()
 }
 
 const KEY: &str = "shelf/";

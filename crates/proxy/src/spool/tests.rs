@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use model::ids::{JournalPosition, QueueId, QueueSeq};
-use store::file::SimDisk;
+use store::file::{Faults, SimDisk};
 use store::{Random, Store};
 
 use super::*;
@@ -117,6 +117,131 @@ fn what_is_too_old_is_dropped() {
     spool.tick(20_000, 1_020_000);
     assert_eq!(spool.report().count(), 1, "what is being sent on is left alone");
     assert_eq!(next(&spool, job.shelf).unwrap().1, b"young");
+}
+
+/// A publish's frames, whose body has this many bytes.
+fn publish_frames(exchange: &[u8], routing_key: &[u8], len: usize) -> Vec<u8> {
+    let mut out = Vec::new();
+    amqp::frame::put_method(&mut out, 1, &amqp::method::basic::Publish { exchange, routing_key, ..Default::default() });
+    amqp::content::put_header_encoded(&mut out, 1, len as u64, &[0, 0]);
+    amqp::content::put_body_frames(&mut out, 1, &vec![7; len], 4_096);
+    out
+}
+
+#[test]
+fn an_operator_sees_what_is_first_and_drops_it() {
+    let spool = open(&SimDisk::new(1), 1 << 20);
+    assert_eq!((spool.first("ann", "/"), spool.drop_first("ann", "/")), (Ok(None), Ok(None)));
+    spool.tick(0, 1_000_000);
+    spool.keep("ann", "/", &[&publish_frames(b"amq.topic", b"a.b", 7)], 5).unwrap();
+    let second = spool.keep("ann", "/", &[&publish_frames(b"", b"q", 9_000)], 6).unwrap();
+    let first = First { exchange: "amq.topic".into(), routing_key: "a.b".into(), body_len: 7, kept_ms: 1_000_005 };
+    assert_eq!(spool.first("ann", "/"), Ok(Some(first.clone())));
+    spool.accepted("ann", b"s", "/", 0);
+    let job = spool.claim(0).unwrap();
+    assert_eq!(spool.first("ann", "/"), Ok(Some(first.clone())), "an upstream is looked for");
+    spool.sends(job.shelf, 0);
+    assert_eq!(spool.drop_first("ann", "/"), Err(NotNow::Sending));
+    for _ in 0..9 {
+        spool.release(job.shelf, Err("no".to_owned()), 0);
+    }
+    assert!(spool.claim(0).is_none());
+    assert_eq!(spool.drop_first("ann", "/"), Ok(Some(first)));
+    assert_eq!((spool.report().count(), spool.report().counters.dropped), (1, 1));
+    let job = spool.claim(0).expect("what was to blame may be gone");
+    assert_eq!(next(&spool, job.shelf).unwrap().0, second);
+}
+
+#[test]
+fn an_operator_drops_all_that_is_kept_of_a_user_and_vhost() {
+    let disk = SimDisk::new(1);
+    let spool = open(&disk, 1_000);
+    for (user, body) in [("ann", &[1; 300]), ("ann", &[2; 300]), ("bob", &[3; 300])] {
+        spool.keep(user, "/", &[body], 0).unwrap();
+    }
+    spool.accepted("ann", b"s", "/", 0);
+    let job = spool.claim(0).unwrap();
+    let (under_way, _) = next(&spool, job.shelf).unwrap();
+    assert_eq!(spool.keep("ann", "/", &[&[4; 300]], 0), Err(Full));
+    let mut changes = spool.changes();
+    changes.borrow_and_update();
+    assert_eq!((spool.drop_all("ann", "/"), spool.drop_all("ann", "/"), spool.drop_all("eve", "/")), (2, 0, 0));
+    assert!(changes.has_changed().unwrap(), "who waits for room looks again");
+    assert_eq!(spool.holds("ann", "/", 0), Held::Nothing);
+    spool.keep("ann", "/", &[&[4; 300]], 0).unwrap();
+    // What is heard of it late changes nothing.
+    spool.settle(job.shelf, &[under_way], false, 0);
+    spool.put_back(job.shelf, &[under_way]);
+    assert_eq!(next(&spool, job.shelf).unwrap().1, [4; 300]);
+    let counters = spool.report().counters;
+    assert_eq!(counters, Counters { kept: 4, dropped: 2, ..Counters::default() });
+    spool.close().unwrap();
+    drop(spool);
+    assert_eq!(open(&disk, 1_000).report().count(), 2);
+}
+
+#[test]
+fn what_fails_twice_in_a_row_goes_one_by_one() {
+    let spool = open(&SimDisk::new(1), 1 << 20);
+    spool.accepted("ann", b"s", "/", 0);
+    spool.keep("ann", "/", &[b"x"], 0).unwrap();
+    spool.keep("ann", "/", &[b"y"], 0).unwrap();
+    for (now_ms, is_careful) in [(0, false), (10_000, false), (20_000, true), (30_000, true)] {
+        let job = spool.claim(now_ms).unwrap();
+        assert_eq!(job.is_careful, is_careful, "at {now_ms}");
+        if now_ms == 30_000 {
+            let (seq, _) = next(&spool, job.shelf).unwrap();
+            spool.settle(job.shelf, &[seq], false, now_ms);
+        }
+        spool.release(job.shelf, Err("no".to_owned()), now_ms);
+    }
+    assert!(!spool.claim(60_000).unwrap().is_careful, "something was sent on");
+}
+
+#[test]
+fn while_the_disk_is_full_nothing_is_kept_and_what_was_kept_stays() {
+    let disk = SimDisk::new(1);
+    let spool = open(&disk, 1 << 40);
+    let mut changes = spool.changes();
+    disk.set_faults(Faults { capacity: Some(disk.used()), ..Faults::default() });
+    let mut kept = Vec::new();
+    // Memory is not full before the writer has told of the disk.
+    while spool.report().failure.is_none() {
+        let body = vec![kept.len() as u8; 100_000];
+        match spool.keep("ann", "/", &[&body], 0) {
+            Ok(seq) => kept.push((seq, body)),
+            Err(Full) => std::thread::yield_now(),
+        }
+    }
+    assert_eq!(spool.report().failure.as_deref(), Some("the disk is full"));
+    assert!(spool.is_full());
+    changes.borrow_and_update();
+    assert_eq!(spool.keep("ann", "/", &[b"x"], 0), Err(Full));
+    disk.set_faults(Faults::default());
+    while spool.is_full() {
+        std::thread::yield_now();
+    }
+    assert!(changes.has_changed().unwrap(), "who waits for room looks again");
+    let last = spool.keep("ann", "/", &[b"last"], 0).unwrap();
+    kept.push((last, b"last".to_vec()));
+    spool.close().unwrap();
+    drop(spool);
+    let spool = open(&disk, 1 << 40);
+    spool.start();
+    spool.accepted("ann", b"s", "/", 0);
+    let job = spool.claim(0).unwrap();
+    for expected in kept {
+        let found = loop {
+            match spool.take(job.shelf) {
+                Taken::Publish(seq, publish) => break (seq, publish.frames().to_vec()),
+                Taken::Loading => std::thread::yield_now(),
+                Taken::Nothing => panic!("{} is not there", expected.0),
+            }
+        };
+        assert_eq!(found.0, expected.0);
+        assert!(found.1 == expected.1, "{} is another message", found.0);
+    }
+    assert!(matches!(spool.take(job.shelf), Taken::Nothing));
 }
 
 #[test]
@@ -277,7 +402,8 @@ impl Life {
             0..40 => self.keep(shelf, random),
             40..60 => self.take(shelf),
             60..75 => self.settle(shelf, random),
-            75..80 => self.put_back(shelf, random),
+            75..79 => self.put_back(shelf, random),
+            79 => self.drop_some(shelf, random),
             80..86 => drop(self.store.step_journal()),
             86..90 => drop(self.store.retire_once(&*self.residents)),
             90..92 => drop(self.store.retire_to(self.store.durable(), u64::MAX, &*self.residents)),
@@ -330,6 +456,28 @@ impl Life {
             }
         }
         self.spool.put_back(id, &back.iter().map(|(seq, _)| *seq).collect::<Vec<_>>());
+    }
+
+    /// As an operator does: the first that is not under way, or all.
+    fn drop_some(&mut self, shelf: (usize, usize), random: &mut Random) {
+        let (user, vhost) = (USERS[shelf.0], USERS[shelf.1]);
+        let Some(id) = self.id_of(shelf) else { return };
+        let mut all = self.expected().remove(&shelf).unwrap_or_default();
+        let under_way = self.under_way.entry(id).or_default();
+        let before = self.spool.report().count();
+        if random.percent(30) {
+            self.spool.drop_all(user, vhost);
+            under_way.clear();
+        } else {
+            all.retain(|number| !under_way.iter().any(|(_, taken)| taken == number));
+            all.truncate(1);
+            if self.spool.drop_first(user, vhost) == Err(NotNow::Loading) {
+                return;
+            }
+        }
+        assert_eq!(before - self.spool.report().count(), all.len() as u64);
+        let end = self.store.appended();
+        self.history.extend(all.into_iter().map(|number| (end, Happened::Settled { number })));
     }
 
     /// Takes all that is there.

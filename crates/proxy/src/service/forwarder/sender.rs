@@ -1,33 +1,17 @@
-//! Sends on what the spool has kept: each shelf over a connection of its own, which is there as long as it is needed.
-
-use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+//! One connection over which a shelf is sent on: with confirms, and no more under way than is bounded.
 
 use amqp::ReplyCode;
-use client::{CallError, Closed, ConnectOptions, Connection, Event, Uri};
+use client::{CallError, Closed, Connection, Event};
 use model::ids::QueueSeq;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
-use tokio::time::Instant;
+use tokio::time::{Duration, Instant};
 
-use super::upstreams::{Dialled, Upstreams};
+use super::Ended;
 use crate::balance::UpstreamId;
-use crate::limits::{LINE_OUTPUT_LEN_MAX, SPOOL_FORWARDER_COUNT_MAX, SPOOL_TURN_MS, UNCONFIRMED_PATIENCE_MS};
+use crate::limits::{LINE_OUTPUT_LEN_MAX, SPOOL_TURN_MS, UNCONFIRMED_PATIENCE_MS};
+use crate::service::upstreams::Upstreams;
 use crate::spool::{Job, Spool, Taken, Window};
-use crate::switchboard::{put_frames, says_no_access, uncuttable_len};
-
-/// How often it is looked what is too old, and what can be tried again.
-const TICK: Duration = Duration::from_secs(1);
-
-/// How long an upstream is looked for, and how long the handshake with it may take.
-const DIAL_PATIENCE: Duration = Duration::from_secs(5);
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// How long an upstream may take to agree to a close.
-const CLOSE_PATIENCE: Duration = Duration::from_secs(5);
-
-/// Seconds between heartbeats that are asked for.
-const HEARTBEAT_S: u16 = 10;
+use crate::switchboard::{put_frames, uncuttable_len};
 
 /// How long nothing may be confirmed of what was sent.
 const CONFIRM_PATIENCE: Duration = Duration::from_millis(UNCONFIRMED_PATIENCE_MS);
@@ -37,165 +21,6 @@ const TELL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The channel that is used.
 const CHANNEL: u16 = 1;
-
-/// Sends on what there is, until nothing is to be sent on any more.
-pub(super) async fn forward(spool: Arc<Spool>, upstreams: Arc<Upstreams>) {
-    let mut changes = spool.changes();
-    let mut jobs = JoinSet::new();
-    let mut ticks = tokio::time::interval(TICK);
-    while !(spool.is_stopping() && jobs.is_empty()) {
-        changes.borrow_and_update();
-        while jobs.len() < SPOOL_FORWARDER_COUNT_MAX
-            && let Some(job) = spool.claim(upstreams.now_ms())
-        {
-            jobs.spawn(send_on(spool.clone(), upstreams.clone(), job));
-        }
-        tokio::select! {
-            _ = changes.changed() => {}
-            Some(_) = jobs.join_next() => {}
-            _ = ticks.tick() => spool.tick(upstreams.now_ms(), wall_ms()),
-        }
-    }
-}
-
-/// Milliseconds since 1970.
-pub(crate) fn wall_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
-}
-
-/// Gives the shelf back, whatever becomes of the task.
-struct Claim {
-    spool: Arc<Spool>,
-    upstreams: Arc<Upstreams>,
-    job: Job,
-    result: Result<(), String>,
-}
-
-impl Drop for Claim {
-    fn drop(&mut self) {
-        let result = std::mem::replace(&mut self.result, Ok(()));
-        self.spool.release(self.job.shelf, result, self.upstreams.now_ms());
-    }
-}
-
-async fn send_on(spool: Arc<Spool>, upstreams: Arc<Upstreams>, job: Job) {
-    let result = Err("it was not sent on".to_owned());
-    let mut claim = Claim { spool, upstreams, job, result };
-    let Claim { spool, upstreams, job, .. } = &claim;
-    let mut window = Window::default();
-    let result = loop {
-        match send_over_new_connection(spool, upstreams, job, &mut window).await {
-            Ok(()) => break Ok(()),
-            // It is clearer now what is to blame.
-            Err(Ended::Blamed) => {}
-            Err(Ended::Lost(error)) => break Err(error),
-        }
-    };
-    match &result {
-        Ok(()) => tracing::info!(user = %job.user, vhost = %job.vhost, "what was kept has been sent on"),
-        Err(error) => {
-            tracing::debug!(user = %job.user, vhost = %job.vhost, %error, "what was kept could not be sent on");
-        }
-    }
-    claim.result = result;
-}
-
-/// Why a connection is over before all was sent.
-enum Ended {
-    /// For something that was sent over it.
-    Blamed,
-    /// For any other reason.
-    Lost(String),
-}
-
-async fn send_over_new_connection(
-    spool: &Spool,
-    upstreams: &Upstreams,
-    job: &Job,
-    window: &mut Window,
-) -> Result<(), Ended> {
-    let (mut connection, open) = connect(spool, upstreams, job).await.map_err(Ended::Lost)?;
-    spool.sends(job.shelf, upstreams.now_ms());
-    let (changes, begun_ms) = (spool.changes(), upstreams.now_ms());
-    let mut sender =
-        Sender { spool, upstreams, upstream: open.upstream, job, window, changes, begun_ms, told: Told::default() };
-    let sent = sender.send_all(&mut connection).await;
-    sender.tell();
-    sent?;
-    connection.close(CLOSE_PATIENCE).await;
-    Ok(())
-}
-
-async fn connect<'a>(spool: &Spool, upstreams: &'a Upstreams, job: &Job) -> Result<(Connection, Open<'a>), String> {
-    let Ok(password) = std::str::from_utf8(&job.secret) else {
-        return Err("the user's password is not UTF-8".to_owned());
-    };
-    let Dialled { upstream, stream, .. } = upstreams.dial(Some(&*job.vhost), None, DIAL_PATIENCE, |_| {}).await?;
-    let uri = Uri {
-        user: job.user.to_string(),
-        password: password.to_owned(),
-        vhost: job.vhost.to_string(),
-        ..Uri::default()
-    };
-    let options = ConnectOptions {
-        name: Some("warren proxy, spool".to_owned()),
-        heartbeat: HEARTBEAT_S,
-        timeout: HANDSHAKE_TIMEOUT,
-        answer_timeout: HANDSHAKE_TIMEOUT,
-        ..ConnectOptions::default()
-    };
-    match Connection::over(stream, &uri, &options).await {
-        Ok(connection) => Ok((connection, Open::new(upstreams, upstream))),
-        Err(error) => {
-            let text = without_address(&error);
-            match &error {
-                client::OpenError::LoginRefused { .. } => spool.refused(&job.user, &job.secret, None),
-                client::OpenError::Refused { code, text, .. } if says_no_access(*code, text) => {
-                    spool.refused(&job.user, &job.secret, Some(&job.vhost));
-                }
-                _ => {}
-            }
-            match error.is_passing() {
-                true => upstreams.failed(upstream, &text),
-                // It said no to this login, or to one more connection.
-                false => upstreams.abandoned(upstream),
-            }
-            Err(text)
-        }
-    }
-}
-
-/// The URI names no upstream: that is the balance's.
-fn without_address(error: &client::OpenError) -> String {
-    match error {
-        client::OpenError::LoginRefused { text, .. } => text.clone(),
-        client::OpenError::Refused { code, text, .. } => format!("{code} {text}"),
-        client::OpenError::Lost { source, .. } => format!("the upstream connection was lost: {source}"),
-        client::OpenError::TimedOut { timeout, .. } => {
-            format!("the upstream did not open the connection within {} s", timeout.as_secs_f64())
-        }
-        other => other.to_string(),
-    }
-}
-
-/// An open connection to an upstream, as the balance counts it.
-struct Open<'a> {
-    upstreams: &'a Upstreams,
-    upstream: UpstreamId,
-}
-
-impl<'a> Open<'a> {
-    fn new(upstreams: &'a Upstreams, upstream: UpstreamId) -> Self {
-        upstreams.opened(upstream);
-        Open { upstreams, upstream }
-    }
-}
-
-impl Drop for Open<'_> {
-    fn drop(&mut self) {
-        self.upstreams.lost(self.upstream);
-    }
-}
 
 /// What an upstream said.
 enum Said {
@@ -213,7 +38,7 @@ struct Told {
     at: Option<Instant>,
 }
 
-struct Sender<'a> {
+pub(super) struct Sender<'a> {
     spool: &'a Spool,
     upstreams: &'a Upstreams,
     upstream: UpstreamId,
@@ -224,9 +49,20 @@ struct Sender<'a> {
     told: Told,
 }
 
-impl Sender<'_> {
+impl<'a> Sender<'a> {
+    pub(super) fn new(
+        spool: &'a Spool,
+        upstreams: &'a Upstreams,
+        upstream: UpstreamId,
+        job: &'a Job,
+        window: &'a mut Window,
+    ) -> Self {
+        let (changes, begun_ms) = (spool.changes(), upstreams.now_ms());
+        Sender { spool, upstreams, upstream, job, window, changes, begun_ms, told: Told::default() }
+    }
+
     /// Until nothing is left, or it is another's turn.
-    async fn send_all(&mut self, connection: &mut Connection) -> Result<(), Ended> {
+    pub(super) async fn send_all(&mut self, connection: &mut Connection) -> Result<(), Ended> {
         open_channel(connection).await?;
         let mut moved_at = Instant::now();
         loop {
@@ -342,7 +178,7 @@ impl Sender<'_> {
     }
 
     /// Tells what was not told yet.
-    fn tell(&mut self) {
+    pub(super) fn tell(&mut self) {
         let (user, vhost) = (&self.job.user, &self.job.vhost);
         let Told { refused_count, returned_count, text, .. } = std::mem::take(&mut self.told);
         if refused_count > 0 {

@@ -1,7 +1,11 @@
-//! What operators ask over HTTP: `/healthz`, `/readyz`, `/metrics`, `/api/pools`, `/api/spool`, `/api/upstreams` and draining.
+//! What operators ask over HTTP: `/healthz`, `/readyz`, `/metrics`, `/api/pools`, `/api/spool`, `/api/upstreams`, draining, and dropping what is
+//! kept.
 //!
 //! There is no login: it listens on this host unless somebody says otherwise, and shows no secrets.
 
+mod spool;
+
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -17,7 +21,6 @@ use serde_json::{Value, json};
 
 use super::{Handle, log, metrics};
 use crate::balance::{Circuit, Snapshot, State};
-use crate::spool::{Report as Spool, ShelfReport};
 use crate::switchboard::{LineReport, PoolReport, Report};
 
 const TEXT: &str = "text/plain; charset=utf-8";
@@ -49,8 +52,10 @@ async fn answer(handle: Handle, request: Request<Incoming>) -> Result<Response<F
     let path = request.uri().path().trim_end_matches('/');
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
     if let Some(name) = path.strip_prefix("/api/upstreams/").and_then(|rest| rest.strip_suffix("/drain")) {
-        let name = percent_encoding::percent_decode_str(name).decode_utf8_lossy();
-        return Ok(drain(&handle, request.method(), &name));
+        return Ok(drain(&handle, request.method(), &decoded(name)));
+    }
+    if let Some(names) = path.strip_prefix("/api/spool/") {
+        return Ok(spool::answer(&handle, request.method(), names).await);
     }
     let known = ["", "/healthz", "/readyz", "/metrics", "/api/pools", "/api/spool", "/api/upstreams"];
     if known.contains(&path) && !is_read {
@@ -72,7 +77,7 @@ async fn answer(handle: Handle, request: Request<Incoming>) -> Result<Response<F
                 &Report::sum(handle.reports().await),
                 &handle.upstreams(),
                 &handle.guard(),
-                handle.spool().as_ref(),
+                handle.spool_report().as_ref(),
                 handle.unready().is_none(),
             );
             respond(StatusCode::OK, METRICS, text)
@@ -81,13 +86,18 @@ async fn answer(handle: Handle, request: Request<Incoming>) -> Result<Response<F
             let pools: Vec<Value> = Report::sum(handle.reports().await).pools.iter().map(pool).collect();
             respond(StatusCode::OK, JSON, Value::Array(pools).to_string())
         }
-        "/api/spool" => respond(StatusCode::OK, JSON, spool(handle.spool().as_ref()).to_string()),
+        "/api/spool" => respond(StatusCode::OK, JSON, spool::page(handle.spool_report().as_ref()).to_string()),
         "/api/upstreams" => {
             let upstreams: Vec<Value> = handle.upstreams().iter().map(upstream).collect();
             respond(StatusCode::OK, JSON, Value::Array(upstreams).to_string())
         }
         _ => respond(StatusCode::NOT_FOUND, TEXT, "there is no such page"),
     })
+}
+
+/// A part of a path.
+fn decoded(part: &str) -> Cow<'_, str> {
+    percent_encoding::percent_decode_str(part).decode_utf8_lossy()
 }
 
 /// `PUT` has an upstream drained, `DELETE` has it used again.
@@ -130,35 +140,6 @@ fn line(line: &LineReport) -> Value {
         "used_channels": line.used_channel_count,
         "unconfirmed": line.unconfirmed_count,
         "output_bytes": line.output_len,
-    })
-}
-
-fn spool(spool: Option<&Spool>) -> Value {
-    let Some(spool) = spool else { return json!({ "enabled": false }) };
-    json!({
-        "enabled": true,
-        "messages": spool.count(),
-        "bytes": spool.len(),
-        "bytes_max": spool.len_max,
-        "unwritten_bytes": spool.unwritten_len,
-        "failure": spool.failure,
-        "kept": spool.counters.kept,
-        "sent_on": spool.counters.sent_on,
-        "refused": spool.counters.refused,
-        "expired": spool.counters.expired,
-        "full": spool.counters.full,
-        "shelves": spool.shelves.iter().map(shelf).collect::<Vec<_>>(),
-    })
-}
-
-fn shelf(shelf: &ShelfReport) -> Value {
-    json!({
-        "user": shelf.user,
-        "vhost": shelf.vhost,
-        "messages": shelf.count,
-        "bytes": shelf.len,
-        "state": if shelf.is_sending { "sending" } else { "waiting" },
-        "last_error": shelf.trouble,
     })
 }
 

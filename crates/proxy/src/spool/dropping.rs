@@ -1,0 +1,159 @@
+//! What leaves a shelf without having been sent on: it is too old, or an operator has had enough of it.
+
+use std::sync::atomic::Ordering;
+
+use amqp::content::ContentHeader;
+use amqp::frame::decode_frame;
+use amqp::method::decode_publish;
+use model::ids::{QueueId, QueueSeq};
+use store::RecordBatch;
+
+use super::kept::kept_at_ms;
+use super::shelf::{Gone, Shelf};
+use super::{Publish, Spool, State, Taken};
+
+/// The message on a shelf that is sent on first, for operators.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct First {
+    /// Where it was published to.
+    pub exchange: String,
+    /// By what it is routed there.
+    pub routing_key: String,
+    /// Bytes of its body.
+    pub body_len: u64,
+    /// When it was kept, in milliseconds since 1970.
+    pub kept_ms: u64,
+}
+
+impl First {
+    /// `None`: it is no publish, which is not kept.
+    fn of(publish: &Publish) -> Option<First> {
+        let frames = publish.frames();
+        let (method, len) = decode_frame(frames, 0).ok()??;
+        let (header, _) = decode_frame(&frames[len..], 0).ok()??;
+        let method = decode_publish(method.payload)?;
+        Some(First {
+            exchange: String::from_utf8_lossy(method.exchange).into_owned(),
+            routing_key: String::from_utf8_lossy(method.routing_key).into_owned(),
+            body_len: ContentHeader::decode(header.payload).ok()?.body_len,
+            kept_ms: kept_at_ms(publish.0.bytes()),
+        })
+    }
+}
+
+/// Why the first message cannot be had now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotNow {
+    /// It is being read; [`Spool::changes`] tells when to ask again.
+    Loading,
+    /// The shelf is being sent on.
+    Sending,
+}
+
+impl Spool {
+    /// What is sent on first of this user and vhost. `None`: nothing is kept of them.
+    pub fn first(&self, user: &str, vhost: &str) -> Result<Option<First>, NotNow> {
+        let mut state = self.state.lock();
+        let Some((id, seq, publish)) = self.take_first(&mut state, user, vhost)? else { return Ok(None) };
+        if let Some(shelf) = state.shelves.get_mut(&id) {
+            shelf.put_back(&[seq]);
+        }
+        Ok(First::of(&publish))
+    }
+
+    /// As [`first`](Self::first), and drops it.
+    pub fn drop_first(&self, user: &str, vhost: &str) -> Result<Option<First>, NotNow> {
+        let mut state = self.state.lock();
+        let Some((id, seq, publish)) = self.take_first(&mut state, user, vhost)? else { return Ok(None) };
+        self.drop_for_operator(&mut state, id, |shelf, batch| shelf.settle(&[seq], batch));
+        Ok(First::of(&publish))
+    }
+
+    /// Drops all that is kept of this user and vhost, even what is under way. How many messages that were.
+    pub fn drop_all(&self, user: &str, vhost: &str) -> u64 {
+        let mut state = self.state.lock();
+        let Some(id) = state.id_of(user, vhost) else { return 0 };
+        self.drop_for_operator(&mut state, id, Shelf::clear)
+    }
+
+    /// Takes what is first on a shelf that nobody else takes from.
+    fn take_first(
+        &self,
+        state: &mut State,
+        user: &str,
+        vhost: &str,
+    ) -> Result<Option<(QueueId, QueueSeq, Publish)>, NotNow> {
+        let Some(id) = state.id_of(user, vhost) else { return Ok(None) };
+        let Some(shelf) = state.shelves.get_mut(&id) else { return Ok(None) };
+        if shelf.count() > 0 && shelf.is_sending {
+            return Err(NotNow::Sending);
+        }
+        match shelf.take(&self.store) {
+            Taken::Publish(seq, publish) => Ok(Some((id, seq, publish))),
+            Taken::Loading => Err(NotNow::Loading),
+            Taken::Nothing => Ok(None),
+        }
+    }
+
+    fn drop_for_operator(
+        &self,
+        state: &mut State,
+        id: QueueId,
+        leave: impl FnOnce(&mut Shelf, &mut RecordBatch) -> Gone,
+    ) -> u64 {
+        if self.is_closed.load(Ordering::Relaxed) {
+            return 0;
+        }
+        let count = self.drop_from(state, id, leave);
+        state.counters.dropped += count;
+        if let Some(shelf) = state.shelves.get_mut(&id) {
+            // What was to blame is gone, perhaps.
+            (shelf.rests_until_ms, shelf.failure_count) = (0, 0);
+        }
+        self.tell();
+        count
+    }
+
+    /// Drops what is too old, of shelves that nobody sends on.
+    pub(super) fn expire(&self, state: &mut State, wall_ms: u64) {
+        let Some(age_max_ms) = self.options.age_max_ms else { return };
+        let ids: Vec<QueueId> =
+            state.shelves.values().filter(|shelf| !shelf.is_claimed).map(|shelf| shelf.id).collect();
+        for id in ids {
+            while let Some(shelf) = state.shelves.get_mut(&id)
+                // What was looked at lies in a segment again, perhaps: it is not read before it can be too old.
+                && shelf.front_kept_ms.is_none_or(|kept_ms| kept_ms.saturating_add(age_max_ms) <= wall_ms)
+                && let Taken::Publish(seq, publish) = shelf.take(&self.store)
+            {
+                let kept_ms = kept_at_ms(publish.0.bytes());
+                if kept_ms.saturating_add(age_max_ms) > wall_ms {
+                    shelf.put_back(&[seq]);
+                    shelf.front_kept_ms = Some(kept_ms);
+                    break;
+                }
+                let count = self.drop_from(state, id, |shelf, batch| shelf.settle(&[seq], batch));
+                state.counters.expired += count;
+                self.tell_who_waits(state, id);
+            }
+        }
+    }
+
+    /// Messages leave a shelf for good. How many there were.
+    pub(super) fn drop_from(
+        &self,
+        state: &mut State,
+        id: QueueId,
+        leave: impl FnOnce(&mut Shelf, &mut RecordBatch) -> Gone,
+    ) -> u64 {
+        let Some(shelf) = state.shelves.get_mut(&id) else { return 0 };
+        let before = (shelf.count(), shelf.len());
+        let gone = leave(shelf, &mut state.batch);
+        let count = before.0 - shelf.count();
+        self.recount(state, id, before);
+        // Before the slots: a checkpoint must not know of it before the journal does.
+        self.store.append(&mut state.batch);
+        self.store.settle_slots(&gone.places);
+        self.store.settle_ranges(&gone.ranges);
+        count
+    }
+}

@@ -20,6 +20,9 @@ PATHS = ("direct", "proxy")
 # The clients of `warren perf run connection-churn` are its publishers.
 PERF, PERF_CLIENTS, PIKA = "connection-churn, 20 publishers", 20, "pika, one script"
 CONFIRMS = ("no confirms", "confirms")
+# As many as can be had while processors are left over, whatever a message costs the broker at a distance.
+CALM_RATE = 5_000
+CALM = f"{PERF}, {CALM_RATE:,}/s"
 WARM_UP_S = 3
 # How long a message may be under way when all have been sent.
 ARRIVAL_TIMEOUT_S = 15
@@ -105,16 +108,28 @@ def measure_immunity(turn, options, results, number):
                     target = (proxy or relay).port
                     for confirms in CONFIRMS:
                         attempt(results, immunity_name(PERF, confirms, path, delay_ms), turn.broker, number,
-                                lambda: run_perf(target, confirms, seconds))
+                                lambda: with_cpu(lambda: run_perf(target, confirms, seconds), broker=turn, proxy=proxy, relay=relay))
                         attempt(results, immunity_name(PIKA, confirms, path, delay_ms), turn.broker, number,
                                 lambda: run_pika(turn, target, confirms, seconds))
+                    if proxy:
+                        attempt(results, immunity_name(CALM, CONFIRMS[0], path, delay_ms), turn.broker, number,
+                                lambda: run_perf(target, CONFIRMS[0], seconds, CALM_RATE))
 
 
 def immunity_name(client, confirms, path, delay_ms):
     return f"{client}, {confirms}, {path}, {delay_ms} ms"
 
 
-def run_perf(port, confirms, seconds):
+def with_cpu(run, **programs):
+    """What `run` gives, and what each of the programs (None: is not there) has taken in µs of CPU a message, those of the warm-up included."""
+    programs = {name: program for name, program in programs.items() if program}
+    before = {name: program.cpu_s() for name, program in programs.items()}
+    result = run()
+    sent = result["messages_per_s"] * (result["duration_s"] + WARM_UP_S)
+    return result | {f"{name}_cpu_us": (program.cpu_s() - before[name]) * 1e6 / sent for name, program in programs.items()}
+
+
+def run_perf(port, confirms, seconds, rate=None):
     """The one consumer's prefetch of 100 would allow it 1,000 messages/s at 100 ms: it is not what is measured, and gets more."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "churn.json"
@@ -122,6 +137,7 @@ def run_perf(port, confirms, seconds):
                  "--html", path.with_suffix(".html"), "--set", f"confirm_window={CONFIRMS.index(confirms)}",
                  "--set", "consumers.prefetch=10000", "--set", "consumers.ack_every=100",
                  "--set", f"warm_up={WARM_UP_S}s", "--set", f"duration={seconds + WARM_UP_S:g}s"]
+        words += ["--set", f"publishers.rate={rate}"] if rate else []
         run = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         if not path.exists():
             raise RuntimeError(run.stderr.strip()[-300:])
@@ -131,7 +147,7 @@ def run_perf(port, confirms, seconds):
         raise RuntimeError("; ".join(missed))
     summary = run["summary"]
     counts = summary["counts"]
-    return {"messages_per_s": counts["published"] / summary["duration_s"], "clients": PERF_CLIENTS,
+    return {"messages_per_s": counts["published"] / summary["duration_s"], "clients": PERF_CLIENTS, "duration_s": summary["duration_s"],
             **{key: counts[key] for key in ("published", "consumed", "confirmed")}}
 
 
@@ -153,12 +169,25 @@ def immunity_table(brokers, results):
              "takes: how much longer it takes than at the distance before, in round trips. Every message arrived.", "",
              "| client | confirms | broker | path | " + " | ".join(f"{delay_ms} ms" for delay_ms in ROUND_TRIPS_MS) + " | wanted |",
              "|---|---|---|---|" + "---|" * (len(ROUND_TRIPS_MS) + 1)]
-    for client in (PERF, PIKA):
-        for confirms in CONFIRMS:
-            for broker in brokers:
-                for path in PATHS:
-                    cells, wanted = immunity_cells(results, client, confirms, broker, path)
-                    lines.append("| " + " | ".join([client, confirms, broker.name, path, *cells, wanted]) + " |")
+    for client, confirms in ((PERF, CONFIRMS[0]), (CALM, CONFIRMS[0]), (PERF, CONFIRMS[1]), (PIKA, CONFIRMS[0]), (PIKA, CONFIRMS[1])):
+        for broker in brokers:
+            for path in PATHS if client != CALM else PATHS[1:]:
+                cells, wanted = immunity_cells(results, client, confirms, broker, path)
+                lines.append("| " + " | ".join([client, confirms, broker.name, path, *cells, wanted]) + " |")
+    return [*lines, "", *cpu_at_distances_table(brokers, results)]
+
+
+def cpu_at_distances_table(brokers, results):
+    """Why a rate falls with the distance, where it does."""
+    lines = [f"Who takes how much of the processors, at which distance: {PERF}, no confirms, through the proxy, as fast as they go; µs of CPU a message.", "",
+             "| broker | who | " + " | ".join(f"{delay_ms} ms" for delay_ms in ROUND_TRIPS_MS) + " |",
+             "|---|---|" + "---|" * len(ROUND_TRIPS_MS)]
+    for broker in brokers:
+        for who in ("broker", "proxy", "relay"):
+            names = [immunity_name(PERF, CONFIRMS[0], PATHS[1], delay_ms) for delay_ms in ROUND_TRIPS_MS]
+            medians = [results.median(name, broker, f"{who}_cpu_us") for name in names]
+            cells = ["" if median is None else f"{median:.1f}" for median in medians]
+            lines.append(f"| {broker.name} | {who} | " + " | ".join(cells) + " |")
     return lines
 
 

@@ -116,4 +116,6 @@ def test_pools_show_users_vhosts_and_their_connections_and_no_passwords(proxy, w
 def test_what_is_not_there_is_404_and_what_is_only_read_is_405(proxy):
     proxy.operations.get("/nothing", prefix="").expect(404)
     assert proxy.operations.post("/pools").expect(405).headers["allow"] == "GET, HEAD"
+    # Any page in a browser could send one.
+    assert proxy.operations.post("/upstreams/a/drain").expect(405).headers["allow"] == "PUT, DELETE"
     proxy.operations.call("HEAD", "/healthz", prefix="").expect(200)

@@ -72,7 +72,7 @@ impl Spool {
     /// Drops all that is kept of this user and vhost, even what is under way. How many messages that were.
     pub fn drop_all(&self, user: &str, vhost: &str) -> u64 {
         let mut state = self.state.lock();
-        let Some(id) = state.id_of(user, vhost) else { return 0 };
+        let Some(id) = state.id_of(user, vhost).filter(|_| !self.is_closed.load(Ordering::Relaxed)) else { return 0 };
         self.drop_for_operator(&mut state, id, Shelf::clear)
     }
 
@@ -85,6 +85,9 @@ impl Spool {
     ) -> Result<Option<(QueueId, QueueSeq, Publish)>, NotNow> {
         let Some(id) = state.id_of(user, vhost) else { return Ok(None) };
         let Some(shelf) = state.shelves.get_mut(&id) else { return Ok(None) };
+        if self.is_closed.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
         if shelf.count() > 0 && shelf.is_sending {
             return Err(NotNow::Sending);
         }
@@ -101,9 +104,6 @@ impl Spool {
         id: QueueId,
         leave: impl FnOnce(&mut Shelf, &mut RecordBatch) -> Gone,
     ) -> u64 {
-        if self.is_closed.load(Ordering::Relaxed) {
-            return 0;
-        }
         let count = self.drop_from(state, id, leave);
         state.counters.dropped += count;
         if let Some(shelf) = state.shelves.get_mut(&id) {

@@ -138,8 +138,10 @@ impl std::fmt::Debug for Job {
 pub struct Spool {
     store: Arc<Store>,
     options: Options,
-    /// Messages on all shelves: looked at for each publish.
+    /// Messages on all shelves.
     count: AtomicU64,
+    /// How often a shelf was empty and then was not: looked at for each publish.
+    filled_count: AtomicU64,
     state: Mutex<State>,
     changed: Arc<Changed>,
     /// What to add to the callers' time for milliseconds since 1970.
@@ -217,6 +219,7 @@ impl Spool {
             store: store.clone(),
             options,
             count: count.into(),
+            filled_count: AtomicU64::new(0),
             state: Mutex::new(state),
             changed,
             wall_offset_ms: AtomicU64::new(0),
@@ -248,6 +251,12 @@ impl Spool {
     /// Wakes when something is different: there is something to be sent on, all is, there is room, something was read.
     pub fn changes(&self) -> watch::Receiver<()> {
         self.changed.0.subscribe()
+    }
+
+    /// How often a shelf was empty and then was not. While it is the same, of whom [nothing](Held::Nothing) was kept nothing is.
+    #[must_use]
+    pub fn filled_count(&self) -> u64 {
+        self.filled_count.load(Ordering::Acquire)
     }
 
     /// What is kept of this user and vhost.
@@ -298,6 +307,7 @@ impl Spool {
         self.count.fetch_add(1, Ordering::AcqRel);
         self.store.append(&mut state.batch);
         if was_empty {
+            self.filled_count.fetch_add(1, Ordering::Release);
             self.tell();
         }
         Ok(seq)

@@ -70,6 +70,21 @@ fn what_is_kept_comes_in_order_to_whom_it_belongs() {
 }
 
 #[test]
+fn of_whom_nothing_is_kept_that_is_so_until_a_shelf_is_filled() {
+    let spool = open(&SimDisk::new(1), 1 << 20);
+    spool.keep("bob", "/", &[b"x"], 0).unwrap();
+    let before = spool.filled_count();
+    spool.keep("bob", "/", &[b"y"], 0).unwrap();
+    assert_eq!((spool.holds("ann", "/", 0), spool.filled_count()), (Held::Nothing, before), "it was not empty");
+    spool.keep("ann", "/", &[b"z"], 0).unwrap();
+    assert_ne!(spool.filled_count(), before);
+    spool.drop_all("ann", "/");
+    let before = spool.filled_count();
+    spool.keep("ann", "/", &[b"z"], 0).unwrap();
+    assert_ne!(spool.filled_count(), before, "once more");
+}
+
+#[test]
 fn what_could_not_be_sent_on_rests_for_a_moment() {
     let spool = open(&SimDisk::new(1), 1 << 20);
     spool.keep("ann", "/", &[b"x"], 0).unwrap();
@@ -251,6 +266,7 @@ fn what_is_closed_takes_nothing() {
     spool.keep("ann", "/", &[b"x"], 0).unwrap();
     spool.close().unwrap();
     assert_eq!(spool.keep("ann", "/", &[b"y"], 0), Err(Full));
+    assert_eq!((spool.drop_first("ann", "/"), spool.drop_all("ann", "/")), (Ok(None), 0));
     drop(spool);
     assert_eq!(open(&disk, 1 << 20).report().count(), 1);
 }

@@ -57,12 +57,18 @@ impl Switchboard {
         }
         let has_seat = channel.seat.is_some();
         let (pool, login) = self.pools.with_login(pool_id);
-        let is_away = pool.is_away;
+        let (is_away, filled_count) = (pool.is_away, spool.filled_count());
+        if pool.unheld_at == Some(filled_count) && (!is_away || has_seat) {
+            return Way::Line;
+        }
         // Who an upstream does not let in any more is to hear of it.
         let is_let_in = pool.is_away || pool.accepted_ms.is_some();
-        match spool.holds(&login.user, &pool.vhost, self.now_ms) {
+        let is_token = is_token(&login.secret);
+        let held = spool.holds(&login.user, &pool.vhost, self.now_ms);
+        self.pools.pool(pool_id).unheld_at = (held == Held::Nothing).then_some(filled_count);
+        match held {
             Held::Nothing if !is_away || has_seat => Way::Line,
-            _ if !is_let_in || is_token(&login.secret) => Way::Line,
+            _ if !is_let_in || is_token => Way::Line,
             // What is on its way already must not be overtaken.
             _ if has_seat && !self.is_channel_quiet(id, number) => Way::Behind(Waits::Quiet),
             Held::Little if !is_away => Way::Behind(Waits::SpoolEnd),

@@ -87,6 +87,9 @@ pub(super) struct Pool {
     pub(super) refused_ms: Option<u64>,
     /// Whether there is no line for those who publish, and has not been for a moment. Only where that is of account.
     pub(super) is_away: bool,
+    /// The spool's [count](crate::spool::Spool::filled_count) when nothing of it was there: while it is the same, nothing is. So its lock is
+    /// not taken for each publish while something of somebody else is kept.
+    pub(super) unheld_at: Option<u64>,
 }
 
 impl Pool {
@@ -188,6 +191,7 @@ impl Pools {
             trouble: None,
             refused_ms: None,
             is_away: false,
+            unheld_at: None,
         };
         let id = PoolId(self.pools.insert(pool));
         self.retain_login(login);

@@ -213,6 +213,9 @@ def immunity_cells(results, client, confirms, broker, path):
     last = ROUND_TRIPS_MS[-1]
     if path != "proxy" or not {0, last} <= rates.keys():
         return cells, ""
+    if client == CALM:
+        # It is as high as it was set: that it is the same everywhere is all it says.
+        return cells, ""
     if confirms == "no confirms":
         return cells, f"{SHARE_MIN:.0%}: {yes(rates[last] / rates[0] >= SHARE_MIN)}"
     return cells, f"1 round trip: {yes(trips <= TRIPS_MAX)}"

@@ -84,8 +84,8 @@ pub(crate) const SPOOL_WINDOW_LEN: usize = 8 << 20;
 pub(crate) const SPOOL_RETRY_MS: u64 = 1_000;
 pub(crate) const SPOOL_RETRY_DOUBLINGS_MAX: u32 = 5;
 
-/// After so many failures in a row with nothing sent on, one message at a time is under way.
-pub(crate) const SPOOL_CAREFUL_FAILURE_COUNT: u32 = 2;
+/// After so many connections in a row that were lost with nothing sent on, one message at a time is under way.
+pub(crate) const SPOOL_CAREFUL_LOST_COUNT: u32 = 2;
 
 /// How long one user's messages are sent on while others wait for their turn.
 pub(crate) const SPOOL_TURN_MS: u64 = 10_000;

@@ -108,7 +108,7 @@ impl Spool {
         state.counters.dropped += count;
         if let Some(shelf) = state.shelves.get_mut(&id) {
             // What was to blame is gone, perhaps.
-            (shelf.rests_until_ms, shelf.failure_count) = (0, 0);
+            (shelf.rests_until_ms, shelf.failure_count, shelf.lost_count) = (0, 0, 0);
         }
         self.tell();
         count

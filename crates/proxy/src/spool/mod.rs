@@ -47,8 +47,8 @@ pub use self::report::{Counters, Report, ShelfReport};
 use self::residents::SpoolResidents;
 use self::shelf::{Shelf, definition, name_of};
 use crate::limits::{
-    SPOOL_CAREFUL_FAILURE_COUNT, SPOOL_CHUNKS_LEN, SPOOL_FEW_COUNT, SPOOL_FEW_LEN, SPOOL_JOURNAL_LEN_MAX,
-    SPOOL_MOVING_MS, SPOOL_RETRY_DOUBLINGS_MAX, SPOOL_RETRY_MS, SPOOL_SEGMENT_LEN,
+    SPOOL_CAREFUL_LOST_COUNT, SPOOL_CHUNKS_LEN, SPOOL_FEW_COUNT, SPOOL_FEW_LEN, SPOOL_JOURNAL_LEN_MAX, SPOOL_MOVING_MS,
+    SPOOL_RETRY_DOUBLINGS_MAX, SPOOL_RETRY_MS, SPOOL_SEGMENT_LEN,
 };
 
 /// What operators set.
@@ -343,7 +343,7 @@ impl Spool {
         let secret = logins.latest(&shelf.user, &shelf.vhost)?;
         shelf.is_claimed = true;
         *last_claimed = id;
-        let is_careful = shelf.failure_count >= SPOOL_CAREFUL_FAILURE_COUNT;
+        let is_careful = shelf.lost_count >= SPOOL_CAREFUL_LOST_COUNT;
         Some(Job { shelf: id, user: shelf.user.clone(), secret, vhost: shelf.vhost.clone(), is_careful })
     }
 
@@ -376,7 +376,9 @@ impl Spool {
     pub fn release(&self, id: QueueId, result: Result<(), String>, now_ms: u64) {
         let mut state = self.state.lock();
         if let Some(shelf) = state.shelves.get_mut(&id) {
+            let was_lost = shelf.is_sending && result.is_err();
             (shelf.is_claimed, shelf.is_sending) = (false, false);
+            shelf.lost_count += u32::from(was_lost);
             shelf.put_back_all();
             shelf.failure_count = if result.is_err() { shelf.failure_count + 1 } else { 0 };
             let rest_ms = SPOOL_RETRY_MS << shelf.failure_count.saturating_sub(1).min(SPOOL_RETRY_DOUBLINGS_MAX);
@@ -401,7 +403,7 @@ impl Spool {
             return;
         }
         if let Some(shelf) = state.shelves.get_mut(&id) {
-            (shelf.moved_ms, shelf.failure_count) = (now_ms, 0);
+            (shelf.moved_ms, shelf.failure_count, shelf.lost_count) = (now_ms, 0, 0);
         }
         let count = self.drop_from(&mut state, id, |shelf, batch| shelf.settle(seqs, batch));
         let counter = if is_refused { &mut state.counters.refused } else { &mut state.counters.sent_on };

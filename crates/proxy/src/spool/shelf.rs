@@ -23,6 +23,8 @@ pub(super) struct Shelf {
     pub(super) rests_until_ms: u64,
     /// How often that has failed in a row.
     pub(super) failure_count: u32,
+    /// How often in a row a connection was lost over which nothing could be sent on.
+    pub(super) lost_count: u32,
     /// When something was sent on last.
     pub(super) moved_ms: u64,
     /// When the first message was kept, if that is known.
@@ -48,6 +50,7 @@ impl Shelf {
             is_sending: false,
             rests_until_ms: 0,
             failure_count: 0,
+            lost_count: 0,
             moved_ms: 0,
             front_kept_ms: None,
             taken: QueueSeq(0),
@@ -148,6 +151,7 @@ impl Shelf {
         self.queue.drain_unacked(&mut settled);
         let mut purged = Purged::default();
         self.queue.purge(&mut purged);
+        self.taken = QueueSeq(self.queue.next_seq().0 - 1);
         // Nothing else is between them.
         batch.settle(self.id, first, QueueSeq(self.queue.next_seq().0 - 1));
         settled.append(&mut purged.messages);

@@ -184,6 +184,7 @@ fn an_operator_drops_all_that_is_kept_of_a_user_and_vhost() {
     assert!(changes.has_changed().unwrap(), "who waits for room looks again");
     assert_eq!(spool.holds("ann", "/", 0), Held::Nothing);
     spool.keep("ann", "/", &[&[4; 300]], 0).unwrap();
+    assert!(!spool.holds_up_to("ann", "/", under_way), "nobody waits for what was dropped");
     // What is heard of it late changes nothing.
     spool.settle(job.shelf, &[under_way], false, 0);
     spool.put_back(job.shelf, &[under_way]);
@@ -199,16 +200,24 @@ fn an_operator_drops_all_that_is_kept_of_a_user_and_vhost() {
 fn what_fails_twice_in_a_row_goes_one_by_one() {
     let spool = open(&SimDisk::new(1), 1 << 20);
     spool.accepted("ann", b"s", "/", 0);
-    spool.keep("ann", "/", &[b"x"], 0).unwrap();
+    spool.keep("ann", "/", &[b"w"], 0).unwrap();
+    for _ in 0..9 {
+        let job = spool.claim(0).unwrap();
+        spool.release(job.shelf, Err("nobody is there".to_owned()), 0);
+        spool.accepted("ann", b"s", "/", 0);
+    }
     spool.keep("ann", "/", &[b"y"], 0).unwrap();
     for (now_ms, is_careful) in [(0, false), (10_000, false), (20_000, true), (30_000, true)] {
         let job = spool.claim(now_ms).unwrap();
         assert_eq!(job.is_careful, is_careful, "at {now_ms}");
+        spool.sends(job.shelf, now_ms);
         if now_ms == 30_000 {
             let (seq, _) = next(&spool, job.shelf).unwrap();
             spool.settle(job.shelf, &[seq], false, now_ms);
         }
         spool.release(job.shelf, Err("no".to_owned()), now_ms);
+        // Who comes meanwhile finds a broker, which says nothing about the message.
+        spool.accepted("ann", b"s", "/", now_ms);
     }
     assert!(!spool.claim(60_000).unwrap().is_careful, "something was sent on");
 }

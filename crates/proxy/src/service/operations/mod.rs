@@ -1,7 +1,7 @@
 //! What operators ask over HTTP: `/healthz`, `/readyz`, `/metrics`, `/api/pools`, `/api/spool`, `/api/upstreams`, draining, and dropping what is
 //! kept.
 //!
-//! There is no login: it listens on this host unless somebody says otherwise, and shows no secrets.
+//! There is no login: it listens on this host unless somebody says otherwise, shows no secrets, and changes nothing for other hosts.
 
 mod spool;
 
@@ -35,11 +35,12 @@ const CONNECTION_COUNT_MAX: usize = 256;
 pub async fn serve_operations(mut listener: Listener, handle: Handle) {
     let seats = Arc::new(tokio::sync::Semaphore::new(CONNECTION_COUNT_MAX));
     loop {
-        let (stream, _) = listener.accept(log::out_of_files).await;
+        let (stream, peer) = listener.accept(log::out_of_files).await;
         let Ok(seat) = seats.clone().try_acquire_owned() else { continue };
         let handle = handle.clone();
         tokio::spawn(async move {
-            let answer = service_fn(move |request| answer(handle.clone(), request));
+            let is_here = peer.ip().to_canonical().is_loopback();
+            let answer = service_fn(move |request| answer(handle.clone(), is_here, request));
             let serving = http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), answer);
             // Who asks may go whenever he likes.
             let _ = serving.await;
@@ -48,9 +49,17 @@ pub async fn serve_operations(mut listener: Listener, handle: Handle) {
     }
 }
 
-async fn answer(handle: Handle, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+async fn answer(
+    handle: Handle,
+    is_here: bool,
+    request: Request<Incoming>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
     let path = request.uri().path().trim_end_matches('/');
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+    if !is_read && !is_here {
+        let text = "without a login nothing is changed from another host than the proxy's own";
+        return Ok(respond(StatusCode::FORBIDDEN, TEXT, text));
+    }
     if let Some(name) = path.strip_prefix("/api/upstreams/").and_then(|rest| rest.strip_suffix("/drain")) {
         return Ok(drain(&handle, request.method(), &decoded(name)));
     }

@@ -119,6 +119,25 @@ def test_who_waits_for_its_login_is_told_where_it_is_said_why_no_upstream_can_be
     assert f"text=no upstream connection within 1 s: cannot connect to 127.0.0.1:{port}" in proxy.log()
 
 
+def test_what_a_script_published_before_it_ended_arrives_also_where_it_had_to_wait(own_broker, own_proxy, wires, name):
+    broker = own_broker()
+    proxy = own_proxy({"a": broker})
+    wire = wires(proxy)
+    queue = wire.call(1, "queue.declare", queue=name(), durable=True).queue
+    wire.call(1, "queue.purge", queue=queue)
+    scripts = [wires(proxy) for _ in range(3)]
+    broker.kill()
+    proxy.await_state("a", "down")
+    for script in scripts:
+        script.publish(1, "", queue, b"last words", delivery_mode=2)
+        # As a process ends that does not say so.
+        script.drop()
+    broker.start()
+    with broker.wire() as direct:
+        direct.wait_count(1, queue, 3)
+    eventually(lambda: all(pool["clients"] == 0 for pool in proxy.get("/pools")), "they are forgotten")
+
+
 def test_a_hanging_upstream_does_not_keep_clients_from_another_one(broker, own_proxy, wires, silent):
     proxy = own_proxy({"silent": silent, "well": broker})
     for _ in range(10):

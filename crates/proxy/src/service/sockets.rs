@@ -90,15 +90,26 @@ fn poll_carry(
         }
         if let Some(sleep) = pause {
             ready!(sleep.as_mut().poll(cx));
-            *pause = worker.spend(party, 0).map(|time| Box::pin(tokio::time::sleep(time)));
+            set_pause(worker, party, pause, 0);
             continue;
         }
         let len = ready!(poll_read(worker, party, stream, cx))?;
-        *pause = worker.spend(party, len).map(|time| Box::pin(tokio::time::sleep(time)));
+        set_pause(worker, party, pause, len);
     }
     // Others have something to say, too.
     cx.waker().wake_by_ref();
     Poll::Pending
+}
+
+/// So many bytes were read: whether nothing more is to be read for a while.
+fn set_pause(worker: &Rc<Worker>, party: Party, pause: &mut Option<Pause>, len: usize) {
+    let time = worker.spend(party, len);
+    if let Party::Client(id) = party
+        && time.is_some() != pause.is_some()
+    {
+        worker.board.borrow_mut().client_paused(id, time.is_some(), worker.now_ms());
+    }
+    *pause = time.map(|time| Box::pin(tokio::time::sleep(time)));
 }
 
 /// Writes what is to be written, as far as the socket takes it.
@@ -137,12 +148,16 @@ fn poll_read(worker: &Rc<Worker>, party: Party, stream: &mut Stream, cx: &mut Co
     ready!(stream.poll_read(cx, &mut buffer))?;
     let bytes = buffer.filled();
     let len = bytes.len();
-    if len == 0 {
-        return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
-    }
     let now_ms = worker.now_ms();
     let mut board = worker.board.borrow_mut();
     match party {
+        Party::Client(id) if len == 0 => {
+            if let Some(peer) = worker.peer_of(id) {
+                tracing::debug!(%peer, "client went away");
+            }
+            board.client_ended(id, now_ms);
+        }
+        Party::Line(_) if len == 0 => return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
         Party::Client(id) => board.client_received(id, bytes, now_ms),
         Party::Line(id) => board.line_received(id, bytes, now_ms),
     }

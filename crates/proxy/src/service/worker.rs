@@ -262,7 +262,7 @@ impl Worker {
         guest.seat.log_in(user).map_err(|refusal| Refusal::new(amqp::ReplyCode::NotAllowed, &refusal.to_string()))
     }
 
-    fn peer_of(&self, id: ClientId) -> Option<SocketAddr> {
+    pub(crate) fn peer_of(&self, id: ClientId) -> Option<SocketAddr> {
         self.clients.borrow().get(&id).map(|guest| guest.peer)
     }
 

@@ -84,10 +84,21 @@ impl Switchboard {
         }
         match judge(method) {
             Verdict::Here => self.answer(id, number, method),
+            Verdict::Shared { .. } if self.is_suspect(id, number, method) => match self.move_client(id) {
+                true => self.own_line_frame(id, frame, raw),
+                false => Taken::NotYet,
+            },
             Verdict::Shared { is_answered } => self.forward_call(id, number, method, raw, is_answered),
             Verdict::Own if self.move_client(id) => self.own_line_frame(id, frame, raw),
             Verdict::Own => Taken::NotYet,
         }
+    }
+
+    /// Whether an upstream has closed a line for the queue that this is about.
+    fn is_suspect(&mut self, id: ClientId, number: u16, method: &Method<'_>) -> bool {
+        let client = &self.clients[id.0];
+        let declared = client.channels.get(&number).and_then(|channel| channel.declared.as_deref());
+        client.pool.is_some_and(|pool| self.pools.pool(pool).suspects.are_in(method, declared))
     }
 
     fn answer(&mut self, id: ClientId, number: u16, method: &Method<'_>) -> Taken {

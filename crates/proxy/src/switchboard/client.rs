@@ -112,6 +112,10 @@ pub(super) struct Client {
     pub(super) is_vouched: bool,
     /// Bytes of publishes that are not whole yet.
     pub(super) held_len: usize,
+    /// Whether its socket is at its end: what waits in the input is the last.
+    pub(super) has_ended: bool,
+    /// Whether nothing is read from it for a while, since it has sent too much.
+    pub(super) is_paused: bool,
     pub(super) joined_ms: u64,
     pub(super) heard_ms: u64,
     pub(super) said_ms: u64,
@@ -142,6 +146,8 @@ impl Client {
             is_admitted: false,
             is_vouched: false,
             held_len: 0,
+            has_ended: false,
+            is_paused: false,
             joined_ms: now_ms,
             heard_ms: now_ms,
             said_ms: now_ms,
@@ -159,6 +165,7 @@ impl Client {
 
     pub(super) fn may_read(&self) -> bool {
         match self.phase {
+            _ if self.has_ended => false,
             Phase::Over => false,
             Phase::Refused { .. } | Phase::Leaving { .. } => self.input.rest().len() < READ_AHEAD_LEN,
             _ => !self.is_full() && (self.waits == Waits::Nothing || self.input.rest().len() < READ_AHEAD_LEN),

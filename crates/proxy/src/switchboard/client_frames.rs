@@ -18,7 +18,11 @@ impl Switchboard {
         let taken = self.client_frames(id, input.rest());
         input.take(taken);
         input.release();
-        self.clients[id.0].input = input;
+        let client = &mut self.clients[id.0];
+        client.input = input;
+        if client.has_ended && client.waits == Waits::Nothing {
+            self.end_client(id);
+        }
         self.client_changed(id);
     }
 

@@ -128,6 +128,11 @@ impl Line {
         self.phase == LinePhase::Running
     }
 
+    /// Whether a client may have a channel on it for this. Calls are not to be held up by an alarm.
+    pub(super) fn takes(&self, kind: Kind) -> bool {
+        self.is_running() && !self.is_draining && (kind == Kind::Publishes || self.blocked.is_none())
+    }
+
     pub(super) fn is_over(&self) -> bool {
         self.phase == LinePhase::Over
     }

@@ -95,9 +95,10 @@ impl Switchboard {
                     let pool = self.pools.pool(pool);
                     pool.channel_limit = pool.channel_limit.min(open_count.saturating_sub(1)).max(1);
                 }
-                let line = &self.lines[id.0];
-                if let Use::Own(client) = line.usage {
-                    self.own_line_closed(client, &refusal);
+                match self.lines[id.0].usage {
+                    Use::Own(client) => self.own_line_closed(client, &refusal),
+                    Use::Shared(pool, _) => self.pools.pool(pool).suspects.note(&refusal),
+                    _ => {}
                 }
             }
             Method::ConnectionBlocked(blocked) => {
@@ -105,7 +106,13 @@ impl Switchboard {
                 self.tell_users(id);
             }
             Method::ConnectionUnblocked(_) => {
-                self.lines[id.0].blocked = None;
+                let line = &mut self.lines[id.0];
+                line.blocked = None;
+                if let Use::Shared(pool, kind) = line.usage {
+                    let waiters = std::mem::take(&mut self.pools.pool(pool).lane(kind).waiters);
+                    // The one who waits longest comes first.
+                    self.woken.extend(waiters.into_iter().rev());
+                }
                 self.tell_users(id);
             }
             Method::ConnectionUpdateSecretOk(_) => {
@@ -184,10 +191,10 @@ impl Switchboard {
             Method::ChannelClose(close) => {
                 let is_closing = there.is_closing;
                 self.lines[id.0].send(at, &channel::CloseOk);
-                if !is_closing {
-                    self.channel_failed(id, at, owner, &Refusal::of_channel(close));
-                } else if owner.is_none() {
-                    self.failed_late(id, &Refusal::of_channel(close));
+                match is_closing {
+                    false => self.channel_failed(id, at, owner, &Refusal::of_channel(close)),
+                    // Its client has closed it, too, and hears of that alone.
+                    true => self.failed_late(id, &Refusal::of_channel(close)),
                 }
             }
             Method::BasicReturn(returned) => {
@@ -202,6 +209,8 @@ impl Switchboard {
                     }
                 }
             }
+            // Nothing is held up here: what it wants is what TCP does.
+            Method::ChannelFlow(flow) => self.lines[id.0].send(at, &channel::FlowOk { active: flow.active }),
             Method::BasicGetOk(_) => {
                 there.incoming = Some(Incoming { left: None, is_answer: true });
                 if let Some((client, number)) = owner {

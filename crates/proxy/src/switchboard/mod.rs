@@ -38,6 +38,7 @@ mod refusal;
 mod report;
 mod seats;
 mod slots;
+mod suspects;
 mod tick;
 
 use std::collections::BTreeMap;
@@ -184,6 +185,24 @@ impl Switchboard {
     pub fn client_wants(&self, id: ClientId) -> Wants {
         let client = &self.clients[id.0];
         Wants { read: client.may_read(), close: client.is_over(), write: !client.output.is_empty() }
+    }
+
+    /// A client will say nothing more. What it said while it had to wait is done first.
+    pub fn client_ended(&mut self, id: ClientId, now_ms: u64) {
+        self.now_ms = now_ms;
+        let client = &mut self.clients[id.0];
+        client.has_ended = true;
+        if client.phase != client::Phase::Running || client.waits == client::Waits::Nothing {
+            self.end_client(id);
+        }
+        self.run_woken();
+    }
+
+    /// A client has sent so much that nothing more is read from it for a while, or that while is over.
+    pub fn client_paused(&mut self, id: ClientId, is_paused: bool, now_ms: u64) {
+        let client = &mut self.clients[id.0];
+        client.is_paused = is_paused;
+        client.heard_ms = now_ms;
     }
 
     /// A client's socket is closed, for whatever reason. Its id may be another's from here on.

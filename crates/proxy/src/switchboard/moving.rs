@@ -30,7 +30,7 @@ impl Switchboard {
         self.clients[id.0].waiting_since_ms = None;
         let numbers: Vec<u16> = self.clients[id.0].channels.keys().copied().collect();
         if !numbers.into_iter().all(|number| self.is_channel_quiet(id, number)) {
-            self.clients[id.0].waits = Waits::Quiet;
+            self.wait_for_quiet(id);
             return false;
         }
         self.counters.moved += 1;
@@ -65,6 +65,9 @@ impl Switchboard {
         if self.may_dial() {
             let line = self.dial(Line::new(Use::Own(id), login, vhost, now_ms));
             self.clients[id.0].own = Some(line);
+        } else {
+            // The client looks again with the next tick.
+            self.close_unused_line(None);
         }
         None
     }

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use slab::Slab;
 
+use super::suspects::Suspects;
 use super::{ClientId, LineId};
 use crate::limits::REFUSED_PAUSE_MS;
 
@@ -48,7 +49,8 @@ impl std::fmt::Debug for Login {
 pub(super) enum Kind {
     /// Nothing but publishes.
     Publishes,
-    /// Declarations, gets and the like, and what their clients publish.
+    /// Declarations, gets and the like, and what their clients publish: where a queue was declared it is known, on another of an upstream's
+    /// nodes perhaps not yet.
     Calls,
 }
 
@@ -87,6 +89,8 @@ pub(super) struct Pool {
     pub(super) refused_ms: Option<u64>,
     /// Whether there is no line for those who publish, and has not been for a moment. Only where that is of account.
     pub(super) is_away: bool,
+    /// Queues for which an upstream has closed a line.
+    pub(super) suspects: Suspects,
     /// The spool's [count](crate::spool::Spool::filled_count) when nothing of it was there: while it is the same, nothing is. So its lock is
     /// not taken for each publish while something of somebody else is kept.
     pub(super) unheld_at: Option<u64>,
@@ -191,6 +195,7 @@ impl Pools {
             trouble: None,
             refused_ms: None,
             is_away: false,
+            suspects: Suspects::default(),
             unheld_at: None,
         };
         let id = PoolId(self.pools.insert(pool));

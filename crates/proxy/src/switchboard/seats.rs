@@ -2,11 +2,22 @@
 
 use amqp::method::{channel, confirm, connection};
 
-use super::client::{Phase, Stage, Tags, Waits};
+use super::client::{Client, Phase, Stage, Tags, Waits};
 use super::line::{Line, LineChannel, LinePhase, Use};
 use super::pool::{Kind, PoolId};
+use super::slots::Slots;
 use super::{ClientId, Effect, LineId, Switchboard};
 use crate::limits::CHANNEL_PACE_MS;
+
+/// What becomes of a channel's seat.
+enum Fit {
+    /// It is the right one.
+    Stays,
+    /// The channel gets another one, as soon as nothing is under way here.
+    Leaves,
+    /// The same, on this line.
+    GoesTo(LineId),
+}
 
 /// Of a pool's channels, one in so many is to be left before another line is opened.
 const SPARE_SHARE: usize = 8;
@@ -15,22 +26,37 @@ impl Switchboard {
     /// The channel of a shared line that this channel of a client uses. `None`: there is none now, and the client waits.
     pub(super) fn take_seat(&mut self, id: ClientId, number: u16, kind: Kind) -> Option<(LineId, u16)> {
         let client = &self.clients[id.0];
-        if let Some(seat) = client.channels.get(&number)?.seat {
-            if kind == Kind::Publishes || !self.is_for_publishes(seat) {
-                return Some(seat);
+        let (pool, seat) = (client.pool?, client.channels.get(&number)?.seat);
+        let mut elsewhere = None;
+        if let Some(seat) = seat {
+            match self.fit(seat, kind) {
+                Fit::Stays => return Some(seat),
+                Fit::Leaves => {}
+                Fit::GoesTo(line) => elsewhere = Some(line),
             }
-            // What it asks is not to be asked where others publish.
             if !self.is_channel_quiet(id, number) {
-                self.clients[id.0].waits = Waits::Quiet;
+                self.wait_for_quiet(id);
                 return None;
             }
             self.leave_seat(id, number);
         }
-        let pool = self.clients[id.0].pool?;
-        let found = self.free_seat(pool, kind).or_else(|| self.new_seat(pool, kind));
+        let found = match elsewhere {
+            Some(line) => {
+                let at = self.open_channel(line);
+                if let Some(channel) = self.lines[line.0].channel(at) {
+                    // Nobody is to find it free there.
+                    channel.is_clean = false;
+                }
+                Some((line, at))
+            }
+            None => self.free_seat(pool, kind).or_else(|| self.new_seat(pool, kind)),
+        };
         // Better among those who publish than nowhere.
         let is_stuck = found.is_none() && kind == Kind::Calls && !self.may_dial();
-        let found = if is_stuck { self.new_seat(pool, Kind::Publishes) } else { found };
+        let found = match is_stuck {
+            true => self.free_seat(pool, Kind::Publishes).or_else(|| self.new_seat(pool, Kind::Publishes)),
+            false => found,
+        };
         let Some((line_id, at)) = found else {
             self.wait_for_line(id, pool, kind);
             return None;
@@ -53,11 +79,47 @@ impl Switchboard {
         Some((line_id, at))
     }
 
-    /// Whether a seat is where others publish, and nothing else was done on it yet.
-    fn is_for_publishes(&mut self, (line, at): (LineId, u16)) -> bool {
-        let line = &mut self.lines[line.0];
-        let is_publishing = matches!(line.usage, Use::Shared(_, Kind::Publishes));
-        is_publishing && line.channel(at).is_some_and(|there| there.is_clean)
+    /// Whether what a channel does next is to be done on the seat it has.
+    #[inline]
+    fn fit(&mut self, (id, at): (LineId, u16), kind: Kind) -> Fit {
+        let line = &mut self.lines[id.0];
+        let Use::Shared(pool, of) = line.usage else { return Fit::Stays };
+        // Who always has something under way would stay for ever.
+        if line.is_draining && self.line_with_room(pool, of).is_some() {
+            return Fit::Leaves;
+        }
+        let line = &mut self.lines[id.0];
+        match (kind, of) {
+            (Kind::Publishes, Kind::Publishes) => Fit::Stays,
+            (Kind::Publishes, Kind::Calls) if line.blocked.is_some() => Fit::Stays,
+            (Kind::Publishes, Kind::Calls) => self.blocked_calls_line(pool).map_or(Fit::Stays, Fit::GoesTo),
+            // What it asks is not to be asked where others publish, nor where an alarm has stopped them.
+            (Kind::Calls, Kind::Publishes) if line.channel(at).is_some_and(|there| there.is_clean) => Fit::Leaves,
+            (Kind::Calls, _) if line.blocked.is_some() => Fit::Leaves,
+            (Kind::Calls, _) => Fit::Stays,
+        }
+    }
+
+    /// A line for calls that an alarm has stopped, since somebody published there. What others publish meanwhile goes there as well: one more
+    /// line would be stopped for it, and with it all who only ask.
+    fn blocked_calls_line(&mut self, pool: PoolId) -> Option<LineId> {
+        let (lines, limit) = (&self.lines, usize::from(self.options.line_channel_max));
+        let pool = self.pools.pool(pool);
+        let limit = limit.min(pool.channel_limit);
+        let is_open = |id: &&LineId| {
+            let line = &lines[id.0];
+            let has_room = line.open_count < limit.min(line.channel_max.into());
+            line.blocked.is_some() && line.is_running() && !line.is_draining && has_room
+        };
+        pool.lane(Kind::Calls).lines.iter().find(is_open).copied()
+    }
+
+    /// The client looks at its frame again when nothing is under way for it. That is not waited for without end.
+    pub(super) fn wait_for_quiet(&mut self, id: ClientId) {
+        let now_ms = self.now_ms;
+        let client = &mut self.clients[id.0];
+        client.waits = Waits::Quiet;
+        client.waiting_since_ms.get_or_insert(now_ms);
     }
 
     /// Whether nothing is under way for a client's channel on a shared line.
@@ -83,7 +145,8 @@ impl Switchboard {
         loop {
             let (line_id, at) = self.pools.pool(pool).lane(kind).free.pop()?;
             let line = &mut self.lines[line_id.0];
-            if !line.is_draining && line.is_running() && line.channel(at).is_some_and(|channel| channel.is_free()) {
+            let is_usable = line.takes(kind) && line.channel(at).is_some_and(|channel| channel.is_free());
+            if is_usable {
                 return Some((line_id, at));
             }
         }
@@ -106,7 +169,7 @@ impl Switchboard {
         let room_of = |id: &LineId| {
             let line = &lines[id.0];
             let room = limit.min(line.channel_max.into()).saturating_sub(line.open_count);
-            (line.is_running() && !line.is_draining && room > 0).then_some((room, *id))
+            (line.takes(kind) && room > 0).then_some((room, *id))
         };
         let lane = pool.lane(kind);
         let (mut room_all, mut best) = (0, None);
@@ -199,6 +262,10 @@ impl Switchboard {
         }
         self.pools.pool(pool).lane(kind).free.push((line_id, at));
         self.wake_waiter(pool, kind);
+        if kind == Kind::Publishes && !self.may_dial() {
+            // It has to do for those as well.
+            self.wake_waiter(pool, Kind::Calls);
+        }
     }
 
     /// There is a channel, or a number for one: the client that waits longest looks again.
@@ -229,23 +296,26 @@ impl Switchboard {
         let pool = self.pools.pool(pool_id);
         let (login, vhost, is_refused) = (pool.login, pool.vhost.clone(), pool.is_refused(now_ms));
         let lane = pool.lane(kind);
-        let is_usable = |line: &&LineId| lines[line.0].is_running() && !lines[line.0].is_draining;
+        let is_usable = |line: &&LineId| lines[line.0].takes(kind);
         let count = lane.lines.iter().filter(is_usable).count();
         if lane.opening.is_some() || count >= self.options.pool_line_max || is_refused {
             return;
         }
         if !may_dial {
-            self.close_unused_line();
+            // Calls do with a line for publishes.
+            self.close_unused_line((kind == Kind::Calls).then_some(pool_id));
             return;
         }
         let line = self.dial(Line::new(Use::Shared(pool_id, kind), login, Some(vhost), now_ms));
         self.pools.pool(pool_id).lane(kind).opening = Some(line);
     }
 
-    /// Makes room for a line that somebody needs, where there may be no more: one that nobody uses goes.
-    fn close_unused_line(&mut self) {
+    /// Makes room for a line that somebody needs, where there may be no more: one that nobody uses goes, but none of a pool that can use
+    /// what it has.
+    pub(super) fn close_unused_line(&mut self, kept: Option<PoolId>) {
         let is_unused = |line: &Line| {
-            matches!(line.usage, Use::Shared(..)) && line.is_running() && line.used_count == 0 && line.is_confirmed()
+            let Use::Shared(pool, _) = line.usage else { return false };
+            kept != Some(pool) && line.is_running() && line.used_count == 0 && line.is_confirmed()
         };
         let unused = self.lines.iter().find(|(_, line)| is_unused(line)).map(|(id, _)| LineId(id));
         if let Some(id) = unused {
@@ -294,15 +364,18 @@ impl Switchboard {
         self.line_changed(id);
     }
 
+    /// Whether one of the lines that a client uses takes no publishes.
+    pub(super) fn is_blocked(&self, id: ClientId) -> bool {
+        blocked_reason(&self.clients[id.0], &self.lines).is_some()
+    }
+
     /// Tells a client whether one of the lines that it uses takes publishes, if that is news.
     pub(super) fn tell_blocked(&mut self, id: ClientId) {
         let Some(client) = self.clients.get_mut(id.0) else { return };
         if !client.capabilities.connection_blocked || client.phase != Phase::Running {
             return;
         }
-        let seats = client.channels.values().filter_map(|channel| channel.seat.map(|(line, _)| line));
-        let mut lines = seats.chain(client.own.filter(|_| client.has_moved));
-        let reason = lines.find_map(|line| self.lines.get(line.0)?.blocked.as_deref());
+        let reason = blocked_reason(client, &self.lines);
         if client.is_told_blocked == reason.is_some() {
             return;
         }
@@ -313,6 +386,13 @@ impl Switchboard {
         }
         self.client_changed(id);
     }
+}
+
+/// Why one of the lines that a client uses takes no publishes, if that is so.
+fn blocked_reason<'a>(client: &Client, lines: &'a Slots<Line>) -> Option<&'a [u8]> {
+    let seats = client.channels.values().filter_map(|channel| channel.seat.map(|(line, _)| line));
+    let mut used = seats.chain(client.own.filter(|_| client.has_moved));
+    used.find_map(|line| lines.get(line.0)?.blocked.as_deref())
 }
 
 /// The upstream's tag of a client's next publish less the client's.

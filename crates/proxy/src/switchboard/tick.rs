@@ -39,6 +39,12 @@ impl Switchboard {
 
     fn tick_client(&mut self, id: ClientId) {
         let now_ms = self.now_ms;
+        let patience_ms = match self.clients[id.0].waits {
+            // An alarm may take its time.
+            Waits::Quiet if self.is_blocked(id) => u64::MAX - now_ms,
+            Waits::Quiet => UNCONFIRMED_PATIENCE_MS,
+            _ => self.options.line_wait_ms,
+        };
         let client = &mut self.clients[id.0];
         match client.phase {
             Phase::Header | Phase::StartOk | Phase::TuneOk | Phase::Open if client.waiting_since_ms.is_none() => {
@@ -62,8 +68,8 @@ impl Switchboard {
             Phase::Closing { .. } | Phase::Refused { .. } | Phase::Leaving { .. } | Phase::Over => return,
             _ => {}
         }
-        if client.waiting_since_ms.is_some_and(|since| now_ms >= since + self.options.line_wait_ms) {
-            self.give_up(id);
+        if client.waiting_since_ms.is_some_and(|since| now_ms >= since + patience_ms) {
+            self.give_up(id, patience_ms);
             return;
         }
         self.note_away(id);
@@ -82,7 +88,7 @@ impl Switchboard {
     }
 
     /// There has been no line for a client for too long.
-    fn give_up(&mut self, id: ClientId) {
+    fn give_up(&mut self, id: ClientId, waited_ms: u64) {
         let (phase, capabilities) = (self.clients[id.0].phase, self.clients[id.0].capabilities);
         let (pool, login) = (self.clients[id.0].pool, self.clients[id.0].login);
         let trouble = match (pool, login) {
@@ -90,10 +96,11 @@ impl Switchboard {
             (None, Some(login)) => self.pools.login(login).trouble.clone(),
             (None, None) => None,
         };
-        let waited_s = Duration::from_millis(self.options.line_wait_ms).as_secs_f64();
+        let waited_s = Duration::from_millis(waited_ms).as_secs_f64();
         let what = match self.clients[id.0].waits {
             Waits::SpoolRoom => "the spool is full, and there was no upstream connection",
             Waits::SpoolEnd => "what was kept before could not be sent on",
+            Waits::Quiet => "what was under way was neither confirmed nor answered",
             _ => "no upstream connection",
         };
         let text = format!("{what} within {waited_s} s");
@@ -132,7 +139,7 @@ impl Switchboard {
             return;
         }
         let beat_ms = u64::from(client.heartbeat_s) * 1000;
-        if !client.may_read() {
+        if !client.may_read() || client.is_paused {
             // Who is not listened to cannot be silent.
             client.heard_ms = now_ms;
         }

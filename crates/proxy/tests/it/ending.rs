@@ -154,6 +154,82 @@ fn a_draining_line_is_left_as_soon_as_nothing_is_under_way() {
     assert_eq!((world.heard(busy), world.heard(idle)), (vec![], vec![ack(1, 2)]));
 }
 
+/// Who publishes without end always has something unconfirmed.
+#[test]
+fn who_always_has_something_under_way_leaves_a_draining_line_too() {
+    let mut world = world();
+    world.new_broker = BrokerConnection::hesitant;
+    let id = publisher(&mut world);
+    world.publish(id, 1, "", "q", b"one");
+    let line = *world.brokers.keys().next().unwrap();
+    world.board.drain_line(line, world.now_ms);
+    world.settle();
+    // Another line is opened, for this one has no room any more.
+    world.publish(id, 1, "", "q", b"two");
+    assert_eq!(world.brokers[&line].published.len(), 2, "there was no other line");
+    world.publish(id, 1, "", "q", b"three");
+    assert_eq!(world.bodies().len(), 2, "it waits until what is under way is confirmed");
+    world.brokers.get_mut(&line).unwrap().confirm(2, true);
+    world.settle();
+    assert_eq!(world.brokers[&line].published.len(), 2);
+    world.pass_ms(500);
+    assert_eq!(world.bodies(), ["three"]);
+    assert!(!world.brokers.contains_key(&line), "nobody is left there");
+}
+
+#[test]
+fn what_a_client_said_before_its_end_is_done() {
+    let mut world = World::new(Options { line_wait_ms: 2_000, ..Options::default() });
+    let [first, second] = [(); 2].map(|()| publisher(&mut world));
+    let line = *world.brokers.keys().next().unwrap();
+    world.is_reachable = false;
+    world.cut(line);
+    for id in [first, second] {
+        world.publish(id, 1, "", "q", b"last words");
+        world.board.client_ended(id, world.now_ms);
+        assert!(!world.is_over(id) && !world.board.client_wants(id).read);
+    }
+    world.is_reachable = true;
+    world.settle();
+    assert_eq!(world.bodies(), ["last words"; 2]);
+    assert!(world.is_over(first) && world.is_over(second));
+    let idle = publisher(&mut world);
+    world.board.client_ended(idle, world.now_ms);
+    assert!(world.is_over(idle), "it has nothing to say");
+    let stranger = world.join();
+    world.is_reachable = false;
+    world.say_hello(stranger, "another", PASSWORD, "/");
+    world.board.client_ended(stranger, world.now_ms);
+    assert!(world.is_over(stranger), "nobody waits for its login");
+}
+
+#[test]
+fn what_a_client_said_before_its_end_is_not_kept_for_ever() {
+    let mut world = World::new(Options { line_wait_ms: 2_000, ..Options::default() });
+    let id = publisher(&mut world);
+    let line = *world.brokers.keys().next().unwrap();
+    world.is_reachable = false;
+    world.cut(line);
+    world.publish(id, 1, "", "q", b"last words");
+    world.board.client_ended(id, world.now_ms);
+    world.pass_ms(8_000);
+    assert!(world.is_over(id));
+}
+
+#[test]
+fn an_error_that_crosses_its_clients_close_is_told_in_the_log() {
+    let mut world = world();
+    let id = publisher(&mut world);
+    world.call(id, 1, &queue::Declare { queue: b"mine", durable: true, ..Default::default() });
+    world.is_far = true;
+    world.publish(id, 1, "missing", "q", b"x");
+    world.call(id, 1, &amqp::method::channel::Close::default());
+    world.is_far = false;
+    world.settle();
+    let errors = world.notices.iter().filter(|notice| matches!(notice, Notice::LateError { code: 404, .. })).count();
+    assert_eq!((errors, world.board.counters().late_errors), (1, 1), "{:?}", world.notices);
+}
+
 #[test]
 fn clients_are_told_why_all_ends_and_lines_go_when_all_is_confirmed() {
     let mut world = world();

@@ -2,7 +2,7 @@
 
 use amqp::TableBuf;
 use amqp::method::{basic, connection};
-use proxy::switchboard::{Notice, Options};
+use proxy::switchboard::{ClientId, Notice, Options};
 
 use crate::broker::{BrokerConnection, PASSWORD};
 use crate::fixture::{Heard, World, hello_with};
@@ -178,15 +178,20 @@ fn a_new_secret_is_the_upstreams_to_judge() {
     assert_eq!(world.heard(other), []);
 }
 
-#[test]
-fn heartbeats_are_kept_with_each_side() {
-    let mut world = World::new(Options { client_heartbeat_s: 0, ..Options::default() });
+/// A client that wants a heartbeat each 4 seconds.
+fn beating(world: &mut World) -> ClientId {
     let id = world.join();
     let mut hello = crate::fixture::hello("u", PASSWORD, "/");
-    // The client wants one each 4 seconds.
     let at = hello.windows(4).position(|bytes| bytes == [0, 10, 0, 31]).unwrap() + 10;
     hello[at..at + 2].copy_from_slice(&4u16.to_be_bytes());
     world.say(id, &hello);
+    id
+}
+
+#[test]
+fn heartbeats_are_kept_with_each_side() {
+    let mut world = World::new(Options { client_heartbeat_s: 0, ..Options::default() });
+    let id = beating(&mut world);
     for _ in 0..4 {
         world.pass_ms(4_000);
         world.say(id, &amqp::frame::HEARTBEAT_FRAME);
@@ -194,6 +199,19 @@ fn heartbeats_are_kept_with_each_side() {
     assert!(!world.is_over(id));
     world.pass_ms(8_500);
     assert!(world.is_over(id), "two of them did not come");
+}
+
+#[test]
+fn who_is_not_listened_to_for_a_while_is_not_silent() {
+    let mut world = World::new(Options::default());
+    let id = beating(&mut world);
+    world.board.client_paused(id, true, world.now_ms);
+    world.pass_ms(30_000);
+    world.board.client_paused(id, false, world.now_ms);
+    world.pass_ms(7_500);
+    assert!(!world.is_over(id));
+    world.pass_ms(1_000);
+    assert!(world.is_over(id));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests; clippy.toml covers only functions marked as such")]
 
+mod alarms;
 mod broker;
 mod crossing;
 mod ending;

@@ -1,9 +1,10 @@
 //! Who gets a connection of its own, and that nothing is lost on the way there.
 
 use amqp::method::{basic, channel, queue};
+use proxy::switchboard::Options;
 
 use crate::broker::BrokerConnection;
-use crate::fixture::{Heard, ack, last, method, publish_in, publisher, world};
+use crate::fixture::{Heard, World, ack, last, method, publish_in, publisher, world};
 
 #[test]
 fn who_consumes_gets_a_connection_of_its_own() {
@@ -98,6 +99,49 @@ fn numbers_that_an_upstream_cannot_read_harm_nobody_else() {
     world.say(id, &bytes);
     assert_eq!(world.brokers.len(), 2);
     assert_eq!(last(&mut world).published.len(), 1, "it goes over a connection of its own");
+}
+
+#[test]
+fn a_line_that_nobody_uses_makes_room_for_one_that_is_needed() {
+    let mut world = World::new(Options { line_max: 1, ..Options::default() });
+    let id = publisher(&mut world);
+    world.call(id, 1, &basic::Consume { queue: b"mine", consumer_tag: b"c", ..Default::default() });
+    world.pass_ms(1_000);
+    let delivered = Heard::Delivered { channel: 1, routing_key: "mine".to_owned(), body: b"mine".to_vec() };
+    assert_eq!(world.heard(id), [method(1, "basic.consume-ok"), delivered]);
+    assert_eq!(world.brokers.len(), 1);
+}
+
+#[test]
+fn a_queue_for_which_a_line_was_closed_closes_nobody_elses_again() {
+    let mut world = world();
+    let (id, neighbour) = (publisher(&mut world), publisher(&mut world));
+    let get = basic::Get { queue: b"stream", no_ack: true, ..Default::default() };
+    let text = b"NOT_IMPLEMENTED - basic.get not supported by stream queues queue 'stream' in vhost '/'";
+    world.is_far = true;
+    for who in [id, neighbour] {
+        world.call(who, 1, &queue::Declare { queue: b"mine", durable: true, ..Default::default() });
+    }
+    // Until the line for it is there, and all on it is answered.
+    for _ in 0..9 {
+        world.arrive();
+    }
+    world.call(id, 1, &get);
+    let line = *world.brokers.keys().last().unwrap();
+    let broker = world.brokers.get_mut(&line).unwrap();
+    assert_eq!(broker.methods.last().unwrap(), "basic.get");
+    broker.output.clear();
+    broker.close(540, text);
+    world.is_far = false;
+    world.settle();
+    let closed = Heard::ConnectionClosed { code: 540, text: String::from_utf8_lossy(text).into_owned() };
+    assert_eq!(world.heard(id).last(), Some(&closed));
+    assert_eq!(world.heard(neighbour), [method(1, "queue.declare-ok")]);
+    let again = publisher(&mut world);
+    let count = world.brokers.len();
+    world.call(again, 1, &get);
+    assert_eq!(world.brokers.len(), count + 1, "it goes over a connection of its own");
+    assert_eq!(last(&mut world).methods.last().unwrap(), "basic.get");
 }
 
 #[test]

@@ -241,6 +241,21 @@ fn calls_find_a_place_where_there_may_be_one_line_only() {
 }
 
 #[test]
+fn who_calls_where_there_may_be_one_line_only_gets_a_channel_that_is_freed() {
+    let mut world = World::new(Options { line_max: 1, line_channel_max: 1, ..Options::default() });
+    world.new_broker = BrokerConnection::hesitant;
+    let (publishing, calling) = (publisher(&mut world), publisher(&mut world));
+    world.publish(publishing, 1, "", "q", b"x");
+    world.call(calling, 1, &queue::Declare { queue: b"mine", durable: true, ..Default::default() });
+    assert_eq!(world.heard(calling), [], "the only channel is another's");
+    world.leave(publishing);
+    world.only_broker().confirm(1, false);
+    world.settle();
+    assert_eq!(world.heard(calling), [method(1, "queue.declare-ok")]);
+    assert_eq!(world.brokers.len(), 1);
+}
+
+#[test]
 fn answers_come_in_the_order_of_questions() {
     let mut world = world();
     let id = publisher(&mut world);

@@ -129,6 +129,24 @@ def test_sighup_brings_other_upstreams(broker, own_broker, configured, wires):
     assert proxy.upstream("b")["connections"] == 1
 
 
+def test_sighup_drains_and_undrains_only_what_has_changed(broker, own_broker, configured):
+    proxy = configured({"a": broker, "b": own_broker()})
+    urls = {key: value for key, value in proxy.settings.items() if key.endswith(".url")}
+
+    def states():
+        return {upstream["name"]: upstream["state"] for upstream in proxy.get("/upstreams")}
+
+    proxy.operations.put("/upstreams/a/drain").expect(204)
+    configured.reload(proxy, {**urls, "proxy.upstreams.b.drain": "true"})
+    assert states() == {"a": "draining", "b": "draining"}
+    proxy.operations.delete("/upstreams/b/drain").expect(204)
+    configured.reload(proxy, {**urls, "proxy.upstreams.b.drain": "true", "proxy.log.level": "debug"})
+    assert states() == {"a": "draining", "b": "up"}
+    configured.reload(proxy, {**urls, "proxy.upstreams.a.drain": "true"})
+    configured.reload(proxy, urls)
+    assert states() == {"a": "up", "b": "up"}
+
+
 def test_an_upstream_that_is_gone_from_the_configuration_is_left(broker, own_broker, configured, wires):
     proxy = configured({"a": own_broker()})
     wire = wires(proxy)

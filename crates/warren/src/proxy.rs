@@ -120,7 +120,7 @@ async fn serve(line: &CommandLine, config: Config, log_level: &LogLevelHandle) -
         tokio::spawn(serve_operations(listener, service.handle()));
     }
     tokio::spawn(tls_files.clone().watch());
-    drain_as_configured(&config, &service.handle());
+    drain_as_configured(&[], &config.upstreams, &service.handle());
     tracing::info!("warren proxy is ready");
     let (client_close_timeout, term_timeout) = (config.term_client_close_timeout, config.term_timeout);
     let current = RefCell::new(config);
@@ -176,16 +176,19 @@ fn reload(
     tell(warnings);
     let options = switchboard_options(&config, worker_count);
     handle.configure(upstreams(&config)?, config.balance.clone(), config.guard.clone(), &options)?;
-    drain_as_configured(&config, handle);
+    drain_as_configured(&current.borrow().upstreams, &config.upstreams, handle);
     log_level.set(config.log.level);
     *current.borrow_mut() = config;
     tracing::info!("the configuration was reloaded");
     Ok(())
 }
 
-fn drain_as_configured(config: &Config, handle: &Handle) {
-    for upstream in &config.upstreams {
+/// Only where a key has changed: what operators said over HTTP since holds.
+fn drain_as_configured(before: &[config::Upstream], now: &[config::Upstream], handle: &Handle) {
+    for upstream in now {
+        let was = before.iter().find(|other| other.name == upstream.name).map(|other| other.is_draining);
         match upstream.is_draining {
+            is_draining if was == Some(is_draining) => continue,
             true => handle.drain(&upstream.name),
             false => handle.undrain(&upstream.name),
         };

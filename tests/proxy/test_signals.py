@@ -147,6 +147,28 @@ def test_sighup_drains_and_undrains_only_what_has_changed(broker, own_broker, co
     assert states() == {"a": "up", "b": "up"}
 
 
+def test_another_url_under_the_same_name_is_gone_to_at_sighup(broker, own_broker, configured, wires, name):
+    old = own_broker()
+    proxy = configured({"a": old})
+    wire = wires(proxy)
+    wire.call(1, "exchange.declare", exchange="amq.direct", passive=True)
+    configured.reload(proxy, {"proxy.upstreams.a.url": url_of(broker)})
+    eventually(lambda: [upstream["address"] for upstream in proxy.get("/upstreams")] == [f"127.0.0.1:{broker.port}"], "the old address is left")
+    queue = wire.call(1, "queue.declare", queue=name(), durable=True).queue
+    with broker.wire() as direct:
+        direct.call(1, "queue.declare", queue=queue, passive=True)
+
+
+def test_a_vhost_that_another_upstream_serves_after_sighup_is_gone_to_there(broker, own_broker, configured, wires):
+    proxy = configured({"a": own_broker()})
+    wire = wires(proxy)
+    wire.call(1, "exchange.declare", exchange="amq.direct", passive=True)
+    configured.reload(proxy, {"proxy.upstreams.a.url": proxy.settings["proxy.upstreams.a.url"], "proxy.upstreams.b.url": url_of(broker), "proxy.upstreams.b.vhosts.1": "/"})
+    eventually(lambda: proxy.upstream("a")["connections"] == 0, "it is left")
+    wire.call(1, "exchange.declare", exchange="amq.direct", passive=True)
+    assert proxy.upstream("b")["connections"] >= 1
+
+
 def test_an_upstream_that_is_gone_from_the_configuration_is_left(broker, own_broker, configured, wires):
     proxy = configured({"a": own_broker()})
     wire = wires(proxy)

@@ -32,7 +32,7 @@ impl Balance {
     }
 
     /// Those that a vhost is on, whether or not they can be used now.
-    fn serving(&self, vhost: Option<&str>) -> Vec<&Upstream> {
+    pub(super) fn serving(&self, vhost: Option<&str>) -> Vec<&Upstream> {
         let there = || self.upstreams.iter().filter(|upstream| !upstream.is_removed);
         match vhost {
             None => there().collect(),

@@ -11,13 +11,15 @@
 //! - **Who fails is left alone, but not for ever.** An upstream that failed several times in a row gets no lines for a while; then one
 //!   attempt is let through, and what becomes of it decides. A check that passes decides, too.
 //! - **Who drains gets no new line.** The old ones stay, counted; whoever restarts brokers drains one, waits until it has none, and goes on.
-//! - **Options change under way.** Upstreams are known by their names; one that is gone from the options drains and is then forgotten.
+//! - **Options change under way.** Upstreams are known by their names and addresses; one that is gone from the options drains and is then
+//!   forgotten. A name that has another address is another upstream, and only what operators said of the name holds for it.
 //!
 //! Not here: names of hosts and their addresses, and what a check consists of.
 
 mod breaker;
 mod checks;
 mod choosing;
+mod leaving;
 mod options;
 mod upstream;
 
@@ -80,23 +82,26 @@ impl Balance {
         Ok(balance)
     }
 
-    /// Sets what operators have changed, or nothing if it cannot be taken. Upstreams that keep their name keep all that is known of them;
-    /// those that are gone drain, and are forgotten after their last line.
+    /// Sets what operators have changed, or nothing if it cannot be taken. Upstreams that keep their name and address keep all that is known
+    /// of them; those that are gone drain, and are forgotten after their last line.
     pub fn set_options(&mut self, mut options: Options, now_ms: u64) -> Result<(), OptionsError> {
         options.check()?;
         let mut before = mem::take(&mut self.upstreams);
         for given in mem::take(&mut options.upstreams) {
-            match before.iter().position(|upstream| upstream.options.name == given.name) {
-                Some(at) => {
-                    let mut upstream = before.remove(at);
-                    upstream.set_options(given);
-                    self.upstreams.push(upstream);
-                }
+            let is_named_so = |upstream: &Upstream| upstream.options.name == given.name;
+            // The first of them is the one that was set.
+            let is_draining = before.iter().find(|upstream| is_named_so(upstream)).is_some_and(|was| was.is_draining);
+            let is_same = |upstream: &Upstream| is_named_so(upstream) && upstream.options.address == given.address;
+            let mut upstream = match before.iter().position(is_same) {
+                Some(at) => before.remove(at),
                 None => {
-                    self.upstreams.push(Upstream::new(UpstreamId(self.next_id), given));
+                    let id = UpstreamId(self.next_id);
                     self.next_id += 1;
+                    Upstream::new(id, given.clone())
                 }
-            }
+            };
+            upstream.set_options(given, is_draining);
+            self.upstreams.push(upstream);
         }
         for upstream in &mut self.upstreams {
             upstream.check_at_ms = upstream.check_at_ms.min(now_ms.saturating_add(options.check_interval_ms));

@@ -13,6 +13,9 @@ const FAILURES: u32 = 2;
 const BACKOFF_MAX_MS: u64 = 2000;
 const PATIENCE_MS: u64 = 1500;
 
+/// A name, a weight, vhosts, and which address of the name.
+type Given = (usize, u32, Vec<usize>, usize);
+
 #[derive(Debug, Clone)]
 enum Step {
     /// A line is wanted, and dialled where it may be.
@@ -40,7 +43,7 @@ enum Step {
         name: usize,
     },
     Reload {
-        upstreams: Vec<(usize, u32, Vec<usize>)>,
+        upstreams: Vec<Given>,
         least: bool,
     },
     Pass {
@@ -55,15 +58,16 @@ enum How {
     IsAbandoned,
 }
 
-fn upstreams() -> impl Strategy<Value = Vec<(usize, u32, Vec<usize>)>> {
+fn upstreams() -> impl Strategy<Value = Vec<Given>> {
     let names = proptest::sample::subsequence((0..NAMES.len()).collect::<Vec<_>>(), 1..=NAMES.len());
     let vhosts = prop_oneof![
         2 => Just(Vec::new()),
         1 => proptest::sample::subsequence((0..VHOSTS.len() - 1).collect::<Vec<_>>(), 1..VHOSTS.len())
     ];
-    let rest = proptest::collection::vec((0..4u32, vhosts), NAMES.len());
+    let address = prop_oneof![5 => Just(0), 1 => Just(1)];
+    let rest = proptest::collection::vec((0..4u32, vhosts, address), NAMES.len());
     (names, rest).prop_map(|(names, rest)| {
-        names.into_iter().zip(rest).map(|(name, (weight, vhosts))| (name, weight, vhosts)).collect()
+        names.into_iter().zip(rest).map(|(name, (weight, vhosts, address))| (name, weight, vhosts, address)).collect()
     })
 }
 
@@ -81,10 +85,10 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn options(upstreams: &[(usize, u32, Vec<usize>)], least: bool) -> Options {
-    let upstream = |(name, weight, vhosts): &(usize, u32, Vec<usize>)| UpstreamOptions {
+fn options(upstreams: &[Given], least: bool) -> Options {
+    let upstream = |(name, weight, vhosts, address): &Given| UpstreamOptions {
         name: NAMES[*name].to_owned(),
-        address: NAMES[*name].to_owned(),
+        address: format!("{}:{address}", NAMES[*name]),
         weight: *weight,
         vhosts: vhosts.iter().map(|vhost| VHOSTS[*vhost].to_owned()).collect(),
     };
@@ -180,7 +184,7 @@ struct World {
 }
 
 impl World {
-    fn new(upstreams: &[(usize, u32, Vec<usize>)], least: bool) -> Self {
+    fn new(upstreams: &[Given], least: bool) -> Self {
         let balance = Balance::new(options(upstreams, least)).unwrap();
         let mut world =
             World { balance, least, known: BTreeMap::new(), attempts: Vec::new(), lines: Vec::new(), now_ms: 1 };
@@ -188,9 +192,9 @@ impl World {
         world
     }
 
-    fn read(&mut self, upstreams: &[(usize, u32, Vec<usize>)]) {
+    fn read(&mut self, upstreams: &[Given]) {
         self.known.values_mut().for_each(|known| known.is_set = false);
-        for (name, weight, vhosts) in upstreams {
+        for (name, weight, vhosts, _) in upstreams {
             let id = self.balance.id_of(NAMES[*name]).unwrap();
             let known = self.known.entry(id).or_default();
             known.is_set = true;
@@ -340,8 +344,15 @@ impl World {
             }
             Step::Reload { upstreams, least } => {
                 self.least = least;
+                let is_draining = |name| self.balance.id_of(name).is_some_and(|id| self.known[&id].is_draining);
+                let draining = NAMES.map(is_draining);
                 self.balance.set_options(options(&upstreams, least), self.now_ms).unwrap();
                 self.read(&upstreams);
+                for (name, ..) in &upstreams {
+                    // It holds for the name, wherever that leads now.
+                    let id = self.balance.id_of(NAMES[*name]).unwrap();
+                    self.known.get_mut(&id).unwrap().is_draining = draining[*name];
+                }
             }
             Step::Pass { ms } => self.now_ms += ms,
         }

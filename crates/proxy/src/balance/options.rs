@@ -6,7 +6,7 @@ pub struct UpstreamOptions {
     /// What operators call it. By it an upstream is found again when options change.
     pub name: String,
     /// Where it is, for those who dial and those who look. Another address under the same name is another broker: what is known
-    /// of the old one's health says nothing about it.
+    /// of the old one says nothing about it, and its lines are left.
     pub address: String,
     /// Its share of new lines, beside the others' shares. One of 0 is dialled only where no other can be.
     pub weight: u32,

@@ -366,9 +366,67 @@ fn other_address_is_another_broker() {
     while balance.next_check(0).is_some() {}
     balance.set_options(options(&[upstream("a", 2, &[])]), 0).unwrap();
     assert_eq!((shown(&balance, "a").state, balance.next_check(0)), (State::Down, None));
-    let moved = UpstreamOptions { address: "elsewhere:5672".to_owned(), ..upstream("a", 2, &[]) };
-    balance.set_options(options(&[moved]), 0).unwrap();
+    balance.set_options(options(&[moved(&upstream("a", 2, &[]))]), 0).unwrap();
     assert_eq!((shown(&balance, "a").state, balance.next_check(0)), (State::Up, balance.id_of("a")));
+}
+
+fn moved(upstream: &UpstreamOptions) -> UpstreamOptions {
+    UpstreamOptions { address: "elsewhere:5672".to_owned(), ..upstream.clone() }
+}
+
+#[test]
+fn lines_to_an_address_of_before_are_left() {
+    let a = upstream("a", 1, &[]);
+    let mut balance = balance(std::slice::from_ref(&a));
+    let old = id(&balance, "a");
+    open(&mut balance, "a", 0);
+    balance.set_options(options(&[moved(&a)]), 0).unwrap();
+    let new = id(&balance, "a");
+    assert_ne!(old, new);
+    assert!(balance.is_misplaced(old, Some("/")) && !balance.is_misplaced(new, Some("/")));
+    assert_eq!((balance.line_count_of(old), balance.line_count_of(new)), (1, 0));
+    check_chosen(&balance, None, 0, &["a"]);
+    balance.lost(old);
+    assert_eq!(balance.state_of(old), None);
+}
+
+#[test]
+fn address_of_before_that_returns_is_the_same_upstream() {
+    let a = upstream("a", 1, &[]);
+    let mut balance = balance(std::slice::from_ref(&a));
+    let old = id(&balance, "a");
+    open(&mut balance, "a", 0);
+    balance.set_options(options(&[moved(&a)]), 0).unwrap();
+    balance.set_options(options(&[a]), 0).unwrap();
+    assert_eq!((id(&balance, "a"), balance.state_of(old), balance.line_count_of(old)), (old, Some(State::Up), 1));
+    assert_eq!(balance.snapshot().len(), 1);
+}
+
+#[test]
+fn drained_name_drains_at_its_next_address() {
+    let a = upstream("a", 1, &[]);
+    let mut balance = balance(std::slice::from_ref(&a));
+    balance.drain(id(&balance, "a"));
+    balance.set_options(options(&[moved(&a)]), 0).unwrap();
+    assert_eq!(shown(&balance, "a").state, State::Draining);
+}
+
+#[test]
+fn lines_of_a_vhost_that_others_serve_now_are_left() {
+    let mut balance = balance(&[upstream("a", 1, &[]), upstream("b", 1, &["x"])]);
+    let [a, b] = ["a", "b"].map(|name| id(&balance, name));
+    let check = |balance: &Balance, vhost, left: [bool; 2]| {
+        assert_eq!([a, b].map(|id| balance.is_misplaced(id, vhost)), left, "{vhost:?}");
+    };
+    check(&balance, Some("x"), [true, false]);
+    check(&balance, Some("y"), [false, true]);
+    check(&balance, None, [false, false]);
+    balance.drain(b);
+    check(&balance, Some("x"), [true, true]);
+    check(&balance, None, [false, true]);
+    balance.set_options(options(&[upstream("a", 1, &["z"]), upstream("b", 1, &["x"])]), 0).unwrap();
+    // Nobody serves it any more: who is there may stay.
+    check(&balance, Some("y"), [false, true]);
 }
 
 #[test]

@@ -93,12 +93,9 @@ impl Upstream {
     }
 
     /// It is in the options, again or still.
-    pub(super) fn set_options(&mut self, options: UpstreamOptions) {
+    pub(super) fn set_options(&mut self, options: UpstreamOptions, is_draining: bool) {
         self.is_removed = false;
-        if self.options.address != options.address {
-            self.breaker = Breaker::default();
-            self.check_at_ms = 0;
-        }
+        self.is_draining = is_draining;
         self.options = options;
     }
 

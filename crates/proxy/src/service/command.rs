@@ -2,7 +2,6 @@
 
 use tokio::sync::oneshot;
 
-use crate::balance::UpstreamId;
 use crate::switchboard::{Options, Refusal, Report};
 
 #[derive(Debug)]
@@ -15,8 +14,6 @@ pub(crate) enum Command {
     CloseLines,
     /// Go by these options from now on.
     Configure(Box<Options>),
-    /// Leave the lines to this upstream.
-    Drain(UpstreamId),
     /// Say how it is.
     Report(oneshot::Sender<Report>),
     /// End, whatever is under way.

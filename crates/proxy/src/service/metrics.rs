@@ -130,7 +130,20 @@ fn render_spool(out: &mut String, spool: &spool::Report) {
     }
 }
 
+/// One of a name: lines may be left of a broker whose name another one has now.
+fn by_name(upstreams: &[Snapshot]) -> Vec<Snapshot> {
+    let mut named: Vec<Snapshot> = Vec::new();
+    for upstream in upstreams {
+        match named.iter_mut().find(|other| other.options.name == upstream.options.name) {
+            Some(set) => set.line_count += upstream.line_count,
+            None => named.push(upstream.clone()),
+        }
+    }
+    named
+}
+
 fn render_upstreams(out: &mut String, upstreams: &[Snapshot]) {
+    let upstreams = &by_name(upstreams);
     family(out, "warren_proxy_upstream_state", "gauge", "1 for the state that an upstream is in.");
     for upstream in upstreams {
         for state in [State::Up, State::Down, State::Draining] {

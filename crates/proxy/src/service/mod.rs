@@ -220,9 +220,6 @@ impl Handle {
     ) -> Result<(), OptionsError> {
         self.upstreams.configure(upstreams, balance)?;
         self.gate.configure(guard);
-        for removed in self.upstreams.snapshot().into_iter().filter(|upstream| upstream.is_removed) {
-            self.tell(|| Command::Drain(removed.id));
-        }
         self.tell(|| Command::Configure(Box::new(Options { asks_for_clients: true, ..options.clone() })));
         Ok(())
     }
@@ -279,9 +276,7 @@ impl Handle {
 
     /// Nothing new goes to this upstream, and who has nothing under way there leaves it. Whether there is one of this name.
     pub fn drain(&self, name: &str) -> bool {
-        let Some(id) = self.upstreams.drain(name, true) else { return false };
-        self.tell(|| Command::Drain(id));
-        true
+        self.upstreams.drain(name, true).is_some()
     }
 
     /// An upstream that was drained gets lines again. Whether there is one of this name.

@@ -143,6 +143,8 @@ pub(crate) struct Upstreams {
     state: Mutex<Known>,
     /// As an upstream said last who it is.
     server: watch::Sender<Option<Arc<TableBuf>>>,
+    /// Lines may be to be left that were not before.
+    changes: watch::Sender<()>,
     started_at: Instant,
 }
 
@@ -163,7 +165,12 @@ impl Upstreams {
     pub(crate) fn new(upstreams: Vec<Upstream>, options: Options) -> Result<Self, OptionsError> {
         let (by_name, options) = known(upstreams, options);
         let state = Mutex::new(Known { balance: Balance::new(options)?, by_name });
-        Ok(Upstreams { state, server: watch::Sender::new(None), started_at: Instant::now() })
+        Ok(Upstreams {
+            state,
+            server: watch::Sender::new(None),
+            changes: watch::Sender::new(()),
+            started_at: Instant::now(),
+        })
     }
 
     /// Sets what operators have changed.
@@ -172,7 +179,14 @@ impl Upstreams {
         let mut state = self.state.lock();
         state.balance.set_options(options, self.now_ms())?;
         state.by_name = by_name;
+        drop(state);
+        self.changes.send_replace(());
         Ok(())
+    }
+
+    /// Tells when lines may be to be left that were not before.
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+        self.changes.subscribe()
     }
 
     /// Who clients are to believe that they talk to. Waits for a moment until an upstream has said it.
@@ -198,19 +212,19 @@ impl Upstreams {
     ) -> Result<Dialled, String> {
         let (until, mut tried, mut trouble) = (Instant::now() + patience, Vec::new(), None);
         loop {
-            let choice = self.state.lock().balance.choose(vhost, &tried, self.now_ms(), fastrand::u64(..));
-            let at_ms = match choice {
-                Choice::Upstream(id) => match self.dial_one(id, client).await {
-                    Ok(dialled) => return Ok(dialled),
+            let at_ms = match self.choose(vhost, &tried) {
+                Ok((id, upstream)) => match upstream.dial(client).await {
+                    Ok(stream) => return Ok(Dialled { upstream: id, name: upstream.name.clone(), stream }),
                     Err(error) => {
+                        self.failed(id, &error);
                         troubled(&error);
                         tried.push(id);
                         trouble = Some(error);
                         continue;
                     }
                 },
-                Choice::Later { at_ms } => at_ms,
-                Choice::Nowhere => {
+                Err(Some(at_ms)) => at_ms,
+                Err(None) => {
                     return Err(format!("no upstream serves the vhost '{}'", vhost.unwrap_or_default()));
                 }
             };
@@ -223,19 +237,17 @@ impl Upstreams {
         }
     }
 
-    async fn dial_one(&self, id: UpstreamId, client: Option<SocketAddr>) -> Result<Dialled, String> {
-        let upstream = {
-            let mut state = self.state.lock();
-            state.balance.dialled(id, self.now_ms());
-            state.upstream(id)
-        };
-        let Some(upstream) = upstream else { return Err("the upstream is gone from the configuration".to_owned()) };
-        match upstream.dial(client).await {
-            Ok(stream) => Ok(Dialled { upstream: id, name: upstream.name.clone(), stream }),
-            Err(error) => {
-                self.failed(id, &error);
-                Err(error)
+    /// An upstream that is to be dialled now, and counts as being dialled; or when to ask again, if ever. All at once: options may change.
+    fn choose(&self, vhost: Option<&str>, tried: &[UpstreamId]) -> Result<(UpstreamId, Arc<Upstream>), Option<u64>> {
+        let (mut state, now_ms) = (self.state.lock(), self.now_ms());
+        match state.balance.choose(vhost, tried, now_ms, fastrand::u64(..)) {
+            Choice::Upstream(id) => {
+                let upstream = state.upstream(id).expect("whoever is chosen is set");
+                state.balance.dialled(id, now_ms);
+                Ok((id, upstream))
             }
+            Choice::Later { at_ms } => Err(Some(at_ms)),
+            Choice::Nowhere => Err(None),
         }
     }
 
@@ -269,12 +281,19 @@ impl Upstreams {
             true => state.balance.drain(id),
             false => state.balance.undrain(id),
         };
+        drop(state);
+        self.changes.send_replace(());
         Some(id)
     }
 
     /// Whether lines to this upstream are to be left: it drains, or is gone from the configuration.
     pub(crate) fn is_left(&self, id: UpstreamId) -> bool {
-        self.state.lock().balance.state_of(id).is_none_or(|state| state == State::Draining)
+        self.is_misplaced(id, None)
+    }
+
+    /// The same of a line of this vhost, which others may serve now.
+    pub(crate) fn is_misplaced(&self, id: UpstreamId, vhost: Option<&str>) -> bool {
+        self.state.lock().balance.is_misplaced(id, vhost)
     }
 
     pub(crate) fn snapshot(&self) -> Vec<Snapshot> {
@@ -328,11 +347,7 @@ impl Upstreams {
         let known = self.state.lock();
         let snapshot = known.balance.snapshot();
         let Some(name) = known.balance.options_of(id).map(|options| options.name.clone()) else { return };
-        let error = snapshot
-            .into_iter()
-            .find(|of| of.options.name == name)
-            .and_then(|of| of.last_error)
-            .map(|error| error.text);
+        let error = snapshot.into_iter().find(|of| of.id == id).and_then(|of| of.last_error).map(|error| error.text);
         drop(known);
         match state {
             State::Up => tracing::info!(upstream = %name, "upstream is up"),

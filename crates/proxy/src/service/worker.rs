@@ -120,12 +120,14 @@ impl Worker {
             accepting.spawn_local(self.clone().accept(acceptor.listener.listen()?, acceptor.admission));
         }
         let mut spool_changes = self.spool.as_ref().map(|spool| spool.changes());
+        let mut upstream_changes = self.upstreams.changes();
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 _ = ticks.tick() => self.with_board(|board, now_ms| board.tick(now_ms)),
                 () = changed(&mut spool_changes) => self.with_board(Switchboard::spool_changed),
+                Ok(()) = upstream_changes.changed() => self.leave_lines(),
                 command = commands.recv() => match command {
                     None | Some(Command::Stop) => return Ok(()),
                     Some(Command::StopListening) => accepting.abort_all(),
@@ -137,7 +139,6 @@ impl Worker {
                         board.close_lines(now_ms);
                     }),
                     Some(Command::Configure(options)) => self.board.borrow_mut().set_options(*options),
-                    Some(Command::Drain(upstream)) => self.drain(upstream),
                     // Who asked may have gone.
                     Some(Command::Report(answer)) => drop(answer.send(self.report())),
                 },
@@ -219,7 +220,7 @@ impl Worker {
         let local = stream.local_addr().ok();
         self.lines.borrow_mut().insert(id, Lead { upstream, name, local, is_open: false });
         self.with_board(|board, now_ms| board.line_connected(id, now_ms));
-        if self.upstreams.is_left(upstream) {
+        if self.upstreams.is_misplaced(upstream, vhost.as_deref()) {
             // It was decided while this line was being dialled.
             self.with_board(|board, now_ms| board.drain_line(id, now_ms));
         }
@@ -303,9 +304,14 @@ impl Worker {
         self.watchers.borrow_mut().remove(&party);
     }
 
-    fn drain(self: &Rc<Self>, upstream: UpstreamId) {
-        let led = |(id, lead): (&LineId, &Lead)| (lead.upstream == upstream).then_some(*id);
-        let lines: Vec<LineId> = self.lines.borrow().iter().filter_map(led).collect();
+    /// Leaves lines that are to be left now.
+    fn leave_lines(self: &Rc<Self>) {
+        let is_left = |id: LineId, lead: &Lead| {
+            let vhost = self.board.borrow().line_vhost(id);
+            self.upstreams.is_misplaced(lead.upstream, vhost.as_deref())
+        };
+        let lines: Vec<LineId> =
+            self.lines.borrow().iter().filter(|(id, lead)| is_left(**id, lead)).map(|(id, _)| *id).collect();
         for id in lines {
             self.with_board(|board, now_ms| board.drain_line(id, now_ms));
         }

@@ -1,5 +1,7 @@
 //! How lines and clients are brought to an end in peace: for an upstream that is to be restarted, or for the proxy's own stop.
 
+use std::rc::Rc;
+
 use super::line::Use;
 use super::{ClientId, LineId, Refusal, Switchboard};
 
@@ -40,6 +42,12 @@ impl Switchboard {
             }
         }
         is_all
+    }
+
+    /// Whose vhost a line is, once that is known.
+    #[must_use]
+    pub fn line_vhost(&self, id: LineId) -> Option<Rc<str>> {
+        self.lines.get(id.0)?.vhost.clone()
     }
 
     /// Whether a line's handshake was done.

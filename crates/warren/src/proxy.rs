@@ -108,7 +108,7 @@ async fn serve(line: &CommandLine, config: Config, log_level: &LogLevelHandle) -
         upstreams(&config)?,
         config.balance.clone(),
         config.guard.clone(),
-        &switchboard_options(&config, worker_count),
+        &config.switchboard,
         spool,
         worker_count,
     )?;
@@ -127,7 +127,7 @@ async fn serve(line: &CommandLine, config: Config, log_level: &LogLevelHandle) -
     let signal = signals
         .next(|| {
             tls_files.reload();
-            if let Err(error) = reload(line, &current, &service.handle(), worker_count, log_level) {
+            if let Err(error) = reload(line, &current, &service.handle(), log_level) {
                 tracing::error!(
                     error = in_one_line(&error),
                     "the configuration cannot be used; the old one stays in force"
@@ -163,19 +163,12 @@ fn open_spool(options: spool::Options) -> Result<Arc<Spool>> {
 }
 
 /// Reads the configuration again, and sets what can be set while the proxy runs.
-fn reload(
-    line: &CommandLine,
-    current: &RefCell<Config>,
-    handle: &Handle,
-    worker_count: usize,
-    log_level: &LogLevelHandle,
-) -> Result<()> {
+fn reload(line: &CommandLine, current: &RefCell<Config>, handle: &Handle, log_level: &LogLevelHandle) -> Result<()> {
     let (newer, warnings) = load(line)?;
     tell(warnings);
     let (config, warnings) = current.borrow().reloaded(&newer).map_err(|error| anyhow!("{error}"))?;
     tell(warnings);
-    let options = switchboard_options(&config, worker_count);
-    handle.configure(upstreams(&config)?, config.balance.clone(), config.guard.clone(), &options)?;
+    handle.configure(upstreams(&config)?, config.balance.clone(), config.guard.clone(), &config.switchboard)?;
     drain_as_configured(&current.borrow().upstreams, &config.upstreams, handle);
     log_level.set(config.log.level);
     *current.borrow_mut() = config;
@@ -265,15 +258,4 @@ fn upstreams(config: &Config) -> Result<Vec<Upstream>> {
         })
     };
     config.upstreams.iter().map(of).collect()
-}
-
-/// Each thread has its share of what is limited for the whole proxy.
-fn switchboard_options(config: &Config, worker_count: usize) -> proxy::switchboard::Options {
-    let share = |limit: usize| if limit == 0 { 0 } else { limit.div_ceil(worker_count.max(1)) };
-    let options = &config.switchboard;
-    proxy::switchboard::Options {
-        line_max: share(options.line_max),
-        pool_line_max: share(options.pool_line_max),
-        ..options.clone()
-    }
 }

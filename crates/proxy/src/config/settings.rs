@@ -37,7 +37,7 @@ pub struct Config {
     pub connect_timeout: Duration,
     /// Which upstream gets a line, and which is left alone. Without its upstreams: these are in `upstreams`.
     pub balance: balance::Options,
-    /// What the switchboard is told. Its limits are those of the whole proxy: where several share them, they are to be divided.
+    /// What the switchboard is told. Its limits are those of the whole proxy, which its threads share.
     pub switchboard: switchboard::Options,
     /// Who may come in.
     pub guard: guard::Options,

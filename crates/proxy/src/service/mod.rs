@@ -5,6 +5,7 @@
 //!  sockets     one task for each socket, client or line
 //!  upstreams   the brokers behind, shared by all threads: health, choice, dialling
 //!  command     what threads are told
+//!  shares      what each thread has of what is limited for all
 //!  operations  the HTTP API: health, metrics, pools, draining
 //!  gate        who may come in, asked by all threads
 //!  files       how many files clients may have, so that some are left for lines
@@ -19,6 +20,7 @@ mod gate;
 mod log;
 mod metrics;
 mod operations;
+mod shares;
 mod sockets;
 mod upstreams;
 mod worker;
@@ -93,7 +95,8 @@ pub struct Handle {
 }
 
 impl Service {
-    /// Accepts from these listeners, on so many threads. Must be called inside a tokio runtime, which looks after the upstreams.
+    /// Accepts from these listeners, on so many threads, or fewer where there may be fewer lines. Limits are those of all threads together.
+    /// Must be called inside a tokio runtime, which looks after the upstreams.
     pub fn start(
         listeners: Vec<(Listener, Admission)>,
         upstreams: Vec<Upstream>,
@@ -111,13 +114,14 @@ impl Service {
             spool.tick(upstreams.now_ms(), forwarder::wall_ms());
         }
         let (mut workers, mut threads) = (Vec::new(), Vec::new());
-        for number in 0..worker_count.max(1) {
+        let worker_count = shares::thread_count(worker_count, options);
+        for number in 0..worker_count {
             let share = |(listener, admission): &(Listener, Admission)| {
                 listener.share().map(|listener| Acceptor { listener, admission: admission.clone() })
             };
             let acceptors = listeners.iter().map(share).collect::<Result<Vec<_>, _>>()?;
             let (commands, received) = mpsc::unbounded_channel();
-            let options = Options { asks_for_clients: true, ..options.clone() };
+            let options = shares::share(options, number, worker_count);
             let (upstreams, gate, files, spool) = (upstreams.clone(), gate.clone(), files.clone(), spool.clone());
             let thread = std::thread::Builder::new().name(format!("proxy-{number}")).spawn(move || {
                 if let Err(error) = worker::run(options, acceptors, upstreams, gate, files, spool, received) {
@@ -220,7 +224,11 @@ impl Handle {
     ) -> Result<(), OptionsError> {
         self.upstreams.configure(upstreams, balance)?;
         self.gate.configure(guard);
-        self.tell(|| Command::Configure(Box::new(Options { asks_for_clients: true, ..options.clone() })));
+        for (number, commands) in self.workers.iter().enumerate() {
+            let share = shares::share(options, number, self.workers.len());
+            // A thread that has ended is told nothing.
+            let _ = commands.send(Command::Configure(Box::new(share)));
+        }
         Ok(())
     }
 

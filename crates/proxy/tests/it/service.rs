@@ -125,6 +125,25 @@ async fn many_clients_publish_over_few_connections() {
 }
 
 #[tokio::test]
+async fn threads_are_no_more_than_lines_may_be() {
+    let broker = PlayedBroker::start().await;
+    let options = Options { line_max: 3, ..Options::default() };
+    let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), SocketOptions::default()).unwrap();
+    let service = Service::start(
+        vec![(listener, Admission::default())],
+        vec![upstream("one", broker.address)],
+        balance::Options::default(),
+        guard::Options::default(),
+        &options,
+        None,
+        8,
+    );
+    let service = service.unwrap();
+    assert_eq!(service.handle().reports().await.len(), 3);
+    service.stop().await;
+}
+
+#[tokio::test]
 async fn a_wrong_password_is_refused_by_the_upstream() {
     let broker = PlayedBroker::start().await;
     let (service, uri) = start(vec![upstream("one", broker.address)]).await;

@@ -168,14 +168,16 @@ const LINES_KEYS: &[Key] = &[
         "proxy.lines.pool_max",
         Type::Integer(1, 65_535),
         "64",
-        "The most shared lines of one login and vhost that publish, and as many for everything else; clients beyond wait for a channel.",
+        "The most shared lines of one login and vhost that publish, and as many for everything else; clients beyond wait for a channel. \
+         Threads have their shares of it, but each at least one.",
     )
     .reloadable(),
     effective(
         "proxy.lines.max",
         Type::Unbounded(1),
         "infinity",
-        "The most lines in all, clients' own ones included; clients beyond wait.",
+        "The most lines in all, clients' own ones included; clients beyond wait. Threads have their shares of it, and are no more than it \
+         at the start; where a reload says fewer lines than there are threads, each has one.",
     )
     .reloadable(),
     effective(

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import time
 
 import pytest
@@ -100,8 +101,8 @@ def configured(own_proxy, tmp_path):
         write(proxy, proxy.settings)
         return ["--config", str(path)]
 
-    def start(upstreams, settings=None):
-        return own_proxy(upstreams, settings, words=words)
+    def start(upstreams, settings=None, **how):
+        return own_proxy(upstreams, settings, words=words, **how)
 
     def reload(proxy, settings, said="the configuration was reloaded"):
         count = proxy.log().count(said)
@@ -210,6 +211,22 @@ def test_sighup_brings_another_log_level(broker, configured, wires):
     come_and_go()
     assert proxy.log().count("client went away") == told
     assert "proxy.log.level" not in proxy.log(), "nothing has to wait for a restart"
+
+
+def test_sighup_brings_other_times_to_stop(broker, configured, wires):
+    proxy = configured({"a": broker}, {"proxy.term_timeout": "60s", "proxy.term_client_close_timeout": "60s"})
+    wires(proxy).call(1, "exchange.declare", exchange="amq.direct", passive=True)
+    configured.reload(proxy, {"proxy.upstreams.a.url": url_of(broker), "proxy.term_timeout": "100ms", "proxy.term_client_close_timeout": "100ms"})
+    proxy.terminate()
+    assert proxy.wait_ended(10) == 0
+
+
+def test_sighup_brings_another_time_for_a_header_of_the_proxy_protocol(broker, configured):
+    settings = {"proxy.upstreams.a.url": url_of(broker), "proxy.proxy_protocol": "true"}
+    proxy = configured({"a": broker}, {**settings, "proxy.handshake_timeout": "60s"}, preface=b"PROXY UNKNOWN\r\n")
+    configured.reload(proxy, {**settings, "proxy.handshake_timeout": "100ms"})
+    with socket.create_connection((proxy.host, proxy.port), timeout=10) as stream:
+        assert stream.recv(1) == b""
 
 
 def test_a_configuration_with_an_error_changes_nothing(broker, configured, wires):

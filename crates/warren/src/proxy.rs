@@ -122,7 +122,6 @@ async fn serve(line: &CommandLine, config: Config, log_level: &LogLevelHandle) -
     tokio::spawn(tls_files.clone().watch());
     drain_as_configured(&[], &config.upstreams, &service.handle());
     tracing::info!("warren proxy is ready");
-    let (client_close_timeout, term_timeout) = (config.term_client_close_timeout, config.term_timeout);
     let current = RefCell::new(config);
     let signal = signals
         .next(|| {
@@ -136,11 +135,12 @@ async fn serve(line: &CommandLine, config: Config, log_level: &LogLevelHandle) -
         })
         .await;
     tracing::info!(signal, "stopping");
+    let config = current.into_inner();
     service.stop_listening();
     tokio::select! {
         () = async {
-            service.wait_for_clients(Some(client_close_timeout)).await;
-            service.close_clients(term_timeout).await;
+            service.wait_for_clients(Some(config.term_client_close_timeout)).await;
+            service.close_clients(config.term_timeout).await;
             service.wait_for_confirms().await;
         } => {}
         signal = signals.next(|| ()) => tracing::warn!(signal, "stopping without waiting for anybody"),

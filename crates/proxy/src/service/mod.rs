@@ -96,7 +96,8 @@ pub struct Handle {
 
 impl Service {
     /// Accepts from these listeners, on so many threads, or fewer where there may be fewer lines. Limits are those of all threads together.
-    /// Must be called inside a tokio runtime, which looks after the upstreams.
+    /// A header of the PROXY protocol may take as long as [`Options::handshake_timeout_ms`] says. Must be called inside a tokio runtime, which
+    /// looks after the upstreams.
     pub fn start(
         listeners: Vec<(Listener, Admission)>,
         upstreams: Vec<Upstream>,

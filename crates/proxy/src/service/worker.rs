@@ -46,7 +46,10 @@ pub(crate) struct Worker {
     upstreams: Arc<Upstreams>,
     gate: Arc<Gate>,
     files: Arc<Files>,
-    dial_patience: Duration,
+    /// How long upstreams are dialled, as operators said last.
+    dial_patience: Cell<Duration>,
+    /// How long a client may take to say what comes before TLS.
+    handshake_timeout: Cell<Duration>,
     spool: Option<Arc<Spool>>,
     /// Whether clients have been told that all ends: who comes now comes too late.
     has_closed: Cell<bool>,
@@ -93,7 +96,8 @@ pub(crate) fn run(
         board.set_spool(spool.clone());
     }
     let worker = Rc::new(Worker {
-        dial_patience: Duration::from_millis(options.line_wait_ms),
+        dial_patience: Cell::default(),
+        handshake_timeout: Cell::default(),
         board: RefCell::new(board),
         scratch: RefCell::new(vec![0; READ_LEN].into_boxed_slice()),
         watchers: RefCell::default(),
@@ -105,6 +109,7 @@ pub(crate) fn run(
         spool: spool.clone(),
         has_closed: Cell::new(false),
     });
+    worker.configure(options);
     let _whole = Whole;
     LocalSet::new().block_on(&runtime, worker.work(acceptors, commands))
 }
@@ -138,12 +143,19 @@ impl Worker {
                     Some(Command::CloseLines) => self.with_board(|board, now_ms| {
                         board.close_lines(now_ms);
                     }),
-                    Some(Command::Configure(options)) => self.board.borrow_mut().set_options(*options),
+                    Some(Command::Configure(options)) => self.configure(*options),
                     // Who asked may have gone.
                     Some(Command::Report(answer)) => drop(answer.send(self.report())),
                 },
             }
         }
+    }
+
+    /// Goes by these options from now on.
+    fn configure(&self, options: Options) {
+        self.dial_patience.set(Duration::from_millis(options.line_wait_ms));
+        self.handshake_timeout.set(Duration::from_millis(options.handshake_timeout_ms));
+        self.board.borrow_mut().set_options(options);
     }
 
     pub(crate) fn now_ms(&self) -> u64 {
@@ -170,6 +182,8 @@ impl Worker {
         let address = |peer: SocketAddr, stream: &Stream| (!matches!(stream, Stream::Unix(_))).then_some(peer.ip());
         // Where a proxy in front tells whose connection it is, that is who is counted.
         let is_known = admission.proxy_protocol.is_none();
+        let header_timeout = admission.proxy_protocol.map(|_| self.handshake_timeout.get());
+        let admission = Admission { proxy_protocol: header_timeout, ..admission };
         let early = is_known.then(|| self.gate.arrive(address(peer, &stream))).transpose();
         let admitted = match early {
             Ok(seat) => admission.admit(stream).await.map(|stream| (stream, seat)),
@@ -213,7 +227,7 @@ impl Worker {
         let client = client.and_then(|client| self.peer_of(client));
         let troubled = |why: &str| self.with_board(|board, _| board.line_troubled(id, why));
         let Dialled { upstream, name, mut stream } =
-            match self.upstreams.dial(vhost.as_deref(), client, self.dial_patience, troubled).await {
+            match self.upstreams.dial(vhost.as_deref(), client, self.dial_patience.get(), troubled).await {
                 Ok(dialled) => dialled,
                 Err(error) => return self.with_board(|board, now_ms| board.line_lost(id, &error, now_ms)),
             };

@@ -6,10 +6,14 @@ use std::time::Duration;
 
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpSocket, TcpStream};
+use tokio::task::JoinSet;
 
 use crate::proxy_protocol::{self, Endpoints, Version};
 use crate::stream::{Stream, TlsStream};
 use crate::tls::{ClientTls, ServerName};
+
+/// How long an address of a name is waited for before the next one is tried, too (RFC 8305).
+const HEAD_START: Duration = Duration::from_millis(250);
 
 /// Options of an outgoing connection.
 #[derive(Debug, Clone)]
@@ -60,7 +64,7 @@ pub enum DialError {
         host: String,
         /// As asked for.
         port: u16,
-        /// The system's answer about the last address that was tried.
+        /// The system's answer about the last address that refused.
         source: io::Error,
     },
     /// The other side speaks no TLS, or one of both does not trust the other.
@@ -85,7 +89,8 @@ pub enum DialError {
     },
 }
 
-/// Connects to the first address of `host` that answers, with TLS if `tls` is given.
+/// Connects to the first address of `host` that answers, with TLS if `tls` is given. One that says nothing holds up the others for a moment
+/// only.
 ///
 /// The certificate has to be for `host`, or for the name that `tls` overrides it with.
 pub async fn dial(host: &str, port: u16, tls: Option<&ClientTls>, options: &DialOptions) -> Result<Stream, DialError> {
@@ -120,17 +125,48 @@ async fn connect(host: &str, port: u16, options: &DialOptions) -> Result<TcpStre
             .map_err(|source| DialError::Unknown { host: host.to_owned(), source })?
             .collect(),
     };
-    let mut last = io::Error::new(io::ErrorKind::AddrNotAvailable, "the name has no address");
-    for address in addresses {
-        match connect_to(address, options).await {
-            Ok(tcp) => return Ok(tcp),
-            Err(error) => last = error,
-        }
-    }
-    Err(DialError::Unreachable { host: host.to_owned(), port, source: last })
+    let connected = match addresses[..] {
+        [address] => connect_to(address, options.clone()).await,
+        _ => first_to_answer(addresses, HEAD_START, |address| connect_to(address, options.clone())).await,
+    };
+    connected.map_err(|source| DialError::Unreachable { host: host.to_owned(), port, source })
 }
 
-async fn connect_to(address: SocketAddr, options: &DialOptions) -> io::Result<TcpStream> {
+/// Tries addresses in their order until one answers. Each has a head start over the next, which is tried at once where it refuses.
+async fn first_to_answer<T, F>(
+    addresses: Vec<SocketAddr>,
+    head_start: Duration,
+    connect: impl Fn(SocketAddr) -> F,
+) -> io::Result<T>
+where
+    T: Send + 'static,
+    F: Future<Output = io::Result<T>> + Send + 'static,
+{
+    let mut addresses = addresses.into_iter();
+    // Those that are still tried when one has answered are given up with it.
+    let mut attempts = JoinSet::new();
+    let mut last = io::Error::new(io::ErrorKind::AddrNotAvailable, "the name has no address");
+    loop {
+        if let Some(address) = addresses.next() {
+            attempts.spawn(connect(address));
+        }
+        let ended = match addresses.len() {
+            0 => attempts.join_next().await,
+            _ => match tokio::time::timeout(head_start, attempts.join_next()).await {
+                Ok(ended) => ended,
+                Err(_) => continue,
+            },
+        };
+        match ended {
+            Some(Ok(Ok(answered))) => return Ok(answered),
+            Some(Ok(Err(error))) => last = error,
+            Some(Err(error)) => last = io::Error::other(error),
+            None => return Err(last),
+        }
+    }
+}
+
+async fn connect_to(address: SocketAddr, options: DialOptions) -> io::Result<TcpStream> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     // Before connecting, so that the window scale follows it.
     if let Some(len) = options.receive_buffer_len {
@@ -163,6 +199,67 @@ mod tests {
             let options = DialOptions { source: Some("127.3.2.1".parse().unwrap()), ..DialOptions::default() };
             let stream = dial("127.0.0.1", port, None, &options).await.unwrap();
             assert_eq!(stream.local_addr().unwrap().ip(), "127.3.2.1".parse::<IpAddr>().unwrap());
+        });
+    }
+
+    fn addresses(ports: &[u16]) -> Vec<SocketAddr> {
+        ports.iter().map(|port| SocketAddr::from(([127, 0, 0, 1], *port))).collect()
+    }
+
+    /// Port 1 says nothing, port 2 refuses, the others answer.
+    async fn answer(address: SocketAddr) -> io::Result<u16> {
+        match address.port() {
+            1 => std::future::pending().await,
+            2 => Err(io::ErrorKind::ConnectionRefused.into()),
+            port => Ok(port),
+        }
+    }
+
+    #[track_caller]
+    fn check_first(ports: &[u16], head_start: Duration, expected: Result<u16, io::ErrorKind>) {
+        let answered = runtime().block_on(first_to_answer(addresses(ports), head_start, answer));
+        assert_eq!(answered.map_err(|error| error.kind()), expected);
+    }
+
+    const SHORT: Duration = Duration::from_millis(1);
+    const FOREVER: Duration = Duration::from_secs(3600);
+
+    #[test]
+    fn first_address_that_answers_is_taken() {
+        check_first(&[3, 4], FOREVER, Ok(3));
+    }
+
+    #[test]
+    fn silent_address_does_not_hold_up_the_others() {
+        check_first(&[1, 1, 3], SHORT, Ok(3));
+    }
+
+    #[test]
+    fn address_after_one_that_refuses_is_tried_at_once() {
+        check_first(&[2, 2, 3], FOREVER, Ok(3));
+    }
+
+    #[test]
+    fn no_address_left_is_the_last_refusal() {
+        check_first(&[2, 2], FOREVER, Err(io::ErrorKind::ConnectionRefused));
+        check_first(&[], FOREVER, Err(io::ErrorKind::AddrNotAvailable));
+    }
+
+    #[test]
+    fn slow_address_is_waited_for_when_the_others_refuse() {
+        runtime().block_on(async {
+            let (open, opened) = tokio::sync::watch::channel(false);
+            let connect = |address: SocketAddr| {
+                let (open, mut opened) = (open.clone(), opened.clone());
+                async move {
+                    if address.port() == 2 {
+                        open.send_replace(true);
+                        return Err(io::ErrorKind::ConnectionRefused.into());
+                    }
+                    opened.wait_for(|is_open| *is_open).await.map(|_| address.port()).map_err(io::Error::other)
+                }
+            };
+            assert_eq!(first_to_answer(addresses(&[5, 2]), SHORT, connect).await.unwrap(), 5);
         });
     }
 

@@ -69,6 +69,27 @@ def test_a_call_that_comes_while_the_upstream_is_down_waits_for_it(own_broker, o
     wire.expect("queue.declare-ok", 1)
 
 
+def test_clients_leave_a_hanging_upstream_for_one_that_is_up(broker, own_broker, own_proxy, wires, hang):
+    hanging = own_broker()
+    proxy = own_proxy({"hanging": hanging, "well": broker}, {"proxy.upstreams.well.drain": "true"})
+    idle = [wires(proxy) for _ in range(4)]
+    for wire in idle:
+        wire.call(1, "exchange.declare", exchange="amq.direct", passive=True)
+    hang(hanging)
+    proxy.await_state("hanging", "down")
+
+    def states():
+        return {line["state"] for pool in proxy.get("/pools") for line in pool["connections"] if line["upstream"] == "hanging"}
+
+    # Nobody else is up: they stay.
+    assert "open" in states() and "draining" not in states()
+    proxy.operations.delete("/upstreams/well/drain").expect(204)
+    eventually(lambda: "open" not in states(), "its lines are being left")
+    for wire in idle:
+        wire.call(1, "exchange.declare", exchange="amq.direct", passive=True)
+    eventually(lambda: proxy.upstream("hanging")["connections"] == 0, "it is left")
+
+
 def test_a_consumer_is_told_that_its_upstream_was_killed(own_broker, own_proxy, wires, name):
     broker = own_broker()
     proxy = own_proxy({"a": broker})

@@ -91,6 +91,21 @@ def test_a_vhost_is_only_on_the_upstream_that_names_it(broker, own_broker, own_p
     assert places == {"/": {"general"}, vhost: {"special"}}
 
 
+def test_lines_to_a_spare_upstream_return_when_another_one_is_up(broker, own_broker, own_proxy, wires, name):
+    first = own_broker()
+    proxy = own_proxy({"first": first, "spare": broker}, {"proxy.upstreams.spare.weight": "0"})
+    first.kill()
+    proxy.await_state("first", "down")
+    idle, busy = wires(proxy), consume(wires, proxy, name)
+    idle.call(1, "exchange.declare", exchange="amq.direct", passive=True)
+    first.start()
+    proxy.await_state("first", "up")
+    eventually(lambda: upstreams_of(proxy)["spare"] == 1, "only the consumer is there")
+    idle.call(1, "exchange.declare", exchange="amq.direct", passive=True)
+    assert upstreams_of(proxy)["first"] > 0
+    assert not busy.is_readable()
+
+
 def test_a_vhost_that_no_upstream_serves_is_refused_at_once(broker, own_proxy, vhost):
     proxy = own_proxy({"a": broker}, {"proxy.upstreams.a.vhosts.1": vhost, "proxy.line_wait": "1s"})
     with Wire(proxy.address) as wire:

@@ -1,5 +1,6 @@
-//! Which lines are to be left, though nothing is wrong with them.
+//! Which lines are to be left, though nothing is wrong with them that they know of.
 
+use super::upstream::Upstream;
 use super::{Balance, State, UpstreamId};
 
 impl Balance {
@@ -12,5 +13,16 @@ impl Balance {
         }
         let serving = self.serving(vhost);
         !serving.is_empty() && serving.iter().all(|upstream| upstream.id != id)
+    }
+
+    /// Whether a line of this vhost that is open would better be elsewhere: its upstream is down, or a reserve, and another one is up that is
+    /// not. Not asked of lines that are being opened: these are where they are because the others failed just now, or to see whether one is back.
+    #[must_use]
+    pub fn is_outdone(&self, id: UpstreamId, vhost: Option<&str>) -> bool {
+        let Some(own) = self.get(id) else { return true };
+        let (is_down, is_spare) = (own.state() == State::Down, own.options.weight == 0);
+        let is_better = |other: &Upstream| is_down || (is_spare && other.options.weight > 0);
+        let mut others = self.serving(vhost).into_iter().filter(|other| other.id != id && other.state() == State::Up);
+        others.any(is_better)
     }
 }

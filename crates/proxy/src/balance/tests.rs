@@ -411,6 +411,42 @@ fn drained_name_drains_at_its_next_address() {
     assert_eq!(shown(&balance, "a").state, State::Draining);
 }
 
+#[track_caller]
+fn check_outdone(balance: &Balance, vhost: Option<&str>, names: &[&str]) {
+    let is_outdone = |shown: &Snapshot| !balance.is_misplaced(shown.id, vhost) && balance.is_outdone(shown.id, vhost);
+    let outdone = balance.snapshot().into_iter().filter(is_outdone);
+    assert_eq!(outdone.map(|shown| shown.options.name).collect::<Vec<_>>(), names, "{vhost:?}");
+}
+
+#[test]
+fn lines_to_one_that_is_down_are_left_for_one_that_is_up() {
+    let mut balance = balance(&[upstream("a", 1, &[]), upstream("b", 1, &[]), upstream("c", 1, &["x"])]);
+    check_outdone(&balance, Some("/"), &[]);
+    for _ in 0..3 {
+        fail(&mut balance, "a", 0);
+        fail(&mut balance, "c", 0);
+    }
+    check_outdone(&balance, Some("/"), &["a"]);
+    balance.drain(id(&balance, "b"));
+    // Where nobody else is up, a line that may work is better than none.
+    check_outdone(&balance, Some("/"), &[]);
+    check_outdone(&balance, Some("x"), &[]);
+    balance.undrain(id(&balance, "b"));
+    open(&mut balance, "a", 0);
+    check_outdone(&balance, Some("/"), &[]);
+}
+
+#[test]
+fn lines_to_a_reserve_are_left_when_another_one_is_up() {
+    let mut balance = balance(&[upstream("spare", 0, &[]), upstream("a", 1, &[]), upstream("other", 0, &[])]);
+    for _ in 0..3 {
+        fail(&mut balance, "a", 0);
+    }
+    check_outdone(&balance, None, &["a"]);
+    balance.checked(id(&balance, "a"), Ok(()), 0, 0);
+    check_outdone(&balance, None, &["spare", "other"]);
+}
+
 #[test]
 fn lines_of_a_vhost_that_others_serve_now_are_left() {
     let mut balance = balance(&[upstream("a", 1, &[]), upstream("b", 1, &["x"])]);

@@ -143,8 +143,8 @@ pub(crate) struct Upstreams {
     state: Mutex<Known>,
     /// As an upstream said last who it is.
     server: watch::Sender<Option<Arc<TableBuf>>>,
-    /// Lines may be to be left that were not before.
-    changes: watch::Sender<()>,
+    /// How often something has changed for which lines may be to be left that were not before.
+    changes: watch::Sender<u64>,
     started_at: Instant,
 }
 
@@ -159,6 +159,8 @@ pub(crate) struct Dialled {
     pub(crate) upstream: UpstreamId,
     pub(crate) name: String,
     pub(crate) stream: Stream,
+    /// How often something had [changed](Upstreams::change_count) when it was chosen.
+    pub(crate) change_count: u64,
 }
 
 impl Upstreams {
@@ -168,7 +170,7 @@ impl Upstreams {
         Ok(Upstreams {
             state,
             server: watch::Sender::new(None),
-            changes: watch::Sender::new(()),
+            changes: watch::Sender::new(0),
             started_at: Instant::now(),
         })
     }
@@ -180,13 +182,22 @@ impl Upstreams {
         state.balance.set_options(options, self.now_ms())?;
         state.by_name = by_name;
         drop(state);
-        self.changes.send_replace(());
+        self.note_change();
         Ok(())
     }
 
     /// Tells when lines may be to be left that were not before.
-    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
+    }
+
+    /// How often that was.
+    pub(crate) fn change_count(&self) -> u64 {
+        *self.changes.borrow()
+    }
+
+    fn note_change(&self) {
+        self.changes.send_modify(|count| *count += 1);
     }
 
     /// Who clients are to believe that they talk to. Waits for a moment until an upstream has said it.
@@ -212,9 +223,12 @@ impl Upstreams {
     ) -> Result<Dialled, String> {
         let (until, mut tried, mut trouble) = (Instant::now() + patience, Vec::new(), None);
         loop {
+            let change_count = self.change_count();
             let at_ms = match self.choose(vhost, &tried) {
                 Ok((id, upstream)) => match upstream.dial(client).await {
-                    Ok(stream) => return Ok(Dialled { upstream: id, name: upstream.name.clone(), stream }),
+                    Ok(stream) => {
+                        return Ok(Dialled { upstream: id, name: upstream.name.clone(), stream, change_count });
+                    }
                     Err(error) => {
                         self.failed(id, &error);
                         troubled(&error);
@@ -282,7 +296,7 @@ impl Upstreams {
             false => state.balance.undrain(id),
         };
         drop(state);
-        self.changes.send_replace(());
+        self.note_change();
         Some(id)
     }
 
@@ -294,6 +308,12 @@ impl Upstreams {
     /// The same of a line of this vhost, which others may serve now.
     pub(crate) fn is_misplaced(&self, id: UpstreamId, vhost: Option<&str>) -> bool {
         self.state.lock().balance.is_misplaced(id, vhost)
+    }
+
+    /// Whether an open line of this vhost would better be elsewhere, for whatever reason.
+    pub(crate) fn is_better_elsewhere(&self, id: UpstreamId, vhost: Option<&str>) -> bool {
+        let balance = &self.state.lock().balance;
+        balance.is_misplaced(id, vhost) || balance.is_outdone(id, vhost)
     }
 
     pub(crate) fn snapshot(&self) -> Vec<Snapshot> {
@@ -344,6 +364,7 @@ impl Upstreams {
 
     fn tell(&self, id: UpstreamId, changed: Option<State>) {
         let Some(state) = changed else { return };
+        self.note_change();
         let known = self.state.lock();
         let snapshot = known.balance.snapshot();
         let Some(name) = known.balance.options_of(id).map(|options| options.name.clone()) else { return };

@@ -78,6 +78,8 @@ struct Lead {
     name: String,
     local: Option<SocketAddr>,
     is_open: bool,
+    /// How often something about upstreams had changed when this one was chosen.
+    change_count: u64,
 }
 
 /// Runs until it is told to stop.
@@ -226,13 +228,13 @@ impl Worker {
         let _file = self.files.take();
         let client = client.and_then(|client| self.peer_of(client));
         let troubled = |why: &str| self.with_board(|board, _| board.line_troubled(id, why));
-        let Dialled { upstream, name, mut stream } =
+        let Dialled { upstream, name, mut stream, change_count } =
             match self.upstreams.dial(vhost.as_deref(), client, self.dial_patience.get(), troubled).await {
                 Ok(dialled) => dialled,
                 Err(error) => return self.with_board(|board, now_ms| board.line_lost(id, &error, now_ms)),
             };
         let local = stream.local_addr().ok();
-        self.lines.borrow_mut().insert(id, Lead { upstream, name, local, is_open: false });
+        self.lines.borrow_mut().insert(id, Lead { upstream, name, local, is_open: false, change_count });
         self.with_board(|board, now_ms| board.line_connected(id, now_ms));
         if self.upstreams.is_misplaced(upstream, vhost.as_deref()) {
             // It was decided while this line was being dialled.
@@ -257,7 +259,9 @@ impl Worker {
             match effect {
                 Effect::ClientChanged(id) => self.nudge(Party::Client(id), own),
                 Effect::LineChanged(id) => {
-                    self.note_open(id);
+                    if self.note_open(id) {
+                        self.with_board(|board, now_ms| board.drain_line(id, now_ms));
+                    }
                     self.nudge(Party::Line(id), own);
                 }
                 Effect::Dial { line, vhost, client } => drop(spawn_local(self.clone().lead(line, vhost, client))),
@@ -295,15 +299,16 @@ impl Worker {
         }
     }
 
-    /// An upstream is well when a line's handshake is done.
-    fn note_open(&self, id: LineId) {
-        if let Some(lead) = self.lines.borrow_mut().get_mut(&id)
-            && !lead.is_open
-            && self.board.borrow().has_line_opened(id)
-        {
-            lead.is_open = true;
-            self.upstreams.opened(lead.upstream);
+    /// An upstream is well when a line's handshake is done. Whether the line is to be left at once: what it was chosen for has changed since.
+    fn note_open(&self, id: LineId) -> bool {
+        let mut lines = self.lines.borrow_mut();
+        let Some(lead) = lines.get_mut(&id) else { return false };
+        if lead.is_open || !self.board.borrow().has_line_opened(id) {
+            return false;
         }
+        lead.is_open = true;
+        self.upstreams.opened(lead.upstream);
+        lead.change_count != self.upstreams.change_count() && self.is_left(id, lead)
     }
 
     pub(crate) fn watch(&self, party: Party, waker: &Waker) {
@@ -320,14 +325,18 @@ impl Worker {
 
     /// Leaves lines that are to be left now.
     fn leave_lines(self: &Rc<Self>) {
-        let is_left = |id: LineId, lead: &Lead| {
-            let vhost = self.board.borrow().line_vhost(id);
-            self.upstreams.is_misplaced(lead.upstream, vhost.as_deref())
-        };
         let lines: Vec<LineId> =
-            self.lines.borrow().iter().filter(|(id, lead)| is_left(**id, lead)).map(|(id, _)| *id).collect();
+            self.lines.borrow().iter().filter(|(id, lead)| self.is_left(**id, lead)).map(|(id, _)| *id).collect();
         for id in lines {
             self.with_board(|board, now_ms| board.drain_line(id, now_ms));
+        }
+    }
+
+    fn is_left(&self, id: LineId, lead: &Lead) -> bool {
+        let vhost = self.board.borrow().line_vhost(id);
+        match lead.is_open {
+            true => self.upstreams.is_better_elsewhere(lead.upstream, vhost.as_deref()),
+            false => self.upstreams.is_misplaced(lead.upstream, vhost.as_deref()),
         }
     }
 

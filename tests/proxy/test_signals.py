@@ -88,6 +88,25 @@ def test_what_clients_have_published_is_delivered_before_the_end(broker, own_pro
         direct.wait_count(1, queue, 500)
 
 
+def test_what_is_not_confirmed_at_the_end_is_told(own_broker, own_proxy, wires):
+    broker = own_broker()
+    proxy = own_proxy({"a": broker}, {"proxy.term_timeout": "100ms"})
+    wire = wires(proxy)
+    wire.call(1, "confirm.select")
+    os.kill(broker.pid, signal.SIGSTOP)
+    try:
+        for _ in range(3):
+            wire.publish(1, "", "nobody")
+        eventually(lambda: proxy.metric('warren_proxy_pool_unconfirmed{user="guest",vhost="/"}') == 3, "they are under way")
+        proxy.terminate()
+        wire.expect_connection_error(320, STOPPING)
+        proxy.terminate()
+        assert proxy.wait_ended() == 0
+    finally:
+        os.kill(broker.pid, signal.SIGCONT)
+    assert "the proxy ends with publishes that were not confirmed count=3" in proxy.log()
+
+
 @pytest.fixture
 def configured(own_proxy, tmp_path):
     """Starts a proxy from a file, and rewrites it: start({"a": broker}, settings), then reload(settings)."""

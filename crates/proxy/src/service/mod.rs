@@ -175,7 +175,7 @@ impl Service {
         self.wait_for_clients(patience).await;
     }
 
-    /// Closes connections to upstreams as soon as what clients have published over them is confirmed, and waits for that.
+    /// Closes connections to upstreams as soon as what clients have published over them is confirmed, and waits for that for a while.
     pub async fn wait_for_confirms(&self) {
         let until = Instant::now() + CONFIRM_PATIENCE;
         loop {
@@ -188,8 +188,12 @@ impl Service {
         }
     }
 
-    /// Ends, whatever is under way.
+    /// Ends, whatever is under way. Says how much of it clients were told nothing of.
     pub async fn stop(mut self) {
+        let count = self.handle.unconfirmed_count().await;
+        if count > 0 {
+            tracing::warn!(count, "the proxy ends with publishes that were not confirmed");
+        }
         if let (Some(spool), Some(forwarding)) = (&self.handle.spool, &mut self.forwarding) {
             // What is under way would come twice, if it were not waited for.
             spool.stop_sending();
@@ -291,6 +295,12 @@ impl Handle {
     /// An upstream that was drained gets lines again. Whether there is one of this name.
     pub fn undrain(&self, name: &str) -> bool {
         self.upstreams.drain(name, false).is_some()
+    }
+
+    async fn unconfirmed_count(&self) -> usize {
+        let reports = self.reports().await;
+        let lines = reports.iter().flat_map(|report| &report.pools).flat_map(|pool| &pool.lines);
+        lines.map(|line| line.unconfirmed_count).sum()
     }
 
     async fn client_count(&self) -> usize {

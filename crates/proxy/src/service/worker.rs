@@ -1,5 +1,6 @@
 //! One thread of the proxy: its own clients, lines and pools. It shares with the others only which upstreams are well, and who may come in.
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -243,11 +244,12 @@ impl Worker {
         let carried = carry(&self, Party::Line(id), &mut stream).await;
         let why = carried.as_ref().map_or_else(ToString::to_string, |()| "it was closed".to_owned());
         let has_opened = self.lines.borrow_mut().remove(&id).is_some_and(|lead| lead.is_open);
-        match (has_opened, self.board.borrow().line_fault(id)) {
+        let fault = self.board.borrow().line_fault(id).filter(|_| !has_opened);
+        let (is_failed, why) = (carried.is_err() || fault.is_some(), fault.map_or(why, Cow::into_owned));
+        match (has_opened, is_failed) {
             (true, _) => self.upstreams.lost(upstream),
-            (false, Some(fault)) => self.upstreams.failed(upstream, fault),
-            (false, None) if carried.is_err() => self.upstreams.failed(upstream, &why),
-            (false, None) => self.upstreams.abandoned(upstream),
+            (false, true) => self.upstreams.failed(upstream, &why),
+            (false, false) => self.upstreams.abandoned(upstream),
         }
         self.with_board(|board, now_ms| board.line_lost(id, &why, now_ms));
     }

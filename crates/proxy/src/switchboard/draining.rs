@@ -1,5 +1,6 @@
 //! How lines and clients are brought to an end in peace: for an upstream that is to be restarted, or for the proxy's own stop.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use super::line::Use;
@@ -58,8 +59,8 @@ impl Switchboard {
 
     /// What the upstream did wrong, if a line was given up for that.
     #[must_use]
-    pub fn line_fault(&self, id: LineId) -> Option<&'static str> {
-        self.lines.get(id.0)?.fault
+    pub fn line_fault(&self, id: LineId) -> Option<Cow<'static, str>> {
+        self.lines.get(id.0)?.fault.clone()
     }
 
     /// Those who have nothing under way on a draining line leave it: they have another when they next say something.

@@ -1,5 +1,6 @@
 //! A line: a connection to an upstream, and its channels.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use amqp::frame::{FrameKind, put_method};
@@ -77,7 +78,7 @@ pub(super) struct Line {
     /// Whether its handshake was done.
     pub(super) has_opened: bool,
     /// What the upstream did wrong, if it was given up for that.
-    pub(super) fault: Option<&'static str>,
+    pub(super) fault: Option<Cow<'static, str>>,
     /// No client gets a channel on it any more.
     pub(super) is_draining: bool,
     /// Since when no client has used it.

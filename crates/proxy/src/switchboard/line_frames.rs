@@ -38,7 +38,7 @@ impl Switchboard {
 
     fn line_garbled(&mut self, id: LineId, text: String) {
         self.lines[id.0].phase = LinePhase::Over;
-        self.lines[id.0].fault = Some("it does not speak as agreed");
+        self.lines[id.0].fault = Some("it does not speak as agreed".into());
         self.effects.push(Effect::Log(Notice::Garbled { line: id, text }));
         self.line_changed(id);
     }

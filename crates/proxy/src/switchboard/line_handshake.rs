@@ -8,7 +8,7 @@ use amqp::{TableBuf, Value};
 use super::client::{Client, Phase, Waits};
 use super::line::{LinePhase, Use};
 use super::pool::{Kind, PoolId};
-use super::{ClientId, LineId, Refusal, Switchboard, says_no_access};
+use super::{ClientId, LineId, Refusal, Switchboard, says_no_access, says_not_here};
 use crate::limits::LOGIN_LINE_PATIENCE_MS;
 
 /// What the proxy can do as a client.
@@ -205,9 +205,20 @@ impl Switchboard {
         let has_logged_in = matches!(line.phase, LinePhase::OpenOk | LinePhase::LoggedIn { .. });
         line.send(0, &connection::CloseOk);
         line.phase = LinePhase::Over;
-        line.closed_with = Some(refusal.clone());
         let (usage, login_id) = (line.usage, line.login);
         self.line_changed(id);
+        if says_not_here(refusal.code, &refusal.text()) {
+            self.lines[id.0].fault = Some(refusal.text().into());
+            let has_lines = match usage {
+                Use::Shared(pool, _) | Use::Check(pool) => self.pools.pool(pool).lines().next().is_some(),
+                Use::Login(_) | Use::Own(_) | Use::None => false,
+            };
+            if !has_lines {
+                // As if it could not be reached: whoever waits goes on waiting, for another one.
+                return;
+            }
+        }
+        self.lines[id.0].closed_with = Some(refusal.clone());
         let is_login_bad = !has_logged_in && refusal.code == amqp::ReplyCode::AccessRefused.code();
         if is_login_bad {
             let login = self.pools.login(login_id);

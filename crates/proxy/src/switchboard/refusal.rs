@@ -73,5 +73,41 @@ impl Refusal {
 pub(crate) fn says_no_access(code: u16, text: &str) -> bool {
     let is_refused = code == amqp::ReplyCode::AccessRefused.code();
     let is_limit = text.contains("limit (");
-    !is_limit && (is_refused || text.contains("not found") || text.contains("refused for user"))
+    let is_access = is_refused || text.contains("not found") || text.contains("refused for user");
+    is_access && !is_limit && !says_not_here(code, text)
+}
+
+/// Whether an upstream refuses everybody for now with these words, or everybody in a vhost, so that another one may let them in: it is being
+/// stopped, has as many connections as it takes, or the vhost is down there.
+pub(crate) fn says_not_here(code: u16, text: &str) -> bool {
+    let is_trouble =
+        [ReplyCode::ConnectionForced, ReplyCode::InternalError].iter().any(|trouble| trouble.code() == code);
+    is_trouble || text.contains("node connection limit")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(code: u16, text: &str, is_no_access: bool, is_not_here: bool) {
+        assert_eq!((says_no_access(code, text), says_not_here(code, text)), (is_no_access, is_not_here), "{text}");
+    }
+
+    #[test]
+    fn words_about_a_user_are_told_from_those_about_an_upstream() {
+        check(403, "ACCESS_REFUSED - Login was refused using authentication mechanism PLAIN", true, false);
+        check(530, "NOT_ALLOWED - vhost v not found", true, false);
+        check(530, "NOT_ALLOWED - access to vhost 'v' refused for user 'u'", true, false);
+        check(
+            530,
+            "NOT_ALLOWED - access to vhost 'v' refused for user 'u': connection limit (1) is reached",
+            false,
+            false,
+        );
+        check(530, "NOT_ALLOWED - connection refused for user 'u': user connection limit (1) is reached", false, false);
+        check(530, "NOT_ALLOWED - connection refused: node connection limit (1) is reached", false, true);
+        check(541, "INTERNAL_ERROR - access to vhost 'v' refused for user 'u': vhost 'v' is down", false, true);
+        check(320, "CONNECTION_FORCED - broker forced connection closure with reason 'shutdown'", false, true);
+    }
 }

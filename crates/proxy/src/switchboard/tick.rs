@@ -1,5 +1,6 @@
 //! What time brings: heartbeats, patience that ends, lines that nobody uses.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use amqp::ReplyCode;
@@ -192,7 +193,7 @@ impl Switchboard {
     pub(super) fn end_line(&mut self, id: LineId, fault: Option<&'static str>) {
         let line = &mut self.lines[id.0];
         line.phase = LinePhase::Over;
-        line.fault = fault;
+        line.fault = fault.map(Cow::Borrowed);
         if fault.is_some() {
             // Nobody is there to whom it could be said.
             line.output.clear();

@@ -58,8 +58,8 @@ pub(crate) struct BrokerConnection {
     pub(crate) bound: Vec<String>,
     /// Whether publishes are confirmed as they come.
     pub(crate) confirms_at_once: bool,
-    /// Whether the user has as many connections as it may.
-    is_full: bool,
+    /// Why it lets nobody into a vhost, if it does not.
+    refusal: Option<(u16, &'static str)>,
     /// Whether no password is right any more.
     is_unwelcoming: bool,
     pub(crate) frame_len_max: u32,
@@ -84,7 +84,7 @@ impl BrokerConnection {
             to_confirm: VecDeque::new(),
             bound: Vec::new(),
             confirms_at_once: true,
-            is_full: false,
+            refusal: None,
             is_unwelcoming: false,
             frame_len_max: 131_072,
             channel_max: 2047,
@@ -96,9 +96,14 @@ impl BrokerConnection {
         BrokerConnection { confirms_at_once: false, ..Self::new() }
     }
 
-    /// One that lets nobody in any more.
+    /// One where the user has as many connections as it may.
     pub(crate) fn full() -> Self {
-        BrokerConnection { is_full: true, ..Self::new() }
+        Self::refusing(530, "NOT_ALLOWED - access to vhost '/' refused for user 'u': connection limit (1) is reached")
+    }
+
+    /// One that lets nobody into a vhost.
+    pub(crate) fn refusing(code: u16, text: &'static str) -> Self {
+        BrokerConnection { refusal: Some((code, text)), ..Self::new() }
     }
 
     /// One that knows other passwords.
@@ -197,14 +202,10 @@ impl BrokerConnection {
             }
             (Step::Open, Method::ConnectionOpen(open)) => {
                 self.vhost = String::from_utf8(open.virtual_host.to_vec()).unwrap();
-                if self.is_full {
-                    let text =
-                        b"NOT_ALLOWED - access to vhost '/' refused for user 'u': connection limit (1) is reached";
-                    put_method(
-                        &mut self.output,
-                        0,
-                        &connection::Close { reply_code: 530, reply_text: text, ..Default::default() },
-                    );
+                if let Some((code, text)) = self.refusal {
+                    let close =
+                        connection::Close { reply_code: code, reply_text: text.as_bytes(), ..Default::default() };
+                    put_method(&mut self.output, 0, &close);
                     self.step = Step::Closed;
                     return;
                 }

@@ -265,6 +265,35 @@ fn a_limit_of_the_upstream_says_nothing_of_the_login() {
     assert_eq!(world.heard(id), [Heard::Method(1, "channel.open-ok".to_owned())]);
 }
 
+const NODE_IS_FULL: &str = "NOT_ALLOWED - connection refused: node connection limit (1) is reached";
+
+#[test]
+fn clients_wait_for_another_upstream_while_one_lets_nobody_in() {
+    let mut world = World::new(Options::default());
+    world.new_broker = || BrokerConnection::refusing(530, NODE_IS_FULL);
+    let id = world.open("u", PASSWORD, "/");
+    assert_eq!(world.heard(id), []);
+    world.new_broker = BrokerConnection::new;
+    world.pass_ms(1_000);
+    world.open_channel(id, 1);
+    assert_eq!(world.heard(id), [Heard::Method(1, "channel.open-ok".to_owned())]);
+}
+
+#[test]
+fn line_of_a_clients_own_is_opened_elsewhere_while_an_upstream_lets_nobody_in() {
+    let mut world = World::new(Options::default());
+    let id = world.open("u", PASSWORD, "/");
+    world.open_channel(id, 1);
+    world.heard(id);
+    world.new_broker = || BrokerConnection::refusing(320, "CONNECTION_FORCED - shutdown");
+    world.call(id, 1, &basic::Consume { queue: b"q", ..Default::default() });
+    world.pass_ms(1_000);
+    assert_eq!(world.heard(id), []);
+    world.new_broker = BrokerConnection::new;
+    world.pass_ms(1_000);
+    assert_eq!(world.heard(id).first(), Some(&Heard::Method(1, "basic.consume-ok".to_owned())));
+}
+
 #[test]
 fn logins_may_be_asked_for_each_time() {
     let mut world = World::new(Options { login_fresh_ms: 0, ..Options::default() });

@@ -13,7 +13,7 @@ use super::upstreams::{Dialled, Upstreams};
 use crate::balance::UpstreamId;
 use crate::limits::SPOOL_FORWARDER_COUNT_MAX;
 use crate::spool::{Job, Spool, Window};
-use crate::switchboard::says_no_access;
+use crate::switchboard::{says_no_access, says_not_here};
 
 /// How often it is looked what is too old, and what can be tried again.
 const TICK: Duration = Duration::from_secs(1);
@@ -143,7 +143,8 @@ async fn connect<'a>(spool: &Spool, upstreams: &'a Upstreams, job: &Job) -> Resu
                 }
                 _ => {}
             }
-            match error.is_passing() {
+            let is_full = matches!(&error, client::OpenError::Refused { code, text, .. } if says_not_here(*code, text));
+            match error.is_passing() || is_full {
                 true => upstreams.failed(upstream, &text),
                 // It said no to this login, or to one more connection.
                 false => upstreams.abandoned(upstream),

@@ -94,3 +94,27 @@ def test_a_user_sends_no_faster_than_allowed_and_others_do(broker, own_proxy, wi
     assert time.monotonic() - started_at < 2
     slow.expect_confirms(1, 1, 8)
     assert time.monotonic() - started_at > 2
+
+
+def test_all_clients_together_come_in_no_faster_than_allowed(broker, own_proxy):
+    settings = {"proxy.limits.connection_rate": "1", "proxy.limits.connection_burst": "3", "proxy.proxy_protocol": "true"}
+    proxy = own_proxy({"a": broker}, settings, preface=b"PROXY UNKNOWN\r\n")
+    # Each from another address.
+    came = [is_let_in(proxy, preface=V1.format(f"192.0.2.{number}").encode()) for number in range(1, 21)]
+    assert not all(came)
+    eventually(lambda: is_let_in(proxy), "a while later there is room")
+
+
+def test_all_clients_together_send_no_faster_than_allowed_and_lose_nothing(broker, own_proxy, wires, user):
+    proxy = own_proxy({"a": broker}, {"proxy.limits.byte_rate": "1MB"})
+    crowd = [wires(proxy), wires(proxy), wires(proxy, user=user, password="secret"), wires(proxy, user=user, password="secret")]
+    for wire in crowd:
+        wire.call(1, "confirm.select")
+    started_at = time.monotonic()
+    # No client sends as much as is allowed in a second; what all of them send takes two.
+    for _ in range(15):
+        for wire in crowd:
+            wire.publish(1, "", "nobody", bytes(50_000))
+    for wire in crowd:
+        wire.expect_confirms(1, 1, 15)
+    assert time.monotonic() - started_at > 1.5

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import signal
 import tempfile
 import time
 from collections.abc import Callable
@@ -27,6 +28,18 @@ def eventually(check: Callable[[], Any], what: str = "", patience_s: float = PAT
         assert time.monotonic() < deadline, f"this did not become true within {patience_s} s: {what or check.__doc__ or check}"
         time.sleep(0.02)
     return found
+
+
+def hang(pid: int) -> None:
+    """Stops a process without ending it. When this returns, none of its threads does anything any more."""
+    os.kill(pid, signal.SIGSTOP)
+
+    def stands() -> bool:
+        # The state comes after the name, which may have brackets in it.
+        stats = (path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/stat"))
+        return all(stat.rpartition(") ")[2].startswith("T") for stat in stats)
+
+    eventually(stands, "the process stands still")
 
 
 class Proxy(Warren):

@@ -5,6 +5,7 @@ import signal
 import socket
 
 import pytest
+from blackbox import proxy as proxies
 from blackbox.broker import free_port
 from blackbox.management import segment
 from blackbox.proxy import eventually
@@ -28,8 +29,8 @@ def hang():
     stopped = []
 
     def stop(broker):
-        os.kill(broker.pid, signal.SIGSTOP)
         stopped.append(broker.pid)
+        proxies.hang(broker.pid)
 
     yield stop
     for pid in stopped:

@@ -6,7 +6,7 @@ import socket
 import time
 
 import pytest
-from blackbox.proxy import eventually
+from blackbox.proxy import eventually, hang
 from blackbox.wire import Wire
 
 STOPPING = "CONNECTION_FORCED - the proxy is being stopped"
@@ -93,7 +93,7 @@ def test_what_is_not_confirmed_at_the_end_is_told(own_broker, own_proxy, wires):
     proxy = own_proxy({"a": broker}, {"proxy.term_timeout": "100ms"})
     wire = wires(proxy)
     wire.call(1, "confirm.select")
-    os.kill(broker.pid, signal.SIGSTOP)
+    hang(broker.pid)
     try:
         for _ in range(3):
             wire.publish(1, "", "nobody")

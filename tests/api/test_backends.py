@@ -1,8 +1,5 @@
 """Users whom others know: an HTTP service that is asked about everything, and tokens of OAuth 2, by bearer or in the place of a password."""
 
-import base64
-import json
-import subprocess
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,10 +7,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from blackbox import codec
+from blackbox.tokens import Issuer, scopes
 
 pytestmark = pytest.mark.warren_only("a peer would have to be installed with these back ends")
-
-RESOURCE_SERVER = "api-tests"
 
 
 class AuthorisationService(ThreadingHTTPServer):
@@ -68,26 +64,7 @@ def service():
 
 @pytest.fixture(scope="module")
 def issuer(tmp_path_factory):
-    """issuer({"scope": "…"}): a token, signed as the broker expects it, unless another key is given."""
-    folder = tmp_path_factory.mktemp("issuer")
-
-    def run(*command, given=b""):
-        return subprocess.run(["openssl", *map(str, command)], input=given, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout
-
-    for name in ("own", "other"):
-        run("genrsa", "-out", folder / f"{name}.key", "2048")
-        run("rsa", "-in", folder / f"{name}.key", "-pubout", "-out", folder / f"{name}.pem")
-
-    def encoded(part: bytes) -> bytes:
-        return base64.urlsafe_b64encode(part).rstrip(b"=")
-
-    def sign(claims: dict, key: str = "own") -> str:
-        claims = {"aud": RESOURCE_SERVER, "exp": int(time.time()) + 600, "sub": "token-user", **claims}
-        signed = b".".join(encoded(json.dumps(part).encode()) for part in ({"alg": "RS256", "kid": "own", "typ": "JWT"}, claims))
-        return (signed + b"." + encoded(run("dgst", "-sha256", "-sign", folder / f"{key}.key", given=signed))).decode()
-
-    sign.public_key = folder / "own.pem"
-    return sign
+    return Issuer(tmp_path_factory.mktemp("issuer"))
 
 
 @pytest.fixture(scope="module")
@@ -100,8 +77,7 @@ def guarded(pytestconfig, service, issuer):
         "auth_backends.2": "http",
         "auth_backends.3": "oauth2",
         **{f"auth_http.{what}_path": f"{service.url}/{what}" for what in ("user", "vhost", "resource", "topic")},
-        "auth_oauth2.resource_server_id": RESOURCE_SERVER,
-        "auth_oauth2.signing_keys.own": str(issuer.public_key),
+        **issuer.settings,
     }
     if pytestconfig.option.url:
         pytest.skip("needs a broker of its own, and --url names somebody else's")
@@ -136,10 +112,6 @@ def bearer(guarded, issuer):
         return guarded.management.as_user(None).call(method, path, headers={"Authorization": f"Bearer {token}"}, **how)
 
     return call
-
-
-def scopes(*words: str) -> str:
-    return " ".join(f"{RESOURCE_SERVER}.{word}" for word in words)
 
 
 MESSAGE = {"routing_key": "q", "properties": {}, "payload": "hello", "payload_encoding": "string"}

@@ -24,6 +24,10 @@ pub(crate) const CLOSE_PATIENCE_MS: u64 = 5_000;
 /// How long a client whose login was refused, and who cannot be told, waits: guessing is to be slow.
 pub(crate) const REFUSED_LOGIN_DELAY_MS: u64 = 1_000;
 
+/// The longest token by which somebody logs in: before a connection is tuned frames have 4096 bytes (AMQP 0-9-1, 2.3.5), of which the client's
+/// properties take some.
+pub(crate) const LOGIN_TOKEN_LEN_MAX: usize = 3_500;
+
 /// How long an upstream waits for the vhost of a login that it has accepted, before the line is given up: less than its own patience.
 pub(crate) const LOGIN_LINE_PATIENCE_MS: u64 = 8_000;
 

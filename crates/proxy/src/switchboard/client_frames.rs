@@ -9,6 +9,7 @@ use amqp::method::{DecodeError, Method, channel, connection};
 
 use super::client::{Channel, Content, Phase, Stage, Waits};
 use super::publish::{Gathered, Taken};
+use super::renewing::is_login_token;
 use super::{ClientId, Refusal, Switchboard};
 
 impl Switchboard {
@@ -136,7 +137,12 @@ impl Switchboard {
                 self.client_leaves(id);
                 Taken::Done(0)
             }
-            // What it is worth is the upstream's to say, and concerns this client alone.
+            Method::ConnectionUpdateSecret(update)
+                if !self.clients[id.0].has_moved && is_login_token(update.new_secret) =>
+            {
+                self.renew_token(id, update.new_secret)
+            }
+            // What any other is worth is the upstream's to say, and concerns this client alone.
             Method::ConnectionUpdateSecret(_) if self.move_client(id) => self.own_line_frame(id, frame, raw),
             Method::ConnectionUpdateSecret(_) => Taken::NotYet,
             // Answers to what was not asked: RabbitMQ does not mind either.

@@ -152,22 +152,11 @@ impl Switchboard {
     fn open(&mut self, id: ClientId, open: &connection::Open<'_>) -> Taken {
         let Some(login) = self.clients[id.0].login else { return self.wait_for(id, Waits::Login) };
         let vhost: Rc<str> = String::from_utf8_lossy(open.virtual_host).into();
-        let pool_id = match self.clients[id.0].pool {
-            Some(pool) => pool,
-            None => self.join_pool(id, login, &vhost),
-        };
-        let (now_ms, fresh_ms) = (self.now_ms, self.options.login_fresh_ms);
-        let accepted_ms = self.pools.pool(pool_id).accepted_ms;
-        let is_known = self.clients[id.0].is_vouched || is_fresh(accepted_ms, fresh_ms, now_ms);
-        if !(is_known || self.pools.pool(pool_id).is_away && self.is_believed(login, Some(&vhost))) {
-            self.clients[id.0].waiting_since_ms.get_or_insert(now_ms);
-            self.pools.pool(pool_id).entering.push(id);
-            self.ask_for_pool(pool_id);
-            return self.wait_for(id, Waits::Login);
+        if self.clients[id.0].pool.is_none() {
+            self.join_pool(id, login, &vhost);
         }
-        if accepted_ms.is_some_and(|accepted_ms| accepted_ms + fresh_ms / 2 < now_ms) {
-            // Who comes later need not wait for it.
-            self.want_check(pool_id);
+        if !self.is_let_in(id) {
+            return self.wait_for(id, Waits::Login);
         }
         if self.options.asks_for_clients && !self.clients[id.0].is_admitted {
             let user = self.pools.login(login).user.clone();
@@ -183,11 +172,31 @@ impl Switchboard {
         Taken::Done(0)
     }
 
-    pub(super) fn join_pool(&mut self, id: ClientId, login: LoginId, vhost: &Rc<str>) -> PoolId {
+    /// Whether a client is let into its pool's vhost, as far as is known. If not, somebody asks.
+    pub(super) fn is_let_in(&mut self, id: ClientId) -> bool {
+        let client = &self.clients[id.0];
+        let (Some(pool_id), is_vouched) = (client.pool, client.is_vouched) else { return false };
+        let (now_ms, fresh_ms) = (self.now_ms, self.options.login_fresh_ms);
+        let pool = self.pools.pool(pool_id);
+        let (login, vhost, accepted_ms, is_away) = (pool.login, pool.vhost.clone(), pool.accepted_ms, pool.is_away);
+        let is_known = is_vouched || is_fresh(accepted_ms, fresh_ms, now_ms);
+        if !(is_known || is_away && self.is_believed(login, Some(&vhost))) {
+            self.clients[id.0].waiting_since_ms.get_or_insert(now_ms);
+            self.pools.pool(pool_id).entering.push(id);
+            self.ask_for_pool(pool_id);
+            return false;
+        }
+        if accepted_ms.is_some_and(|accepted_ms| accepted_ms + fresh_ms / 2 < now_ms) {
+            // Who comes later need not wait for it.
+            self.want_check(pool_id);
+        }
+        true
+    }
+
+    pub(super) fn join_pool(&mut self, id: ClientId, login: LoginId, vhost: &Rc<str>) {
         let pool_id = self.pools.pool_of(login, vhost, self.now_ms);
         self.pools.pool(pool_id).client_count += 1;
         self.clients[id.0].pool = Some(pool_id);
-        pool_id
     }
 
     /// Has an upstream say whether a login is let into a vhost: over the pool's first line, or one that does nothing else.
@@ -228,7 +237,7 @@ impl Switchboard {
     }
 
     /// A client has what it waited for. Its own patience has not run meanwhile.
-    fn stop_waiting(&mut self, id: ClientId) {
+    pub(super) fn stop_waiting(&mut self, id: ClientId) {
         let now_ms = self.now_ms;
         let client = &mut self.clients[id.0];
         if let Some(since_ms) = client.waiting_since_ms.take() {
@@ -255,8 +264,12 @@ impl Switchboard {
         self.client_changed(id);
     }
 
-    pub(super) fn leave_pool(&mut self, id: ClientId) {
+    /// A client has nothing more to do with its login, nor with its pool.
+    pub(super) fn leave_login(&mut self, id: ClientId) {
         let now_ms = self.now_ms;
+        if let Some(login) = self.clients[id.0].login.take() {
+            self.pools.drop_login(login);
+        }
         if let Some(pool) = self.clients[id.0].pool.take() {
             let pool = self.pools.pool(pool);
             pool.client_count -= 1;

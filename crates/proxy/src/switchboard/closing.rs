@@ -55,10 +55,7 @@ impl Switchboard {
     pub(super) fn forget_client(&mut self, id: ClientId) {
         self.release_client(id);
         self.part_from_line(id);
-        self.leave_pool(id);
-        if let Some(login) = self.clients[id.0].login.take() {
-            self.pools.drop_login(login);
-        }
+        self.leave_login(id);
     }
 
     /// Gives back all channels, and ends the line of its own.

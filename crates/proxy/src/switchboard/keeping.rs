@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::client::{Phase, Waits};
 use super::line::Line;
-use super::pool::{Kind, LoginId, PoolId};
+use super::pool::{Kind, LoginId, PoolId, is_token};
 use super::publish::Taken;
 use super::{ClientId, Switchboard};
 use crate::spool::{Held, Spool};
@@ -139,10 +139,10 @@ impl Switchboard {
         spool.believes(&login.user, &login.secret, vhost, self.now_ms)
     }
 
-    /// An upstream has let a pool's login in.
+    /// An upstream has let a pool's login in. By a token nothing was kept, and what was is not to be sent on by whoever has one.
     pub(super) fn tell_accepted(&mut self, pool_id: PoolId) {
-        if let Some(spool) = &self.spool {
-            let (pool, login) = self.pools.with_login(pool_id);
+        let (pool, login) = self.pools.with_login(pool_id);
+        if let Some(spool) = self.spool.as_ref().filter(|_| !is_token(&login.secret)) {
             spool.accepted(&login.user, &login.secret, &pool.vhost, self.now_ms);
         }
     }
@@ -219,14 +219,4 @@ impl Switchboard {
             pool.is_away = false;
         }
     }
-}
-
-/// Whether a secret is a token (RFC 7519, 3.1): the user's name does not say then who it is, so what is published with one is not to lie among
-/// what others publish under that name.
-fn is_token(secret: &[u8]) -> bool {
-    let is_part =
-        |part: &[u8]| part.len() >= 4 && part.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(byte));
-    secret.starts_with(b"eyJ")
-        && secret.split(|byte| *byte == b'.').count() == 3
-        && secret.split(|byte| *byte == b'.').all(is_part)
 }

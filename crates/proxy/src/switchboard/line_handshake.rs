@@ -283,6 +283,7 @@ impl Switchboard {
         }
         match client.phase {
             Phase::StartOk => self.refuse_login(id, refusal),
+            Phase::Running if client.waits == Waits::Login => self.refuse_token(id, refusal),
             _ => self.close_client(id, refusal),
         }
     }

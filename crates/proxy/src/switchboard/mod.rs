@@ -35,6 +35,7 @@ mod options;
 mod pool;
 mod publish;
 mod refusal;
+mod renewing;
 mod report;
 mod seats;
 mod slots;

@@ -28,8 +28,7 @@ impl Switchboard {
             return false;
         };
         self.clients[id.0].waiting_since_ms = None;
-        let numbers: Vec<u16> = self.clients[id.0].channels.keys().copied().collect();
-        if !numbers.into_iter().all(|number| self.is_channel_quiet(id, number)) {
+        if !self.is_client_quiet(id) {
             self.wait_for_quiet(id);
             return false;
         }

@@ -253,3 +253,13 @@ impl Pools {
         });
     }
 }
+
+/// Whether a secret is a token (RFC 7519, 3.1): the user's name does not say then who it is, so what is published with one is not to lie among
+/// what others publish under that name.
+pub(super) fn is_token(secret: &[u8]) -> bool {
+    let is_part =
+        |part: &[u8]| part.len() >= 4 && part.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(byte));
+    secret.starts_with(b"eyJ")
+        && secret.split(|byte| *byte == b'.').count() == 3
+        && secret.split(|byte| *byte == b'.').all(is_part)
+}

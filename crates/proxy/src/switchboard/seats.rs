@@ -131,6 +131,12 @@ impl Switchboard {
         !is_asked && is_quiet
     }
 
+    /// Whether nothing is under way for any of a client's channels on shared lines.
+    pub(super) fn is_client_quiet(&mut self, id: ClientId) -> bool {
+        let numbers: Vec<u16> = self.clients[id.0].channels.keys().copied().collect();
+        numbers.into_iter().all(|number| self.is_channel_quiet(id, number))
+    }
+
     /// A client's channel, on which nothing is under way, gives back its seat and has another when it next says something.
     pub(super) fn leave_seat(&mut self, id: ClientId, number: u16) {
         let Some(channel) = self.clients[id.0].channels.get_mut(&number) else { return };

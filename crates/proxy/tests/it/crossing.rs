@@ -38,6 +38,11 @@ enum Step {
         client: usize,
         channel: u16,
     },
+    /// A client has a newer token, and perhaps the same as another.
+    Renew {
+        client: usize,
+        token: u8,
+    },
     Get {
         client: usize,
         channel: u16,
@@ -99,6 +104,7 @@ fn step() -> impl Strategy<Value = Step> {
         12 => publish,
         2 => client.clone().prop_map(|client| Step::Flush { client }),
         2 => at.clone().prop_map(|(client, channel)| Step::SelectConfirms { client, channel }),
+        1 => (client.clone(), 0..3u8).prop_map(|(client, token)| Step::Renew { client, token }),
         2 => at.clone().prop_map(|(client, channel)| Step::Get { client, channel }),
         1 => at.clone().prop_map(|(client, channel)| Step::Consume { client, channel }),
         2 => at.prop_map(|(client, channel)| Step::CloseChannel { client, channel }),
@@ -145,6 +151,8 @@ struct Player {
     unsaid: Vec<u8>,
     is_leaving: bool,
     count: usize,
+    /// Newer tokens that it has not been told anything of.
+    renewals: usize,
     joined_ms: u64,
 }
 
@@ -202,6 +210,7 @@ impl Play {
                 seen.is_confirming = true;
                 put_method(bytes, number, &confirm::Select { no_wait: false });
             }),
+            Step::Renew { client, token } => self.renew(*client, *token),
             Step::Get { client, channel } => self.tell(*client, *channel, |seen, bytes, number, name| {
                 seen.gets += 1;
                 put_method(bytes, number, &basic::Get { queue: name.as_bytes(), no_ack: true, ..Default::default() });
@@ -269,6 +278,7 @@ impl Play {
             unsaid: Vec::new(),
             is_leaving: false,
             count: 0,
+            renewals: 0,
             joined_ms: self.world.now_ms,
         });
     }
@@ -294,6 +304,16 @@ impl Play {
         player.unsaid = later.to_vec();
         let (id, now) = (player.id, now.to_vec());
         self.world.say(id, &now);
+    }
+
+    fn renew(&mut self, client: usize, token: u8) {
+        let Some(player) = self.players.get_mut(client).filter(|player| !player.is_leaving) else { return };
+        if !player.unsaid.is_empty() {
+            return;
+        }
+        player.renewals += 1;
+        let (id, new_secret) = (player.id, format!("eyJgood.of{token:02}.sign"));
+        self.world.call(id, 0, &connection::UpdateSecret { new_secret: new_secret.as_bytes(), reason: b"" });
     }
 
     fn flush(&mut self, client: usize) {
@@ -406,6 +426,7 @@ impl Play {
             }
         }
         for player in &self.players {
+            assert!(player.is_leaving || player.renewals == 0, "{} is not told of its token", player.name);
             for (number, seen) in &player.channels {
                 let open = seen.has_failed_to.is_empty();
                 assert!(!open || seen.gets == 0, "{} {number}: {} gets are not answered", player.name, seen.gets);
@@ -466,6 +487,9 @@ fn check_heard(player: &mut Player, heard: &Heard, arrived: &BTreeSet<String>, c
         Heard::Method(number, method) => match method.as_str() {
             "channel.close-ok" => drop(player.channels.remove(number)),
             "connection.close-ok" => assert!(player.is_leaving),
+            "connection.update-secret-ok" => {
+                player.renewals = player.renewals.checked_sub(1).expect("as often as it had one");
+            }
             "channel.open-ok" | "confirm.select-ok" | "basic.consume-ok" => {}
             other => panic!("{name} hears {other}"),
         },

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use amqp::method::{basic, channel, confirm, queue};
+use amqp::method::{basic, channel, confirm, connection, queue};
 use proxy::spool::{self, Spool, Taken};
 use proxy::switchboard::{ClientId, Options};
 use store::file::SimDisk;
@@ -405,6 +405,36 @@ fn what_is_published_with_a_token_is_not_kept() {
     publish(&mut world, id, "1");
     world.pass_ms(5_000);
     assert_eq!(spool.report().count(), 0);
+}
+
+#[test]
+fn what_is_kept_of_a_user_is_not_sent_on_with_a_token() {
+    let (mut world, spool) = away(1 << 20);
+    spool.keep("u", "/", &[b"x"], world.now_ms).unwrap();
+    come_back(&mut world);
+    let token = b"eyJgood.whose.sign";
+    world.open("u", token, "/");
+    assert_eq!(&*spool.claim(world.now_ms).unwrap().secret, PASSWORD, "whoever has a token may say any name");
+}
+
+#[test]
+fn what_was_kept_before_a_newer_token_is_not_overtaken_after_it() {
+    let (mut world, spool) = away(1 << 20);
+    let id = publisher(&mut world);
+    publish(&mut world, id, "1");
+    world.pass_ms(2_500);
+    assert_eq!(spool.report().count(), 1);
+    come_back(&mut world);
+    world.call(id, 0, &connection::UpdateSecret { new_secret: b"eyJgood.whose.sign", reason: b"" });
+    publish(&mut world, id, "2");
+    assert_eq!((world.heard(id), world.bodies()), (vec![], vec![]));
+    let job = spool.claim(world.now_ms).unwrap();
+    let Taken::Publish(first, _) = spool.take(job.shelf) else { panic!("it was kept") };
+    spool.settle(job.shelf, &[first], false, world.now_ms);
+    world.board.spool_changed(world.now_ms);
+    world.settle();
+    assert_eq!(world.heard(id), [Heard::Method(0, "connection.update-secret-ok".to_owned())]);
+    assert_eq!(world.bodies(), ["2"]);
 }
 
 #[test]

@@ -11,5 +11,6 @@ mod handshakes;
 mod keeping;
 mod moving;
 mod pacing;
+mod renewing;
 mod service;
 mod sharing;

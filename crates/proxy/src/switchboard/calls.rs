@@ -98,7 +98,7 @@ impl Switchboard {
     fn is_suspect(&mut self, id: ClientId, number: u16, method: &Method<'_>) -> bool {
         let client = &self.clients[id.0];
         let declared = client.channels.get(&number).and_then(|channel| channel.declared.as_deref());
-        client.pool.is_some_and(|pool| self.pools.pool(pool).suspects.are_in(method, declared))
+        client.pool.is_some_and(|pool| self.pools.pool(pool).suspects.are_in(method, declared, self.now_ms))
     }
 
     fn answer(&mut self, id: ClientId, number: u16, method: &Method<'_>) -> Taken {

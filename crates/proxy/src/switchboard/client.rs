@@ -62,6 +62,15 @@ pub(super) enum Waits {
     SpoolEnd,
 }
 
+/// Whose patience it is that a client has: how long it has waited for one thing says nothing of another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Patience {
+    /// For upstreams: a line, a word on a login, room in the spool.
+    Upstream,
+    /// For confirms and answers.
+    Quiet,
+}
+
 /// What a client says it can do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Capabilities {
@@ -84,8 +93,8 @@ impl Capabilities {
 pub(super) struct Client {
     pub(super) phase: Phase,
     pub(super) waits: Waits,
-    /// Since when it waits for a line.
-    pub(super) waiting_since_ms: Option<u64>,
+    /// What it waits for with patience that ends, and since when.
+    pub(super) waiting: Option<(Patience, u64)>,
     pub(super) input: Buffer,
     pub(super) output: Buffer,
     pub(super) properties: TableBuf,
@@ -112,8 +121,8 @@ pub(super) struct Client {
     pub(super) is_vouched: bool,
     /// Bytes of publishes that are not whole yet.
     pub(super) held_len: usize,
-    /// Whether its socket is at its end: what waits in the input is the last.
-    pub(super) has_ended: bool,
+    /// When its socket came to its end, if it has: what waits in the input is the last.
+    pub(super) ended_ms: Option<u64>,
     /// Whether nothing is read from it for a while, since it has sent too much.
     pub(super) is_paused: bool,
     pub(super) joined_ms: u64,
@@ -126,7 +135,7 @@ impl Client {
         Client {
             phase: Phase::Header,
             waits: Waits::Nothing,
-            waiting_since_ms: None,
+            waiting: None,
             input: Buffer::default(),
             output: Buffer::default(),
             properties: TableBuf::new(),
@@ -146,12 +155,24 @@ impl Client {
             is_admitted: false,
             is_vouched: false,
             held_len: 0,
-            has_ended: false,
+            ended_ms: None,
             is_paused: false,
             joined_ms: now_ms,
             heard_ms: now_ms,
             said_ms: now_ms,
         }
+    }
+
+    /// It waits from now on, unless it has waited for the same before.
+    pub(super) fn starts_waiting(&mut self, patience: Patience, now_ms: u64) {
+        if self.waiting.is_none_or(|(before, _)| before != patience) {
+            self.waiting = Some((patience, now_ms));
+        }
+    }
+
+    /// Whether all is done that it said before its end.
+    pub(super) fn has_said_all(&self) -> bool {
+        self.ended_ms.is_some() && self.waits == Waits::Nothing && !self.is_full()
     }
 
     /// Whether so much waits to be written to it that nothing more is to be asked for it.
@@ -165,7 +186,7 @@ impl Client {
 
     pub(super) fn may_read(&self) -> bool {
         match self.phase {
-            _ if self.has_ended => false,
+            _ if self.ended_ms.is_some() => false,
             Phase::Over => false,
             Phase::Refused { .. } | Phase::Leaving { .. } => self.input.rest().len() < READ_AHEAD_LEN,
             _ => !self.is_full() && (self.waits == Waits::Nothing || self.input.rest().len() < READ_AHEAD_LEN),

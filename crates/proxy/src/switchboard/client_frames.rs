@@ -21,7 +21,7 @@ impl Switchboard {
         input.release();
         let client = &mut self.clients[id.0];
         client.input = input;
-        if client.has_ended && client.waits == Waits::Nothing {
+        if client.has_said_all() {
             self.end_client(id);
         }
         self.client_changed(id);
@@ -54,7 +54,7 @@ impl Switchboard {
                     Taken::Done(more) => {
                         let client = &mut self.clients[id.0];
                         if client.phase == Phase::Running {
-                            client.waiting_since_ms = None;
+                            client.waiting = None;
                         }
                         Some(len + more)
                     }

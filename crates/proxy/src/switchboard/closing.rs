@@ -3,7 +3,7 @@
 use amqp::frame::put_method;
 use amqp::method::connection;
 
-use super::client::{Phase, Stage, Waits};
+use super::client::{Patience, Phase, Stage, Waits};
 use super::line::{LinePhase, Use};
 use super::{ClientId, Effect, LineId, Notice, Refusal, Switchboard};
 use crate::limits::CLOSE_PATIENCE_MS;
@@ -124,7 +124,7 @@ impl Switchboard {
                 }
                 pool.idle_since_ms = pool.idle_since_ms.max(now_ms);
             }
-            Use::Own(client) if !was_refused => self.own_line_closed(client, &refusal),
+            Use::Own(client) if !was_refused => self.own_line_closed(client, &refusal, why),
             Use::Own(client) => self.own_line_lost(client, &refusal),
             Use::None => {}
         }
@@ -135,20 +135,23 @@ impl Switchboard {
     }
 
     /// A client's own line was closed, or lost.
-    pub(super) fn own_line_closed(&mut self, id: ClientId, refusal: &Refusal) {
+    pub(super) fn own_line_closed(&mut self, id: ClientId, refusal: &Refusal, why: &str) {
         match self.clients[id.0].has_moved {
             true => self.own_line_lost(id, refusal),
-            false => self.own_line_failed(id),
+            false => self.own_line_failed(id, why),
         }
     }
 
     /// A line was lost before its client used it: it waits for another one.
-    fn own_line_failed(&mut self, id: ClientId) {
+    fn own_line_failed(&mut self, id: ClientId, why: &str) {
         self.part_from_line(id);
+        if let Some(pool) = self.clients[id.0].pool {
+            self.pools.pool(pool).trouble = Some(why.to_owned());
+        }
         let client = &mut self.clients[id.0];
         if matches!(client.waits, Waits::OwnLine | Waits::Quiet) {
             client.waits = Waits::OwnLine;
-            client.waiting_since_ms.get_or_insert(self.now_ms);
+            client.starts_waiting(Patience::Upstream, self.now_ms);
         }
     }
 

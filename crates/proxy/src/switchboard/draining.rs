@@ -12,6 +12,10 @@ impl Switchboard {
     pub fn drain_line(&mut self, id: LineId, now_ms: u64) {
         self.now_ms = now_ms;
         if let Some(line) = self.lines.get_mut(id.0) {
+            if !line.is_draining && matches!(line.usage, Use::Shared(..)) {
+                line.is_uncounted = true;
+                self.uncounted += 1;
+            }
             line.is_draining = true;
             self.leave_line(id);
             self.close_idle_line(id);
@@ -63,7 +67,8 @@ impl Switchboard {
         self.lines.get(id.0)?.fault.clone()
     }
 
-    /// Those who have nothing under way on a draining line leave it: they have another when they next say something.
+    /// Those who have nothing under way on a draining line leave it: they have another when they next say something, or had something to say
+    /// already.
     pub(super) fn leave_line(&mut self, id: LineId) {
         let line = &self.lines[id.0];
         if !matches!(line.usage, Use::Shared(..)) {
@@ -75,5 +80,8 @@ impl Switchboard {
                 self.leave_seat(client, number);
             }
         }
+        let waiters = std::mem::take(&mut self.lines[id.0].waiters);
+        // The one who waits longest comes first.
+        self.woken.extend(waiters.into_iter().rev());
     }
 }

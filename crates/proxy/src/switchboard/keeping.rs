@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::client::{Phase, Waits};
+use super::client::{Patience, Phase, Waits};
 use super::line::Line;
 use super::pool::{Kind, LoginId, PoolId, is_token};
 use super::publish::Taken;
@@ -104,7 +104,7 @@ impl Switchboard {
     /// The client looks at its frame again when the spool has room, or nothing more of its user and vhost.
     pub(super) fn wait_for_spool(&mut self, id: ClientId, what: Waits) -> Taken {
         let now_ms = self.now_ms;
-        self.clients[id.0].waiting_since_ms.get_or_insert(now_ms);
+        self.clients[id.0].starts_waiting(Patience::Upstream, now_ms);
         self.spool_waiters.push(id);
         self.wait_for(id, what)
     }
@@ -158,8 +158,8 @@ impl Switchboard {
     /// Sees whether the upstream is away that a client waits for.
     pub(super) fn note_away(&mut self, id: ClientId) {
         let client = &self.clients[id.0];
-        let is_long = |since_ms: u64| self.now_ms >= since_ms + self.options.spool_after_ms;
-        if self.spool.is_none() || !client.waiting_since_ms.is_some_and(is_long) {
+        let is_long = |(_, since_ms): (Patience, u64)| self.now_ms >= since_ms + self.options.spool_after_ms;
+        if self.spool.is_none() || !client.waiting.is_some_and(is_long) {
             return;
         }
         let (phase, waits, login, pool) = (client.phase, client.waits, client.login, client.pool);

@@ -81,6 +81,8 @@ pub(super) struct Line {
     pub(super) fault: Option<Cow<'static, str>>,
     /// No client gets a channel on it any more.
     pub(super) is_draining: bool,
+    /// It is left by all who share it, and may be replaced before it is gone.
+    pub(super) is_uncounted: bool,
     /// Since when no client has used it.
     pub(super) idle_since_ms: u64,
     pub(super) heard_ms: u64,
@@ -111,6 +113,7 @@ impl Line {
             has_opened: false,
             fault: None,
             is_draining: false,
+            is_uncounted: false,
             idle_since_ms: now_ms,
             heard_ms: now_ms,
             said_ms: now_ms,

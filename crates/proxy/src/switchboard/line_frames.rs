@@ -96,8 +96,8 @@ impl Switchboard {
                     pool.channel_limit = pool.channel_limit.min(open_count.saturating_sub(1)).max(1);
                 }
                 match self.lines[id.0].usage {
-                    Use::Own(client) => self.own_line_closed(client, &refusal),
-                    Use::Shared(pool, _) => self.pools.pool(pool).suspects.note(&refusal),
+                    Use::Own(client) => self.own_line_closed(client, &refusal, &refusal.text()),
+                    Use::Shared(pool, _) => self.pools.pool(pool).suspects.note(&refusal, self.now_ms),
                     _ => {}
                 }
             }

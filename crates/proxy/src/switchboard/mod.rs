@@ -99,6 +99,8 @@ pub struct Switchboard {
     /// Clients that wait for something about it.
     spool_waiters: Vec<ClientId>,
     effects: Vec<Effect>,
+    /// Lines that do not count among those that there may be.
+    uncounted: usize,
     /// Clients that this tick has closed because they had waited for too long, by user and reason.
     given_up: BTreeMap<(Rc<str>, String), usize>,
     counters: Counters,
@@ -120,6 +122,7 @@ impl Switchboard {
             spool: None,
             spool_waiters: Vec::new(),
             effects: Vec::new(),
+            uncounted: 0,
             given_up: BTreeMap::new(),
             counters: Counters::default(),
         }
@@ -192,8 +195,8 @@ impl Switchboard {
     pub fn client_ended(&mut self, id: ClientId, now_ms: u64) {
         self.now_ms = now_ms;
         let client = &mut self.clients[id.0];
-        client.has_ended = true;
-        if client.phase != client::Phase::Running || client.waits == client::Waits::Nothing {
+        client.ended_ms = Some(now_ms);
+        if client.phase != client::Phase::Running || client.has_said_all() {
             self.end_client(id);
         }
         self.run_woken();
@@ -307,6 +310,7 @@ impl Switchboard {
     pub fn line_lost(&mut self, id: LineId, why: &str, now_ms: u64) {
         self.now_ms = now_ms;
         self.forget_line(id, why);
+        self.uncounted -= usize::from(self.lines[id.0].is_uncounted);
         self.lines.remove(id.0);
         self.run_woken();
     }

@@ -7,7 +7,7 @@
 use amqp::frame::{Frame, FrameKind, put_method};
 use amqp::method::{Method, basic, channel, confirm};
 
-use super::client::{Channel, Stage, Waits};
+use super::client::{Channel, Patience, Stage, Waits};
 use super::frames::put_frames;
 use super::line::{Line, Use};
 use super::publish::Taken;
@@ -27,7 +27,7 @@ impl Switchboard {
             self.clients[id.0].waits = Waits::OwnLine;
             return false;
         };
-        self.clients[id.0].waiting_since_ms = None;
+        self.clients[id.0].waiting = None;
         if !self.is_client_quiet(id) {
             self.wait_for_quiet(id);
             return false;
@@ -60,12 +60,13 @@ impl Switchboard {
         }
         let now_ms = self.now_ms;
         let (login, vhost) = (client.login?, client.vhost.clone());
-        self.clients[id.0].waiting_since_ms.get_or_insert(now_ms);
+        self.clients[id.0].starts_waiting(Patience::Upstream, now_ms);
         if self.may_dial() {
             let line = self.dial(Line::new(Use::Own(id), login, vhost, now_ms));
             self.clients[id.0].own = Some(line);
         } else {
-            // The client looks again with the next tick.
+            // The client looks again with the next tick. It is not to be in its own way.
+            self.leave_quiet_seats(id);
             self.close_unused_line(None);
         }
         None
@@ -73,14 +74,12 @@ impl Switchboard {
 
     /// A frame of a channel of a client who has a line of its own.
     pub(super) fn own_line_frame(&mut self, id: ClientId, frame: &Frame<'_>, raw: &[u8]) -> Taken {
-        let client = &mut self.clients[id.0];
-        let Some(line_id) = client.own else { return Taken::Done(0) };
-        let line = &mut self.lines[line_id.0];
-        if !line.has_room() {
-            line.waiters.push(id);
-            client.waits = Waits::Room;
+        let Some(line_id) = self.clients[id.0].own else { return Taken::Done(0) };
+        if !self.lines[line_id.0].has_room() {
+            self.wait_for_room(id, line_id);
             return Taken::NotYet;
         }
+        let (client, line) = (&mut self.clients[id.0], &mut self.lines[line_id.0]);
         if let Some(channel) = client.channels.get_mut(&frame.channel) {
             if channel.stage == Stage::Closed {
                 return self.closed_channel_frame(id, frame);

@@ -164,8 +164,7 @@ impl Switchboard {
         if line.has_room() {
             return Some((line_id, at));
         }
-        line.waiters.push(id);
-        self.clients[id.0].waits = Waits::Room;
+        self.wait_for_room(id, line_id);
         None
     }
 

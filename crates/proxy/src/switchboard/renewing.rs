@@ -31,10 +31,7 @@ impl Switchboard {
                 self.wait_for_quiet(id);
                 return Taken::NotYet;
             }
-            let numbers: Vec<u16> = self.clients[id.0].channels.keys().copied().collect();
-            for number in numbers {
-                self.leave_seat(id, number);
-            }
+            self.leave_quiet_seats(id);
             // One that was wanted before would be the older token's.
             if let Some(line) = self.clients[id.0].own {
                 self.part_from_line(id);

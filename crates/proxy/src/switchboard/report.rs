@@ -115,7 +115,7 @@ impl Switchboard {
         let mut report = Report { counters: self.counters, client_count: self.clients.len(), ..Report::default() };
         for (_, client) in self.clients.iter() {
             report.open_client_count += usize::from(client.phase == Phase::Running);
-            report.waiting_client_count += usize::from(client.waiting_since_ms.is_some());
+            report.waiting_client_count += usize::from(client.waiting.is_some());
             report.own_line_count += usize::from(client.has_moved);
             report.client_output_len += client.output.len();
         }

@@ -2,7 +2,7 @@
 
 use amqp::method::{channel, confirm, connection};
 
-use super::client::{Client, Phase, Stage, Tags, Waits};
+use super::client::{Client, Patience, Phase, Stage, Tags, Waits};
 use super::line::{Line, LineChannel, LinePhase, Use};
 use super::pool::{Kind, PoolId};
 use super::slots::Slots;
@@ -69,7 +69,7 @@ impl Switchboard {
         let published = channel.published;
         self.counters.channels_reused += u64::from(was_used);
         let client = &mut self.clients[id.0];
-        client.waiting_since_ms = None;
+        client.waiting = None;
         let channel = client.channels.get_mut(&number)?;
         channel.seat = Some((line_id, at));
         if let Some(tags) = &mut channel.tags {
@@ -119,7 +119,15 @@ impl Switchboard {
         let now_ms = self.now_ms;
         let client = &mut self.clients[id.0];
         client.waits = Waits::Quiet;
-        client.waiting_since_ms.get_or_insert(now_ms);
+        client.starts_waiting(Patience::Quiet, now_ms);
+    }
+
+    /// The client looks at its frame again when the line has sent what waits to be written to it. That is for the line's heartbeats to judge.
+    pub(super) fn wait_for_room(&mut self, id: ClientId, line: LineId) {
+        self.lines[line.0].waiters.push(id);
+        let client = &mut self.clients[id.0];
+        client.waits = Waits::Room;
+        client.waiting = None;
     }
 
     /// Whether nothing is under way for a client's channel on a shared line.
@@ -144,6 +152,16 @@ impl Switchboard {
         if let Some((line, at)) = channel.seat.take() {
             self.release_seat(line, at);
             self.tell_blocked(id);
+        }
+    }
+
+    /// A client's channels on which nothing is under way give back their seats.
+    pub(super) fn leave_quiet_seats(&mut self, id: ClientId) {
+        let numbers: Vec<u16> = self.clients[id.0].channels.keys().copied().collect();
+        for number in numbers {
+            if self.is_channel_quiet(id, number) {
+                self.leave_seat(id, number);
+            }
         }
     }
 
@@ -290,7 +308,7 @@ impl Switchboard {
         let now_ms = self.now_ms;
         let client = &mut self.clients[id.0];
         client.waits = Waits::Pool(kind);
-        client.waiting_since_ms.get_or_insert(now_ms);
+        client.starts_waiting(Patience::Upstream, now_ms);
         self.pools.pool(pool).lane(kind).waiters.push_back(id);
         self.line_with_room(pool, kind);
     }
@@ -343,7 +361,7 @@ impl Switchboard {
 
     /// Whether there may be another line.
     pub(super) fn may_dial(&self) -> bool {
-        self.options.line_max == 0 || self.lines.len() < self.options.line_max
+        self.options.line_max == 0 || self.lines.len() - self.uncounted < self.options.line_max
     }
 
     pub(super) fn dial(&mut self, line: Line) -> LineId {

@@ -13,30 +13,33 @@ use super::Refusal;
 /// Queues that are remembered.
 const COUNT_MAX: usize = 64;
 
-/// Of a login and vhost, the last ones.
+/// For how long what an upstream could not do is believed to be so still: a majority comes back.
+const PASSING_MS: u64 = 600_000;
+
+/// Of a login and vhost, the last ones, and until when.
 #[derive(Debug, Default)]
-pub(super) struct Suspects(VecDeque<Box<[u8]>>);
+pub(super) struct Suspects(VecDeque<(Box<[u8]>, u64)>);
 
 impl Suspects {
     /// A shared line was closed with this.
-    pub(super) fn note(&mut self, refusal: &Refusal) {
-        let is_for_queue =
-            [ReplyCode::NotImplemented, ReplyCode::InternalError].map(ReplyCode::code).contains(&refusal.code);
+    pub(super) fn note(&mut self, refusal: &Refusal, now_ms: u64) {
+        let until_ms = match refusal.code {
+            code if code == ReplyCode::NotImplemented.code() => u64::MAX,
+            code if code == ReplyCode::InternalError.code() => now_ms + PASSING_MS,
+            _ => return,
+        };
         let text = refusal.text();
-        let Some(name) = queue_in(&text).filter(|name| is_for_queue && !self.has(name.as_bytes())) else { return };
+        let Some(name) = queue_in(&text).map(str::as_bytes) else { return };
+        self.0.retain(|(known, _)| **known != *name);
         if self.0.len() == COUNT_MAX {
             self.0.pop_front();
         }
-        self.0.push_back(name.as_bytes().into());
-    }
-
-    fn has(&self, name: &[u8]) -> bool {
-        self.0.iter().any(|known| **known == *name)
+        self.0.push_back((name.into(), until_ms));
     }
 
     /// Whether a method is about one of them; `declared` is what no name means.
     #[inline]
-    pub(super) fn are_in(&self, method: &Method<'_>, declared: Option<&[u8]>) -> bool {
+    pub(super) fn are_in(&self, method: &Method<'_>, declared: Option<&[u8]>, now_ms: u64) -> bool {
         if self.0.is_empty() {
             return false;
         }
@@ -48,14 +51,15 @@ impl Suspects {
             Method::BasicGet(get) => get.queue,
             _ => return false,
         };
-        self.has(if name.is_empty() { declared.unwrap_or_default() } else { name })
+        let name = if name.is_empty() { declared.unwrap_or_default() } else { name };
+        self.0.iter().any(|(known, until_ms)| **known == *name && now_ms < *until_ms)
     }
 }
 
-/// The name in `… queue 'NAME' in vhost '…' …`.
+/// The name in `… queue 'NAME' in vhost '…' …`, and in `… a queue 'queue 'NAME' in vhost '…'' …`.
 fn queue_in(text: &str) -> Option<&str> {
-    let (_, rest) = text.split_once("queue '")?;
-    rest.split_once("' in vhost '").map(|(name, _)| name)
+    let (before, _) = text.split_once("' in vhost '")?;
+    before.rsplit_once("queue '").map(|(_, name)| name)
 }
 
 #[cfg(test)]
@@ -72,17 +76,41 @@ mod tests {
     fn what_a_connection_was_closed_for_is_remembered() {
         let mut suspects = Suspects::default();
         let text = "basic.get not supported by stream queues queue 'it's' in vhost '/'";
-        suspects.note(&Refusal::new(ReplyCode::ConnectionForced, text));
-        assert!(!suspects.are_in(&get(b"it's"), None));
-        suspects.note(&Refusal::new(ReplyCode::NotImplemented, text));
-        assert!(suspects.are_in(&get(b"it's"), None) && suspects.are_in(&get(b""), Some(b"it's")));
-        assert!(!suspects.are_in(&get(b"its"), Some(b"it's")) && !suspects.are_in(&get(b""), None));
-        suspects.note(&Refusal::new(ReplyCode::NotImplemented, "something else"));
+        suspects.note(&Refusal::new(ReplyCode::ConnectionForced, text), 0);
+        assert!(!suspects.are_in(&get(b"it's"), None, 0));
+        suspects.note(&Refusal::new(ReplyCode::NotImplemented, text), 0);
+        assert!(suspects.are_in(&get(b"it's"), None, 0) && suspects.are_in(&get(b""), Some(b"it's"), 0));
+        assert!(!suspects.are_in(&get(b"its"), Some(b"it's"), 0) && !suspects.are_in(&get(b""), None, 0));
+        suspects.note(&Refusal::new(ReplyCode::NotImplemented, "something else"), 0);
         for number in 0..COUNT_MAX {
             let text = format!("a quorum is missing for queue '{number}' in vhost '/'");
-            suspects.note(&Refusal::new(ReplyCode::InternalError, &text));
-            suspects.note(&Refusal::new(ReplyCode::InternalError, &text));
+            suspects.note(&Refusal::new(ReplyCode::InternalError, &text), 0);
+            suspects.note(&Refusal::new(ReplyCode::InternalError, &text), 0);
         }
-        assert!(!suspects.are_in(&get(b"it's"), None) && suspects.are_in(&get(b"0"), None));
+        assert!(!suspects.are_in(&get(b"it's"), None, 0) && suspects.are_in(&get(b"0"), None, 0));
+    }
+
+    #[test]
+    fn a_queue_is_found_in_the_words_of_every_kind() {
+        for text in [
+            "Cannot declare a queue 'queue 'q' in vhost '/'' on node 'rabbit@host': noproc",
+            "Cannot delete quorum queue 'queue 'q' in vhost '/'' on node 'rabbit@host': timeout",
+            "Could not delete queue 'q' in vhost '/' on node 'rabbit@host'",
+        ] {
+            let mut suspects = Suspects::default();
+            suspects.note(&Refusal::new(ReplyCode::InternalError, text), 0);
+            assert!(suspects.are_in(&get(b"q"), None, 0), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_an_upstream_could_not_do_then_it_may_do_later() {
+        let mut suspects = Suspects::default();
+        for code in [ReplyCode::InternalError, ReplyCode::NotImplemented] {
+            let text = format!("no queue '{}' in vhost '/'", code.code());
+            suspects.note(&Refusal::new(code, &text), 5);
+        }
+        let is_in = |name: &[u8], now_ms| suspects.are_in(&get(name), None, now_ms);
+        assert!(is_in(b"541", PASSING_MS + 4) && !is_in(b"541", PASSING_MS + 5) && is_in(b"540", u64::MAX - 1));
     }
 }

@@ -9,7 +9,7 @@ use amqp::method::connection;
 
 use ::client::Unconfirmed;
 
-use super::client::{Phase, Waits};
+use super::client::{Patience, Phase, Waits};
 use super::client_handshake::is_fresh;
 use super::line::{LineChannel, LinePhase, Use};
 use super::pool::Kind;
@@ -40,15 +40,16 @@ impl Switchboard {
 
     fn tick_client(&mut self, id: ClientId) {
         let now_ms = self.now_ms;
-        let patience_ms = match self.clients[id.0].waits {
-            // An alarm may take its time.
-            Waits::Quiet if self.is_blocked(id) => u64::MAX - now_ms,
-            Waits::Quiet => UNCONFIRMED_PATIENCE_MS,
-            _ => self.options.line_wait_ms,
-        };
+        let is_for_quiet = self.clients[id.0].waits == Waits::Quiet;
+        let patience_ms = if is_for_quiet { UNCONFIRMED_PATIENCE_MS } else { self.options.line_wait_ms };
+        let is_blocked = is_for_quiet && self.is_blocked(id);
         let client = &mut self.clients[id.0];
+        if is_blocked && client.ended_ms.is_none() {
+            // An alarm may take its time, and so may then what has waited for its end.
+            client.waiting = Some((Patience::Quiet, now_ms));
+        }
         match client.phase {
-            Phase::Header | Phase::StartOk | Phase::TuneOk | Phase::Open if client.waiting_since_ms.is_none() => {
+            Phase::Header | Phase::StartOk | Phase::TuneOk | Phase::Open if client.waiting.is_none() => {
                 if now_ms >= client.joined_ms + self.options.handshake_timeout_ms {
                     self.end_client(id);
                 }
@@ -69,7 +70,9 @@ impl Switchboard {
             Phase::Closing { .. } | Phase::Refused { .. } | Phase::Leaving { .. } | Phase::Over => return,
             _ => {}
         }
-        if client.waiting_since_ms.is_some_and(|since| now_ms >= since + patience_ms) {
+        // Who has gone holds a place for what it said, though not for ever, whatever it waits for.
+        let since_ms = client.waiting.map(|(_, since_ms)| since_ms).max(client.ended_ms);
+        if since_ms.is_some_and(|since_ms| now_ms >= since_ms + patience_ms) {
             self.give_up(id, patience_ms);
             return;
         }
@@ -102,6 +105,8 @@ impl Switchboard {
             Waits::SpoolRoom => "the spool is full, and there was no upstream connection",
             Waits::SpoolEnd => "what was kept before could not be sent on",
             Waits::Quiet => "what was under way was neither confirmed nor answered",
+            Waits::Room | Waits::Answer => "the upstream took no more",
+            Waits::Nothing => "what was answered was not read",
             _ => "no upstream connection",
         };
         let text = format!("{what} within {waited_s} s");
@@ -136,7 +141,8 @@ impl Switchboard {
     fn beat_client(&mut self, id: ClientId) {
         let now_ms = self.now_ms;
         let client = &mut self.clients[id.0];
-        if client.heartbeat_s == 0 || client.phase != Phase::Running {
+        // Who has ended says no more, and to write to it may break what it said before.
+        if client.heartbeat_s == 0 || client.phase != Phase::Running || client.ended_ms.is_some() {
             return;
         }
         let beat_ms = u64::from(client.heartbeat_s) * 1000;

@@ -1,6 +1,6 @@
 //! Clients who go, lines that are lost, left or closed, and who is told.
 
-use amqp::method::queue;
+use amqp::method::{basic, queue};
 use proxy::switchboard::{Notice, Options};
 
 use crate::broker::{BrokerConnection, PASSWORD};
@@ -175,6 +175,45 @@ fn who_always_has_something_under_way_leaves_a_draining_line_too() {
     world.pass_ms(500);
     assert_eq!(world.bodies(), ["three"]);
     assert!(!world.brokers.contains_key(&line), "nobody is left there");
+}
+
+#[test]
+fn who_waits_for_room_on_a_draining_line_goes_elsewhere() {
+    let mut world = world();
+    let busy = publisher(&mut world);
+    let line = *world.brokers.keys().next().unwrap();
+    world.stuck.insert(line);
+    world.publish(busy, 1, "", "q", &vec![0; (1 << 20) + 1]);
+    let id = publisher(&mut world);
+    world.publish(id, 1, "", "q", b"elsewhere");
+    world.board.drain_line(line, world.now_ms);
+    world.settle();
+    world.pass_ms(500);
+    assert_eq!(world.bodies(), ["elsewhere"]);
+    assert_eq!(world.heard(id), []);
+}
+
+#[test]
+fn a_line_that_is_drained_is_replaced_also_where_there_may_be_no_more() {
+    let mut world = World::new(Options { line_max: 1, ..Options::default() });
+    world.new_broker = BrokerConnection::hesitant;
+    let id = publisher(&mut world);
+    world.publish(id, 1, "", "q", b"one");
+    let line = *world.brokers.keys().next().unwrap();
+    world.board.drain_line(line, world.now_ms);
+    world.board.drain_line(line, world.now_ms);
+    world.publish(id, 1, "", "q", b"two");
+    world.publish(id, 1, "", "q", b"three");
+    assert_eq!(world.brokers.len(), 2);
+    world.brokers.get_mut(&line).unwrap().confirm(2, true);
+    world.settle();
+    world.pass_ms(500);
+    assert_eq!(world.bodies(), ["three"]);
+    assert_eq!(world.board.line_count(), 1, "nobody is left there");
+    let consumer = publisher(&mut world);
+    world.call(consumer, 1, &basic::Consume { queue: b"mine", ..Default::default() });
+    world.pass_ms(5_000);
+    assert_eq!(world.board.line_count(), 1, "the other one counts");
 }
 
 #[test]

@@ -121,6 +121,10 @@ pub(crate) struct World {
     pub(crate) new_broker: fn() -> BrokerConnection,
     /// Whether what the broker says stays on its way until a test lets it [arrive](Self::arrive).
     pub(crate) is_far: bool,
+    /// Lines to which nothing can be written for now.
+    pub(crate) stuck: BTreeSet<LineId>,
+    /// Clients who read nothing for now.
+    pub(crate) deaf: BTreeSet<ClientId>,
 }
 
 impl World {
@@ -137,6 +141,8 @@ impl World {
             dialled: 0,
             new_broker: BrokerConnection::new,
             is_far: false,
+            stuck: BTreeSet::new(),
+            deaf: BTreeSet::new(),
         }
     }
 
@@ -284,7 +290,8 @@ impl World {
         let mut has_moved = false;
         let lines: Vec<LineId> = self.brokers.keys().copied().collect();
         for id in lines {
-            let bytes = self.board.line_output(id).to_vec();
+            let is_stuck = self.stuck.contains(&id);
+            let bytes = if is_stuck { Vec::new() } else { self.board.line_output(id).to_vec() };
             let broker = self.brokers.get_mut(&id).expect("it is there");
             if !bytes.is_empty() {
                 has_moved = true;
@@ -307,7 +314,7 @@ impl World {
     fn carry_clients(&mut self) -> bool {
         let mut has_moved = false;
         let clients: Vec<ClientId> = self.clients.keys().copied().collect();
-        for id in clients {
+        for id in clients.into_iter().filter(|id| !self.deaf.contains(id)).collect::<Vec<_>>() {
             let bytes = self.board.client_output(id).to_vec();
             if !bytes.is_empty() {
                 has_moved = true;

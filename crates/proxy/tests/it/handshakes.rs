@@ -147,6 +147,21 @@ fn a_reason_is_told_that_an_upstream_gave_for_a_connection_of_ones_own() {
 }
 
 #[test]
+fn the_words_are_told_with_which_an_upstream_refuses_all_connections_of_ones_own() {
+    let mut world = World::new(Options::default());
+    let id = world.open("u", PASSWORD, "/");
+    world.open_channel(id, 1);
+    world.heard(id);
+    world.new_broker =
+        || BrokerConnection::refusing(530, "NOT_ALLOWED - connection refused: node connection limit (1) is reached");
+    world.call(id, 1, &basic::Consume { queue: b"q", ..Default::default() });
+    world.pass_ms(15_000);
+    let text = "CONNECTION_FORCED - no upstream connection within 15 s: \
+                the upstream hung up";
+    assert_eq!(world.heard(id), refused(320, text));
+}
+
+#[test]
 fn who_says_nothing_is_closed() {
     let mut world = World::new(Options::default());
     let id = world.join();

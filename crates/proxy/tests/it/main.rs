@@ -11,6 +11,7 @@ mod handshakes;
 mod keeping;
 mod moving;
 mod pacing;
+mod patience;
 mod renewing;
 mod service;
 mod sharing;

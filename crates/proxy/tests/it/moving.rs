@@ -113,6 +113,19 @@ fn a_line_that_nobody_uses_makes_room_for_one_that_is_needed() {
 }
 
 #[test]
+fn nobody_is_in_its_own_way_to_a_line() {
+    let mut world = World::new(Options { line_max: 1, ..Options::default() });
+    let id = publisher(&mut world);
+    world.publish(id, 1, "", "q", b"x");
+    world.call(id, 1, &queue::Declare { queue: b"mine", durable: true, ..Default::default() });
+    world.call(id, 1, &basic::Consume { queue: b"mine", consumer_tag: b"c", ..Default::default() });
+    world.pass_ms(1_000);
+    let heard = world.heard(id);
+    assert!(heard.contains(&method(1, "basic.consume-ok")), "{heard:?}");
+    assert_eq!(world.board.line_count(), 1);
+}
+
+#[test]
 fn a_queue_for_which_a_line_was_closed_closes_nobody_elses_again() {
     let mut world = world();
     let (id, neighbour) = (publisher(&mut world), publisher(&mut world));

@@ -176,7 +176,7 @@ const LINES_KEYS: &[Key] = &[
         "proxy.lines.max",
         Type::Unbounded(1),
         "infinity",
-        "The most lines in all, clients' own ones included; clients beyond wait. Threads have their shares of it, and are no more than it \
+        "The most lines in all, clients' own ones included, but without shared ones that are being left; clients beyond wait. Threads have their shares of it, and are no more than it \
          at the start; where a reload says fewer lines than there are threads, each has one.",
     )
     .reloadable(),

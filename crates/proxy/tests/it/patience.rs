@@ -1,0 +1,193 @@
+//! How long clients wait for what, and that one wait says nothing of the next.
+
+use amqp::method::{basic, connection, queue};
+use proxy::switchboard::{ClientId, LineId, Options};
+
+use crate::broker::BrokerConnection;
+use crate::fixture::{World, method, publisher};
+
+const LINE_WAIT_MS: u64 = 15_000;
+
+/// Brokers confirm when they are told to.
+fn hesitant_world(options: Options) -> World {
+    let mut world = World::new(Options { line_heartbeat_s: 0, client_heartbeat_s: 0, ..options });
+    world.new_broker = BrokerConnection::hesitant;
+    world
+}
+
+fn first_line(world: &World) -> LineId {
+    *world.brokers.keys().next().unwrap()
+}
+
+fn consume(world: &mut World, id: ClientId) {
+    world.call(id, 1, &basic::Consume { queue: b"mine", consumer_tag: b"c", ..Default::default() });
+}
+
+fn confirm(world: &mut World, line: LineId) {
+    world.brokers.get_mut(&line).unwrap().confirm(usize::MAX, false);
+    world.settle();
+}
+
+/// One who has published, which is not confirmed, and wants to consume.
+fn waiting_client(world: &mut World) -> (ClientId, LineId) {
+    let id = publisher(world);
+    world.publish(id, 1, "", "q", b"x");
+    consume(world, id);
+    (id, first_line(world))
+}
+
+fn is_consuming(world: &mut World, id: ClientId) -> bool {
+    world.heard(id).contains(&method(1, "basic.consume-ok"))
+}
+
+#[test]
+fn who_has_waited_through_an_alarm_is_not_closed_with_its_end() {
+    let mut world = hesitant_world(Options::default());
+    let (id, line) = waiting_client(&mut world);
+    let broker = world.brokers.get_mut(&line).unwrap();
+    broker.send(0, &connection::Blocked { reason: b"low on memory" });
+    world.settle();
+    world.pass_ms(600_000);
+    world.brokers.get_mut(&line).unwrap().send(0, &connection::Unblocked);
+    world.settle();
+    world.pass_ms(119_000);
+    confirm(&mut world, line);
+    assert!(is_consuming(&mut world, id));
+}
+
+#[test]
+fn who_has_waited_for_confirms_has_all_its_patience_for_a_line() {
+    let mut world = hesitant_world(Options::default());
+    let (id, line) = waiting_client(&mut world);
+    world.pass_ms(100_000);
+    // Its own line was open already, and goes.
+    let own = *world.brokers.keys().last().unwrap();
+    world.is_reachable = false;
+    world.cut(own);
+    confirm(&mut world, line);
+    world.pass_ms(LINE_WAIT_MS - 500);
+    assert_eq!(world.heard(id), []);
+    world.is_reachable = true;
+    world.settle();
+    assert!(is_consuming(&mut world, id));
+}
+
+#[test]
+fn who_has_waited_for_confirms_has_all_its_patience_for_the_pool() {
+    let mut world = hesitant_world(Options::default());
+    let id = publisher(&mut world);
+    world.publish(id, 1, "", "q", b"x");
+    let line = first_line(&world);
+    world.brokers.get_mut(&line).unwrap().confirm(1, false);
+    world.settle();
+    world.publish(id, 1, "", "q", b"x");
+    world.call(id, 1, &queue::Declare { queue: b"mine", durable: true, ..Default::default() });
+    world.pass_ms(100_000);
+    world.is_reachable = false;
+    confirm(&mut world, line);
+    world.pass_ms(LINE_WAIT_MS - 500);
+    assert_eq!(world.heard(id), []);
+    world.is_reachable = true;
+    world.settle();
+    assert_eq!(world.heard(id), [method(1, "queue.declare-ok")]);
+}
+
+/// A line to which nothing more can be written, and on which one client has a channel.
+fn stuck_line(world: &mut World) -> (ClientId, LineId) {
+    let id = publisher(world);
+    world.select_confirms(id, 1);
+    let line = first_line(world);
+    world.stuck.insert(line);
+    world.publish(id, 1, "", "q", &vec![0; (1 << 20) + 1]);
+    (id, line)
+}
+
+#[test]
+fn who_has_waited_for_confirms_has_all_its_patience_for_room() {
+    let mut world = hesitant_world(Options::default());
+    let (id, other) = (publisher(&mut world), publisher(&mut world));
+    for client in [id, other] {
+        world.publish(client, 1, "", "q", b"x");
+    }
+    let line = first_line(&world);
+    world.board.drain_line(line, world.now_ms);
+    world.settle();
+    world.publish(other, 1, "", "q", b"x");
+    let third = publisher(&mut world);
+    world.publish(third, 1, "", "q", b"x");
+    let new = *world.brokers.keys().find(|new| **new != line).unwrap();
+    world.publish(id, 1, "", "q", b"waits for its confirm, to leave");
+    world.pass_ms(100_000);
+    world.is_reachable = false;
+    world.cut(new);
+    world.stuck.insert(line);
+    world.publish(other, 1, "", "q", &vec![0; (1 << 20) + 1]);
+    world.brokers.get_mut(&line).unwrap().confirm_first(1);
+    world.settle();
+    world.pass_ms(LINE_WAIT_MS - 500);
+    assert!(!world.is_over(id));
+}
+
+#[test]
+fn who_has_gone_does_not_wait_for_room_for_ever() {
+    let mut world = hesitant_world(Options::default());
+    let (_, line) = stuck_line(&mut world);
+    let id = publisher(&mut world);
+    world.publish(id, 1, "", "q", b"last words");
+    world.board.client_ended(id, world.now_ms);
+    world.pass_ms(LINE_WAIT_MS - 500);
+    assert!(!world.is_over(id));
+    world.pass_ms(6_000);
+    assert!(world.is_over(id));
+    world.stuck.remove(&line);
+    world.settle();
+    assert!(!world.bodies().contains(&"last words".to_owned()));
+}
+
+#[test]
+fn who_has_gone_does_not_wait_for_the_end_of_an_alarm() {
+    let mut world = hesitant_world(Options::default());
+    let (id, line) = waiting_client(&mut world);
+    world.brokers.get_mut(&line).unwrap().send(0, &connection::Blocked { reason: b"low on memory" });
+    world.settle();
+    world.board.client_ended(id, world.now_ms);
+    world.pass_ms(119_500);
+    assert!(!world.is_over(id));
+    world.pass_ms(6_000);
+    assert!(world.is_over(id));
+}
+
+#[test]
+fn nothing_more_is_said_to_who_has_gone() {
+    let mut world = hesitant_world(Options::default());
+    let id = world.join();
+    let mut hello = crate::fixture::hello("u", crate::broker::PASSWORD, "/");
+    let at = hello.windows(4).position(|bytes| bytes == [0, 10, 0, 31]).unwrap() + 10;
+    hello[at..at + 2].copy_from_slice(&4u16.to_be_bytes());
+    world.say(id, &hello);
+    world.open_channel(id, 1);
+    world.publish(id, 1, "", "q", b"x");
+    consume(&mut world, id);
+    world.board.client_ended(id, world.now_ms);
+    world.deaf.insert(id);
+    world.pass_ms(60_000);
+    assert!(world.board.client_output(id).is_empty(), "a heartbeat");
+}
+
+#[test]
+fn what_was_said_before_the_end_is_done_when_answers_can_be_written() {
+    let mut world = hesitant_world(Options::default());
+    let id = publisher(&mut world);
+    world.deaf.insert(id);
+    world.call(id, 1, &basic::Get { queue: &[b'q'; 255], no_ack: true, ..Default::default() });
+    while world.board.client_output(id).len() <= 1 << 20 {
+        world.call(id, 1, &basic::Get { queue: &[b'q'; 255], no_ack: true, ..Default::default() });
+    }
+    world.publish(id, 1, "", "q", b"last words");
+    world.board.client_ended(id, world.now_ms);
+    assert!(!world.is_over(id) && world.bodies().is_empty());
+    world.deaf.clear();
+    world.settle();
+    assert_eq!(world.bodies(), ["last words"]);
+    assert!(world.is_over(id));
+}

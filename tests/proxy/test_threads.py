@@ -44,16 +44,23 @@ def get(wire, queue):
     return Message(method, wire.read().properties, wire.read())
 
 
-def test_there_are_so_many_threads_and_each_has_lines_of_its_own(threaded, wires):
-    assert threaded.metric("amqproxy_upstream_connections") <= 4
-    lines = set()
+def spread_crowd(proxy, wires):
+    """Clients on more than one thread."""
+    crowd = []
 
     def is_spread():
-        wires(threaded).publish(1, "", "nobody")
-        lines.update(line["local_address"] for pool in threaded.get("/pools") for line in pool["connections"])
-        return len(lines) > 1
+        crowd.append(wires(proxy))
+        crowd[-1].publish(1, "", "nobody")
+        lines = [line for pool in proxy.get("/pools") for line in pool["connections"] if line["for"] == "publishes"]
+        return len(crowd) >= CROWD and len(lines) > 1
 
     eventually(is_spread, "clients come to more than one thread")
+    return crowd
+
+
+def test_there_are_so_many_threads_and_each_has_lines_of_its_own(threaded, wires):
+    assert threaded.metric("amqproxy_upstream_connections") <= 4
+    spread_crowd(threaded, wires)
 
 
 def test_what_many_short_connections_publish_comes_once_and_is_had_by_others(threaded, wires, name):
@@ -137,7 +144,8 @@ def test_what_is_kept_of_each_connection_arrives_in_its_order(own_broker, own_pr
 
 def test_a_drained_upstream_is_left_by_all_threads_while_clients_publish(broker, own_broker, own_proxy, wires):
     proxy = own_proxy({"a": broker, "b": own_broker()}, THREADS)
-    crowd, is_over, counts = [wires(proxy) for _ in range(CROWD)], threading.Event(), [0] * CROWD
+    crowd, is_over = spread_crowd(proxy, wires), threading.Event()
+    counts = [0] * len(crowd)
 
     def publish(who):
         crowd[who].call(1, "confirm.select")
@@ -152,9 +160,9 @@ def test_a_drained_upstream_is_left_by_all_threads_while_clients_publish(broker,
 
     def drain():
         try:
-            for name in ("a", "b"):
+            for _ in range(2):
                 all_publish_on()
-                eventually(lambda name=name: proxy.upstream(name)["connections"] > 0, "it is used")
+                name = next(name for name in ("a", "b") if proxy.upstream(name)["connections"] > 0)
                 proxy.operations.put(f"/upstreams/{name}/drain").expect(204)
                 eventually(lambda name=name: proxy.upstream(name)["connections"] == 0, "it is left")
                 proxy.operations.delete(f"/upstreams/{name}/drain").expect(204)
@@ -162,4 +170,4 @@ def test_a_drained_upstream_is_left_by_all_threads_while_clients_publish(broker,
         finally:
             is_over.set()
 
-    at_once(drain, *(lambda who=who: publish(who) for who in range(CROWD)))
+    at_once(drain, *(lambda who=who: publish(who) for who in range(len(crowd))))

@@ -56,10 +56,11 @@ def test_what_a_newer_token_does_not_allow_is_refused(guarded, wires, issuer):
     wire.expect_channel_error(1, 403)
 
 
-def test_a_token_that_is_not_believed_is_refused_in_the_brokers_words(guarded, wires, issuer):
+@pytest.mark.parametrize(("claims", "key"), [({}, "other"), ({"sub": "another"}, "own")], ids=["forged", "of another"])
+def test_a_token_that_is_not_taken_is_refused_in_the_brokers_words(guarded, wires, issuer, claims, key):
     def outcome(server):
         wire = connected(wires, server, issuer(MAY_WRITE))
-        renew(wire, issuer(MAY_WRITE, "other"))
+        renew(wire, issuer({**MAY_WRITE, **claims}, key))
         close = wire.expect_connection_error(530)
         return close.reply_code, close.reply_text, close.failing_class, close.failing_method
 

@@ -338,7 +338,7 @@ impl Session {
         if !identity.is_stored() {
             match self.logged_in.take() {
                 Some(Ok(renewed)) if renewed.name() == identity.name() => self.renew(Arc::new(renewed)),
-                Some(_) => return secret_refused(identity.name()),
+                Some(_) => return secret_refused(),
                 // What the new secret allows is being asked.
                 None if self.is_renewing => {}
                 None => {
@@ -352,7 +352,7 @@ impl Session {
             self.check_renewed()?;
             self.is_renewing = false;
         } else if self.broker.users.get(identity.name()).is_none() || !self.inside().may_stay() {
-            return secret_refused(identity.name());
+            return secret_refused();
         }
         self.access_changed();
         put_method(&mut self.out, 0, &connection::UpdateSecretOk);
@@ -423,8 +423,8 @@ impl Session {
     }
 }
 
-fn secret_refused<T>(user: &str) -> Outcome<T> {
-    refusal::not_allowed(format!("New secret was refused by one of the backends for user '{user}'"))
+fn secret_refused<T>() -> Outcome<T> {
+    refusal::not_allowed("New secret was refused by one of the backends".to_owned())
 }
 
 fn identified(result: Result<Identity, LoginRefused>) -> Result<Arc<Identity>, LoginError> {

@@ -73,7 +73,10 @@ fn poll_carry(
     cx: &mut Context<'_>,
 ) -> Poll<Result<(), io::Error>> {
     for _ in 0..TURN_COUNT_MAX {
-        let is_written = poll_write_all(worker, party, stream, cx)?;
+        let is_written = match poll_write_all(worker, party, stream, cx) {
+            Err(_) if is_heard_out(worker, party) => Poll::Ready(()),
+            written => written?,
+        };
         let wants = party.wants(&worker.board.borrow());
         if wants.close {
             // Whether the other side still listens changes nothing.
@@ -93,12 +96,23 @@ fn poll_carry(
             set_pause(worker, party, pause, 0);
             continue;
         }
-        let len = ready!(poll_read(worker, party, stream, cx))?;
+        let len = match ready!(poll_read(worker, party, stream, cx)) {
+            Err(_) if is_heard_out(worker, party) => continue,
+            read => read?,
+        };
         set_pause(worker, party, pause, len);
     }
     // Others have something to say, too.
     cx.waker().wake_by_ref();
     Poll::Pending
+}
+
+/// A socket is broken: whether what came over it before is yet to be done. Nothing more is said over it then.
+fn is_heard_out(worker: &Rc<Worker>, party: Party) -> bool {
+    let Party::Client(id) = party else { return false };
+    let is_busy = worker.board.borrow_mut().client_broke(id, worker.now_ms());
+    worker.apply(Some(party));
+    is_busy
 }
 
 /// So many bytes were read: whether nothing more is to be read for a while.

@@ -69,6 +69,8 @@ pub(super) enum Patience {
     Upstream,
     /// For confirms and answers.
     Quiet,
+    /// For a line that takes more, or an answer that comes before the next question: nobody who is there is closed for that.
+    Turn,
 }
 
 /// What a client says it can do.

@@ -9,7 +9,6 @@ use amqp::method::{DecodeError, Method, channel, connection};
 
 use super::client::{Channel, Content, Phase, Stage, Waits};
 use super::publish::{Gathered, Taken};
-use super::renewing::is_login_token;
 use super::{ClientId, Refusal, Switchboard};
 
 impl Switchboard {
@@ -137,9 +136,7 @@ impl Switchboard {
                 self.client_leaves(id);
                 Taken::Done(0)
             }
-            Method::ConnectionUpdateSecret(update)
-                if !self.clients[id.0].has_moved && is_login_token(update.new_secret) =>
-            {
+            Method::ConnectionUpdateSecret(update) if self.renews_token(id, update.new_secret) => {
                 self.renew_token(id, update.new_secret)
             }
             // What any other is worth is the upstream's to say, and concerns this client alone.

@@ -202,6 +202,17 @@ impl Switchboard {
         self.run_woken();
     }
 
+    /// A client's socket is broken. Whether it had said something that is yet to be done: then what would be said to it is not said.
+    pub fn client_broke(&mut self, id: ClientId, now_ms: u64) -> bool {
+        let client = &mut self.clients[id.0];
+        client.ended_ms.get_or_insert(now_ms);
+        let (is_busy, len) = (client.phase == client::Phase::Running && !client.has_said_all(), client.output.len());
+        if is_busy {
+            self.client_sent(id, len, now_ms);
+        }
+        is_busy
+    }
+
     /// A client has sent so much that nothing more is read from it for a while, or that while is over.
     pub fn client_paused(&mut self, id: ClientId, is_paused: bool, now_ms: u64) {
         let client = &mut self.clients[id.0];

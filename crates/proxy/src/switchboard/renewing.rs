@@ -5,28 +5,51 @@
 
 use amqp::ReplyCode;
 use amqp::method::connection;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::Value;
 
 use super::client::Waits;
-use super::pool::is_token;
+use super::pool::{PoolId, is_token};
 use super::publish::Taken;
 use super::{ClientId, Notice, Refusal, Switchboard};
 use crate::limits::LOGIN_TOKEN_LEN_MAX;
 
-/// Whether a secret is a token by which a client could have come.
-pub(super) fn is_login_token(secret: &[u8]) -> bool {
-    secret.len() <= LOGIN_TOKEN_LEN_MAX && is_token(secret)
+/// Claims that say whose a token is (RFC 7519, 4.1.2; RFC 9068, 2.2; OpenID Connect Core, 5.1).
+const HOLDER_CLAIMS: [&str; 4] = ["sub", "client_id", "preferred_username", "user_name"];
+
+/// Whether both are tokens of the same holder, by their own words. RabbitMQ refuses another one's.
+fn have_same_holder(token: &[u8], newer: &[u8]) -> bool {
+    let Some((claims, of_newer)) = claims(token).zip(claims(newer)) else { return false };
+    HOLDER_CLAIMS.iter().all(|name| claims.get(name) == of_newer.get(name))
+}
+
+/// What a token says: its second part.
+fn claims(token: &[u8]) -> Option<Value> {
+    if !is_token(token) {
+        return None;
+    }
+    let claims = URL_SAFE_NO_PAD.decode(token.split(|byte| *byte == b'.').nth(1)?).ok()?;
+    serde_json::from_slice(&claims).ok().filter(Value::is_object)
 }
 
 impl Switchboard {
+    /// Whether a secret is a newer token of a client that came with one and shares lines, and could have come with this.
+    pub(super) fn renews_token(&self, id: ClientId, secret: &[u8]) -> bool {
+        let client = &self.clients[id.0];
+        let Some(pool) = client.pool.filter(|_| !client.has_moved) else { return false };
+        let (_, login) = self.pools.with_login(pool);
+        secret.len() <= LOGIN_TOKEN_LEN_MAX && have_same_holder(&login.secret, secret)
+    }
+
     /// A client that has no line of its own has a newer token. When nothing is under way for it, it changes its pool; an upstream has the last
     /// word on whether it is let in there.
     pub(super) fn renew_token(&mut self, id: ClientId, token: &[u8]) -> Taken {
         let client = &self.clients[id.0];
-        let (Some(login), Some(vhost)) = (client.login, client.vhost.clone()) else { return Taken::Done(0) };
+        let (Some(login), Some(vhost), Some(pool)) = (client.login, client.vhost.clone(), client.pool) else {
+            return Taken::Done(0);
+        };
         if *self.pools.login(login).secret != *token {
-            if self.is_client_held_back(id) {
-                return self.wait_for_spool(id, Waits::SpoolEnd);
-            }
             if !self.is_client_quiet(id) {
                 self.wait_for_quiet(id);
                 return Taken::NotYet;
@@ -42,6 +65,7 @@ impl Switchboard {
             self.leave_login(id);
             self.clients[id.0].login = Some(renewed);
             self.join_pool(id, renewed, &vhost);
+            self.follow_pool(pool, id);
         }
         if !self.is_let_in(id) {
             return self.wait_for(id, Waits::Login);
@@ -53,15 +77,28 @@ impl Switchboard {
         Taken::Done(0)
     }
 
+    /// A client has changed its pool: what was learnt there holds here, and the lines there are not kept for others.
+    fn follow_pool(&mut self, before: PoolId, id: ClientId) {
+        let Some(after) = self.clients[id.0].pool else { return };
+        let pool = self.pools.pool(before);
+        if pool.client_count == 0 {
+            // As if nobody had come for long.
+            pool.idle_since_ms = 0;
+        }
+        let (channel_limit, suspects) = (pool.channel_limit, pool.suspects.clone());
+        let pool = self.pools.pool(after);
+        pool.channel_limit = pool.channel_limit.min(channel_limit);
+        pool.suspects.learn(suspects);
+    }
+
     /// The upstream does not take a client's newer token.
     pub(super) fn refuse_token(&mut self, id: ClientId, refusal: &Refusal) {
         self.counters.logins_refused += 1;
         let Some(login) = self.clients[id.0].login else { return };
         let user = self.pools.login(login).user.to_string();
-        self.effects.push(super::Effect::Log(Notice::LoginRefused { user: user.clone(), text: refusal.text() }));
+        self.effects.push(super::Effect::Log(Notice::LoginRefused { user, text: refusal.text() }));
         let told = if refusal.code == ReplyCode::AccessRefused.code() {
-            let text = format!("New secret was refused by one of the backends for user '{user}'");
-            Refusal::new(ReplyCode::NotAllowed, &text)
+            Refusal::new(ReplyCode::NotAllowed, "New secret was refused by one of the backends")
         } else {
             refusal.clone()
         };

@@ -125,9 +125,15 @@ impl Switchboard {
     /// The client looks at its frame again when the line has sent what waits to be written to it. That is for the line's heartbeats to judge.
     pub(super) fn wait_for_room(&mut self, id: ClientId, line: LineId) {
         self.lines[line.0].waiters.push(id);
+        self.wait_for_turn(id, Waits::Room);
+    }
+
+    /// The client looks at its frame again when it is its turn, however long that takes.
+    pub(super) fn wait_for_turn(&mut self, id: ClientId, what: Waits) {
+        let now_ms = self.now_ms;
         let client = &mut self.clients[id.0];
-        client.waits = Waits::Room;
-        client.waiting = None;
+        client.waits = what;
+        client.starts_waiting(Patience::Turn, now_ms);
     }
 
     /// Whether nothing is under way for a client's channel on a shared line.
@@ -396,7 +402,7 @@ impl Switchboard {
     /// Tells a client whether one of the lines that it uses takes publishes, if that is news.
     pub(super) fn tell_blocked(&mut self, id: ClientId) {
         let Some(client) = self.clients.get_mut(id.0) else { return };
-        if !client.capabilities.connection_blocked || client.phase != Phase::Running {
+        if !client.capabilities.connection_blocked || client.phase != Phase::Running || client.ended_ms.is_some() {
             return;
         }
         let reason = blocked_reason(client, &self.lines);

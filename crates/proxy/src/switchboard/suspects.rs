@@ -17,7 +17,7 @@ const COUNT_MAX: usize = 64;
 const PASSING_MS: u64 = 600_000;
 
 /// Of a login and vhost, the last ones, and until when.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Suspects(VecDeque<(Box<[u8]>, u64)>);
 
 impl Suspects {
@@ -35,6 +35,13 @@ impl Suspects {
             self.0.pop_front();
         }
         self.0.push_back((name.into(), until_ms));
+    }
+
+    /// Those of the same user by another secret are the same.
+    pub(super) fn learn(&mut self, others: Suspects) {
+        if self.0.is_empty() {
+            *self = others;
+        }
     }
 
     /// Whether a method is about one of them; `declared` is what no name means.

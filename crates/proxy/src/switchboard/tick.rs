@@ -9,7 +9,7 @@ use amqp::method::connection;
 
 use ::client::Unconfirmed;
 
-use super::client::{Patience, Phase, Waits};
+use super::client::{Phase, Waits};
 use super::client_handshake::is_fresh;
 use super::line::{LineChannel, LinePhase, Use};
 use super::pool::Kind;
@@ -40,13 +40,18 @@ impl Switchboard {
 
     fn tick_client(&mut self, id: ClientId) {
         let now_ms = self.now_ms;
-        let is_for_quiet = self.clients[id.0].waits == Waits::Quiet;
-        let patience_ms = if is_for_quiet { UNCONFIRMED_PATIENCE_MS } else { self.options.line_wait_ms };
-        let is_blocked = is_for_quiet && self.is_blocked(id);
+        let waits = self.clients[id.0].waits;
+        let patience_ms = match waits {
+            Waits::Quiet | Waits::Room | Waits::Answer => UNCONFIRMED_PATIENCE_MS,
+            _ => self.options.line_wait_ms,
+        };
+        let is_in_alarm = waits == Waits::Quiet && self.is_blocked(id);
         let client = &mut self.clients[id.0];
-        if is_blocked && client.ended_ms.is_none() {
-            // An alarm may take its time, and so may then what has waited for its end.
-            client.waiting = Some((Patience::Quiet, now_ms));
+        // An alarm may take its time, and so may then what has waited for its end. Who has gone holds a place for what it said, though
+        // not for ever.
+        let is_patient = is_in_alarm || matches!(waits, Waits::Room | Waits::Answer | Waits::Nothing);
+        if is_patient && client.ended_ms.is_none() && client.phase == Phase::Running {
+            client.waiting = client.waiting.map(|(patience, _)| (patience, now_ms));
         }
         match client.phase {
             Phase::Header | Phase::StartOk | Phase::TuneOk | Phase::Open if client.waiting.is_none() => {
@@ -70,7 +75,6 @@ impl Switchboard {
             Phase::Closing { .. } | Phase::Refused { .. } | Phase::Leaving { .. } | Phase::Over => return,
             _ => {}
         }
-        // Who has gone holds a place for what it said, though not for ever, whatever it waits for.
         let since_ms = client.waiting.map(|(_, since_ms)| since_ms).max(client.ended_ms);
         if since_ms.is_some_and(|since_ms| now_ms >= since_ms + patience_ms) {
             self.give_up(id, patience_ms);
@@ -82,7 +86,7 @@ impl Switchboard {
         match own {
             None if client.waits == Waits::OwnLine => self.wake(id),
             // What it was for has failed meanwhile.
-            Some(line) if !is_wanted && !client.has_moved && self.lines[line.0].is_running() => {
+            Some(line) if !is_wanted && !client.has_moved && !client.is_full() && self.lines[line.0].is_running() => {
                 self.part_from_line(id);
                 self.close_line(line);
             }

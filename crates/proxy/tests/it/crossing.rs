@@ -18,6 +18,11 @@ use crate::fixture::{Heard, World, publish_in};
 /// How long clients wait for brokers.
 const LINE_WAIT_MS: u64 = 15_000;
 
+/// A token that everybody may have.
+fn token_of(number: u8) -> Vec<u8> {
+    format!("eyJgood.eyJzdWIiOiJ1In0.sign{number}").into_bytes()
+}
+
 #[derive(Debug, Clone)]
 enum Step {
     /// A client comes, says hello and opens its channels.
@@ -267,7 +272,9 @@ impl Play {
         }
         self.joined += 1;
         let name = format!("client-{}", self.joined);
-        let id = self.world.open(if self.joined.is_multiple_of(3) { "other" } else { "user" }, PASSWORD, "/");
+        let user = if self.joined.is_multiple_of(3) { "other" } else { "user" };
+        let secret = if self.joined.is_multiple_of(4) { token_of(0) } else { PASSWORD.to_vec() };
+        let id = self.world.open(user, &secret, "/");
         self.world.open_channel(id, 1);
         self.world.open_channel(id, 2);
         let channels = [(1, Seen::default()), (2, Seen::default())].into();
@@ -312,8 +319,8 @@ impl Play {
             return;
         }
         player.renewals += 1;
-        let (id, new_secret) = (player.id, format!("eyJgood.of{token:02}.sign"));
-        self.world.call(id, 0, &connection::UpdateSecret { new_secret: new_secret.as_bytes(), reason: b"" });
+        let (id, new_secret) = (player.id, token_of(token));
+        self.world.call(id, 0, &connection::UpdateSecret { new_secret: &new_secret, reason: b"" });
     }
 
     fn flush(&mut self, client: usize) {

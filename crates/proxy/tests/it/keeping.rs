@@ -418,7 +418,7 @@ fn what_is_kept_of_a_user_is_not_sent_on_with_a_token() {
 }
 
 #[test]
-fn what_was_kept_before_a_newer_token_is_not_overtaken_after_it() {
+fn what_was_kept_before_a_new_secret_is_not_overtaken_after_it() {
     let (mut world, spool) = away(1 << 20);
     let id = publisher(&mut world);
     publish(&mut world, id, "1");

@@ -135,13 +135,95 @@ fn who_has_gone_does_not_wait_for_room_for_ever() {
     let id = publisher(&mut world);
     world.publish(id, 1, "", "q", b"last words");
     world.board.client_ended(id, world.now_ms);
-    world.pass_ms(LINE_WAIT_MS - 500);
+    world.pass_ms(119_500);
     assert!(!world.is_over(id));
     world.pass_ms(6_000);
     assert!(world.is_over(id));
     world.stuck.remove(&line);
     world.settle();
     assert!(!world.bodies().contains(&"last words".to_owned()));
+}
+
+#[test]
+fn who_has_gone_is_heard_out_after_a_long_wait_for_room() {
+    let mut world = hesitant_world(Options::default());
+    let (_, line) = stuck_line(&mut world);
+    let id = publisher(&mut world);
+    world.publish(id, 1, "", "q", b"last words");
+    world.board.client_ended(id, world.now_ms);
+    world.pass_ms(119_000);
+    world.stuck.remove(&line);
+    world.settle();
+    assert!(world.bodies().contains(&"last words".to_owned()));
+    assert!(world.is_over(id));
+}
+
+#[test]
+fn who_has_gone_has_all_its_patience_for_each_wait() {
+    let mut world = hesitant_world(Options::default());
+    let (id, other) = (publisher(&mut world), publisher(&mut world));
+    world.call(id, 1, &queue::Declare { queue: b"mine", durable: true, ..Default::default() });
+    world.publish(id, 1, "", "q", b"x");
+    world.publish(other, 1, "", "q", b"x");
+    let (line, calls) = (first_line(&world), *world.brokers.keys().nth(1).unwrap());
+    world.board.drain_line(calls, world.now_ms);
+    let third = publisher(&mut world);
+    world.call(third, 1, &queue::Declare { queue: b"mine", durable: true, ..Default::default() });
+    world.publish(id, 1, "", "q", b"last words");
+    world.board.client_ended(id, world.now_ms);
+    world.pass_ms(100_000);
+    // It is let go on just when there is no room.
+    world.stuck.insert(line);
+    world.publish(other, 1, "", "q", &vec![0; (1 << 20) + 1]);
+    confirm(&mut world, calls);
+    world.pass_ms(100_000);
+    world.stuck.remove(&line);
+    world.settle();
+    assert!(world.bodies().contains(&"last words".to_owned()));
+}
+
+#[test]
+fn who_reads_slowly_after_a_long_wait_is_not_closed_for_that() {
+    let mut world = hesitant_world(Options::default());
+    let id = publisher(&mut world);
+    world.deaf.insert(id);
+    world.open_channel(id, 2);
+    let long = [b'q'; 255];
+    let get = basic::Get { queue: &long, no_ack: true, ..Default::default() };
+    while world.board.client_output(id).len() < (1 << 20) - 600 {
+        world.call(id, 2, &get);
+    }
+    world.is_far = true;
+    world.call(id, 2, &get);
+    world.publish(id, 1, "", "q", b"x");
+    world.call(id, 1, &queue::Declare { queue: b"mine", durable: true, ..Default::default() });
+    world.pass_ms(100_000);
+    world.arrive();
+    assert!(world.board.client_output(id).len() > 1 << 20);
+    let line = first_line(&world);
+    world.is_far = false;
+    confirm(&mut world, line);
+    world.pass_ms(LINE_WAIT_MS);
+    world.deaf.clear();
+    world.settle();
+    assert!(world.heard(id).contains(&method(1, "queue.declare-ok")));
+}
+
+#[test]
+fn what_a_client_said_before_its_socket_broke_is_done() {
+    let mut world = hesitant_world(Options::default());
+    let (_, line) = stuck_line(&mut world);
+    let id = publisher(&mut world);
+    world.deaf.insert(id);
+    world.open_channel(id, 2);
+    world.publish(id, 1, "", "q", b"last words");
+    assert!(world.board.client_broke(id, world.now_ms) && world.board.client_output(id).is_empty());
+    world.stuck.remove(&line);
+    world.settle();
+    assert!(world.bodies().contains(&"last words".to_owned()));
+    assert!(world.is_over(id));
+    let idle = publisher(&mut world);
+    assert!(!world.board.client_broke(idle, world.now_ms), "it has nothing to say");
 }
 
 #[test]
@@ -170,8 +252,11 @@ fn nothing_more_is_said_to_who_has_gone() {
     consume(&mut world, id);
     world.board.client_ended(id, world.now_ms);
     world.deaf.insert(id);
+    let line = first_line(&world);
+    world.brokers.get_mut(&line).unwrap().send(0, &connection::Blocked { reason: b"low on memory" });
+    world.settle();
     world.pass_ms(60_000);
-    assert!(world.board.client_output(id).is_empty(), "a heartbeat");
+    assert!(world.board.client_output(id).is_empty(), "a heartbeat, or a word on the alarm");
 }
 
 #[test]

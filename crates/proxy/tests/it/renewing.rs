@@ -4,10 +4,22 @@ use amqp::method::{basic, connection};
 use proxy::switchboard::{ClientId, Notice, Options};
 
 use crate::broker::{BrokerConnection, PASSWORD};
-use crate::fixture::{Heard, World, ack, last, method, publisher, world};
+use crate::fixture::{Heard, World, ack, last, method, world};
 
-const NEWER: &[u8] = b"eyJgood.newer.sign";
-const FORGED: &[u8] = b"eyJbad.newer.sign";
+/// Tokens of the holder `u`: `{"sub":"u"}`.
+const TOKEN: &[u8] = b"eyJgood.eyJzdWIiOiJ1In0.sign0";
+const NEWER: &[u8] = b"eyJgood.eyJzdWIiOiJ1In0.sign1";
+const FORGED: &[u8] = b"eyJbad.eyJzdWIiOiJ1In0.sign2";
+/// One of the holder `v`.
+const ANOTHERS: &[u8] = b"eyJgood.eyJzdWIiOiJ2In0.sign3";
+
+/// A client who came with a token, with a channel.
+fn token_publisher(world: &mut World) -> ClientId {
+    let id = world.open("u", TOKEN, "/");
+    world.open_channel(id, 1);
+    world.heard(id);
+    id
+}
 
 fn renew(world: &mut World, id: ClientId, token: &[u8]) {
     world.call(id, 0, &connection::UpdateSecret { new_secret: token, reason: b"it is time" });
@@ -27,13 +39,13 @@ fn bodies_of(world: &World, secret: &[u8]) -> Vec<String> {
 #[test]
 fn what_is_said_after_a_newer_token_goes_over_lines_of_that() {
     let mut world = world();
-    let (id, other) = (publisher(&mut world), publisher(&mut world));
+    let (id, other) = (token_publisher(&mut world), token_publisher(&mut world));
     world.publish(id, 1, "", "q", b"before");
     renew(&mut world, id, NEWER);
     assert_eq!(world.heard(id), [renewed()]);
     world.publish(id, 1, "", "q", b"after");
     world.publish(other, 1, "", "q", b"another's");
-    assert_eq!(bodies_of(&world, PASSWORD), ["before", "another's"]);
+    assert_eq!(bodies_of(&world, TOKEN), ["before", "another's"]);
     assert_eq!(bodies_of(&world, NEWER), ["after"]);
     assert_eq!((world.heard(id), world.heard(other)), (vec![], vec![]));
     assert_eq!(world.board.counters().moved, 0, "it needs no line of its own");
@@ -42,7 +54,7 @@ fn what_is_said_after_a_newer_token_goes_over_lines_of_that() {
 #[test]
 fn who_has_the_same_newer_token_shares_its_lines() {
     let mut world = world();
-    let (id, other) = (publisher(&mut world), publisher(&mut world));
+    let (id, other) = (token_publisher(&mut world), token_publisher(&mut world));
     for client in [id, other] {
         renew(&mut world, client, NEWER);
         assert_eq!(world.heard(client), [renewed()]);
@@ -59,7 +71,7 @@ fn who_has_the_same_newer_token_shares_its_lines() {
 fn confirms_come_before_the_answer_and_go_on_counting_after_it() {
     let mut world = world();
     world.new_broker = BrokerConnection::hesitant;
-    let id = publisher(&mut world);
+    let id = token_publisher(&mut world);
     world.select_confirms(id, 1);
     world.heard(id);
     world.publish(id, 1, "", "q", b"before");
@@ -80,23 +92,20 @@ fn confirms_come_before_the_answer_and_go_on_counting_after_it() {
 #[test]
 fn a_token_that_is_refused_closes_its_client_alone() {
     let mut world = world();
-    let (id, other) = (publisher(&mut world), publisher(&mut world));
+    let (id, other) = (token_publisher(&mut world), token_publisher(&mut world));
     world.publish(id, 1, "", "q", b"before");
     renew(&mut world, id, FORGED);
-    let text = "NOT_ALLOWED - New secret was refused by one of the backends for user 'u'";
+    let text = "NOT_ALLOWED - New secret was refused by one of the backends";
     assert_eq!(world.heard(id), [Heard::ConnectionClosed { code: 530, text: text.to_owned() }]);
     assert!(matches!(&world.notices[..], [Notice::LoginRefused { user, .. }] if user == "u"), "{:?}", world.notices);
     world.publish(other, 1, "", "q", b"after");
-    assert_eq!(
-        (world.heard(other), bodies_of(&world, PASSWORD)),
-        (vec![], vec!["before".to_owned(), "after".to_owned()])
-    );
+    assert_eq!((world.heard(other), bodies_of(&world, TOKEN)), (vec![], vec!["before".to_owned(), "after".to_owned()]));
 }
 
 #[test]
 fn a_token_that_was_believed_says_nothing_of_the_next() {
     let mut world = world();
-    let id = publisher(&mut world);
+    let id = token_publisher(&mut world);
     for (token, is_good) in [(NEWER, true), (FORGED, false)] {
         renew(&mut world, id, token);
         assert_eq!(world.heard(id) == [renewed()], is_good);
@@ -104,9 +113,63 @@ fn a_token_that_was_believed_says_nothing_of_the_next() {
 }
 
 #[test]
+fn another_ones_token_and_what_is_none_are_the_upstreams_to_judge() {
+    for (secret, newer) in [(TOKEN, ANOTHERS), (PASSWORD, NEWER), (TOKEN, PASSWORD), (TOKEN, b"eyJgood.nothing.sign4")]
+    {
+        let mut world = world();
+        let id = world.open("u", secret, "/");
+        world.heard(id);
+        renew(&mut world, id, newer);
+        assert_eq!(world.heard(id), [renewed()]);
+        assert_eq!(last(&mut world).secrets, [newer], "on a connection of its own");
+    }
+}
+
+#[test]
+fn lines_of_a_token_that_nobody_has_any_more_are_closed() {
+    let mut world = world();
+    let id = token_publisher(&mut world);
+    world.publish(id, 1, "", "q", b"before");
+    renew(&mut world, id, NEWER);
+    world.pass_ms(1_000);
+    let secrets: Vec<_> = world.brokers.values().map(|broker| broker.password.clone()).collect();
+    assert_eq!(secrets, [NEWER]);
+}
+
+#[test]
+fn what_was_learnt_of_a_user_holds_with_a_newer_token() {
+    let mut world = world();
+    let id = token_publisher(&mut world);
+    world.publish(id, 1, "", "q", b"before");
+    world.only_broker().close(530, b"NOT_ALLOWED - number of channels opened (2) has reached the maximum");
+    world.settle();
+    let [first, second] = [(); 2].map(|()| token_publisher(&mut world));
+    for client in [first, second] {
+        renew(&mut world, client, NEWER);
+        world.publish(client, 1, "", "q", b"after");
+    }
+    assert_eq!(bodies_of(&world, NEWER).len(), 2);
+    let counts: Vec<_> = world.brokers.values().map(|broker| broker.channel_count()).collect();
+    assert!(counts.iter().all(|count| *count <= 1), "{counts:?}");
+}
+
+#[test]
+fn a_queue_that_had_a_line_closed_is_known_with_a_newer_token() {
+    let mut world = world();
+    let id = token_publisher(&mut world);
+    world
+        .only_broker()
+        .close(540, b"NOT_IMPLEMENTED - basic.get not supported by stream queues queue 's' in vhost '/'");
+    world.settle();
+    renew(&mut world, id, NEWER);
+    world.call(id, 1, &basic::Get { queue: b"s", no_ack: true, ..Default::default() });
+    assert_eq!(world.board.counters().moved, 1);
+}
+
+#[test]
 fn a_vhost_that_a_token_does_not_open_is_told_in_the_upstreams_words() {
     let mut world = world();
-    let id = publisher(&mut world);
+    let id = token_publisher(&mut world);
     let text = "NOT_ALLOWED - access to vhost '/' refused for user 'u'";
     world.new_broker = || BrokerConnection::refusing(530, "NOT_ALLOWED - access to vhost '/' refused for user 'u'");
     renew(&mut world, id, NEWER);
@@ -116,7 +179,7 @@ fn a_vhost_that_a_token_does_not_open_is_told_in_the_upstreams_words() {
 #[test]
 fn a_token_that_is_too_long_for_a_login_is_told_on_a_line_of_ones_own() {
     let mut world = world();
-    let id = publisher(&mut world);
+    let id = token_publisher(&mut world);
     let long = [NEWER, &[b'a'; 4_000]].concat();
     renew(&mut world, id, &long);
     assert_eq!(world.heard(id), [renewed()]);
@@ -127,7 +190,7 @@ fn a_token_that_is_too_long_for_a_login_is_told_on_a_line_of_ones_own() {
 #[test]
 fn nobody_waits_for_ever_for_a_word_on_a_token() {
     let mut world = World::new(Options { line_wait_ms: 2_000, ..Options::default() });
-    let id = publisher(&mut world);
+    let id = token_publisher(&mut world);
     world.is_reachable = false;
     renew(&mut world, id, NEWER);
     world.pass_ms(1_500);
@@ -140,7 +203,7 @@ fn nobody_waits_for_ever_for_a_word_on_a_token() {
 #[test]
 fn a_client_that_goes_while_its_token_is_looked_at_leaves_nothing() {
     let mut world = world();
-    let id = publisher(&mut world);
+    let id = token_publisher(&mut world);
     world.is_far = true;
     renew(&mut world, id, NEWER);
     world.vanish(id);
@@ -155,7 +218,7 @@ fn a_client_that_goes_while_its_token_is_looked_at_leaves_nothing() {
 fn a_line_that_was_wanted_before_is_not_used_with_a_newer_token() {
     let mut world = world();
     world.new_broker = BrokerConnection::hesitant;
-    let id = publisher(&mut world);
+    let id = token_publisher(&mut world);
     world.open_channel(id, 2);
     world.select_confirms(id, 2);
     world.publish(id, 2, "", "q", b"before");
@@ -178,6 +241,6 @@ fn a_line_that_was_wanted_before_is_not_used_with_a_newer_token() {
     assert_eq!(world.heard(id), [ack(2, 1), renewed()]);
     world.call(id, 2, &basic::Consume { queue: b"q", ..Default::default() });
     assert_eq!(last(&mut world).password, NEWER);
-    let with_password = world.brokers.values().filter(|broker| broker.password == PASSWORD).count();
+    let with_password = world.brokers.values().filter(|broker| broker.password == TOKEN).count();
     assert_eq!(with_password, 1, "the one that is shared");
 }

@@ -1,5 +1,7 @@
 """Brokers with proxies before them, and clients that come through."""
 
+import os
+import signal
 import ssl
 from contextlib import suppress
 
@@ -69,6 +71,32 @@ def own_proxy(pytestconfig):
     finally:
         for each in started:
             each.remove()
+
+
+@pytest.fixture
+def configured(own_proxy, tmp_path):
+    """Starts a proxy from a file, and rewrites it: start({"a": broker}, settings), then reload(settings)."""
+    path = tmp_path / "proxy.conf"
+
+    def write(proxy, settings):
+        kept = {key: value for key, value in proxy.settings.items() if "listener" in key or "worker_threads" in key}
+        path.write_text("".join(f"{key} = {value}\n" for key, value in {**kept, **settings}.items()))
+
+    def words(proxy):
+        write(proxy, proxy.settings)
+        return ["--config", str(path)]
+
+    def start(upstreams, settings=None, **how):
+        return own_proxy(upstreams, settings, words=words, **how)
+
+    def reload(proxy, settings, said="the configuration was reloaded"):
+        count = proxy.log().count(said)
+        write(proxy, settings)
+        os.kill(proxy.pid, signal.SIGHUP)
+        proxy.await_log(said, count + 1)
+
+    start.reload = reload
+    return start
 
 
 def check_log(proxy):

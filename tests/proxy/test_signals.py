@@ -107,32 +107,6 @@ def test_what_is_not_confirmed_at_the_end_is_told(own_broker, own_proxy, wires):
     assert "the proxy ends with publishes that were not confirmed count=3" in proxy.log()
 
 
-@pytest.fixture
-def configured(own_proxy, tmp_path):
-    """Starts a proxy from a file, and rewrites it: start({"a": broker}, settings), then reload(settings)."""
-    path = tmp_path / "proxy.conf"
-
-    def write(proxy, settings):
-        kept = {key: value for key, value in proxy.settings.items() if "listener" in key or "worker_threads" in key}
-        path.write_text("".join(f"{key} = {value}\n" for key, value in {**kept, **settings}.items()))
-
-    def words(proxy):
-        write(proxy, proxy.settings)
-        return ["--config", str(path)]
-
-    def start(upstreams, settings=None, **how):
-        return own_proxy(upstreams, settings, words=words, **how)
-
-    def reload(proxy, settings, said="the configuration was reloaded"):
-        count = proxy.log().count(said)
-        write(proxy, settings)
-        os.kill(proxy.pid, signal.SIGHUP)
-        proxy.await_log(said, count + 1)
-
-    start.reload = reload
-    return start
-
-
 def url_of(broker):
     return f"amqp://127.0.0.1:{broker.port}"
 

@@ -228,13 +228,37 @@ class Inspector(threading.Thread):
         self.listener.close()
 
 
+class Muffler(Inspector):
+    """A way to a broker on which nothing comes back any more once something dreadful was said, until it is let go."""
+
+    def __init__(self, broker, dreadful):
+        super().__init__(broker, dreadful)
+        self.muffled, self.let_go = threading.Event(), threading.Event()
+
+    def carry(self, here):
+        is_muffled = False
+        try:
+            with here, socket.create_connection(self.broker) as there:
+                while True:
+                    is_held = is_muffled and not self.let_go.is_set()
+                    for side in select.select([here] if is_held else [here, there], [], [], 0.05)[0]:
+                        if not (said := side.recv(1 << 16)):
+                            return
+                        if side is here and self.dreadful in said:
+                            is_muffled = True
+                            self.muffled.set()
+                        (there if side is here else here).sendall(said)
+        except OSError:
+            pass
+
+
 @pytest.fixture
 def inspected():
     """Starts inspectors."""
     started = []
 
-    def start(broker, dreadful):
-        started.append(Inspector(broker, dreadful))
+    def start(broker, dreadful, kind=Inspector):
+        started.append(kind(broker, dreadful))
         started[-1].start()
         return started[-1]
 
@@ -267,6 +291,31 @@ def test_a_message_for_which_connections_are_lost_is_found_by_an_operator_and_dr
         count = direct.call(1, "queue.declare", queue=queue, passive=True).message_count
         # What was not confirmed when a connection was lost may have come twice.
         assert {int(body) for body in bodies_in(direct, queue, count)} == set(range(20)) - {7}
+
+
+def test_what_is_kept_goes_to_who_serves_the_vhost_after_sighup(broker, own_broker, configured, inspected, wires, name, tmp_path):
+    old, count = own_broker(), 3000
+    way = inspected(old, b"dreadful", Muffler)
+    proxy = configured({"a": way.url}, {"proxy.spool.dir": str(tmp_path / "spool"), "proxy.spool.after": "200ms"})
+    wire = wires(proxy)
+    queue = declare(old, name)
+    with broker.wire() as direct:
+        direct.call(1, "queue.declare", queue=queue, durable=True)
+    old.kill()
+    proxy.await_state("a", "down")
+    for number in range(count):
+        wire.publish(1, "", queue, b"dreadful %d" % number, delivery_mode=2)
+    eventually(lambda: proxy.get("/spool")["kept"] == count, "it is kept")
+    old.start()
+    # A window of it is under way, and nothing is confirmed.
+    assert way.muffled.wait(LONG_S)
+    configured.reload(proxy, {**proxy.settings, "proxy.upstreams.b.url": f"amqp://127.0.0.1:{broker.port}", "proxy.upstreams.b.vhosts.1": "/"})
+    way.let_go.set()
+    spool = eventually(lambda: is_sent_on(proxy), "all is sent on")
+    assert (spool["sent_on"], spool["dropped"], spool["refused"]) == (count, 0, 0)
+    with old.wire() as there, broker.wire() as here:
+        counts = [side.call(1, "queue.declare", queue=queue, passive=True).message_count for side in (there, here)]
+    assert sum(counts) == count and 0 < counts[0] <= 1024, counts
 
 
 def test_what_is_kept_of_a_user_is_dropped_when_an_operator_asks_for_it(own_broker, spooling, wires, name):

@@ -300,12 +300,8 @@ impl Upstreams {
         Some(id)
     }
 
-    /// Whether lines to this upstream are to be left: it drains, or is gone from the configuration.
-    pub(crate) fn is_left(&self, id: UpstreamId) -> bool {
-        self.is_misplaced(id, None)
-    }
-
-    /// The same of a line of this vhost, which others may serve now.
+    /// Whether a line of this vhost (`None`: not known yet) is to be left: its upstream drains, is gone from the configuration, or leaves the
+    /// vhost to others now.
     pub(crate) fn is_misplaced(&self, id: UpstreamId, vhost: Option<&str>) -> bool {
         self.state.lock().balance.is_misplaced(id, vhost)
     }
@@ -417,12 +413,13 @@ mod tests {
     fn an_upstream_is_left_while_it_drains_and_when_it_is_gone() {
         let upstreams = Upstreams::new(vec![named("a"), named("b")], Options::default()).unwrap();
         let [a, b] = ["a", "b"].map(|name| upstreams.drain(name, false).unwrap());
-        assert!(!upstreams.is_left(a) && !upstreams.is_left(b));
+        let is_left = |id| upstreams.is_misplaced(id, None);
+        assert!(!is_left(a) && !is_left(b));
         upstreams.drain("a", true);
-        assert!(upstreams.is_left(a) && !upstreams.is_left(b));
+        assert!(is_left(a) && !is_left(b));
         // One that is forgotten, and one whose line is being dialled still.
         upstreams.state.lock().balance.dialled(b, 0);
         upstreams.configure(vec![named("c")], Options::default()).unwrap();
-        assert!(upstreams.is_left(a) && upstreams.is_left(b));
+        assert!(is_left(a) && is_left(b));
     }
 }

@@ -97,7 +97,7 @@ impl<'a> Sender<'a> {
         let now_ms = self.upstreams.now_ms();
         let is_long = now_ms >= self.begun_ms + SPOOL_TURN_MS;
         self.spool.is_stopping()
-            || self.upstreams.is_left(self.upstream)
+            || self.upstreams.is_misplaced(self.upstream, Some(&*self.job.vhost))
             || (is_long && self.spool.is_any_claimable(now_ms))
     }
 

@@ -1,15 +1,20 @@
 """TLS and the PROXY protocol on both sides, and sockets at paths."""
 
 import os
+import select
 import shutil
+import socket
 import stat
 import subprocess
+import threading
+from contextlib import suppress
 
 import pika
 import pytest
 from blackbox import broker as brokers
 from blackbox import haproxy
 from blackbox.certificates import Authority
+from blackbox.proxy import eventually
 from blackbox.wire import Closed, Wire
 
 UNKNOWN = b"PROXY UNKNOWN\r\n"
@@ -67,6 +72,71 @@ def test_an_upstream_is_reached_over_tls(tls_broker, own_proxy, wires, authority
     proxy = own_proxy({"a": tls_broker.tls_url}, {"proxy.upstreams.a.ssl_options.cacertfile": str(authority.certificate)})
     wires(proxy).call(1, "exchange.declare", exchange="amq.direct", passive=True)
     assert proxy.upstream("a")["state"] == "up"
+
+
+def pass_on(here, there):
+    """What either says, until one says nothing any more."""
+    while True:
+        for side in select.select([here, there], [], [])[0]:
+            if not (said := side.recv(1 << 16)):
+                return
+            (there if side is here else here).sendall(said)
+
+
+class Sorter:
+    """A port at which a broker speaks both TLS and plaintext, as its clients do. `counts` says how many speak what now."""
+
+    def __init__(self, broker, tls_port):
+        self.ports, self.host = {"plaintext": broker.port, "tls": tls_port}, broker.host
+        self.counts = dict.fromkeys(self.ports, 0)
+        self.lock = threading.Lock()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.place = "localhost:{}".format(self.listener.getsockname()[1])
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                here, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.carry, args=(here,), daemon=True).start()
+
+    def count(self, kind, by):
+        with self.lock:
+            self.counts[kind] += by
+
+    def carry(self, here):
+        with suppress(OSError), here:
+            kind = "tls" if here.recv(1, socket.MSG_PEEK) == b"\x16" else "plaintext"
+            self.count(kind, 1)
+            try:
+                with socket.create_connection((self.host, self.ports[kind])) as there:
+                    pass_on(here, there)
+            finally:
+                self.count(kind, -1)
+
+    def close(self):
+        # Who waits in accept() is woken by that alone.
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+
+@needs_openssl
+def test_plaintext_to_an_upstream_ends_when_it_is_to_be_tls(tls_broker, configured, wires, authority):
+    sorter = Sorter(tls_broker, int(tls_broker.tls_url.rpartition(":")[2]))
+    try:
+        proxy = configured({"a": f"amqp://{sorter.place}"})
+        wire = wires(proxy)
+        wire.call(1, "exchange.declare", exchange="amq.direct", passive=True)
+        assert sorter.counts["plaintext"] > 0
+        tls = {"proxy.upstreams.a.url": f"amqps://{sorter.place}", "proxy.upstreams.a.ssl_options.cacertfile": str(authority.certificate)}
+        configured.reload(proxy, {**proxy.settings, **tls})
+        eventually(lambda: sorter.counts["plaintext"] == 0, "what was plaintext is left")
+        wire.call(1, "exchange.declare", exchange="amq.direct", passive=True)
+        assert sorter.counts["tls"] > 0 and sorter.counts["plaintext"] == 0
+    finally:
+        sorter.close()
 
 
 @needs_openssl

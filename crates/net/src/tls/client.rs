@@ -60,6 +60,7 @@ impl ClientTlsOptions {
 pub struct ClientTls {
     connector: TlsConnector,
     server_name: Option<ServerName>,
+    options: Arc<ClientTlsOptions>,
 }
 
 impl std::fmt::Debug for ClientTls {
@@ -111,7 +112,18 @@ impl ClientTls {
                 name => Some(name),
             },
         };
-        Ok(Self { connector: TlsConnector::from(Arc::new(config)), server_name })
+        let mut options = options.clone();
+        if let Some(identity) = &mut options.identity {
+            // It has been used, and is nobody's business any more.
+            identity.password = None;
+        }
+        Ok(Self { connector: TlsConnector::from(Arc::new(config)), server_name, options: Arc::new(options) })
+    }
+
+    /// What it was made from, without the password of the key.
+    #[must_use]
+    pub fn options(&self) -> &ClientTlsOptions {
+        &self.options
     }
 
     /// Shakes hands over a connection.

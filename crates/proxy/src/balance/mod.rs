@@ -11,8 +11,9 @@
 //! - **Who fails is left alone, but not for ever.** An upstream that failed several times in a row gets no lines for a while; then one
 //!   attempt is let through, and what becomes of it decides. A check that passes decides, too.
 //! - **Who drains gets no new line.** The old ones stay, counted; whoever restarts brokers drains one, waits until it has none, and goes on.
-//! - **Options change under way.** Upstreams are known by their names and addresses; one that is gone from the options drains and is then
-//!   forgotten. A name that has another address is another upstream, and only what operators said of the name holds for it.
+//! - **Options change under way.** Upstreams are known by their names, their addresses and the way they are spoken to; one that is gone from the
+//!   options drains and is then forgotten. A name that has another address, or way, is another upstream, and only what operators said of the name
+//!   holds for it.
 //!
 //! Not here: names of hosts and their addresses, and what a check consists of.
 
@@ -31,7 +32,7 @@ mod tests;
 use std::mem;
 
 pub use self::breaker::Circuit;
-pub use self::options::{Options, OptionsError, Strategy, UpstreamOptions};
+pub use self::options::{Options, OptionsError, Strategy, UpstreamOptions, Way};
 use self::upstream::Upstream;
 pub use self::upstream::{Counters, LastError, Snapshot};
 
@@ -82,8 +83,8 @@ impl Balance {
         Ok(balance)
     }
 
-    /// Sets what operators have changed, or nothing if it cannot be taken. Upstreams that keep their name and address keep all that is known
-    /// of them; those that are gone drain, and are forgotten after their last line.
+    /// Sets what operators have changed, or nothing if it cannot be taken. Upstreams that keep their name, address and way keep all that is
+    /// known of them; those that are gone drain, and are forgotten after their last line.
     pub fn set_options(&mut self, mut options: Options, now_ms: u64) -> Result<(), OptionsError> {
         options.check()?;
         let mut before = mem::take(&mut self.upstreams);
@@ -91,7 +92,8 @@ impl Balance {
             let is_named_so = |upstream: &Upstream| upstream.options.name == given.name;
             // The first of them is the one that was set.
             let is_draining = before.iter().find(|upstream| is_named_so(upstream)).is_some_and(|was| was.is_draining);
-            let is_same = |upstream: &Upstream| is_named_so(upstream) && upstream.options.address == given.address;
+            let leads_there = |of: &UpstreamOptions| of.address == given.address && of.way == given.way;
+            let is_same = |upstream: &Upstream| is_named_so(upstream) && leads_there(&upstream.options);
             let mut upstream = match before.iter().position(is_same) {
                 Some(at) => before.remove(at),
                 None => {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::Strategy::{LeastConnections, Weighted};
-use super::{Balance, Choice, Options, State, UpstreamId, UpstreamOptions};
+use super::{Balance, Choice, Options, State, UpstreamId, UpstreamOptions, Way};
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 const VHOSTS: [&str; 3] = ["x", "y", "z"];
@@ -89,6 +89,7 @@ fn options(upstreams: &[Given], least: bool) -> Options {
     let upstream = |(name, weight, vhosts, address): &Given| UpstreamOptions {
         name: NAMES[*name].to_owned(),
         address: format!("{}:{address}", NAMES[*name]),
+        way: Way::default(),
         weight: *weight,
         vhosts: vhosts.iter().map(|vhost| VHOSTS[*vhost].to_owned()).collect(),
     };

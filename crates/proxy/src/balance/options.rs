@@ -1,5 +1,8 @@
 //! What operators say about upstreams.
 
+use net::ClientTlsOptions;
+use net::proxy_protocol::Version;
+
 /// An upstream: a broker, or several behind one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UpstreamOptions {
@@ -8,10 +11,21 @@ pub struct UpstreamOptions {
     /// Where it is, for those who dial and those who look. Another address under the same name is another broker: what is known
     /// of the old one says nothing about it, and its lines are left.
     pub address: String,
+    /// How it is spoken to. What was agreed on in another way is not what operators want any more: as with another address.
+    pub way: Way,
     /// Its share of new lines, beside the others' shares. One of 0 is dialled only where no other can be.
     pub weight: u32,
     /// The vhosts that it serves, which then no upstream without a list does. Empty: those that no upstream names.
     pub vhosts: Vec<String>,
+}
+
+/// What a connection is before AMQP is spoken over it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Way {
+    /// TLS, if it is spoken.
+    pub tls: Option<ClientTlsOptions>,
+    /// Which header of the PROXY protocol it begins with, if any.
+    pub proxy_protocol: Option<Version>,
 }
 
 /// Which of several upstreams gets a new line.

@@ -1,8 +1,11 @@
+use net::proxy_protocol::Version;
+use net::{ClientTlsOptions, Trust};
+
 use super::*;
 
 fn upstream(name: &str, weight: u32, vhosts: &[&str]) -> UpstreamOptions {
     let vhosts = vhosts.iter().map(|vhost| (*vhost).to_owned()).collect();
-    UpstreamOptions { name: name.to_owned(), address: format!("{name}:5672"), weight, vhosts }
+    UpstreamOptions { name: name.to_owned(), address: format!("{name}:5672"), way: Way::default(), weight, vhosts }
 }
 
 fn options(upstreams: &[UpstreamOptions]) -> Options {
@@ -388,6 +391,29 @@ fn lines_to_an_address_of_before_are_left() {
     check_chosen(&balance, None, 0, &["a"]);
     balance.lost(old);
     assert_eq!(balance.state_of(old), None);
+}
+
+#[test]
+fn lines_that_were_opened_in_another_way_are_left() {
+    let a = upstream("a", 1, &[]);
+    let with_tls = |tls| UpstreamOptions { way: Way { tls: Some(tls), ..Way::default() }, ..a.clone() };
+    let named = ClientTlsOptions { server_name: Some("b".to_owned()), ..ClientTlsOptions::trusting_anybody() };
+    let proxied = Way { proxy_protocol: Some(Version::V2), ..Way::default() };
+    let ways = [
+        a.clone(),
+        with_tls(ClientTlsOptions::trusting_anybody()),
+        with_tls(named),
+        with_tls(ClientTlsOptions::trusting(Trust::System)),
+        UpstreamOptions { way: proxied, ..a.clone() },
+    ];
+    let mut balance = balance(std::slice::from_ref(&a));
+    for (index, next) in ways.iter().enumerate() {
+        let old = id(&balance, "a");
+        open(&mut balance, "a", 0);
+        balance.set_options(options(std::slice::from_ref(next)), 0).unwrap();
+        assert_eq!(balance.is_misplaced(old, Some("/")), index > 0, "{next:?}");
+        assert!(!balance.is_misplaced(id(&balance, "a"), Some("/")));
+    }
 }
 
 #[test]

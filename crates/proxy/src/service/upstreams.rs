@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::watch;
 
-use crate::balance::{Balance, Choice, Options, OptionsError, Snapshot, State, UpstreamId, UpstreamOptions};
+use crate::balance::{Balance, Choice, Options, OptionsError, Snapshot, State, UpstreamId, UpstreamOptions, Way};
 use crate::config::HealthLogin;
 
 /// How long who wants a line rests at least before it asks again.
@@ -48,6 +48,10 @@ pub struct Upstream {
 }
 
 impl Upstream {
+    fn way(&self) -> Way {
+        Way { tls: self.tls.as_ref().map(|tls| tls.options().clone()), proxy_protocol: self.proxy_protocol }
+    }
+
     fn dial_options(&self, client: Option<SocketAddr>) -> DialOptions {
         DialOptions {
             timeout: self.dial_timeout,
@@ -384,6 +388,7 @@ fn known(upstreams: Vec<Upstream>, options: Options) -> (HashMap<String, Arc<Ups
     let of = |upstream: &Upstream| UpstreamOptions {
         name: upstream.name.clone(),
         address: format!("{}:{}", upstream.host, upstream.port),
+        way: upstream.way(),
         weight: upstream.weight,
         vhosts: upstream.vhosts.clone(),
     };
@@ -393,6 +398,8 @@ fn known(upstreams: Vec<Upstream>, options: Options) -> (HashMap<String, Arc<Ups
 
 #[cfg(test)]
 mod tests {
+    use net::{ClientTlsOptions, TlsVersion};
+
     use super::*;
 
     fn named(name: &str) -> Upstream {
@@ -421,5 +428,25 @@ mod tests {
         upstreams.state.lock().balance.dialled(b, 0);
         upstreams.configure(vec![named("c")], Options::default()).unwrap();
         assert!(is_left(a) && is_left(b));
+    }
+    #[test]
+    fn an_upstream_that_is_spoken_to_in_another_way_is_another_one() {
+        let plain = named("a");
+        let tls = |options: &ClientTlsOptions| Upstream { tls: Some(ClientTls::new(options).unwrap()), ..named("a") };
+        let trusting = ClientTlsOptions::trusting_anybody();
+        let named_otherwise = ClientTlsOptions { server_name: Some("b".to_owned()), ..trusting.clone() };
+        let newer = ClientTlsOptions { versions: vec![TlsVersion::V1_3], ..trusting.clone() };
+        let proxied = Upstream { proxy_protocol: Some(Version::V2), ..named("a") };
+        let upstreams = Upstreams::new(vec![plain.clone()], Options::default()).unwrap();
+        let mut before = upstreams.state.lock().balance.id_of("a");
+        for next in [plain, tls(&trusting), tls(&named_otherwise), tls(&newer), proxied] {
+            for is_first in [true, false] {
+                let is_changed = is_first && (next.tls.is_some() || next.proxy_protocol.is_some());
+                upstreams.configure(vec![next.clone()], Options::default()).unwrap();
+                let now = upstreams.state.lock().balance.id_of("a");
+                assert_eq!(now != before, is_changed, "{next:?}, for the first time: {is_first}");
+                before = now;
+            }
+        }
     }
 }

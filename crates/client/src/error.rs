@@ -29,7 +29,7 @@ pub enum OpenError {
         /// The broker's words.
         text: String,
     },
-    /// The broker lets the user in, but closes the connection before it is open: an unknown vhost, a limit.
+    /// The broker does not refuse the login, but closes the connection before it is open: an unknown vhost, a limit.
     #[error("{address} refuses the connection: {code} {text}")]
     Refused {
         /// Host and port.
@@ -38,6 +38,8 @@ pub enum OpenError {
         code: u16,
         /// The broker's words.
         text: String,
+        /// Whether it had accepted the login: then it is the vhost that it refuses, or one connection more.
+        has_logged_in: bool,
     },
     /// The connection broke before it was open.
     #[error("{address} closed the socket before the connection was open: {source}")]

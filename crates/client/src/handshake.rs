@@ -105,7 +105,7 @@ impl<'a> Handshake<'a> {
                 if self.tune.is_none() && code == amqp::ReplyCode::AccessRefused.code() {
                     return Err(OpenError::LoginRefused { address, user: self.user().to_owned(), text });
                 }
-                Err(OpenError::Refused { address, code, text })
+                Err(OpenError::Refused { address, code, text, has_logged_in: self.tune.is_some() })
             }
             other => Err(self.not_amqp(format!("it sends {other:?} where the handshake has another step"))),
         }

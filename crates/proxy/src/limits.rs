@@ -34,6 +34,12 @@ pub(crate) const LOGIN_LINE_PATIENCE_MS: u64 = 8_000;
 /// When to ask again for an upstream that may be usable at any moment: one that is being tried, drains, or has just failed.
 pub(crate) const LOOK_AGAIN_MS: u64 = 100;
 
+/// Vhosts of one upstream into which it lets nobody for now, and that are remembered. Beyond it the one that is asked for again first is forgotten.
+pub(crate) const REFUSED_VHOST_COUNT_MAX: usize = 1024;
+
+/// How long such a vhost is remembered when it may be asked for again, and nobody does.
+pub(crate) const REFUSED_VHOST_MEMORY_MS: u64 = 60_000;
+
 /// What is kept of the words of an upstream's last error, in bytes.
 pub(crate) const ERROR_LEN_MAX: usize = 512;
 

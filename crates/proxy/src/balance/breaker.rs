@@ -93,9 +93,18 @@ impl Breaker {
     }
 
     pub(super) fn failed(&mut self, options: &Options, now_ms: u64, random: u64) {
+        self.fail(options.failure_count_max, options, now_ms, random);
+    }
+
+    /// A failure that cannot be by chance: no other is waited for.
+    pub(super) fn refused(&mut self, options: &Options, now_ms: u64, random: u64) {
+        self.fail(1, options, now_ms, random);
+    }
+
+    fn fail(&mut self, failure_count_max: u32, options: &Options, now_ms: u64, random: u64) {
         self.failure_count = self.failure_count.saturating_add(1);
         let doubling_count = match &self.broken {
-            None if self.failure_count < options.failure_count_max => return,
+            None if self.failure_count < failure_count_max => return,
             None => 0,
             // One that was begun before the circuit opened: this failure is known already.
             Some(broken) if !broken.is_trying && now_ms < broken.until_ms => return,

@@ -16,7 +16,7 @@ impl Balance {
         if serving.is_empty() {
             return Choice::Nowhere;
         }
-        let is_usable = |upstream: &&Upstream| upstream.is_usable(now_ms) && !except.contains(&upstream.id);
+        let is_usable = |upstream: &&Upstream| upstream.is_usable(vhost, now_ms) && !except.contains(&upstream.id);
         let usable: Vec<&Upstream> = serving.iter().copied().filter(is_usable).collect();
         let (spare, ordinary): (Vec<&Upstream>, Vec<&Upstream>) =
             usable.into_iter().partition(|upstream| upstream.options.weight == 0);
@@ -27,7 +27,7 @@ impl Balance {
         };
         match chosen {
             Some(upstream) => Choice::Upstream(upstream.id),
-            None => Choice::Later { at_ms: look_again_ms(&serving, now_ms) },
+            None => Choice::Later { at_ms: look_again_ms(&serving, vhost, now_ms) },
         }
     }
 
@@ -77,6 +77,6 @@ fn by_lines<'a>(among: &[&'a Upstream], random: u64) -> Option<&'a Upstream> {
 }
 
 /// When one of these may be usable that is not so now.
-fn look_again_ms(serving: &[&Upstream], now_ms: u64) -> u64 {
-    serving.iter().map(|upstream| upstream.look_again_ms(now_ms)).min().unwrap_or(now_ms)
+fn look_again_ms(serving: &[&Upstream], vhost: Option<&str>, now_ms: u64) -> u64 {
+    serving.iter().map(|upstream| upstream.look_again_ms(vhost, now_ms)).min().unwrap_or(now_ms)
 }

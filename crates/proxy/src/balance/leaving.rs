@@ -16,13 +16,14 @@ impl Balance {
     }
 
     /// Whether a line of this vhost that is open would better be elsewhere: its upstream is down, or a reserve, and another one is up that is
-    /// not. Not asked of lines that are being opened: these are where they are because the others failed just now, or to see whether one is back.
+    /// not, and lets clients into the vhost as far as is known. Not asked of lines that are being opened: these are where they are because the others failed just now, or to see whether one is back.
     #[must_use]
     pub fn is_outdone(&self, id: UpstreamId, vhost: Option<&str>) -> bool {
         let Some(own) = self.get(id) else { return true };
         let (is_down, is_spare) = (own.state() == State::Down, own.options.weight == 0);
         let is_better = |other: &Upstream| is_down || (is_spare && other.options.weight > 0);
-        let mut others = self.serving(vhost).into_iter().filter(|other| other.id != id && other.state() == State::Up);
+        let is_open = |other: &Upstream| other.state() == State::Up && other.refusals.text(vhost).is_none();
+        let mut others = self.serving(vhost).into_iter().filter(|other| other.id != id && is_open(other));
         others.any(is_better)
     }
 }

@@ -3,6 +3,7 @@
 //! ```text
 //!  choose ─► dialled ─┬─► opened ──────► lost        counted for each upstream
 //!                     ├─► failed                     too many in a row open its circuit
+//!                     ├─► refused                    it is well, and lets nobody into one vhost
 //!                     └─► abandoned                  says nothing about it
 //!  next_check ─► checked                             passed: the circuit is closed; failed: as above
 //! ```
@@ -10,6 +11,8 @@
 //! - **A vhost is where it is named.** One that some upstream names is only on those that do; any other is on those that name none.
 //! - **Who fails is left alone, but not for ever.** An upstream that failed several times in a row gets no lines for a while; then one
 //!   attempt is let through, and what becomes of it decides. A check that passes decides, too.
+//! - **Who says no for one vhost is well.** It gets no lines of that vhost for a while, as if it had failed for that vhost alone; the others' lines
+//!   stay.
 //! - **Who drains gets no new line.** The old ones stay, counted; whoever restarts brokers drains one, waits until it has none, and goes on.
 //! - **Options change under way.** Upstreams are known by their names, their addresses and the way they are spoken to; one that is gone from the
 //!   options drains and is then forgotten. A name that has another address, or way, is another upstream, and only what operators said of the name
@@ -22,6 +25,7 @@ mod checks;
 mod choosing;
 mod leaving;
 mod options;
+mod refusals;
 mod upstream;
 
 #[cfg(test)]
@@ -33,6 +37,7 @@ use std::mem;
 
 pub use self::breaker::Circuit;
 pub use self::options::{Options, OptionsError, Strategy, UpstreamOptions, Way};
+pub use self::refusals::RefusedVhost;
 use self::upstream::Upstream;
 pub use self::upstream::{Counters, LastError, Snapshot};
 
@@ -115,40 +120,64 @@ impl Balance {
         Ok(())
     }
 
-    /// A line is being dialled. Say then one of [`opened`](Self::opened), [`failed`](Self::failed) and [`abandoned`](Self::abandoned).
-    pub fn dialled(&mut self, id: UpstreamId, now_ms: u64) {
+    /// A line is being dialled. Say then one of [`opened`](Self::opened), [`failed`](Self::failed), [`refused`](Self::refused) and
+    /// [`abandoned`](Self::abandoned), and of which vhost it is, if that is known by then.
+    pub fn dialled(&mut self, id: UpstreamId, vhost: Option<&str>, now_ms: u64) {
         self.change(id, |upstream, options| {
             upstream.counters.dialled += 1;
             upstream.dialling_count += 1;
             upstream.breaker.tried(options, now_ms);
+            upstream.refusals.tried(vhost, options, now_ms);
         });
     }
 
     /// A line is open: the upstream speaks, even if only to refuse a login. Returns its state if it is another one than before.
-    pub fn opened(&mut self, id: UpstreamId) -> Option<State> {
+    pub fn opened(&mut self, id: UpstreamId, vhost: Option<&str>) -> Option<State> {
         self.change(id, |upstream, _| {
             upstream.counters.opened += 1;
             upstream.end_dialling();
             upstream.line_count += 1;
             upstream.breaker.succeeded();
+            upstream.refusals.succeeded(vhost);
         })
     }
 
     /// A line could not be opened. Returns the upstream's state if it is another one than before.
-    pub fn failed(&mut self, id: UpstreamId, now_ms: u64, random: u64, why: &str) -> Option<State> {
+    pub fn failed(
+        &mut self,
+        id: UpstreamId,
+        vhost: Option<&str>,
+        now_ms: u64,
+        random: u64,
+        why: &str,
+    ) -> Option<State> {
         self.change(id, |upstream, options| {
             upstream.counters.failed += 1;
             upstream.end_dialling();
             upstream.remember(why, now_ms);
             upstream.breaker.failed(options, now_ms, random);
+            upstream.refusals.left_untried(vhost, now_ms);
+        })
+    }
+
+    /// A line could not be opened: the upstream has let its user in, but lets nobody into this vhost for now. Returns the upstream's state if it
+    /// is another one than before: it speaks, and so it is well.
+    pub fn refused(&mut self, id: UpstreamId, vhost: &str, now_ms: u64, random: u64, why: &str) -> Option<State> {
+        self.change(id, |upstream, options| {
+            upstream.counters.failed += 1;
+            upstream.end_dialling();
+            upstream.remember(why, now_ms);
+            upstream.breaker.succeeded();
+            upstream.refusals.refused(vhost, why, options, now_ms, random);
         })
     }
 
     /// Nobody wants any more what is being dialled. This says nothing about the upstream.
-    pub fn abandoned(&mut self, id: UpstreamId, now_ms: u64) {
+    pub fn abandoned(&mut self, id: UpstreamId, vhost: Option<&str>, now_ms: u64) {
         self.change(id, |upstream, _| {
             upstream.counters.abandoned += 1;
             upstream.end_dialling();
+            upstream.refusals.left_untried(vhost, now_ms);
             if upstream.dialling_count == 0 {
                 upstream.breaker.left_untried(now_ms);
             }
@@ -190,6 +219,28 @@ impl Balance {
     #[must_use]
     pub fn state_of(&self, id: UpstreamId) -> Option<State> {
         self.get(id).map(Upstream::state)
+    }
+
+    /// Whether an upstream is known to let nobody into this vhost.
+    #[must_use]
+    pub fn is_refusing(&self, id: UpstreamId, vhost: Option<&str>) -> bool {
+        self.get(id).is_some_and(|upstream| upstream.refusals.text(vhost).is_some())
+    }
+
+    /// The words of one that is up, serves this vhost and lets nobody into it.
+    #[must_use]
+    pub fn refusal_of(&self, vhost: Option<&str>) -> Option<&str> {
+        let mut up = self.serving(vhost).into_iter().filter(|upstream| upstream.state() == State::Up);
+        up.find_map(|upstream| upstream.refusals.text(vhost))
+    }
+
+    /// Forgets vhosts that upstreams let nobody into, and that nobody has asked for for long. Whether there were any: say it now and then.
+    pub fn forget_refusals(&mut self, now_ms: u64) -> bool {
+        let mut is_any = false;
+        for upstream in &mut self.upstreams {
+            is_any |= upstream.refusals.forget(now_ms);
+        }
+        is_any
     }
 
     /// Whether nobody has looked at an upstream, nor gone there.

@@ -55,6 +55,8 @@ enum Step {
 enum How {
     Opens,
     Fails,
+    /// The upstream says no for its vhost, if it is of one.
+    IsRefused,
     IsAbandoned,
 }
 
@@ -72,7 +74,12 @@ fn upstreams() -> impl Strategy<Value = Vec<Given>> {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let how = prop_oneof![2 => Just(How::Opens), 4 => Just(How::Fails), 1 => Just(How::IsAbandoned)];
+    let how = prop_oneof![
+        2 => Just(How::Opens),
+        4 => Just(How::Fails),
+        3 => Just(How::IsRefused),
+        1 => Just(How::IsAbandoned)
+    ];
     prop_oneof![
         10 => (0..=VHOSTS.len(), any::<u64>()).prop_map(|(vhost, random)| Step::Dial { vhost, random }),
         10 => (0..50usize, how, any::<u64>()).prop_map(|(attempt, how, random)| Step::End { attempt, how, random }),
@@ -107,13 +114,28 @@ fn options(upstreams: &[Given], least: bool) -> Options {
 /// What has happened at an upstream, all of it.
 #[derive(Debug, Default)]
 struct Known {
-    log: Vec<(u64, What)>,
+    log: Log,
+    /// And of each vhost there.
+    of_vhosts: BTreeMap<String, Log>,
     is_draining: bool,
     is_set: bool,
     weight: u32,
     vhosts: Vec<String>,
     attempts: usize,
     lines: usize,
+}
+
+/// What has happened, of which so many failures in a row open the circuit.
+#[derive(Debug)]
+struct Log {
+    happened: Vec<(u64, What)>,
+    failures_max: u32,
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Log { happened: Vec::new(), failures_max: FAILURES }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,10 +148,34 @@ enum What {
 }
 
 impl Known {
+    fn admits(&self, vhost: Option<&str>, now_ms: u64) -> bool {
+        let of_vhost = vhost.and_then(|vhost| self.of_vhosts.get(vhost));
+        now_ms >= self.log.admits_from_ms() && of_vhost.is_none_or(|log| now_ms >= log.admits_from_ms())
+    }
+
+    fn of_vhost(&mut self, vhost: &str) -> &mut Log {
+        let new = || Log { happened: Vec::new(), failures_max: 1 };
+        self.of_vhosts.entry(vhost.to_owned()).or_insert_with(new)
+    }
+
+    /// Of the upstream, and of a vhost there.
+    fn push(&mut self, vhost: Option<&str>, now_ms: u64, what: What) {
+        self.log.happened.push((now_ms, what));
+        self.push_of_vhost(vhost, now_ms, what);
+    }
+
+    fn push_of_vhost(&mut self, vhost: Option<&str>, now_ms: u64, what: What) {
+        if let Some(vhost) = vhost {
+            self.of_vhost(vhost).happened.push((now_ms, what));
+        }
+    }
+}
+
+impl Log {
     /// What happened since the last success.
     fn bad_times(&self) -> &[(u64, What)] {
-        let last = self.log.iter().rposition(|(_, what)| *what == What::Succeeded);
-        &self.log[last.map_or(0, |at| at + 1)..]
+        let last = self.happened.iter().rposition(|(_, what)| *what == What::Succeeded);
+        &self.happened[last.map_or(0, |at| at + 1)..]
     }
 
     fn failures(&self) -> u32 {
@@ -166,7 +212,7 @@ impl Known {
             What::Failed(Some(backoff_ms)) => Some(now_ms >= at_ms + backoff_ms),
             _ => None,
         });
-        if self.failures() + 1 < FAILURES || (is_open && is_waited_for == Some(false)) {
+        if self.failures() + 1 < self.failures_max || (is_open && is_waited_for == Some(false)) {
             return None;
         }
         let full_ms = (250 * 2u64.pow(self.backoffs())).min(BACKOFF_MAX_MS);
@@ -179,7 +225,7 @@ struct World {
     balance: Balance,
     least: bool,
     known: BTreeMap<UpstreamId, Known>,
-    attempts: Vec<UpstreamId>,
+    attempts: Vec<(UpstreamId, Option<&'static str>)>,
     lines: Vec<UpstreamId>,
     now_ms: u64,
 }
@@ -226,7 +272,7 @@ impl World {
             .copied()
             .filter(|id| {
                 let known = &self.known[id];
-                !known.is_draining && self.now_ms >= known.admits_from_ms() && !except.contains(id)
+                !known.is_draining && known.admits(vhost, self.now_ms) && !except.contains(id)
             })
             .collect();
         match choice {
@@ -260,7 +306,7 @@ impl World {
         }
     }
 
-    fn dial(&mut self, vhost: Option<&str>, random: u64) {
+    fn dial(&mut self, vhost: Option<&'static str>, random: u64) {
         let mut except = Vec::new();
         while let Choice::Upstream(id) = self.choose(vhost, &except, random) {
             except.push(id);
@@ -269,17 +315,17 @@ impl World {
             }
         }
         if let Choice::Upstream(id) = self.choose(vhost, &[], random) {
-            self.balance.dialled(id, self.now_ms);
+            self.balance.dialled(id, vhost, self.now_ms);
             let known = self.known.get_mut(&id).unwrap();
-            known.log.push((self.now_ms, What::Tried));
+            known.push(vhost, self.now_ms, What::Tried);
             known.attempts += 1;
-            self.attempts.push(id);
+            self.attempts.push((id, vhost));
         }
     }
 
     fn fail(&mut self, id: UpstreamId, fail: impl FnOnce(&mut Balance) -> Option<State>) {
         let known = self.known.get_mut(&id).unwrap();
-        let expected = known.backoff_after_failure(self.now_ms);
+        let expected = known.log.backoff_after_failure(self.now_ms);
         fail(&mut self.balance);
         let backoff_ms = expected.map(|(min_ms, max_ms)| {
             let shown = self.balance.snapshot().into_iter().find(|shown| shown.id == id);
@@ -289,28 +335,50 @@ impl World {
             assert!((min_ms..=max_ms).contains(&backoff_ms), "{backoff_ms} ms is not in {min_ms} to {max_ms}");
             backoff_ms
         });
-        known.log.push((self.now_ms, What::Failed(backoff_ms)));
+        known.log.happened.push((self.now_ms, What::Failed(backoff_ms)));
+    }
+
+    fn refuse(&mut self, id: UpstreamId, vhost: &str, random: u64) {
+        let now_ms = self.now_ms;
+        let known = self.known.get_mut(&id).unwrap();
+        let expected = known.of_vhost(vhost).backoff_after_failure(now_ms);
+        self.balance.refused(id, vhost, now_ms, random, "it is down");
+        let backoff_ms = expected.map(|(min_ms, max_ms)| {
+            let shown = self.balance.snapshot().into_iter().find(|shown| shown.id == id);
+            let refused = shown.and_then(|shown| shown.refused_vhosts.into_iter().find(|shown| shown.name == vhost));
+            // As above.
+            let backoff_ms = refused.map_or(min_ms, |refused| refused.until_ms - now_ms);
+            assert!((min_ms..=max_ms).contains(&backoff_ms), "{backoff_ms} ms is not in {min_ms} to {max_ms}");
+            backoff_ms
+        });
+        known.log.happened.push((now_ms, What::Succeeded));
+        known.of_vhost(vhost).happened.push((now_ms, What::Failed(backoff_ms)));
     }
 
     fn end(&mut self, at: usize, how: How, random: u64) {
-        let id = self.attempts.remove(at % self.attempts.len());
+        let (id, vhost) = self.attempts.remove(at % self.attempts.len());
         let now_ms = self.now_ms;
         let known = self.known.get_mut(&id).unwrap();
         known.attempts -= 1;
         match how {
             How::Opens => {
                 known.lines += 1;
-                known.log.push((now_ms, What::Succeeded));
+                known.push(vhost, now_ms, What::Succeeded);
                 self.lines.push(id);
-                self.balance.opened(id);
+                self.balance.opened(id, vhost);
             }
             How::IsAbandoned => {
                 if known.attempts == 0 {
-                    known.log.push((now_ms, What::Left));
+                    known.log.happened.push((now_ms, What::Left));
                 }
-                self.balance.abandoned(id, now_ms);
+                known.push_of_vhost(vhost, now_ms, What::Left);
+                self.balance.abandoned(id, vhost, now_ms);
             }
-            How::Fails => self.fail(id, |balance| balance.failed(id, now_ms, random, "it fails")),
+            How::IsRefused if vhost.is_some() => self.refuse(id, vhost.unwrap(), random),
+            How::Fails | How::IsRefused => {
+                known.push_of_vhost(vhost, now_ms, What::Left);
+                self.fail(id, |balance| balance.failed(id, vhost, now_ms, random, "it fails"));
+            }
         }
     }
 
@@ -319,7 +387,7 @@ impl World {
         let now_ms = self.now_ms;
         match passes {
             true => {
-                self.known.get_mut(&id).unwrap().log.push((now_ms, What::Succeeded));
+                self.known.get_mut(&id).unwrap().log.happened.push((now_ms, What::Succeeded));
                 self.balance.checked(id, Ok(()), now_ms, random);
             }
             false => self.fail(id, |balance| balance.checked(id, Err("it fails"), now_ms, random)),
@@ -368,8 +436,10 @@ impl World {
             let known = &self.known[&shown.id];
             assert_eq!((shown.dialling_count, shown.line_count), (known.attempts, known.lines));
             assert_eq!(shown.is_removed, !known.is_set);
-            assert_eq!(shown.consecutive_failure_count, known.failures());
-            let state = match known.backoffs() {
+            assert_eq!(shown.consecutive_failure_count, known.log.failures());
+            let refused = known.of_vhosts.iter().filter(|(_, log)| log.failures() > 0).map(|(vhost, _)| vhost);
+            assert!(shown.refused_vhosts.iter().map(|refused| &refused.name).eq(refused));
+            let state = match known.log.backoffs() {
                 _ if known.is_draining || !known.is_set => State::Draining,
                 0 => State::Up,
                 _ => State::Down,
@@ -387,12 +457,15 @@ impl World {
         let set: Vec<UpstreamId> = self.known.iter().filter(|(_, known)| known.is_set).map(|(id, _)| *id).collect();
         for id in set.iter().copied().filter(|id| !self.known[id].is_draining) {
             let others: Vec<UpstreamId> = set.iter().copied().filter(|other| *other != id).collect();
-            let end_ms = self.now_ms + BACKOFF_MAX_MS + PATIENCE_MS;
-            while let Choice::Later { at_ms } = self.choose(None, &others, 0) {
-                assert!(at_ms <= end_ms, "{id:?} is not tried again");
-                self.now_ms = at_ms;
+            let vhosts = [None].into_iter().chain(VHOSTS.map(Some));
+            for vhost in vhosts.filter(|vhost| self.serving(*vhost).contains(&id)).collect::<Vec<_>>() {
+                let end_ms = self.now_ms + BACKOFF_MAX_MS + PATIENCE_MS;
+                while let Choice::Later { at_ms } = self.choose(vhost, &others, 0) {
+                    assert!(at_ms <= end_ms, "{id:?} is not tried again");
+                    self.now_ms = at_ms;
+                }
+                assert_eq!(self.choose(vhost, &others, 0), Choice::Upstream(id));
             }
-            assert_eq!(self.choose(None, &others, 0), Choice::Upstream(id));
         }
     }
 }

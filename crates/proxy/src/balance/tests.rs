@@ -2,6 +2,7 @@ use net::proxy_protocol::Version;
 use net::{ClientTlsOptions, Trust};
 
 use super::*;
+use crate::limits::REFUSED_VHOST_COUNT_MAX;
 
 fn upstream(name: &str, weight: u32, vhosts: &[&str]) -> UpstreamOptions {
     let vhosts = vhosts.iter().map(|vhost| (*vhost).to_owned()).collect();
@@ -22,14 +23,14 @@ fn id(balance: &Balance, name: &str) -> UpstreamId {
 
 fn fail(balance: &mut Balance, name: &str, now_ms: u64) -> Option<State> {
     let id = id(balance, name);
-    balance.dialled(id, now_ms);
-    balance.failed(id, now_ms, 0, "cannot connect")
+    balance.dialled(id, None, now_ms);
+    balance.failed(id, None, now_ms, 0, "cannot connect")
 }
 
 fn open(balance: &mut Balance, name: &str, now_ms: u64) -> Option<State> {
     let id = id(balance, name);
-    balance.dialled(id, now_ms);
-    balance.opened(id)
+    balance.dialled(id, None, now_ms);
+    balance.opened(id, None)
 }
 
 fn shown(balance: &Balance, name: &str) -> Snapshot {
@@ -122,9 +123,9 @@ fn fewest_lines_for_the_weight_come_first() {
     let mut balance = Balance::new(Options { strategy: Strategy::LeastConnections, ..options(&upstreams) }).unwrap();
     for random in randoms(2).take(400) {
         let Choice::Upstream(id) = balance.choose(None, &[], 0, random) else { panic!() };
-        balance.dialled(id, 0);
+        balance.dialled(id, None, 0);
         if random % 2 == 0 {
-            balance.opened(id);
+            balance.opened(id, None);
         }
     }
     assert_eq!(balance.line_count_of(id(&balance, "a")), 100);
@@ -160,10 +161,10 @@ fn half_open_circuit_lets_one_through() {
     for _ in 0..3 {
         fail(&mut balance, "a", 0);
     }
-    balance.dialled(a, 200);
+    balance.dialled(a, None, 200);
     assert_eq!(shown(&balance, "a").circuit, Circuit::HalfOpen);
     assert_eq!(balance.choose(None, &[], 200, 0), Choice::Later { at_ms: 300 });
-    assert_eq!(balance.opened(a), Some(State::Up));
+    assert_eq!(balance.opened(a, None), Some(State::Up));
     check_chosen(&balance, None, 201, &["a"]);
 }
 
@@ -174,8 +175,8 @@ fn attempt_that_was_given_up_leaves_its_place_to_another() {
     for _ in 0..3 {
         fail(&mut balance, "a", 0);
     }
-    balance.dialled(a, 200);
-    balance.abandoned(a, 210);
+    balance.dialled(a, None, 200);
+    balance.abandoned(a, None, 210);
     check_chosen(&balance, None, 210, &["a"]);
 }
 
@@ -185,7 +186,7 @@ fn attempt_whose_end_is_never_told_blocks_until_patience_ends() {
     for _ in 0..3 {
         fail(&mut balance, "a", 0);
     }
-    balance.dialled(id(&balance, "a"), 200);
+    balance.dialled(id(&balance, "a"), None, 200);
     assert_eq!(balance.choose(None, &[], 10_199, 0), Choice::Later { at_ms: 10_200 });
     check_chosen(&balance, None, 10_200, &["a"]);
 }
@@ -198,10 +199,10 @@ fn back_off_doubles_up_to_its_maximum() {
         let a = id(&balance, "a");
         let mut now_ms = 5;
         for backoff_ms in [250, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000] {
-            balance.dialled(a, now_ms);
+            balance.dialled(a, None, now_ms);
             // As far as random numbers go: the most that is added is what the division leaves.
             let random = if share == 1 { backoff_ms / 2 } else { random };
-            balance.failed(a, now_ms, random, "");
+            balance.failed(a, None, now_ms, random, "");
             let Choice::Later { at_ms } = balance.choose(None, &[], now_ms, 0) else { panic!() };
             assert_eq!(at_ms - now_ms, backoff_ms / share);
             now_ms = at_ms;
@@ -217,10 +218,10 @@ fn failures_of_one_moment_are_one() {
     let mut balance = balance(&[upstream("a", 1, &[])]);
     let a = id(&balance, "a");
     for _ in 0..20 {
-        balance.dialled(a, 0);
+        balance.dialled(a, None, 0);
     }
     for _ in 0..20 {
-        balance.failed(a, 0, 0, "");
+        balance.failed(a, None, 0, 0, "");
     }
     assert_eq!(shown(&balance, "a").open_until_ms, Some(125));
     assert_eq!(shown(&balance, "a").consecutive_failure_count, 20);
@@ -230,11 +231,11 @@ fn failures_of_one_moment_are_one() {
 fn line_that_opens_late_closes_the_circuit() {
     let mut balance = balance(&[upstream("a", 1, &[])]);
     let a = id(&balance, "a");
-    balance.dialled(a, 0);
+    balance.dialled(a, None, 0);
     for _ in 0..3 {
         fail(&mut balance, "a", 0);
     }
-    assert_eq!(balance.opened(a), Some(State::Up));
+    assert_eq!(balance.opened(a, None), Some(State::Up));
     check_chosen(&balance, None, 0, &["a"]);
 }
 
@@ -289,12 +290,12 @@ fn draining_one_gets_no_line_and_keeps_its_own() {
     let mut balance = balance(&[upstream("a", 1, &[]), upstream("b", 1, &[])]);
     let (a, b) = (id(&balance, "a"), id(&balance, "b"));
     open(&mut balance, "a", 0);
-    balance.dialled(a, 0);
+    balance.dialled(a, None, 0);
     assert_eq!(balance.drain(a), Some(State::Draining));
     check_chosen(&balance, None, 0, &["b"]);
     assert_eq!(balance.choose(None, &[b], 0, 0), Choice::Later { at_ms: 100 });
     assert_eq!(balance.line_count_of(a), 2);
-    balance.opened(a);
+    balance.opened(a, None);
     balance.lost(a);
     balance.lost(a);
     assert_eq!(balance.line_count_of(a), 0);
@@ -336,7 +337,7 @@ fn removed_one_is_forgotten_after_its_last_line() {
     let mut balance = balance(&[upstream("a", 1, &["x"]), upstream("b", 1, &[])]);
     let a = id(&balance, "a");
     open(&mut balance, "a", 0);
-    balance.dialled(a, 0);
+    balance.dialled(a, None, 0);
     balance.set_options(options(&[upstream("b", 1, &[])]), 0).unwrap();
     assert_eq!(balance.state_of(a), Some(State::Draining));
     check_chosen(&balance, Some("x"), 0, &["b"]);
@@ -345,7 +346,7 @@ fn removed_one_is_forgotten_after_its_last_line() {
     }
     balance.lost(a);
     assert_eq!(balance.line_count_of(a), 1);
-    balance.failed(a, 0, 0, "refused");
+    balance.failed(a, None, 0, 0, "refused");
     assert_eq!(balance.state_of(a), None);
     assert_eq!(balance.checked(a, Ok(()), 0, 0), None, "a check may end after it");
 }
@@ -491,6 +492,121 @@ fn lines_of_a_vhost_that_others_serve_now_are_left() {
     check(&balance, Some("y"), [false, true]);
 }
 
+fn refuse(balance: &mut Balance, name: &str, vhost: &str, now_ms: u64) -> Option<State> {
+    let id = id(balance, name);
+    balance.dialled(id, Some(vhost), now_ms);
+    balance.refused(id, vhost, now_ms, 0, "vhost is down")
+}
+
+#[test]
+fn vhost_that_is_refused_somewhere_is_elsewhere_and_others_stay() {
+    let mut balance = balance(&[upstream("a", 1, &[]), upstream("b", 1, &[])]);
+    for _ in 0..10 {
+        assert_eq!(refuse(&mut balance, "a", "x", 0), None);
+    }
+    check_chosen(&balance, Some("x"), 124, &["b"]);
+    check_chosen(&balance, Some("x"), 125, &["a", "b"]);
+    check_chosen(&balance, Some("y"), 0, &["a", "b"]);
+    check_chosen(&balance, None, 0, &["a", "b"]);
+    check_outdone(&balance, Some("x"), &[]);
+    let shown = shown(&balance, "a");
+    assert_eq!((shown.state, shown.consecutive_failure_count, shown.counters.failed), (State::Up, 0, 10));
+    let refused = RefusedVhost { name: "x".to_owned(), text: "vhost is down".to_owned(), until_ms: 125 };
+    assert_eq!(shown.refused_vhosts, [refused]);
+}
+
+#[test]
+fn vhost_that_is_refused_everywhere_is_asked_for_again() {
+    let mut balance = balance(&[upstream("a", 1, &[]), upstream("b", 1, &["y"])]);
+    refuse(&mut balance, "a", "x", 0);
+    assert_eq!(balance.choose(Some("x"), &[], 0, 0), Choice::Later { at_ms: 125 });
+    assert_eq!(balance.refusal_of(Some("x")), Some("vhost is down"));
+    balance.dialled(id(&balance, "a"), Some("x"), 125);
+    assert_eq!(balance.choose(Some("x"), &[], 125, 0), Choice::Later { at_ms: 225 }, "one asks");
+    balance.refused(id(&balance, "a"), "x", 130, 0, "vhost is down");
+    assert_eq!(balance.choose(Some("x"), &[], 130, 0), Choice::Later { at_ms: 380 }, "twice as long");
+    assert_eq!(open_in(&mut balance, "a", "x", 380), None);
+    assert_eq!((balance.refusal_of(Some("x")), shown(&balance, "a").refused_vhosts.len()), (None, 0));
+    refuse(&mut balance, "a", "x", 400);
+    assert_eq!(balance.choose(Some("x"), &[], 400, 0), Choice::Later { at_ms: 525 }, "a success is a new beginning");
+}
+
+fn open_in(balance: &mut Balance, name: &str, vhost: &str, now_ms: u64) -> Option<State> {
+    let id = id(balance, name);
+    balance.dialled(id, Some(vhost), now_ms);
+    balance.opened(id, Some(vhost))
+}
+
+#[test]
+fn who_asks_for_a_refused_vhost_and_hears_nothing_of_it_leaves_its_place_to_another() {
+    let mut balance = balance(&[upstream("a", 1, &[])]);
+    let a = id(&balance, "a");
+    refuse(&mut balance, "a", "x", 0);
+    balance.dialled(a, Some("x"), 200);
+    balance.abandoned(a, Some("x"), 210);
+    check_chosen(&balance, Some("x"), 210, &["a"]);
+    balance.dialled(a, Some("x"), 220);
+    balance.failed(a, Some("x"), 230, 0, "cannot connect");
+    check_chosen(&balance, Some("x"), 230, &["a"]);
+}
+
+#[test]
+fn upstream_that_refuses_a_vhost_is_up_again() {
+    let mut balance = balance(&[upstream("a", 1, &[])]);
+    for _ in 0..3 {
+        fail(&mut balance, "a", 0);
+    }
+    assert_eq!(refuse(&mut balance, "a", "x", 200), Some(State::Up));
+    check_chosen(&balance, Some("y"), 200, &["a"]);
+}
+
+#[test]
+fn vhost_that_is_refused_by_one_that_is_down_waits_for_both() {
+    let mut balance = balance(&[upstream("a", 1, &[])]);
+    refuse(&mut balance, "a", "x", 0);
+    for _ in 0..3 {
+        fail(&mut balance, "a", 100);
+    }
+    assert_eq!(balance.choose(Some("x"), &[], 100, 0), Choice::Later { at_ms: 225 });
+    balance.drain(id(&balance, "a"));
+    assert_eq!(balance.choose(Some("x"), &[], 100, 0), Choice::Later { at_ms: 200 });
+    assert_eq!(balance.refusal_of(Some("x")), None, "that it is not up is the reason");
+}
+
+#[test]
+fn lines_stay_at_a_reserve_while_the_others_refuse_their_vhost() {
+    let mut balance = balance(&[upstream("a", 1, &[]), upstream("spare", 0, &[])]);
+    refuse(&mut balance, "a", "x", 0);
+    check_chosen(&balance, Some("x"), 0, &["spare"]);
+    check_outdone(&balance, Some("x"), &[]);
+    check_outdone(&balance, Some("y"), &["spare"]);
+    open_in(&mut balance, "a", "x", 125);
+    check_outdone(&balance, Some("x"), &["spare"]);
+}
+
+#[test]
+fn refused_vhosts_are_forgotten_when_nobody_asks_for_them() {
+    let mut balance = balance(&[upstream("a", 1, &[]), upstream("b", 1, &[])]);
+    refuse(&mut balance, "a", "x", 0);
+    refuse(&mut balance, "b", "y", 10);
+    assert!(!balance.forget_refusals(60_124));
+    assert!(balance.forget_refusals(60_125));
+    let left = ["a", "b"].map(|name| shown(&balance, name).refused_vhosts.len());
+    assert_eq!(left, [0, 1]);
+}
+
+#[test]
+fn refused_vhosts_are_bounded() {
+    let mut balance = balance(&[upstream("a", 1, &[])]);
+    for number in 0..3000u64 {
+        refuse(&mut balance, "a", &number.to_string(), number);
+    }
+    let shown = shown(&balance, "a").refused_vhosts;
+    assert_eq!(shown.len(), REFUSED_VHOST_COUNT_MAX);
+    assert!(shown.iter().any(|refused| refused.name == "2999"), "the newest are kept");
+    assert!(shown.iter().all(|refused| refused.until_ms >= 3000 - 1024 + 125));
+}
+
 #[test]
 fn shorter_interval_holds_at_once() {
     let upstreams = [upstream("a", 1, &[])];
@@ -504,8 +620,8 @@ fn shorter_interval_holds_at_once() {
 fn long_error_is_cut_between_characters() {
     let mut balance = balance(&[upstream("a", 1, &[])]);
     let a = id(&balance, "a");
-    balance.dialled(a, 0);
-    balance.failed(a, 0, 0, &format!("x{}", "é".repeat(1000)));
+    balance.dialled(a, None, 0);
+    balance.failed(a, None, 0, 0, &format!("x{}", "é".repeat(1000)));
     assert_eq!(shown(&balance, "a").last_error.unwrap().text, format!("x{}", "é".repeat(255)));
 }
 

@@ -1,6 +1,7 @@
 //! One upstream: what is known of it, and what came of it so far.
 
 use super::breaker::{Breaker, Circuit};
+use super::refusals::{Refusals, RefusedVhost};
 use super::{State, UpstreamId, UpstreamOptions};
 use crate::limits::{ERROR_LEN_MAX, LOOK_AGAIN_MS};
 
@@ -13,6 +14,7 @@ pub(super) struct Upstream {
     /// It is no longer in the options, and here until its last line has ended.
     pub(super) is_removed: bool,
     pub(super) breaker: Breaker,
+    pub(super) refusals: Refusals,
     pub(super) dialling_count: usize,
     pub(super) line_count: usize,
     /// When it is to be checked next.
@@ -70,6 +72,8 @@ pub struct Snapshot {
     pub open_until_ms: Option<u64>,
     /// Attempts and checks that failed since the last that did not.
     pub consecutive_failure_count: u32,
+    /// Vhosts that it lets nobody into for now, by name.
+    pub refused_vhosts: Vec<RefusedVhost>,
     /// What went wrong last.
     pub last_error: Option<LastError>,
     /// What came of it so far.
@@ -84,6 +88,7 @@ impl Upstream {
             is_draining: false,
             is_removed: false,
             breaker: Breaker::default(),
+            refusals: Refusals::default(),
             dialling_count: 0,
             line_count: 0,
             check_at_ms: 0,
@@ -107,8 +112,13 @@ impl Upstream {
         }
     }
 
-    /// Whether a line may be dialled there.
-    pub(super) fn is_usable(&self, now_ms: u64) -> bool {
+    /// Whether a line of this vhost may be dialled there.
+    pub(super) fn is_usable(&self, vhost: Option<&str>, now_ms: u64) -> bool {
+        self.takes_lines(now_ms) && self.refusals.admits(vhost, now_ms)
+    }
+
+    /// Whether a line of any vhost may.
+    fn takes_lines(&self, now_ms: u64) -> bool {
         !self.is_draining && !self.is_removed && self.breaker.admits(now_ms)
     }
 
@@ -127,10 +137,11 @@ impl Upstream {
     }
 
     /// When to ask again whether it [is usable](Self::is_usable).
-    pub(super) fn look_again_ms(&self, now_ms: u64) -> u64 {
-        match self.is_draining {
-            true => now_ms.saturating_add(LOOK_AGAIN_MS),
-            false => self.breaker.look_again_ms(now_ms),
+    pub(super) fn look_again_ms(&self, vhost: Option<&str>, now_ms: u64) -> u64 {
+        match self.refusals.look_again_ms(vhost, now_ms) {
+            Some(at_ms) if self.takes_lines(now_ms) => at_ms,
+            _ if self.is_draining => now_ms.saturating_add(LOOK_AGAIN_MS),
+            _ => self.breaker.look_again_ms(now_ms),
         }
     }
 
@@ -150,6 +161,7 @@ impl Upstream {
             circuit: self.breaker.circuit(),
             open_until_ms: self.breaker.until_ms(),
             consecutive_failure_count: self.breaker.failure_count(),
+            refused_vhosts: self.refusals.snapshot(),
             last_error: self.last_error.clone(),
             counters: self.counters,
         }

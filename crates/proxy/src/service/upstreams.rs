@@ -21,6 +21,9 @@ use crate::config::HealthLogin;
 /// How long who wants a line rests at least before it asks again.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
 
+/// How long it rests at most: whatever it waits for may be there sooner than was to be expected.
+const ASK_AT_LEAST: Duration = Duration::from_millis(500);
+
 /// How long the first clients wait for an upstream to say who it is.
 const GREETING_PATIENCE: Duration = Duration::from_secs(1);
 
@@ -234,7 +237,7 @@ impl Upstreams {
                         return Ok(Dialled { upstream: id, name: upstream.name.clone(), stream, change_count });
                     }
                     Err(error) => {
-                        self.failed(id, &error);
+                        self.failed(id, vhost, &error);
                         troubled(&error);
                         tried.push(id);
                         trouble = Some(error);
@@ -247,10 +250,16 @@ impl Upstreams {
                 }
             };
             let pause = Duration::from_millis(at_ms.saturating_sub(self.now_ms())).max(ASK_AGAIN);
+            if trouble.is_none()
+                && let Some(text) = self.refusal_of(vhost)
+            {
+                troubled(&text);
+                trouble = Some(text);
+            }
             if Instant::now() + pause >= until {
                 return Err(trouble.unwrap_or_else(|| "all upstreams are down".to_owned()));
             }
-            tokio::time::sleep(pause).await;
+            tokio::time::sleep(pause.min(ASK_AT_LEAST)).await;
             tried.clear();
         }
     }
@@ -261,7 +270,7 @@ impl Upstreams {
         match state.balance.choose(vhost, tried, now_ms, fastrand::u64(..)) {
             Choice::Upstream(id) => {
                 let upstream = state.upstream(id).expect("whoever is chosen is set");
-                state.balance.dialled(id, now_ms);
+                state.balance.dialled(id, vhost, now_ms);
                 Ok((id, upstream))
             }
             Choice::Later { at_ms } => Err(Some(at_ms)),
@@ -269,21 +278,51 @@ impl Upstreams {
         }
     }
 
+    /// What an upstream that is up said when it let nobody into this vhost.
+    fn refusal_of(&self, vhost: Option<&str>) -> Option<String> {
+        self.state.lock().balance.refusal_of(vhost).map(str::to_owned)
+    }
+
     /// A line's handshake is done.
-    pub(crate) fn opened(&self, id: UpstreamId) {
-        let changed = self.state.lock().balance.opened(id);
+    pub(crate) fn opened(&self, id: UpstreamId, vhost: Option<&str>) {
+        let (was_refusing, changed, name) = {
+            let mut state = self.state.lock();
+            let was_refusing = state.balance.is_refusing(id, vhost);
+            (was_refusing, state.balance.opened(id, vhost), state.name_if(id, was_refusing))
+        };
         self.tell(id, changed);
+        if was_refusing {
+            // Lines of this vhost that are at a reserve for that may return.
+            self.note_change();
+        }
+        if let Some(name) = name {
+            tracing::info!(upstream = %name, vhost, "upstream lets clients into this vhost again");
+        }
     }
 
     /// A line could not be opened, and that is the upstream's fault.
-    pub(crate) fn failed(&self, id: UpstreamId, why: &str) {
-        let changed = self.state.lock().balance.failed(id, self.now_ms(), fastrand::u64(..), why);
+    pub(crate) fn failed(&self, id: UpstreamId, vhost: Option<&str>, why: &str) {
+        let changed = self.state.lock().balance.failed(id, vhost, self.now_ms(), fastrand::u64(..), why);
         self.tell(id, changed);
     }
 
+    /// A line could not be opened: the upstream lets nobody into its vhost for now.
+    pub(crate) fn refused(&self, id: UpstreamId, vhost: &str, why: &str) {
+        let (changed, name) = {
+            let mut state = self.state.lock();
+            let is_new = !state.balance.is_refusing(id, Some(vhost));
+            let changed = state.balance.refused(id, vhost, self.now_ms(), fastrand::u64(..), why);
+            (changed, state.name_if(id, is_new))
+        };
+        self.tell(id, changed);
+        if let Some(name) = name {
+            tracing::warn!(upstream = %name, vhost, error = why, "upstream lets nobody into this vhost");
+        }
+    }
+
     /// A line ended before it was open, for a reason that says nothing about the upstream.
-    pub(crate) fn abandoned(&self, id: UpstreamId) {
-        self.state.lock().balance.abandoned(id, self.now_ms());
+    pub(crate) fn abandoned(&self, id: UpstreamId, vhost: Option<&str>) {
+        self.state.lock().balance.abandoned(id, vhost, self.now_ms());
     }
 
     /// An open line ended.
@@ -328,15 +367,19 @@ impl Upstreams {
     /// Asks upstreams how they are, for ever.
     pub(crate) async fn watch(self: Arc<Self>) {
         loop {
-            let (due, next_at_ms) = {
+            let (due, next_at_ms, has_forgotten) = {
                 let mut state = self.state.lock();
                 let now_ms = self.now_ms();
+                let has_forgotten = state.balance.forget_refusals(now_ms);
                 let mut due = Vec::new();
                 while let Some(id) = state.balance.next_check(now_ms) {
                     due.extend(state.upstream(id).map(|upstream| (id, upstream)));
                 }
-                (due, state.balance.next_check_at_ms())
+                (due, state.balance.next_check_at_ms(), has_forgotten)
             };
+            if has_forgotten {
+                self.note_change();
+            }
             for (id, upstream) in due {
                 let this = self.clone();
                 tokio::spawn(async move {
@@ -382,6 +425,11 @@ impl Known {
     fn upstream(&self, id: UpstreamId) -> Option<Arc<Upstream>> {
         self.by_name.get(&self.balance.options_of(id)?.name).cloned()
     }
+
+    /// An upstream's name, where there is something to tell of it.
+    fn name_if(&self, id: UpstreamId, is_told: bool) -> Option<String> {
+        is_told.then(|| self.balance.options_of(id).map(|options| options.name.clone())).flatten()
+    }
 }
 
 fn known(upstreams: Vec<Upstream>, options: Options) -> (HashMap<String, Arc<Upstream>>, Options) {
@@ -425,7 +473,7 @@ mod tests {
         upstreams.drain("a", true);
         assert!(is_left(a) && !is_left(b));
         // One that is forgotten, and one whose line is being dialled still.
-        upstreams.state.lock().balance.dialled(b, 0);
+        upstreams.state.lock().balance.dialled(b, None, 0);
         upstreams.configure(vec![named("c")], Options::default()).unwrap();
         assert!(is_left(a) && is_left(b));
     }

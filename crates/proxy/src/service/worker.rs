@@ -246,10 +246,12 @@ impl Worker {
         let has_opened = self.lines.borrow_mut().remove(&id).is_some_and(|lead| lead.is_open);
         let fault = self.board.borrow().line_fault(id).filter(|_| !has_opened);
         let (is_failed, why) = (carried.is_err() || fault.is_some(), fault.map_or(why, Cow::into_owned));
-        match (has_opened, is_failed) {
+        let (vhost, refused_vhost) = (self.board.borrow().line_vhost(id), self.board.borrow().line_refused_vhost(id));
+        match (has_opened, refused_vhost) {
             (true, _) => self.upstreams.lost(upstream),
-            (false, true) => self.upstreams.failed(upstream, &why),
-            (false, false) => self.upstreams.abandoned(upstream),
+            (false, Some(vhost)) => self.upstreams.refused(upstream, &vhost, &why),
+            (false, None) if is_failed => self.upstreams.failed(upstream, vhost.as_deref(), &why),
+            (false, None) => self.upstreams.abandoned(upstream, vhost.as_deref()),
         }
         self.with_board(|board, now_ms| board.line_lost(id, &why, now_ms));
     }
@@ -309,7 +311,7 @@ impl Worker {
             return false;
         }
         lead.is_open = true;
-        self.upstreams.opened(lead.upstream);
+        self.upstreams.opened(lead.upstream, self.board.borrow().line_vhost(id).as_deref());
         lead.change_count != self.upstreams.change_count() && self.is_left(id, lead)
     }
 

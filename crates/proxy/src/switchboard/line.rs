@@ -79,6 +79,8 @@ pub(super) struct Line {
     pub(super) has_opened: bool,
     /// What the upstream did wrong, if it was given up for that.
     pub(super) fault: Option<Cow<'static, str>>,
+    /// Whether that is only that it lets nobody into the vhost.
+    pub(super) is_vhost_refused: bool,
     /// No client gets a channel on it any more.
     pub(super) is_draining: bool,
     /// It is left by all who share it, and may be replaced before it is gone.
@@ -112,6 +114,7 @@ impl Line {
             closed_with: None,
             has_opened: false,
             fault: None,
+            is_vhost_refused: false,
             is_draining: false,
             is_uncounted: false,
             idle_since_ms: now_ms,

@@ -1,5 +1,7 @@
 //! The handshake with an upstream: in the client's name, or in the pool's.
 
+use std::rc::Rc;
+
 use amqp::frame::{FRAME_OVERHEAD, PROTOCOL_HEADER};
 use amqp::method::{Method, connection};
 use amqp::negotiation::lesser;
@@ -8,7 +10,7 @@ use amqp::{TableBuf, Value};
 use super::client::{Client, Phase, Waits};
 use super::line::{LinePhase, Use};
 use super::pool::{Kind, PoolId};
-use super::{ClientId, LineId, Refusal, Switchboard, says_no_access, says_not_here};
+use super::{ClientId, LineId, Refusal, Switchboard, says_no_access, says_not_here, says_vhost_not_here};
 use crate::limits::LOGIN_LINE_PATIENCE_MS;
 
 /// What the proxy can do as a client.
@@ -203,6 +205,7 @@ impl Switchboard {
     fn line_refused(&mut self, id: LineId, refusal: &Refusal) {
         let line = &mut self.lines[id.0];
         let has_logged_in = matches!(line.phase, LinePhase::OpenOk | LinePhase::LoggedIn { .. });
+        line.is_vhost_refused = line.phase == LinePhase::OpenOk && says_vhost_not_here(refusal.code, &refusal.text());
         line.send(0, &connection::CloseOk);
         line.phase = LinePhase::Over;
         let (usage, login_id) = (line.usage, line.login);
@@ -245,6 +248,12 @@ impl Switchboard {
             Use::Own(client) => self.own_line_lost(client, refusal),
             Use::Login(_) | Use::None => {}
         }
+    }
+
+    /// The vhost into which the upstream lets nobody for now, if a line was refused for that.
+    #[must_use]
+    pub fn line_refused_vhost(&self, id: LineId) -> Option<Rc<str>> {
+        self.lines.get(id.0).filter(|line| line.is_vhost_refused)?.vhost.clone()
     }
 
     /// A pool's line was refused. Who has been let in already goes on with the lines that there are.

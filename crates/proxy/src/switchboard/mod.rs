@@ -57,7 +57,7 @@ use self::line::{Line, Use};
 pub use self::options::Options;
 use self::pool::Pools;
 pub use self::refusal::Refusal;
-pub(crate) use self::refusal::{says_no_access, says_not_here};
+pub(crate) use self::refusal::{says_no_access, says_not_here, says_vhost_not_here};
 pub use self::report::{LineReport, PoolReport, Report};
 use self::slots::Slots;
 use crate::spool::Spool;

@@ -82,7 +82,16 @@ pub(crate) fn says_no_access(code: u16, text: &str) -> bool {
 pub(crate) fn says_not_here(code: u16, text: &str) -> bool {
     let is_trouble =
         [ReplyCode::ConnectionForced, ReplyCode::InternalError].iter().any(|trouble| trouble.code() == code);
-    is_trouble || text.contains("node connection limit")
+    is_trouble || is_node_full(text)
+}
+
+/// Whether these are words about one vhost where they come after a login was accepted and before the connection is open: others may be well there.
+pub(crate) fn says_vhost_not_here(code: u16, text: &str) -> bool {
+    says_not_here(code, text) && !is_node_full(text)
+}
+
+fn is_node_full(text: &str) -> bool {
+    text.contains("node connection limit")
 }
 
 #[cfg(test)]
@@ -92,6 +101,18 @@ mod tests {
     #[track_caller]
     fn check(code: u16, text: &str, is_no_access: bool, is_not_here: bool) {
         assert_eq!((says_no_access(code, text), says_not_here(code, text)), (is_no_access, is_not_here), "{text}");
+    }
+
+    #[test]
+    fn words_about_a_vhost_are_told_from_those_about_a_node() {
+        let is_down = "INTERNAL_ERROR - access to vhost 'v' refused for user 'u': vhost 'v' is down";
+        let is_full = "NOT_ALLOWED - connection refused: node connection limit (1) is reached";
+        let is_nobodys = "NOT_ALLOWED - access to vhost 'v' refused for user 'u'";
+        assert_eq!(
+            [(541, is_down), (320, "CONNECTION_FORCED - vhost 'v' is down"), (530, is_full), (530, is_nobodys)]
+                .map(|(code, text)| says_vhost_not_here(code, text)),
+            [true, true, false, false]
+        );
     }
 
     #[test]

@@ -61,6 +61,8 @@ pub(crate) struct BrokerConnection {
     pub(crate) confirms_at_once: bool,
     /// Why it lets nobody into a vhost, if it does not.
     refusal: Option<(u16, &'static str)>,
+    /// A vhost that is down.
+    down: Option<&'static str>,
     /// Whether no password is right any more.
     is_unwelcoming: bool,
     pub(crate) frame_len_max: u32,
@@ -87,6 +89,7 @@ impl BrokerConnection {
             bound: Vec::new(),
             confirms_at_once: true,
             refusal: None,
+            down: None,
             is_unwelcoming: false,
             frame_len_max: 131_072,
             channel_max: 2047,
@@ -106,6 +109,11 @@ impl BrokerConnection {
     /// One that lets nobody into a vhost.
     pub(crate) fn refusing(code: u16, text: &'static str) -> Self {
         BrokerConnection { refusal: Some((code, text)), ..Self::new() }
+    }
+
+    /// One of whose vhosts one is down.
+    pub(crate) fn with_vhost_down(vhost: &'static str) -> Self {
+        BrokerConnection { down: Some(vhost), ..Self::new() }
     }
 
     /// One that knows other passwords.
@@ -206,17 +214,20 @@ impl BrokerConnection {
             }
             (Step::Open, Method::ConnectionOpen(open)) => {
                 self.vhost = String::from_utf8(open.virtual_host.to_vec()).unwrap();
-                if let Some((code, text)) = self.refusal {
-                    let close =
-                        connection::Close { reply_code: code, reply_text: text.as_bytes(), ..Default::default() };
-                    put_method(&mut self.output, 0, &close);
-                    self.step = Step::Closed;
-                    return;
-                }
-                if self.vhost == "nowhere" {
-                    let close =
-                        connection::Close { reply_code: 530, reply_text: b"NOT_ALLOWED - vhost", ..Default::default() };
-                    put_method(&mut self.output, 0, &close);
+                let refusal = match (self.refusal, &*self.vhost) {
+                    (Some((code, text)), _) => Some((code, text.to_owned())),
+                    (None, vhost) if self.down == Some(vhost) => {
+                        let text = format!(
+                            "access to vhost '{vhost}' refused for user '{}': vhost '{vhost}' is down",
+                            self.user
+                        );
+                        Some((541, format!("INTERNAL_ERROR - {text}")))
+                    }
+                    (None, "nowhere") => Some((530, "NOT_ALLOWED - vhost".to_owned())),
+                    (None, _) => None,
+                };
+                if let Some((reply_code, text)) = refusal {
+                    self.close(reply_code, text.as_bytes());
                     self.step = Step::Closed;
                     return;
                 }

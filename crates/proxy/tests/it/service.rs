@@ -20,6 +20,8 @@ struct PlayedBroker {
     address: SocketAddr,
     connections: Arc<Mutex<Vec<Arc<Mutex<BrokerConnection>>>>>,
     tasks: Arc<Mutex<Vec<AbortHandle>>>,
+    /// What its next connections are like.
+    new: Arc<Mutex<fn() -> BrokerConnection>>,
 }
 
 impl PlayedBroker {
@@ -30,17 +32,34 @@ impl PlayedBroker {
     fn listen(listener: TcpListener) -> Self {
         let address = listener.local_addr().unwrap();
         let (connections, tasks) = (Arc::<Mutex<Vec<_>>>::default(), Arc::<Mutex<Vec<AbortHandle>>>::default());
-        let (of_connections, of_tasks) = (connections.clone(), tasks.clone());
+        let new = Arc::new(Mutex::new(BrokerConnection::new as fn() -> BrokerConnection));
+        let (of_connections, of_tasks, of_new) = (connections.clone(), tasks.clone(), new.clone());
         let accepting = tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
-                let connection = Arc::new(Mutex::new(BrokerConnection::new()));
+                let connection = Arc::new(Mutex::new(of_new.lock().unwrap()()));
                 of_connections.lock().unwrap().push(connection.clone());
                 of_tasks.lock().unwrap().push(tokio::spawn(play(stream, connection)).abort_handle());
             }
         });
         tasks.lock().unwrap().push(accepting.abort_handle());
-        PlayedBroker { address, connections, tasks }
+        PlayedBroker { address, connections, tasks, new }
+    }
+
+    async fn start_like(new: fn() -> BrokerConnection) -> Self {
+        let broker = Self::start().await;
+        broker.becomes(new);
+        broker
+    }
+
+    /// Its next connections are like that.
+    fn becomes(&self, new: fn() -> BrokerConnection) {
+        *self.new.lock().unwrap() = new;
+    }
+
+    fn connection_count(&self, vhost: &str) -> usize {
+        let connections = self.connections.lock().unwrap();
+        connections.iter().filter(|connection| connection.lock().unwrap().vhost == vhost).count()
     }
 
     /// It dies, and all its connections with it.
@@ -88,14 +107,15 @@ fn upstream(name: &str, address: SocketAddr) -> Upstream {
 }
 
 async fn start(upstreams: Vec<Upstream>) -> (Service, Uri) {
+    start_with(upstreams, Options::default()).await
+}
+
+async fn start_with(upstreams: Vec<Upstream>, options: Options) -> (Service, Uri) {
     let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), SocketOptions::default()).unwrap();
     let uri = Uri::parse(&format!("amqp://u:right@{}", listener.local_addr().unwrap())).unwrap();
     let balance = balance::Options { check_interval_ms: 0, ..balance::Options::default() };
     let listeners = vec![(listener, Admission::default())];
-    (
-        Service::start(listeners, upstreams, balance, guard::Options::default(), &Options::default(), None, 2).unwrap(),
-        uri,
-    )
+    (Service::start(listeners, upstreams, balance, guard::Options::default(), &options, None, 2).unwrap(), uri)
 }
 
 async fn publish(uri: &Uri, body: &str) {
@@ -188,5 +208,65 @@ async fn clients_are_told_when_the_proxy_stops() {
     let (told, ()) = tokio::join!(connection.answer(1), service.close_clients(Some(Duration::from_millis(100))));
     let is_told = matches!(&told, Err(CallError::Closed(Closed::ByBroker { code: 320, .. })));
     assert!(is_told, "{told:?}");
+    service.stop().await;
+}
+
+const V_IS_DOWN: &str = "INTERNAL_ERROR - access to vhost 'v' refused for user 'u': vhost 'v' is down";
+
+fn without_v() -> BrokerConnection {
+    BrokerConnection::with_vhost_down("v")
+}
+
+async fn open(uri: &Uri, vhost: &str) -> Result<Connection, OpenError> {
+    Connection::open(&Uri { vhost: vhost.to_owned(), ..uri.clone() }, &ConnectOptions::default()).await
+}
+
+#[tokio::test]
+async fn a_vhost_that_is_down_leaves_its_upstream_to_the_others() {
+    let broker = PlayedBroker::start_like(without_v).await;
+    let options = Options { line_wait_ms: 3_000, ..Options::default() };
+    let (service, uri) = start_with(vec![upstream("one", broker.address)], options).await;
+    publish(&uri, "before").await;
+    let Err(OpenError::Refused { code: 320, text, .. }) = open(&uri, "v").await else { panic!("it is not let in") };
+    assert!(text.ends_with(&format!(": {V_IS_DOWN}")), "{text}");
+    let asked = broker.connection_count("v");
+    assert!(asked >= 3, "it was asked {asked} times");
+    let shown = service.handle().upstreams().remove(0);
+    assert_eq!((shown.state, shown.line_count), (balance::State::Up, 1));
+    assert_eq!(service.handle().unready(), None);
+    publish(&uri, "after").await;
+    broker.becomes(BrokerConnection::new);
+    open(&uri, "v").await.unwrap();
+    service.wait_for_confirms().await;
+    service.stop().await;
+    assert_eq!(broker.bodies(), ["before", "after"]);
+}
+
+#[tokio::test]
+async fn a_vhost_that_is_down_somewhere_is_elsewhere() {
+    let (first, second) = (PlayedBroker::start_like(without_v).await, PlayedBroker::start().await);
+    let backup = Upstream { weight: 0, ..upstream("second", second.address) };
+    let (service, uri) = start(vec![upstream("first", first.address), backup]).await;
+    for _ in 0..10 {
+        drop(open(&uri, "v").await.unwrap());
+        publish(&uri, "here").await;
+    }
+    assert!(second.connection_count("v") > 0 && second.connection_count("/") == 0);
+    // The back-off is longer than this took, but for the first few.
+    assert!(first.connection_count("v") <= 4, "{}", first.connection_count("v"));
+    let states: Vec<balance::State> = service.handle().upstreams().iter().map(|shown| shown.state).collect();
+    assert_eq!(states, [balance::State::Up; 2]);
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn an_upstream_that_is_full_is_down_for_all() {
+    const FULL: &str = "NOT_ALLOWED - connection refused: node connection limit (1) is reached";
+    let broker = PlayedBroker::start_like(|| BrokerConnection::refusing(530, FULL)).await;
+    let options = Options { line_wait_ms: 3_000, ..Options::default() };
+    let (service, uri) = start_with(vec![upstream("one", broker.address)], options).await;
+    let Err(OpenError::Refused { code: 320, text, .. }) = open(&uri, "v").await else { panic!("it is not let in") };
+    assert!(text.ends_with(&format!(": {FULL}")) || text.ends_with("all upstreams are down"), "{text}");
+    assert_eq!(service.handle().upstreams()[0].state, balance::State::Down);
     service.stop().await;
 }

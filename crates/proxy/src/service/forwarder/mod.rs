@@ -5,7 +5,7 @@ mod sender;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use client::{ConnectOptions, Connection, Uri};
+use client::{ConnectOptions, Connection, OpenError, Uri};
 use tokio::task::JoinSet;
 
 use self::sender::Sender;
@@ -13,7 +13,7 @@ use super::upstreams::{Dialled, Upstreams};
 use crate::balance::UpstreamId;
 use crate::limits::SPOOL_FORWARDER_COUNT_MAX;
 use crate::spool::{Job, Spool, Window};
-use crate::switchboard::{says_no_access, says_not_here};
+use crate::switchboard::{says_no_access, says_not_here, says_vhost_not_here};
 
 /// How often it is looked what is too old, and what can be tried again.
 const TICK: Duration = Duration::from_secs(1);
@@ -133,34 +133,56 @@ async fn connect<'a>(spool: &Spool, upstreams: &'a Upstreams, job: &Job) -> Resu
         ..ConnectOptions::default()
     };
     match Connection::over(stream, &uri, &options).await {
-        Ok(connection) => Ok((connection, Open::new(upstreams, upstream))),
+        Ok(connection) => Ok((connection, Open::new(upstreams, upstream, &job.vhost))),
         Err(error) => {
             let text = without_address(&error);
             match &error {
-                client::OpenError::LoginRefused { .. } => spool.refused(&job.user, &job.secret, None),
-                client::OpenError::Refused { code, text, .. } if says_no_access(*code, text) => {
+                OpenError::LoginRefused { .. } => spool.refused(&job.user, &job.secret, None),
+                OpenError::Refused { code, text, .. } if says_no_access(*code, text) => {
                     spool.refused(&job.user, &job.secret, Some(&job.vhost));
                 }
                 _ => {}
             }
-            let is_full = matches!(&error, client::OpenError::Refused { code, text, .. } if says_not_here(*code, text));
-            match error.is_passing() || is_full {
-                true => upstreams.failed(upstream, &text),
-                // It said no to this login, or to one more connection.
-                false => upstreams.abandoned(upstream),
+            let vhost = &*job.vhost;
+            match fault_of(&error) {
+                Fault::Vhost(said) => upstreams.refused(upstream, vhost, said),
+                Fault::Upstream => upstreams.failed(upstream, Some(vhost), &text),
+                Fault::Login => upstreams.abandoned(upstream, Some(vhost)),
             }
             Err(text)
         }
     }
 }
 
-/// The URI names no upstream: that is the balance's.
-fn without_address(error: &client::OpenError) -> String {
+/// What is at fault when a connection is not opened.
+#[derive(Debug, PartialEq, Eq)]
+enum Fault<'a> {
+    /// The upstream lets nobody into the vhost, in these words.
+    Vhost(&'a str),
+    /// The upstream is not well, or lets nobody in.
+    Upstream,
+    /// It said no to this login, or to one more connection of it.
+    Login,
+}
+
+fn fault_of(error: &OpenError) -> Fault<'_> {
     match error {
-        client::OpenError::LoginRefused { text, .. } => text.clone(),
-        client::OpenError::Refused { code, text, .. } => format!("{code} {text}"),
-        client::OpenError::Lost { source, .. } => format!("the upstream connection was lost: {source}"),
-        client::OpenError::TimedOut { timeout, .. } => {
+        OpenError::Refused { code, text, has_logged_in: true, .. } if says_vhost_not_here(*code, text) => {
+            Fault::Vhost(text)
+        }
+        OpenError::Refused { code, text, .. } if says_not_here(*code, text) => Fault::Upstream,
+        error if error.is_passing() => Fault::Upstream,
+        _ => Fault::Login,
+    }
+}
+
+/// The URI names no upstream: that is the balance's.
+fn without_address(error: &OpenError) -> String {
+    match error {
+        OpenError::LoginRefused { text, .. } => text.clone(),
+        OpenError::Refused { code, text, .. } => format!("{code} {text}"),
+        OpenError::Lost { source, .. } => format!("the upstream connection was lost: {source}"),
+        OpenError::TimedOut { timeout, .. } => {
             format!("the upstream did not open the connection within {} s", timeout.as_secs_f64())
         }
         other => other.to_string(),
@@ -174,8 +196,8 @@ struct Open<'a> {
 }
 
 impl<'a> Open<'a> {
-    fn new(upstreams: &'a Upstreams, upstream: UpstreamId) -> Self {
-        upstreams.opened(upstream);
+    fn new(upstreams: &'a Upstreams, upstream: UpstreamId, vhost: &str) -> Self {
+        upstreams.opened(upstream, Some(vhost));
         Open { upstreams, upstream }
     }
 }
@@ -183,5 +205,30 @@ impl<'a> Open<'a> {
 impl Drop for Open<'_> {
     fn drop(&mut self) {
         self.upstreams.lost(self.upstream);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_vhost_is_refused_for_is_not_its_upstreams_fault() {
+        let refused = |code, text: &str, has_logged_in| OpenError::Refused {
+            address: "a:5672".to_owned(),
+            code,
+            text: text.to_owned(),
+            has_logged_in,
+        };
+        let is_down = "INTERNAL_ERROR - access to vhost 'v' refused for user 'u': vhost 'v' is down";
+        let is_full = "NOT_ALLOWED - connection refused: node connection limit (1) is reached";
+        for (error, fault) in [
+            (refused(541, is_down, true), Fault::Vhost(is_down)),
+            (refused(320, "CONNECTION_FORCED - shutdown", false), Fault::Upstream),
+            (refused(530, is_full, true), Fault::Upstream),
+            (refused(530, "NOT_ALLOWED - vhost v not found", true), Fault::Login),
+        ] {
+            assert_eq!(fault_of(&error), fault);
+        }
     }
 }

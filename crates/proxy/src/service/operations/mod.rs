@@ -20,7 +20,7 @@ use net::Listener;
 use serde_json::{Value, json};
 
 use super::{Handle, log, metrics};
-use crate::balance::{Circuit, Snapshot, State};
+use crate::balance::{Circuit, RefusedVhost, Snapshot, State};
 use crate::switchboard::{LineReport, PoolReport, Report};
 
 const TEXT: &str = "text/plain; charset=utf-8";
@@ -167,12 +167,17 @@ fn upstream(upstream: &Snapshot) -> Value {
             Circuit::Open => "open",
             Circuit::HalfOpen => "half open",
         },
+        "refused_vhosts": upstream.refused_vhosts.iter().map(refused_vhost).collect::<Vec<_>>(),
         "last_error": upstream.last_error.as_ref().map(|error| &error.text),
         "dialled": upstream.counters.dialled,
         "failed": upstream.counters.failed,
         "checks_passed": upstream.counters.checks_passed,
         "checks_failed": upstream.counters.checks_failed,
     })
+}
+
+fn refused_vhost(refused: &RefusedVhost) -> Value {
+    json!({ "vhost": refused.name, "error": refused.text })
 }
 
 pub(super) fn state_name(state: State) -> &'static str {

@@ -16,6 +16,7 @@
 //! - **Nothing is half sent.** A publish is written to a shared line when its last frame has come.
 //! - **What could close a shared line is answered here**, or goes over a line of the client's own and closes only that.
 
+mod alarms;
 mod buffer;
 mod calls;
 mod client;
@@ -41,6 +42,7 @@ mod seats;
 mod slots;
 mod suspects;
 mod tick;
+mod wanting;
 
 use std::collections::BTreeMap;
 use std::mem;

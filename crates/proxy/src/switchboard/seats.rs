@@ -1,12 +1,11 @@
-//! Which channel of which line a client's channel uses, and how lines come to be wanted.
+//! Which channel of which line a client's channel uses.
 
-use amqp::method::{channel, confirm, connection};
+use amqp::method::{channel, confirm};
 
-use super::client::{Client, Patience, Phase, Stage, Tags, Waits};
-use super::line::{Line, LineChannel, LinePhase, Use};
+use super::client::{Patience, Stage, Tags, Waits};
+use super::line::{LineChannel, Use};
 use super::pool::{Kind, PoolId};
-use super::slots::Slots;
-use super::{ClientId, Effect, LineId, Switchboard};
+use super::{ClientId, LineId, Switchboard};
 use crate::limits::CHANNEL_PACE_MS;
 
 /// What becomes of a channel's seat.
@@ -318,111 +317,6 @@ impl Switchboard {
         self.pools.pool(pool).lane(kind).waiters.push_back(id);
         self.line_with_room(pool, kind);
     }
-
-    /// Another line for a pool, unless one is coming or there are as many as there may be.
-    pub(super) fn want_line(&mut self, pool_id: PoolId, kind: Kind) {
-        let (now_ms, may_dial) = (self.now_ms, self.may_dial());
-        let lines = &self.lines;
-        let pool = self.pools.pool(pool_id);
-        let (login, vhost, is_refused) = (pool.login, pool.vhost.clone(), pool.is_refused(now_ms));
-        let lane = pool.lane(kind);
-        let is_usable = |line: &&LineId| lines[line.0].takes(kind);
-        let count = lane.lines.iter().filter(is_usable).count();
-        if lane.opening.is_some() || count >= self.options.pool_line_max || is_refused {
-            return;
-        }
-        if !may_dial {
-            // Calls do with a line for publishes.
-            self.close_unused_line((kind == Kind::Calls).then_some(pool_id));
-            return;
-        }
-        let line = self.dial(Line::new(Use::Shared(pool_id, kind), login, Some(vhost), now_ms));
-        self.pools.pool(pool_id).lane(kind).opening = Some(line);
-    }
-
-    /// Makes room for a line that somebody needs, where there may be no more: one that nobody uses goes, but none of a pool that can use
-    /// what it has.
-    pub(super) fn close_unused_line(&mut self, kept: Option<PoolId>) {
-        let is_unused = |line: &Line| {
-            let Use::Shared(pool, _) = line.usage else { return false };
-            kept != Some(pool) && line.is_running() && line.used_count == 0 && line.is_confirmed()
-        };
-        let unused = self.lines.iter().find(|(_, line)| is_unused(line)).map(|(id, _)| LineId(id));
-        if let Some(id) = unused {
-            self.close_line(id);
-        }
-    }
-
-    /// Somebody is to see whether a pool's login is let in still. That is one line more than there may be, for a moment.
-    pub(super) fn want_check(&mut self, pool_id: PoolId) {
-        let now_ms = self.now_ms;
-        let pool = self.pools.pool(pool_id);
-        if pool.checking.is_some() || pool.opening().next().is_some() || pool.is_refused(now_ms) {
-            return;
-        }
-        let (login, vhost) = (pool.login, pool.vhost.clone());
-        let line = self.dial(Line::new(Use::Check(pool_id), login, Some(vhost), self.now_ms));
-        self.pools.pool(pool_id).checking = Some(line);
-    }
-
-    /// Whether there may be another line.
-    pub(super) fn may_dial(&self) -> bool {
-        self.options.line_max == 0 || self.lines.len() - self.uncounted < self.options.line_max
-    }
-
-    pub(super) fn dial(&mut self, line: Line) -> LineId {
-        self.counters.lines_dialled += 1;
-        self.pools.retain_login(line.login);
-        let (client, vhost) = (line.owner(), line.vhost.clone());
-        let id = LineId(self.lines.insert(line));
-        self.effects.push(Effect::Dial { line: id, vhost, client });
-        id
-    }
-
-    /// Ends a line: politely if it is open.
-    pub(super) fn close_line(&mut self, id: LineId) {
-        let until_ms = self.now_ms + crate::limits::CLOSE_PATIENCE_MS;
-        let line = &mut self.lines[id.0];
-        match line.phase {
-            LinePhase::Closing { .. } | LinePhase::Over => return,
-            LinePhase::Dialling | LinePhase::Start => line.phase = LinePhase::Over,
-            _ => {
-                line.send(0, &connection::Close { reply_code: 200, reply_text: b"Goodbye", class_id: 0, method_id: 0 });
-                line.phase = LinePhase::Closing { until_ms };
-            }
-        }
-        self.line_changed(id);
-    }
-
-    /// Whether one of the lines that a client uses takes no publishes.
-    pub(super) fn is_blocked(&self, id: ClientId) -> bool {
-        blocked_reason(&self.clients[id.0], &self.lines).is_some()
-    }
-
-    /// Tells a client whether one of the lines that it uses takes publishes, if that is news.
-    pub(super) fn tell_blocked(&mut self, id: ClientId) {
-        let Some(client) = self.clients.get_mut(id.0) else { return };
-        if !client.capabilities.connection_blocked || client.phase != Phase::Running || client.ended_ms.is_some() {
-            return;
-        }
-        let reason = blocked_reason(client, &self.lines);
-        if client.is_told_blocked == reason.is_some() {
-            return;
-        }
-        client.is_told_blocked = reason.is_some();
-        match reason {
-            Some(reason) => client.send(0, &connection::Blocked { reason }),
-            None => client.send(0, &connection::Unblocked),
-        }
-        self.client_changed(id);
-    }
-}
-
-/// Why one of the lines that a client uses takes no publishes, if that is so.
-fn blocked_reason<'a>(client: &Client, lines: &'a Slots<Line>) -> Option<&'a [u8]> {
-    let seats = client.channels.values().filter_map(|channel| channel.seat.map(|(line, _)| line));
-    let mut used = seats.chain(client.own.filter(|_| client.has_moved));
-    used.find_map(|line| lines.get(line.0)?.blocked.as_deref())
 }
 
 /// The upstream's tag of a client's next publish less the client's.

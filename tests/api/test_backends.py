@@ -1,5 +1,6 @@
 """Users whom others know: an HTTP service that is asked about everything, and tokens of OAuth 2, by bearer or in the place of a password."""
 
+import base64
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

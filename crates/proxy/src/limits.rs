@@ -38,7 +38,7 @@ pub(crate) const LOOK_AGAIN_MS: u64 = 100;
 pub(crate) const REFUSED_VHOST_COUNT_MAX: usize = 1024;
 
 /// How long such a vhost is remembered when it may be asked for again, and nobody does.
-pub(crate) const REFUSED_VHOST_MEMORY_MS: u64 = 60_000;
+pub(crate) const REFUSED_VHOST_MEMORY_MS: u64 = 600_000;
 
 /// What is kept of the words of an upstream's last error, in bytes.
 pub(crate) const ERROR_LEN_MAX: usize = 512;

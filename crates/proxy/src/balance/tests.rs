@@ -589,8 +589,8 @@ fn refused_vhosts_are_forgotten_when_nobody_asks_for_them() {
     let mut balance = balance(&[upstream("a", 1, &[]), upstream("b", 1, &[])]);
     refuse(&mut balance, "a", "x", 0);
     refuse(&mut balance, "b", "y", 10);
-    assert!(!balance.forget_refusals(60_124));
-    assert!(balance.forget_refusals(60_125));
+    assert!(!balance.forget_refusals(600_124));
+    assert!(balance.forget_refusals(600_125));
     let left = ["a", "b"].map(|name| shown(&balance, name).refused_vhosts.len());
     assert_eq!(left, [0, 1]);
 }

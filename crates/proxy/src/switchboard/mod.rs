@@ -204,11 +204,14 @@ impl Switchboard {
         self.run_woken();
     }
 
-    /// A client's socket is broken. Whether it had said something that is yet to be done: then what would be said to it is not said.
+    /// A client's socket is broken. Whether it had said something that is yet to be done: then what would be said to it is not said. Not where
+    /// messages would come for it meanwhile, by its consumers or for its next gets: nobody would have them.
     pub fn client_broke(&mut self, id: ClientId, now_ms: u64) -> bool {
         let client = &mut self.clients[id.0];
         client.ended_ms.get_or_insert(now_ms);
-        let (is_busy, len) = (client.phase == client::Phase::Running && !client.has_said_all(), client.output.len());
+        let is_given_messages = client.has_moved || client.waits == client::Waits::Answer;
+        let is_busy = client.phase == client::Phase::Running && !is_given_messages && !client.has_said_all();
+        let len = client.output.len();
         if is_busy {
             self.client_sent(id, len, now_ms);
         }

@@ -227,6 +227,25 @@ fn what_a_client_said_before_its_socket_broke_is_done() {
 }
 
 #[test]
+fn nobody_is_given_messages_over_a_broken_socket() {
+    let mut world = World::new(Options::default());
+    let id = publisher(&mut world);
+    consume(&mut world, id);
+    let own = *world.brokers.keys().last().unwrap();
+    world.stuck.insert(own);
+    for _ in 0..2 {
+        world.publish(id, 1, "", "q", &vec![0; (1 << 20) + 1]);
+    }
+    assert!(!world.board.client_broke(id, world.now_ms), "it consumes");
+    let id = publisher(&mut world);
+    for is_far in [false, true, true] {
+        world.is_far = is_far;
+        world.call(id, 1, &basic::Get { queue: b"q", no_ack: true, ..Default::default() });
+    }
+    assert!(!world.board.client_broke(id, world.now_ms), "it gets");
+}
+
+#[test]
 fn who_has_gone_does_not_wait_for_the_end_of_an_alarm() {
     let mut world = hesitant_world(Options::default());
     let (id, line) = waiting_client(&mut world);

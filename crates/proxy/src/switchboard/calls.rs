@@ -107,8 +107,7 @@ impl Switchboard {
         let is_close = matches!(method, Method::ChannelClose(_) | Method::ChannelCloseOk(_));
         if !is_close && !channel.unanswered.is_empty() {
             // Answers come in the order of what was asked.
-            self.wait_for_turn(id, Waits::Answer);
-            return Taken::NotYet;
+            return self.wait_for(id, Waits::Answer);
         }
         match method {
             Method::ChannelOpen(_) => {
@@ -144,8 +143,7 @@ impl Switchboard {
         // One message at a time is asked for: what comes back is bounded by what its client has read.
         let is_get = matches!(method, Method::BasicGet(_));
         if is_get && self.clients[id.0].channels.get(&number).is_some_and(|channel| !channel.unanswered.is_empty()) {
-            self.wait_for_turn(id, Waits::Answer);
-            return Taken::NotYet;
+            return self.wait_for(id, Waits::Answer);
         }
         let Some((line_id, at)) = self.seat_with_room(id, number, Kind::Calls) else { return Taken::NotYet };
         if let Err(refusal) = self.check_len(line_id, raw.len()) {
@@ -192,8 +190,7 @@ impl Switchboard {
             }
             if there.incoming.is_some() {
                 // The rest of a message that comes back is its own.
-                self.wait_for_turn(id, Waits::Answer);
-                return Taken::NotYet;
+                return self.wait_for(id, Waits::Answer);
             }
         }
         client.channels.remove(&number);

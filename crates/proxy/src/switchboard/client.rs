@@ -62,6 +62,20 @@ pub(super) enum Waits {
     SpoolEnd,
 }
 
+impl Waits {
+    /// With which patience that is waited for.
+    fn patience(self) -> Option<Patience> {
+        match self {
+            Waits::Nothing => None,
+            Waits::Login | Waits::Pool(_) | Waits::OwnLine | Waits::SpoolRoom | Waits::SpoolEnd => {
+                Some(Patience::Upstream)
+            }
+            Waits::Quiet => Some(Patience::Quiet),
+            Waits::Room | Waits::Answer => Some(Patience::Turn),
+        }
+    }
+}
+
 /// Whose patience it is that a client has: how long it has waited for one thing says nothing of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Patience {
@@ -165,11 +179,12 @@ impl Client {
         }
     }
 
-    /// It waits from now on, unless it has waited for the same before.
-    pub(super) fn starts_waiting(&mut self, patience: Patience, now_ms: u64) {
-        if self.waiting.is_none_or(|(before, _)| before != patience) {
-            self.waiting = Some((patience, now_ms));
-        }
+    /// It looks at its frame again when this has come. It waits from now on, unless it has waited with the same patience before.
+    pub(super) fn wait_for(&mut self, what: Waits, now_ms: u64) {
+        self.waits = what;
+        let since_ms = |(before, since_ms)| (Some(before) == what.patience()).then_some(since_ms);
+        let since_ms = self.waiting.and_then(since_ms).unwrap_or(now_ms);
+        self.waiting = what.patience().map(|patience| (patience, since_ms));
     }
 
     /// Whether all is done that it said before its end.

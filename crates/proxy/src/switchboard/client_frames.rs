@@ -238,7 +238,7 @@ impl Switchboard {
 
     /// The client looks at its frame again when something has come for it.
     pub(super) fn wait_for(&mut self, id: ClientId, what: Waits) -> Taken {
-        self.clients[id.0].waits = what;
+        self.clients[id.0].wait_for(what, self.now_ms);
         Taken::NotYet
     }
 }

@@ -6,7 +6,7 @@ use amqp::method::{Method, connection};
 use amqp::negotiation::{self, SERVER_CAPABILITIES};
 use amqp::{ReplyCode, TableBuf, Value, sasl};
 
-use super::client::{Capabilities, Patience, Phase, Waits};
+use super::client::{Capabilities, Phase, Waits};
 use super::line::{Line, LinePhase, Use};
 use super::pool::{Kind, LoginId, PoolId};
 use super::publish::Taken;
@@ -115,7 +115,6 @@ impl Switchboard {
         }
         self.pools.login(login_id).waiters.push(id);
         self.check_login(login_id);
-        self.clients[id.0].starts_waiting(Patience::Upstream, now_ms);
         false
     }
 
@@ -181,7 +180,6 @@ impl Switchboard {
         let (login, vhost, accepted_ms, is_away) = (pool.login, pool.vhost.clone(), pool.accepted_ms, pool.is_away);
         let is_known = is_vouched || is_fresh(accepted_ms, fresh_ms, now_ms);
         if !(is_known || is_away && self.is_believed(login, Some(&vhost))) {
-            self.clients[id.0].starts_waiting(Patience::Upstream, now_ms);
             self.pools.pool(pool_id).entering.push(id);
             self.ask_for_pool(pool_id);
             return false;

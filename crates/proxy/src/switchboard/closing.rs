@@ -3,7 +3,7 @@
 use amqp::frame::put_method;
 use amqp::method::connection;
 
-use super::client::{Patience, Phase, Stage, Waits};
+use super::client::{Phase, Stage, Waits};
 use super::line::{LinePhase, Use};
 use super::{ClientId, Effect, LineId, Notice, Refusal, Switchboard};
 use crate::limits::CLOSE_PATIENCE_MS;
@@ -150,8 +150,7 @@ impl Switchboard {
         }
         let client = &mut self.clients[id.0];
         if matches!(client.waits, Waits::OwnLine | Waits::Quiet) {
-            client.waits = Waits::OwnLine;
-            client.starts_waiting(Patience::Upstream, self.now_ms);
+            client.wait_for(Waits::OwnLine, self.now_ms);
         }
     }
 

@@ -103,8 +103,6 @@ impl Switchboard {
 
     /// The client looks at its frame again when the spool has room, or nothing more of its user and vhost.
     pub(super) fn wait_for_spool(&mut self, id: ClientId, what: Waits) -> Taken {
-        let now_ms = self.now_ms;
-        self.clients[id.0].starts_waiting(Patience::Upstream, now_ms);
         self.spool_waiters.push(id);
         self.wait_for(id, what)
     }

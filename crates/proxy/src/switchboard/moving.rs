@@ -7,7 +7,7 @@
 use amqp::frame::{Frame, FrameKind, put_method};
 use amqp::method::{Method, basic, channel, confirm};
 
-use super::client::{Channel, Patience, Stage, Waits};
+use super::client::{Channel, Stage, Waits};
 use super::frames::put_frames;
 use super::line::{Line, Use};
 use super::publish::Taken;
@@ -24,12 +24,12 @@ impl Switchboard {
             return false;
         }
         let Some(line) = self.own_line(id) else {
-            self.clients[id.0].waits = Waits::OwnLine;
+            self.wait_for(id, Waits::OwnLine);
             return false;
         };
         self.clients[id.0].waiting = None;
         if !self.is_client_quiet(id) {
-            self.wait_for_quiet(id);
+            self.wait_for(id, Waits::Quiet);
             return false;
         }
         self.counters.moved += 1;
@@ -60,7 +60,6 @@ impl Switchboard {
         }
         let now_ms = self.now_ms;
         let (login, vhost) = (client.login?, client.vhost.clone());
-        self.clients[id.0].starts_waiting(Patience::Upstream, now_ms);
         if self.may_dial() {
             let line = self.dial(Line::new(Use::Own(id), login, vhost, now_ms));
             self.clients[id.0].own = Some(line);

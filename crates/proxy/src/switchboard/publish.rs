@@ -75,10 +75,7 @@ impl Switchboard {
             match self.way(id, number) {
                 Way::Line => {}
                 Way::Spool => return self.keep(id, number, parts).map_or(Taken::NotYet, |()| Taken::Done(0)),
-                Way::Behind(Waits::Quiet) => {
-                    self.wait_for_quiet(id);
-                    return Taken::NotYet;
-                }
+                Way::Behind(Waits::Quiet) => return self.wait_for(id, Waits::Quiet),
                 Way::Behind(what) => return self.wait_for_spool(id, what),
             }
         }

@@ -51,8 +51,7 @@ impl Switchboard {
         };
         if *self.pools.login(login).secret != *token {
             if !self.is_client_quiet(id) {
-                self.wait_for_quiet(id);
-                return Taken::NotYet;
+                return self.wait_for(id, Waits::Quiet);
             }
             self.leave_quiet_seats(id);
             // One that was wanted before would be the older token's.

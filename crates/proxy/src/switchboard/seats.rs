@@ -2,7 +2,7 @@
 
 use amqp::method::{channel, confirm};
 
-use super::client::{Patience, Stage, Tags, Waits};
+use super::client::{Stage, Tags, Waits};
 use super::line::{LineChannel, Use};
 use super::pool::{Kind, PoolId};
 use super::{ClientId, LineId, Switchboard};
@@ -34,7 +34,7 @@ impl Switchboard {
                 Fit::GoesTo(line) => elsewhere = Some(line),
             }
             if !self.is_channel_quiet(id, number) {
-                self.wait_for_quiet(id);
+                self.wait_for(id, Waits::Quiet);
                 return None;
             }
             self.leave_seat(id, number);
@@ -113,26 +113,10 @@ impl Switchboard {
         pool.lane(Kind::Calls).lines.iter().find(is_open).copied()
     }
 
-    /// The client looks at its frame again when nothing is under way for it. That is not waited for without end.
-    pub(super) fn wait_for_quiet(&mut self, id: ClientId) {
-        let now_ms = self.now_ms;
-        let client = &mut self.clients[id.0];
-        client.waits = Waits::Quiet;
-        client.starts_waiting(Patience::Quiet, now_ms);
-    }
-
     /// The client looks at its frame again when the line has sent what waits to be written to it. That is for the line's heartbeats to judge.
     pub(super) fn wait_for_room(&mut self, id: ClientId, line: LineId) {
         self.lines[line.0].waiters.push(id);
-        self.wait_for_turn(id, Waits::Room);
-    }
-
-    /// The client looks at its frame again when it is its turn, however long that takes.
-    pub(super) fn wait_for_turn(&mut self, id: ClientId, what: Waits) {
-        let now_ms = self.now_ms;
-        let client = &mut self.clients[id.0];
-        client.waits = what;
-        client.starts_waiting(Patience::Turn, now_ms);
+        self.wait_for(id, Waits::Room);
     }
 
     /// Whether nothing is under way for a client's channel on a shared line.
@@ -310,10 +294,7 @@ impl Switchboard {
 
     /// The client looks at its frame again when its pool has a line or a channel for it.
     fn wait_for_line(&mut self, id: ClientId, pool: PoolId, kind: Kind) {
-        let now_ms = self.now_ms;
-        let client = &mut self.clients[id.0];
-        client.waits = Waits::Pool(kind);
-        client.starts_waiting(Patience::Upstream, now_ms);
+        self.wait_for(id, Waits::Pool(kind));
         self.pools.pool(pool).lane(kind).waiters.push_back(id);
         self.line_with_room(pool, kind);
     }

@@ -222,6 +222,14 @@ class Wire:
             body += piece
         return Message(method, header.properties, bytes(body))
 
+    def get(self, channel: int, queue: str) -> Message | None:
+        """The next message of a queue, taken, or None. Its body is in one frame."""
+        self.send_method(channel, "basic.get", queue=queue, no_ack=True)
+        method = self.expect_one_of("basic.get-ok", "basic.get-empty")
+        if method.name == "basic.get-empty":
+            return None
+        return Message(method, self.read().properties, self.read())
+
     def expect_channel_error(self, channel: int, code: int | None, text: str | None = None, failing: str | None = None) -> Method:
         """channel.close with that code and text (its beginning, if it ends in …); answered, and the connection must go on."""
         close = self.expect("channel.close", channel)

@@ -1,7 +1,6 @@
 """What belongs to a connection belongs to one client, however many share the proxy's."""
 
 from blackbox.proxy import eventually
-from blackbox.wire import Message
 
 
 def closed_channel(wire, method, **arguments):
@@ -71,14 +70,5 @@ def test_an_exclusive_consumer_keeps_others_out_and_its_unacked_go_back(wires, n
     second.publish(1, "", queue, b"once")
     assert not first.expect_message().method.redelivered
     first.drop()
-    got = eventually(lambda: get(second, queue))
+    got = eventually(lambda: second.get(1, queue))
     assert got.body == b"once" and got.method.redelivered
-
-
-def get(wire, queue):
-    """The next message of a queue, or None."""
-    wire.send_method(1, "basic.get", queue=queue, no_ack=True)
-    method = wire.expect_one_of("basic.get-ok", "basic.get-empty")
-    if method.name == "basic.get-empty":
-        return None
-    return Message(method, wire.read().properties, wire.read())

@@ -1,14 +1,13 @@
 """What publishers without confirms say while the upstream is away is kept, and arrives in order when it is back."""
 
 import os
-import select
 import signal
-import socket
 import threading
 
 import pytest
 from blackbox.management import segment
 from blackbox.proxy import eventually
+from blackbox.relay import Relay
 
 LONG_S = 30
 
@@ -193,63 +192,34 @@ def test_what_the_upstream_refuses_is_dropped_and_the_rest_arrives(own_broker, s
     proxy.await_log("messages that had been kept were refused, and are dropped")
 
 
-class Inspector(threading.Thread):
+class Inspector(Relay):
     """A way to a broker on which every connection ends that says something dreadful."""
 
     def __init__(self, broker, dreadful):
-        super().__init__(daemon=True)
-        self.broker, self.dreadful = (broker.host, broker.port), dreadful
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.url = "amqp://127.0.0.1:{}".format(*self.listener.getsockname()[1:])
+        self.dreadful = dreadful
+        super().__init__((broker.host, broker.port))
+        self.url = f"amqp://127.0.0.1:{self.port}"
 
-    def run(self):
-        while True:
-            try:
-                here, _ = self.listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self.carry, args=(here,), daemon=True).start()
-
-    def carry(self, here):
-        try:
-            with here, socket.create_connection(self.broker) as there:
-                while True:
-                    for side in select.select([here, there], [], [])[0]:
-                        said = side.recv(1 << 16)
-                        if not said or (side is here and self.dreadful in said):
-                            return
-                        (there if side is here else here).sendall(said)
-        except OSError:
-            pass
-
-    def close(self):
-        # Who waits in accept() is woken by that alone.
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
+    def is_end(self, here, said):
+        return self.dreadful in said
 
 
 class Muffler(Inspector):
     """A way to a broker on which nothing comes back any more once something dreadful was said, until it is let go."""
 
     def __init__(self, broker, dreadful):
+        self.muffled, self.let_go, self.silenced = threading.Event(), threading.Event(), set()
         super().__init__(broker, dreadful)
-        self.muffled, self.let_go = threading.Event(), threading.Event()
 
-    def carry(self, here):
-        is_muffled = False
-        try:
-            with here, socket.create_connection(self.broker) as there:
-                while True:
-                    is_held = is_muffled and not self.let_go.is_set()
-                    for side in select.select([here] if is_held else [here, there], [], [], 0.05)[0]:
-                        if not (said := side.recv(1 << 16)):
-                            return
-                        if side is here and self.dreadful in said:
-                            is_muffled = True
-                            self.muffled.set()
-                        (there if side is here else here).sendall(said)
-        except OSError:
-            pass
+    def heard(self, here, there):
+        is_held = here in self.silenced and not self.let_go.is_set()
+        return [here] if is_held else [here, there]
+
+    def is_end(self, here, said):
+        if self.dreadful in said:
+            self.silenced.add(here)
+            self.muffled.set()
+        return False
 
 
 @pytest.fixture
@@ -259,7 +229,6 @@ def inspected():
 
     def start(broker, dreadful, kind=Inspector):
         started.append(kind(broker, dreadful))
-        started[-1].start()
         return started[-1]
 
     yield start

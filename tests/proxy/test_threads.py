@@ -4,7 +4,6 @@ import threading
 
 import pytest
 from blackbox.proxy import eventually
-from blackbox.wire import Message
 
 THREADS = {"proxy.worker_threads": "4"}
 CROWD = 16
@@ -33,15 +32,6 @@ def at_once(*works):
         assert not each.is_alive(), "it does not come to an end"
     if faults:
         raise faults[0]
-
-
-def get(wire, queue):
-    """The next message of a queue, or None."""
-    wire.send_method(1, "basic.get", queue=queue, no_ack=True)
-    method = wire.expect_one_of("basic.get-ok", "basic.get-empty")
-    if method.name == "basic.get-empty":
-        return None
-    return Message(method, wire.read().properties, wire.read())
 
 
 def spread_crowd(proxy, wires):
@@ -77,12 +67,12 @@ def test_what_many_short_connections_publish_comes_once_and_is_had_by_others(thr
     def take():
         for _ in range(10):
             with threaded.wire() as wire:
-                had.append(int(eventually(lambda wire=wire: get(wire, queue)).body))
+                had.append(int(eventually(lambda wire=wire: wire.get(1, queue)).body))
                 wire.close()
 
     at_once(*(lambda first=first: publish(first) for first in range(0, 80, 10)), *[take] * 8)
     assert sorted(had) == list(range(80))
-    assert get(wires(threaded), queue) is None
+    assert wires(threaded).get(1, queue) is None
 
 
 def test_confirms_are_counted_for_each_client(threaded, wires, name):
@@ -137,7 +127,7 @@ def test_what_is_kept_of_each_connection_arrives_in_its_order(own_broker, own_pr
     eventually(lambda: proxy.get("/spool")["messages"] == 0, "all is sent on")
     with broker.wire() as direct:
         direct.wait_count(1, queue, CROWD * count)
-        arrived = [tuple(map(int, get(direct, queue).body.split())) for _ in range(CROWD * count)]
+        arrived = [tuple(map(int, direct.get(1, queue).body.split())) for _ in range(CROWD * count)]
     for who in range(CROWD):
         assert [number for sender, number in arrived if sender == who] == list(range(count))
 

@@ -1,13 +1,11 @@
 """TLS and the PROXY protocol on both sides, and sockets at paths."""
 
 import os
-import select
 import shutil
 import socket
 import stat
 import subprocess
 import threading
-from contextlib import suppress
 
 import pika
 import pytest
@@ -15,6 +13,7 @@ from blackbox import broker as brokers
 from blackbox import haproxy
 from blackbox.certificates import Authority
 from blackbox.proxy import eventually
+from blackbox.relay import Relay
 from blackbox.wire import Closed, Wire
 
 UNKNOWN = b"PROXY UNKNOWN\r\n"
@@ -74,52 +73,28 @@ def test_an_upstream_is_reached_over_tls(tls_broker, own_proxy, wires, authority
     assert proxy.upstream("a")["state"] == "up"
 
 
-def pass_on(here, there):
-    """What either says, until one says nothing any more."""
-    while True:
-        for side in select.select([here, there], [], [])[0]:
-            if not (said := side.recv(1 << 16)):
-                return
-            (there if side is here else here).sendall(said)
-
-
-class Sorter:
+class Sorter(Relay):
     """A port at which a broker speaks both TLS and plaintext, as its clients do. `counts` says how many speak what now."""
 
     def __init__(self, broker, tls_port):
-        self.ports, self.host = {"plaintext": broker.port, "tls": tls_port}, broker.host
-        self.counts = dict.fromkeys(self.ports, 0)
+        self.places = {"plaintext": (broker.host, broker.port), "tls": (broker.host, tls_port)}
+        self.counts = dict.fromkeys(self.places, 0)
         self.lock = threading.Lock()
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.place = "localhost:{}".format(self.listener.getsockname()[1])
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            try:
-                here, _ = self.listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self.carry, args=(here,), daemon=True).start()
+        super().__init__(self.places["plaintext"])
+        self.place = f"localhost:{self.port}"
 
     def count(self, kind, by):
         with self.lock:
             self.counts[kind] += by
 
     def carry(self, here):
-        with suppress(OSError), here:
-            kind = "tls" if here.recv(1, socket.MSG_PEEK) == b"\x16" else "plaintext"
-            self.count(kind, 1)
-            try:
-                with socket.create_connection((self.host, self.ports[kind])) as there:
-                    pass_on(here, there)
-            finally:
-                self.count(kind, -1)
-
-    def close(self):
-        # Who waits in accept() is woken by that alone.
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
+        kind = "tls" if here.recv(1, socket.MSG_PEEK) == b"\x16" else "plaintext"
+        self.count(kind, 1)
+        try:
+            with socket.create_connection(self.places[kind]) as there:
+                self.pass_on(here, there)
+        finally:
+            self.count(kind, -1)
 
 
 @needs_openssl

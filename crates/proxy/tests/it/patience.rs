@@ -102,6 +102,15 @@ fn stuck_line(world: &mut World) -> (ClientId, LineId) {
     (id, line)
 }
 
+/// One who has gone, and whose last words wait for room on this line.
+fn gone_client(world: &mut World) -> (ClientId, LineId) {
+    let (_, line) = stuck_line(world);
+    let id = publisher(world);
+    world.publish(id, 1, "", "q", b"last words");
+    world.board.client_ended(id, world.now_ms);
+    (id, line)
+}
+
 #[test]
 fn who_has_waited_for_confirms_has_all_its_patience_for_room() {
     let mut world = hesitant_world(Options::default());
@@ -131,10 +140,7 @@ fn who_has_waited_for_confirms_has_all_its_patience_for_room() {
 #[test]
 fn who_has_gone_does_not_wait_for_room_for_ever() {
     let mut world = hesitant_world(Options::default());
-    let (_, line) = stuck_line(&mut world);
-    let id = publisher(&mut world);
-    world.publish(id, 1, "", "q", b"last words");
-    world.board.client_ended(id, world.now_ms);
+    let (id, line) = gone_client(&mut world);
     world.pass_ms(119_500);
     assert!(!world.is_over(id));
     world.pass_ms(6_000);
@@ -147,10 +153,7 @@ fn who_has_gone_does_not_wait_for_room_for_ever() {
 #[test]
 fn who_has_gone_is_heard_out_after_a_long_wait_for_room() {
     let mut world = hesitant_world(Options::default());
-    let (_, line) = stuck_line(&mut world);
-    let id = publisher(&mut world);
-    world.publish(id, 1, "", "q", b"last words");
-    world.board.client_ended(id, world.now_ms);
+    let (id, line) = gone_client(&mut world);
     world.pass_ms(119_000);
     world.stuck.remove(&line);
     world.settle();

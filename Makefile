@@ -119,6 +119,7 @@ bench-build:
 
 docs:
 	$(CARGO) run -p model --example configuration > docs/configuration.md
+	$(CARGO) run -p proxy --example configuration > docs/proxy-configuration.md
 	$(CARGO) run -p perf --example perf_options > docs/perf-options.md
 	$(CARGO) run -p management --example openapi > docs/openapi.json
 

@@ -103,8 +103,12 @@ pub(crate) const SPOOL_TURN_MS: u64 = 10_000;
 /// Users and vhosts whose messages are sent on at once, each over a connection of its own.
 pub(crate) const SPOOL_FORWARDER_COUNT_MAX: usize = 16;
 
-/// By how much the time that a confirm takes may be beyond twice the shortest one, before an upstream counts as behind.
-pub(crate) const CONFIRM_SLACK_MS: u64 = 5;
+/// How long a channel of a pool is kept open that nobody has used, and how many are closed at a time that nobody has: an upstream has work
+/// with it.
+pub(crate) const CHANNEL_IDLE_MS: u64 = 60_000;
+pub(crate) const IDLE_CHANNEL_CLOSE_COUNT: usize = 32;
 
-/// How long after a channel was opened on a line whose upstream is behind the next one is.
-pub(crate) const CHANNEL_PACE_MS: u64 = 5;
+/// After how long a channel that waits for confirms of a client that has gone is not what others wait for any more: so long, and so many
+/// times what a confirm takes otherwise.
+pub(crate) const LONG_PARKED_MS: u64 = 1_000;
+pub(crate) const LONG_PARKED_WAYS: u64 = 4;

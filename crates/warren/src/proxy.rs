@@ -102,7 +102,7 @@ async fn serve(line: &CommandLine, config: Config, log_level: &LogLevelHandle) -
         None => Vec::new(),
     };
     let spool = config.spool.clone().map(open_spool).transpose()?;
-    let worker_count = config.worker_threads.unwrap_or_else(machine::processor_count);
+    let worker_count = config.worker_threads.unwrap_or_else(|| machine::processor_count().div_ceil(2));
     let mut service = Service::start(
         listeners,
         upstreams(&config)?,

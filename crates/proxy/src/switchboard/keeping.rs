@@ -191,7 +191,7 @@ impl Switchboard {
     }
 
     /// Whether there is a line for publishers of a pool.
-    fn has_pool_line(&mut self, pool: PoolId) -> bool {
+    pub(super) fn has_pool_line(&mut self, pool: PoolId) -> bool {
         let lines = &self.lines;
         let open = &self.pools.pool(pool).lane(Kind::Publishes).lines;
         open.iter().any(|line| lines[line.0].is_running() && !lines[line.0].is_draining)

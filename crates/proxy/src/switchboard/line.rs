@@ -9,7 +9,7 @@ use client::Unconfirmed;
 use super::buffer::Buffer;
 use super::pool::{Kind, LoginId, PoolId};
 use super::{ClientId, Refusal};
-use crate::limits::{CONFIRM_SLACK_MS, LINE_OUTPUT_LEN_MAX};
+use crate::limits::LINE_OUTPUT_LEN_MAX;
 
 /// Whose a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,10 +65,8 @@ pub(super) struct Line {
     pub(super) open_count: usize,
     /// Channels that a client uses.
     pub(super) used_count: usize,
-    /// How long the upstream took last to confirm all that a channel had published, and at least, in milliseconds.
-    pub(super) confirm_ms: Option<(u64, u64)>,
-    /// When a channel was last opened though the upstream does not keep up.
-    pub(super) pressed_ms: u64,
+    /// Channels that are [parked](LineChannel::is_parked).
+    pub(super) parked_count: usize,
     /// Clients that wait for room.
     pub(super) waiters: Vec<ClientId>,
     /// Why the upstream publishes nothing, if it says so.
@@ -107,8 +105,7 @@ impl Line {
             vacant: Vec::new(),
             open_count: 0,
             used_count: 0,
-            confirm_ms: None,
-            pressed_ms: 0,
+            parked_count: 0,
             waiters: Vec::new(),
             blocked: None,
             closed_with: None,
@@ -161,19 +158,27 @@ impl Line {
         self.channels.iter().flatten().all(|there| there.unconfirmed.is_empty())
     }
 
-    /// All that a channel had published was confirmed after this time.
-    pub(super) fn note_confirmed(&mut self, ms: u64) {
-        let least = self.confirm_ms.map_or(ms, |(_, least)| least.min(ms));
-        self.confirm_ms = Some((ms, least));
+    /// A channel's client has gone before all was confirmed.
+    pub(super) fn park(&mut self, number: u16) {
+        if let Some(channel) = self.channel(number)
+            && !std::mem::replace(&mut channel.is_parked, true)
+        {
+            self.parked_count += 1;
+        }
     }
 
-    /// Whether confirms take much longer than the way there and back: more channels would make them take longer still.
-    pub(super) fn is_behind(&self) -> bool {
-        self.confirm_ms.is_some_and(|(last, least)| last > 2 * least + CONFIRM_SLACK_MS)
+    /// A channel waits no more for its confirms, or for so long that it counts no more.
+    pub(super) fn unpark(&mut self, number: u16) {
+        if let Some(channel) = self.channel(number)
+            && std::mem::take(&mut channel.is_parked)
+        {
+            self.parked_count -= 1;
+        }
     }
 
     /// Forgets a channel that both sides have closed.
     pub(super) fn vacate(&mut self, number: u16) {
+        self.unpark(number);
         let index = usize::from(number).wrapping_sub(1);
         if self.channels.get_mut(index).and_then(Option::take).is_some() {
             self.open_count -= 1;
@@ -212,6 +217,8 @@ pub(super) struct LineChannel {
     pub(super) published_ms: u64,
     /// Whether a client had it before.
     pub(super) was_used: bool,
+    /// Whether its client has gone, and the pool waits for its confirms to give it to the next one.
+    pub(super) is_parked: bool,
     /// A content that is coming from the upstream.
     pub(super) incoming: Option<Incoming>,
     /// Since when nobody has had it.
@@ -228,6 +235,7 @@ impl LineChannel {
             published: 0,
             published_ms: 0,
             was_used: false,
+            is_parked: false,
             incoming: None,
             ownerless_since_ms: 0,
         }

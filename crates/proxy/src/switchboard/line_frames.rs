@@ -266,8 +266,9 @@ impl Switchboard {
         there.unconfirmed.settle(tag, is_multiple, |()| count += 1);
         let (owner, is_quiet) = (there.owner, there.is_quiet());
         if count > 0 && there.unconfirmed.is_empty() {
-            let waited_ms = now_ms.saturating_sub(there.published_ms);
-            line.note_confirmed(waited_ms);
+            let wait_ms = now_ms.saturating_sub(there.published_ms);
+            let was_parked = there.is_parked;
+            self.note_confirmed(id, wait_ms, was_parked);
         }
         match owner {
             Some((client_id, number)) => {

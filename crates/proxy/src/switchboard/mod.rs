@@ -33,6 +33,7 @@ mod line_frames;
 mod line_handshake;
 mod moving;
 mod options;
+mod pace;
 mod pool;
 mod publish;
 mod refusal;

@@ -5,6 +5,9 @@ use std::rc::Rc;
 
 use slab::Slab;
 
+use super::line::Line;
+use super::pace::Pace;
+use super::slots::Slots;
 use super::suspects::Suspects;
 use super::{ClientId, LineId};
 use crate::limits::REFUSED_PAUSE_MS;
@@ -61,10 +64,19 @@ pub(super) struct Lane {
     pub(super) opening: Option<LineId>,
     /// Lines that are open.
     pub(super) lines: Vec<LineId>,
+    /// How many channels are to wait for the confirms of clients that have gone.
+    pub(super) pace: Pace,
     /// Channels that the next client may have as they are: the last one that was used first.
     pub(super) free: Vec<(LineId, u16)>,
     /// Clients that wait for a line or a channel.
     pub(super) waiters: VecDeque<ClientId>,
+}
+
+impl Lane {
+    /// Channels whose clients have gone, and that wait for their confirms.
+    pub(super) fn parked_count(&self, lines: &Slots<Line>) -> usize {
+        self.lines.iter().map(|id| lines[id.0].parked_count).sum()
+    }
 }
 
 #[derive(Debug)]
@@ -99,6 +111,10 @@ pub(super) struct Pool {
 impl Pool {
     pub(super) fn lane(&mut self, kind: Kind) -> &mut Lane {
         &mut self.lanes[kind as usize]
+    }
+
+    pub(super) fn lane_of(&self, kind: Kind) -> &Lane {
+        &self.lanes[kind as usize]
     }
 
     /// All its open lines.

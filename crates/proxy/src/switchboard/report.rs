@@ -41,6 +41,8 @@ pub struct PoolReport {
     pub waiting_client_count: usize,
     /// Whether there has been no upstream connection for publishers for a moment, and what they say is kept.
     pub is_away: bool,
+    /// Channels for publishes that may be parked before its clients wait.
+    pub parked_channel_max: usize,
     /// Why the last line could not be had.
     pub trouble: Option<String>,
     /// Its shared lines.
@@ -66,6 +68,8 @@ pub struct LineReport {
     pub channel_count: usize,
     /// Channels that a client uses.
     pub used_channel_count: usize,
+    /// Channels whose client has gone, and that wait for their confirms.
+    pub parked_channel_count: usize,
     /// Publishes that are not confirmed yet.
     pub unconfirmed_count: usize,
     /// Bytes that wait for its socket.
@@ -101,6 +105,7 @@ impl Report {
                 same.client_count += pool.client_count;
                 same.waiting_client_count += pool.waiting_client_count;
                 same.is_away |= pool.is_away;
+                same.parked_channel_max += pool.parked_channel_max;
                 same.trouble = same.trouble.take().or(pool.trouble);
                 same.lines.extend(pool.lines);
             }
@@ -130,6 +135,7 @@ impl Switchboard {
                 client_count: pool.client_count,
                 waiting_client_count: pool.waiting_count(),
                 is_away: pool.is_away,
+                parked_channel_max: pool.lane_of(Kind::Publishes).pace.parked_max(),
                 trouble: pool.trouble.clone(),
                 lines: Vec::new(),
             };
@@ -145,6 +151,7 @@ impl Switchboard {
                     is_blocked: line.blocked.is_some(),
                     channel_count: line.open_count,
                     used_channel_count: line.used_count,
+                    parked_channel_count: line.parked_count,
                     unconfirmed_count: line.channels.iter().flatten().map(|there| there.unconfirmed.len()).sum(),
                     output_len: line.output.len(),
                 });

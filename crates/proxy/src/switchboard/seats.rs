@@ -6,7 +6,6 @@ use super::client::{Stage, Tags, Waits};
 use super::line::{LineChannel, Use};
 use super::pool::{Kind, PoolId};
 use super::{ClientId, LineId, Switchboard};
-use crate::limits::CHANNEL_PACE_MS;
 
 /// What becomes of a channel's seat.
 enum Fit {
@@ -48,12 +47,12 @@ impl Switchboard {
                 }
                 Some((line, at))
             }
-            None => self.free_seat(pool, kind).or_else(|| self.new_seat(pool, kind)),
+            None => self.find_seat(pool, kind),
         };
         // Better among those who publish than nowhere.
         let is_stuck = found.is_none() && kind == Kind::Calls && !self.may_dial();
         let found = match is_stuck {
-            true => self.free_seat(pool, Kind::Publishes).or_else(|| self.new_seat(pool, Kind::Publishes)),
+            true => self.find_seat(pool, Kind::Publishes),
             false => found,
         };
         let Some((line_id, at)) = found else {
@@ -154,6 +153,21 @@ impl Switchboard {
         }
     }
 
+    /// A channel that is free, or a new one. None while as many wait for confirms of clients that have gone as are to.
+    fn find_seat(&mut self, pool: PoolId, kind: Kind) -> Option<(LineId, u16)> {
+        if self.parkable_count(pool, kind) == 0 {
+            return None;
+        }
+        self.free_seat(pool, kind).or_else(|| self.new_seat(pool, kind))
+    }
+
+    /// How many more channels may be parked.
+    fn parkable_count(&mut self, pool: PoolId, kind: Kind) -> usize {
+        let lines = &self.lines;
+        let lane = self.pools.pool(pool).lane(kind);
+        lane.pace.parked_max().saturating_sub(lane.parked_count(lines))
+    }
+
     fn free_seat(&mut self, pool: PoolId, kind: Kind) -> Option<(LineId, u16)> {
         loop {
             let (line_id, at) = self.pools.pool(pool).lane(kind).free.pop()?;
@@ -168,9 +182,6 @@ impl Switchboard {
     /// Opens a channel on the fullest line that has room, so that those nobody needs become empty. It need not be answered before it is used.
     fn new_seat(&mut self, pool_id: PoolId, kind: Kind) -> Option<(LineId, u16)> {
         let line_id = self.line_with_room(pool_id, kind)?;
-        if !self.may_open(pool_id, kind, line_id) {
-            return None;
-        }
         Some((line_id, self.open_channel(line_id)))
     }
 
@@ -195,27 +206,6 @@ impl Switchboard {
             self.want_line(pool_id, kind);
         }
         best.map(|(_, line_id)| line_id)
-    }
-
-    /// Whether another channel is to be opened. Where most wait for the confirms of clients that have gone, and these take ever longer, the
-    /// upstream has more to do than it can: it is not asked to look after ever more channels, too. A few are opened all the same, for
-    /// what it takes so long for may be something else.
-    fn may_open(&mut self, pool_id: PoolId, kind: Kind, line_id: LineId) -> bool {
-        let now_ms = self.now_ms;
-        let lines = &self.lines;
-        let lane = self.pools.pool(pool_id).lane(kind);
-        let counts = lane.lines.iter().map(|id| (lines[id.0].open_count, lines[id.0].used_count));
-        let (open_count, used_count) = counts.fold((0, 0), |sum, line| (sum.0 + line.0, sum.1 + line.1));
-        let parked_count = open_count.saturating_sub(used_count + lane.free.len());
-        let line = &mut self.lines[line_id.0];
-        if parked_count * 2 <= open_count || !line.is_behind() {
-            return true;
-        }
-        let is_time = now_ms >= line.pressed_ms + CHANNEL_PACE_MS;
-        if is_time {
-            line.pressed_ms = now_ms;
-        }
-        is_time
     }
 
     fn open_channel(&mut self, line_id: LineId) -> u16 {
@@ -257,11 +247,27 @@ impl Switchboard {
             self.close_line_channel(line_id, at);
         } else if is_free {
             self.seat_is_free(pool, kind, line_id, at);
+        } else {
+            line.park(at);
+        }
+    }
+
+    /// All that a channel had published was confirmed, so long after the last of it.
+    pub(super) fn note_confirmed(&mut self, line_id: LineId, wait_ms: u64, was_parked: bool) {
+        let now_ms = self.now_ms;
+        let Use::Shared(pool_id, kind) = self.lines[line_id.0].usage else { return };
+        let lines = &self.lines;
+        let lane = self.pools.pool(pool_id).lane(kind);
+        if lane.pace.note(wait_ms, was_parked, now_ms) {
+            let parked_count = lane.parked_count(lines);
+            lane.pace.judge(parked_count, now_ms);
+            self.wake_waiters(pool_id, kind);
         }
     }
 
     pub(super) fn close_line_channel(&mut self, line_id: LineId, at: u16) {
         let line = &mut self.lines[line_id.0];
+        line.unpark(at);
         let Some(channel) = line.channel(at) else { return };
         channel.is_closing = true;
         line.send(at, &channel::Close { reply_code: 200, reply_text: b"Goodbye", class_id: 0, method_id: 0 });
@@ -269,7 +275,9 @@ impl Switchboard {
     }
 
     pub(super) fn seat_is_free(&mut self, pool: PoolId, kind: Kind, line_id: LineId, at: u16) {
-        if self.lines[line_id.0].is_draining {
+        let line = &mut self.lines[line_id.0];
+        line.unpark(at);
+        if line.is_draining {
             self.close_line_channel(line_id, at);
             return;
         }
@@ -281,8 +289,20 @@ impl Switchboard {
         }
     }
 
+    /// Channels may be had again: so many clients look again, those that wait longest.
+    pub(super) fn wake_waiters(&mut self, pool: PoolId, kind: Kind) {
+        let count = self.parkable_count(pool, kind).min(self.pools.pool(pool).lane(kind).waiters.len());
+        let before = self.woken.len();
+        (0..count).for_each(|_| self.wake_waiter(pool, kind));
+        // The last one that was woken looks first.
+        self.woken[before..].reverse();
+    }
+
     /// There is a channel, or a number for one: the client that waits longest looks again.
     pub(super) fn wake_waiter(&mut self, pool: PoolId, kind: Kind) {
+        if self.parkable_count(pool, kind) == 0 {
+            return;
+        }
         while let Some(id) = self.pools.pool(pool).lane(kind).waiters.pop_front() {
             let waits = |client: &super::client::Client| client.waits == Waits::Pool(kind) && client.pool == Some(pool);
             if self.clients.get(id.0).is_some_and(waits) {
@@ -296,7 +316,9 @@ impl Switchboard {
     fn wait_for_line(&mut self, id: ClientId, pool: PoolId, kind: Kind) {
         self.wait_for(id, Waits::Pool(kind));
         self.pools.pool(pool).lane(kind).waiters.push_back(id);
-        self.line_with_room(pool, kind);
+        if self.parkable_count(pool, kind) > 0 {
+            self.line_with_room(pool, kind);
+        }
     }
 }
 

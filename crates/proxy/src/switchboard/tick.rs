@@ -12,9 +12,11 @@ use ::client::Unconfirmed;
 use super::client::{Phase, Waits};
 use super::client_handshake::is_fresh;
 use super::line::{LineChannel, LinePhase, Use};
-use super::pool::Kind;
+use super::pool::{Kind, PoolId};
 use super::{ClientId, Effect, LineId, Notice, Refusal, Switchboard};
-use crate::limits::UNCONFIRMED_PATIENCE_MS;
+use crate::limits::{
+    CHANNEL_IDLE_MS, IDLE_CHANNEL_CLOSE_COUNT, LONG_PARKED_MS, LONG_PARKED_WAYS, UNCONFIRMED_PATIENCE_MS,
+};
 
 impl Switchboard {
     /// To be said about twice a second.
@@ -32,7 +34,7 @@ impl Switchboard {
         self.forget_waiters();
         // A disk that was full tells nobody when it is not.
         self.wake_spool_waiters();
-        self.want_what_is_waited_for();
+        self.tick_pools();
         let fresh_ms = self.options.login_fresh_ms;
         self.pools.forget_idle(|accepted_ms| is_fresh(accepted_ms, fresh_ms, now_ms));
         self.run_woken();
@@ -105,12 +107,16 @@ impl Switchboard {
             (None, None) => None,
         };
         let waited_s = Duration::from_millis(waited_ms).as_secs_f64();
-        let what = match self.clients[id.0].waits {
+        let waits = self.clients[id.0].waits;
+        let what = match waits {
             Waits::SpoolRoom => "the spool is full, and there was no upstream connection",
             Waits::SpoolEnd => "what was kept before could not be sent on",
             Waits::Quiet => "what was under way was neither confirmed nor answered",
             Waits::Room | Waits::Answer => "the upstream took no more",
             Waits::Nothing => "what was answered was not read",
+            Waits::Pool(Kind::Publishes) if pool.is_some_and(|pool| self.has_pool_line(pool)) => {
+                "no channel of an upstream connection was left"
+            }
             _ => "no upstream connection",
         };
         let text = format!("{what} within {waited_s} s");
@@ -194,6 +200,7 @@ impl Switchboard {
                     self.leave_line(id);
                 }
                 self.close_parked_channels(id);
+                self.forget_long_parked(id);
                 self.close_idle_line(id);
             }
             _ => {}
@@ -259,6 +266,41 @@ impl Switchboard {
         }
     }
 
+    /// What waits for its confirms for much longer than others do waits for something of its own: others are not to wait for that.
+    fn forget_long_parked(&mut self, id: LineId) {
+        let now_ms = self.now_ms;
+        let line = &mut self.lines[id.0];
+        let Use::Shared(pool, kind) = line.usage else { return };
+        let way_ms = self.pools.pool(pool).lane(kind).pace.way_ms().unwrap_or(0);
+        let is_long = |there: &LineChannel| {
+            there.is_parked && now_ms >= there.ownerless_since_ms + LONG_PARKED_MS + LONG_PARKED_WAYS * way_ms
+        };
+        let numbered = (1u16..).zip(&line.channels);
+        let long: Vec<u16> =
+            numbered.filter(|(_, there)| there.as_ref().is_some_and(is_long)).map(|(at, _)| at).collect();
+        long.into_iter().for_each(|at| line.unpark(at));
+    }
+
+    /// Closes channels that a pool has had too many of for a while. Those that were used last lie on top, so these are at the bottom.
+    fn close_idle_channels(&mut self, pool: PoolId, kind: Kind) {
+        let now_ms = self.now_ms;
+        let lines = &self.lines;
+        let free = &mut self.pools.pool(pool).lane(kind).free;
+        let is_idle = |(line, at): &&(LineId, u16)| {
+            let there = lines[line.0].channels.get(usize::from(*at) - 1).and_then(Option::as_ref);
+            there.is_none_or(|there| now_ms >= there.ownerless_since_ms + CHANNEL_IDLE_MS)
+        };
+        // One is kept, for whoever comes once in a while.
+        let count_max = free.len().saturating_sub(1).min(IDLE_CHANNEL_CLOSE_COUNT);
+        let idle_count = free.iter().take(count_max).take_while(is_idle).count();
+        let idle: Vec<(LineId, u16)> = free.drain(..idle_count).collect();
+        for (line, at) in idle {
+            if self.lines[line.0].is_running() && self.lines[line.0].channel(at).is_some_and(|there| there.is_free()) {
+                self.close_line_channel(line, at);
+            }
+        }
+    }
+
     /// Forgets who has gone while it waited.
     fn forget_waiters(&mut self) {
         let clients = &self.clients;
@@ -271,17 +313,16 @@ impl Switchboard {
         }
     }
 
-    /// Lines are wanted anew for those who wait, where the last attempt failed.
-    fn want_what_is_waited_for(&mut self) {
+    /// Channels that nobody uses are closed; lines are wanted anew for those who wait, where the last attempt failed.
+    fn tick_pools(&mut self) {
         for id in self.pools.pool_ids() {
             for kind in [Kind::Publishes, Kind::Calls] {
+                self.close_idle_channels(id, kind);
                 let lane = self.pools.pool(id).lane(kind);
                 let (is_wanted, has_free) = (!lane.waiters.is_empty(), !lane.free.is_empty());
-                if is_wanted && has_free {
-                    self.wake_waiter(id, kind);
-                } else if is_wanted && self.line_with_room(id, kind).is_some() {
-                    // It waits for the confirms of others, which may not come soon.
-                    self.wake_waiter(id, kind);
+                // They may wait for the confirms of others, which may not come soon.
+                if is_wanted && (has_free || self.line_with_room(id, kind).is_some()) {
+                    self.wake_waiters(id, kind);
                 }
             }
             self.tick_away(id);

@@ -27,7 +27,8 @@ const KEYS: &[Key] = &[
         "proxy.worker_threads",
         Type::Integer(0, 1024),
         "0",
-        "Threads for connections; 0: one for each processor. Each has lines of its own.",
+        "Threads for connections; 0: one for every two processors, since whose connections they are runs there, too. Each has connections to \
+         upstreams of its own.",
     ),
     effective(
         "proxy.log.level",

@@ -130,6 +130,7 @@ fn pool(pool: &PoolReport) -> Value {
         "clients": pool.client_count,
         "waiting_clients": pool.waiting_client_count,
         "away": pool.is_away,
+        "parked_channels_max": pool.parked_channel_max,
         "last_error": pool.trouble,
         "connections": pool.lines.iter().map(line).collect::<Vec<_>>(),
     })
@@ -148,6 +149,7 @@ fn line(line: &LineReport) -> Value {
         "blocked": line.is_blocked,
         "channels": line.channel_count,
         "used_channels": line.used_channel_count,
+        "parked_channels": line.parked_channel_count,
         "unconfirmed": line.unconfirmed_count,
         "output_bytes": line.output_len,
     })

@@ -52,7 +52,7 @@ const KEYS: &[Key] = &[
     effective(
         "proxy.tcp_listen_options.backlog",
         Type::Integer(1, 65_535),
-        "1024",
+        "4096",
         "Connections that may wait to be accepted, as after a restart, when all clients come back at once.",
     ),
     effective("proxy.tcp_listen_options.nodelay", Type::Bool, "true", "Send small packets at once (TCP_NODELAY)."),

@@ -159,6 +159,9 @@ impl Pace {
                 None => self.judge_waits(short_ms, turn.began_within, parked_count, now_ms),
             }
             self.short_ms = short_ms;
+        } else {
+            // Where little comes back, little stands in line.
+            self.empty_at_ms = now_ms;
         }
         turn.waits_ms.clear();
         let began_within = parked_count <= self.parked_max;

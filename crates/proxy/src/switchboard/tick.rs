@@ -271,6 +271,9 @@ impl Switchboard {
         let now_ms = self.now_ms;
         let line = &mut self.lines[id.0];
         let Use::Shared(pool, kind) = line.usage else { return };
+        if line.parked_count == 0 {
+            return;
+        }
         let way_ms = self.pools.pool(pool).lane(kind).pace.way_ms().unwrap_or(0);
         let is_long = |there: &LineChannel| {
             there.is_parked && now_ms >= there.ownerless_since_ms + LONG_PARKED_MS + LONG_PARKED_WAYS * way_ms

@@ -190,3 +190,19 @@ fn little_is_never_held_up() {
     }
     assert!(pace.parked_max() >= PARKED_FLOOR);
 }
+
+#[test]
+fn who_has_rested_is_not_probed_for_it() {
+    let mut pace = Pace::default();
+    let mut go_on = |wait_ms, begin_ms| {
+        let end_ms = (begin_ms..).find(|now_ms| pace.note(wait_ms, true, *now_ms)).expect("a turn ends");
+        pace.judge(10, end_ms);
+        assert_eq!(pace.probe_turn_count, None, "{pace:?}");
+        end_ms + 1
+    };
+    let mut now_ms = go_on(1, 1_000_000);
+    now_ms = go_on(1, now_ms) + 2 * PROBE_INTERVAL_MS;
+    // The first says nothing yet, and then something stands in line.
+    now_ms = go_on(5, now_ms);
+    go_on(5, now_ms);
+}

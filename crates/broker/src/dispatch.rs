@@ -178,9 +178,10 @@ impl Work {
         load: &queue::Load,
         entries: Vec<(QueueSeq, Held)>,
         next_slot: u32,
+        lost: &[(u32, u32)],
     ) -> u64 {
         cell.handle.count_read(entries.len() as u64);
-        let lost_count = cell.queue.loaded(load, entries, next_slot, &mut self.effects);
+        let lost_count = cell.queue.lose(load, lost) + cell.queue.loaded(load, entries, next_slot, &mut self.effects);
         self.take_effects(cell);
         lost_count
     }

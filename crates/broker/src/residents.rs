@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use model::ids::{QueueId, QueueSeq, SegmentId};
 use queue::{Message, Moved, Placed};
-use store::{Collected, Content, LaneResidents, Loaded, QueueState, Resident, Residents, Returns};
+use store::{Collected, Content, LaneResidents, Loaded, QueueState, ReadError, Resident, Residents, Returns};
 
 use crate::batch;
 use crate::broker::Broker;
@@ -79,8 +79,13 @@ impl Residents for BrokerResidents {
             }
             return;
         };
-        if let Some(error) = &loaded.error {
-            tracing::error!(queue = handle.name(), %error, "messages could not be read from a segment");
+        if let Some(error) = loaded.error.as_ref().filter(|_| loaded.lost.is_empty()) {
+            tracing::warn!(
+                vhost = handle.definition.vhost.as_str(),
+                queue = handle.name(),
+                %error,
+                "messages cannot be read from a segment now"
+            );
         }
         let is_journalled = !loaded.load.segment.is_transient();
         let entries = loaded
@@ -99,14 +104,8 @@ impl Residents for BrokerResidents {
             return;
         }
         batch::with_queue(&broker, &handle, |cell, work| {
-            let lost_count = work.loaded(cell, &loaded.load, entries, loaded.next_slot);
-            if lost_count > 0 {
-                tracing::error!(
-                    queue = cell.handle.name(),
-                    count = lost_count,
-                    "messages were lost to a damaged segment"
-                );
-            }
+            let lost_count = work.loaded(cell, &loaded.load, entries, loaded.next_slot, &loaded.lost);
+            tell_lost(&cell.handle, lost_count, loaded.error.as_ref());
             work.take_read_replaced(cell);
             work.dispatch(cell, &broker);
             for waiter in cell.load_waiters.drain(..) {
@@ -139,13 +138,7 @@ impl Residents for BrokerResidents {
             // Operators take messages out of the middle of ranges.
             let alive = broker.store.settle_moved(moved);
             let lost_count = cell.queue.move_ranges(from, &alive, &mut dead);
-            if lost_count > 0 {
-                tracing::error!(
-                    queue = cell.handle.name(),
-                    count = lost_count,
-                    "messages were lost to a damaged segment"
-                );
-            }
+            tell_lost(&cell.handle, lost_count, None);
             broker.store.settle_slots(&dead);
         });
         if found.is_some() {
@@ -157,6 +150,15 @@ impl Residents for BrokerResidents {
             let dead: Vec<_> = moved.iter().map(|moved| moved.to).collect();
             broker.store.settle_slots(&dead);
         }
+    }
+}
+
+/// The error says which file, and where.
+fn tell_lost(queue: &QueueHandle, count: u64, error: Option<&ReadError>) {
+    if count > 0 {
+        let error = error.map(tracing::field::display);
+        let (vhost, queue) = (queue.definition.vhost.as_str(), queue.name());
+        tracing::error!(vhost, queue, count, error, "messages were lost to a damaged segment");
     }
 }
 

@@ -434,6 +434,14 @@ impl<M: Message> Lane<M> {
         self.tidy();
     }
 
+    /// Some of what `load` asks for cannot be read, unless it was given up meanwhile.
+    pub(crate) fn lose(&mut self, load: &Load, lost: &[(u32, u32)]) {
+        let Some(aside) = self.aside.as_mut().filter(|_| load.number == self.load_count) else { return };
+        if let Some(window) = &aside.loading {
+            aside.paged.lose(window, lost);
+        }
+    }
+
     /// A load was asked for and not answered.
     pub(crate) fn is_loading(&self) -> bool {
         self.aside.as_ref().is_some_and(|aside| aside.loading.is_some())

@@ -472,6 +472,20 @@ impl<M: Message, G: Gate> Queue<M, G> {
         self.ready.recount(before, after)
     }
 
+    /// What is in these runs `(first, end)` of slots of a load cannot be read, and was not settled. Called before [`Queue::loaded`] with
+    /// the same load. Answers with the number of messages that are lost by it; without this they are counted as ready until all behind
+    /// them in their segment has been loaded.
+    pub fn lose(&mut self, load: &Load, lost: &[(u32, u32)]) -> u64 {
+        if lost.is_empty() || load.is_look() || load.is_single() {
+            return 0;
+        }
+        let lane = self.ready.lane(load.lane, !load.segment.is_transient());
+        let before = (lane.paged_count(), lane.paged_bytes());
+        lane.lose(load, lost);
+        let after = (lane.paged_count(), lane.paged_bytes());
+        self.ready.recount(before, after)
+    }
+
     /// Whether a load is on its way.
     pub fn is_loading(&self) -> bool {
         self.ready.lanes().any(Lane::is_loading)

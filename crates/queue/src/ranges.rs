@@ -233,6 +233,27 @@ impl Ranges {
         *entries = taken;
     }
 
+    /// Messages in these runs `(first, end)` of slots of `window` cannot be read: takes them out of the ranges. How long they were is
+    /// not known.
+    pub(crate) fn lose(&mut self, window: &Window, lost: &[(u32, u32)]) {
+        let overlap = |range: &PagedRange, (first, end): (u32, u32)| {
+            end.min(range.end_slot)
+                .min(window.end_slot)
+                .saturating_sub(first.max(range.first_slot).max(window.first_slot))
+        };
+        for mut range in self.extract(|range| window.overlaps(range)) {
+            let lost: u32 = lost.iter().map(|run| overlap(&range, *run)).sum::<u32>().min(range.count);
+            if lost < range.count {
+                range.bytes -= u64::try_from(u128::from(range.bytes) * u128::from(lost) / u128::from(range.count))
+                    .unwrap_or(range.bytes);
+                range.count -= lost;
+                self.count += u64::from(range.count);
+                self.bytes += range.bytes;
+                self.by_seq.insert(range.key(), range);
+            }
+        }
+    }
+
     /// The range that has a message of this seq in this slot, unless that is settled.
     pub(crate) fn holder_of(&self, seq: QueueSeq, place: Place) -> Option<Key> {
         let last = (seq, Place { segment: SegmentId(u32::MAX), slot: u32::MAX });

@@ -28,8 +28,9 @@ pub(crate) struct Segment {
     is_placed: AtomicBool,
     /// Something in it could not be read: it is not copied any more.
     is_damaged: AtomicBool,
-    /// A queue was told that it cannot be read.
-    is_known_unreadable: AtomicBool,
+    /// Loads that could not be answered, by their first slot: how often.
+    failures: Mutex<BTreeMap<u32, u32>>,
+    has_failures: AtomicBool,
 }
 
 impl Segment {
@@ -44,7 +45,8 @@ impl Segment {
             settled,
             is_placed: AtomicBool::new(false),
             is_damaged: AtomicBool::new(false),
-            is_known_unreadable: AtomicBool::new(false),
+            failures: Mutex::default(),
+            has_failures: AtomicBool::new(false),
         }
     }
 
@@ -58,7 +60,8 @@ impl Segment {
             settled: Mutex::new(settled),
             is_placed: AtomicBool::new(true),
             is_damaged: AtomicBool::new(false),
-            is_known_unreadable: AtomicBool::new(false),
+            failures: Mutex::default(),
+            has_failures: AtomicBool::new(false),
         }
     }
 
@@ -73,9 +76,22 @@ impl Segment {
         !self.is_damaged.swap(true, Ordering::Relaxed)
     }
 
-    /// A load could not be answered. Says whether it is the first.
-    pub(crate) fn note_unreadable(&self) -> bool {
-        !self.is_known_unreadable.swap(true, Ordering::Relaxed)
+    /// A load from this slot on failed. Says how often that has happened since one did not.
+    pub(crate) fn note_failure(&self, first_slot: u32) -> u32 {
+        let mut failures = self.failures.lock();
+        self.has_failures.store(true, Ordering::Relaxed);
+        let count = failures.entry(first_slot).or_default();
+        *count = count.saturating_add(1);
+        *count
+    }
+
+    /// A load from this slot on was answered.
+    pub(crate) fn note_success(&self, first_slot: u32) {
+        if self.has_failures.load(Ordering::Relaxed) {
+            let mut failures = self.failures.lock();
+            failures.remove(&first_slot);
+            self.has_failures.store(!failures.is_empty(), Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn set_placed(&self) {

@@ -28,14 +28,12 @@ impl Handles {
         Handles { disk, paths, open: Mutex::new(Vec::new()) }
     }
 
-    /// The open segment.
+    /// The open segment. One that is damaged where it is opened has a flaw.
     pub(crate) fn get(&self, segment: &Segment) -> Result<Arc<SegmentFile>, ReadError> {
         if let Some(found) = self.find(segment.id) {
             return Ok(found);
         }
-        let (file, _) = self.open(segment)?;
-        let file = Arc::new(file);
-        self.keep(file.clone());
+        let (file, _) = self.look(segment)?;
         Ok(file)
     }
 
@@ -47,6 +45,21 @@ impl Handles {
             return Err(ReadError::Corrupt { path, offset: 0, what: "another segment than the checkpoint names" });
         }
         Ok((file.sharing(segment.ranges.clone()), footer))
+    }
+
+    /// Opens a segment anew, in place of a handle that is there, and reads its footer if it has one.
+    pub(crate) fn look(&self, segment: &Segment) -> Result<(Arc<SegmentFile>, Option<Footer>), ReadError> {
+        let (file, footer) = match self.open(segment) {
+            Ok((file, footer)) => (file, Some(footer)),
+            Err(error) if !error.is_lasting() => return Err(error),
+            Err(error) => {
+                let path = self.paths.segment(segment.id);
+                SegmentFile::salvage(&*self.disk, &path, segment.id, &segment.ranges, error)?
+            }
+        };
+        let file = Arc::new(file);
+        self.keep(file.clone());
+        Ok((file, footer))
     }
 
     /// Closes a segment that is about to be removed.

@@ -10,6 +10,7 @@ mod catalog;
 mod checkpoint;
 mod checkpointer;
 pub mod chunk;
+mod damages;
 mod directory;
 pub mod file;
 pub mod fsck;
@@ -38,6 +39,7 @@ mod wake;
 
 pub use backup::{Backup, BackupError};
 pub use chunk::{Chunk, ChunkBudget, ChunkWriter, Content};
+pub use damages::DamagedSegment;
 pub use directory::{DataDir, DirError, FORMAT};
 pub use journal::{Record, RecordBatch};
 #[cfg(any(test, feature = "simulation"))]

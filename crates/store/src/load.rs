@@ -9,13 +9,19 @@ use parking_lot::{Condvar, Mutex};
 use queue::Load;
 
 use crate::catalog::Segment;
+use crate::damages::SlotRun;
 use crate::residents::{Loaded, LoadedMessage};
-use crate::segment::{ANCHOR_SLOTS, ReadAhead, ReadError, ReadMessage, SegmentRange, SlotReader};
+use crate::segment::{
+    ANCHOR_SLOTS, Flaw, Footer, ReadAhead, ReadError, ReadMessage, SegmentFile, SegmentRange, SlotReader,
+};
 use crate::shared::Shared;
 use crate::{ChunkWriter, Residents};
 
 /// When nothing could be read, a queue is answered so much later: it will ask for the same again.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
+
+/// What the disk cannot read is asked for so often, that much later each time, before it is lost.
+const ATTEMPT_COUNT_MAX: u32 = 5;
 
 /// A load that begins where a seq is looks no further than so many slots: its asker cannot know how many are alive.
 const SOUGHT_SLOTS_MAX: u32 = 4096;
@@ -126,28 +132,72 @@ impl Loader {
             // Nobody may be publishing who would see it.
             shared.signals.retire.raise();
         }
-        let next_slot = load.first_slot;
-        let nothing = |error| Loaded { load: load.clone(), entries: Vec::new(), next_slot, error };
+        let (first_slot, end_slot) = (load.first_slot, load.end_slot);
+        let nothing =
+            |next_slot, lost, error| Loaded { load: load.clone(), entries: Vec::new(), next_slot, lost, error };
         // A segment that is gone was compacted; the queue has been told, and asked again.
-        let Some(segment) = shared.catalog.get(load.segment) else { return Outcome::Loaded(nothing(None)) };
-        match self.read(shared, queue, &load, &segment) {
-            Ok(loaded) => Outcome::Loaded(loaded),
-            // Said once a segment: whoever is told writes it to the log.
-            Err(error) => {
-                let is_new = segment.note_unreadable();
-                Outcome::Stuck(nothing(is_new.then_some(error)))
+        let Some(segment) = shared.catalog.get(load.segment) else {
+            return Outcome::Loaded(nothing(first_slot, Vec::new(), None));
+        };
+        let loaded = match self.read(shared, queue, &load, &segment) {
+            Ok(loaded) => loaded,
+            Err(_) if shared.catalog.get(load.segment).is_none() => nothing(first_slot, Vec::new(), None),
+            // Said once of a load: whoever is told writes it to the log.
+            Err(Unread::ForNow { error, is_new }) => {
+                return Outcome::Stuck(nothing(first_slot, Vec::new(), is_new.then_some(error)));
             }
+            Err(Unread::Lost(error)) => nothing(end_slot, segment.live_runs(first_slot, end_slot), Some(error)),
+        };
+        segment.note_success(first_slot);
+        if let Some(error) = loaded.error.as_ref().filter(|_| !loaded.lost.is_empty()) {
+            shared.damages.note(&segment, &shared.paths.segment(segment.id), error, &loaded.lost);
+        }
+        Outcome::Loaded(loaded)
+    }
+
+    /// An error: nothing of it could be read.
+    fn read(&mut self, shared: &Shared, queue: QueueId, load: &Load, segment: &Segment) -> Result<Loaded, Unread> {
+        let unread = |error| Unread::new(segment, load.first_slot, error);
+        let file = shared.handles.get(segment).map_err(unread)?;
+        note_flaw(shared, segment, &file);
+        let (stop, error) = match self.read_from(&file, shared, queue, load, segment) {
+            Ok(loaded) => return Ok(loaded),
+            Err((stop, error)) => match unread(error) {
+                Unread::Lost(error) => (stop, error),
+                for_now @ Unread::ForNow { .. } => return Err(for_now),
+            },
+        };
+        if file.flaw().is_some_and(|flaw| !flaw.has_footer) {
+            return Ok(self.pass_over(&file, *stop, error));
+        }
+        // The file may have become another one since it was opened.
+        match shared.handles.look(segment) {
+            Ok((file, Some(footer))) => self.read_around(&file, &footer, segment, *stop, error),
+            Ok((file, None)) => {
+                note_flaw(shared, segment, &file);
+                self.reader = SlotReader::default();
+                match self.read_from(&file, shared, queue, load, segment) {
+                    Ok(loaded) => Ok(loaded),
+                    Err((stop, error)) => Ok(self.pass_over(&file, *stop, error)),
+                }
+            }
+            Err(_) => Ok(self.pass_over(&file, *stop, error)),
         }
     }
 
-    /// An error: nothing could be read, and the next attempt would not get further either.
-    fn read(&mut self, shared: &Shared, queue: QueueId, load: &Load, segment: &Segment) -> Result<Loaded, ReadError> {
-        let file = shared.handles.get(segment)?;
-        let (first_slot, end_slot) = match load.from_seq {
-            Some(seq) => {
-                let first_slot = self.reader.seek(&file, (load.first_slot, load.end_slot), seq)?;
-                (first_slot, first_slot.saturating_add(SOUGHT_SLOTS_MAX).min(load.end_slot))
-            }
+    /// Reads until there is enough, or until something cannot be read. An error: that is the first message.
+    fn read_from(
+        &mut self,
+        file: &SegmentFile,
+        shared: &Shared,
+        queue: QueueId,
+        load: &Load,
+        segment: &Segment,
+    ) -> Result<Loaded, (Box<Stop>, ReadError)> {
+        // Where the seq cannot be sought, it is looked for from the start.
+        let sought = load.from_seq.and_then(|seq| self.reader.seek(file, (load.first_slot, load.end_slot), seq).ok());
+        let (first_slot, end_slot) = match sought {
+            Some(first_slot) => (first_slot, first_slot.saturating_add(SOUGHT_SLOTS_MAX).min(load.end_slot)),
             None => (load.first_slot, load.end_slot),
         };
         let runs = segment.live_runs(first_slot, end_slot);
@@ -155,7 +205,7 @@ impl Loader {
         let mut gathered =
             Gathered { queue, load: load.clone(), bytes_max, entries: Vec::new(), len: 0, next_slot: None };
         let (contents, mut range) = (&mut self.contents, None);
-        let outcome = self.reader.read(&file, &runs, ReadAhead::Bytes(bytes_max), &mut |message| {
+        let outcome = self.reader.read(file, &runs, ReadAhead::Bytes(bytes_max), &mut |message| {
             let is_known = range.is_some_and(|range: SegmentRange| range.contains_slot(message.slot));
             if !is_known {
                 range = file.index().range_of(message.slot).copied();
@@ -163,13 +213,10 @@ impl Loader {
             gathered.take(&message, range, contents)
         });
         match outcome {
-            Ok(()) => Ok(gathered.loaded(end_slot, None)),
+            Ok(()) => Ok(gathered.loaded(end_slot, Vec::new(), None)),
             // What was read is worth having; the next load will begin with the one that was not.
-            Err((slot, _)) if !gathered.entries.is_empty() => Ok(gathered.loaded(slot, None)),
-            Err((slot, error @ ReadError::Corrupt { .. })) => {
-                self.read_around(shared, segment, &runs, slot, gathered, error)
-            }
-            Err((_, error)) => Err(error),
+            Err((slot, _)) if !gathered.entries.is_empty() => Ok(gathered.loaded(slot, Vec::new(), None)),
+            Err((slot, error)) => Err((Box::new(Stop { slot, runs, gathered }), error)),
         }
     }
 
@@ -177,36 +224,88 @@ impl Loader {
     /// the next whose offset is known anyway.
     fn read_around(
         &mut self,
-        shared: &Shared,
+        file: &SegmentFile,
+        footer: &Footer,
         segment: &Segment,
-        runs: &[(u32, u32)],
-        slot: u32,
-        gathered: Gathered,
+        stop: Stop,
         error: ReadError,
-    ) -> Result<Loaded, ReadError> {
-        let (file, footer) = shared.handles.open(segment)?;
-        let mut gathered = gathered;
-        let first = slot.max(gathered.load.first_slot);
+    ) -> Result<Loaded, Unread> {
+        let Stop { slot: first, runs, mut gathered } = stop;
         let end = (first - first % ANCHOR_SLOTS + ANCHOR_SLOTS).min(gathered.load.end_slot);
         let is_asked_for = |slot: u32| slot < end && runs.iter().any(|(first, end)| (*first..*end).contains(&slot));
-        let mut lost = None;
-        'ranges: for (index, range) in segment.ranges.iter().enumerate() {
-            if range.first_slot >= end || range.end_slot() <= gathered.load.first_slot {
+        let mut lost = Vec::new();
+        for (index, range) in segment.ranges.iter().enumerate() {
+            if range.first_slot >= end || range.end_slot() <= first {
                 continue;
             }
             for slot in footer.slots(index).filter(|slot| is_asked_for(slot.slot)) {
-                match self.reader.read_at(&file, slot) {
+                let number = slot.slot;
+                match self.reader.read_again_at(file, number, slot.offset, ATTEMPT_COUNT_MAX) {
                     Ok(message) => {
                         if gathered.take(&message, Some(*range), &mut self.contents).is_break() {
-                            break 'ranges;
+                            return Ok(gathered.loaded(end, lost, Some(error)));
                         }
                     }
-                    Err(ReadError::Corrupt { .. }) => lost = Some(slot.slot),
-                    Err(error) => return Err(error),
+                    Err(error) if error.is_lasting() => lost.push((number, number + 1)),
+                    // The next load begins here.
+                    Err(_) if number > first => return Ok(gathered.loaded(number, lost, Some(error))),
+                    Err(error) => return Err(Unread::new(segment, gathered.load.first_slot, error)),
                 }
             }
         }
-        Ok(gathered.loaded(end, lost.map(|_| error)))
+        Ok(gathered.loaded(end, lost, Some(error)))
+    }
+
+    /// Passes over what cannot be read, up to the next message that is known to lie where it should.
+    fn pass_over(&mut self, file: &SegmentFile, stop: Stop, error: ReadError) -> Loaded {
+        let Stop { slot: first, runs, gathered } = stop;
+        let (mut at, end) = (first, gathered.load.end_slot);
+        let next = loop {
+            match file.index().anchor_after(at) {
+                Some((slot, _)) if slot >= end => break end,
+                Some((slot, offset)) if self.reader.read_at(file, slot, offset).is_ok() => break slot,
+                Some((slot, _)) => at = slot,
+                None => break end,
+            }
+        };
+        let runs = runs.into_iter().map(|(start, end)| (start.max(first), end.min(next)));
+        gathered.loaded(next, runs.filter(|(first, end)| first < end).collect(), Some(error))
+    }
+}
+
+fn note_flaw(shared: &Shared, segment: &Segment, file: &SegmentFile) {
+    if let Some(Flaw { error, .. }) = file.flaw() {
+        shared.damages.note(segment, file.path(), error, &[]);
+    }
+}
+
+/// Where reading came to an end too early, and what had been read by then.
+struct Stop {
+    slot: u32,
+    /// The slots that are asked for.
+    runs: Vec<SlotRun>,
+    gathered: Gathered,
+}
+
+/// Why nothing was read.
+enum Unread {
+    /// It is tried again later.
+    ForNow {
+        error: ReadError,
+        is_new: bool,
+    },
+    Lost(ReadError),
+}
+
+impl Unread {
+    /// What this process lacked it may have later; and what the disk says a few times, it may not say again.
+    fn new(segment: &Segment, first_slot: u32, error: ReadError) -> Self {
+        let count = segment.note_failure(first_slot);
+        let may_pass = error.is_io() && count < ATTEMPT_COUNT_MAX;
+        if may_pass || !error.is_lasting() {
+            return Unread::ForNow { error, is_new: count == 1 };
+        }
+        Unread::Lost(error)
     }
 }
 
@@ -214,7 +313,7 @@ impl Loader {
 #[derive(Debug)]
 pub(crate) enum Outcome {
     Loaded(Loaded),
-    /// Nothing could be read: to be answered, but not at once.
+    /// Nothing could be read, for now: to be answered, but not at once.
     Stuck(Loaded),
 }
 
@@ -254,8 +353,9 @@ impl Gathered {
     }
 
     /// The answer; `next_slot` unless there was enough before.
-    fn loaded(self, next_slot: u32, error: Option<ReadError>) -> Loaded {
+    fn loaded(self, next_slot: u32, lost: Vec<SlotRun>, error: Option<ReadError>) -> Loaded {
         let Gathered { load, entries, .. } = self;
-        Loaded { load, entries, next_slot: self.next_slot.unwrap_or(next_slot), error }
+        let error = error.filter(|_| !lost.is_empty());
+        Loaded { load, entries, next_slot: self.next_slot.unwrap_or(next_slot), lost, error }
     }
 }

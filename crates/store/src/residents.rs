@@ -99,8 +99,10 @@ pub struct Loaded {
     pub entries: Vec<LoadedMessage>,
     /// How far it came. `load.first_slot` if nothing could be read now, or the messages have been moved meanwhile: ask again.
     pub next_slot: u32,
-    /// What went wrong. A message that is corrupt is left out of `entries` and passed over by `next_slot`: it is lost to the queue,
-    /// though not deleted. A segment that cannot be read at all leaves `next_slot` where it was; it is said once of each.
+    /// Runs `(first, end)` of slots before `next_slot` that cannot be read and are not settled: those messages are lost to their queues,
+    /// though not deleted.
+    pub lost: Vec<(u32, u32)>,
+    /// What went wrong: with the first of `lost`, or if nothing could be read now. The latter is said once of a segment.
     pub error: Option<ReadError>,
 }
 

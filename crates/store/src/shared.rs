@@ -18,6 +18,7 @@ use crate::ChunkBudget;
 use crate::books::Books;
 use crate::catalog::Catalog;
 use crate::checkpointer::Checkpointer;
+use crate::damages::Damages;
 use crate::file::Disk;
 use crate::handles::Handles;
 use crate::journal::{Failed, Filer, Filing, Journal, Progress, Writer};
@@ -66,6 +67,7 @@ pub(crate) struct Shared {
     pub(crate) budget: Arc<ChunkBudget>,
     pub(crate) catalog: Catalog,
     pub(crate) handles: Handles,
+    pub(crate) damages: Damages,
     pub(crate) books: Books,
     pub(crate) reserve: Reserve,
     pub(crate) loads: Loads,

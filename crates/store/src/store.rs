@@ -14,6 +14,7 @@ use crate::backup::{self, Backup, BackupError};
 use crate::books::Books;
 use crate::catalog::{Catalog, Segment};
 use crate::checkpointer::{Checkpointer, Pinned};
+use crate::damages::{DamagedSegment, Damages};
 use crate::directory::DataDir;
 use crate::file::Disk;
 use crate::handles::Handles;
@@ -294,6 +295,29 @@ impl Store {
         self.shared.loads.push(queue, load);
     }
 
+    /// Segments in which something could not be read since the start, as far as no operator has taken note.
+    #[must_use]
+    pub fn damaged_segments(&self) -> Vec<DamagedSegment> {
+        self.shared.damages.open()
+    }
+
+    /// Whether there are such segments.
+    #[must_use]
+    pub fn has_damage(&self) -> bool {
+        self.shared.damages.has_open()
+    }
+
+    /// Messages that could not be read since the start, whether an operator has taken note or not.
+    #[must_use]
+    pub fn lost_count(&self) -> u64 {
+        self.shared.damages.lost_count()
+    }
+
+    /// An operator has taken note of [`Store::damaged_segments`]: they are given, and told no more. What is found from now on is told.
+    pub fn acknowledge_damage(&self) -> Vec<DamagedSegment> {
+        self.shared.damages.acknowledge()
+    }
+
     /// Numbers about it, gathered now.
     #[must_use]
     pub fn stats(&self) -> Stats {
@@ -383,6 +407,7 @@ impl Opening {
         };
         let shared = Arc::new(Shared {
             handles: Handles::new(disk.clone(), paths.clone()),
+            damages: Damages::default(),
             options,
             disk,
             paths,

@@ -51,7 +51,8 @@ pub(crate) fn relocate(broker: &Broker, set: &DelaySet, generation: QueueId, pla
 /// The answer to a load.
 pub(crate) fn loaded(broker: &Broker, set: &Arc<DelaySet>, loaded: Loaded) {
     if let Some(error) = &loaded.error {
-        tracing::error!(exchange = %set.name(), %error, "delayed messages could not be read from a segment");
+        let lost: u32 = loaded.lost.iter().map(|(first, end)| end - first).sum();
+        tracing::error!(exchange = %set.name(), lost, %error, "delayed messages cannot be read from a segment");
     }
     let is_journalled = !loaded.load.segment.is_transient();
     let entries = loaded.entries.into_iter().filter_map(|entry| {

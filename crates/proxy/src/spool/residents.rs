@@ -72,7 +72,9 @@ impl Residents for SpoolResidents {
         let kept = |content, place| Kept::new(content, Some(place));
         let entries = loaded.entries.into_iter().map(|entry| (entry.seq, kept(entry.content, entry.place))).collect();
         self.with_shelf(queue, std::iter::empty(), |shelf, _| {
-            tell_lost(shelf.queue.loaded(&loaded.load, entries, loaded.next_slot, &mut Effects::default()));
+            let lost_count = shelf.queue.lose(&loaded.load, &loaded.lost);
+            let answered = shelf.queue.loaded(&loaded.load, entries, loaded.next_slot, &mut Effects::default());
+            tell_lost(lost_count + answered);
         });
         if let Some(spool) = self.0.upgrade() {
             spool.tell();

@@ -106,3 +106,23 @@ fn who_has_read_a_message_that_is_gone_is_not_given_it() {
     assert_eq!(queue.take(QueueSeq(2), Some(&taken), |place| disk.is_alive(place)), Take::Missing);
     assert_eq!(queue.ready_count(), 2);
 }
+
+#[test]
+fn what_cannot_be_read_is_not_counted_as_ready() {
+    let (mut queue, mut disk): (TestQueue, _) = (Queue::new(Settings::default()), Disk::default());
+    publish(&mut queue, 10);
+    spill(&mut queue, &mut disk);
+    queue.consume(acking()).unwrap();
+    let mut deliveries = Vec::new();
+    let load = dispatch_into(&mut queue, &mut deliveries).expect("all of it is in a segment");
+    assert_eq!(queue.lose(&load, &[(2, 5)]), 3);
+    assert_eq!((queue.ready_count(), queue.ready_bytes(), queue.paged_count()), (7, 70, 7));
+    let mut read = disk.read(&load, 6);
+    read.retain(|(seq, _)| !(3..=5).contains(&seq.0));
+    assert_eq!(loaded(&mut queue, &load, read, 6), 0, "they have been counted");
+    assert_eq!((queue.ready_count(), queue.paged_count()), (7, 4));
+    let load = dispatch_into(&mut queue, &mut deliveries).expect("the rest");
+    assert_eq!(queue.lose(&load, &[(0, 10)]), 4, "all that was asked for");
+    assert_eq!(loaded(&mut queue, &load, Vec::new(), load.end_slot), 0);
+    assert_eq!((seqs_of(&deliveries), queue.ready_count()), (vec![1, 2, 6], 0));
+}

@@ -282,9 +282,11 @@ impl Examination {
     ) -> Result<(), FsckError> {
         let path = self.paths.segment(id);
         if !is_present {
-            let lost = state.as_ref().map_or(0, |state| state.settled.slot_count() - state.settled.set_count());
-            self.report.lose(u64::from(lost));
-            self.report.add(&path, Verdict::Missing, [format!("the checkpoint names it, with {lost} messages")]);
+            let lost = state.as_ref().map(scan::unsettled).unwrap_or_default();
+            let lost_count = lost.values().sum::<u64>();
+            self.report.lose(lost_count);
+            let text = format!("the checkpoint names it, with {lost_count} messages");
+            self.report.add(&path, Verdict::Missing, std::iter::once(text).chain(scan::describe(&lost)));
             self.segments.push(ExaminedSegment { state, scan: None });
             return Ok(());
         }
@@ -296,9 +298,10 @@ impl Examination {
             }
             None => format!("{} messages", scan.message_count()),
         };
-        self.report.lose(scan.lost_count);
+        self.report.lose(scan.lost.values().sum());
         let verdict = if scan.problems.is_empty() { Verdict::Good } else { Verdict::Damaged };
-        self.report.add(&path, verdict, std::iter::once(text).chain(scan.problems.iter().cloned()));
+        let details = std::iter::once(text).chain(scan.problems.iter().cloned()).chain(scan::describe(&scan.lost));
+        self.report.add(&path, verdict, details);
         if state.is_some() && verdict == Verdict::Good {
             scan.ranges = Vec::new(); // a repair goes by the checkpoint then, and a backlog may have very many messages
         }

@@ -22,7 +22,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    fn is_sound(self) -> bool {
+    pub(crate) fn is_sound(self) -> bool {
         !matches!(self, Verdict::Missing | Verdict::Damaged)
     }
 }

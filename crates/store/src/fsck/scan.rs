@@ -1,6 +1,7 @@
 //! Reads a whole segment and says which of its messages are good. With a footer it knows where each should be; without one it goes
 //! from slot to slot, and where it loses the thread, on to the next range's mark.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
@@ -45,8 +46,35 @@ pub(super) struct Scan {
     pub(super) ranges: Vec<GoodRange>,
     /// What is wrong, in words; nothing if all is well.
     pub(super) problems: Vec<String>,
-    /// Messages that are damaged and were not settled, as far as is known.
-    pub(super) lost_count: u64,
+    /// How many messages of which queues are damaged and were not settled, as far as is known.
+    pub(super) lost: Lost,
+}
+
+/// How many messages of which queues are lost.
+pub(super) type Lost = BTreeMap<QueueId, u64>;
+
+/// How many messages of which queues a segment should hold that are not settled.
+pub(super) fn unsettled(state: &SegmentState) -> Lost {
+    let mut counts = Lost::new();
+    for range in &state.ranges {
+        let settled = state.settled.count(range.first_slot, range.end_slot());
+        *counts.entry(range.queue).or_default() += u64::from(range.count - settled);
+    }
+    counts.retain(|_, count| *count > 0);
+    counts
+}
+
+/// In words.
+pub(super) fn describe(lost: &Lost) -> Vec<String> {
+    let mut lines: Vec<String> = lost
+        .iter()
+        .take(PROBLEM_COUNT_MAX)
+        .map(|(queue, count)| format!("{count} messages of queue {queue} are lost"))
+        .collect();
+    if lost.len() > PROBLEM_COUNT_MAX {
+        lines.push(format!("and those of {} more queues", lost.len() - PROBLEM_COUNT_MAX));
+    }
+    lines
 }
 
 impl Scan {
@@ -78,7 +106,7 @@ impl Scan {
 
 /// Reads a segment. Only a disk that does not answer is an error.
 pub(super) fn scan(disk: &dyn Disk, path: &Path, id: SegmentId, state: Option<&SegmentState>) -> io::Result<Scan> {
-    let mut scan = Scan { id, opened: None, ranges: Vec::new(), problems: Vec::new(), lost_count: 0 };
+    let mut scan = Scan { id, opened: None, ranges: Vec::new(), problems: Vec::new(), lost: Lost::new() };
     let file = disk.open(path)?;
     match SegmentFile::open(disk, path, id) {
         Ok((segment, footer)) => {
@@ -96,12 +124,17 @@ pub(super) fn scan(disk: &dyn Disk, path: &Path, id: SegmentId, state: Option<&S
             scan.problem(format!("{what} at byte {offset}; its messages were looked for one by one"));
             scan_unknown(&*file, id, &mut scan)?;
             if let Some(state) = state {
-                let expected = state.settled.slot_count() - state.settled.set_count();
-                scan.lost_count = u64::from(expected).saturating_sub(scan.message_count() as u64);
+                scan.lost = unsettled(state);
+                for GoodRange { queue, lane, slots } in &scan.ranges {
+                    let is_found = |good: &&GoodSlot| !is_settled(state, *queue, *lane, good.slot, good.header.seq);
+                    let found_count = slots.iter().filter(is_found).count() as u64;
+                    scan.lost.entry(*queue).and_modify(|lost| *lost = lost.saturating_sub(found_count));
+                }
             }
         }
     }
     drop_dangling(&*file, id, &mut scan)?;
+    scan.lost.retain(|_, count| *count > 0);
     Ok(scan)
 }
 
@@ -130,7 +163,7 @@ fn scan_known(
                 Some(Entry::Slot(header)) if header.seq == slot.seq && header.stored_len() == slot.stored_len => header,
                 _ => {
                     let settled = if is_settled(slot.slot) { ", which was settled" } else { "" };
-                    scan.lost_count += u64::from(settled.is_empty());
+                    *scan.lost.entry(queue).or_default() += u64::from(settled.is_empty());
                     scan.problem(format!(
                         "message {} of queue {queue}{settled} is damaged, at byte {}",
                         slot.seq, slot.offset
@@ -214,8 +247,8 @@ fn drop_dangling(file: &dyn File, id: SegmentId, scan: &mut Scan) -> io::Result<
         }
         range.slots = kept;
     }
-    scan.lost_count += dangling.len() as u64;
     for (queue, seq, offset) in dangling {
+        *scan.lost.entry(queue).or_default() += 1;
         scan.problem(format!("the content of message {seq} of queue {queue} is damaged, named at byte {offset}"));
     }
     Ok(())

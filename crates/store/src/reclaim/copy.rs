@@ -52,7 +52,7 @@ impl Shared {
         if let Err(error) = copy.run(pace) {
             if let WorkError::Read(error) = &error {
                 let Old { segment, .. } = &copy.old[copy.current];
-                give_up(segment, error);
+                give_up(self, segment, error);
             }
             copy.abandon();
             return Err(error);
@@ -75,8 +75,10 @@ impl Shared {
 
 /// Copies nothing of this segment any more until the next start, if reading it would fail again: else the same would be tried
 /// for ever, and no other segment's turn would come.
-fn give_up(segment: &Segment, error: &ReadError) {
+fn give_up(shared: &Shared, segment: &Segment, error: &ReadError) {
     if error.is_lasting() && segment.set_damaged() {
+        // Which messages are lost the next one to ask for them finds out, or the scrub.
+        shared.damages.note(segment, &shared.paths.segment(segment.id), error, &[]);
         tracing::error!(segment = %segment.id, %error, "segment cannot be read and will not be compacted");
     }
 }
@@ -96,7 +98,7 @@ impl<'a> Copy<'a> {
     fn new(shared: &'a Shared, from: &[Arc<Segment>], level: u8) -> Result<Self, WorkError> {
         let mut old = Vec::new();
         for segment in from {
-            let file = shared.handles.get(segment).inspect_err(|error| give_up(segment, error))?;
+            let file = shared.handles.get(segment).inspect_err(|error| give_up(shared, segment, error))?;
             old.push(Old { segment: segment.clone(), file, reader: SlotReader::default() });
         }
         Ok(Copy { shared, level, old, written: Vec::new(), runs: Vec::new(), current: 0 })

@@ -30,7 +30,7 @@ use crate::journal;
 use crate::manifest::{CheckpointFile, ManifestError, ManifestFile};
 use crate::paths::Paths;
 use crate::residents::{QueueState, RecoveredRange, Returns};
-use crate::segment::ReadError;
+use crate::segment::{Footer, ReadError, SegmentFile};
 use crate::{ChunkWriter, Content};
 use replay::Replay;
 
@@ -236,18 +236,36 @@ pub(crate) fn read_checkpoint(
     Checkpoint::decode(&bytes).map_err(|_| corrupt("bad checksum or malformed"))
 }
 
-/// Segments that a checkpoint names were on disk before it was; one that is not is damage, found now rather than when it is read.
+/// Segments that a checkpoint names were on disk before it was. One that is missing, or that is not what was written in length, header or
+/// footer, is damage, found now rather than when it is read.
 fn check_segments(disk: &dyn Disk, paths: &Paths, segments: &[SegmentState]) -> Result<(), OpenError> {
-    let names = list(disk, &paths.segments())?;
-    let mut present: Vec<_> = names.iter().filter_map(|name| Paths::segment_id(name)).collect();
-    present.sort_unstable();
-    for segment in segments {
-        if present.binary_search(&segment.id).is_err() {
-            let what = "the checkpoint names it, and it is missing".to_owned();
-            return Err(OpenError::Corrupt { path: paths.segment(segment.id), offset: 0, what });
+    segments.iter().try_for_each(|segment| open_segment(disk, paths, segment).map(drop))
+}
+
+/// Opens a segment that the checkpoint names.
+fn open_segment(disk: &dyn Disk, paths: &Paths, segment: &SegmentState) -> Result<Footer, OpenError> {
+    let path = paths.segment(segment.id);
+    let corrupt = |offset, what: String| OpenError::Corrupt { path: path.clone(), offset, what };
+    let (file, footer) = match SegmentFile::open(disk, &path, segment.id) {
+        Ok(opened) => opened,
+        Err(ReadError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(corrupt(0, "the checkpoint names it, and it is missing".to_owned()));
         }
+        // What the disk cannot read is as lost as what is not right.
+        Err(error) if !error.is_lasting() => return Err(error.into()),
+        Err(ReadError::Io { error, .. }) if error.kind() != io::ErrorKind::PermissionDenied => {
+            return Err(corrupt(0, format!("it cannot be read: {error}")));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if file.file_len() != segment.file_len {
+        let what = format!("it ends here, and should at byte {}", segment.file_len);
+        return Err(corrupt(file.file_len(), what));
     }
-    Ok(())
+    if footer.ranges() != segment.ranges.as_slice() {
+        return Err(corrupt(0, "another segment than the checkpoint names".to_owned()));
+    }
+    Ok(footer)
 }
 
 /// A number above that of every segment there ever was, as far as files and checkpoint tell.

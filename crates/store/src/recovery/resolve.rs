@@ -7,12 +7,12 @@ use model::ids::{QueueId, QueueSeq};
 use queue::PagedRange;
 
 use super::replay::{QueueReplay, Replay};
-use super::{OpenError, live_extent};
+use super::{OpenError, live_extent, open_segment};
 use crate::checkpoint::SegmentState;
 use crate::file::Disk;
 use crate::paths::Paths;
 use crate::residents::RecoveredRange;
-use crate::segment::{Footer, ReadError, SegmentFile, SegmentRange};
+use crate::segment::{Footer, SegmentRange};
 
 impl Replay {
     /// Decides everything; returns what is alive in segments.
@@ -29,13 +29,13 @@ impl Replay {
         for segment in &mut self.segments {
             let mut footer = None;
             if settle_undecided(segment, &self.queues) || has_published(segment, &self.queues) {
-                let read = read_footer(segment, disk, paths)?;
+                let read = open_segment(disk, paths, segment)?;
                 settle_by_footer(segment, &read, &self.queues);
                 forget_published(segment, &read, &mut self.queues);
                 footer = Some(read);
             }
             if footer.is_none() && has_partly_settled(segment) {
-                footer = Some(read_footer(segment, disk, paths)?);
+                footer = Some(open_segment(disk, paths, segment)?);
             }
             recovered.extend(recovered_ranges(segment, footer.as_ref()));
         }
@@ -47,7 +47,7 @@ impl Replay {
         self.queues.values_mut().for_each(|queue| queue.settled.sort());
         for segment in &mut self.segments {
             if settle_undecided(segment, &self.queues) {
-                let footer = read_footer(segment, disk, paths)?;
+                let footer = open_segment(disk, paths, segment)?;
                 settle_by_footer(segment, &footer, &self.queues);
             }
         }
@@ -57,16 +57,6 @@ impl Replay {
 }
 
 type Queues = FxHashMap<QueueId, QueueReplay>;
-
-fn read_footer(segment: &SegmentState, disk: &dyn Disk, paths: &Paths) -> Result<Footer, OpenError> {
-    let path = paths.segment(segment.id);
-    let (file, footer) = SegmentFile::open(disk, &path, segment.id)?;
-    if file.file_len() != segment.file_len || footer.ranges() != segment.ranges.as_slice() {
-        let what = "another segment than the checkpoint names";
-        return Err(ReadError::Corrupt { path, offset: 0, what }.into());
-    }
-    Ok(footer)
-}
 
 /// The runs of settled seqs of which some may be in a range that has holes.
 fn undecided<'a>(range: &SegmentRange, queues: &'a Queues) -> &'a [(QueueSeq, QueueSeq)] {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::salvage::UNKNOWN;
 use super::{Footer, SegmentRange};
 
 /// Every so many slots one offset is kept; the ones between are found by walking the slot headers.
@@ -25,6 +26,11 @@ impl Index {
         Index { ranges: footer.ranges().into(), anchors, end: footer_offset }
     }
 
+    /// Of a segment without a footer: these anchors were found, as far as they are known.
+    pub(super) fn salvaged(ranges: Arc<[SegmentRange]>, anchors: Vec<u64>, end: u64) -> Self {
+        Index { ranges, anchors, end }
+    }
+
     /// Lets the index use an equal list of ranges that exists anyway.
     pub(super) fn share(&mut self, ranges: Arc<[SegmentRange]>) {
         self.ranges = ranges;
@@ -43,13 +49,24 @@ impl Index {
         if anchor_slot <= range.first_slot {
             return Some((range.first_slot, range.offset));
         }
-        Some((anchor_slot, *self.anchors.get((anchor_slot / ANCHOR_SLOTS) as usize)?))
+        let offset = self.anchors.get((anchor_slot / ANCHOR_SLOTS) as usize)?;
+        Some((anchor_slot, *offset)).filter(|(_, offset)| *offset != UNKNOWN)
+    }
+
+    /// The first slot behind this one whose offset is known, and that offset.
+    pub(crate) fn anchor_after(&self, slot: u32) -> Option<(u32, u64)> {
+        let next_range = self.ranges.partition_point(|range| range.first_slot <= slot);
+        let next_range = self.ranges.get(next_range).map(|range| (range.first_slot, range.offset));
+        let first = (slot / ANCHOR_SLOTS + 1) as usize;
+        let found = self.anchors.iter().enumerate().skip(first).find(|(_, offset)| **offset != UNKNOWN);
+        let found = found.map(|(at, offset)| (at as u32 * ANCHOR_SLOTS, *offset));
+        next_range.into_iter().chain(found).min()
     }
 
     /// An offset at or behind the end of the slots before `end_slot`, close to it.
     pub(crate) fn offset_bound(&self, end_slot: u32) -> u64 {
         let anchor = self.anchors.get(end_slot.div_ceil(ANCHOR_SLOTS) as usize);
-        anchor.copied().unwrap_or(self.end)
+        anchor.copied().filter(|offset| *offset != UNKNOWN).unwrap_or(self.end)
     }
 
     /// Where the slots end and the footer begins.

@@ -29,6 +29,7 @@ mod footer;
 mod header;
 mod index;
 mod read;
+mod salvage;
 mod write;
 
 pub(crate) use footer::{Footer, SegmentRange};
@@ -37,7 +38,7 @@ pub(crate) use header::{
 };
 pub(crate) use index::{ANCHOR_SLOTS, Index};
 pub use read::ReadError;
-pub(crate) use read::{ReadAhead, ReadMessage, SegmentFile, SlotReader};
+pub(crate) use read::{Flaw, ReadAhead, ReadMessage, SegmentFile, SlotReader};
 pub(crate) use write::{SegmentWriter, Source, WrittenSegment};
 
 #[cfg(test)]

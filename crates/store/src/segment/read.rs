@@ -8,8 +8,8 @@ use std::sync::Arc;
 use model::ids::{QueueSeq, SegmentId};
 use thiserror::Error;
 
-use super::footer::Slot;
 use super::header::EntryError;
+use super::salvage;
 use super::{
     ANCHOR_SLOTS, Entry, Footer, HEADER_LEN, Index, SLOT_LEN, SegmentHeader, SegmentRange, SlotHeader, Source, Stored,
     TRAILER_LEN, Trailer,
@@ -58,6 +58,19 @@ impl ReadError {
             ReadError::Io { error, .. } => !is_lack(error),
         }
     }
+
+    pub(crate) fn is_io(&self) -> bool {
+        matches!(self, ReadError::Io { .. })
+    }
+
+    /// A file that ends where something should be is not what was written.
+    fn of_read(path: &Path, offset: u64, error: io::Error) -> Self {
+        let path = path.to_owned();
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof => ReadError::Corrupt { path, offset, what: "the file ends too early" },
+            _ => ReadError::Io { path, error },
+        }
+    }
 }
 
 /// A finished segment, open for reading.
@@ -68,42 +81,63 @@ pub(crate) struct SegmentFile {
     file_len: u64,
     level: u8,
     index: Index,
+    flaw: Option<Flaw>,
+}
+
+/// What is wrong with a segment that is read all the same.
+#[derive(Debug)]
+pub(crate) struct Flaw {
+    pub(crate) error: ReadError,
+    /// Where slots lie was found by walking over them, as far as that went.
+    pub(crate) has_footer: bool,
 }
 
 impl SegmentFile {
     /// Opens a segment and reads its footer.
     pub(crate) fn open(disk: &dyn Disk, path: &Path, id: SegmentId) -> Result<(Self, Footer), ReadError> {
-        let io = |error| ReadError::Io { path: path.to_owned(), error };
-        let corrupt = |offset, what| ReadError::Corrupt { path: path.to_owned(), offset, what };
-        let file = disk.open(path).map_err(io)?;
-        let file_len = file.len().map_err(io)?;
-        if file_len < (HEADER_LEN + TRAILER_LEN) as u64 {
-            return Err(corrupt(file_len, "the file ends too early"));
-        }
-        let mut header = [0; HEADER_LEN];
-        read_exact_at(&*file, &mut header, 0).map_err(io)?;
-        let header = SegmentHeader::decode(id, &header).ok_or(corrupt(0, "bad header"))?;
-        let mut trailer = [0; TRAILER_LEN];
-        let trailer_offset = file_len - TRAILER_LEN as u64;
-        read_exact_at(&*file, &mut trailer, trailer_offset).map_err(io)?;
-        let trailer = Trailer::decode(id, file_len, &trailer).ok_or(corrupt(trailer_offset, "bad trailer"))?;
-        // The trailer's CRC was right, so the length is one that was written; it also fits the file.
-        let mut footer = vec![0; trailer.footer_len as usize];
-        read_exact_at(&*file, &mut footer, trailer.footer_offset).map_err(io)?;
-        if crc32c::crc32c_append(id.0, &footer) != trailer.footer_crc {
-            return Err(corrupt(trailer.footer_offset, "bad checksum of the footer"));
-        }
-        let footer = Footer::decode(footer, trailer.slot_count, trailer.footer_offset)
-            .map_err(|_| corrupt(trailer.footer_offset, "malformed footer"))?;
-        let index = Index::new(&footer, trailer.footer_offset);
+        let (file, file_len) = open_file(disk, path)?;
+        let header = read_header(&*file, path, id, file_len)?;
+        let (footer, footer_offset) = read_footer(&*file, path, id, file_len)?;
+        let index = Index::new(&footer, footer_offset);
         let level = header.level;
-        Ok((SegmentFile { id, path: path.to_owned(), file, file_len, level, index }, footer))
+        Ok((SegmentFile { id, path: path.to_owned(), file, file_len, level, index, flaw: None }, footer))
+    }
+
+    /// Opens a segment that [`SegmentFile::open`] refused with `error`, to read from it what can be found: its slots lie where
+    /// the footer says, or else where walking over `ranges` finds them.
+    pub(crate) fn salvage(
+        disk: &dyn Disk,
+        path: &Path,
+        id: SegmentId,
+        ranges: &Arc<[SegmentRange]>,
+        error: ReadError,
+    ) -> Result<(Self, Option<Footer>), ReadError> {
+        let (file, file_len) = open_file(disk, path)?;
+        let footer = read_footer(&*file, path, id, file_len).ok().filter(|(footer, _)| footer.ranges() == &**ranges);
+        let (index, footer) = match footer {
+            Some((footer, footer_offset)) => (Index::new(&footer, footer_offset), Some(footer)),
+            None => {
+                let anchors = salvage::find_anchors(&*file, file_len, id, ranges);
+                let end = ranges.last().map_or(0, |range| range.offset.saturating_add(range.stored_len)).min(file_len);
+                (Index::salvaged(ranges.clone(), anchors, end), None)
+            }
+        };
+        let flaw = Some(Flaw { error, has_footer: footer.is_some() });
+        Ok((SegmentFile { id, path: path.to_owned(), file, file_len, level: 0, index, flaw }, footer))
     }
 
     /// The same, with an equal list of ranges that exists anyway.
     pub(crate) fn sharing(mut self, ranges: Arc<[SegmentRange]>) -> Self {
         self.index.share(ranges);
         self
+    }
+
+    pub(crate) fn flaw(&self) -> Option<&Flaw> {
+        self.flaw.as_ref()
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     pub(crate) fn id(&self) -> SegmentId {
@@ -125,6 +159,45 @@ impl SegmentFile {
     fn corrupt(&self, offset: u64, what: &'static str) -> ReadError {
         ReadError::Corrupt { path: self.path.clone(), offset, what }
     }
+}
+
+fn open_file(disk: &dyn Disk, path: &Path) -> Result<(Box<dyn File>, u64), ReadError> {
+    let io = |error| ReadError::Io { path: path.to_owned(), error };
+    let file = disk.open(path).map_err(io)?;
+    let file_len = file.len().map_err(io)?;
+    Ok((file, file_len))
+}
+
+fn read_header(file: &dyn File, path: &Path, id: SegmentId, file_len: u64) -> Result<SegmentHeader, ReadError> {
+    let corrupt = |offset, what| ReadError::Corrupt { path: path.to_owned(), offset, what };
+    if file_len < (HEADER_LEN + TRAILER_LEN) as u64 {
+        return Err(corrupt(file_len, "the file ends too early"));
+    }
+    let mut header = [0; HEADER_LEN];
+    read_exact_at(file, &mut header, 0).map_err(|error| ReadError::of_read(path, 0, error))?;
+    SegmentHeader::decode(id, &header).ok_or(corrupt(0, "bad header"))
+}
+
+/// The footer and its offset.
+fn read_footer(file: &dyn File, path: &Path, id: SegmentId, file_len: u64) -> Result<(Footer, u64), ReadError> {
+    let corrupt = |offset, what| ReadError::Corrupt { path: path.to_owned(), offset, what };
+    let read = |buffer: &mut [u8], offset| {
+        read_exact_at(file, buffer, offset).map_err(|error| ReadError::of_read(path, offset, error))
+    };
+    let mut trailer = [0; TRAILER_LEN];
+    let too_short = || corrupt(file_len, "the file ends too early");
+    let trailer_offset = file_len.checked_sub(TRAILER_LEN as u64).ok_or_else(too_short)?;
+    read(&mut trailer, trailer_offset)?;
+    let trailer = Trailer::decode(id, file_len, &trailer).ok_or(corrupt(trailer_offset, "bad trailer"))?;
+    // The trailer's CRC was right, so the length is one that was written; it also fits the file.
+    let mut footer = vec![0; trailer.footer_len as usize];
+    read(&mut footer, trailer.footer_offset)?;
+    if crc32c::crc32c_append(id.0, &footer) != trailer.footer_crc {
+        return Err(corrupt(trailer.footer_offset, "bad checksum of the footer"));
+    }
+    let footer = Footer::decode(footer, trailer.slot_count, trailer.footer_offset)
+        .map_err(|_| corrupt(trailer.footer_offset, "malformed footer"))?;
+    Ok((footer, trailer.footer_offset))
 }
 
 /// A message as it was read.
@@ -237,14 +310,50 @@ impl SlotReader {
         Ok(((low - 1) * ANCHOR_SLOTS).max(first))
     }
 
-    /// The message of a slot whose offset the footer says.
-    pub(crate) fn read_at(&mut self, segment: &SegmentFile, slot: Slot) -> Result<ReadMessage<'_>, ReadError> {
+    /// The message of a slot whose offset is known.
+    pub(crate) fn read_at(
+        &mut self,
+        segment: &SegmentFile,
+        slot: u32,
+        offset: u64,
+    ) -> Result<ReadMessage<'_>, ReadError> {
         if self.segment.replace(segment.id) != Some(segment.id) {
             self.window.forget();
             self.shared.forget();
         }
-        let Slot { slot, offset, .. } = slot;
         let bound = Bound { offset: segment.index.end(), len_max: READ_AT_LEN };
+        // What fails may lie behind the message.
+        let bound = match self.message_at(segment, slot, offset, bound) {
+            Err(error) if error.is_io() && error.is_lasting() => Bound { len_max: 0, ..bound },
+            _ => bound,
+        };
+        self.message_at(segment, slot, offset, bound)
+    }
+
+    /// The same. What the disk does not read at first it is asked for again, at once.
+    pub(crate) fn read_again_at(
+        &mut self,
+        segment: &SegmentFile,
+        slot: u32,
+        offset: u64,
+        attempt_count: u32,
+    ) -> Result<ReadMessage<'_>, ReadError> {
+        for _ in 1..attempt_count {
+            match self.read_at(segment, slot, offset) {
+                Err(error) if error.is_io() && error.is_lasting() => {}
+                _ => break,
+            }
+        }
+        self.read_at(segment, slot, offset)
+    }
+
+    fn message_at(
+        &mut self,
+        segment: &SegmentFile,
+        slot: u32,
+        offset: u64,
+        bound: Bound,
+    ) -> Result<ReadMessage<'_>, ReadError> {
         let header = self.window.header(segment, offset, bound)?;
         self.message(segment, slot, &header, offset, bound)
     }
@@ -320,7 +429,7 @@ impl Window {
             }
             (self.start, self.len) = (offset, 0);
             read_exact_at(&*segment.file, &mut self.buffer[..read_len as usize], offset)
-                .map_err(|error| ReadError::Io { path: segment.path.clone(), error })?;
+                .map_err(|error| ReadError::of_read(&segment.path, offset, error))?;
             self.len = read_len as usize;
         }
         let from = (offset - self.start) as usize;
@@ -329,7 +438,9 @@ impl Window {
 
     /// The header at `offset`, unchecked but for its length: enough to step over a slot.
     fn header(&mut self, segment: &SegmentFile, offset: u64, bound: Bound) -> Result<SlotHeader, ReadError> {
-        let bytes = self.get(segment, offset, SLOT_LEN as u64 + 8, bound)?;
+        // A slot without content may be the last thing that is left of a file.
+        let len = (SLOT_LEN as u64 + 8).min(segment.file_len.saturating_sub(offset)).max(SLOT_LEN as u64);
+        let bytes = self.get(segment, offset, len, bound)?;
         SlotHeader::peek(bytes).ok_or_else(|| segment.corrupt(offset, "a slot expected, found none"))
     }
 

@@ -192,6 +192,55 @@ fn whatever_is_damaged_is_found_and_can_be_repaired() {
     });
 }
 
+/// A segment that was cut short, or whose header or footer was damaged, was found by whoever asked for its messages, not by the start.
+#[test]
+fn a_start_names_a_segment_that_is_missing_cut_or_damaged_at_its_ends() {
+    let mut counts = BTreeMap::new();
+    let is_whole = for_each_seed(150, |seed| {
+        let Written { disk, mut random, expected, .. } = write(seed);
+        let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+        let sound = fsck::check(&shared, Path::new("/data")).unwrap();
+        let named = |path: &&PathBuf| sound.files.iter().any(|f| f.path == **path && f.verdict == Verdict::Good);
+        let segments = files(&disk, "segments");
+        let Some(path) = random.pick(&segments.iter().filter(named).collect::<Vec<_>>()).map(|path| (*path).clone())
+        else {
+            return;
+        };
+        let file = disk.open(&path).unwrap();
+        let len = file.len().unwrap();
+        let harm = random.below(5);
+        match harm {
+            0 => disk.remove(&path).unwrap(),
+            1 => file.truncate(random.below(len)).unwrap(),
+            2 => disk.flip_bit(&path, random.below(20), random.below(8) as u8),
+            3 => disk.flip_bit(&path, len - 1 - random.below(32), random.below(8) as u8),
+            _ => disk.fail_reads(&path, len - 1..len),
+        }
+        let error = Store::open_stepped(options(&mut random), shared.clone()).map(drop).unwrap_err().to_string();
+        assert!(error.contains(path.to_str().unwrap()) && error.contains("warren fsck"), "seed {seed}: {error}");
+        disk.kill_process();
+        let found = fsck::check(&shared, Path::new("/data")).unwrap();
+        assert!(found.files.iter().any(|file| file.path == path && !file.verdict.is_sound()), "seed {seed}: {found}");
+        let report = fsck::repair(&shared, Path::new("/data")).unwrap();
+        let opened = Store::open_stepped(options(&mut random), shared);
+        let (store, recovered) = opened.unwrap_or_else(|error| panic!("seed {seed}: {error}\n{report}"));
+        let messages = all_messages(&store, &recovered);
+        assert!(messages.iter().all(|(place, number)| expected.get(place) == Some(number)), "seed {seed}: {report}");
+        let mut lost: BTreeMap<QueueId, u64> = BTreeMap::new();
+        for (queue, _) in expected.keys().filter(|place| !messages.contains_key(place)) {
+            *lost.entry(*queue).or_default() += 1;
+        }
+        // What the journal has settled since the checkpoint is counted, too.
+        assert!(lost.values().sum::<u64>() <= found.lost_count, "seed {seed}: {lost:?}\n{found}");
+        for queue in lost.keys() {
+            assert!(found.to_string().contains(&format!("messages of queue {queue} are lost")), "seed {seed}: {found}");
+        }
+        assert!(lost.is_empty() || ![2, 3].contains(&harm), "seed {seed}: {lost:?}\n{found}");
+        *counts.entry((harm, !lost.is_empty())).or_insert(0) += 1;
+    });
+    assert!(counts.len() >= 7 || !is_whole, "{counts:?}");
+}
+
 /// Makes a page of the file unreadable.
 fn fail_reads(disk: &SimDisk, path: &Path, random: &mut Random) {
     let len = disk.open(path).unwrap().len().unwrap();

@@ -16,8 +16,8 @@ use crate::file::{Disk, Faults, SimDisk};
 use crate::load::{Loader, Outcome};
 use crate::threads::{Rest, retire_step};
 use crate::{
-    ChunkWriter, Collected, Content, Kind, LaneResidents, Loaded, Options, Reclaimed, RecordBatch, Resident, Residents,
-    Store,
+    ChunkWriter, Collected, Content, DamagedSegment, Kind, LaneResidents, Loaded, Options, Reclaimed, RecordBatch,
+    Resident, Residents, Store,
 };
 
 /// Queues whose messages stay in memory until the store has moved them.
@@ -261,19 +261,67 @@ fn a_damaged_length_loses_one_message() {
     assert_eq!((loaded.entries.len(), loaded.next_slot), (5, 80));
 }
 
-/// Where nothing at all could be read, readers answered at once and were asked again at once: a thread span, and each time a line
-/// went to the log. Or they slept, and whoever wanted something else waited, too.
+/// Queues waited for ever for messages of a segment that was cut short, removed, or damaged at its ends: each load was answered with
+/// nothing, and asked for again. What can still be found is read, and the rest is passed over.
 #[test]
-fn what_cannot_be_read_is_said_once_and_answered_later() {
-    let disk = SimDisk::new(0);
-    let (store, segment, path, _) = with_segment(&disk, 10);
-    let len = store.shared.catalog.get(segment).unwrap().file_len;
-    store.shared.handles.forget(segment);
-    disk.flip_bit(&path, len - 10, 0); // its trailer
-    for is_first in [true, false, false] {
-        let Outcome::Stuck(loaded) = load(&store, segment, 0, 10) else { panic!("answered at once") };
-        assert_eq!((loaded.entries.len(), loaded.next_slot, loaded.error.is_some()), (0, 0, is_first));
+fn a_segment_that_is_damaged_anywhere_keeps_no_queue_waiting() {
+    type Harm<'a> = &'a dyn Fn(&SimDisk, &std::path::Path, &[u64], u64);
+    let cut_at = |len: u64| move |disk: &SimDisk, path: &std::path::Path, _: &[u64], _: u64| truncate(disk, path, len);
+    let check = |what: &str, harm: Harm<'_>, is_open: bool, read: std::ops::Range<u64>| {
+        let disk = SimDisk::new(0);
+        let (store, segment, path, offsets) = with_segment(&disk, 200);
+        let len = store.shared.catalog.get(segment).unwrap().file_len;
+        if is_open {
+            store.shared.handles.get(&store.shared.catalog.get(segment).unwrap()).unwrap();
+        } else {
+            store.shared.handles.forget(segment);
+        }
+        harm(&disk, &path, &offsets, len);
+        let lost_count = 200 - read.clone().count() as u64;
+        assert_eq!(load_all(&store, segment, 200), read.map(|seq| seq + 1).collect::<Vec<_>>(), "{what}, {is_open}");
+        // Whoever asks again is told the same, and nothing is counted twice.
+        load_all(&store, segment, 200);
+        let damaged: Vec<_> = store.acknowledge_damage();
+        assert_eq!(damaged.len(), usize::from(!is_open || lost_count > 0), "{what}, {is_open}: {damaged:?}");
+        assert_eq!(damaged.iter().map(DamagedSegment::lost_count).sum::<u64>(), lost_count, "{what}, {is_open}");
+        load_all(&store, segment, 200);
+        assert!(!store.has_damage() && store.lost_count() == lost_count, "{what}, {is_open}");
+    };
+    for is_open in [false, true] {
+        check("empty", &cut_at(0), is_open, 0..0);
+        check("cut in the header", &cut_at(10), is_open, 0..0);
+        check("cut in a slot", &|disk, path, offsets, _| truncate(disk, path, offsets[120] + 3), is_open, 0..120);
+        check("cut between slots", &|disk, path, offsets, _| truncate(disk, path, offsets[64]), is_open, 0..64);
+        check("cut in the footer", &|disk, path, _, len| truncate(disk, path, len - 33), is_open, 0..200);
+        check("cut in the trailer", &|disk, path, _, len| truncate(disk, path, len - 1), is_open, 0..200);
+        check("header", &|disk, path, _, _| disk.flip_bit(path, 3, 0), is_open, 0..200);
+        check("footer", &|disk, path, _, len| disk.flip_bit(path, len - 33, 0), is_open, 0..200);
+        check("trailer", &|disk, path, _, len| disk.flip_bit(path, len - 10, 0), is_open, 0..200);
     }
+    check("removed", &|disk, path, _, _| disk.remove(path).unwrap(), false, 0..0);
+    check("not readable", &|disk, path, _, len| disk.fail_reads(path, 0..len), false, 0..0);
+}
+
+fn truncate(disk: &SimDisk, path: &std::path::Path, len: u64) {
+    disk.open(path).unwrap().truncate(len).unwrap();
+}
+
+/// The seqs that a queue gets which asks until it has been told of every slot.
+fn load_all(store: &Store, segment: SegmentId, count: u32) -> Vec<u64> {
+    let (mut next, mut seqs, mut wait_count) = (0, Vec::new(), 0);
+    while next < count {
+        let loaded = match load(store, segment, next, count) {
+            Outcome::Loaded(loaded) => loaded,
+            Outcome::Stuck(loaded) => {
+                wait_count += 1;
+                assert!(wait_count < 5, "a queue waits for slot {next}");
+                loaded
+            }
+        };
+        next = loaded.next_slot;
+        seqs.extend(loaded.entries.iter().map(|entry| entry.seq.0));
+    }
+    seqs
 }
 
 /// A copy whose source could not be read was tried again each second, and nothing else was ever compacted.

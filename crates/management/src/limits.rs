@@ -55,3 +55,5 @@ pub(crate) const LIVE_HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
 pub(crate) const LIVE_CHECK_INTERVAL: Duration = Duration::from_secs(15);
 /// How long a stop waits for requests that are being answered.
 pub const STOP_PATIENCE: Duration = Duration::from_secs(5);
+/// Names for which a pattern of a listing may take too much work before it is asked about no other.
+pub(crate) const UNDECIDED_NAME_COUNT_MAX: u32 = 8;

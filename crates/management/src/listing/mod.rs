@@ -4,6 +4,7 @@
 //! wanted, one after the other while the socket takes the answer: memory does not grow with the length of a list.
 //!
 //! - `query`, `members`, `ranges`, `selection`, `page`: what a request asks for.
+//! - `search`: patterns that callers bring along.
 //! - `keys`, `order`: what objects are sorted by. `runs`: sorting many, a few at a time.
 //! - `rows`: writing. `walked`: lists, however long: none of them holds up anybody else's request.
 
@@ -15,6 +16,7 @@ mod query;
 mod ranges;
 mod rows;
 mod runs;
+mod search;
 mod selection;
 mod walked;
 
@@ -28,6 +30,7 @@ pub(crate) use ranges::check_ranges;
 pub(crate) use rows::single;
 #[cfg(test)]
 pub(crate) use runs::RUN_COUNT;
+pub(crate) use search::Search;
 pub(crate) use selection::{DETAILS, Selection};
 pub(crate) use walked::{Walked, list, paged_list, streamed, walked_list};
 

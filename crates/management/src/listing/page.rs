@@ -2,10 +2,9 @@
 
 use std::ops::Range;
 
-use regex::{Regex, RegexBuilder};
-
 use super::query::Query;
-use crate::limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PATTERN_COMPILED_LEN_MAX, PATTERN_LEN_MAX};
+use super::search::Search;
+use crate::limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PATTERN_LEN_MAX};
 use crate::problem::Problem;
 use hyper::StatusCode;
 
@@ -28,7 +27,7 @@ pub(crate) enum NameFilter {
     /// Those that contain this, in whatever case; it is in lower case itself.
     Containing(String),
     /// Those that match.
-    Matching(Regex),
+    Matching(Search),
     /// None: a pattern that is no pattern matches nothing.
     Nothing,
 }
@@ -90,8 +89,7 @@ impl NameFilter {
         if name.chars().count() > PATTERN_LEN_MAX {
             return Err(invalid("name filter regex is too long"));
         }
-        let pattern = RegexBuilder::new(name).case_insensitive(true).size_limit(PATTERN_COMPILED_LEN_MAX).build();
-        Ok(pattern.map_or(NameFilter::Nothing, NameFilter::Matching))
+        Ok(Search::compile(name, true).map_or(NameFilter::Nothing, NameFilter::Matching))
     }
 
     /// Whether a name is wanted.
@@ -99,7 +97,7 @@ impl NameFilter {
         match self {
             NameFilter::All => true,
             NameFilter::Containing(part) => contains(name, part),
-            NameFilter::Matching(pattern) => pattern.is_match(name),
+            NameFilter::Matching(search) => search.finds(name),
             NameFilter::Nothing => false,
         }
     }
@@ -185,5 +183,7 @@ mod tests {
         assert!(wants("page=1&name=%5EO.*s%24&use_regex=true", "orders"));
         assert!(!wants("page=1&name=%5EO.*s%24", "orders"));
         assert!(!wants("page=1&name=(&use_regex=true", "("));
+        assert!(wants("page=1&name=%5E(%3F!AMQ%5C.)&use_regex=true", "orders"));
+        assert!(!wants("page=1&name=%5E(%3F!AMQ%5C.)&use_regex=true", "amq.gen-x"));
     }
 }

@@ -144,7 +144,7 @@ impl fmt::Display for Type {
                 [word] => f.write_str(word),
                 _ => write!(f, "one of {}", words.join(", ")),
             },
-            Type::Pattern => f.write_str("a regular expression without look-around"),
+            Type::Pattern => f.write_str("a regular expression"),
             Type::UserName => f.write_str("a user's name of 1 to 255 bytes"),
             Type::VhostName => f.write_str("a vhost's name of 1 to 255 bytes"),
             Type::Header => f.write_str("printable ASCII"),

@@ -4,9 +4,12 @@
 //! first ring that has anyone gets the next message and goes to the back of its ring. A consumer that has used up its
 //! prefetch, or whose gate refused, leaves its ring until a settlement or [`resume`](Consumers::resume) brings it back, so
 //! that those who cannot take anything cost nothing.
+//!
+//! A queue may have a hundred thousand consumers, and lose them all at once: nothing that happens to one of them looks at the others. So
+//! the seats themselves are the links of the rings.
 
 use std::cmp::Reverse;
-use std::collections::VecDeque;
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
 use crate::limits::{BRISKNESS_COUNT, BRISKNESS_SHARE};
@@ -83,6 +86,11 @@ pub(crate) struct Consumers<G> {
     active: Option<ConsumerId>,
     /// It is about to give way.
     is_leaving: bool,
+    /// All of them where only one is to be active: the highest priority first, and of each the oldest.
+    succession: BTreeSet<(Reverse<i32>, NonZeroU32, u32)>,
+    /// How often a seat has been looked at.
+    #[cfg(test)]
+    looks: std::cell::Cell<u64>,
 }
 
 #[derive(Debug)]
@@ -91,6 +99,9 @@ struct Seat<G> {
     consumer: Consumer<G>,
     unacked_count: u32,
     activity: Activity,
+    /// Its neighbours in its ring, while it is in it.
+    previous: u32,
+    next: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,9 +136,13 @@ impl Briskness {
 struct Ring {
     priority: i32,
     consumer_count: u32,
-    /// Indices of seats, next turn first.
-    turns: VecDeque<u32>,
+    /// The seat whose turn it is, or [`NONE`].
+    first: u32,
 }
+
+/// No seat.
+const NONE: u32 = u32::MAX;
+const IN_RING: &str = "a ring holds present consumers";
 
 /// The consumer that gets the next message.
 #[derive(Debug, Clone, Copy)]
@@ -158,6 +173,9 @@ impl<G: Gate> Consumers<G> {
             gives_way,
             active: None,
             is_leaving: false,
+            succession: BTreeSet::new(),
+            #[cfg(test)]
+            looks: std::cell::Cell::new(0),
         }
     }
 
@@ -178,11 +196,15 @@ impl<G: Gate> Consumers<G> {
         }
         let ring = self.ring_of(consumer.priority);
         self.rings[ring].consumer_count += 1;
-        self.seats[index as usize] = Some(Seat { id, consumer, unacked_count: 0, activity: Activity::Waiting });
+        let priority = consumer.priority;
+        let (previous, next) = (NONE, NONE);
+        let seat = Seat { id, consumer, unacked_count: 0, activity: Activity::Waiting, previous, next };
+        self.seats[index as usize] = Some(seat);
         self.count += 1;
         if !self.is_single {
             self.enter_ring(id);
         } else {
+            self.succession.insert((Reverse(priority), number, index));
             self.idle_count += 1;
             self.choose_active();
             self.give_way_to(id);
@@ -201,8 +223,10 @@ impl<G: Gate> Consumers<G> {
         let Some(seat) = self.seat_mut(active) else { return };
         let (priority, before) = (seat.consumer.priority, std::mem::replace(&mut seat.activity, Activity::Waiting));
         self.idle_count += u32::from(!matches!(before, Activity::OutOfCredit | Activity::Waiting));
-        let ring = self.ring_of(priority);
-        self.rings[ring].turns.retain(|&index| index != active.index);
+        if before == Activity::InRing {
+            let ring = self.ring_of(priority);
+            self.leave_ring(ring, active.index);
+        }
         self.leave_if_done();
     }
 
@@ -221,8 +245,8 @@ impl<G: Gate> Consumers<G> {
         if !self.is_single || self.active.is_some() {
             return;
         }
-        let next = self.seats.iter().flatten().min_by_key(|seat| (Reverse(seat.consumer.priority), seat.id.number));
-        if let Some(id) = next.map(|seat| seat.id) {
+        let next = self.succession.first();
+        if let Some(id) = next.map(|&(_, number, index)| ConsumerId { index, number }) {
             self.active = Some(id);
             self.idle_count -= 1;
             self.enter_ring(id);
@@ -230,15 +254,17 @@ impl<G: Gate> Consumers<G> {
     }
 
     pub(crate) fn remove(&mut self, id: ConsumerId) -> Option<Consumer<G>> {
-        self.seat(id)?;
-        let seat = self.seats[id.index as usize].take()?;
-        let at = self.ring_of(seat.consumer.priority);
-        let ring = &mut self.rings[at];
-        match seat.activity {
-            Activity::InRing => ring.turns.retain(|&index| index != id.index),
+        let seat = self.seat(id)?;
+        let (priority, activity) = (seat.consumer.priority, seat.activity);
+        let at = self.ring_of(priority);
+        match activity {
+            Activity::InRing => self.leave_ring(at, id.index),
             Activity::OutOfCredit | Activity::Waiting => self.idle_count -= 1,
             Activity::GateClosed => {}
         }
+        let seat = self.seats[id.index as usize].take()?;
+        self.succession.remove(&(Reverse(priority), id.number, id.index));
+        let ring = &mut self.rings[at];
         ring.consumer_count -= 1;
         if ring.consumer_count == 0 {
             self.rings.remove(at);
@@ -260,25 +286,30 @@ impl<G: Gate> Consumers<G> {
     #[inline(always)]
     pub(crate) fn take_turn(&mut self, len: u32) -> Option<Turn> {
         while let Some(ring) = self.rings.get_mut(self.first_ring) {
-            while let Some(&index) = ring.turns.front() {
-                let seat = self.seats[index as usize].as_mut().expect("a ring holds present consumers");
-                if !seat.consumer.gate.try_acquire(len) {
-                    seat.activity = Activity::GateClosed;
-                    ring.turns.pop_front();
-                    continue;
-                }
-                let no_ack = seat.consumer.no_ack;
-                seat.unacked_count += u32::from(!no_ack);
-                if !seat.has_credit() {
-                    seat.activity = Activity::OutOfCredit;
-                    self.idle_count += 1;
-                    ring.turns.pop_front();
-                } else if ring.turns.len() > 1 {
-                    ring.turns.rotate_left(1);
-                }
-                return Some(Turn { id: seat.id, no_ack, timeout_ms: seat.consumer.timeout_ms });
+            if ring.first == NONE {
+                self.first_ring += 1;
+                continue;
             }
-            self.first_ring += 1;
+            #[cfg(test)]
+            self.looks.set(self.looks.get() + 1);
+            let index = ring.first;
+            let seat = self.seats[index as usize].as_mut().expect(IN_RING);
+            if !seat.consumer.gate.try_acquire(len) {
+                seat.activity = Activity::GateClosed;
+                self.leave_ring(self.first_ring, index);
+                continue;
+            }
+            let no_ack = seat.consumer.no_ack;
+            seat.unacked_count += u32::from(!no_ack);
+            let turn = Turn { id: seat.id, no_ack, timeout_ms: seat.consumer.timeout_ms };
+            if seat.has_credit() {
+                ring.first = seat.next;
+            } else {
+                seat.activity = Activity::OutOfCredit;
+                self.idle_count += 1;
+                self.leave_ring(self.first_ring, index);
+            }
+            return Some(turn);
         }
         None
     }
@@ -288,8 +319,7 @@ impl<G: Gate> Consumers<G> {
     pub(crate) fn take_turn_of(&mut self, id: ConsumerId, len: u32) -> Option<Turn> {
         let seat = self.seat(id).filter(|seat| seat.activity == Activity::InRing)?;
         let ring = self.ring_of(seat.consumer.priority);
-        let turns = &mut self.rings[ring].turns;
-        turns.remove(turns.iter().position(|index| *index == id.index)?);
+        self.leave_ring(ring, id.index);
         let seat = self.seat_mut(id)?;
         if !seat.consumer.gate.try_acquire(len) {
             seat.activity = Activity::GateClosed;
@@ -298,7 +328,7 @@ impl<G: Gate> Consumers<G> {
         let (no_ack, timeout_ms) = (seat.consumer.no_ack, seat.consumer.timeout_ms);
         seat.unacked_count += u32::from(!no_ack);
         if seat.has_credit() {
-            self.rings[ring].turns.push_back(id.index);
+            self.put_last(ring, id.index);
         } else {
             seat.activity = Activity::OutOfCredit;
             self.idle_count += 1;
@@ -308,7 +338,7 @@ impl<G: Gate> Consumers<G> {
 
     /// Whether anyone waits for a message, as far as is known without asking the gates.
     pub(crate) fn is_waiting(&self) -> bool {
-        self.rings.iter().skip(self.first_ring).any(|ring| !ring.turns.is_empty())
+        self.rings.iter().skip(self.first_ring).any(|ring| ring.first != NONE)
     }
 
     /// Whether anyone would take messages if they came to him fast enough: somebody has credit, or those who have none get it back
@@ -363,6 +393,8 @@ impl<G: Gate> Consumers<G> {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = ConsumerView<'_, G>> {
+        #[cfg(test)]
+        self.looks.set(self.looks.get() + self.seats.len() as u64);
         self.seats.iter().flatten().map(|seat| self.view(seat))
     }
 
@@ -371,8 +403,44 @@ impl<G: Gate> Consumers<G> {
         seat.activity = Activity::InRing;
         let priority = seat.consumer.priority;
         let ring = self.ring_of(priority);
-        self.rings[ring].turns.push_back(id.index);
+        self.put_last(ring, id.index);
         self.first_ring = self.first_ring.min(ring);
+    }
+
+    /// Links a seat into a ring, before the one whose turn it is.
+    fn put_last(&mut self, ring: usize, index: u32) {
+        let first = match self.rings[ring].first {
+            NONE => index,
+            first => first,
+        };
+        self.rings[ring].first = first;
+        let last = if first == index { index } else { self.link(first).previous };
+        let seat = self.link(index);
+        (seat.previous, seat.next) = (last, first);
+        self.link(last).next = index;
+        self.link(first).previous = index;
+    }
+
+    /// Unlinks a seat from a ring.
+    fn leave_ring(&mut self, ring: usize, index: u32) {
+        let seat = self.link(index);
+        let (previous, next) = (seat.previous, seat.next);
+        (seat.previous, seat.next) = (NONE, NONE);
+        if next == index {
+            self.rings[ring].first = NONE;
+            return;
+        }
+        self.link(previous).next = next;
+        self.link(next).previous = previous;
+        if self.rings[ring].first == index {
+            self.rings[ring].first = next;
+        }
+    }
+
+    fn link(&mut self, index: u32) -> &mut Seat<G> {
+        #[cfg(test)]
+        self.looks.set(self.looks.get() + 1);
+        self.seats[index as usize].as_mut().expect(IN_RING)
     }
 
     fn view<'a>(&self, seat: &'a Seat<G>) -> ConsumerView<'a, G> {
@@ -385,17 +453,95 @@ impl<G: Gate> Consumers<G> {
         match self.rings.binary_search_by(|ring| priority.cmp(&ring.priority)) {
             Ok(at) => at,
             Err(at) => {
-                self.rings.insert(at, Ring { priority, consumer_count: 0, turns: VecDeque::new() });
+                self.rings.insert(at, Ring { priority, consumer_count: 0, first: NONE });
                 at
             }
         }
     }
 
     fn seat(&self, id: ConsumerId) -> Option<&Seat<G>> {
+        #[cfg(test)]
+        self.looks.set(self.looks.get() + 1);
         self.seats.get(id.index as usize)?.as_ref().filter(|seat| seat.id == id)
     }
 
     fn seat_mut(&mut self, id: ConsumerId) -> Option<&mut Seat<G>> {
+        #[cfg(test)]
+        self.looks.set(self.looks.get() + 1);
         self.seats.get_mut(id.index as usize)?.as_mut().filter(|seat| seat.id == id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Open;
+
+    impl Gate for Open {
+        fn try_acquire(&self, _: u32) -> bool {
+            true
+        }
+    }
+
+    fn consumer(priority: i32) -> Consumer<Open> {
+        Consumer { gate: Open, no_ack: false, exclusive: false, priority, prefetch: 1, timeout_ms: None }
+    }
+
+    /// How many seats are looked at while so many consumers come, are served, settle, and go, the oldest first or last.
+    fn looks(count: u32, is_single: bool, goes_oldest_first: bool) -> u64 {
+        let mut consumers = Consumers::new(is_single, true);
+        let number = |number: u32| NonZeroU32::new(number).expect("from one on");
+        let mut ids: Vec<ConsumerId> =
+            (1..=count).map(|at| consumers.add(number(at), consumer((at % 3) as i32))).collect();
+        while let Some(turn) = consumers.take_turn(1) {
+            if turn.id.number.get() % 2 == 0 {
+                consumers.give_credit(turn.id);
+                assert!(consumers.take_turn_of(turn.id, 1).is_some());
+            }
+        }
+        if !goes_oldest_first {
+            ids.reverse();
+        }
+        for id in ids {
+            consumers.remove(id).expect("it is there");
+            consumers.take_turn(1);
+        }
+        assert_eq!((consumers.count(), consumers.idle_count, consumers.is_waiting()), (0, 0, false));
+        consumers.looks.get()
+    }
+
+    #[test]
+    fn what_happens_to_one_consumer_looks_at_few_others() {
+        for is_single in [false, true] {
+            for goes_oldest_first in [false, true] {
+                let looks = looks(10_000, is_single, goes_oldest_first);
+                assert!(looks < 40 * 10_000, "{looks} looks, {is_single}, {goes_oldest_first}");
+            }
+        }
+    }
+
+    #[test]
+    fn turns_go_round_whoever_leaves() {
+        let mut consumers = Consumers::new(false, false);
+        let mut ids: Vec<ConsumerId> = (1..=5)
+            .map(|at| {
+                let unbounded = Consumer { prefetch: 0, ..consumer(0) };
+                consumers.add(NonZeroU32::new(at).expect("from one on"), unbounded)
+            })
+            .collect();
+        let turns = |consumers: &mut Consumers<Open>, count: usize| -> Vec<ConsumerId> {
+            (0..count).map(|_| consumers.take_turn(1).expect("somebody waits").id).collect()
+        };
+        assert_eq!(turns(&mut consumers, 6), [ids[0], ids[1], ids[2], ids[3], ids[4], ids[0]]);
+        // It was the next one's turn, and it is that one's that leaves.
+        consumers.remove(ids.remove(1));
+        assert_eq!(turns(&mut consumers, 4), [ids[1], ids[2], ids[3], ids[0]]);
+        assert_eq!(consumers.take_turn_of(ids[2], 1).map(|turn| turn.id), Some(ids[2]));
+        assert_eq!(turns(&mut consumers, 4), [ids[1], ids[3], ids[0], ids[2]]);
+        for id in ids {
+            consumers.remove(id);
+        }
+        assert!(!consumers.is_waiting() && consumers.take_turn(1).is_none());
     }
 }

@@ -58,15 +58,16 @@ impl<M: Message, G: Gate> Queue<M, G> {
     /// Dispatch after it.
     pub fn time_out(&mut self, now_ms: u64, effects: &mut Effects<M>) -> Vec<Consumer<G>> {
         let late = self.late_consumers(now_ms);
-        let mut removed = Vec::new();
-        for id in late {
-            let held = self.unacked.iter().filter(|(.., holder)| *holder == Some(id));
-            let mut seqs: Vec<QueueSeq> = held.map(|(seq, ..)| seq).collect();
-            seqs.sort_unstable();
-            removed.extend(self.cancel(id));
-            self.requeue(&seqs, Return::Unharmed, now_ms, effects);
-            self.has_timed_out = true;
+        if late.is_empty() {
+            return Vec::new();
         }
+        let held = self.unacked.iter().filter_map(|(seq, _, holder)| Some((holder?, seq)));
+        let mut held: Vec<(ConsumerId, QueueSeq)> = held.filter(|(holder, _)| late.contains(holder)).collect();
+        held.sort_unstable();
+        let removed = late.into_iter().filter_map(|id| self.cancel(id)).collect();
+        let seqs: Vec<QueueSeq> = held.into_iter().map(|(_, seq)| seq).collect();
+        self.requeue(&seqs, Return::Unharmed, now_ms, effects);
+        self.has_timed_out = true;
         removed
     }
 

@@ -11,6 +11,7 @@ use amqp::method::basic;
 use model::ids::JournalPosition;
 
 use crate::batch::{Batch, Bound};
+use crate::outbox::News;
 use crate::session::{Awaited, Session};
 use crate::statistics::ChannelNumber;
 
@@ -127,7 +128,7 @@ impl Session {
             Some(position) if position > self.broker.store.durable() => {
                 let mut reply = Vec::new();
                 put(&mut reply);
-                self.awaited = Some(Awaited { position, reply, holds_deliveries: false });
+                self.awaited = Some(Awaited { position, reply, holds_deliveries: false, cancels: Vec::new() });
                 self.wake_at(position);
             }
             _ => put(&mut self.out),
@@ -159,9 +160,18 @@ impl Session {
         } else {
             self.outbox.take_news(&mut taken, waker)
         };
+        let mut gone = Vec::new();
         for news in taken.news.drain(..) {
-            self.hear(news);
+            match news {
+                // They may be very many, and are dealt with together.
+                News::ConsumerCancelled { consumer, queue } => gone.push((consumer, queue)),
+                news => {
+                    self.queues_gone(std::mem::take(&mut gone));
+                    self.hear(news);
+                }
+            }
         }
+        self.queues_gone(gone);
         let is_nudged = taken.is_nudged;
         self.taken = taken;
         let has_encoded = self.encode_deliveries();
@@ -186,7 +196,10 @@ impl Session {
     fn look_again(&mut self) {
         let durable = self.broker.store.durable();
         match self.awaited.take() {
-            Some(awaited) if awaited.position <= durable => self.out.extend_from_slice(&awaited.reply),
+            Some(awaited) if awaited.position <= durable => {
+                self.out.extend_from_slice(&awaited.reply);
+                self.consumers_cancelled(awaited.cancels);
+            }
             Some(awaited) => {
                 self.wake_at(awaited.position);
                 self.awaited = Some(awaited);

@@ -300,6 +300,16 @@ pub(crate) fn held_ones<'a>(
     seqs.iter().copied().filter(|seq| queue.is_held_by(*seq, holder)).collect()
 }
 
+/// The same of deliveries that different ones held.
+pub(crate) fn still_held(
+    queue: &queue::Queue<Held, ConsumerGate>,
+    deliveries: &[(QueueSeq, Option<ConsumerId>)],
+) -> Vec<QueueSeq> {
+    let is_held =
+        |(seq, holder): &&(QueueSeq, Option<ConsumerId>)| !queue.has_timed_out() || queue.is_held_by(*seq, *holder);
+    deliveries.iter().filter(is_held).map(|(seq, _)| *seq).collect()
+}
+
 /// Adds a message to its queues, or where it waits. Afterwards it knows whether one has refused it, and whether its confirm waits for
 /// the disk; its content may have been taken. `refs` is only room.
 #[inline(always)]

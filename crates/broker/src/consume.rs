@@ -1,22 +1,20 @@
-//! basic.consume, cancel, get, qos; and what a channel's end gives back.
+//! basic.consume, cancel, get, qos.
 
 use std::sync::Arc;
 
 use amqp::frame::put_method;
 use amqp::method::basic;
-use model::ids::QueueId;
 use model::name::generate_consumer_tag;
 use model::user::Access;
-use queue::{ConsumeError, Consumer, Get, Return};
+use queue::{ConsumeError, Consumer, Get};
 
 use crate::batch;
 use crate::channel::{Channel, UnackedDelivery};
 use crate::connections::ConsumerHandle;
 use crate::events::Event;
-use crate::gate::{ConsumerGate, window_cost};
+use crate::gate::ConsumerGate;
 use crate::links::Link;
 use crate::message::Parts;
-use crate::outbox::Outgoing;
 use crate::queue_handle::QueueHandle;
 use crate::queue_methods::expand_name;
 use crate::refusal::{self, Outcome};
@@ -157,7 +155,7 @@ impl Session {
         }
         let start = self.out.len();
         if let Some(number) = channel.consumers.remove(cancel.consumer_tag) {
-            self.end_consumer(channel, number, true);
+            self.end_consumer(channel, number);
         }
         let has_delivered = self.out.len() > start;
         if !cancel.no_wait {
@@ -169,129 +167,9 @@ impl Session {
         Ok(())
     }
 
-    fn end_reply_consumer(&mut self, channel: &mut Channel) {
+    pub(crate) fn end_reply_consumer(&mut self, channel: &mut Channel) {
         if let Some(consumer) = channel.reply_consumer.take() {
             self.broker.replies.forget(&consumer);
-        }
-    }
-
-    /// Takes a consumer off its queue. What is on its way to it goes back, or, where nothing can go back because it
-    /// needs no ack, is delivered first if `delivers` says that the channel goes on.
-    fn end_consumer(&mut self, channel: &mut Channel, number: u32, delivers: bool) {
-        let Some(link) = self.links.get_mut(number) else { return };
-        link.is_live = false;
-        let (queue, consumer) = (link.queue.clone(), link.consumer);
-        let broker = self.broker.clone();
-        let Some(consumer) = consumer else { return };
-        self.consumer_ended(number);
-        let is_abandoned = batch::with_queue(&broker, &queue, |cell, work| {
-            cell.queue.cancel(consumer);
-            work.note_used(cell, &broker);
-            // An exclusive consumer or the one with the highest priority may have been in the way of others.
-            work.dispatch(cell, &broker);
-            cell.queue.is_abandoned()
-        });
-        self.take_back(channel, number, delivers);
-        self.links.tidy(number);
-        if let Some((true, _)) = is_abandoned
-            && self.broker.delete_abandoned(&queue)
-        {
-            self.exclusive_queues.retain(|mine| mine.id() != queue.id());
-        }
-    }
-
-    /// A consumer is listed no longer.
-    fn consumer_ended(&self, number: u32) {
-        let ended = self.handle.consumers.lock().remove(&number);
-        if let Some(consumer) = ended {
-            self.broker.queue_consumers.remove(self.handle.id, number, &consumer);
-            self.broker.emit_if_wanted(|| Event::consumer_deleted(&self.handle, &consumer));
-        }
-    }
-
-    /// The user may not read the consumer's queue any more: it is cancelled as if the queue were gone.
-    pub(crate) fn consumer_revoked(&mut self, number: u32, queue: &Arc<QueueHandle>) {
-        let Some(consumer) = self.links.get_mut(number).and_then(|link| link.consumer) else { return };
-        let broker = self.broker.clone();
-        let is_abandoned = batch::with_queue(&broker, queue, |cell, work| {
-            cell.queue.cancel(consumer);
-            work.note_used(cell, &broker);
-            work.dispatch(cell, &broker);
-            cell.queue.is_abandoned()
-        });
-        self.consumer_cancelled(number, queue.id());
-        if let Some((true, _)) = is_abandoned
-            && self.broker.delete_abandoned(queue)
-        {
-            self.exclusive_queues.retain(|mine| mine.id() != queue.id());
-        }
-    }
-
-    /// A consumer of ours held a message for too long: its queue has taken all back and knows it no longer. It is cancelled, or where the
-    /// client cannot be told so, its channel is closed.
-    pub(crate) fn consumer_timed_out(&mut self, number: u32, queue: QueueId) {
-        let Some(link) = self.links.get_mut(number) else { return };
-        if link.queue.id() != queue || link.is_void {
-            return;
-        }
-        let (was_live, channel) = (link.is_live, link.channel);
-        link.is_void = true;
-        if was_live && self.login().capabilities.consumer_cancel_notify {
-            self.consumer_cancelled(number, queue);
-            return;
-        }
-        let refused = refusal::precondition_failed::<()>(format!(
-            "delivery acknowledgement on channel {channel} timed out. Timeout value used: -1 ms. This timeout value can be \
-             configured, see consumers doc guide to learn more"
-        ));
-        if let Err(refusal) = refused {
-            self.fail(&refusal, crate::session::Site { channel, class_id: 0, method_id: 0 });
-        }
-    }
-
-    /// Deals with deliveries that are between the queue and the output.
-    fn take_back(&mut self, channel: &mut Channel, number: u32, delivers: bool) {
-        let hold_until = self.outbox.take_deliveries(&mut self.pending);
-        self.hold(hold_until);
-        let mine: Vec<Outgoing> = self.pending.extract_all(|outgoing| outgoing.consumer == number);
-        let Some(link) = self.links.get_mut(number) else { return };
-        let (queue, no_ack, is_void) = (link.queue.clone(), link.no_ack, link.is_void);
-        let released: i64 = mine.iter().map(|outgoing| cost_of(&outgoing.content)).sum();
-        if !no_ack {
-            let seqs: Vec<_> = mine.iter().map(|outgoing| outgoing.seq).collect();
-            channel.limit.release(seqs.len() as u32);
-            let broker = &self.broker;
-            if !is_void {
-                batch::with_queue(broker, &queue, |cell, work| {
-                    work.requeue(cell, broker, &seqs, Return::Undelivered);
-                });
-            }
-        } else if delivers {
-            for outgoing in &mine {
-                self.encode_for(channel, outgoing);
-            }
-        }
-        self.outbox.release(released);
-    }
-
-    /// The server cancels: the queue is gone.
-    pub(crate) fn consumer_cancelled(&mut self, number: u32, queue: QueueId) {
-        let Some(link) = self.links.get_mut(number) else { return };
-        // The client may have been quicker, and the number may be another consumer's by now.
-        if !link.is_live || link.queue.id() != queue {
-            return;
-        }
-        link.is_live = false;
-        let (channel_number, tag) = (link.channel, link.tag.clone());
-        self.consumer_ended(number);
-        let Some(mut channel) = self.channels.take(channel_number) else { return };
-        // Nothing of it may be left on its way when its number is given to another.
-        self.take_back(&mut channel, number, true);
-        self.links.tidy(number);
-        channel.consumers.remove(&tag);
-        self.channels.put(channel);
-        if self.login().capabilities.consumer_cancel_notify {
-            put_method(&mut self.out, channel_number, &basic::Cancel { consumer_tag: &tag, no_wait: true });
         }
     }
 
@@ -419,45 +297,5 @@ impl Session {
         put_method(&mut self.out, channel.number, &basic::QosOk);
         self.resume_parked();
         Ok(())
-    }
-
-    /// A channel's end: its consumers go, and what it had unacked goes back.
-    pub(crate) fn release_channel(&mut self, mut channel: Box<Channel>) {
-        self.end_reply_consumer(&mut channel);
-        for (_, number) in std::mem::take(&mut channel.consumers) {
-            self.end_consumer(&mut channel, number, false);
-        }
-        let mut unacked = Vec::new();
-        channel.unacked.take_up_to(0, &mut unacked);
-        if let Some(tx) = channel.tx.take() {
-            unacked.extend(tx.into_settled());
-        }
-        self.requeue(&channel, &mut unacked, Return::Failed);
-        channel.seat = None;
-        if self.handle.channels.lock().remove(&channel.number).is_some() {
-            channel.handle.end_history();
-            self.broker.counters.channels_closed.add(1);
-            self.broker.emit_if_wanted(|| Event::channel_closed(&self.handle, channel.number));
-        }
-    }
-}
-
-fn cost_of(content: &store::Content) -> i64 {
-    Parts::read(content.bytes()).map_or(0, |parts| window_cost(parts.body.len()))
-}
-
-trait ExtractAll<T> {
-    /// Takes out what `matches`, in order, and leaves the rest in order.
-    fn extract_all(&mut self, matches: impl FnMut(&T) -> bool) -> Vec<T>;
-}
-
-impl<T> ExtractAll<T> for std::collections::VecDeque<T> {
-    fn extract_all(&mut self, mut matches: impl FnMut(&T) -> bool) -> Vec<T> {
-        if !self.iter().any(&mut matches) {
-            return Vec::new();
-        }
-        let (taken, rest): (Vec<T>, Vec<T>) = std::mem::take(self).into_iter().partition(matches);
-        *self = rest.into();
-        taken
     }
 }

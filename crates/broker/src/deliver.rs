@@ -128,7 +128,7 @@ impl Session {
     /// Takes what the connection is told.
     pub(crate) fn hear(&mut self, news: News) {
         match news {
-            News::ConsumerCancelled { consumer, queue } => self.consumer_cancelled(consumer, queue),
+            News::ConsumerCancelled { consumer, queue } => self.queues_gone(vec![(consumer, queue)]),
             News::ConsumerTimedOut { consumer, queue } => self.consumer_timed_out(consumer, queue),
             News::Reply { channel, address, content } => self.deliver_reply(channel, &address, &content),
             News::AlarmsChanged => self.alarms_changed(),

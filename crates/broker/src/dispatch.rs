@@ -158,10 +158,16 @@ impl Work {
         cell.handle.count_delivered(count, no_ack_count, redelivered_count);
     }
 
-    /// Gives messages back that were handed out, and hands them out again.
-    pub(crate) fn requeue(&mut self, cell: &mut Cell, broker: &Broker, seqs: &[QueueSeq], how: Return) {
+    /// Gives messages back that were handed out. Dispatch after it.
+    pub(crate) fn give_back(&mut self, cell: &mut Cell, broker: &Broker, seqs: &[QueueSeq], how: Return) {
         let now_ms = if cell.queue.is_timed() { self.now_ms(broker) } else { 0 };
         cell.queue.requeue(seqs, how, now_ms, &mut self.effects);
+        self.take_effects(cell);
+    }
+
+    /// The same, and hands them out again.
+    pub(crate) fn requeue(&mut self, cell: &mut Cell, broker: &Broker, seqs: &[QueueSeq], how: Return) {
+        self.give_back(cell, broker, seqs, how);
         self.dispatch(cell, broker);
     }
 

@@ -23,6 +23,9 @@ impl Session {
     }
 
     fn fail_channel(&mut self, refusal: &Refusal, site: Site) {
+        if let Some(channel) = self.channels.get_mut(site.channel) {
+            channel.limit.close();
+        }
         self.apply_batch();
         self.write_confirms();
         tracing::warn!(peer = %self.peer(), channel = site.channel, code = refusal.code.code(), text = %refusal.text, "channel was closed by an error");
@@ -44,6 +47,7 @@ impl Session {
         if matches!(self.phase, Phase::Closing { .. }) {
             return;
         }
+        self.outbox.close();
         self.apply_batch();
         self.write_confirms();
         tracing::warn!(peer = %self.peer(), code = refusal.code.code(), text = %refusal.text, "connection was closed by an error");
@@ -79,6 +83,7 @@ impl Session {
 
     /// Ends the session without a word: the socket is gone. What was received in full has been done.
     pub(crate) fn end(&mut self) {
+        self.outbox.close();
         self.apply_batch();
         self.release_everything();
         self.report_gathered();
@@ -87,9 +92,9 @@ impl Session {
 
     /// Closes all channels and deletes what belongs to the connection alone.
     pub(crate) fn release_everything(&mut self) {
-        for channel in self.channels.take_all() {
-            self.release_channel(channel);
-        }
+        self.outbox.close();
+        let channels = self.channels.take_all().map(|channel| *channel).collect();
+        self.release_channels(channels);
         for queue in std::mem::take(&mut self.exclusive_queues) {
             self.delete_owned(&queue);
         }

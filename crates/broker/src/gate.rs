@@ -22,6 +22,13 @@ impl ChannelLimit {
         self.limit.store(limit.into(), Ordering::SeqCst);
     }
 
+    /// The channel ends: its consumers that acknowledge get nothing more.
+    pub(crate) fn close(&self) {
+        // As if it had far more than it may.
+        self.unacked_count.store(u32::MAX / 2, Ordering::SeqCst);
+        self.limit.store(1, Ordering::SeqCst);
+    }
+
     /// The limit, 0 for none.
     pub(crate) fn limit(&self) -> u32 {
         self.limit.load(Ordering::SeqCst)
@@ -110,5 +117,24 @@ mod tests {
         assert!(gate.is_parked.load(Ordering::SeqCst));
         limit.release(1);
         assert!(gate.try_acquire(10));
+    }
+
+    #[test]
+    fn a_closed_gate_stays_closed() {
+        let (limit, outbox) = (Arc::new(ChannelLimit::default()), Outbox::new());
+        let gate = |channel_limit| ConsumerGate {
+            outbox: outbox.clone(),
+            consumer: 0,
+            channel_limit,
+            is_parked: Arc::default(),
+        };
+        let (acking, other) = (gate(Some(limit.clone())), gate(None));
+        assert!(acking.try_acquire(10) && other.try_acquire(10));
+        limit.close();
+        limit.release(1);
+        assert!(!acking.try_acquire(10) && other.try_acquire(10));
+        outbox.close();
+        outbox.release(window_cost(10) * 3);
+        assert!(!other.try_acquire(10) && !outbox.try_acquire_overdrawn(10));
     }
 }

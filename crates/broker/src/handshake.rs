@@ -417,9 +417,7 @@ impl Session {
     }
 
     fn end_consumers(&mut self, lost: Vec<(u32, Arc<QueueHandle>)>) {
-        for (number, queue) in lost {
-            self.consumer_revoked(number, &queue);
-        }
+        self.consumers_cancelled(lost.into_iter().map(|(number, queue)| (number, queue.id())).collect());
     }
 }
 

@@ -37,6 +37,7 @@ mod dead_letters;
 mod deduplication;
 mod delayed;
 mod deliver;
+mod departures;
 mod dispatch;
 mod ending;
 mod events;

@@ -5,6 +5,9 @@ use std::time::Duration;
 /// Bytes of deliveries that may wait for a connection's task before queues stop handing it messages.
 pub(crate) const OUTBOX_WINDOW_LEN: i64 = 1 << 20;
 
+/// So many consumers leave a queue while it is locked: others are served before the next.
+pub(crate) const LEAVING_COUNT_MAX: usize = 1024;
+
 /// Direct replies, which no queue holds back, may overdraw the window by this much; more are dropped.
 pub(crate) const OUTBOX_OVERDRAFT_LEN: i64 = 16 << 20;
 

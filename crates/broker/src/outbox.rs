@@ -109,6 +109,11 @@ impl Outbox {
         self.window_len.fetch_add(len, Ordering::SeqCst);
     }
 
+    /// The connection ends: nothing more is put in, whatever is given back.
+    pub(crate) fn close(&self) {
+        self.window_len.store(i64::MIN / 2, Ordering::SeqCst);
+    }
+
     /// Puts deliveries in. Called under the queue's lock; the waker it returns is woken after the lock is released.
     pub(crate) fn deliver(
         &self,

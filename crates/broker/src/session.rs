@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant, SystemTime};
 
-use model::ids::JournalPosition;
+use model::ids::{JournalPosition, QueueId};
 use routing::{CacheLimits, RouteCache};
 
 use crate::backend::Answer;
@@ -143,6 +143,8 @@ pub(crate) struct Awaited {
     pub(crate) reply: Vec<u8>,
     /// No delivery may leave before it.
     pub(crate) holds_deliveries: bool,
+    /// Consumers whose queues have gone meanwhile: they are cancelled after it.
+    pub(crate) cancels: Vec<(u32, QueueId)>,
 }
 
 /// A basic.get that could not be answered at once.

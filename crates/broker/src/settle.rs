@@ -3,12 +3,13 @@
 use amqp::frame::put_method;
 use amqp::method::basic;
 use model::ids::{JournalPosition, QueueSeq};
-use queue::Return;
+use queue::{ConsumerId, Return};
 
 use crate::batch;
-use crate::batch::held_ones;
+use crate::batch::still_held;
 use crate::channel::{Channel, UnackedDelivery};
 use crate::dispatch::Work;
+use crate::links::Links;
 use crate::refusal::{self, Outcome};
 use crate::session::Session;
 use crate::shard::Cell;
@@ -131,25 +132,33 @@ impl Session {
         mut act: impl FnMut(&mut Cell, &mut Work, &[QueueSeq]),
     ) -> Option<JournalPosition> {
         let mut durable_at = None;
-        // By queue, so that each is visited once, and then in the order in which they were delivered.
-        deliveries.sort_unstable_by_key(|delivery| (delivery.link, delivery.tag));
-        for group in deliveries.chunk_by(|a, b| a.link == b.link) {
-            let number = group[0].link;
-            let Some(link) = self.links.get(number) else { continue };
-            let seqs: Vec<QueueSeq> = group.iter().map(|delivery| delivery.seq).collect();
-            let (queue, holder, is_void) = (link.queue.clone(), link.consumer, link.is_void);
-            self.count_settled(channel, number, group.len() as u32);
-            let broker = &self.broker;
-            if is_void {
+        let queue_of = |links: &Links, delivery: &UnackedDelivery| links.get(delivery.link).map(|link| link.queue.id());
+        // By queue, so that each has all back before it hands out any of it; and then in the order in which they were delivered.
+        deliveries.sort_unstable_by_key(|delivery| (queue_of(&self.links, delivery), delivery.tag));
+        let mut rest = &*deliveries;
+        while let Some(first) = rest.first() {
+            let id = queue_of(&self.links, first);
+            let count = rest.iter().take_while(|delivery| queue_of(&self.links, delivery) == id).count();
+            let group = rest.split_off(..count).unwrap_or_default();
+            let Some(queue) = self.links.get(first.link).map(|link| link.queue.clone()) else { continue };
+            let held: Vec<_> = group.iter().filter_map(|delivery| self.held_of(delivery)).collect();
+            group.iter().for_each(|delivery| self.count_settled(channel, delivery.link, 1));
+            if held.is_empty() {
                 continue;
             }
-            let given = batch::with_queue(broker, &queue, |cell, work| {
-                act(cell, work, &held_ones(&cell.queue, &seqs, holder));
+            let given = batch::with_queue(&self.broker, &queue, |cell, work| {
+                act(cell, work, &still_held(&cell.queue, &held));
             });
             durable_at = durable_at.max(given.and_then(|((), position)| position));
         }
         self.resume_parked();
         durable_at
+    }
+
+    /// What a queue knows a delivery by, unless it has taken it back.
+    fn held_of(&self, delivery: &UnackedDelivery) -> Option<(QueueSeq, Option<ConsumerId>)> {
+        let link = self.links.get(delivery.link).filter(|link| !link.is_void)?;
+        Some((delivery.seq, link.consumer))
     }
 
     /// Lets consumers that could not take more try again, now that there may be room.

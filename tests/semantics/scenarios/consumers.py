@@ -383,3 +383,57 @@ def round_robin_within_a_channel(s: Scene):
     for body in "abcdef":
         s.ch.publish("q", body)
     s.note("deliveries", [[each.method.consumer_tag, each.body] for each in s.ch.take(6)])
+
+
+def _end(first, how: str) -> None:
+    """Ends a consumer whose channel is the first of its connection."""
+    match how:
+        case "channel.close":
+            first.close()
+        case "connection.close":
+            first.connection.close()
+        case "lost connection":
+            first.connection.drop()
+        case "channel error":
+            first.send("basic.ack", delivery_tag=1000)
+            first.await_close()
+
+
+def single_active_gives_back(s: Scene):
+    """Whatever ends the active one: the next begins with what it held, and only then gets what came later."""
+    for queue_type in ("classic", "quorum"):
+        for how in ("channel.close", "connection.close", "lost connection", "channel error"):
+            for prefetch in (1, 3):
+                queue = f"{queue_type} {how} {prefetch}"
+                s.ch.declare(queue, x_single_active_consumer=True, x_queue_type=queue_type)
+                first, second = s.channel(), s.channel()
+                first.consume(queue, "first", prefetch=prefetch)
+                second.consume(queue, "second", prefetch=50)
+                for body in "abcdefg":
+                    s.ch.publish(queue, body)
+                held = first.bodies(prefetch)
+                _end(first, how)
+                s.note(queue, [held, [[each.body, each.method.redelivered] for each in second.take(7)]])
+
+
+def deleting_a_queue_with_consumers(s: Scene):
+    """Who deletes a queue is told that its consumer is cancelled, as all others are, after it is told that the queue is deleted."""
+    for what, how in (
+        ("classic", {}), ("quorum", {"x_queue_type": "quorum"}), ("exclusive", {"exclusive": True, "durable": False}), ("transient", {"durable": False}),
+        ("auto-delete", {"auto_delete": True}), ("single active", {"x_single_active_consumer": True}),
+    ):  # fmt: skip
+        deleter = s.channel()
+        deleter.declare(what, **how)
+        deleter.consume(what, "own")
+        sibling = deleter.connection.channel()
+        sibling.consume(what, "sibling's")
+        other = s.channel()
+        if what != "exclusive":
+            other.consume(what, "another's")
+        deleter.delete(what)
+        before = list(deleter.events)
+        for channel in (deleter, sibling):
+            channel.wait(lambda each=channel: each.events)
+        if what != "exclusive":
+            other.wait(lambda: other.events)
+        s.note(what, {"before delete-ok": before, "deleter": deleter.events, "sibling": sibling.events, "other": other.events})

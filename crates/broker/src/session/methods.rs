@@ -15,6 +15,7 @@ impl Session {
     pub(super) fn connection_method(&mut self, method: Method<'_>) -> Outcome<()> {
         match method {
             Method::ConnectionClose(_) => {
+                self.outbox.close();
                 self.apply_batch();
                 self.release_everything();
                 put_method(&mut self.out, 0, &connection::CloseOk);
@@ -35,6 +36,7 @@ impl Session {
         // Acks are gathered; all else sees the effect of what was sent before it.
         let is_gathered = matches!(method, Method::BasicAck(_) | Method::BasicPublish(_));
         if !is_gathered {
+            self.stop_serving(number, &method);
             self.apply_batch();
         }
         let Some(mut channel) = self.channels.take(number) else {

@@ -5,8 +5,9 @@ use std::task::Waker;
 
 use amqp::frame::put_method;
 use amqp::method::{basic, queue, tx};
+use amqp::table::Value;
 
-use super::client::{Client, Heard, PERSISTENT, TRANSIENT};
+use super::client::{Client, Heard, PERSISTENT, TRANSIENT, table_of};
 use super::node::Node;
 use crate::limits::{OUTBOX_OVERDRAFT_LEN, OUTBOX_WINDOW_LEN, OUTPUT_LEN};
 use crate::session::Phase;
@@ -255,4 +256,40 @@ fn a_connection_that_was_told_to_close_is_told_once() {
     client.send_bytes(b"\x01\x00\x00 this is not a frame");
     assert_eq!(client.hear(), []);
     assert!(matches!(client.session.phase, Phase::Closed));
+}
+
+#[test]
+fn who_deletes_a_queue_hears_of_that_before_its_consumers_are_cancelled() {
+    for (is_durable, is_exclusive, queue_type) in
+        [(true, false, "classic"), (true, false, "quorum"), (false, false, "classic"), (false, true, "classic")]
+    {
+        let node = Node::new();
+        let mut client = node.connect();
+        let arguments = table_of(&[("x-queue-type", Value::LongStr(queue_type.as_bytes()))]);
+        let arguments = arguments.as_table();
+        let declare = queue::Declare {
+            queue: b"q",
+            durable: is_durable,
+            exclusive: is_exclusive,
+            arguments,
+            ..Default::default()
+        };
+        client.send(1, &declare);
+        client.consume(1, "q", "c", false);
+        let mut other = node.connect();
+        if !is_exclusive {
+            other.consume(1, "q", "c", false);
+            node.listen(&mut other);
+        }
+        node.listen(&mut client);
+        client.send(1, &queue::Delete { queue: b"q", ..Default::default() });
+        let heard = node.listen(&mut client);
+        assert_eq!(
+            heard,
+            [Heard::DeleteOk(0), Heard::Other("basic.cancel")],
+            "{is_durable} {is_exclusive} {queue_type}"
+        );
+        let heard = node.listen(&mut other);
+        assert_eq!(heard, if is_exclusive { vec![] } else { vec![Heard::Other("basic.cancel")] });
+    }
 }

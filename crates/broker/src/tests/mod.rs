@@ -22,6 +22,7 @@ mod expiry;
 mod external;
 mod groups;
 mod histories;
+mod holders;
 mod kept;
 mod limits;
 mod limits_of_queues;

@@ -1,0 +1,323 @@
+//! How consumers leave their queues: cancelled by their client or by the broker, or gone with their channel or connection.
+//!
+//! What a consumer leaves behind goes before all that is ready, so its queue must not be dispatched before it is back: a single active
+//! consumer's successor would handle later messages first. One visit to the queue therefore removes the consumer, takes what was on its
+//! way to it out of the outbox, gives back what its channel had unacked if that ends, too, and dispatches only then.
+//!
+//! A channel may have very many consumers. Its end closes their gates, gives back all of one queue in the first visit to it, and removes
+//! the consumers in as many visits as it takes: the queue serves others in between.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use amqp::frame::put_method;
+use amqp::method::{Method, basic};
+use model::ids::{QueueId, QueueSeq};
+use queue::{ConsumerId, Return};
+use rustc_hash::FxHashMap;
+
+use crate::batch::{self, still_held};
+use crate::channel::{Channel, UnackedDelivery};
+use crate::events::Event;
+use crate::gate::window_cost;
+use crate::limits::LEAVING_COUNT_MAX;
+use crate::message::Parts;
+use crate::outbox::Outgoing;
+use crate::queue_handle::QueueHandle;
+use crate::refusal;
+use crate::session::{Session, Site};
+
+/// What leaves a queue at once.
+struct Departure {
+    queue: Arc<QueueHandle>,
+    /// Consumers, and the session's numbers of them.
+    consumers: Vec<(u32, ConsumerId)>,
+    /// What their channels had unacked, in the order in which it was delivered.
+    held: Vec<(QueueSeq, Option<ConsumerId>)>,
+}
+
+/// Deliveries between queues and the output to consumers that leave, by the session's number of the consumer.
+#[derive(Default)]
+struct Strays(FxHashMap<u32, Vec<Outgoing>>);
+
+impl Departure {
+    fn from(queue: &Arc<QueueHandle>) -> Self {
+        Self { queue: queue.clone(), consumers: Vec::new(), held: Vec::new() }
+    }
+}
+
+impl Session {
+    /// A method ends consumers, and what the client has sent before it is yet to be brought to queues: that is not to bring these consumers
+    /// anything more, for it would come back without ever having been sent.
+    pub(crate) fn stop_serving(&mut self, channel: u16, method: &Method<'_>) {
+        match method {
+            Method::BasicCancel(cancel) => self.cancel_early(channel, cancel.consumer_tag),
+            Method::ChannelClose(_) => {
+                if let Some(channel) = self.channels.get_mut(channel) {
+                    channel.limit.close();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends a consumer before what came before its cancellation is applied. Not one that acknowledges nothing: what it is given is sent.
+    fn cancel_early(&mut self, channel: u16, tag: &[u8]) {
+        let Some(channel) = self.channels.get_mut(channel) else { return };
+        let Some(&number) = channel.consumers.get(tag).filter(|_| channel.assembly.is_none()) else { return };
+        if self.links.get(number).is_none_or(|link| link.no_ack) {
+            return;
+        }
+        let number_of_channel = channel.number;
+        let Some(mut channel) = self.channels.take(number_of_channel) else { return };
+        channel.consumers.remove(tag);
+        self.end_consumer(&mut channel, number);
+        self.channels.put(channel);
+    }
+
+    /// Takes a consumer off its queue, while its channel goes on.
+    pub(crate) fn end_consumer(&mut self, channel: &mut Channel, number: u32) {
+        let Some(link) = self.links.get(number) else { return };
+        let mut departure = Departure::from(&link.queue);
+        self.gather_consumer(number, &mut departure);
+        let mut strays = Strays::default();
+        self.leave(&departure, &mut strays);
+        self.gather_strays(&mut strays);
+        self.settle_strays(channel, number, &mut strays);
+    }
+
+    /// What was on its way to a consumer that has ended while its channel goes on: it has gone back, or, where nothing can go back because
+    /// it needs no ack, is delivered.
+    fn settle_strays(&mut self, channel: &mut Channel, number: u32, strays: &mut Strays) {
+        let mine = strays.0.remove(&number).unwrap_or_default();
+        if self.links.get(number).is_some_and(|link| link.no_ack) {
+            mine.iter().for_each(|outgoing| self.encode_for(channel, outgoing));
+        } else {
+            channel.limit.release(mine.len() as u32);
+        }
+        self.outbox.release(mine.iter().map(cost_of).sum());
+        self.links.tidy(number);
+    }
+
+    /// A channel's end: its consumers go, and what it had unacked goes back.
+    pub(crate) fn release_channel(&mut self, channel: Box<Channel>) {
+        self.release_channels(vec![*channel]);
+    }
+
+    /// The end of channels: all that they have of one queue leaves it at once.
+    pub(crate) fn release_channels(&mut self, mut channels: Vec<Channel>) {
+        let mut departures: BTreeMap<QueueId, Departure> = BTreeMap::new();
+        let mut numbers: Vec<u32> = Vec::new();
+        for channel in &mut channels {
+            self.end_reply_consumer(channel);
+            channel.limit.close();
+            let mut consumers: Vec<u32> = std::mem::take(&mut channel.consumers).into_values().collect();
+            consumers.sort_unstable();
+            for &number in &consumers {
+                let Some(link) = self.links.get(number) else { continue };
+                let departure = departures.entry(link.queue.id()).or_insert_with(|| Departure::from(&link.queue));
+                self.gather_consumer(number, departure);
+            }
+            numbers.append(&mut consumers);
+            for delivery in take_unacked(channel) {
+                let Some(link) = self.links.get_mut(delivery.link) else { continue };
+                link.unacked_count -= 1;
+                numbers.push(delivery.link);
+                if !link.is_void {
+                    let departure = departures.entry(link.queue.id()).or_insert_with(|| Departure::from(&link.queue));
+                    departure.held.push((delivery.seq, link.consumer));
+                }
+            }
+        }
+        let mut strays = Strays::default();
+        for departure in departures.values() {
+            self.leave(departure, &mut strays);
+        }
+        self.gather_strays(&mut strays);
+        self.outbox.release(strays.0.values().flatten().map(cost_of).sum());
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers.into_iter().for_each(|number| self.links.tidy(number));
+        self.resume_parked();
+        for channel in channels {
+            self.channel_ended(channel);
+        }
+    }
+
+    fn channel_ended(&mut self, mut channel: Channel) {
+        channel.seat = None;
+        if self.handle.channels.lock().remove(&channel.number).is_some() {
+            channel.handle.end_history();
+            self.broker.counters.channels_closed.add(1);
+            self.broker.emit_if_wanted(|| Event::channel_closed(&self.handle, channel.number));
+        }
+    }
+
+    /// A consumer is no longer listed, and leaves with the others.
+    fn gather_consumer(&mut self, number: u32, departure: &mut Departure) {
+        let Some(link) = self.links.get_mut(number) else { return };
+        let was_live = std::mem::replace(&mut link.is_live, false);
+        if let Some(consumer) = link.consumer {
+            departure.consumers.push((number, consumer));
+        }
+        if was_live {
+            self.consumer_ended(number);
+        }
+    }
+
+    /// A consumer is listed no longer.
+    fn consumer_ended(&self, number: u32) {
+        let ended = self.handle.consumers.lock().remove(&number);
+        if let Some(consumer) = ended {
+            self.broker.queue_consumers.remove(self.handle.id, number, &consumer);
+            self.broker.emit_if_wanted(|| Event::consumer_deleted(&self.handle, &consumer));
+        }
+    }
+
+    /// Consumers leave a queue, and what they and their channels had of it is back before anything of it is handed out.
+    fn leave(&mut self, departure: &Departure, strays: &mut Strays) {
+        let broker = self.broker.clone();
+        let Departure { queue, consumers, held } = departure;
+        let mut is_abandoned = false;
+        let visit_count = consumers.len().div_ceil(LEAVING_COUNT_MAX).max(1);
+        for visit in 0..visit_count {
+            let start = visit * LEAVING_COUNT_MAX;
+            let leaving = &consumers[start..consumers.len().min(start + LEAVING_COUNT_MAX)];
+            let visited = batch::with_queue(&broker, queue, |cell, work| {
+                leaving.iter().for_each(|&(_, consumer)| drop(cell.queue.cancel(consumer)));
+                if visit == 0 {
+                    let seqs = still_held(&cell.queue, held);
+                    work.give_back(cell, &broker, &seqs, Return::Failed);
+                    self.gather_strays(strays);
+                    work.give_back(cell, &broker, &self.unsent(departure, strays), Return::Undelivered);
+                }
+                work.note_used(cell, &broker);
+                if visit + 1 == visit_count {
+                    // An exclusive consumer or the one with the highest priority may have been in the way of others.
+                    work.dispatch(cell, &broker);
+                }
+                cell.queue.is_abandoned()
+            });
+            is_abandoned = visited.is_some_and(|(is_abandoned, _)| is_abandoned);
+        }
+        if is_abandoned && !consumers.is_empty() && self.broker.delete_abandoned(queue) {
+            self.exclusive_queues.retain(|mine| mine.id() != queue.id());
+        }
+    }
+
+    /// Takes deliveries to consumers that leave from between queues and the output. Under a queue's lock these are all that it has handed
+    /// out.
+    fn gather_strays(&mut self, strays: &mut Strays) {
+        let mut deliveries = std::mem::take(&mut self.pending);
+        let hold_until = self.outbox.take_deliveries(&mut deliveries);
+        self.hold(hold_until);
+        let leaves = |outgoing: &Outgoing| self.links.get(outgoing.consumer).is_some_and(|link| !link.is_live);
+        if !deliveries.iter().any(leaves) {
+            self.pending = deliveries;
+            return;
+        }
+        let mut rest = VecDeque::new();
+        for outgoing in deliveries {
+            if leaves(&outgoing) {
+                strays.0.entry(outgoing.consumer).or_default().push(outgoing);
+            } else {
+                rest.push_back(outgoing);
+            }
+        }
+        self.pending = rest;
+    }
+
+    /// What was on its way to consumers that leave and can go back, in the order of its queue.
+    fn unsent(&self, departure: &Departure, strays: &Strays) -> Vec<QueueSeq> {
+        if strays.0.is_empty() {
+            return Vec::new();
+        }
+        let goes_back = |number: u32| self.links.get(number).is_some_and(|link| !link.no_ack && !link.is_void);
+        let numbers = departure.consumers.iter().map(|(number, _)| *number).filter(|number| goes_back(*number));
+        let mut seqs: Vec<QueueSeq> =
+            numbers.filter_map(|number| strays.0.get(&number)).flatten().map(|outgoing| outgoing.seq).collect();
+        seqs.sort_unstable();
+        seqs
+    }
+
+    /// The queues of consumers are gone. Where the client itself has deleted one, it hears that first.
+    pub(crate) fn queues_gone(&mut self, mut consumers: Vec<(u32, QueueId)>) {
+        match &mut self.awaited {
+            _ if consumers.is_empty() => {}
+            Some(awaited) => awaited.cancels.append(&mut consumers),
+            None => self.consumers_cancelled(consumers),
+        }
+    }
+
+    /// The server cancels consumers: their queue is gone, or the user may not read it any more.
+    pub(crate) fn consumers_cancelled(&mut self, consumers: Vec<(u32, QueueId)>) {
+        if consumers.is_empty() {
+            return;
+        }
+        let mut departures: BTreeMap<QueueId, Departure> = BTreeMap::new();
+        let mut numbers = Vec::new();
+        for (number, queue) in consumers {
+            // The client may have been quicker, and the number may be another consumer's by now.
+            let Some(link) = self.links.get(number).filter(|link| link.is_live && link.queue.id() == queue) else {
+                continue;
+            };
+            let departure = departures.entry(queue).or_insert_with(|| Departure::from(&link.queue));
+            self.gather_consumer(number, departure);
+            numbers.push(number);
+        }
+        let mut strays = Strays::default();
+        for departure in departures.values() {
+            self.leave(departure, &mut strays);
+        }
+        self.gather_strays(&mut strays);
+        for number in numbers {
+            let Some(link) = self.links.get(number) else { continue };
+            let (channel_number, tag) = (link.channel, link.tag.clone());
+            let Some(mut channel) = self.channels.take(channel_number) else { continue };
+            // Nothing of it may be left on its way when its number is given to another.
+            self.settle_strays(&mut channel, number, &mut strays);
+            channel.consumers.remove(&tag);
+            self.channels.put(channel);
+            if self.login().capabilities.consumer_cancel_notify {
+                put_method(&mut self.out, channel_number, &basic::Cancel { consumer_tag: &tag, no_wait: true });
+            }
+        }
+    }
+
+    /// A consumer of ours held a message for too long: its queue has taken all back and knows it no longer. It is cancelled, or where the
+    /// client cannot be told so, its channel is closed.
+    pub(crate) fn consumer_timed_out(&mut self, number: u32, queue: QueueId) {
+        let Some(link) = self.links.get_mut(number) else { return };
+        if link.queue.id() != queue || link.is_void {
+            return;
+        }
+        let (was_live, channel) = (link.is_live, link.channel);
+        link.is_void = true;
+        if was_live && self.login().capabilities.consumer_cancel_notify {
+            self.consumers_cancelled(vec![(number, queue)]);
+            return;
+        }
+        let refused = refusal::precondition_failed::<()>(format!(
+            "delivery acknowledgement on channel {channel} timed out. Timeout value used: -1 ms. This timeout value can be \
+             configured, see consumers doc guide to learn more"
+        ));
+        if let Err(refusal) = refused {
+            self.fail(&refusal, Site { channel, class_id: 0, method_id: 0 });
+        }
+    }
+}
+
+/// What a channel has unacked, in the order in which it was delivered, with what its transaction has settled.
+fn take_unacked(channel: &mut Channel) -> Vec<UnackedDelivery> {
+    let mut unacked = Vec::new();
+    channel.unacked.take_up_to(0, &mut unacked);
+    if let Some(tx) = channel.tx.take() {
+        unacked.extend(tx.into_settled());
+        unacked.sort_unstable_by_key(|delivery| delivery.tag);
+    }
+    unacked
+}
+
+fn cost_of(outgoing: &Outgoing) -> i64 {
+    Parts::read(outgoing.content.bytes()).map_or(0, |parts| window_cost(parts.body.len()))
+}

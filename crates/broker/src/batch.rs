@@ -10,11 +10,10 @@ use std::sync::Arc;
 
 use model::arguments::Overflow;
 use model::ids::{JournalPosition, QueueId, QueueSeq};
-use queue::{ConsumerId, Counts, DropReason, Message};
+use queue::{ConsumerId, DropReason, Message};
 use store::Content;
 
 use crate::broker::Broker;
-use crate::dead_letters::Leaver;
 use crate::deduplication::MessageKeys;
 use crate::delayed::{Delay, DelaySet, LockedSets};
 use crate::dispatch::Work;
@@ -471,10 +470,8 @@ impl Work {
         self.dispatch(cell, broker);
         let is_refused = cell.queue.refuses(publish.body_len);
         if is_refused && cell.handle.features().overflow == Overflow::RejectPublishDlx {
-            let (queue, content) = (cell.handle.clone(), publish.content().clone());
-            let (reason, counts) = (DropReason::MaxLength, Counts::default());
-            queue.count_died(reason);
-            self.leavers.push(Leaver { queue, seq: None, content, reason, counts });
+            cell.handle.count_died(DropReason::MaxLength);
+            self.turn_away(cell, publish.content().clone(), DropReason::MaxLength);
         }
         is_refused
     }

@@ -17,6 +17,7 @@ use crate::dead_letters::{self, Leaver};
 use crate::deduplication::KeyWork;
 use crate::message::Held;
 use crate::outbox::{News, Outbox, Outgoing};
+use crate::queue_handle::QueueHandle;
 use crate::shard::{Cell, Watermark};
 use crate::statistics::ArrivalRun;
 use crate::timers::Timed;
@@ -48,8 +49,8 @@ pub(crate) struct Work {
     /// Where what has been appended in this section is durable.
     position: Option<JournalPosition>,
     effects: Effects<Held>,
-    /// What queues have given up that is to go elsewhere.
-    pub(crate) leavers: Vec<Leaver>,
+    /// Queues that have given up what is to go elsewhere.
+    pub(crate) giving_up: Vec<Arc<QueueHandle>>,
     /// What is to be looked after, and when.
     timers: Vec<(u64, Timed)>,
     /// The time, once somebody has asked for it.
@@ -189,6 +190,10 @@ impl Work {
         cell.handle.count_read(entries.len() as u64);
         let lost_count = cell.queue.lose(load, lost) + cell.queue.loaded(load, entries, next_slot, &mut self.effects);
         self.take_effects(cell);
+        if lost_count > 0 && !cell.line.is_empty() {
+            // Those behind a lost one wait for it no longer.
+            self.bring_later(cell);
+        }
         lost_count
     }
 
@@ -239,7 +244,7 @@ impl Work {
             let returns = Returns { counts: returned.counts, waits_until_ms: returned.waits_until_ms };
             self.records.returned(id, returned.seq, returns);
         }
-        if !self.effects.dropped.is_empty() {
+        if !self.effects.dropped.is_empty() || !self.effects.leaving.is_empty() {
             self.take_dropped(cell, why);
         }
     }
@@ -247,20 +252,35 @@ impl Work {
     fn take_dropped(&mut self, cell: &mut Cell, why: Why) {
         let from = self.settled.len();
         let is_kept = cell.queue.rules().keeps_dropped;
-        for dropped in self.effects.dropped.drain(..) {
-            if why == Why::First {
-                cell.handle.count_died(dropped.reason);
-            }
-            if is_kept {
-                let Dropped { seq, message, reason, counts } = dropped;
-                let (queue, content) = (cell.handle.clone(), message.into_content());
-                self.leavers.push(Leaver { queue, seq: Some(seq), content, reason, counts });
-            } else {
-                self.settled.push((dropped.seq, dropped.message));
-            }
+        if why == Why::First {
+            self.effects.dropped.iter().for_each(|dropped| cell.handle.count_died(dropped.reason));
         }
+        if !is_kept {
+            self.settled.extend(self.effects.dropped.drain(..).map(|dropped| (dropped.seq, dropped.message)));
+        }
+        self.line_up(cell);
         self.settled[from..].sort_unstable_by_key(|(seq, _)| *seq);
         self.settle(cell, from);
+    }
+
+    /// What leaves takes its place in the queue's line.
+    fn line_up(&mut self, cell: &mut Cell) {
+        let handle = cell.handle.clone();
+        let leaver = |dropped: Dropped<Held>| {
+            let Dropped { seq, message, reason, counts } = dropped;
+            Leaver { queue: handle.clone(), seq: Some(seq), content: message.into_content(), reason, counts }
+        };
+        let mut dropped = self.effects.dropped.drain(..).peekable();
+        for seq in self.effects.leaving.drain(..) {
+            match dropped.next_if(|dropped| dropped.seq == seq) {
+                Some(dropped) => cell.line.push(leaver(dropped)),
+                None => cell.line.announce(seq),
+            }
+        }
+        dropped.for_each(|dropped| cell.line.fill(leaver(dropped)));
+        if !cell.line.is_empty() {
+            self.bring_later(cell);
+        }
     }
 
     /// Has the queue looked after when something is due, unless it is already by then.
@@ -416,8 +436,11 @@ impl Work {
     /// What is left to do once the locks are gone: wake connections, ask for reads, free content, bring dead letters on.
     pub(crate) fn finish(&mut self, broker: &Broker) {
         self.release(broker);
-        while !self.leavers.is_empty() {
-            dead_letters::bring(self, broker);
+        while !self.giving_up.is_empty() {
+            let queue = self.giving_up.remove(0);
+            if dead_letters::bring(self, broker, &queue) {
+                self.giving_up.push(queue);
+            }
             self.release(broker);
         }
     }

@@ -40,6 +40,8 @@ pub(crate) struct QueueHandle {
     pub(crate) made_at_ms: u64,
     /// What is counted for the whole vhost.
     pub(crate) vhost: Arc<VhostCounters>,
+    /// Held by who brings on what the queue has given up.
+    pub(crate) dead_letter_turn: Mutex<()>,
     /// From which exchanges messages come.
     incoming: Mutex<Vec<Arc<Edge>>>,
     /// The policies that hold for it.
@@ -85,6 +87,7 @@ impl QueueHandle {
             observed: Observed::default(),
             vhost,
             made_at_ms,
+            dead_letter_turn: Mutex::default(),
             incoming: Mutex::default(),
             policy: Mutex::new(policy),
             features,

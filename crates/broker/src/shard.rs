@@ -14,6 +14,7 @@ use rustc_hash::FxBuildHasher;
 use telemetry::Gauge;
 
 use crate::broker::Broker;
+use crate::dead_letters::Line;
 use crate::deduplication::{ExchangeKeys, KeySet};
 use crate::delayed::{DelaySet, LockedSets};
 use crate::gate::ConsumerGate;
@@ -50,6 +51,8 @@ pub(crate) struct Cell {
     pub(crate) is_touched: bool,
     /// When a timer looks after it, in milliseconds since 1970; 0: never.
     pub(crate) timer_at_ms: u64,
+    /// What it has given up and is not on its way yet.
+    pub(crate) line: Line,
     /// Dead letters that found no place, and when to try again.
     pub(crate) stuck: Vec<QueueSeq>,
     pub(crate) stuck_until_ms: u64,
@@ -67,6 +70,7 @@ impl Cell {
             load_waiters: Vec::new(),
             is_touched: false,
             timer_at_ms: 0,
+            line: Line::default(),
             stuck: Vec::new(),
             stuck_until_ms: 0,
             key_set: None,

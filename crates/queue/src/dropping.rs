@@ -3,7 +3,7 @@
 //! As in RabbitMQ only heads expire: of each priority the oldest. Where rules say so, what leaves is set aside until its owner has
 //! brought it elsewhere; so it is never nowhere.
 
-use model::ids::QueueSeq;
+use model::ids::{Place, QueueSeq};
 
 use crate::consumers::Gate;
 use crate::effects::{Counts, DropReason, Dropped, Effects};
@@ -103,13 +103,26 @@ impl<M: Message, G: Gate> Queue<M, G> {
             effects.dropped.push(Dropped { seq, message, reason, counts });
             return;
         }
-        let place = message.place().filter(|_| !message.has_body());
-        match place {
-            // Whoever brings it elsewhere needs its body.
-            Some(place) => effects.loads.push(Load::single(place, message.priority())),
-            None => effects.dropped.push(Dropped { seq, message: message.clone(), reason, counts }),
-        }
+        effects.leaving.push(seq);
         self.set_aside(seq, message.without_body(), Why::Leaving(reason, counts));
+        match message.place().filter(|_| !message.has_body()) {
+            // Whoever brings it elsewhere needs its body.
+            Some(place) => self.read_leaver(seq, place, message.priority(), effects),
+            None => effects.dropped.push(Dropped { seq, message, reason, counts }),
+        }
+    }
+
+    fn read_leaver(&mut self, seq: QueueSeq, place: Place, priority: u8, effects: &mut Effects<M>) {
+        if let Some(set_aside) = &mut self.set_aside {
+            set_aside.start_read(place, seq);
+        }
+        effects.loads.push(Load::single(place, priority));
+    }
+
+    /// Whether a message is on its way elsewhere.
+    pub fn is_leaving(&self, seq: QueueSeq) -> bool {
+        let why = self.set_aside.as_ref().and_then(|set_aside| set_aside.get(seq));
+        matches!(why, Some(Why::Leaving(..)))
     }
 
     /// The answer to the load of one message that leaves. Says whether it is lost: 1 or 0.
@@ -120,36 +133,30 @@ impl<M: Message, G: Gate> Queue<M, G> {
         next_slot: u32,
         effects: &mut Effects<M>,
     ) -> u64 {
-        let mut is_found = false;
-        for (seq, message) in entries {
-            let why = self.set_aside.as_ref().and_then(|set_aside| set_aside.get(seq));
-            if let Some(Why::Leaving(reason, counts)) = why {
-                if !self.keeps_dropped() {
-                    // The rules have changed meanwhile: nobody brings it elsewhere any more.
-                    self.take_aside(seq);
-                }
-                effects.dropped.push(Dropped { seq, message, reason, counts });
-                is_found = true;
+        let asked = Place { segment: load.segment, slot: load.first_slot };
+        let Some(set_aside) = &mut self.set_aside else { return 0 };
+        let Some(seq) = set_aside.end_read(asked) else { return 0 };
+        let Some(Why::Leaving(reason, counts)) = set_aside.get(seq) else { return 0 };
+        if let Some((seq, message)) = entries.into_iter().find(|(found, _)| *found == seq) {
+            if !self.keeps_dropped() {
+                // The rules have changed meanwhile: nobody brings it elsewhere any more.
+                self.take_aside(seq);
             }
-        }
-        if is_found {
+            effects.dropped.push(Dropped { seq, message, reason, counts });
             return 0;
         }
-        // It may have been moved meanwhile: then it lies elsewhere. If it still lies here and was passed over, it is lost.
-        let is_wanted = |message: &M| {
-            message.place().is_some_and(|place| place.segment == load.segment && place.slot == load.first_slot)
-        };
-        let leavers = self.unacked.iter().filter(|(seq, message, _)| {
-            !message.has_body()
-                && self.set_aside.as_ref().is_some_and(|set_aside| set_aside.contains(*seq))
-                && is_wanted(message)
-        });
-        let found: Vec<QueueSeq> = leavers.map(|(seq, ..)| seq).collect();
-        if next_slot > load.first_slot {
-            return found.into_iter().filter_map(|seq| self.take_aside(seq)).count() as u64;
+        let Some(message) = self.unacked.get_mut(seq) else { return 0 };
+        let (place, priority) = (message.place(), message.priority());
+        match place {
+            // It still lies here and was passed over.
+            Some(place) if place == asked && next_slot > load.first_slot => u64::from(self.take_aside(seq).is_some()),
+            // The read failed, or the message has been moved meanwhile.
+            Some(place) => {
+                self.read_leaver(seq, place, priority, effects);
+                0
+            }
+            None => 0,
         }
-        self.drop_again(&found, effects);
-        0
     }
 
     /// Whether the message at a front, which is in memory, is not to be handed out: it has expired, or waits. It has been put aside

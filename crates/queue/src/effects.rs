@@ -75,8 +75,11 @@ pub struct Returned {
 pub struct Effects<M> {
     /// What was handed to consumers.
     pub deliveries: Vec<Delivery<M>>,
-    /// What leaves.
+    /// What leaves. What has to be read first comes when it has been read.
     pub dropped: Vec<Dropped<M>>,
+    /// All that has been set aside to leave, in the order in which it is to arrive elsewhere, whether or not it had to be read first. Empty
+    /// where nothing that leaves is kept.
+    pub leaving: Vec<QueueSeq>,
     /// What has come back.
     pub returned: Vec<Returned>,
     /// What must be read from segments.
@@ -85,6 +88,12 @@ pub struct Effects<M> {
 
 impl<M> Default for Effects<M> {
     fn default() -> Self {
-        Effects { deliveries: Vec::new(), dropped: Vec::new(), returned: Vec::new(), loads: Vec::new() }
+        Effects {
+            deliveries: Vec::new(),
+            dropped: Vec::new(),
+            leaving: Vec::new(),
+            returned: Vec::new(),
+            loads: Vec::new(),
+        }
     }
 }

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::ids::QueueSeq;
+use model::ids::{Place, QueueSeq, SegmentId};
 
 use crate::effects::{Counts, DropReason};
 
@@ -19,6 +19,8 @@ pub(crate) struct SetAside {
     by_seq: BTreeMap<QueueSeq, (Why, u32)>,
     /// Those that wait, the first that ends first.
     ends: BTreeSet<(u64, QueueSeq)>,
+    /// Those that are being read from a segment to leave, by the place that was asked for.
+    reads: BTreeMap<(SegmentId, u32), QueueSeq>,
     bytes: u64,
 }
 
@@ -62,6 +64,16 @@ impl SetAside {
             Why::Leaving(_, counts) => Some((*seq, *counts)),
             Why::Waiting { .. } => None,
         })
+    }
+
+    /// A message that leaves is being read.
+    pub(crate) fn start_read(&mut self, place: Place, seq: QueueSeq) {
+        self.reads.insert((place.segment, place.slot), seq);
+    }
+
+    /// The message that was to be read from a place.
+    pub(crate) fn end_read(&mut self, place: Place) -> Option<QueueSeq> {
+        self.reads.remove(&(place.segment, place.slot))
     }
 
     pub(crate) fn contains(&self, seq: QueueSeq) -> bool {

@@ -1,14 +1,17 @@
 //! Dead letters: what queues have given up, on its way to their dead-letter exchanges.
 //!
-//! A queue sets aside what it gives up and goes on; when its lock is gone, the messages are routed, and then removed there and added
+//! A queue sets aside what it gives up and goes on; it stands in the queue's line until it is all there and those before it have gone. One
+//! thread at a time brings on what is first in a line, so that it arrives in the order in which it left: when the queue's lock is gone, the messages are routed, and then removed there and added
 //! to their new queues under the locks of all of them, in one batch of the journal. So a message is never nowhere, nor twice: what a
 //! crash finds in its old queue is given up once more. That may fill other queues, which give up messages in turn: they come next.
 //!
 //! Under the strategy at-least-once a message that finds no queue, or one that refuses it, stays where it is and is tried again.
 
 mod headers;
+mod line;
 
 pub(crate) use headers::copied_keys;
+pub(crate) use line::Line;
 
 use std::sync::Arc;
 
@@ -55,11 +58,21 @@ struct Routed {
     is_at_least_once: bool,
 }
 
-/// Brings what queues have given up to where it goes, and the first of what these give up in turn. No lock is held.
-pub(crate) fn bring(work: &mut Work, broker: &Broker) {
-    let count = work.leavers.len().min(BROUGHT_COUNT_MAX);
+/// Brings the first of what a queue has given up to where it goes. No lock is held. Says whether there may be more.
+pub(crate) fn bring(work: &mut Work, broker: &Broker, queue: &QueueHandle) -> bool {
+    // A thread that comes later waits, and finds nothing or what was given up later.
+    let _turn = queue.dead_letter_turn.lock();
+    let take = |cell: &mut Cell| {
+        let Cell { queue, line, .. } = cell;
+        line.take(BROUGHT_COUNT_MAX, |seq| queue.is_leaving(seq))
+    };
+    let leavers = broker.shards.with_queue(queue, take).unwrap_or_default();
+    if leavers.is_empty() {
+        return false;
+    }
+    let count = leavers.len();
     let now_ms = work.now_ms(broker);
-    let routed: Vec<Routed> = work.leavers.drain(..count).map(|leaver| route(broker, leaver, now_ms)).collect();
+    let routed: Vec<Routed> = leavers.into_iter().map(|leaver| route(broker, leaver, now_ms)).collect();
     let shards = routed.iter().fold(0, |shards, routed| {
         let targets = routed.publish.as_ref().map_or(0, |(_, targets)| targets.shards);
         shards | targets | routed.leaver.queue.shard_bit()
@@ -75,6 +88,7 @@ pub(crate) fn bring(work: &mut Work, broker: &Broker) {
         batch::dispatch_touched(work, broker, locked, &mut touched);
         work.commit(broker)
     });
+    count == BROUGHT_COUNT_MAX
 }
 
 fn move_on(
@@ -138,6 +152,20 @@ fn stay(work: &mut Work, locked: &mut Locked<'_>, leaver: &Leaver, broker: &Brok
 }
 
 impl Work {
+    /// A queue gives up a message that never was in it.
+    pub(crate) fn turn_away(&mut self, cell: &mut Cell, content: Content, reason: DropReason) {
+        let queue = cell.handle.clone();
+        cell.line.push(Leaver { queue, seq: None, content, reason, counts: Counts::default() });
+        self.bring_later(cell);
+    }
+
+    /// Something of what the queue has given up may go on, once the locks are gone.
+    pub(crate) fn bring_later(&mut self, cell: &Cell) {
+        if self.giving_up.last().is_none_or(|last| last.id() != cell.handle.id()) {
+            self.giving_up.push(cell.handle.clone());
+        }
+    }
+
     /// Gives messages up once more that found no queue, when it is time.
     pub(crate) fn retry_stuck(&mut self, cell: &mut Cell, now_ms: u64) {
         if !cell.stuck.is_empty() && cell.stuck_until_ms <= now_ms {

@@ -11,6 +11,7 @@ mod client;
 mod confirms;
 mod consumers;
 mod control;
+mod dead_letter_order;
 mod dead_letters;
 mod deduplication;
 mod deduplication_power_loss;

@@ -11,7 +11,7 @@ impl World {
         let mut effects = Effects::default();
         self.queue.dispatch(self.model.now_ms, &mut effects);
         self.end_waits();
-        let Effects { deliveries, dropped, returned, loads } = effects;
+        let Effects { deliveries, dropped, returned, loads, .. } = effects;
         assert_eq!(returned, []);
         self.asked(loads);
         let is_loading = self.loads.iter().any(|asked| asked.is_valid);

@@ -105,7 +105,7 @@ impl World {
         read.retain(|(_, note)| note.place().unwrap().slot < next_slot);
         let mut effects = Effects::default();
         assert_eq!(self.queue.loaded(&load, read, next_slot, &mut effects), 0, "messages are missing");
-        let Effects { deliveries, dropped, returned, loads } = effects;
+        let Effects { deliveries, dropped, returned, loads, .. } = effects;
         assert!(deliveries.is_empty() && returned.is_empty());
         self.asked(loads);
         for Dropped { seq, message, reason, .. } in dropped {

@@ -184,7 +184,7 @@ pub struct Producers {
     /// How many messages may wait for their confirm; `None`: no confirms. 0 is any number.
     pub confirm: Option<u32>,
     /// How long a confirm may take.
-    pub confirm_timeout: Duration,
+    pub confirm_timeout: Option<Duration>,
     /// Messages in a transaction; 0 is no transactions.
     pub tx_size: u32,
     /// Each starts at a random time within this.

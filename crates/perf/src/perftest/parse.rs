@@ -445,7 +445,9 @@ impl Given<'_> {
             has_random_keys: self.is_set("random-routing-key"),
             random_key_count: self.count("routing-key-cache-size", 0, limits::KEY_COUNT_MAX)?,
             confirm,
-            confirm_timeout: self.seconds("confirm-timeout", 30)?,
+            confirm_timeout: self
+                .one("confirm-timeout", value::seconds_or_none)?
+                .unwrap_or(Some(Duration::from_secs(30))),
             tx_size,
             start_delay_max: self.delay("producer-random-start-delay")?,
         })

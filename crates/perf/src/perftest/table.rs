@@ -429,7 +429,7 @@ pub static OPTIONS: &[Entry] = &[
         "message-properties",
         One,
         "",
-        "properties, separated by commas: priority=5,expiration=1000; what is none becomes a header",
+        "properties, separated by commas: priority=5,timestamp=2026-01-31T12:00:00Z; what is none becomes a header",
     ),
     entry(Publishing, "f", "flag", Many, "", "`persistent` (queues are then durable), `mandatory`; repeat for both"),
     entry(Publishing, "K", "random-routing-key", Nothing, "false", "a new random routing key for each message"),
@@ -449,7 +449,7 @@ pub static OPTIONS: &[Entry] = &[
         "-1, no confirms",
         "at most this many messages of a channel wait for their confirm; 0 is any number",
     ),
-    entry(Publishing, "ct", "confirm-timeout", One, "30", "seconds until a missing confirm fails the run"),
+    entry(Publishing, "ct", "confirm-timeout", One, "30", "seconds until a missing confirm fails the run; -1 is never"),
     entry(Publishing, "m", "ptxsize", One, "0, no transactions", "messages in a transaction"),
     entry(
         Publishing,

@@ -1,7 +1,7 @@
 //! Texts to values. Each function gives the end of an error sentence: what the value should have been.
 
 use std::str::FromStr;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use super::limits::SECONDS_MAX;
 use crate::plan::{Arguments, Value};
@@ -41,6 +41,12 @@ pub(super) fn seconds(text: &str) -> Parsed<Duration> {
     let seconds: f64 = text.trim().parse().map_err(|_| "is not a number of seconds".to_owned())?;
     let duration = Duration::try_from_secs_f64(seconds).ok().filter(|duration| duration.as_secs() <= SECONDS_MAX);
     duration.ok_or_else(|| "is not a number of seconds".to_owned())
+}
+
+/// Seconds, maybe with a fraction; less than 0 means that there is no limit.
+pub(super) fn seconds_or_none(text: &str) -> Parsed<Option<Duration>> {
+    let is_none = text.trim().parse::<f64>().is_ok_and(|seconds| seconds < 0.0);
+    if is_none { Ok(None) } else { seconds(text).map(Some) }
 }
 
 /// Whole seconds, where 0 or less means that there is no limit.
@@ -91,12 +97,19 @@ pub(super) fn pairs(text: &str) -> Parsed<Arguments> {
 
 /// Pairs whose keys may be properties of a message; those that are numbers have to be.
 pub(super) fn message_properties(text: &str) -> Parsed<Arguments> {
-    let pairs = pairs(text)?;
-    for (key, value) in &pairs {
+    let mut pairs = pairs(text)?;
+    for (key, value) in &mut pairs {
         let (range, what) = match key.as_str() {
             "priority" => (0..=255, "a number from 0 to 255"),
             "deliveryMode" => (1..=2, "1 or 2"),
-            "timestamp" => (0..=i64::MAX, "a number of milliseconds"),
+            "timestamp" => {
+                if let Value::Text(text) = value
+                    && let Some(at) = iso_instant_ms(text)
+                {
+                    *value = Value::Int(at);
+                }
+                (0..=i64::MAX, "a time such as 2026-01-31T12:00:00Z, or a number of milliseconds since 1970")
+            }
             _ => continue,
         };
         if !matches!(value, Value::Int(number) if range.contains(number)) {
@@ -104,6 +117,34 @@ pub(super) fn message_properties(text: &str) -> Parsed<Arguments> {
         }
     }
     Ok(pairs)
+}
+
+/// An ISO 8601 date and time with its offset, as Java writes them: `2026-01-31T12:00:00Z`, `2026-01-31T14:00+02:00`. In
+/// milliseconds since 1970.
+fn iso_instant_ms(text: &str) -> Option<i64> {
+    let text = text.trim().to_ascii_uppercase();
+    let at = text.rfind(['Z', '+', '-'])?;
+    let (local, offset) = text.split_at(at);
+    let (_, time) = local.split_once('T')?;
+    // Seconds may be left out.
+    let seconds = if time.matches(':').count() == 1 { ":00" } else { "" };
+    let local = humantime::parse_rfc3339(&format!("{local}{seconds}Z")).ok()?;
+    let local_ms = i64::try_from(local.duration_since(UNIX_EPOCH).ok()?.as_millis()).ok()?;
+    local_ms.checked_sub(iso_offset_ms(offset)?)
+}
+
+/// `Z`, `+02:00`, `-05:30`: what a clock there is ahead, up to 18 hours.
+fn iso_offset_ms(text: &str) -> Option<i64> {
+    if text == "Z" {
+        return Some(0);
+    }
+    let sign = if text.starts_with('-') { -1 } else { 1 };
+    let mut minutes = 0;
+    for (part, factor) in text.get(1..)?.splitn(2, ':').zip([60, 1]) {
+        let number: i64 = part.parse().ok().filter(|number| part.len() == 2 && (0..60).contains(number))?;
+        minutes += number * factor;
+    }
+    (minutes <= 18 * 60).then_some(sign * minutes * 60_000)
 }
 
 /// Sets an argument, in its place if it is there already.

@@ -185,8 +185,8 @@ pub struct Publishers {
     pub mandatory: bool,
     /// At most this many messages wait for their confirm, for each publisher. `None`: no confirms.
     pub confirm_window: Option<u32>,
-    /// How long a confirm may take before the run fails.
-    pub confirm_timeout: Duration,
+    /// How long a confirm may take before the run fails. `None`: as long as it likes.
+    pub confirm_timeout: Option<Duration>,
     /// Commit after so many messages; 0 is no transactions.
     pub tx_size: u32,
     /// When messages are due, for each publisher.

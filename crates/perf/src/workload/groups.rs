@@ -129,7 +129,7 @@ impl<'a> Context<'a> {
             properties: values::properties(&table)?,
             mandatory: table.bool("mandatory", false)?,
             confirm_window,
-            confirm_timeout: table.duration("confirm_timeout")?.unwrap_or(Duration::from_secs(30)),
+            confirm_timeout: Some(table.duration("confirm_timeout")?.unwrap_or(Duration::from_secs(30))),
             tx_size,
             schedule: self.course.schedule(name, table.get("rate"), factor)?,
             think_time: table

@@ -69,14 +69,13 @@ pub(super) async fn serve(
             }
         }
         // A broker that has blocked the connection does not even read what it would confirm.
-        let patience_ends = if is_all_confirmed || blocked.is_set {
-            None
-        } else {
+        let patience = group.confirm_timeout.filter(|_| !(is_all_confirmed || blocked.is_set));
+        let patience_ends = patience.and_then(|patience| {
             let waits_since = publishers.iter().filter_map(Publisher::waits_since).min();
-            waits_since.map(|since| since.max(blocked.until).saturating_add(ns(group.confirm_timeout)))
-        };
-        if patience_ends.is_some_and(|ends| now_ns() >= ends) {
-            let patience = group.confirm_timeout.as_secs_f64();
+            waits_since.map(|since| since.max(blocked.until).saturating_add(ns(patience)))
+        });
+        if let (Some(patience), Some(_)) = (patience, patience_ends.filter(|ends| now_ns() >= *ends)) {
+            let patience = patience.as_secs_f64();
             return Err(ServeError::Failed(format!("no confirm came for {patience} s")));
         }
         let wake_at = [wake_at, patience_ends].into_iter().flatten().min();

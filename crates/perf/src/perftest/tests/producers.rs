@@ -73,6 +73,32 @@ fn what_is_no_property_is_a_header() {
 }
 
 #[test]
+fn a_timestamp_may_be_a_date() {
+    let timestamp = |text: &str| producer(&format!("-mp timestamp={text}")).properties.timestamp;
+    assert_eq!(timestamp("2026-07-01T12:00:30Z"), Some(1_782_907_230));
+    assert_eq!(timestamp("2026-07-01T14:00:30.999+02:00"), Some(1_782_907_230));
+    assert_eq!(timestamp("2026-07-01T05:30:30-06:30"), Some(1_782_907_230));
+    assert_eq!(timestamp("2026-07-01T12:00Z"), Some(1_782_907_200));
+    assert_eq!(timestamp("2026-07-01t12:00:30z"), Some(1_782_907_230));
+}
+
+#[test]
+fn a_timestamp_that_is_no_time_is_refused() {
+    for text in ["yesterday", "2026-07-01", "2026-13-01T00:00:00Z", "2026-07-01T12:00:30", "2026-07-01T12:00:30+25:00"]
+    {
+        let refused = run(&format!("-x 1 -mp timestamp={text}"), &[]).unwrap_err().to_string();
+        assert!(refused.contains("2026-01-31T12:00:00Z"), "{text}: {refused}");
+    }
+}
+
+#[test]
+fn a_negative_confirm_timeout_is_none() {
+    assert_eq!(producer("-c 1 -ct -1").confirm_timeout, None);
+    assert_eq!(producer("-c 1").confirm_timeout, Some(Duration::from_secs(30)));
+    assert_eq!(producer("-c 1 -ct 5").confirm_timeout, Some(Duration::from_secs(5)));
+}
+
+#[test]
 fn random_keys_are_new_ones_or_a_few_in_turn() {
     assert_eq!(producer("-K").routing, Routing::Fresh);
     let Routing::InTurn(keys) = producer("-K -rkcs 3").routing else { panic!() };

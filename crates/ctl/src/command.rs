@@ -36,6 +36,8 @@ pub(crate) struct Command {
     pub(crate) banner_if: Option<(&'static str, &'static str)>,
     /// Whether it may take long, and is waited for unless something else is said.
     pub(crate) is_long: bool,
+    /// Whether words that it does not know are no mistake: it is known only to be refused.
+    pub(crate) takes_anything: bool,
     pub(crate) start: fn(&Given) -> Started,
 }
 
@@ -51,6 +53,7 @@ impl Command {
             banner: "",
             banner_if: None,
             is_long: false,
+            takes_anything: false,
             start,
         }
     }
@@ -69,6 +72,10 @@ impl Command {
 
     pub(crate) const fn long(self) -> Self {
         Command { is_long: true, ..self }
+    }
+
+    pub(crate) const fn anything(self) -> Self {
+        Command { takes_anything: true, ..self }
     }
 
     pub(crate) const fn saying_if(self, flag: &'static str, banner: &'static str) -> Self {
@@ -95,18 +102,24 @@ pub(crate) enum Need {
 }
 
 /// What a command is given without an option's name before it (Ctl), or as `name=value` and `--name value` (Admin).
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Argument {
     pub(crate) name: &'static str,
     /// A letter that goes for it, in Admin's grammar.
     pub(crate) short: Option<char>,
     pub(crate) aliases: &'static [&'static str],
     pub(crate) need: Need,
+    /// Whether it may be said without its name in Admin's grammar, too.
+    pub(crate) is_bare: bool,
 }
 
 impl Argument {
     pub(crate) const fn short(self, short: char) -> Self {
         Argument { short: Some(short), ..self }
+    }
+
+    pub(crate) const fn bare(self) -> Self {
+        Argument { is_bare: true, ..self }
     }
 
     pub(crate) const fn also(self, aliases: &'static [&'static str]) -> Self {
@@ -116,21 +129,25 @@ impl Argument {
 
 /// An argument that has to be there.
 pub(crate) const fn required(name: &'static str) -> Argument {
-    Argument { name, short: None, aliases: &[], need: Need::Required }
+    argument(name, Need::Required)
 }
 
 /// An argument that may be there.
 pub(crate) const fn optional(name: &'static str) -> Argument {
-    Argument { name, short: None, aliases: &[], need: Need::Optional }
+    argument(name, Need::Optional)
 }
 
 /// All further arguments.
 pub(crate) const fn repeated(name: &'static str) -> Argument {
-    Argument { name, short: None, aliases: &[], need: Need::Repeated }
+    argument(name, Need::Repeated).bare()
+}
+
+const fn argument(name: &'static str, need: Need) -> Argument {
+    Argument { name, short: None, aliases: &[], need, is_bare: false }
 }
 
 /// An option: `--long`, `-s`, with a value or without.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Opt {
     pub(crate) long: &'static str,
     pub(crate) short: Option<char>,

@@ -80,7 +80,7 @@ pub(crate) fn synopsis(grammar: Grammar, command: &Command) -> String {
     let mut out = command.name.to_owned();
     for argument in command.arguments {
         let name = match grammar {
-            Grammar::Admin if argument.need != Need::Repeated && argument.name != "file" => {
+            Grammar::Admin if !argument.is_bare => {
                 let name = argument.name.replace('-', "_");
                 format!("{name}=<{name}>")
             }

@@ -54,6 +54,9 @@ pub fn main(words: &[String]) -> u8 {
     };
     let result = words::parse(words).and_then(|mut said| {
         said.given.complete(&|name| std::env::var(name).ok());
+        if !said.wants_help {
+            run::complete_from_file(&mut said.given)?;
+        }
         execute(&said.given, said.wants_help)
     });
     match result {
@@ -85,7 +88,7 @@ fn execute(given: &Given, wants_help: bool) -> Result<(), Failure> {
         table.sort(column, given.has_shared("sort-reverse"))?;
     }
     run::keep(&output)?;
-    let is_asked_for = !matches!(output, Output::Remark(_) | Output::File { .. });
+    let is_asked_for = !matches!(output, Output::Remark(_) | Output::File { .. } | Output::Settings { .. });
     if !is_asked_for && (given.has_shared("quiet") || given.has_shared("silent")) {
         return Ok(());
     }

@@ -14,7 +14,11 @@ const PATH_PREFIX: Opt = option("path-prefix", "PATH", "what stands before /api 
 const CA: Opt = option("ssl-ca-cert-file", "FILE", "authorities to trust, as PEM").also(&["tls-ca-cert-file"]);
 const CERTIFICATE: Opt = option("ssl-cert-file", "FILE", "this client's certificate, as PEM").also(&["tls-cert-file"]);
 const KEY: Opt = option("ssl-key-file", "FILE", "and its private key").also(&["tls-key-file"]);
-const INSECURE: Opt = flag("ssl-insecure", "trust whoever answers").short('k').also(&["insecure", "tls-insecure"]);
+const INSECURE: Opt = flag("ssl-insecure", "trust whoever answers").short('k').also(&[
+    "insecure",
+    "tls-insecure",
+    "disable-tls-peer-verification",
+]);
 const HELP: Opt = flag("help", "explain the command instead").short('?');
 const VERBOSE: Opt = flag("verbose", "say what is asked of the server").short('v');
 
@@ -58,6 +62,7 @@ pub(crate) const ADMIN_VARIABLES: &[(&str, &str)] = &[
     ("RABBITMQADMIN_USERNAME", "username"),
     ("RABBITMQADMIN_PASSWORD", "password"),
     ("RABBITMQADMIN_USE_TLS", "ssl"),
+    ("RABBITMQADMIN_TIMEOUT", "timeout"),
     ("RABBITMQADMIN_QUIET_MODE", "quiet"),
     ("RABBITMQADMIN_NON_INTERACTIVE_MODE", "non-interactive"),
     ("RABBITMQADMIN_TABLE_STYLE", "table-style"),
@@ -86,7 +91,7 @@ pub(crate) const ADMIN_OPTIONS: &[Opt] = &[
     option("sort", "COLUMN", "sort a list by a column").short('S'),
     flag("sort-reverse", "and the other way round").short('R'),
     option("depth", "LEVELS", "how deep columns go into what is within each other (default 1)").short('d'),
-    option("table-style", "STYLE", "ascii, modern, sharp, psql, markdown, borderless"),
+    option("table-style", "STYLE", "ascii, modern, sharp, dots, psql, markdown, borderless"),
     flag("non-interactive", "tables without borders and headers").also(&["noninteractive"]),
     flag("quiet", "no words around the answer").short('q'),
     option("timeout", "SECONDS", "how long an answer may take (default 60; infinity)").also(&["request-timeout"]),

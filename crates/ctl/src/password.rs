@@ -4,6 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256, Sha512};
 
+use crate::failure::Failure;
+
 const SALT_LEN: usize = 4;
 
 /// A password's salt and hash in base64; nothing if there is no such algorithm or no randomness.
@@ -13,11 +15,21 @@ pub(crate) fn hashed(password: &str, algorithm: &str) -> Option<String> {
     salted(password, algorithm, salt)
 }
 
-fn salted(password: &str, algorithm: &str, salt: [u8; SALT_LEN]) -> Option<String> {
+/// An algorithm's name as the server has it.
+pub(crate) fn module(algorithm: &str) -> String {
     let name = algorithm.to_ascii_lowercase();
-    let hash = match name.strip_prefix("rabbit_password_hashing_").unwrap_or(&name) {
-        "sha256" => Sha256::new().chain_update(salt).chain_update(password).finalize().to_vec(),
-        "sha512" => Sha512::new().chain_update(salt).chain_update(password).finalize().to_vec(),
+    if name.starts_with("rabbit_password_hashing_") { name } else { format!("rabbit_password_hashing_{name}") }
+}
+
+/// There is no such algorithm, or no randomness to salt with.
+pub(crate) fn unknown_algorithm(algorithm: &str) -> Failure {
+    Failure::usage(format!("unknown hashing algorithm '{algorithm}': one of SHA256, SHA512"))
+}
+
+fn salted(password: &str, algorithm: &str, salt: [u8; SALT_LEN]) -> Option<String> {
+    let hash = match module(algorithm).as_str() {
+        "rabbit_password_hashing_sha256" => Sha256::new().chain_update(salt).chain_update(password).finalize().to_vec(),
+        "rabbit_password_hashing_sha512" => Sha512::new().chain_update(salt).chain_update(password).finalize().to_vec(),
         _ => return None,
     };
     Some(STANDARD.encode([&salt[..], &hash].concat()))

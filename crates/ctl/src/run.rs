@@ -1,26 +1,46 @@
 //! Does what commands say is to be done: the only part that talks to anybody.
 
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use http_client::header::{HeaderName, HeaderValue};
 use http_client::{Client, HttpError, HttpUrl, Request};
 use net::DialOptions;
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
-use crate::failure::{CANNOT_CREATE, DATA, Failure, TEMPORARY, UNAVAILABLE};
+use crate::failure::{CANNOT_CREATE, CONFIG, DATA, Failure, TEMPORARY, UNAVAILABLE};
 use crate::given::Given;
 use crate::output::Output;
 use crate::reply::{Reply, is_telling};
 use crate::secret;
-use crate::step::{Ask, Source, Started, Step};
-use crate::target::{Surroundings, Target};
+use crate::step::{Ask, Process, ProcessName, SettingsFile, Source, Started, Step};
+use crate::target::{self, Surroundings, Target};
 
 /// What comes in is read up to here.
 const INPUT_LEN_MAX: u64 = 64 << 20;
 
 /// How long a connection for a check may take.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Takes from rabbitmqadmin's file of settings what a command has to know before it begins.
+pub(crate) fn complete_from_file(given: &mut Given) -> Result<(), Failure> {
+    with_surroundings(|around| target::complete(given, around))
+}
+
+/// What is around the program in truth.
+fn with_surroundings<T>(use_them: impl FnOnce(&Surroundings<'_>) -> T) -> T {
+    use_them(&Surroundings {
+        variable: &|name| std::env::var(name).ok(),
+        read: &|path| match std::fs::read_to_string(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            result => result.map(Some),
+        },
+        is_there: &Path::exists,
+    })
+}
 
 /// Takes all steps, the first included.
 pub(crate) async fn run(given: &Given, started: Started) -> Result<Output, Failure> {
@@ -41,6 +61,9 @@ pub(crate) async fn run(given: &Given, started: Started) -> Result<Output, Failu
                 next(())?
             }
             Step::Connect(ports, next) => next(server.connect(&ports).await?)?,
+            Step::Look(name, next) => next(look(&name)?)?,
+            Step::Locate(next) => next(format!("{}/api", server.client()?.url().to_string().trim_end_matches('/')))?,
+            Step::ReadSettings(next) => next(read_settings(given)?)?,
         };
     }
 }
@@ -56,15 +79,7 @@ struct Server<'a> {
 impl Server<'_> {
     fn client(&mut self) -> Result<&mut Client, Failure> {
         if self.client.is_none() {
-            let around = Surroundings {
-                variable: &|name| std::env::var(name).ok(),
-                read: &|path| match std::fs::read_to_string(path) {
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-                    result => result.map(Some),
-                },
-                is_there: &Path::exists,
-            };
-            let target = Target::of(self.given, &around)?;
+            let target = with_surroundings(|around| Target::of(self.given, around))?;
             if self.given.has_shared("verbose") {
                 eprintln!("Asking {}", target.url);
                 if self.given.grammar == crate::command::Grammar::Ctl && self.given.has_shared("node") {
@@ -188,10 +203,50 @@ fn read(source: &Source) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
+/// Whether a process is there. A file that says nothing yet is being written.
+fn look(name: &ProcessName) -> Result<Process, Failure> {
+    let id = match name {
+        ProcessName::Id(id) => *id,
+        ProcessName::File(path) => {
+            let text = match std::fs::read_to_string(path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Process::Unknown),
+                result => result.map_err(|error| Failure::data(format!("cannot read {}: {error}", path.display())))?,
+            };
+            match text.trim() {
+                "" => return Ok(Process::Unknown),
+                id => id
+                    .parse()
+                    .map_err(|_| Failure::data(format!("{} has no process id, but '{id}'", path.display())))?,
+            }
+        }
+    };
+    let known = i32::try_from(id).ok().and_then(Pid::from_raw);
+    // A process of another user is there, too.
+    let is_running = known.is_some_and(|pid| !matches!(test_kill_process(pid), Err(Errno::SRCH)));
+    Ok(if is_running { Process::Running(id) } else { Process::Gone(id) })
+}
+
+fn read_settings(given: &Given) -> Result<SettingsFile, Failure> {
+    let (path, _) = target::settings_path(given, &|name| std::env::var(name).ok())
+        .ok_or_else(|| Failure::usage("--config says which file, as there is no variable HOME"))?;
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Ok(SettingsFile { path, text: Some(text) }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(SettingsFile { path, text: None }),
+        Err(error) => Err(Failure::new(CONFIG, format!("cannot read {}: {error}", path.display()))),
+    }
+}
+
 /// Writes what a command has to a file, if it is to go there.
 pub(crate) fn keep(output: &Output) -> Result<(), Failure> {
-    let Output::File { path, bytes, .. } = output else { return Ok(()) };
-    std::fs::write(path, bytes)
+    let (path, bytes, mode) = match output {
+        Output::File { path, bytes, .. } => (path, bytes.as_slice(), 0o666),
+        // Passwords are in it.
+        Output::Settings { path, settings, .. } => (path, settings.as_bytes(), 0o600),
+        _ => return Ok(()),
+    };
+    let mut options = std::fs::OpenOptions::new();
+    let file = options.write(true).create(true).truncate(true).mode(mode).open(path);
+    file.and_then(|mut file| file.write_all(bytes))
         .map_err(|error| Failure::new(CANNOT_CREATE, format!("cannot write {}: {error}", path.display())))
 }
 

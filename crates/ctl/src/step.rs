@@ -31,12 +31,42 @@ pub(crate) enum Step {
     Try { ask: Ask, patience: Duration, next: AfterTry },
     /// Read a file, or what comes in.
     Read(Source, Next<Vec<u8>>),
+    /// Look whether a process is there.
+    Look(ProcessName, Next<Process>),
+    /// Find out where the management API is, without asking it.
+    Locate(Next<String>),
+    /// Read rabbitmqadmin's file of settings, which may not be there.
+    ReadSettings(Next<SettingsFile>),
     /// Wait.
     Pause(Duration, Next<()>),
     /// Connect to these ports of the server's host, and hear which cannot be.
     Connect(Vec<u16>, Next<Vec<(u16, String)>>),
     /// Show something, and that was all.
     Done(Output),
+}
+
+/// Which process is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ProcessName {
+    Id(u32),
+    /// The one whose id is in a file.
+    File(PathBuf),
+}
+
+/// What is known of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Process {
+    /// No file says which it is.
+    Unknown,
+    Running(u32),
+    Gone(u32),
+}
+
+/// rabbitmqadmin's file of settings; no text if it is not there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SettingsFile {
+    pub(crate) path: PathBuf,
+    pub(crate) text: Option<String>,
 }
 
 /// Where something is read from.

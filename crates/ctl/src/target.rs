@@ -80,6 +80,8 @@ fn url(given: &Given, section: &Section, around: &Surroundings<'_>) -> Result<Ht
             url.with_user(user, password.unwrap_or(DEFAULT_USER))
         }
     };
+    // A host on the command line is another server than the file's.
+    let of_file = |key: &str| section.get(key).filter(|_| !(given.has_shared("host") || given.has_shared("port")));
     let parsed = |what: &str, text: &str| match text.strip_prefix("unix:") {
         // `unix:///run/x` and `unix:/run/x` are the same.
         Some(path) => Ok(HttpUrl::on_socket(path.strip_prefix("//").unwrap_or(path))),
@@ -88,7 +90,7 @@ fn url(given: &Given, section: &Section, around: &Surroundings<'_>) -> Result<Ht
             Err(error) => Err(Failure::usage(format!("{what}: {error}"))),
         },
     };
-    if let Some(text) = given.shared("url").or(given.shared("base-uri")) {
+    if let Some(text) = given.shared("url").or(given.shared("base-uri")).or(of_file("base_uri")) {
         return parsed("--url", text);
     }
     if let Some(path) = given.shared("socket") {
@@ -99,7 +101,7 @@ fn url(given: &Given, section: &Section, around: &Surroundings<'_>) -> Result<Ht
     }
     let host = setting(given, section, "host", "hostname");
     let port = setting(given, section, "port", "port");
-    let is_tls = given.has_shared("ssl") || section.is_true("ssl");
+    let is_tls = given.has_shared("ssl") || section.is_true("ssl") || of_file("scheme") == Some("https");
     if host.is_none() && port.is_none() && !is_tls {
         if let Some(text) = (around.variable)(URL_VARIABLE).filter(|text| !text.is_empty()) {
             return parsed(URL_VARIABLE, &text);
@@ -167,11 +169,7 @@ fn section(given: &Given, around: &Surroundings<'_>) -> Result<Section, Failure>
     if given.grammar != Grammar::Admin {
         return Ok(Section::default());
     }
-    let (file, is_asked_for) = match (given.shared("config"), (around.variable)("HOME")) {
-        (Some(file), _) => (PathBuf::from(file), true),
-        (None, Some(home)) => (Path::new(&home).join(".rabbitmqadmin.conf"), given.has_shared("node")),
-        (None, None) => return Ok(Section::default()),
-    };
+    let Some((file, is_asked_for)) = settings_path(given, around.variable) else { return Ok(Section::default()) };
     let shown = file.display();
     let text = (around.read)(&file).map_err(|error| Failure::new(CONFIG, format!("cannot read {shown}: {error}")))?;
     let Some(text) = text else {
@@ -188,6 +186,25 @@ fn section(given: &Given, around: &Surroundings<'_>) -> Result<Section, Failure>
         None if given.has_shared("node") => Err(Failure::new(CONFIG, format!("{shown} has no section [{name}]"))),
         None => Ok(Section::default()),
     }
+}
+
+/// Where that file is, and whether it has to be there.
+pub(crate) fn settings_path(given: &Given, variable: &dyn Fn(&str) -> Option<String>) -> Option<(PathBuf, bool)> {
+    match (given.shared("config"), variable("HOME")) {
+        (Some(file), _) => Some((PathBuf::from(file), true)),
+        (None, Some(home)) => Some((Path::new(&home).join(".rabbitmqadmin.conf"), given.has_shared("node"))),
+        (None, None) => None,
+    }
+}
+
+/// Takes the virtual host from that file if none is said.
+pub(crate) fn complete(given: &mut Given, around: &Surroundings<'_>) -> Result<(), Failure> {
+    if given.said_vhost().is_none()
+        && let Some(vhost) = section(given, around)?.get("vhost")
+    {
+        given.shared.insert("vhost", vec![vhost.to_owned()]);
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -21,11 +21,15 @@ pub(crate) struct Said {
 /// Reads the words after `warren ctl`; there has to be one.
 pub(crate) fn parse(words: &[String]) -> Result<Said, Failure> {
     let place = find_command(words)?;
+    if let Some(asked) = help_in_a_group(words, &place) {
+        return parse(&asked);
+    }
     let options = match place.grammar {
         Grammar::Ctl => CTL_OPTIONS,
         Grammar::Admin => ADMIN_OPTIONS,
     };
     let mut reading = Reading {
+        words,
         command: place.command,
         grammar: place.grammar,
         options,
@@ -54,6 +58,7 @@ pub(crate) fn command_named(name: &str) -> Option<(Grammar, &'static Command)> {
 }
 
 /// Where a command stands.
+#[derive(Debug)]
 struct Place {
     grammar: Grammar,
     command: &'static Command,
@@ -88,15 +93,36 @@ fn find_command(words: &[String]) -> Result<Place, Failure> {
             return Ok(Place { grammar, command, at, len: 2 });
         }
     }
-    if let Some((grammar, command)) = command_named(first) {
+    // `queues help declare`
+    let name = if words.get(at + 1).is_some_and(|second| second == "help") && is_group(first) { "help" } else { first };
+    if let Some((grammar, command)) = command_named(name) {
         return Ok(Place { grammar, command, at, len: 1 });
     }
     Err(unknown_command(first, words.get(at + 1)))
 }
 
+/// Whether commands of two words begin with this one.
+fn is_group(first: &str) -> bool {
+    commands().flat_map(|(_, command)| command.names()).any(|name| is_of_group(name, first))
+}
+
+fn is_of_group(name: &str, group: &str) -> bool {
+    name.split_once(' ').is_some_and(|(first, _)| first == group)
+}
+
+/// `queues help declare` is `help queues declare`.
+fn help_in_a_group(words: &[String], place: &Place) -> Option<Vec<String>> {
+    let group = words.get(place.at)?;
+    if place.command.name != "help" || group == "help" {
+        return None;
+    }
+    let of_command = words.get(place.at + 2).filter(|word| !is_option(word));
+    Some(["help", group].into_iter().chain(of_command.map(String::as_str)).map(str::to_owned).collect())
+}
+
 fn unknown_command(first: &str, second: Option<&String>) -> Failure {
     let names: Vec<&str> = commands().flat_map(|(_, command)| command.names()).collect();
-    let begins_a_command = |name: &&str| name.split_once(' ').is_some_and(|(verb, _)| verb == first);
+    let begins_a_command = |name: &&str| is_of_group(name, first);
     if names.iter().any(&begins_a_command) {
         let objects = names.iter().filter(|name| begins_a_command(name)).filter_map(|name| name.split_once(' '));
         let objects: Vec<&str> = objects.map(|(_, object)| object).collect();
@@ -115,7 +141,9 @@ fn unknown_command(first: &str, second: Option<&String>) -> Failure {
 }
 
 /// Words being sorted into options and arguments.
-struct Reading {
+struct Reading<'a> {
+    /// All of them, those before the command too.
+    words: &'a [String],
     command: &'static Command,
     grammar: Grammar,
     options: &'static [Opt],
@@ -124,7 +152,7 @@ struct Reading {
     bare: Vec<String>,
 }
 
-impl Reading {
+impl Reading<'_> {
     /// Reads words; those before the command can only be options of everybody.
     fn read(&mut self, words: &[String], is_after_command: bool) -> Result<(), Failure> {
         let mut words = words.iter();
@@ -139,7 +167,12 @@ impl Reading {
                 continue;
             }
             let (name, mut value) = split_option(word);
-            let known = self.known(&name, is_after_command).ok_or_else(|| self.unknown(word, &name))?;
+            let Some(known) = self.known(&name, is_after_command) else {
+                if self.command.takes_anything {
+                    continue;
+                }
+                return Err(self.unknown(word, &name));
+            };
             let has_value = known.has_value;
             // `-pvhost` has its value with it; `-qs` is two flags.
             if let (Name::Short(_), false, Some(others)) = (&name, has_value, &value) {
@@ -187,7 +220,10 @@ impl Reading {
                 Name::Long(long) => is_argument(argument, long),
                 Name::Short(letter) => argument.short == Some(*letter),
             };
-            if let Some(argument) = self.command.arguments.iter().find(fits) {
+            let own = self.command.arguments.iter().find(fits);
+            // `--username` is a user that the command is about, unless that one has been said as `user`.
+            let is_alias = |argument: &Argument| matches!(name, Name::Long(long) if argument.name != long);
+            if let Some(argument) = own.filter(|own| !(is_alias(own) && self.is_said_by_its_name(own))) {
                 return Some(Known::valued(argument.name, true));
             }
         }
@@ -195,6 +231,13 @@ impl Reading {
         let is_help = |option: &&Opt| option.long == "help" && matches!(name, Name::Short('h'));
         let option = self.options.iter().find(fits).or_else(|| self.options.iter().find(is_help))?;
         Some(Known::of(option, false))
+    }
+
+    fn is_said_by_its_name(&self, argument: &Argument) -> bool {
+        self.words.iter().any(|word| {
+            let rest = word.strip_prefix("--").unwrap_or(word).strip_prefix(argument.name);
+            rest.is_some_and(|rest| rest.starts_with('=') || rest.is_empty() && word.starts_with("--"))
+        })
     }
 
     fn unknown(&self, word: &str, name: &Name) -> Failure {
@@ -272,8 +315,7 @@ impl Reading {
 
     /// Columns, and files, are said without a name.
     fn unnamed_argument(&self) -> Option<Known> {
-        let is_unnamed = |argument: &&Argument| argument.need == Need::Repeated || argument.name == "file";
-        let argument = self.command.arguments.iter().find(is_unnamed)?;
+        let argument = self.command.arguments.iter().find(|argument| argument.is_bare)?;
         Some(Known::valued(argument.name, true))
     }
 

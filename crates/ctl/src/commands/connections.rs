@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::command::{Command, flag, option, optional, repeated, required};
+use crate::command::{Command, Opt, flag, option, optional, repeated, required};
 use crate::failure::Failure;
 use crate::listing::{self, Listing, converted, renamed, same, untold};
 use crate::step::{Ask, Started, Step, done, path, say};
@@ -15,10 +15,20 @@ pub(crate) const COMMANDS: &[Command] = &[
     })
     .taking(&[repeated("column")])
     .saying("Listing connections ..."),
+    Command::new("list_amqp10_connections", "lists connections that speak AMQP 1.0", |given| {
+        let columns = AMQP10.chosen(given)?;
+        Ask::get("connections".to_owned()).then(move |reply| {
+            let mut items = reply.list()?;
+            items.retain(|item| matches!(listing::text(item, "protocol"), "AMQP 1-0" | "AMQP 1.0" | "AMQP 1-0-0"));
+            listing::show(&columns, &items)
+        })
+    })
+    .taking(&[repeated("column")])
+    .saying("Listing AMQP 1.0 connections ..."),
     Command::new(
         "close_connection",
         "closes a connection by its name, which list_connections shows as pid and as name",
-        |given| close(given.text("connection"), given.text("reason")),
+        |given| close(given.text("connection"), given.text("reason"), false),
     )
     .taking(&[required("connection"), required("reason")])
     .saying("Closing connection {connection}, reason: {reason}..."),
@@ -51,16 +61,21 @@ pub(crate) const COMMANDS: &[Command] = &[
 
 pub(crate) const ADMIN_COMMANDS: &[Command] = &[
     Command::new("close connection", "closes a connection by its name", |given| {
-        let name = given.text("name").to_owned();
-        crate::step::then_say(close(&name, given.optional("reason").unwrap_or(BY_HAND)), "connection closed".to_owned())
+        let closing = close(given.text("name"), given.optional("reason").unwrap_or(BY_HAND), given.has("idempotently"));
+        crate::step::then_say(closing, "connection closed".to_owned())
     })
     .also(&["connections close"])
-    .taking(&[required("name"), optional("reason")]),
+    .taking(&[required("name"), optional("reason")])
+    .with(IDEMPOTENTLY),
     Command::new("close user_connections", "closes all connections of a user", |given| {
         close_of_user(given.text("username"), given.optional("reason").unwrap_or(BY_HAND))
     })
-    .taking(&[required("username").short('u'), optional("reason")]),
+    .also(&["connections close_of_user"])
+    .taking(&[required("username").short('u'), optional("reason")])
+    .with(IDEMPOTENTLY),
 ];
+
+const IDEMPOTENTLY: &[Opt] = &[flag("idempotently", "what is not there is closed")];
 
 /// What a client is told when nobody has said why.
 const BY_HAND: &str = "Closed via warren ctl";
@@ -105,6 +120,11 @@ const CONNECTIONS: Listing = Listing {
     default: &["user", "peer_host", "peer_port", "state"],
 };
 
+const AMQP10: Listing = Listing {
+    columns: CONNECTIONS.columns,
+    default: &["pid", "auth_mechanism", "host", "frame_max", "timeout", "user", "state", "ssl"],
+};
+
 /// `AMQP 0-9-1` is `{0,9,1}` to rabbitmqctl.
 fn protocol(value: Value) -> Value {
     match value.as_str().and_then(|text| text.strip_prefix("AMQP ")) {
@@ -117,11 +137,12 @@ fn names(items: &[Value], is_meant: impl Fn(&Value) -> bool) -> Vec<String> {
     items.iter().filter(|item| is_meant(item)).map(|item| listing::text(item, "name").to_owned()).collect()
 }
 
-fn close(name: &str, reason: &str) -> Started {
+fn close(name: &str, reason: &str, is_idempotent: bool) -> Started {
     let missing = format!("there is no connection '{name}'");
-    Ask::delete(path(&["connections", name]))
-        .because(reason)
-        .then(move |reply| reply.unless(404, || Failure::unavailable(missing))?.done())
+    Ask::delete(path(&["connections", name])).because(reason).then(move |reply| match reply.status {
+        404 if is_idempotent => done(),
+        _ => reply.unless(404, || Failure::unavailable(missing))?.done(),
+    })
 }
 
 fn close_of_user(user: &str, reason: &str) -> Started {

@@ -6,6 +6,7 @@ use crate::command::{Argument, Command, flag, optional, required};
 use crate::commands::{policies, vhosts};
 use crate::failure::Failure;
 use crate::given::Given;
+use crate::password;
 use crate::step::{Ask, Started, path, remark, then_say};
 
 pub(crate) const COMMANDS: &[Command] = &[
@@ -73,23 +74,23 @@ pub(crate) const COMMANDS: &[Command] = &[
         put(given, &["permissions", given.vhost(), given.text("user")], &body, "permission declared")
     })
     .also(&["declare permissions", "permissions declare"])
-    .taking(&[required("user"), required("configure"), required("write"), required("read")]),
+    .taking(&[USER, required("configure"), required("write"), required("read")]),
     Command::new("declare topic_permission", "says which routing keys a user may use on a topic exchange", |given| {
         let body = json!({
             "exchange": given.text("exchange"), "write": given.text("write"), "read": given.text("read")
         });
         put(given, &["topic-permissions", given.vhost(), given.text("user")], &body, "topic permission declared")
     })
-    .taking(&[required("user"), required("exchange"), required("write"), required("read")]),
+    .taking(&[USER, required("exchange"), required("write"), required("read")]),
     Command::new("declare policy", "sets arguments for all queues and exchanges whose names fit", |given| {
         then_say(policies::set(given, "policies"), "policy declared".to_owned())
     })
-    .also(&["policies declare"])
+    .also(&["policies declare", "policies update", "policies set"])
     .taking(POLICY),
     Command::new("declare operator_policy", "sets limits that users' policies cannot exceed", |given| {
         then_say(policies::set(given, "operator-policies"), "operator policy declared".to_owned())
     })
-    .also(&["operator_policies declare"])
+    .also(&["operator_policies declare", "operator_policies update", "operator_policies set"])
     .taking(POLICY),
     Command::new("declare parameter", "sets a parameter of a component", |given| {
         let (component, name) = (given.text("component"), given.text("name"));
@@ -120,12 +121,15 @@ pub(crate) const COMMANDS: &[Command] = &[
         limit(given, &["user-limits", given.text("user"), given.text("name")], "user limit declared")
     })
     .also(&["user_limits declare"])
-    .taking(&[required("user"), required("name"), required("value")]),
+    .taking(&[USER, required("name"), required("value")]),
     Command::new("rebalance queues", "spreads the leaders of replicated queues over the nodes", |_| {
         Ask::post("rebalance/queues".to_owned(), &json!({})).done()
     })
     .also(&["queues rebalance"]),
 ];
+
+/// The old one and its successor disagree about its name.
+pub(crate) const USER: Argument = required("user").also(&["username"]);
 
 const POLICY: &[Argument] = &[
     required("name"),
@@ -236,14 +240,23 @@ fn binding(given: &Given) -> Started {
 
 fn user(given: &Given) -> Started {
     let mut body = json!({"tags": given.optional("tags").unwrap_or_default()});
-    match (given.optional("password"), given.optional("password-hash").filter(|hash| !hash.is_empty())) {
+    let said = |name| given.optional(name).filter(|text| !text.is_empty());
+    match (said("password"), said("password-hash")) {
         (Some(_), Some(_)) => return Err(Failure::usage("a user has a password or a password hash, and not both")),
         (None, None) => return Err(Failure::usage("declare user needs password or password-hash")),
         (Some(password), None) => body["password"] = json!(password),
         (None, Some(hash)) => body["password_hash"] = json!(hash),
     }
-    if let Some(algorithm) = given.optional("hashing-algorithm") {
-        body["hashing_algorithm"] = json!(algorithm);
+    match (given.optional("hashing-algorithm"), said("password")) {
+        (None, _) => {}
+        // A server hashes by its own algorithm, so another one is for us to do.
+        (Some(algorithm), Some(password)) => {
+            let hash = password::hashed(password, algorithm).ok_or_else(|| password::unknown_algorithm(algorithm))?;
+            body = json!({
+                "tags": body["tags"], "password_hash": hash, "hashing_algorithm": password::module(algorithm),
+            });
+        }
+        (Some(algorithm), None) => body["hashing_algorithm"] = json!(password::module(algorithm)),
     }
     Ask::put(path(&["users", given.text("name")]), &body).say("user declared")
 }

@@ -3,7 +3,7 @@
 mod transformations;
 
 use self::transformations::Transformation;
-use crate::command::{Command, flag, option, optional, required};
+use crate::command::{Argument, Command, Opt, flag, option, optional, required};
 use crate::failure::Failure;
 use crate::given::Given;
 use crate::output::Output;
@@ -37,24 +37,36 @@ pub(crate) const COMMANDS: &[Command] = &[
 
 pub(crate) const ADMIN_COMMANDS: &[Command] = &[
     Command::new("export", "writes definitions to a file, with --vhost those of one virtual host", admin_export)
-        .also(&["definitions export", "export definitions", "definitions export_from_vhost"])
-        .taking(&[optional("file")])
-        .with(&[
-            flag("stdout", "to what goes out"),
-            option("transformations", "NAMES", "what to do to them first, with commas between").short('t'),
-        ])
+        .also(&["definitions export", "export definitions"])
+        .taking(FILE)
+        .with(EXPORT)
         .long(),
-    Command::new("import", "takes definitions in from a file, with --vhost into one virtual host", |given| {
-        let file = if given.has("stdin") { Some("-") } else { given.optional("file") };
-        match file {
-            Some(file) => import(definitions(given.said_vhost()), file),
-            None => Err(Failure::usage("import needs a file, or --stdin")),
-        }
+    Command::new("definitions export_from_vhost", "writes a virtual host's definitions to a file", |given| {
+        export(definitions(Some(given.vhost())), written(given), transformations(given)?)
     })
-    .also(&["definitions import", "import definitions", "definitions import_into_vhost"])
-    .taking(&[optional("file")])
-    .with(&[flag("stdin", "from what comes in")])
+    .taking(FILE)
+    .with(EXPORT)
     .long(),
+    Command::new("import", "takes definitions in from a file, with --vhost into one virtual host", |given| {
+        admin_import(given, given.said_vhost())
+    })
+    .also(&["definitions import", "import definitions"])
+    .taking(FILE)
+    .with(IMPORT)
+    .long(),
+    Command::new("definitions import_into_vhost", "takes a virtual host's definitions in from a file", |given| {
+        admin_import(given, Some(given.vhost()))
+    })
+    .taking(FILE)
+    .with(IMPORT)
+    .long(),
+];
+
+const FILE: &[Argument] = &[optional("file").bare()];
+const IMPORT: &[Opt] = &[flag("stdin", "from what comes in")];
+const EXPORT: &[Opt] = &[
+    flag("stdout", "to what goes out"),
+    option("transformations", "NAMES", "what to do to them first, with commas between").short('t'),
 ];
 
 /// All, or one virtual host's.
@@ -73,9 +85,23 @@ fn refuse_erlang(given: &Given) -> Result<(), Failure> {
 }
 
 fn admin_export(given: &Given) -> Started {
-    let file = if given.has("stdout") { "-" } else { given.optional("file").unwrap_or("-") };
-    let transformations = transformations::named(&given.all("transformations").join(","))?;
-    export(definitions(given.said_vhost()), file, transformations)
+    export(definitions(given.said_vhost()), written(given), transformations(given)?)
+}
+
+fn written(given: &Given) -> &str {
+    if given.has("stdout") { "-" } else { given.optional("file").unwrap_or("-") }
+}
+
+fn transformations(given: &Given) -> Result<Vec<Transformation>, Failure> {
+    transformations::named(&given.all("transformations").join(","))
+}
+
+fn admin_import(given: &Given, vhost: Option<&str>) -> Started {
+    match given.optional("file").filter(|_| !given.has("stdin")) {
+        Some(file) => import(definitions(vhost), file),
+        None if given.has("stdin") => import(definitions(vhost), "-"),
+        None => Err(Failure::usage("import needs a file, or --stdin")),
+    }
 }
 
 fn export(place: String, file: &str, transformations: Vec<Transformation>) -> Started {

@@ -54,7 +54,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         "delete permission",
         &["delete permissions", "permissions delete"],
         "takes a user's permissions away",
-        &[required("user")],
+        &[declare::USER],
         |given| &["permissions", given.vhost(), given.text("user")]
     ),
     deleted!("delete policy", &["policies delete"], "takes a policy away", NAME, |given| &[
@@ -92,7 +92,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         "delete user_limit",
         &["user_limits delete"],
         "takes a user's limit away",
-        &[required("user"), required("name")],
+        &[declare::USER, required("name")],
         |given| &["user-limits", given.text("user"), given.text("name")]
     ),
     Command::new("purge queue", "throws away the messages of a queue that nobody holds", |given| {

@@ -7,7 +7,7 @@ use crate::step::Started;
 
 /// A command that cannot be done over HTTP.
 const fn refused(name: &'static str, about: &'static str) -> Command {
-    Command::new(name, about, refuse).taking(WORDS)
+    Command::new(name, about, refuse).taking(WORDS).anything()
 }
 
 /// Whatever it takes.
@@ -18,10 +18,14 @@ fn refuse(given: &Given) -> Started {
     Err(Failure::unavailable(format!("{} cannot be done over HTTP: {}", given.command.name, given.command.about)))
 }
 
+pub(crate) const ADMIN_COMMANDS: &[Command] = &[
+    refused("tanzu sds", "the sync of schemas between clusters is Tanzu RabbitMQ's own"),
+    refused("tanzu wsr", "warm standby replication is Tanzu RabbitMQ's own"),
+];
+
 pub(crate) const COMMANDS: &[Command] = &[
     refused("join_cluster", "a node joins a cluster on its own machine, by its configuration"),
     refused("forget_cluster_node", "nodes leave a cluster on their own machine"),
-    refused("await_online_nodes", "use await_startup with each node's URL"),
     refused("force_boot", "it is for a node that does not run"),
     refused("force_reset", "stop the node and delete its data directory"),
     refused("force_standalone_khepri_boot", "it is for a node that does not run"),
@@ -32,14 +36,15 @@ pub(crate) const COMMANDS: &[Command] = &[
     refused("stop_app", "stop the process instead, with SIGTERM"),
     refused("stop", "stop the process instead, with SIGTERM"),
     refused("shutdown", "stop the process instead, with SIGTERM"),
-    refused("wait", "use await_startup"),
     refused("rotate_logs", "RabbitMQ's own does nothing either, logs are rotated from outside"),
     refused("set_log_level", "the log level is the configuration key log.console.level"),
+    refused("set_vm_memory_high_watermark", "the limit is the configuration key vm_memory_high_watermark.relative"),
+    refused("set_disk_free_limit", "the limit is the configuration key disk_free_limit.absolute"),
+    refused("suspend_listeners", "the HTTP API has no operation for it"),
+    refused("resume_listeners", "the HTTP API has no operation for it"),
     refused("log_tail", "look at the process's output, as with journalctl or docker logs"),
     refused("log_tail_stream", "look at the process's output, as with journalctl or docker logs"),
     refused("log_location", "look at the process's output, as with journalctl or docker logs"),
-    refused("set_vm_memory_high_watermark", "the limit is the configuration key vm_memory_high_watermark.relative"),
-    refused("set_disk_free_limit", "the limit is the configuration key disk_free_limit.absolute"),
     refused("activate_free_disk_space_monitoring", "the HTTP API has no operation for it"),
     refused("deactivate_free_disk_space_monitoring", "the HTTP API has no operation for it"),
     refused("eval", "the HTTP API evaluates no code"),
@@ -59,16 +64,26 @@ pub(crate) const COMMANDS: &[Command] = &[
     refused("list_hashes", "it is about encrypting values in RabbitMQ's own configuration files"),
     refused("cipher_suites", "the HTTP API does not tell"),
     refused("tls_versions", "the HTTP API does not tell"),
-    refused("suspend_listeners", "the HTTP API has no operation for it"),
-    refused("resume_listeners", "the HTTP API has no operation for it"),
     refused("drain", "the HTTP API has no operation for it"),
     refused("revive", "the HTTP API has no operation for it"),
-    refused("list_unresponsive_queues", "the HTTP API does not tell"),
     refused("reconcile_vhosts", "the HTTP API has no operation for it"),
     refused("list_channel_interceptors", "the HTTP API does not tell"),
     refused("set_channel_interceptor_priorities", "the HTTP API has no operation for it"),
-    refused("reset_stats_db", "the HTTP API has no operation for it"),
-    refused("report", "see status, cluster_status, environment and the lists"),
+    refused("schema_info", "it is about Mnesia's tables, which RabbitMQ itself does without by now"),
+    refused("list_mqtt_connections", "the HTTP API tells of them as connections, see list_connections"),
+    refused("list_stomp_connections", "the HTTP API tells of them as connections, see list_connections"),
+    refused("decommission_mqtt_node", "RabbitMQ's own does nothing either"),
+    refused("list_stream_connections", "the HTTP API tells of them as connections, see list_connections"),
+    refused("list_stream_consumers", "the HTTP API tells of them as consumers, see list_consumers"),
+    refused("list_stream_consumer_groups", "the HTTP API does not tell"),
+    refused("list_stream_group_consumers", "the HTTP API does not tell"),
+    refused("list_stream_publishers", "the HTTP API does not tell"),
+    refused("list_stream_tracking", "the HTTP API does not tell"),
+    refused("add_super_stream", "the HTTP API has no operation for it: declare its streams and bindings"),
+    refused("delete_super_stream", "the HTTP API has no operation for it: delete its streams and its exchange"),
+    refused("set_stream_retention_policy", "the HTTP API has no operation for it: set a policy with max-age"),
+    refused("restart_federation_link", "its node has to be said: see the HTTP API's federation-links"),
+    refused("activate_stream_consumer", "the HTTP API has no operation for it"),
     refused("list_network_interfaces", "the operating system tells them"),
     refused("discover_peers", "the HTTP API does not tell"),
     refused("metadata_store_status", "the HTTP API does not tell"),
@@ -82,8 +97,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     refused("grow_to_count", "the HTTP API has no operation for it: see grow"),
     refused("transfer_leadership", "the HTTP API has no operation for it: see rebalance"),
     refused("force_checkpoint", "the HTTP API has no operation for it"),
-    refused("peek", "the HTTP API has no operation for it: see get"),
-    refused("await_online_quorum_plus_one", "use check_if_node_is_quorum_critical until it succeeds"),
+    refused("peek", "the HTTP API has no operation for it: see get, and browse_queue"),
     refused("post_upgrade", "the HTTP API has no operation for it: see rebalance"),
     refused(
         "check_if_new_quorum_queue_replicas_have_finished_initial_sync",

@@ -1,30 +1,28 @@
-//! rabbitmqadmin's lists: any columns that the objects have, or a few, or all.
+//! rabbitmqadmin's lists: any columns that the objects have, or a few, or all; all of them, or a page.
 
 use serde_json::Value;
 
-use crate::command::{Command, optional, repeated, required};
+use crate::command::{Argument, Command, Opt, option, optional, repeated, required};
 use crate::commands::queues;
 use crate::failure::Failure;
 use crate::given::Given;
-use crate::listing::{field, flattened};
+use crate::listing::{field, flattened, text};
 use crate::output::{Output, Table};
+use crate::reply::Reply;
 use crate::step::{Ask, Started, Step, path};
 
 /// A list by what is listed, in one virtual host if that is said.
 macro_rules! listed {
     ($name:literal, $also:expr, $about:literal, $of:expr, $default:expr) => {
-        Command::new($name, $about, |given| list(given, $of, $default)).also($also).taking(&[repeated("column")])
+        Command::new($name, $about, |given| list(given, $of, $default)).also($also).taking(COLUMNS).with(PAGE)
     };
 }
 
 pub(crate) const COMMANDS: &[Command] = &[
-    listed!(
-        "list queues",
-        &["queues list", "queues show", "streams list"],
-        "lists queues",
-        Of::Vhost("queues"),
-        &["name", "messages"]
-    ),
+    listed!("list queues", &["queues list"], "lists queues", Of::Vhost("queues"), &["name", "messages"]),
+    listed!("streams list", &[], "lists streams", Of::Streams, &["name", "messages"]),
+    Command::new("queues show", "shows a queue", queue).taking(&[required("name"), COLUMN]),
+    Command::new("streams show", "shows a stream", queue).taking(&[required("name"), COLUMN]),
     listed!("list exchanges", &["exchanges list"], "lists exchanges", Of::Vhost("exchanges"), &["name", "type"]),
     listed!(
         "list bindings",
@@ -65,7 +63,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         &[]
     ),
     listed!("list nodes", &["nodes list"], "lists nodes", Of::All("nodes"), &["name", "type", "mem_used"]),
-    listed!("list policies", &["policies list", "policies list_in"], "lists policies", Of::Vhost("policies"), POLICY),
+    listed!("list policies", &["policies list"], "lists policies", Of::Vhost("policies"), POLICY),
     listed!(
         "list operator_policies",
         &["operator_policies list"],
@@ -75,12 +73,12 @@ pub(crate) const COMMANDS: &[Command] = &[
     ),
     listed!(
         "list parameters",
-        &["parameters list", "parameters list_all"],
+        &["parameters list", "parameters list_all", "parameters list_in"],
         "lists parameters",
         Of::Parameters,
         PARAMETER
     )
-    .with(&[crate::command::option("component", "NAME", "only those of a component")]),
+    .with(OF_COMPONENT),
     listed!(
         "list global_parameters",
         &["global_parameters list"],
@@ -90,7 +88,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     ),
     listed!(
         "list vhost_limits",
-        &["vhosts limits"],
+        &["vhosts limits", "vhost_limits list"],
         "lists limits of virtual hosts",
         Of::Vhost("vhost-limits"),
         &["vhost", "value"]
@@ -102,13 +100,13 @@ pub(crate) const COMMANDS: &[Command] = &[
         };
         show(given, place, &["user", "value"])
     })
-    .also(&["users limits"])
-    .taking(&[optional("user"), repeated("column")]),
+    .also(&["users limits", "user_limits list"])
+    .taking(&[optional("user").also(&["username"]), COLUMN]),
     Command::new("list user_connections", "lists a user's connections", |given| {
         show(given, path(&["connections", "username", given.text("username")]), &["name", "user", "channels"])
     })
-    .also(&["users connections"])
-    .taking(&[required("username").short('u'), repeated("column")]),
+    .also(&["users connections", "connections list_of_user"])
+    .taking(&[required("username").short('u'), COLUMN]),
     listed!(
         "list feature_flags",
         &["feature_flags list"],
@@ -132,6 +130,20 @@ pub(crate) const COMMANDS: &[Command] = &[
     ),
 ];
 
+const COLUMN: Argument = repeated("column").also(&["columns"]);
+const COLUMNS: &[Argument] = &[COLUMN];
+
+/// Lists that the server has in pages. What has none ignores them, as it does in its answer.
+const PAGE: &[Opt] = &[
+    option("page", "NUMBER", "only this page, from 1 on"),
+    option("page-size", "COUNT", "so many on a page (default 100, at most 500)"),
+];
+
+const OF_COMPONENT: &[Opt] = &[option("component", "NAME", "only those of a component")];
+
+/// As many on a page as both, the server and rabbitmqadmin's successor, have.
+const PAGE_SIZE: u64 = 100;
+
 const POLICY: &[&str] = &["vhost", "name", "apply-to", "definition", "pattern", "priority"];
 const PARAMETER: &[&str] = &["vhost", "component", "name", "value"];
 
@@ -142,6 +154,8 @@ enum Of {
     All(&'static str),
     /// A virtual host's: `queues/v`.
     Vhost(&'static str),
+    /// A virtual host's queues, if they are streams.
+    Streams,
     /// A virtual host's: `vhosts/v/connections`.
     VhostOwn(&'static str),
     /// Of a component, in a virtual host.
@@ -150,7 +164,11 @@ enum Of {
 
 fn list(given: &Given, of: Of, default: &'static [&'static str]) -> Started {
     let vhost = given.said_vhost();
+    if let Of::Streams = of {
+        return streams(given, default);
+    }
     let place = match (of, vhost) {
+        (Of::Streams, _) => "queues".to_owned(),
         (Of::All(what), _) => what.to_owned(),
         (Of::Vhost(what) | Of::VhostOwn(what), None) => what.to_owned(),
         (Of::Vhost(what), Some(vhost)) => path(&[what, vhost]),
@@ -165,21 +183,21 @@ fn list(given: &Given, of: Of, default: &'static [&'static str]) -> Started {
 }
 
 fn show(given: &Given, mut place: String, default: &'static [&'static str]) -> Started {
-    let mut columns: Vec<String> =
-        given.all("column").iter().flat_map(|word| word.split(',')).map(str::to_owned).collect();
-    columns.retain(|column| !column.is_empty());
-    if columns.is_empty() {
-        columns = default.iter().map(|column| (*column).to_owned()).collect();
-    }
-    let depth = given.shared_number("depth")?.and_then(|depth| usize::try_from(depth).ok()).unwrap_or(1);
+    let columns = chosen(given, default);
+    let depth = depth(given)?;
+    let mut query: Vec<String> = Vec::new();
     let is_plain = |column: &String| column.chars().all(|char| char.is_ascii_alphanumeric() || "_-.".contains(char));
     let is_of_queues = place == "queues" || place.starts_with("queues/");
     if columns.is_empty() || !columns.iter().all(is_plain) {
         // All that there is.
     } else if is_of_queues && queues::are_known_at_once(columns.iter().map(String::as_str)) {
-        place.push_str(queues::AT_ONCE);
+        query.push(queues::AT_ONCE.to_owned());
     } else {
-        place = format!("{place}?columns={}", columns.join(","));
+        query.push(format!("columns={}", columns.join(",")));
+    }
+    query.extend(page(given)?.map(|(page, size)| format!("page={page}&page_size={size}")));
+    if !query.is_empty() {
+        place = format!("{place}?{}", query.join("&"));
     }
     let vhost = given.said_vhost().map(str::to_owned);
     Ask::get(place).then(move |reply| {
@@ -187,13 +205,67 @@ fn show(given: &Given, mut place: String, default: &'static [&'static str]) -> S
             Some(vhost) => reply.unless(404, || Failure::no_such_vhost(&vhost))?,
             None => reply,
         };
-        let items = reply.list()?;
-        Ok(Step::Done(Output::Table(if columns.is_empty() {
-            all_columns(&items, depth)
-        } else {
-            some(&items, columns)
-        })))
+        rows(&items(&reply)?, columns, depth)
     })
+}
+
+/// The columns that are asked for, or the usual ones; none are all.
+fn chosen(given: &Given, default: &[&str]) -> Vec<String> {
+    let words = given.all("column").iter().flat_map(|word| word.split(',')).map(|word| word.trim().to_owned());
+    let columns: Vec<String> = words.filter(|column| !column.is_empty()).collect();
+    if columns.is_empty() { default.iter().map(|column| (*column).to_owned()).collect() } else { columns }
+}
+
+fn depth(given: &Given) -> Result<usize, Failure> {
+    Ok(given.shared_number("depth")?.and_then(|depth| usize::try_from(depth).ok()).unwrap_or(1))
+}
+
+/// Which page is asked for, from 1 on, and how many are on one.
+fn page(given: &Given) -> Result<Option<(u64, u64)>, Failure> {
+    Ok(match (given.number("page")?, given.number("page-size")?) {
+        (None, None) => None,
+        (page, size) => Some((page.unwrap_or(1), size.unwrap_or(PAGE_SIZE))),
+    })
+}
+
+/// A list, or a page of one.
+fn items(reply: &Reply) -> Result<Vec<Value>, Failure> {
+    match reply.value()? {
+        Value::Object(mut page) if page.contains_key("items") => match page.remove("items") {
+            Some(Value::Array(items)) => Ok(items),
+            _ => reply.list(),
+        },
+        _ => reply.list(),
+    }
+}
+
+fn rows(items: &[Value], columns: Vec<String>, depth: usize) -> Started {
+    Ok(Step::Done(Output::Table(if columns.is_empty() { all_columns(items, depth) } else { some(items, columns) })))
+}
+
+/// Of queues, those that are streams: a page of the others would tell nothing of how many there are.
+fn streams(given: &Given, default: &'static [&'static str]) -> Started {
+    let (columns, depth, page) = (chosen(given, default), depth(given)?, page(given)?);
+    let place = given.said_vhost().map_or("queues".to_owned(), |vhost| path(&["queues", vhost]));
+    let vhost = given.vhost().to_owned();
+    Ask::get(place).then(move |reply| {
+        let mut streams = reply.unless(404, || Failure::no_such_vhost(&vhost))?.list()?;
+        streams.retain(|queue| text(queue, "type") == "stream");
+        if let Some((page, size)) = page {
+            let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+            let before = count(page.saturating_sub(1).saturating_mul(size));
+            streams = streams.into_iter().skip(before).take(count(size)).collect();
+        }
+        rows(&streams, columns, depth)
+    })
+}
+
+/// One queue: all columns that it has, unless some are asked for.
+pub(crate) fn queue(given: &Given) -> Started {
+    let (vhost, name, columns, depth) = (given.vhost(), given.text("name"), chosen(given, &[]), depth(given)?);
+    let missing = queues::no_such_queue(vhost, name);
+    Ask::get(path(&["queues", vhost, name]))
+        .then(move |reply| rows(&[reply.unless(404, || Failure::data(missing))?.value()?], columns, depth))
 }
 
 fn some(items: &[Value], columns: Vec<String>) -> Table {

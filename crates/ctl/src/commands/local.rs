@@ -1,9 +1,11 @@
 //! What this program says of itself, without a server.
 
+use serde_json::Value;
+
 use crate::command::{Command, optional, required};
 use crate::failure::Failure;
-use crate::output::Output;
-use crate::step::{Step, say};
+use crate::output::{Output, Table};
+use crate::step::{Started, Step, say};
 use crate::{completion, help, words};
 
 pub(crate) const COMMANDS: &[Command] = &[
@@ -24,13 +26,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     .taking(&[crate::command::repeated("command")]),
     Command::new("version", "shows this program's version", |_| say(env!("CARGO_PKG_VERSION"))),
     Command::new("completion", "prints what a shell completes commands with: bash, zsh or fish", |given| {
-        match completion::script(given.text("shell")) {
-            Some(script) => Ok(Step::Done(Output::Bytes(script.into_bytes()))),
-            None => Err(Failure::usage(format!(
-                "there is no completion for '{}': one of bash, zsh, fish",
-                given.text("shell")
-            ))),
-        }
+        completion_for(given.text("shell"))
     })
     .taking(&[required("shell")]),
     Command::new("autocomplete", "lists commands that begin like this", |given| {
@@ -42,3 +38,25 @@ pub(crate) const COMMANDS: &[Command] = &[
     })
     .taking(&[optional("prefix")]),
 ];
+
+pub(crate) const ADMIN_COMMANDS: &[Command] = &[
+    Command::new(
+        "shell completions",
+        "prints what a shell completes commands with: bash (default), zsh or fish",
+        |given| completion_for(given.optional("shell").unwrap_or("bash")),
+    )
+    .taking(&[optional("shell")]),
+    Command::new("show endpoint", "shows which management API would be asked", |_| {
+        Ok(Step::Locate(Box::new(|url| {
+            let (columns, rows) = (vec!["endpoint".to_owned()], vec![vec![Value::String(url)]]);
+            Ok(Step::Done(Output::Table(Table { columns, rows })))
+        })))
+    }),
+];
+
+fn completion_for(shell: &str) -> Started {
+    match completion::script(shell) {
+        Some(script) => Ok(Step::Done(Output::Bytes(script.into_bytes()))),
+        None => Err(Failure::usage(format!("there is no completion for '{shell}': one of bash, zsh, fish"))),
+    }
+}

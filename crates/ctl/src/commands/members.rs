@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::command::{Command, option, required};
+use crate::command::{Command, Opt, flag, option, required};
 use crate::given::Given;
 use crate::step::{Ask, Started, path};
 
@@ -36,14 +36,18 @@ pub(crate) const COMMANDS: &[Command] = &[
         option("vhost-pattern", "PATTERN", "only in virtual hosts with such names"),
         option("queue-pattern", "PATTERN", "only queues with such names"),
         option("membership", "KIND", "accepted: the server decides"),
+        ERRORS_ONLY,
     ])
     .saying("Growing {strategy} quorum queues on {on-node}..."),
     Command::new("shrink", "has a node hold no quorum queue any more", |given| {
         Ask::delete(path(&["queues", "quorum", "replicas", "on", given.text("on-node"), "shrink"])).done()
     })
     .taking(&[required("on-node")])
+    .with(&[ERRORS_ONLY])
     .saying("Shrinking quorum queues on {on-node}..."),
 ];
+
+const ERRORS_ONLY: Opt = flag("errors-only", "accepted: the server tells of errors only");
 
 fn place(given: &Given, what: &str) -> String {
     path(&["queues", "quorum", given.vhost(), given.text("queue"), "replicas", what])

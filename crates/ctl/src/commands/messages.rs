@@ -19,7 +19,10 @@ pub(crate) const COMMANDS: &[Command] = &[
         optional("properties"),
         optional("payload-encoding"),
     ]),
-    Command::new("publish message", "publishes a message", publish).taking(&[
+    Command::new("publish message", "publishes a message, 'test' if no payload is said", |given| {
+        publish_payload(given, Some("test"))
+    })
+    .taking(&[
         optional("exchange").short('e'),
         optional("routing-key").short('k'),
         optional("payload").short('m'),
@@ -48,6 +51,10 @@ const GET: &[Argument] = &[
 const DEFAULT_EXCHANGE: &str = "amq.default";
 
 fn publish(given: &Given) -> Started {
+    publish_payload(given, None)
+}
+
+fn publish_payload(given: &Given, usual: Option<&str>) -> Started {
     let exchange = given.optional("exchange").filter(|name| !name.is_empty()).unwrap_or(DEFAULT_EXCHANGE).to_owned();
     let vhost = given.vhost().to_owned();
     let place = path(&["exchanges", &vhost, &exchange, "publish"]);
@@ -64,7 +71,7 @@ fn publish(given: &Given) -> Started {
             say(if is_routed { "Message published" } else { "Message published but NOT routed" })
         })
     };
-    match given.optional("payload") {
+    match given.optional("payload").or(usual) {
         Some(payload) => publish(payload.to_owned(), &encoding),
         // JSON has no bytes, so what is no text goes in base64.
         None => Source::Stdin.then(move |bytes| match String::from_utf8(bytes) {

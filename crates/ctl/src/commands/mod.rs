@@ -5,6 +5,7 @@ mod backup;
 mod bindings;
 mod browsing;
 mod channels;
+mod config_file;
 mod connections;
 mod consumers;
 mod declare;
@@ -23,7 +24,9 @@ mod messages;
 mod moving;
 mod pages;
 mod parameters;
+mod patience;
 mod permissions;
+mod plugins;
 mod policies;
 mod queues;
 mod show;
@@ -51,9 +54,11 @@ pub(crate) const FAMILIES: &[Family] = &[
     ctl("Connections", connections::COMMANDS),
     ctl("Channels", channels::COMMANDS),
     ctl("Consumers", consumers::COMMANDS),
+    ctl("Shovels and federation", moving::CTL_COMMANDS),
     ctl("Definitions", definitions::COMMANDS),
     ctl("Node and cluster", status::COMMANDS),
     ctl("Feature flags", features::COMMANDS),
+    ctl("Waiting for a broker", patience::COMMANDS),
     ctl("Health checks", health::COMMANDS),
     ctl("Alerts", alerts::COMMANDS),
     ctl("Warren's own", backup::COMMANDS),
@@ -63,13 +68,23 @@ pub(crate) const FAMILIES: &[Family] = &[
     admin("rabbitmqadmin: show", show::COMMANDS),
     admin("rabbitmqadmin: declare", declare::COMMANDS),
     admin("rabbitmqadmin: delete", delete::COMMANDS),
-    admin("rabbitmqadmin: policies", policies::DEFINITION_COMMANDS),
+    admin("rabbitmqadmin: policies", policies::LAYERING_COMMANDS),
+    admin("rabbitmqadmin: definitions of policies", policies::DEFINITION_COMMANDS),
+    admin("rabbitmqadmin: definitions of operator policies", policies::OPERATOR_DEFINITION_COMMANDS),
     admin("rabbitmqadmin: shovels and federation", moving::COMMANDS),
+    admin("rabbitmqadmin: TLS of shovels and federation", moving::VERIFICATION_COMMANDS),
     admin("rabbitmqadmin: messages", messages::COMMANDS),
     admin("rabbitmqadmin: definitions", definitions::ADMIN_COMMANDS),
     admin("rabbitmqadmin: connections", connections::ADMIN_COMMANDS),
     admin("rabbitmqadmin: feature flags", features::ADMIN_COMMANDS),
     admin("rabbitmqadmin: health checks", health::ADMIN_COMMANDS),
+    admin("rabbitmqadmin: users and virtual hosts", vhosts::ADMIN_COMMANDS),
+    admin("rabbitmqadmin: passwords", users::ADMIN_COMMANDS),
+    admin("rabbitmqadmin: plugins", plugins::COMMANDS),
+    admin("rabbitmqadmin: logins", status::ADMIN_COMMANDS),
+    admin("rabbitmqadmin: the file of settings", config_file::COMMANDS),
+    admin("rabbitmqadmin: this program", local::ADMIN_COMMANDS),
+    admin("rabbitmqadmin: not here", elsewhere::ADMIN_COMMANDS),
 ];
 
 const fn ctl(title: &'static str, commands: &'static [crate::command::Command]) -> Family {

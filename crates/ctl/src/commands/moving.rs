@@ -1,5 +1,7 @@
 //! Shovels and federation: what moves messages between brokers. Runtime parameters, said by names.
 
+mod verification;
+
 use serde_json::{Map, Value, json};
 
 use crate::command::{Argument, Command, flag, optional, required};
@@ -8,8 +10,11 @@ use crate::given::Given;
 use crate::output::Output;
 use crate::step::{Ask, Started, Step, path, remark};
 
+pub(crate) use verification::COMMANDS as VERIFICATION_COMMANDS;
+
 pub(crate) const COMMANDS: &[Command] = &[
-    Command::new("shovels list_all", "lists shovels and how they are", |_| all("shovels")).also(&["shovels list"]),
+    Command::new("shovels list_all", "lists shovels and how they are", |_| all("shovels".to_owned())),
+    Command::new("shovels list", "lists a virtual host's shovels", |given| all(path(&["shovels", given.vhost()]))),
     Command::new("shovels declare_amqp091", "declares a shovel between AMQP 0-9-1 queues and exchanges", shovel)
         .taking(&[
             required("name").short('n'),
@@ -43,9 +48,11 @@ pub(crate) const COMMANDS: &[Command] = &[
         .taking(&[required("name")])
         .with(&[flag("idempotently", "what is not there is deleted")]),
     Command::new("federation list_all_upstreams", "lists federation upstreams", |_| {
-        all("parameters/federation-upstream")
+        all("parameters/federation-upstream".to_owned())
     }),
-    Command::new("federation list_all_links", "lists federation links and how they are", |_| all("federation-links")),
+    Command::new("federation list_all_links", "lists federation links and how they are", |_| {
+        all("federation-links".to_owned())
+    }),
     Command::new("federation declare_upstream", "declares an upstream for exchanges and queues", upstream)
         .also(&["federation declare_upstream_for_queues", "federation declare_upstream_for_exchanges"])
         .taking(&[
@@ -62,6 +69,7 @@ pub(crate) const COMMANDS: &[Command] = &[
             optional("max-hops"),
             optional("bind-using-nowait"),
             optional("resource-cleanup-mode"),
+            optional("channel-use-mode"),
             optional("ttl"),
             optional("message-ttl"),
         ]),
@@ -72,11 +80,22 @@ pub(crate) const COMMANDS: &[Command] = &[
     .with(&[flag("idempotently", "what is not there is deleted")]),
 ];
 
+/// rabbitmqctl's, with the plugins.
+pub(crate) const CTL_COMMANDS: &[Command] = &[
+    Command::new("shovel_status", "lists shovels and how they are", |_| all("shovels".to_owned())),
+    Command::new("delete_shovel", "deletes a shovel", |given| delete(given, "shovel", "shovel deleted"))
+        .taking(&[required("name")]),
+    Command::new("federation_status", "lists federation links and how they are", |given| {
+        all(if given.has("only-down") { "federation-links/state/down" } else { "federation-links" }.to_owned())
+    })
+    .with(&[flag("only-down", "only those that do not run")]),
+];
+
 const NAME: &[Argument] = &[required("name")];
 
 /// Only a server with the plugin knows these.
-fn all(place: &str) -> Started {
-    Ask::get(place.to_owned()).then(|reply| {
+fn all(place: String) -> Started {
+    Ask::get(place).then(|reply| {
         let missing =
             || Failure::unavailable("the server has no shovels or no federation: a RabbitMQ needs the plugin for it");
         let items = reply.unless(404, missing)?.list()?;
@@ -172,6 +191,7 @@ fn upstream(given: &Given) -> Started {
         ("exchange-name", "exchange"),
         ("queue-type", "queue-type"),
         ("resource-cleanup-mode", "resource-cleanup-mode"),
+        ("channel-use-mode", "channel-use-mode"),
     ] {
         fields.text(name, key);
     }

@@ -1,8 +1,9 @@
 //! Policies, and the operator's own that overrule them.
 
 mod definition;
+mod layering;
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use crate::command::{Command, Opt, option, repeated, required};
 use crate::failure::Failure;
@@ -11,7 +12,9 @@ use crate::listing::{self, Listing, converted, json_text, same};
 use crate::output::Output;
 use crate::step::{Ask, Started, Step, path};
 
+pub(crate) use definition::OPERATOR_COMMANDS as OPERATOR_DEFINITION_COMMANDS;
 pub(crate) use definition::{COMMANDS as DEFINITION_COMMANDS, MIRRORING_COMMANDS, is_mirroring_key};
+pub(crate) use layering::COMMANDS as LAYERING_COMMANDS;
 
 const OPTIONS: &[Opt] = &[
     option("priority", "NUMBER", "of several that fit the one with the highest counts (default 0)"),
@@ -80,6 +83,20 @@ pub(crate) fn set(given: &Given, kind: &str) -> Started {
     let vhost = given.vhost().to_owned();
     Ask::put(path(&[kind, &vhost, given.text("name")]), &body)
         .then(move |reply| reply.unless(404, || Failure::no_such_vhost(&vhost))?.done())
+}
+
+/// Goes on with a policy.
+fn one(kind: &str, vhost: &str, name: &str, next: impl FnOnce(Value) -> Started + 'static) -> Started {
+    let missing = format!("there is no policy '{name}' in virtual host '{vhost}'");
+    Ask::get(path(&[kind, vhost, name])).then(move |reply| next(reply.unless(404, || Failure::data(missing))?.value()?))
+}
+
+/// The argument `definition`, which has to be an object.
+fn definition_of(given: &Given) -> Result<Map<String, Value>, Failure> {
+    match given.json("definition")? {
+        Some(Value::Object(keys)) => Ok(keys),
+        _ => Err(Failure::data("a policy's definition has to be an object, such as {\"max-length\": 10}")),
+    }
 }
 
 fn clear(given: &Given, kind: &str) -> Started {

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use crate::command::{Command, flag, repeated, required};
+use crate::command::{Command, flag, option, optional, repeated, required};
 use crate::failure::{DATA, Failure, USAGE};
 use crate::given::Given;
 use crate::listing::{self, Column, Listing, renamed, same, text, untold};
-use crate::step::{Ask, Started, path, remark};
+use crate::step::{Ask, Started, done, path, remark};
 
 pub(crate) const COMMANDS: &[Command] = &[
     Command::new("list_queues", "lists a virtual host's queues", list_queues)
@@ -37,11 +37,25 @@ pub(crate) const COMMANDS: &[Command] = &[
     .taking(&[required("queue")])
     .long()
     .saying("Purging queue '{queue}' in vhost '{vhost}' ..."),
-    Command::new("rebalance", "spreads the leaders of replicated queues over the nodes", |_| {
-        Ask::post("rebalance/queues".to_owned(), &json!({})).done()
-    })
-    .taking(&[crate::command::optional("what")])
-    .saying("Rebalancing leaders ..."),
+    Command::new("rebalance", "spreads the leaders of replicated queues over the nodes", rebalance)
+        .taking(&[optional("type")])
+        .with(&[
+            option("vhost-pattern", "PATTERN", "only in virtual hosts with such names"),
+            option("queue-pattern", "PATTERN", "only queues with such names"),
+        ])
+        .saying("Rebalancing leaders ..."),
+    Command::new(
+        "list_unresponsive_queues",
+        "lists a virtual host's queues that the server says cannot answer: down, crashed, without a majority",
+        list_unresponsive,
+    )
+    .taking(&[repeated("column")])
+    .with(&[
+        flag("local", "only those of the node that is asked"),
+        flag("all", "accepted: these are all"),
+        option("queue-timeout", "MILLISECONDS", "accepted: the server knows their states"),
+    ])
+    .saying("Listing unresponsive queues for vhost {vhost} ..."),
 ];
 
 /// Fields that are known at once; others are in statistics, which RabbitMQ gathers every few seconds.
@@ -113,11 +127,27 @@ const QUEUES: Listing = Listing {
     default: &["name", "messages"],
 };
 
+const UNRESPONSIVE: Listing = Listing {
+    columns: &[
+        same("name"),
+        same("durable"),
+        same("auto_delete"),
+        same("arguments"),
+        same("policy"),
+        untold("pid"),
+        untold("recoverable_mirrors"),
+        untold("recoverable_slaves"),
+        same("type"),
+        same("state"),
+    ],
+    default: &["name"],
+};
+
 /// What tells which queues are meant, and that two lists speak of the same one.
 const NEEDED: &[Column] = &[same("name"), same("state"), same("node")];
 
 /// Asks for what is known at once.
-pub(crate) const AT_ONCE: &str = "?disable_stats=true&enable_queue_totals=true";
+pub(crate) const AT_ONCE: &str = "disable_stats=true&enable_queue_totals=true";
 
 /// Whether all of these fields of a queue are known at once.
 pub(crate) fn are_known_at_once<'a>(mut fields: impl Iterator<Item = &'a str>) -> bool {
@@ -128,7 +158,7 @@ fn list_queues(given: &Given) -> Started {
     let columns = QUEUES.chosen(given)?;
     let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
     let place = path(&["queues", given.vhost()]);
-    let at_once = format!("{place}{AT_ONCE}");
+    let at_once = format!("{place}?{AT_ONCE}");
     let with_statistics = listing::with_columns(place, &columns.iter().copied().chain(NEEDED).collect::<Vec<_>>());
     let vhost = given.vhost().to_owned();
     let filter = Filter::of(given);
@@ -192,6 +222,39 @@ impl Filter {
             next(Box::new(move |item| text(item, "node") == node && is_meant(item)))
         })
     }
+}
+
+fn list_unresponsive(given: &Given) -> Started {
+    let (columns, vhost) = (UNRESPONSIVE.chosen(given)?, given.vhost().to_owned());
+    let filter = Filter { is_online: false, is_offline: false, is_local: given.has("local") };
+    Ask::get(format!("{}?{AT_ONCE}", path(&["queues", &vhost]))).then(move |reply| {
+        let mut items = reply.unless(404, || Failure::no_such_vhost(&vhost))?.list()?;
+        items
+            .retain(|item| matches!(text(item, "state"), "down" | "stopped" | "crashed" | "minority" | "unresponsive"));
+        filter.then(move |is_meant| {
+            items.retain(is_meant);
+            listing::show(&columns, &items)
+        })
+    })
+}
+
+/// The HTTP API spreads all leaders or none; on one node there is nothing to spread.
+fn rebalance(given: &Given) -> Started {
+    let kind = given.optional("type").unwrap_or("all");
+    if !["all", "classic", "quorum", "stream"].contains(&kind) {
+        return Err(Failure::usage(format!(
+            "the type has to be one of all, classic, quorum and stream, and '{kind}' is none of them"
+        )));
+    }
+    let all = |name| given.optional(name).is_none_or(|pattern| pattern == ".*");
+    let ask = Ask::post("rebalance/queues".to_owned(), &json!({}));
+    if kind == "all" && all("vhost-pattern") && all("queue-pattern") {
+        return ask.done();
+    }
+    Ask::get("nodes".to_owned()).then(move |reply| match reply.list()?.len() {
+        0 | 1 => done(),
+        _ => Err(Failure::unavailable("over HTTP all leaders can be rebalanced, but not only some")),
+    })
 }
 
 fn delete_queue(given: &Given) -> Started {

@@ -1,21 +1,20 @@
 //! What the node and its cluster are, and how they are.
 
+mod everything;
 mod memory;
 mod report;
-
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use self::memory::Unit;
 use crate::command::{Command, Opt, flag, option, optional, required};
-use crate::failure::{CONFIG, Failure, TEMPORARY, USAGE};
+use crate::failure::Failure;
+use crate::given::Given;
 use crate::listing::{self, Listing, field, same, text};
 use crate::output::Output;
-use crate::reply::Reply;
 use crate::step::{Ask, Started, Step, path, say};
 
-const UNIT: Opt = option("unit", "UNIT", "bytes, mb, gb (default)");
+const UNIT: Opt = option("unit", "UNIT", "bytes, kb, mb, gb (default), tb; or in full, as in gigabytes");
 
 pub(crate) const COMMANDS: &[Command] = &[
     Command::new("status", "shows what the node is and how it is", |given| {
@@ -29,10 +28,6 @@ pub(crate) const COMMANDS: &[Command] = &[
     })
     .saying("Cluster status ..."),
     Command::new("ping", "checks that the server answers", |_| of_overview(|_| "Ping succeeded".to_owned())),
-    Command::new("await_startup", "waits until the server answers", |given| {
-        let patience = given.shared_number("timeout")?.map_or(STARTUP_PATIENCE, Duration::from_secs);
-        await_startup(patience)
-    }),
     Command::new("environment", "shows the configuration that is in effect", |_| {
         Ask::get("config/effective".to_owned()).then(|reply| {
             reply.accepted()?;
@@ -87,21 +82,24 @@ pub(crate) const COMMANDS: &[Command] = &[
     .with(&[UNIT])
     .taking(&[optional("node-name")])
     .saying("Reporting memory breakdown ..."),
-    Command::new("list_node_auth_attempt_stats", "counts who tried to log in", |given| {
-        let columns = if given.has("by-source") { &ATTEMPTS_BY_SOURCE } else { &ATTEMPTS };
-        let (columns, source) = (columns.chosen(given)?, given.has("by-source"));
-        of_node(None, move |node| {
-            let mut parts = vec!["auth", "attempts", node];
-            parts.extend(source.then_some("source"));
-            Ask::get(path(&parts)).then(move |reply| listing::show(&columns, &reply.list()?))
-        })
-    })
-    .with(&[flag("by-source", "for each user and address")])
-    .saying("Listing authentication attempts ..."),
+    Command::new("list_node_auth_attempt_stats", "counts who tried to log in", |given| auth_attempts(given, None))
+        .with(ATTEMPTS_OPTIONS)
+        .saying("Listing authentication attempts ..."),
     Command::new("reset_node_auth_attempt_metrics", "counts login attempts from zero again", |_| {
         of_node(None, |node| Ask::delete(path(&["auth", "attempts", node])).done())
     })
     .saying("Resetting auth attempt metrics ..."),
+    Command::new("reset_stats_db", "forgets the statistics of the node, or with --all of all nodes", |given| {
+        if given.has("all") {
+            return Ask::delete("reset".to_owned()).done();
+        }
+        of_node(None, |node| Ask::delete(path(&["reset", node])).done())
+    })
+    .with(&[flag("all", "of all nodes")])
+    .saying("Resetting statistics ..."),
+    Command::new("report", "shows all that the server tells of itself, for who is to help", |_| everything::report())
+        .long()
+        .saying("Reporting server status ..."),
     Command::new("quorum_status", "shows the members of a quorum queue", |given| {
         let (vhost, queue) = (given.vhost(), given.text("queue"));
         let missing = super::queues::no_such_queue(vhost, queue);
@@ -113,6 +111,27 @@ pub(crate) const COMMANDS: &[Command] = &[
     .taking(&[required("queue")])
     .saying("Status of queue {queue} ..."),
 ];
+
+pub(crate) const ADMIN_COMMANDS: &[Command] =
+    &[Command::new("auth_attempts stats", "counts who tried to log in at a node", |given| {
+        auth_attempts(given, given.optional("node"))
+    })
+    .taking(&[optional("node").short('N')])
+    .with(ATTEMPTS_OPTIONS)];
+
+const ATTEMPTS_OPTIONS: &[Opt] = &[flag("by-source", "for each user and address")];
+
+fn auth_attempts(given: &Given, node: Option<&str>) -> Started {
+    let columns = if given.has("by-source") { &ATTEMPTS_BY_SOURCE } else { &ATTEMPTS };
+    let (columns, source) = (columns.chosen(given)?, given.has("by-source"));
+    of_node(node, move |node| {
+        let missing = format!("there is no node '{node}'");
+        let mut parts = vec!["auth", "attempts", node];
+        parts.extend(source.then_some("source"));
+        Ask::get(path(&parts))
+            .then(move |reply| listing::show(&columns, &reply.unless(404, || Failure::data(missing))?.list()?))
+    })
+}
 
 const ATTEMPTS: Listing = Listing {
     columns: &[same("protocol"), same("auth_attempts"), same("auth_attempts_failed"), same("auth_attempts_succeeded")],
@@ -137,36 +156,14 @@ const ATTEMPTS_BY_SOURCE: Listing = Listing {
     ],
 };
 
-/// How long a node may take to start, if nothing else is said. As rabbitmqctl.
-const STARTUP_PATIENCE: Duration = Duration::from_secs(300);
-
-/// How long to wait before asking again.
-const STARTUP_PAUSE: Duration = Duration::from_millis(500);
-
-/// How long one attempt may take.
-const STARTUP_ATTEMPT: Duration = Duration::from_secs(10);
-
-fn await_startup(left: Duration) -> Started {
-    let next = move |answer: Result<Reply, Failure>, took: Duration| {
-        let left = left.saturating_sub(took + STARTUP_PAUSE);
-        match answer {
-            // Who refuses us is there.
-            Ok(reply) if reply.status < 500 => reply.done(),
-            Err(failure) if failure.status == CONFIG || failure.status == USAGE => Err(failure),
-            answer if left.is_zero() => {
-                let why = answer.map_or_else(|failure| failure.text, |reply| reply.refusal().text);
-                Err(Failure::new(TEMPORARY, format!("the server has not started in time: {why}")))
-            }
-            _ => Ok(Step::Pause(STARTUP_PAUSE, Box::new(move |()| await_startup(left)))),
-        }
-    };
-    Ok(Step::Try { ask: Ask::get("overview".to_owned()), patience: left.min(STARTUP_ATTEMPT), next: Box::new(next) })
+fn overview_and_nodes(show: impl FnOnce(Value, Vec<Value>) -> Output + 'static) -> Started {
+    overview_and_nodes_then(|overview, nodes| Ok(Step::Done(show(overview, nodes))))
 }
 
-fn overview_and_nodes(show: impl FnOnce(Value, Vec<Value>) -> Output + 'static) -> Started {
+fn overview_and_nodes_then(next: impl FnOnce(Value, Vec<Value>) -> Started + 'static) -> Started {
     Ask::get("overview".to_owned()).then(|reply| {
         let overview = reply.value()?;
-        Ask::get("nodes".to_owned()).then(move |reply| Ok(Step::Done(show(overview, reply.list()?))))
+        Ask::get("nodes".to_owned()).then(move |reply| next(overview, reply.list()?))
     })
 }
 

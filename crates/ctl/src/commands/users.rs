@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::command::{Command, flag, option, optional, repeated, required};
-use crate::failure::{DATA, Failure, SOFTWARE, USAGE};
+use crate::failure::{DATA, Failure, SOFTWARE};
 use crate::given::Given;
 use crate::listing::{self, Listing, renamed, same};
 use crate::password;
@@ -51,6 +51,10 @@ pub(crate) const COMMANDS: &[Command] = &[
     .taking(&[optional("password")])
     .with(&[option("hashing-algorithm", "NAME", "SHA256 (default) or SHA512")]),
 ];
+
+pub(crate) const ADMIN_COMMANDS: &[Command] =
+    &[Command::new("passwords salt_and_hash", "prints a password's salted hash, made here", hash_password)
+        .taking(&[optional("password").bare(), optional("hashing-algorithm")])];
 
 const USERS: Listing = Listing { columns: &[renamed("user", "name"), same("tags")], default: &["user", "tags"] };
 
@@ -134,10 +138,7 @@ fn is_known_but_not_for_http(reply: &Reply) -> bool {
 fn hash_password(given: &Given) -> Started {
     let algorithm = given.optional("hashing-algorithm").unwrap_or("SHA256").to_owned();
     with_password(given, move |password| {
-        password::hashed(&password, &algorithm).map_or_else(
-            || Err(Failure::new(USAGE, format!("unknown hashing algorithm '{algorithm}': one of SHA256, SHA512"))),
-            say,
-        )
+        say(password::hashed(&password, &algorithm).ok_or_else(|| password::unknown_algorithm(&algorithm))?)
     })
 }
 

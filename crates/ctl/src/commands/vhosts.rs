@@ -1,12 +1,14 @@
 //! Virtual hosts.
 
+use regex::Regex;
 use serde_json::{Map, Value, json};
 
-use crate::command::{Command, Opt, option, repeated, required};
+use crate::command::{Command, Opt, flag, option, optional, repeated, required};
 use crate::failure::{DATA, Failure};
-use crate::given::Given;
-use crate::listing::{Listing, same};
-use crate::step::{Ask, Started, path, then_say};
+use crate::given::{DEFAULT_VHOST, Given};
+use crate::listing::{Listing, same, text};
+use crate::output::{Output, Table};
+use crate::step::{Ask, Started, Step, path, remark, then_say};
 
 const METADATA: &[Opt] = &[
     option("description", "TEXT", "what it is for"),
@@ -76,7 +78,29 @@ pub(crate) const COMMANDS: &[Command] = &[
                 .then(move |reply| reply.unless(404, || Failure::no_such_vhost(&vhost))?.done())
         })
     })
+    .taking(&[optional("vhost")])
     .saying("Trying to restart vhost '{vhost}' ..."),
+];
+
+pub(crate) const ADMIN_COMMANDS: &[Command] = &[
+    Command::new("vhosts enable_deletion_protection", "protects a virtual host from being deleted", |given| {
+        protect(given, true)
+    })
+    .taking(&[required("name")]),
+    Command::new("vhosts disable_deletion_protection", "lifts that protection", |given| protect(given, false))
+        .taking(&[required("name")]),
+    Command::new(
+        "vhosts delete_multiple",
+        "deletes all virtual hosts whose names fit a pattern, but the default one",
+        delete_multiple,
+    )
+    .taking(&[required("name-pattern")])
+    .with(&[
+        flag("approve", "yes, with all that is in them"),
+        flag("dry-run", "only list them"),
+        flag("idempotently", "what is not there is deleted"),
+    ])
+    .long(),
 ];
 
 const VHOSTS: Listing = Listing {
@@ -161,6 +185,56 @@ fn change(vhost: &str, change: impl FnOnce(&mut Map<String, Value>) + 'static) -
 
 fn protection(vhost: &str) -> String {
     path(&["vhosts", vhost, "deletion", "protection"])
+}
+
+fn protect(given: &Given, is_protected: bool) -> Started {
+    let name = given.text("name").to_owned();
+    let place = protection(&name);
+    let ask = if is_protected { Ask::post(place, &json!({})) } else { Ask::delete(place) };
+    let text = if is_protected { "vhost is protected" } else { "vhost is not protected any more" };
+    ask.then(move |reply| {
+        reply.unless(404, || Failure::no_such_vhost(&name))?.accepted()?;
+        remark(text)
+    })
+}
+
+fn delete_multiple(given: &Given) -> Started {
+    let pattern = given.text("name-pattern");
+    let pattern = Regex::new(pattern).map_err(|error| {
+        Failure::data(format!("'{pattern}' is no pattern that names can be compared with: {error}"))
+    })?;
+    let (is_dry, is_idempotent) = (given.has("dry-run"), given.has("idempotently"));
+    if !(is_dry || given.has("approve")) {
+        return Err(Failure::usage(
+            "vhosts delete_multiple deletes all that is in them, so it needs --approve; --dry-run shows which they are",
+        ));
+    }
+    Ask::get("vhosts".to_owned()).then(move |reply| {
+        let found = reply.list()?;
+        let names = found.iter().map(|vhost| text(vhost, "name").to_owned());
+        let names: Vec<String> = names.filter(|name| name != DEFAULT_VHOST && pattern.is_match(name)).collect();
+        if is_dry {
+            let rows = names.into_iter().map(|name| vec![json!(name)]).collect();
+            return Ok(Step::Done(Output::Table(Table { columns: vec!["name".to_owned()], rows })));
+        }
+        delete_each(names, 0, is_idempotent)
+    })
+}
+
+/// Those that are gone are gone: the first that cannot be deleted ends it, and says how many were.
+fn delete_each(mut names: Vec<String>, deleted: usize, is_idempotent: bool) -> Started {
+    if names.is_empty() {
+        return remark(format!("{deleted} virtual hosts deleted"));
+    }
+    let name = names.remove(0);
+    Ask::delete(path(&["vhosts", &name])).then(move |reply| {
+        if !(reply.status == 404 && is_idempotent) {
+            reply.accepted().map_err(|failure| {
+                Failure::new(failure.status, format!("{deleted} were deleted, but not '{name}': {}", failure.text))
+            })?;
+        }
+        delete_each(names, deleted + 1, is_idempotent)
+    })
 }
 
 fn known(given: &Given, ask: Ask) -> Started {

@@ -28,6 +28,12 @@ pub(crate) enum Output {
     },
     /// What goes out as it is.
     Bytes(Vec<u8>),
+    /// What goes into the file of settings, which only its owner may read, and what is said when it is there.
+    Settings {
+        path: PathBuf,
+        settings: String,
+        text: String,
+    },
     /// What goes into a file, and what is said when it is there.
     File {
         path: PathBuf,
@@ -151,10 +157,14 @@ pub(crate) fn render(output: &Output, style: Style) -> Vec<u8> {
     match output {
         Output::Nothing => Vec::new(),
         Output::Bytes(bytes) => bytes.clone(),
-        Output::Text(text) | Output::Remark(text) | Output::File { text, .. } if style.format.is_json() => {
+        Output::Text(text) | Output::Remark(text) | Output::File { text, .. } | Output::Settings { text, .. }
+            if style.format.is_json() =>
+        {
             document(&json!({"result": "ok", "message": text}), style.format)
         }
-        Output::Text(text) | Output::Remark(text) | Output::File { text, .. } => line(text),
+        Output::Text(text) | Output::Remark(text) | Output::File { text, .. } | Output::Settings { text, .. } => {
+            line(text)
+        }
         Output::Document { value, .. } if style.format.is_json() => document(value, style.format),
         Output::Document { text, .. } => line(text),
         Output::Table(rows) => match style.format {

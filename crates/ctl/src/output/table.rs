@@ -21,6 +21,8 @@ pub(crate) struct Borders {
 
 const ASCII_LINE: Option<[&str; 4]> = Some(["+", "+", "+", "-"]);
 
+const DOTTED_LINE: Option<[&str; 4]> = Some([".", ".", ".", "."]);
+
 impl Borders {
     pub(crate) const ASCII: Borders =
         Borders { top: ASCII_LINE, below_header: ASCII_LINE, bottom: ASCII_LINE, cells: ["| ", " | ", " |"] };
@@ -30,6 +32,8 @@ impl Borders {
         bottom: Some(["└", "┴", "┘", "─"]),
         cells: ["│ ", " │ ", " │"],
     };
+    const DOTS: Borders =
+        Borders { top: DOTTED_LINE, below_header: DOTTED_LINE, bottom: DOTTED_LINE, cells: [": ", " : ", " :"] };
     const MARKDOWN: Borders =
         Borders { top: None, below_header: Some(["|", "|", "|", "-"]), bottom: None, cells: ["| ", " | ", " |"] };
     const PSQL: Borders =
@@ -44,8 +48,9 @@ impl Borders {
             "markdown" => Ok(&Borders::MARKDOWN),
             "psql" => Ok(&Borders::PSQL),
             "borderless" => Ok(&Borders::NONE),
+            "dots" => Ok(&Borders::DOTS),
             other => Err(Failure::usage(format!(
-                "unknown table style '{other}': one of ascii, modern, sharp, psql, markdown, borderless"
+                "unknown table style '{other}': one of ascii, modern, sharp, dots, psql, markdown, borderless"
             ))),
         }
     }

@@ -1,9 +1,10 @@
 //! What rabbitmqadmin's successor does to definitions before it writes them: for moving to another broker.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::commands::policies::is_mirroring_key;
 use crate::failure::Failure;
+use crate::password;
 
 /// One of them.
 pub(crate) type Transformation = fn(&mut Value);
@@ -17,6 +18,7 @@ fn one(name: &str) -> Result<Transformation, Failure> {
     match name {
         "no_op" => Ok(|_| {}),
         "strip_cmq_keys_from_policies" => Ok(strip_mirroring),
+        "prepare_for_quorum_queue_migration" => Ok(prepare_for_quorum_queues),
         "drop_empty_policies" => Ok(|definitions| {
             retain(definitions, "policies", |policy| {
                 policy["definition"].as_object().is_some_and(|keys| !keys.is_empty())
@@ -29,7 +31,7 @@ fn one(name: &str) -> Result<Transformation, Failure> {
         "exclude_policies" => Ok(|definitions| empty(definitions, &["policies"])),
         other => Err(Failure::usage(format!(
             "unknown transformation '{other}': one of no_op, strip_cmq_keys_from_policies, drop_empty_policies, \
-             obfuscate_usernames, exclude_users, exclude_permissions, exclude_runtime_parameters, exclude_policies"
+             prepare_for_quorum_queue_migration, obfuscate_usernames, exclude_users, exclude_permissions, exclude_runtime_parameters, exclude_policies"
         ))),
     }
 }
@@ -58,14 +60,52 @@ fn strip_mirroring(definitions: &mut Value) {
     }
 }
 
-/// Users are numbered, have no password any more, and what speaks of them speaks of the numbers.
+/// What quorum queues do not have goes, and classic queues that can become quorum queues do. Those that belong to a connection, or
+/// go when it does, cannot.
+fn prepare_for_quorum_queues(definitions: &mut Value) {
+    strip_mirroring(definitions);
+    let never = |key: &str| matches!(key, "queue-mode" | "queue-master-locator" | "max-priority" | "queue-version");
+    for policy in list(definitions, "policies").into_iter().flatten() {
+        if let Some(keys) = policy["definition"].as_object_mut() {
+            keys.retain(|key, _| !never(key));
+            replace_overflow(keys, "overflow");
+        }
+    }
+    for queue in list(definitions, "queues").into_iter().flatten() {
+        let lasts = queue["durable"] != json!(false)
+            && queue["auto_delete"] != json!(true)
+            && queue["exclusive"] != json!(true);
+        let Some(arguments) = queue["arguments"].as_object_mut() else { continue };
+        if !lasts || !matches!(arguments.get("x-queue-type").and_then(Value::as_str), None | Some("classic")) {
+            continue;
+        }
+        arguments.retain(|key, _| !key.strip_prefix("x-").is_some_and(never));
+        replace_overflow(arguments, "x-overflow");
+        arguments.insert("x-queue-type".to_owned(), json!("quorum"));
+        if queue.get("type").is_some() {
+            queue["type"] = json!("quorum");
+        }
+    }
+    retain(definitions, "policies", |policy| policy["definition"].as_object().is_some_and(|keys| !keys.is_empty()));
+}
+
+/// Quorum queues dead-letter what they reject when they are full by no means.
+fn replace_overflow(keys: &mut Map<String, Value>, key: &str) {
+    if let Some(overflow) = keys.get_mut(key).filter(|overflow| **overflow == "reject-publish-dlx") {
+        *overflow = json!("reject-publish");
+    }
+}
+
+/// Users and their passwords are numbered, and what speaks of them speaks of the numbers.
 fn obfuscate_users(definitions: &mut Value) {
     let mut names: Vec<(Value, Value)> = Vec::new();
     for (number, user) in list(definitions, "users").into_iter().flatten().enumerate() {
         let name = json!(format!("obfuscated-username-{}", number + 1));
         names.push((user["name"].clone(), name.clone()));
         user["name"] = name;
-        user["password_hash"] = json!("");
+        let algorithm = user["hashing_algorithm"].as_str().unwrap_or("sha256").to_owned();
+        user["password_hash"] =
+            json!(password::hashed(&format!("password-{}", number + 1), &algorithm).unwrap_or_default());
     }
     for of_users in ["permissions", "topic_permissions"] {
         for item in list(definitions, of_users).into_iter().flatten() {
@@ -104,9 +144,32 @@ mod tests {
     }
 
     #[test]
+    fn classic_queues_that_can_become_quorum_queues_do() {
+        let queue = |name: &str, durable: bool, arguments: Value| json!({"name": name, "durable": durable, "type": "classic", "arguments": arguments});
+        let mut definitions = json!({
+            "queues": [
+                queue("c", true, json!({"x-queue-mode": "lazy", "x-max-priority": 5, "x-overflow": "reject-publish-dlx", "x-max-length": 1})),
+                queue("t", false, json!({"x-max-priority": 5})),
+                {"name": "s", "durable": true, "arguments": {"x-queue-type": "stream"}},
+            ],
+            "policies": [{"name": "p", "definition": {"ha-mode": "all", "queue-mode": "lazy"}}],
+        });
+        prepare_for_quorum_queues(&mut definitions);
+        let expected = json!({"x-overflow": "reject-publish", "x-max-length": 1, "x-queue-type": "quorum"});
+        assert_eq!(
+            (&definitions["queues"][0]["arguments"], &definitions["queues"][0]["type"]),
+            (&expected, &json!("quorum"))
+        );
+        assert_eq!(definitions["queues"][1]["arguments"], json!({"x-max-priority": 5}));
+        assert_eq!(definitions["queues"][2]["arguments"], json!({"x-queue-type": "stream"}));
+        assert_eq!(definitions["policies"], json!([]));
+    }
+
+    #[test]
     fn users_become_numbers_everywhere() {
         let definitions = transformed("obfuscate_usernames");
-        assert_eq!(definitions["users"][1], json!({"name": "obfuscated-username-2", "password_hash": ""}));
+        assert_eq!(definitions["users"][1]["name"], "obfuscated-username-2");
+        assert_eq!(definitions["users"][1]["password_hash"].as_str().unwrap().len(), 48);
         assert_eq!(definitions["permissions"][0]["user"], "obfuscated-username-2");
     }
 

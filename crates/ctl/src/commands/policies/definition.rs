@@ -3,36 +3,64 @@
 use serde_json::{Map, Value, json};
 
 use super::POLICIES;
-use crate::command::{Command, required};
+use crate::command::{Argument, Command, repeated, required};
 use crate::failure::Failure;
 use crate::given::Given;
 use crate::listing::{show, text};
 use crate::step::{Ask, Started, done, each, path, remark, say};
 
-pub(crate) const COMMANDS: &[Command] = &[
-    Command::new("policies update_definition", "changes one key of a policy", |given| {
-        change_one(given, set_key(given))
-    })
-    .taking(&[required("name"), required("definition-key"), required("new-value")]),
-    Command::new(
-        "policies update_definitions_of_all_in",
-        "changes one key of all policies of a virtual host",
-        |given| change_all(given, set_key(given)),
-    )
-    .taking(&[required("definition-key"), required("new-value")]),
-    Command::new(
-        "policies delete_definition_key",
-        "takes one key out of a policy, unless it is the only one",
-        |given| change_one(given, delete_key(given)),
-    )
-    .taking(&[required("name"), required("definition-key")]),
-    Command::new(
-        "policies delete_definition_key_from_all_in",
-        "takes one key out of all policies of a virtual host, unless it is the only one",
-        |given| change_all(given, delete_key(given)),
-    )
-    .taking(&[required("definition-key")]),
-];
+/// The same for policies and for the operator's own.
+macro_rules! definition_commands {
+    ($group:literal, $kind:expr) => {
+        &[
+            Command::new(concat!($group, " update_definition"), "changes one key of a policy", |given| {
+                change_one($kind, given, set_key(given))
+            })
+            .taking(&[required("name"), required("definition-key"), required("new-value")]),
+            Command::new(
+                concat!($group, " update_definitions_of_all_in"),
+                "changes one key of all policies of a virtual host",
+                |given| change_all($kind, Some(given.vhost()), set_key(given)),
+            )
+            .taking(&[required("definition-key"), required("new-value")]),
+            Command::new(
+                concat!($group, " update_definitions_of_all"),
+                "changes one key of all policies of all virtual hosts",
+                |given| change_all($kind, None, set_key(given)),
+            )
+            .taking(&[required("definition-key"), required("new-value")]),
+            Command::new(concat!($group, " patch"), "changes keys of a policy, and leaves its others", |given| {
+                change_one($kind, given, merge(given)?)
+            })
+            .taking(&[required("name"), required("definition")]),
+            Command::new(
+                concat!($group, " delete_definition_keys"),
+                "takes keys out of a policy, unless nothing would be left",
+                |given| change_one($kind, given, delete_keys(given)?),
+            )
+            .also(&[concat!($group, " delete_definition_key")])
+            .taking(&[required("name"), KEYS]),
+            Command::new(
+                concat!($group, " delete_definition_keys_from_all_in"),
+                "takes keys out of all policies of a virtual host, but those that would have nothing left",
+                |given| change_all($kind, Some(given.vhost()), delete_keys(given)?),
+            )
+            .also(&[concat!($group, " delete_definition_key_from_all_in")])
+            .taking(&[KEYS]),
+            Command::new(
+                concat!($group, " delete_definition_keys_from_all"),
+                "takes keys out of all policies of all virtual hosts, but those that would have nothing left",
+                |given| change_all($kind, None, delete_keys(given)?),
+            )
+            .taking(&[KEYS]),
+        ]
+    };
+}
+
+const KEYS: Argument = repeated("definition-keys").also(&["definition-key"]);
+
+pub(crate) const COMMANDS: &[Command] = definition_commands!("policies", "policies");
+pub(crate) const OPERATOR_COMMANDS: &[Command] = definition_commands!("operator_policies", "operator-policies");
 
 /// Of classic queue mirroring, which RabbitMQ 4.0 has done away with.
 pub(crate) const MIRRORING_COMMANDS: &[Command] = &[
@@ -76,27 +104,41 @@ fn set_key(given: &Given) -> Change {
     let (key, text) = (given.text("definition-key").to_owned(), given.text("new-value"));
     // What is no JSON is a text.
     let value = serde_json::from_str(text).unwrap_or_else(|_| json!(text));
+    set_keys([(key, value)].into_iter().collect())
+}
+
+fn merge(given: &Given) -> Result<Change, Failure> {
+    Ok(set_keys(super::definition_of(given)?))
+}
+
+fn set_keys(keys: Map<String, Value>) -> Change {
     Box::new(move |definition| {
-        let mut definition = definition.clone();
-        let before = definition.insert(key.clone(), value.clone());
-        Ok((before.as_ref() != Some(&value)).then_some(definition))
+        let mut changed = definition.clone();
+        changed.extend(keys.clone());
+        Ok((changed != *definition).then_some(changed))
     })
 }
 
-fn delete_key(given: &Given) -> Change {
-    let key = given.text("definition-key").to_owned();
-    Box::new(move |definition| {
-        let mut definition = definition.clone();
-        if definition.remove(&key).is_none() {
+fn delete_keys(given: &Given) -> Result<Change, Failure> {
+    let words = given.all("definition-keys").iter().flat_map(|word| word.split(',')).map(str::trim);
+    let keys: Vec<String> = words.filter(|key| !key.is_empty()).map(str::to_owned).collect();
+    if keys.is_empty() {
+        return Err(Failure::usage(format!("{} needs --definition-keys", given.command.name)));
+    }
+    Ok(Box::new(move |definition| {
+        let mut left = definition.clone();
+        left.retain(|key, _| !keys.contains(key));
+        if left.len() == definition.len() {
             return Ok(None);
         }
-        if definition.is_empty() {
+        if left.is_empty() {
             return Err(Failure::data(format!(
-                "'{key}' is the only key of the policy's definition: delete the policy instead"
+                "nothing but '{}' is in the policy's definition: delete the policy instead",
+                keys.join("', '")
             )));
         }
-        Ok(Some(definition))
-    })
+        Ok(Some(left))
+    }))
 }
 
 /// The request that makes a policy that is there say something else.
@@ -112,26 +154,22 @@ fn definition(policy: &Value) -> Map<String, Value> {
     policy["definition"].as_object().cloned().unwrap_or_default()
 }
 
-fn change_one(given: &Given, change: Change) -> Started {
-    let (vhost, name) = (given.vhost().to_owned(), given.text("name").to_owned());
-    Ask::get(path(&["policies", &vhost, &name])).then(move |reply| {
-        let missing = || Failure::data(format!("there is no policy '{name}' in virtual host '{vhost}'"));
-        let policy = reply.unless(404, missing)?.value()?;
-        match change(&definition(&policy))? {
-            Some(definition) => put("policies", &policy, definition).say("policy changed"),
-            None => remark("policy is as it should be"),
-        }
+fn change_one(kind: &'static str, given: &Given, change: Change) -> Started {
+    super::one(kind, given.vhost(), given.text("name"), move |policy| match change(&definition(&policy))? {
+        Some(definition) => put(kind, &policy, definition).say("policy changed"),
+        None => remark("policy is as it should be"),
     })
 }
 
-fn change_all(given: &Given, change: Change) -> Started {
-    let vhost = given.vhost().to_owned();
-    Ask::get(path(&["policies", &vhost])).then(move |reply| {
+fn change_all(kind: &'static str, vhost: Option<&str>, change: Change) -> Started {
+    let place = path(&[&[kind][..], vhost.as_slice()].concat());
+    let vhost = vhost.unwrap_or_default().to_owned();
+    Ask::get(place).then(move |reply| {
         let mut asks = Vec::new();
         for policy in reply.unless(404, || Failure::no_such_vhost(&vhost))?.list()? {
             // Those that would have nothing left stay.
             if let Ok(Some(definition)) = change(&definition(&policy)) {
-                asks.push(put("policies", &policy, definition));
+                asks.push(put(kind, &policy, definition));
             }
         }
         let text = format!("{} policies changed", asks.len());

@@ -12,17 +12,24 @@ use crate::step::{Started, Step};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
     Bytes,
+    Kilo,
     Mega,
     Giga,
+    Tera,
 }
 
 impl Unit {
     pub(super) fn of(given: &Given) -> Result<Self, Failure> {
-        match given.optional("unit").unwrap_or("gb") {
-            "bytes" => Ok(Unit::Bytes),
-            "mb" => Ok(Unit::Mega),
-            "gb" => Ok(Unit::Giga),
-            other => Err(Failure::usage(format!("the unit has to be bytes, mb or gb, and '{other}' is none of them"))),
+        let said = given.optional("unit").unwrap_or("gb");
+        match said.to_ascii_lowercase().as_str() {
+            "b" | "byte" | "bytes" => Ok(Unit::Bytes),
+            "k" | "kb" | "kilobytes" => Ok(Unit::Kilo),
+            "m" | "mb" | "megabytes" => Ok(Unit::Mega),
+            "g" | "gb" | "gigabytes" => Ok(Unit::Giga),
+            "t" | "tb" | "terabytes" => Ok(Unit::Tera),
+            _ => Err(Failure::usage(format!(
+                "the unit has to be one of bytes, kb, mb, gb and tb, and '{said}' is none of them"
+            ))),
         }
     }
 
@@ -35,8 +42,10 @@ impl Unit {
         };
         match self {
             Unit::Bytes => format!("{bytes:.0} bytes"),
+            Unit::Kilo => format!("{} kb", short(bytes / 1e3)),
             Unit::Mega => format!("{} mb", short(bytes / 1e6)),
             Unit::Giga => format!("{} gb", short(bytes / 1e9)),
+            Unit::Tera => format!("{} tb", short(bytes / 1e12)),
         }
     }
 }

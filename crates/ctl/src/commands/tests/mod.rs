@@ -2,14 +2,16 @@
 
 mod admin;
 mod ctl;
+mod manuals;
 mod shown;
+mod successor;
 
 use std::time::Duration;
 
 use crate::failure::Failure;
 use crate::output::{Format, Output, Style, render};
 use crate::reply::Reply;
-use crate::step::{Ask, Source, Step};
+use crate::step::{Ask, Process, ProcessName, SettingsFile, Source, Step};
 use crate::words;
 
 /// An answer that was recorded.
@@ -82,6 +84,21 @@ pub(super) fn drive(line: &[&str], replies: impl IntoIterator<Item = Reply>) -> 
                     Source::File(path) => format!("read {}", path.display()),
                 });
                 next(b"{\"a line\": 1}\n".to_vec())
+            }
+            Ok(Step::Look(name, next)) => {
+                did.push(format!("look for {name:?}"));
+                next(match name {
+                    ProcessName::Id(id @ 0..100) => Process::Running(id),
+                    ProcessName::Id(id) => Process::Gone(id),
+                    // It is there the second time.
+                    ProcessName::File(_) if did.len() == 1 => Process::Unknown,
+                    ProcessName::File(_) => Process::Running(7),
+                })
+            }
+            Ok(Step::Locate(next)) => next("http://here:15672/api".to_owned()),
+            Ok(Step::ReadSettings(next)) => {
+                let text = (!line.contains(&"none".to_owned())).then(|| "[a]\nport = 1\npassword = \"p\"\n".to_owned());
+                next(SettingsFile { path: "/home/.rabbitmqadmin.conf".into(), text })
             }
             Ok(Step::Pause(pause, next)) => {
                 did.push(format!("pause {} ms", pause.as_millis()));

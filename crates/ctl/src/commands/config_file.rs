@@ -1,0 +1,155 @@
+//! rabbitmqadmin's file of settings: which servers it names, and naming others.
+
+use serde_json::{Value, json};
+
+use crate::command::{Argument, Command, Opt, flag, optional, required};
+use crate::failure::{CONFIG, Failure, USAGE};
+use crate::given::Given;
+use crate::output::{Output, Table};
+use crate::settings_file::{self, Setting};
+use crate::step::{SettingsFile, Started, Step, say};
+
+pub(crate) const COMMANDS: &[Command] = &[
+    Command::new("config_file show_path", "shows where the file of settings is", |_| {
+        Ok(Step::ReadSettings(Box::new(|file| say(file.path.display().to_string()))))
+    }),
+    Command::new("config_file show", "shows what is in it, without passwords", |given| {
+        let shows_passwords = given.has("reveal-passwords");
+        Ok(Step::ReadSettings(Box::new(move |file| table(&there(file)?, shows_passwords))))
+    })
+    .with(&[flag("reveal-passwords", "with passwords")]),
+    Command::new("config_file add_node", "names another server in it", |given| edit(given, Edit::Add))
+        .taking(NODE)
+        .with(FLAGS),
+    Command::new("config_file update_node", "changes how a server is asked, or names another", |given| {
+        edit(given, Edit::Update)
+    })
+    .taking(NODE)
+    .with(FLAGS),
+    Command::new("config_file delete_node", "names a server no more", |given| {
+        let name = given.text("node").to_owned();
+        Ok(Step::ReadSettings(Box::new(move |file| {
+            let (path, text) = (file.path.clone(), there(file)?);
+            match settings_file::without(&text, &name) {
+                Some(settings) => keep(path, settings, format!("{name} is named no more")),
+                None => Err(Failure::new(CONFIG, format!("{} has no section [{name}]", path.display()))),
+            }
+        })))
+    })
+    .taking(&[required("node").short('N')])
+    .with(&[CREATE]),
+];
+
+const NODE: &[Argument] = &[
+    optional("node").short('N'),
+    optional("host").short('H').also(&["hostname"]),
+    optional("port").short('P'),
+    optional("base-uri").short('U'),
+    optional("path-prefix"),
+    optional("username").short('u'),
+    optional("password").short('p'),
+    optional("scheme").short('s'),
+    optional("vhost").short('V'),
+    optional("tls-ca-cert-file"),
+    optional("tls-cert-file"),
+    optional("tls-key-file"),
+];
+const CREATE: Opt = flag("create-file-if-missing", "make the file if there is none");
+const FLAGS: &[Opt] = &[flag("use-tls", "with TLS"), CREATE];
+
+/// Arguments, and the keys that rabbitmqadmin's successor has for them.
+const KEYS: &[(&str, &str)] = &[
+    ("host", "hostname"),
+    ("port", "port"),
+    ("base-uri", "base_uri"),
+    ("scheme", "scheme"),
+    ("path-prefix", "path_prefix"),
+    ("username", "username"),
+    ("password", "password"),
+    ("vhost", "virtual_host"),
+    ("tls-ca-cert-file", "ca_certificate_bundle_path"),
+    ("tls-cert-file", "client_certificate_file_path"),
+    ("tls-key-file", "client_private_key_file_path"),
+];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Edit {
+    Add,
+    Update,
+}
+
+fn edit(given: &Given, edit: Edit) -> Started {
+    let name = given.optional("node").or(given.optional("host"));
+    let Some(name) = name.map(str::to_owned) else {
+        return Err(Failure::usage(format!("{} needs --node, the name of the server's section", given.command.name)));
+    };
+    let settings = settings(given)?;
+    let makes_file = given.has("create-file-if-missing");
+    Ok(Step::ReadSettings(Box::new(move |file| {
+        let path = file.path.clone();
+        let text = match file.text {
+            None if makes_file => String::new(),
+            _ => there(file)?,
+        };
+        let parsed = settings_file::parse(&text).map_err(|problem| broken(&path, &problem))?;
+        if edit == Edit::Add && parsed.iter().any(|(known, _)| *known == name) {
+            let text = format!("{} has a section [{name}] already, see config_file update_node", path.display());
+            return Err(Failure::new(CONFIG, text));
+        }
+        let settings = settings_file::with(&text, &name, &settings);
+        keep(path, settings, format!("{name} is named"))
+    })))
+}
+
+fn settings(given: &Given) -> Result<Vec<Setting>, Failure> {
+    let mut settings = Vec::new();
+    for (argument, key) in KEYS {
+        let Some(text) = given.optional(argument) else { continue };
+        if text.contains(['\n', '\r']) {
+            return Err(Failure::usage(format!("--{argument} has to be one line")));
+        }
+        let is_number = *argument == "port";
+        if is_number && text.parse::<u16>().is_err() {
+            return Err(Failure::usage(format!("a port is a number up to 65535, and '{text}' is none")));
+        }
+        if *argument == "scheme" && !["http", "https"].contains(&text) {
+            return Err(Failure::usage(format!("the scheme has to be http or https, and '{text}' is neither")));
+        }
+        let value = if is_number { text.to_owned() } else { settings_file::quoted(text) };
+        settings.push(Setting { key, value });
+    }
+    if given.has("use-tls") {
+        settings.push(Setting { key: "tls", value: "true".to_owned() });
+    }
+    Ok(settings)
+}
+
+fn there(file: SettingsFile) -> Result<String, Failure> {
+    let path = file.path;
+    file.text.ok_or_else(|| {
+        Failure::new(CONFIG, format!("there is no file {}, see --create-file-if-missing", path.display()))
+    })
+}
+
+fn broken(path: &std::path::Path, problem: &str) -> Failure {
+    Failure::new(CONFIG, format!("{}: {problem}", path.display()))
+}
+
+fn keep(path: std::path::PathBuf, settings: String, text: String) -> Started {
+    Ok(Step::Done(Output::Settings { path, settings, text }))
+}
+
+fn table(text: &str, shows_passwords: bool) -> Started {
+    const COLUMNS: &[&str] =
+        &["hostname", "port", "scheme", "base_uri", "username", "password", "vhost", "path_prefix", "ssl"];
+    let sections = settings_file::parse(text).map_err(|problem| Failure::new(USAGE, problem))?;
+    let cell = |section: &settings_file::Section, column: &str| match section.get(column) {
+        Some(_) if column == "password" && !shows_passwords => json!("********"),
+        value => value.map_or(Value::Null, |text| json!(text)),
+    };
+    let rows = sections.iter().map(|(name, section)| {
+        std::iter::once(json!(name)).chain(COLUMNS.iter().map(|column| cell(section, column))).collect()
+    });
+    let columns = std::iter::once("name").chain(COLUMNS.iter().copied()).map(str::to_owned).collect();
+    Ok(Step::Done(Output::Table(Table { columns, rows: rows.collect() })))
+}

@@ -1,0 +1,119 @@
+//! Whether shovels and federation look at the certificate of who they connect to: it is in their URIs' queries.
+
+use serde_json::{Value, json};
+
+use crate::command::{Argument, Command, required};
+use crate::failure::Failure;
+use crate::given::Given;
+use crate::listing::text;
+use crate::step::{Ask, Started, each, escaped, path, remark};
+
+pub(crate) const COMMANDS: &[Command] = &[
+    Command::new(
+        "shovels disable_tls_peer_verification_for_all_source_uris",
+        "has a virtual host's shovels trust whoever answers at their sources: for an emergency",
+        |given| change(given, SOURCE, &[]),
+    ),
+    Command::new(
+        "shovels disable_tls_peer_verification_for_all_destination_uris",
+        "has them trust whoever answers at their destinations: for an emergency",
+        |given| change(given, DESTINATION, &[]),
+    ),
+    Command::new(
+        "shovels enable_tls_peer_verification_for_all_source_uris",
+        "has a virtual host's shovels look at certificates at their sources, with files of the server's",
+        |given| change(given, SOURCE, FILES),
+    )
+    .taking(PATHS),
+    Command::new(
+        "shovels enable_tls_peer_verification_for_all_destination_uris",
+        "has them look at certificates at their destinations, with files of the server's",
+        |given| change(given, DESTINATION, FILES),
+    )
+    .taking(PATHS),
+    Command::new(
+        "federation disable_tls_peer_verification_for_all_upstreams",
+        "has a virtual host's federation trust whoever answers upstream: for an emergency",
+        |given| change(given, UPSTREAM, &[]),
+    ),
+    Command::new(
+        "federation enable_tls_peer_verification_for_all_upstreams",
+        "has a virtual host's federation look at certificates upstream, with files of the server's",
+        |given| change(given, UPSTREAM, FILES),
+    )
+    .taking(PATHS),
+];
+
+const PATHS: &[Argument] = &[
+    required("node-local-ca-certificate-bundle-path"),
+    required("node-local-client-certificate-file-path"),
+    required("node-local-client-private-key-file-path"),
+];
+
+/// What URIs call what is in those arguments.
+const FILES: &[(&str, &str)] = &[
+    ("cacertfile", "node-local-ca-certificate-bundle-path"),
+    ("certfile", "node-local-client-certificate-file-path"),
+    ("keyfile", "node-local-client-private-key-file-path"),
+];
+
+/// A component and the key that has its URI, or a list of them.
+type Place = (&'static str, &'static str);
+
+const SOURCE: Place = ("shovel", "src-uri");
+const DESTINATION: Place = ("shovel", "dest-uri");
+const UPSTREAM: Place = ("federation-upstream", "uri");
+
+/// With files certificates are looked at, and without they are not.
+fn change(given: &Given, (component, key): Place, files: &[(&str, &str)]) -> Started {
+    let mut settings =
+        vec![("verify".to_owned(), if files.is_empty() { "verify_none" } else { "verify_peer" }.to_owned())];
+    settings.extend(files.iter().map(|(name, argument)| ((*name).to_owned(), escaped(given.text(argument)))));
+    let vhost = given.vhost().to_owned();
+    Ask::get(path(&["parameters", component, &vhost])).then(move |reply| {
+        let mut asks = Vec::new();
+        for parameter in reply.unless(404, || Failure::no_such_vhost(&vhost))?.list()? {
+            let mut value = parameter["value"].clone();
+            match value.get_mut(key) {
+                Some(Value::String(uri)) => *uri = with(uri, &settings),
+                Some(Value::Array(uris)) => {
+                    for uri in uris {
+                        if let Value::String(uri) = uri {
+                            *uri = with(uri, &settings);
+                        }
+                    }
+                }
+                _ => continue,
+            }
+            let name = text(&parameter, "name");
+            let body = json!({"vhost": vhost, "component": component, "name": name, "value": value});
+            asks.push(Ask::put(path(&["parameters", component, &vhost, name]), &body));
+        }
+        let text = format!("{} changed", asks.len());
+        each(asks, || remark(text))
+    })
+}
+
+/// A URI whose query says this, whatever it said of it before. What is not about TLS stays.
+fn with(uri: &str, settings: &[(String, String)]) -> String {
+    let (place, query) = uri.split_once('?').unwrap_or((uri, ""));
+    let is_said = |part: &&str| settings.iter().any(|(key, _)| part.split('=').next() == Some(key));
+    let others = query.split('&').filter(|part| !part.is_empty() && !is_said(part)).map(str::to_owned);
+    let settings = settings.iter().map(|(key, value)| format!("{key}={value}"));
+    format!("{place}?{}", others.chain(settings).collect::<Vec<_>>().join("&"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rest_of_a_uri_stays() {
+        let off = [("verify".to_owned(), "verify_none".to_owned())];
+        assert_eq!(with("amqps://h/v", &off), "amqps://h/v?verify=verify_none");
+        assert_eq!(
+            with("amqps://u:p@h:1/v?heartbeat=5&verify=verify_peer&cacertfile=/x", &off),
+            "amqps://u:p@h:1/v?heartbeat=5&cacertfile=/x&verify=verify_none"
+        );
+    }
+}

@@ -1,0 +1,156 @@
+//! Waiting: for a process, for a broker to come, for nodes.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::command::{Command, Opt, option, optional, required};
+use crate::failure::{CONFIG, Failure, TEMPORARY, USAGE};
+use crate::given::Given;
+use crate::reply::Reply;
+use crate::step::{Ask, Process, ProcessName, Started, Step, done};
+
+pub(crate) const COMMANDS: &[Command] = &[
+    Command::new("await_startup", "waits until the server answers", |given| {
+        until_started(Waiting::of(given, STARTUP_PATIENCE)?, None)
+    }),
+    Command::new(
+        "wait",
+        "waits until a process is there, of which a file has the id, and its server answers; fails if it ends",
+        |given| {
+            let name = match (given.optional("pid"), given.optional("pid-file")) {
+                (Some(text), None) => ProcessName::Id(
+                    text.parse()
+                        .map_err(|_| Failure::data(format!("a process id is a number, and '{text}' is none")))?,
+                ),
+                (None, Some(file)) => ProcessName::File(file.into()),
+                _ => return Err(Failure::usage("wait needs a file that has the process id, or --pid")),
+            };
+            until_started(Waiting::of(given, WAIT_PATIENCE)?, Some(name))
+        },
+    )
+    .taking(&[optional("pid-file")])
+    .with(&[PID])
+    .saying_if("pid", "Waiting for pid {pid} ...")
+    .saying("Waiting for pid file '{pid-file}' to appear ..."),
+    Command::new("await_online_nodes", "waits until so many nodes of the cluster run", |given| {
+        let text = given.text("count");
+        let count: usize = text
+            .parse()
+            .map_err(|_| Failure::data(format!("how many nodes has to be a whole number, and '{text}' is none")))?;
+        until(Waiting::of(given, STARTUP_PATIENCE)?, "nodes", move |reply| {
+            let nodes = reply.list()?;
+            let running = nodes.iter().filter(|node| node["running"] == Value::Bool(true)).count();
+            Ok(if running >= count { None } else { Some(format!("{running} of {count} nodes run")) })
+        })
+    })
+    .taking(&[required("count")])
+    .saying("Will wait for at least {count} nodes to join the cluster. Timeout: {timeout|300} seconds."),
+    Command::new(
+        "await_online_quorum_plus_one",
+        "waits until no quorum queue loses its quorum when the node stops",
+        |given| {
+            until(Waiting::of(given, QUORUM_PATIENCE)?, "health/checks/node-is-quorum-critical", |reply| {
+                if reply.is_accepted() {
+                    return Ok(None);
+                }
+                match reply.status {
+                    503 => {
+                        Ok(Some(reply.reason().unwrap_or_else(|| "there are queues with no member to lose".to_owned())))
+                    }
+                    _ => Err(reply.refusal()),
+                }
+            })
+        },
+    )
+    .saying("Will wait for a quorum + 1 of nodes to be online for all quorum queues and streams ..."),
+];
+
+const PID: Opt = option("pid", "PID", "the process, instead of a file that names it").short('P');
+
+/// How long a node may take to start, if nothing else is said. As rabbitmqctl.
+const STARTUP_PATIENCE: Duration = Duration::from_secs(300);
+const QUORUM_PATIENCE: Duration = Duration::from_secs(120);
+/// How long `wait` waits, if nothing else is said. As rabbitmqctl.
+const WAIT_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long to wait before looking again.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// How long one attempt may take.
+const ATTEMPT: Duration = Duration::from_secs(10);
+
+/// How long is still to be waited.
+#[derive(Clone, Copy)]
+struct Waiting {
+    left: Duration,
+}
+
+impl Waiting {
+    fn of(given: &Given, usual: Duration) -> Result<Self, Failure> {
+        let left = match given.shared("timeout") {
+            Some("infinity") => Duration::MAX,
+            _ => given.shared_number("timeout")?.map_or(usual, Duration::from_secs),
+        };
+        Ok(Waiting { left })
+    }
+
+    /// Goes on after a pause, or fails if that would be too late.
+    fn again(self, took: Duration, why: &str, next: impl FnOnce(Self) -> Started + 'static) -> Started {
+        let left = if self.left == Duration::MAX { self.left } else { self.left.saturating_sub(took + PAUSE) };
+        if left.is_zero() {
+            return Err(Failure::new(TEMPORARY, why));
+        }
+        Ok(Step::Pause(PAUSE, Box::new(move |()| next(Waiting { left }))))
+    }
+}
+
+/// Waits until the server answers, and before that until the process is there, if one is meant.
+fn until_started(waiting: Waiting, name: Option<ProcessName>) -> Started {
+    let Some(name) = name else { return until_answered(waiting, None) };
+    Ok(Step::Look(
+        name.clone(),
+        Box::new(move |process| match process {
+            Process::Unknown => waiting.again(Duration::ZERO, "no file has named the process in time", |waiting| {
+                until_started(waiting, Some(name))
+            }),
+            Process::Gone(id) => Err(Failure::unavailable(format!("there is no process {id} (any more)"))),
+            Process::Running(_) => until_answered(waiting, Some(name)),
+        }),
+    ))
+}
+
+fn until_answered(waiting: Waiting, name: Option<ProcessName>) -> Started {
+    let next = move |answer: Result<Reply, Failure>, took: Duration| match answer {
+        // Who refuses us is there.
+        Ok(reply) if reply.status < 500 => reply.done(),
+        Err(failure) if failure.status == CONFIG || failure.status == USAGE => Err(failure),
+        answer => {
+            let why = answer.map_or_else(|failure| failure.text, |reply| reply.refusal().text);
+            waiting.again(took, &format!("the server has not started in time: {why}"), |waiting| {
+                until_started(waiting, name)
+            })
+        }
+    };
+    Ok(Step::Try { ask: Ask::get("overview".to_owned()), patience: waiting.left.min(ATTEMPT), next: Box::new(next) })
+}
+
+/// Asks until the answer is as it should be; `check` says what is not. A server that does not answer yet is waited for, too.
+fn until(
+    waiting: Waiting,
+    place: &'static str,
+    check: impl Fn(&Reply) -> Result<Option<String>, Failure> + 'static,
+) -> Started {
+    let next = move |answer: Result<Reply, Failure>, took: Duration| {
+        let why = match answer {
+            Ok(reply) => match check(&reply)? {
+                None => return done(),
+                Some(why) => why,
+            },
+            Err(failure) if failure.status == CONFIG || failure.status == USAGE => return Err(failure),
+            Err(failure) => failure.text,
+        };
+        waiting.again(took, &format!("it has taken too long: {why}"), move |waiting| until(waiting, place, check))
+    };
+    Ok(Step::Try { ask: Ask::get(place.to_owned()), patience: waiting.left.min(ATTEMPT), next: Box::new(next) })
+}

@@ -1,0 +1,138 @@
+//! Commands of rabbitmqctl's, rabbitmq-diagnostics' and rabbitmq-queues' manuals that wait, change the process, or tell of everything.
+
+use super::{bare, check, check_one, drive, recorded};
+use crate::step::Step;
+
+#[test]
+fn wait_looks_for_the_process_and_then_for_its_server() {
+    check(
+        &["wait", "/run/pid"],
+        &[bare(200)],
+        &["look for File(\"/run/pid\")", "pause 500 ms", "look for File(\"/run/pid\")", "try GET overview"],
+    );
+    check(&["wait", "--pid", "7"], &[bare(200)], &["look for Id(7)", "try GET overview"]);
+    assert_eq!(drive(&["wait", "--pid", "123"], []).failure(), (69, "there is no process 123 (any more)"));
+    // Nobody answers, until the time is over.
+    assert_eq!(drive(&["wait", "--pid", "7", "--timeout", "3"], []).failure().0, 75);
+    assert_eq!(drive(&["wait"], []).failure().0, 64);
+    assert_eq!(drive(&["wait", "--pid", "x"], []).failure().0, 65);
+}
+
+#[test]
+fn nodes_are_waited_for() {
+    let nodes = |text: &str| crate::reply::Reply { status: 200, body: text.as_bytes().to_vec() };
+    let one = r#"[{"name":"a","running":true},{"name":"b","running":false}]"#;
+    check(&["await_online_nodes", "1"], &[nodes(one)], &["try GET nodes"]);
+    let both = one.replace("false", "true");
+    check(
+        &["await_online_nodes", "2"],
+        &[nodes(one), nodes(&both)],
+        &["try GET nodes", "pause 500 ms", "try GET nodes"],
+    );
+    let driven = drive(&["await_online_nodes", "2", "-t", "1"], [nodes(one)]);
+    assert_eq!(driven.failure(), (75, "it has taken too long: 1 of 2 nodes run"));
+    check(&["await_online_quorum_plus_one"], &[bare(200)], &["try GET health/checks/node-is-quorum-critical"]);
+    assert_eq!(drive(&["await_online_quorum_plus_one", "-t", "1"], [bare(503)]).failure().0, 75);
+}
+
+#[test]
+fn what_is_refused_is_refused_whatever_options_it_has() {
+    for line in [
+        &["forget_cluster_node", "--offline", "rabbit@x"][..],
+        &["join_cluster", "rabbit@x", "--ram"],
+        &["encode", "v", "p", "--cipher", "aes_cbc256", "--iterations", "5"],
+        &["log_tail", "--number", "50"],
+        &["consume_event_stream", "--duration", "20", "--pattern", "queue_.*"],
+        &["tanzu", "sds", "status_on_node", "--node", "rabbit@x"],
+    ] {
+        let driven = drive(line, []);
+        assert_eq!(driven.failure().0, 69, "{line:?}: {}", driven.failure().1);
+    }
+}
+
+#[test]
+fn queues_that_cannot_answer_are_listed_and_leaders_are_spread() {
+    let queues = crate::reply::Reply {
+        status: 200,
+        body: br#"[{"name":"a","state":"running"},{"name":"b","state":"down"}]"#.to_vec(),
+    };
+    assert_eq!(drive(&["list_unresponsive_queues", "--queue-timeout", "9"], [queues]).text(), "name\nb\n");
+    let nodes = |text: &str| crate::reply::Reply { status: 200, body: text.as_bytes().to_vec() };
+    let line = ["rebalance", "quorum", "--vhost-pattern", "^v", "--queue-pattern", ".*"];
+    check(&line, &[nodes(r#"[{"name":"a"}]"#)], &["GET nodes"]);
+    assert_eq!(drive(&line, [nodes(r#"[{"name":"a"},{"name":"b"}]"#)]).failure().0, 69);
+    assert_eq!(drive(&["rebalance", "some"], []).failure().0, 64);
+}
+
+#[test]
+fn statistics_are_forgotten() {
+    check_one(&["reset_stats_db", "--all"], "DELETE reset");
+    check(&["reset_stats_db"], &[recorded("overview"), bare(204)], &["GET overview", "DELETE reset/rabbit%40here"]);
+}
+
+#[test]
+fn units_are_said_in_any_way() {
+    for unit in ["MB", "megabytes", "gb", "bytes", "kB", "TB"] {
+        let driven = drive(&["memory_breakdown", "--unit", unit], [recorded("overview"), recorded("memory")]);
+        assert!(driven.result.is_ok(), "{unit}");
+    }
+    assert_eq!(drive(&["memory_breakdown", "--unit", "stones"], []).failure().0, 64);
+}
+
+#[test]
+fn a_report_has_everything() {
+    let list = || crate::reply::Reply { status: 200, body: b"[]".to_vec() };
+    let vhosts = crate::reply::Reply { status: 200, body: br#"[{"name":"v"}]"#.to_vec() };
+    let first = [recorded("overview"), recorded("nodes"), bare(404), vhosts];
+    let driven = drive(&["report"], first.into_iter().chain((0..12).map(|_| list())));
+    assert_eq!(driven.did.len(), 16);
+    assert_eq!(driven.did.last().unwrap(), "GET vhost-limits/v");
+    assert!(driven.text().contains("Queues of virtual host v\n\n(none)"), "{}", driven.text());
+}
+
+/// Command lines of the manuals. What each comes to: it `asks` a server (or reads a file), `says` something, is `refused` because HTTP cannot
+/// do it, or is a mistake of `usage` in the manual itself.
+#[test]
+fn every_documented_line_does_something_or_says_why_not() {
+    let mut others = Vec::new();
+    for line in include_str!("../../../tests/data/documented.txt").lines() {
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let (expected, command) = line.split_at(8);
+        let words = split(command);
+        let outcome = match crate::words::parse(&words[1..]) {
+            Err(failure) => format!("usage: {}", failure.text),
+            Ok(said) if said.wants_help => "asks".to_owned(),
+            Ok(said) => match (said.given.command.start)(&said.given) {
+                Ok(Step::Done(_)) => "says".to_owned(),
+                Ok(_) => "asks".to_owned(),
+                Err(failure) if failure.status == 69 => "refused".to_owned(),
+                Err(failure) if failure.status == 64 => format!("usage: {}", failure.text),
+                Err(failure) => format!("failed: {}", failure.text),
+            },
+        };
+        if outcome.split(':').next() != Some(expected.trim_end()) {
+            others.push(format!("{command}: {outcome}"));
+        }
+    }
+    assert_eq!(others, [""; 0]);
+}
+
+/// As a shell does it, as far as the manuals need it.
+fn split(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    for char in line.chars() {
+        match (char, quote) {
+            (_, Some(open)) if char == open => quote = None,
+            ('"' | '\'', None) => {
+                quote = Some(char);
+                word.get_or_insert_default();
+            }
+            (' ', None) => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(char),
+        }
+    }
+    words.extend(word);
+    words
+}

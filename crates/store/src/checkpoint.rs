@@ -244,6 +244,11 @@ impl Checkpoint {
         checkpoint
     }
 
+    /// How much it says.
+    pub(crate) fn entry_count(&self) -> usize {
+        self.definitions.len() + self.queues.len() + self.returned.len() + self.segments.len()
+    }
+
     /// Fills in what the bytes say, up to the first that makes no sense.
     fn read(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
         let mut reader = Reader::new(bytes);

@@ -2,15 +2,17 @@
 //!
 //! The order is what makes it safe: (1) everything that the checkpoint will name is on disk, names included; (2) it is
 //! written from state that only goes forward; (3) the journal is synced up to where it was when (2) ended, so that no effect of a
-//! record is in the checkpoint that a power cut could take from the journal; (4) the checkpoint is synced; (5) the manifest is
+//! record is in the checkpoint that a power cut could take from the journal; (4) the checkpoint is synced, read back and copied; (5) the manifest is
 //! switched; (6) only now the journal below the position is recycled, and what no checkpoint names any more is removed.
 
 use std::collections::BTreeMap;
 use std::io;
+use std::path::PathBuf;
 
 use model::ids::{JournalPosition, QueueId, QueueSeq, SegmentId};
 
 use crate::checkpoint::CheckpointWriter;
+use crate::checkpoint_copy;
 use crate::manifest::{CheckpointFile, ManifestFile};
 use crate::reserve::Purpose;
 use crate::residents::{QueueState, Returns};
@@ -100,14 +102,15 @@ impl Shared {
                 writer.finish()
             })
             .map_err(attempting("writing", &path))?;
+        let file = CheckpointFile { number, len, crc };
+        self.copy_checkpoint(file)?;
         self.wait_synced(reached.max(position))?;
         let checkpoints_dir = self.paths.checkpoints();
         self.disk.sync_dir(&checkpoints_dir).map_err(attempting("syncing", &checkpoints_dir))?;
+        // What is retired below is found only by who finds these.
+        self.check_place(&checkpointer.manifest)?;
         // (5)
-        checkpointer
-            .manifest
-            .switch(CheckpointFile { number, len, crc }, position)
-            .map_err(attempting("switching", &self.paths.manifest()))?;
+        checkpointer.manifest.switch(file, position).map_err(attempting("switching", &self.paths.manifest()))?;
         checkpointer.named = segments.iter().map(|segment| (segment.id, segment.file_len)).collect();
         // (6)
         self.journal.retire(position);
@@ -130,12 +133,34 @@ impl Shared {
     }
 
     fn remove_checkpoint(&self, number: u64) -> bool {
-        match self.disk.remove(&self.paths.checkpoint(number)) {
+        let remove = |path: PathBuf| match self.disk.remove(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 tracing::warn!(number, %error, "checkpoint was not removed");
                 false
             }
             _ => true,
+        };
+        let is_copy_removed = remove(self.paths.checkpoint_copy(number));
+        remove(self.paths.checkpoint(number)) && is_copy_removed
+    }
+
+    /// Makes the checkpoint's copy, if there is room. An error: the checkpoint cannot be read back, and must not come into force.
+    fn copy_checkpoint(&self, checkpoint: CheckpointFile) -> Result<(), WorkError> {
+        // What others may need meanwhile is worth more: a segment that is retired, and one that is copied.
+        let room_len = checkpoint.len + 2 * self.options.segment_len;
+        let has_room = || self.disk.free_space(&self.paths.checkpoints()).is_ok_and(|free| free >= room_len);
+        if self.is_disk_full() || !has_room() {
+            tracing::warn!(number = checkpoint.number, "there is no room for a copy of the checkpoint");
+            return Ok(());
+        }
+        let path = self.paths.checkpoint(checkpoint.number);
+        match checkpoint_copy::make(&*self.disk, &self.paths, checkpoint) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(attempting("reading back", &path)(error)),
+            Err(error) => {
+                tracing::warn!(path = %path.display(), %error, "the checkpoint could not be copied");
+                Ok(())
+            }
+            Ok(()) => Ok(()),
         }
     }
 }

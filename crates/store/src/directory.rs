@@ -22,7 +22,8 @@ const FORMAT_LEN_MAX: u64 = 256;
 /// A data directory that is ours.
 pub struct DataDir {
     format: u32,
-    _lock: Box<dyn Lock>,
+    lock_path: PathBuf,
+    lock: Box<dyn Lock>,
 }
 
 impl std::fmt::Debug for DataDir {
@@ -97,7 +98,16 @@ impl DataDir {
         if format > FORMAT {
             return Err(DirError::NewerFormat { dir: dir.to_owned(), format });
         }
-        Ok(DataDir { format, _lock: lock })
+        Ok(DataDir { format, lock_path: lock_path(dir), lock })
+    }
+
+    /// Whether the directory is still ours: without the lock's file another process could take it.
+    pub(crate) fn is_ours(&self) -> io::Result<bool> {
+        self.lock.is_at(&self.lock_path)
+    }
+
+    pub(crate) fn lock_path(&self) -> &Path {
+        &self.lock_path
     }
 
     /// The format that was found: that of a new directory, or an older one to migrate.
@@ -107,8 +117,12 @@ impl DataDir {
     }
 }
 
+fn lock_path(dir: &Path) -> PathBuf {
+    dir.join("lock")
+}
+
 fn lock(disk: &dyn Disk, dir: &Path) -> Result<Box<dyn Lock>, DirError> {
-    let path = dir.join("lock");
+    let path = lock_path(dir);
     let Some(lock) = disk.try_lock(&path).map_err(io_error("locking", &path))? else {
         let pid = read_text(disk, &path).ok().and_then(|text| text.trim().parse().ok());
         return Err(DirError::Locked { dir: dir.to_owned(), pid });

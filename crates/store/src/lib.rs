@@ -8,6 +8,7 @@ mod bitmap;
 mod books;
 mod catalog;
 mod checkpoint;
+mod checkpoint_copy;
 mod checkpointer;
 pub mod chunk;
 mod damages;

@@ -121,6 +121,11 @@ impl ManifestFile {
         Ok(ManifestFile { file, current, slot, generation_max: current.generation })
     }
 
+    /// Whether it is the file that the next start finds.
+    pub(crate) fn is_at(&self, path: &Path) -> io::Result<bool> {
+        self.file.is_at(path)
+    }
+
     pub(crate) fn current(&self) -> Manifest {
         self.current
     }

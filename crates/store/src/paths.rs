@@ -1,9 +1,9 @@
 //! Where everything lies in the data directory.
 //!
 //! ```text
-//!  DIR/ lock  format  manifest
+//!  DIR/ lock  format  manifest  synced
 //!       journal/      see `journal`
-//!       checkpoints/  000000000007.checkpoint
+//!       checkpoints/  000000000007.checkpoint  000000000007.copy
 //!       segments/     000000000042.segment
 //!       transient/    000000000003.segment     deleted unread at start
 //!       reserve/      segment  checkpoint      space for when the disk is full
@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use model::ids::SegmentId;
 
 const CHECKPOINT_SUFFIX: &str = ".checkpoint";
+const COPY_SUFFIX: &str = ".copy";
 const SEGMENT_SUFFIX: &str = ".segment";
 
 /// The names of all files but the journal's.
@@ -44,6 +45,11 @@ impl Paths {
         self.dir.join("manifest")
     }
 
+    /// How far the journal is synced: see `journal::synced`.
+    pub(crate) fn synced(&self) -> PathBuf {
+        self.dir.join("synced")
+    }
+
     pub(crate) fn journal(&self) -> PathBuf {
         self.dir.join("journal")
     }
@@ -54,6 +60,11 @@ impl Paths {
 
     pub(crate) fn checkpoint(&self, number: u64) -> PathBuf {
         self.checkpoints().join(format!("{number:012}{CHECKPOINT_SUFFIX}"))
+    }
+
+    /// The same as the checkpoint: see `checkpoint_copy`.
+    pub(crate) fn checkpoint_copy(&self, number: u64) -> PathBuf {
+        self.checkpoints().join(format!("{number:012}{COPY_SUFFIX}"))
     }
 
     pub(crate) fn segments(&self) -> PathBuf {
@@ -86,6 +97,11 @@ impl Paths {
         name.strip_suffix(CHECKPOINT_SUFFIX)?.parse().ok()
     }
 
+    /// The number in the name of a checkpoint's copy.
+    pub(crate) fn copy_number(name: &str) -> Option<u64> {
+        name.strip_suffix(COPY_SUFFIX)?.parse().ok()
+    }
+
     /// The id in the name of a file under `segments/`.
     pub(crate) fn segment_id(name: &str) -> Option<SegmentId> {
         let number: u32 = name.strip_suffix(SEGMENT_SUFFIX)?.parse().ok()?;
@@ -103,6 +119,8 @@ mod tests {
         let name = |path: PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
         assert_eq!(Paths::segment_id(&name(paths.segment(SegmentId(42)))), Some(SegmentId(42)));
         assert_eq!(Paths::checkpoint_number(&name(paths.checkpoint(7))), Some(7));
+        assert_eq!(Paths::copy_number(&name(paths.checkpoint_copy(7))), Some(7));
+        assert_eq!(Paths::checkpoint_number(&name(paths.checkpoint_copy(7))), None);
         assert_eq!(Paths::segment_id("x.segment"), None);
         assert_eq!(Paths::segment_id("4294967295.segment"), None);
         assert!(paths.segment(SegmentId::transient(3)).starts_with("/data/transient"));

@@ -111,8 +111,13 @@ impl Reserve {
             return Ok(None);
         }
         let file = {
-            self.disk.rename(&purpose.path(&self.paths), path)?;
+            let renamed = self.disk.rename(&purpose.path(&self.paths), path);
             *lens.present(purpose) = 0;
+            match renamed {
+                // The operator has removed it, to make room.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                renamed => renamed?,
+            }
             // Before anything is written: a crash must not leave it two names.
             self.disk.sync_dir(&self.paths.reserve())?;
             self.disk.sync_dir(path.parent().unwrap_or(self.paths.dir()))?;

@@ -19,10 +19,12 @@ use crate::books::Books;
 use crate::catalog::Catalog;
 use crate::checkpointer::Checkpointer;
 use crate::damages::Damages;
-use crate::file::Disk;
+use crate::directory::DataDir;
+use crate::file::{Disk, is_out_of_reach};
 use crate::handles::Handles;
 use crate::journal::{Failed, Filer, Filing, Journal, Progress, Writer};
 use crate::load::Loads;
+use crate::manifest::ManifestFile;
 use crate::paths::Paths;
 use crate::reserve::Reserve;
 use crate::retire::MemoryWaiters;
@@ -54,6 +56,13 @@ pub enum WorkError {
     Closing,
 }
 
+impl WorkError {
+    /// Whether files cannot be created, written or removed in the data directory at all, which waiting does not mend.
+    pub(crate) fn is_out_of_reach(&self) -> bool {
+        matches!(self, WorkError::Io { error, .. } if is_out_of_reach(error))
+    }
+}
+
 /// For `map_err`: names what was attempted and on which file.
 pub(crate) fn attempting(attempt: &'static str, path: &Path) -> impl FnOnce(io::Error) -> WorkError {
     move |error| WorkError::Io { attempt, path: path.to_owned(), error }
@@ -62,6 +71,7 @@ pub(crate) fn attempting(attempt: &'static str, path: &Path) -> impl FnOnce(io::
 pub(crate) struct Shared {
     pub(crate) options: Options,
     pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) dir: DataDir,
     pub(crate) paths: Paths,
     pub(crate) journal: Journal,
     pub(crate) budget: Arc<ChunkBudget>,
@@ -115,6 +125,23 @@ impl Shared {
             writer.sync_once()?;
         }
         Ok(())
+    }
+
+    /// Looks whether the directory is still ours, and what the next start needs to begin with still in it. If not, the journal fails:
+    /// nothing that is written from now on would be found.
+    pub(crate) fn check_place(&self, manifest: &ManifestFile) -> Result<(), Failed> {
+        let manifest_path = self.paths.manifest();
+        let found = [(self.dir.is_ours(), self.dir.lock_path()), (manifest.is_at(&manifest_path), &manifest_path)];
+        for (is_there, path) in found {
+            // An error tells nothing: what cannot be looked at now may be there.
+            if is_there.is_ok_and(|is_there| !is_there) {
+                let path = path.display();
+                self.journal.fail(&format!(
+                    "{path} is not there any more: it was removed, moved or replaced while the broker ran"
+                ));
+            }
+        }
+        self.journal.check_files()
     }
 
     pub(crate) fn is_closing(&self) -> bool {

@@ -37,6 +37,18 @@ impl Store {
         Ok(())
     }
 
+    /// Writes down how far the journal is synced.
+    pub fn record_synced(&self) {
+        self.shared.journal.record_synced();
+    }
+
+    /// Waits until all that was appended is synced, and as long after that as it takes for nothing to be left to do about it.
+    pub fn settle_down(&self) -> Result<(), WorkError> {
+        self.shared.wait_synced(self.appended())?;
+        self.shared.journal.record_synced();
+        Ok(())
+    }
+
     /// Retires what should be retired now, if anything.
     pub fn retire_once(&self, residents: &dyn Residents) -> Result<Option<Retired>, WorkError> {
         self.shared.retire_once(residents)

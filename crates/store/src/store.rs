@@ -108,7 +108,6 @@ pub struct Store {
     pub(crate) shared: Arc<Shared>,
     threads: Mutex<Option<Threads>>,
     journal_threads: Mutex<Option<journal::Threads>>,
-    _dir: DataDir,
 }
 
 impl Store {
@@ -160,10 +159,13 @@ impl Store {
         batch.clean_shutdown();
         let end = self.append(&mut batch);
         self.shared.wait_synced(end)?;
+        let checked = self.shared.check_place(&self.shared.checkpointer.lock().manifest);
         let stopped = self.journal_threads.lock().take().map_or(Ok(()), journal::Threads::stop);
+        // Exactly: the next start misses it if anything is gone.
+        self.shared.journal.record_synced();
         // A backup gives up at its next step, and takes away what it has made.
         drop(self.shared.backup.lock());
-        Ok(stopped?)
+        Ok(checked.and(stopped)?)
     }
 
     /// A writer for contents. One for each thread and kind.
@@ -384,12 +386,14 @@ impl Opening {
     ) -> Result<(Arc<Store>, Recovered), OpenError> {
         let Opening { options, disk, paths, dir, budget, mut found, signals } = self;
         recovery::remove_orphans(&*disk, &paths, &mut found)?;
+        recovery::mend_checkpoint(&*disk, &paths, &found);
         // A segment that is spilled goes a little beyond its length, by a message (a copy by a range: it finds no room then, and
         // is tried again when there is). A checkpoint's grows with what there is, see `Reserve::note_checkpoint_len`.
         let reserve_lens = (options.segment_len + options.segment_len / 4, options.segment_len / 4);
         let reserve = Reserve::open(disk.clone(), paths.clone(), reserve_lens, options.is_reserve_kept)
             .map_err(attempting("opening", &paths.reserve()))?;
-        let Found { recovered, manifest, journal, segments, queues, returned, next_segment, next_checkpoint } = found;
+        let Found { recovered, manifest, journal, segments, queues, returned, next_segment, next_checkpoint, .. } =
+            found;
         let (journal, journal_threads, stepped) = start_journal(journal, options.journal.clone())?;
         let named = segments.iter().map(|segment| (segment.id, segment.file_len)).collect();
         let catalog = Catalog::default();
@@ -410,6 +414,7 @@ impl Opening {
             damages: Damages::default(),
             options,
             disk,
+            dir,
             paths,
             journal,
             budget,
@@ -428,7 +433,7 @@ impl Opening {
             stepped: Mutex::new(stepped),
         });
         let journal_threads = Mutex::new(journal_threads);
-        Ok((Arc::new(Store { shared, threads: Mutex::new(None), journal_threads, _dir: dir }), recovered))
+        Ok((Arc::new(Store { shared, threads: Mutex::new(None), journal_threads }), recovered))
     }
 }
 

@@ -129,7 +129,7 @@ pub(crate) fn retire_step(shared: &Shared, residents: &dyn Residents, has_failed
         Ok(None) if shared.reserve.is_wanting() => Rest::AtMost(RETRY_DELAY),
         Ok(None) => Rest::UntilRaised,
         Err(error) => {
-            report(&error, "retiring the journal failed", has_failed);
+            report(shared, &error, "retiring the journal failed", has_failed);
             Rest::AtMost(RETRY_DELAY)
         }
     }
@@ -154,7 +154,7 @@ fn reclaim(shared: &Shared, residents: &dyn Residents) {
                 true
             }
             Err(error) => {
-                report(&error, "reclaiming segments failed", &mut has_failed);
+                report(shared, &error, "reclaiming segments failed", &mut has_failed);
                 false
             }
         };
@@ -163,7 +163,7 @@ fn reclaim(shared: &Shared, residents: &dyn Residents) {
             None => doomed_since = Some(Instant::now()),
             Some(since) if since.elapsed() >= removal_delay(shared) || shared.is_disk_full() => {
                 if let Err(error) = shared.checkpoint(None) {
-                    report(&error, "making a checkpoint failed", &mut has_failed);
+                    report(shared, &error, "making a checkpoint failed", &mut has_failed);
                 }
                 doomed_since = None;
             }
@@ -202,9 +202,13 @@ fn reclaim_all(shared: &Shared, residents: &dyn Residents) -> Result<(), WorkErr
 }
 
 /// Says once that something fails, until it works again.
-fn report(error: &WorkError, what: &'static str, has_failed: &mut bool) {
+fn report(shared: &Shared, error: &WorkError, what: &'static str, has_failed: &mut bool) {
     if matches!(error, WorkError::Closing) {
         return;
+    }
+    if error.is_out_of_reach() {
+        // Nothing can be stored from now on: better said now than when the journal is full.
+        shared.journal.fail(&error.to_string());
     }
     if std::mem::replace(has_failed, true) {
         tracing::debug!(%error, what, "background work failed again");

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use store::file::{Disk, RealDisk};
+use store::fsck::Loss;
 
 use crate::{FsckArgs, config_files};
 
@@ -15,8 +16,9 @@ pub(crate) fn fsck(args: &FsckArgs) -> Result<()> {
     let dir = args.data_dir.as_deref().unwrap_or(Path::new(&config.store.data_dir));
     let disk: Arc<dyn Disk> = Arc::new(RealDisk);
     let attempt = || format!("cannot check the data directory {}", dir.display());
+    let loss = if args.accept_loss { Loss::Accepted } else { Loss::Refused };
     let report = if args.repair {
-        store::fsck::repair(&disk, dir).with_context(attempt)?
+        store::fsck::repair(&disk, dir, loss).with_context(attempt)?
     } else {
         store::fsck::check(&disk, dir).with_context(attempt)?
     };
@@ -24,6 +26,9 @@ pub(crate) fn fsck(args: &FsckArgs) -> Result<()> {
     let _ = write!(io::stdout(), "{report}");
     match (report.is_sound(), args.repair) {
         (true, _) => Ok(()),
+        (false, true) if report.is_refused => {
+            bail!("the data directory {} was not repaired, because something would be lost", dir.display())
+        }
         (false, true) => bail!("the data directory {} could not be repaired as a whole", dir.display()),
         (false, false) => {
             bail!(

@@ -88,10 +88,14 @@ struct FsckArgs {
     /// The data directory.
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    /// Repair what is damaged. Copy the directory first: damaged segments and checkpoints are moved to `quarantine`, but
-    /// damaged files of the journal, the manifest and `format` are written anew in their place.
+    /// Repair what is damaged, if nothing is lost by that; else say what would be, and change nothing. Copy the directory first: damaged
+    /// segments and checkpoints are moved to `quarantine`, but damaged files of the journal, the manifest and `format` are
+    /// written anew in their place.
     #[arg(long)]
     repair: bool,
+    /// Repair what is damaged though something is lost by that: what `--repair` alone has listed.
+    #[arg(long, requires = "repair")]
+    accept_loss: bool,
 }
 
 fn main() -> ExitCode {

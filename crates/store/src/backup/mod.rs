@@ -7,7 +7,7 @@
 //! 2. Link the segments and the checkpoint, which never change, into a directory with a temporary name. What cannot be linked is copied in (4).
 //! 3. Copy the journal, whose files are used again and again; let go of it.
 //! 4. Copy what could not be linked; unpin.
-//! 5. Write format and manifest, sync all names, give the directory its final name.
+//! 5. Write format, how far the journal is synced, and manifest, sync all names, give the directory its final name.
 //!
 //! What is pinned is not removed, what is held is not written over; everything else goes on: appending, checkpoints, retiring (new
 //! journal files are made meanwhile), reclaiming. All of it costs space and nothing else. If there is no more of that, the
@@ -30,7 +30,7 @@ use thiserror::Error;
 use crate::checkpointer::Pinned;
 use crate::directory::format_text;
 use crate::file::{self, Disk, File};
-use crate::journal::{Failed, Hold};
+use crate::journal::{Failed, Hold, synced_file_of};
 use crate::manifest::{Manifest, file_of};
 use crate::reserve::is_full;
 use crate::shared::Shared;
@@ -310,7 +310,11 @@ impl<'a> Making<'a> {
             self.disk().sync_dir(&dir).map_err(attempting("syncing", &dir))?;
         }
         // The manifest last: without it, what there is is no data directory.
-        let files = [(paths.format(), format_text().into_bytes()), (paths.manifest(), file_of(&self.manifest))];
+        let files = [
+            (paths.format(), format_text().into_bytes()),
+            (paths.synced(), synced_file_of(self.backup.end)),
+            (paths.manifest(), file_of(&self.manifest)),
+        ];
         for (path, bytes) in files {
             let written = file::replace(self.disk(), &path, &bytes).map_err(attempting("writing", &path));
             written.map_err(|error| self.out_of_room(error))?;

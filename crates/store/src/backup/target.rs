@@ -147,7 +147,7 @@ fn is_within(disk: &dyn Disk, dir: &Path, data_dir: &Path) -> io::Result<bool> {
 
 /// Removes what a backup makes, but for the lock; nothing else.
 fn clear(disk: &dyn Disk, paths: &Paths) -> io::Result<()> {
-    for path in [paths.manifest(), paths.format()] {
+    for path in [paths.manifest(), paths.synced(), paths.format()] {
         remove(disk, &path)?;
         remove(disk, &path.with_extension("new"))?;
     }

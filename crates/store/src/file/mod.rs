@@ -79,10 +79,15 @@ pub trait File: Send + Sync {
     }
     /// Sets the file's length.
     fn truncate(&self, len: u64) -> io::Result<()>;
+    /// Whether this file is the one that is found under the name, and not another or none.
+    fn is_at(&self, path: &Path) -> io::Result<bool>;
 }
 
 /// A lock that is held until it is dropped or the process ends.
-pub trait Lock: Send + Sync {}
+pub trait Lock: Send + Sync {
+    /// Whether the file that is locked is still the one of this name. If not, another process can take the lock.
+    fn is_at(&self, path: &Path) -> io::Result<bool>;
+}
 
 /// Writes all of `bytes`.
 pub fn write_all_at(file: &dyn File, bytes: &[u8], offset: u64) -> io::Result<()> {
@@ -106,6 +111,12 @@ pub fn write_all_vectored_at(file: &dyn File, slices: &mut [IoSlice<'_>], offset
         }
     }
     Ok(())
+}
+
+/// Whether the directory of a file is gone, or nothing may be changed there any more: no wait mends that.
+pub(crate) fn is_out_of_reach(error: &io::Error) -> bool {
+    use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem};
+    matches!(error.kind(), NotFound | NotADirectory | PermissionDenied | ReadOnlyFilesystem)
 }
 
 /// Puts a file in place of another or of none: all of it or nothing, whenever the power goes. Lasts when this returns.

@@ -2,7 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, IoSlice};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate, fdatasync, flock, statvfs};
@@ -101,7 +101,7 @@ impl Disk for RealDisk {
     fn try_lock(&self, path: &Path) -> io::Result<Option<Box<dyn Lock>>> {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(FILE_MODE).open(path)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(Box::new(RealLock { _file: file }))),
+            Ok(()) => Ok(Some(Box::new(RealLock { file }))),
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -151,14 +151,31 @@ impl File for RealFile {
     fn truncate(&self, len: u64) -> io::Result<()> {
         self.0.set_len(len)
     }
+
+    fn is_at(&self, path: &Path) -> io::Result<bool> {
+        is_at(&self.0, path)
+    }
 }
 
 /// `flock` belongs to the open file and goes with it, whatever way the process ends.
 struct RealLock {
-    _file: fs::File,
+    file: fs::File,
 }
 
-impl Lock for RealLock {}
+impl Lock for RealLock {
+    fn is_at(&self, path: &Path) -> io::Result<bool> {
+        is_at(&self.file, path)
+    }
+}
+
+fn is_at(file: &fs::File, path: &Path) -> io::Result<bool> {
+    let own = file.metadata()?;
+    match fs::metadata(path) {
+        Ok(found) => Ok((found.dev(), found.ino()) == (own.dev(), own.ino())),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -197,6 +214,19 @@ mod tests {
         assert!(read[4..].iter().all(|&byte| byte == 0));
         assert!(read_exact_at(file.as_ref(), &mut read, 1).is_err());
         fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn a_file_knows_whether_it_has_a_name() {
+        let dir = check_dir("names");
+        let (path, other) = (dir.join("a"), dir.join("b"));
+        let file = RealDisk.create(&path).unwrap();
+        assert!(file.is_at(&path).unwrap() && !file.is_at(&other).unwrap());
+        RealDisk.rename(&path, &other).unwrap();
+        RealDisk.create(&path).unwrap();
+        assert!(!file.is_at(&path).unwrap() && file.is_at(&other).unwrap());
+        fs::remove_dir_all(&dir).unwrap();
+        assert!(!file.is_at(&other).unwrap());
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub struct SimDisk {
     state: Arc<Mutex<State>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct State {
     random: Random,
     faults: Faults,
@@ -61,7 +61,7 @@ struct State {
     locks: BTreeSet<PathBuf>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Inode {
     cached: Vec<u8>,
     durable: Vec<u8>,
@@ -73,7 +73,7 @@ struct Inode {
     link_count: u32,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Dir {
     cached: BTreeMap<String, usize>,
     durable: BTreeMap<String, usize>,
@@ -81,7 +81,7 @@ struct Dir {
 }
 
 /// A change of a directory. Changes with the same number survive together, unless one was synced alone.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Change {
     number: u64,
     name: String,
@@ -108,6 +108,12 @@ impl SimDisk {
             locks: BTreeSet::new(),
         };
         SimDisk { state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// Another disk that is as this one is now.
+    #[must_use]
+    pub fn fork(&self) -> SimDisk {
+        SimDisk { state: Arc::new(Mutex::new(self.state.lock().clone())) }
     }
 
     /// How many operations have changed or synced something so far.
@@ -531,7 +537,8 @@ impl Disk for SimDisk {
         if !state.locks.insert(path.to_owned()) {
             return Ok(None);
         }
-        Ok(Some(Box::new(SimLock { state: self.state.clone(), path: path.to_owned(), epoch: state.epoch })))
+        let (inode, epoch) = (state.find(path)?, state.epoch);
+        Ok(Some(Box::new(SimLock { state: self.state.clone(), path: path.to_owned(), inode, epoch })))
     }
 }
 
@@ -629,15 +636,26 @@ impl File for SimFile {
         inode.dirty.retain(|page, _| page * PAGE_LEN < len as usize);
         if is_cut { Err(cut()) } else { Ok(()) }
     }
+
+    fn is_at(&self, path: &Path) -> io::Result<bool> {
+        Ok(self.state()?.find(path).is_ok_and(|inode| inode == self.inode))
+    }
 }
 
 struct SimLock {
     state: Arc<Mutex<State>>,
     path: PathBuf,
+    inode: usize,
     epoch: u64,
 }
 
-impl Lock for SimLock {}
+impl Lock for SimLock {
+    fn is_at(&self, path: &Path) -> io::Result<bool> {
+        let state = self.state.lock();
+        state.check_power()?;
+        Ok(state.find(path).is_ok_and(|inode| inode == self.inode))
+    }
+}
 
 impl Drop for SimLock {
     fn drop(&mut self) {

@@ -153,4 +153,8 @@ impl File for ForgivingFile {
     fn truncate(&self, len: u64) -> io::Result<()> {
         self.file.truncate(len)
     }
+
+    fn is_at(&self, path: &Path) -> io::Result<bool> {
+        self.file.is_at(path)
+    }
 }

@@ -2,6 +2,7 @@
 //! as far as the rest tells. Whatever the bytes are, this ends with a report.
 //!
 //! - `forgiving`: what cannot be read is taken for zeros.
+//! - `rehearsal`: where a repair is tried first, so that what it would lose can be told before anything is changed.
 //! - `scan`: one segment, message by message, with its footer or without.
 //! - `repair`: writes what is left of damaged segments to new ones, then a new checkpoint and manifest, and only then moves damaged
 //!   files to `quarantine/`. The journal's files, the manifest and `format` are written anew in their place: the report names them.
@@ -10,12 +11,13 @@
 //! A repair never makes a message that was lost; it may bring back some that were settled, where what said so is damaged.
 
 mod forgiving;
+mod rehearsal;
 mod repair;
 mod report;
 mod scan;
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use model::ids::JournalPosition;
@@ -26,12 +28,13 @@ use crate::ChunkWriter;
 use crate::checkpoint::{Checkpoint, SegmentState};
 use crate::directory::{DirError, FORMAT, format_text, parse_format};
 use crate::file::{Disk, Lock, read_exact_at};
-use crate::journal::{self, Record};
-use crate::manifest::{self, Manifest};
+use crate::journal::{self, Record, Said, read_synced};
+use crate::manifest::{self, CheckpointFile, Manifest};
 use crate::paths::Paths;
 use crate::recovery::read_checkpoint;
 
 use forgiving::Forgiving;
+use rehearsal::Rehearsal;
 pub use report::{FileReport, Report, Verdict};
 use scan::Scan;
 
@@ -70,10 +73,31 @@ pub fn check(disk: &Arc<dyn Disk>, dir: &Path) -> Result<Report, FsckError> {
     Ok(Examination::new(&Forgiving::new(disk.clone()), dir)?.report)
 }
 
-/// Checks, and repairs what is damaged. The report says what was found and what was done about it.
-pub fn repair(disk: &Arc<dyn Disk>, dir: &Path) -> Result<Report, FsckError> {
+/// Whether a repair may lose what cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loss {
+    /// It is to change nothing then, and to say what it would lose.
+    Refused,
+    /// What is left is worth more.
+    Accepted,
+}
+
+/// Checks, and repairs what is damaged. The report says what was found and what was done about it, or if that is more loss than is
+/// accepted, what would have been done.
+pub fn repair(disk: &Arc<dyn Disk>, dir: &Path, loss: Loss) -> Result<Report, FsckError> {
     let _lock = lock(&**disk, dir, Missing::Created)?;
-    let forgiving = Forgiving::new(disk.clone());
+    if loss == Loss::Refused {
+        let mut report = repair_on(Rehearsal::new(disk.clone(), Paths::new(dir).segments()), dir)?;
+        if !report.losses.is_empty() {
+            report.is_refused = true;
+            return Ok(report);
+        }
+    }
+    repair_on(disk.clone(), dir)
+}
+
+fn repair_on(disk: Arc<dyn Disk>, dir: &Path) -> Result<Report, FsckError> {
+    let forgiving = Forgiving::new(disk);
     let examination = Examination::new(&forgiving, dir)?;
     if examination.report.is_sound() {
         return Ok(examination.report);
@@ -111,8 +135,12 @@ struct Examination {
     paths: Paths,
     report: Report,
     has_format: bool,
-    /// The manifest in force; `None`: neither slot is valid.
+    /// The manifest in force; `None`: neither slot is valid, and no checkpoint is whole.
     manifest: Option<Manifest>,
+    /// It is not what the disk has: that is damaged, and this is what it must have said.
+    is_manifest_found: bool,
+    /// Of the checkpoint and its copy, what is not there as it should be, and what is.
+    checkpoint_to_restore: Option<(PathBuf, PathBuf)>,
     /// What it names; `None`: damaged.
     checkpoint: Option<Checkpoint>,
     /// The segments that the checkpoint names, or if it is damaged, all there are.
@@ -127,6 +155,8 @@ struct ExaminedSegment {
     state: Option<SegmentState>,
     /// `None`: there is no such file.
     scan: Option<Scan>,
+    /// Messages that are gone from it, as far as they can be counted.
+    lost_count: u64,
 }
 
 impl Examination {
@@ -137,6 +167,8 @@ impl Examination {
             report: Report::new(dir),
             has_format: false,
             manifest: None,
+            is_manifest_found: false,
+            checkpoint_to_restore: None,
             checkpoint: None,
             segments: Vec::new(),
             is_journal_sound: false,
@@ -217,10 +249,45 @@ impl Examination {
         Ok(())
     }
 
+    /// Where the manifest is damaged, or its newer slot, the newest whole checkpoint is the one that was in force: those before are
+    /// removed as soon as one is.
+    fn find_checkpoint(&mut self, disk: &dyn Disk) -> Result<(), FsckError> {
+        let named = self.manifest.and_then(|manifest| manifest.checkpoint);
+        let is_whole = |file: CheckpointFile| {
+            let paths = [self.paths.checkpoint(file.number), self.paths.checkpoint_copy(file.number)];
+            paths.iter().any(|path| read_checkpoint(disk, path, file).is_ok())
+        };
+        if named.is_some_and(is_whole) || (named.is_none() && self.manifest.is_some()) {
+            return Ok(());
+        }
+        let mut numbers = Vec::new();
+        for name in list(disk, &self.paths.checkpoints())? {
+            numbers.extend(Paths::checkpoint_number(&name).or_else(|| Paths::copy_number(&name)));
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers.retain(|number| named.is_none_or(|named| *number > named.number));
+        for number in numbers.into_iter().rev() {
+            for path in [self.paths.checkpoint(number), self.paths.checkpoint_copy(number)] {
+                let Some(bytes) = read_start(disk, &path, u64::MAX)? else { continue };
+                let (Ok(checkpoint), Some(crc)) = (Checkpoint::decode(&bytes), bytes.last_chunk()) else { continue };
+                let file = CheckpointFile { number, len: bytes.len() as u64, crc: u32::from_le_bytes(*crc) };
+                let generation = self.manifest.map_or(0, |manifest| manifest.generation) + 1;
+                let text = format!("checkpoint {number} is whole, and newer than what it names");
+                self.report.damaged(&self.paths.manifest(), text);
+                self.manifest = Some(Manifest { generation, checkpoint: Some(file), position: checkpoint.position });
+                self.is_manifest_found = true;
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
     fn look_at_checkpoints(&mut self, disk: &dyn Disk) -> Result<(), FsckError> {
+        self.find_checkpoint(disk)?;
         let in_force = self.manifest.and_then(|manifest| manifest.checkpoint);
         for name in list(disk, &self.paths.checkpoints())? {
-            let Some(number) = Paths::checkpoint_number(&name) else { continue };
+            let Some(number) = Paths::checkpoint_number(&name).or_else(|| Paths::copy_number(&name)) else { continue };
             if in_force.is_none_or(|file| file.number != number) {
                 let verdict = if self.manifest.is_some() { Verdict::Leftover } else { Verdict::Unknown };
                 self.report.add(&self.paths.checkpoints().join(name), verdict, []);
@@ -231,19 +298,28 @@ impl Examination {
             self.checkpoint = Some(Checkpoint::empty());
             return Ok(());
         };
-        let path = self.paths.checkpoint(file.number);
-        match read_checkpoint(disk, &self.paths, file) {
-            Ok(checkpoint) => {
-                let text = format!(
-                    "{} definitions, {} queues, {} segments",
-                    checkpoint.definitions.len(),
-                    checkpoint.queues.len(),
-                    checkpoint.segments.len()
-                );
-                self.report.add(&path, Verdict::Good, [text]);
-                self.checkpoint = Some(checkpoint);
+        let (path, copy) = (self.paths.checkpoint(file.number), self.paths.checkpoint_copy(file.number));
+        let has_copy = list(disk, &self.paths.checkpoints())?.iter().any(|name| copy.ends_with(name));
+        let read = [read_checkpoint(disk, &path, file), read_checkpoint(disk, &copy, file)];
+        self.checkpoint_to_restore = match &read {
+            [Err(_), Ok(_)] => Some((path.clone(), copy.clone())),
+            [Ok(_), Err(_)] if has_copy => Some((copy.clone(), path.clone())),
+            _ => None,
+        };
+        for (path, read) in [path, copy].into_iter().zip(read).take(1 + usize::from(has_copy)) {
+            match read {
+                Ok(checkpoint) => {
+                    let text = format!(
+                        "{} definitions, {} queues, {} segments",
+                        checkpoint.definitions.len(),
+                        checkpoint.queues.len(),
+                        checkpoint.segments.len()
+                    );
+                    self.report.add(&path, Verdict::Good, [text]);
+                    self.checkpoint = Some(checkpoint);
+                }
+                Err(error) => self.report.add(&path, Verdict::Damaged, [error.to_string()]),
             }
-            Err(error) => self.report.add(&path, Verdict::Damaged, [error.to_string()]),
         }
         Ok(())
     }
@@ -287,7 +363,7 @@ impl Examination {
             self.report.lose(lost_count);
             let text = format!("the checkpoint names it, with {lost_count} messages");
             self.report.add(&path, Verdict::Missing, std::iter::once(text).chain(scan::describe(&lost)));
-            self.segments.push(ExaminedSegment { state, scan: None });
+            self.segments.push(ExaminedSegment { state, scan: None, lost_count });
             return Ok(());
         }
         let mut scan = scan::scan(disk, &path, id, state.as_ref()).map_err(attempting("reading", &path))?;
@@ -305,11 +381,23 @@ impl Examination {
         if state.is_some() && verdict == Verdict::Good {
             scan.ranges = Vec::new(); // a repair goes by the checkpoint then, and a backlog may have very many messages
         }
-        self.segments.push(ExaminedSegment { state, scan: Some(scan) });
+        let lost_count = scan.lost.values().sum();
+        self.segments.push(ExaminedSegment { state, scan: Some(scan), lost_count });
         Ok(())
     }
 
     fn look_at_journal(&mut self, disk: &Arc<dyn Disk>) {
+        let synced = self.paths.synced();
+        match read_synced(&**disk, &synced) {
+            Said::Position(position) => {
+                self.report.add(&synced, Verdict::Good, [format!("the journal was synced up to position {position}")]);
+            }
+            Said::Damaged => {
+                let text = "how far the journal was synced is not known".to_owned();
+                self.report.add(&synced, Verdict::Damaged, [text]);
+            }
+            Said::Missing => {}
+        }
         let position = self.manifest.map_or(JournalPosition::START, |manifest| manifest.position);
         let (verdict, text) = match read_journal(disk, &self.paths, position) {
             Ok((end, counts)) if counts.lost_len == 0 => {

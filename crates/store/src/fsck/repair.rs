@@ -14,7 +14,7 @@ use crate::bitmap::Bitmap;
 use crate::checkpoint::{Checkpoint, SegmentState};
 use crate::directory::format_text;
 use crate::file::{self, Disk};
-use crate::journal;
+use crate::journal::{self, Said, read_synced};
 use crate::manifest::{self, CheckpointFile, Manifest};
 use crate::paths::Paths;
 use crate::segment::{SegmentWriter, Source, Stored, WrittenSegment};
@@ -22,12 +22,25 @@ use crate::{ChunkBudget, ChunkWriter};
 
 /// Repairs what the examination found.
 pub(super) fn repair(forgiving: &Arc<Forgiving>, examination: Examination) -> Result<Report, FsckError> {
-    let Examination { paths, mut report, has_format, manifest, checkpoint, segments, is_journal_sound } = examination;
+    let Examination {
+        paths,
+        mut report,
+        has_format,
+        manifest,
+        is_manifest_found,
+        checkpoint_to_restore,
+        checkpoint,
+        segments,
+        is_journal_sound,
+    } = examination;
     report.is_repair = true;
     let disk: &Arc<dyn Disk> = &(forgiving.clone() as Arc<dyn Disk>);
     let mut repair = Repair { disk, paths, report, quarantined: Vec::new() };
     if !has_format {
         repair.write_format()?;
+    }
+    if let Some((path, from)) = checkpoint_to_restore {
+        repair.restore_checkpoint(&path, &from)?;
     }
     let has_checkpoint = checkpoint.is_some();
     let (mut checkpoint, generation) = match checkpoint {
@@ -46,9 +59,10 @@ pub(super) fn repair(forgiving: &Arc<Forgiving>, examination: Examination) -> Re
         repair.repair_journal(&mut checkpoint)?;
     }
     let is_position_kept = manifest.is_some_and(|manifest| manifest.position == checkpoint.position);
-    if !has_checkpoint || !are_segments_sound || !is_position_kept {
+    if !has_checkpoint || !are_segments_sound || !is_position_kept || is_manifest_found {
         repair.write_checkpoint(&checkpoint, generation)?;
     }
+    repair.repair_synced();
     repair.quarantine()?;
     Ok(repair.report)
 }
@@ -101,34 +115,52 @@ impl Repair<'_> {
         Ok(())
     }
 
+    /// Puts the checkpoint in place of its damaged copy, or the copy in place of the damaged checkpoint.
+    fn restore_checkpoint(&mut self, path: &Path, from: &Path) -> Result<(), FsckError> {
+        let Some(bytes) = read_start(&**self.disk, from, u64::MAX)? else { return Ok(()) };
+        self.replace(path, &bytes)?;
+        self.report.repaired(path, format!("written again from {}", from.display()));
+        Ok(())
+    }
+
     /// What can be read of a checkpoint that is damaged, or that no manifest names.
     fn salvage_checkpoint(&mut self, manifest: Option<Manifest>) -> Result<Checkpoint, FsckError> {
         let named = manifest.and_then(|manifest| manifest.checkpoint).map(|file| file.number);
         let names = list(&**self.disk, &self.paths.checkpoints())?;
-        let mut numbers: Vec<_> = names.iter().filter_map(|name| Paths::checkpoint_number(name)).collect();
-        numbers.sort_unstable_by(|left, right| right.cmp(left));
-        let mut best = None;
-        for number in named.into_iter().chain(numbers) {
-            let path = self.paths.checkpoint(number);
+        let number_of = |name: &String| Paths::checkpoint_number(name).or_else(|| Paths::copy_number(name));
+        let number = named.or_else(|| names.iter().filter_map(number_of).max());
+        let mut best: Option<(PathBuf, Checkpoint)> = None;
+        let paths: Vec<_> = number.into_iter().flat_map(|number| self.paths_of_checkpoint(number)).collect();
+        for path in paths {
             let Some(bytes) = read_start(&**self.disk, &path, u64::MAX)? else { continue };
-            let is_named = Some(number) == named;
-            match Checkpoint::decode(&bytes) {
-                Ok(checkpoint) if named.is_none() => {
-                    self.report.repaired(&path, "the newest whole checkpoint, used".to_owned());
-                    return Ok(checkpoint);
-                }
-                _ if best.is_none() && (is_named || named.is_none()) => best = Some((path, bytes)),
-                _ => {}
+            self.report.repaired(&path, "taken out".to_owned());
+            self.quarantined.push(path.clone());
+            let salvaged = Checkpoint::salvage(&bytes);
+            if best.as_ref().is_none_or(|(_, best)| best.entry_count() < salvaged.entry_count()) {
+                best = Some((path, salvaged));
             }
         }
-        let Some((path, bytes)) = best else {
+        if let Some(number) = named {
+            self.report.repaired(&self.paths.checkpoint(number), "neither it nor its copy is whole".to_owned());
+        }
+        let Some((path, checkpoint)) = best else {
             if let Some(number) = named {
+                self.report.give_up(
+                    &self.paths.checkpoint(number),
+                    "all definitions and the queues' states, but for what the journal has",
+                );
                 let text = "definitions and the queues' states are lost but for what the journal has".to_owned();
                 self.report.repaired(&self.paths.checkpoint(number), text);
             }
             return Ok(Checkpoint::empty());
         };
-        let checkpoint = Checkpoint::salvage(&bytes);
+        let text = format!(
+            "what is damaged of the definitions and the queues' states; {} definitions and {} queues can be read, and may be wrong. \
+             Messages that were consumed may come back",
+            checkpoint.definitions.len(),
+            checkpoint.queues.len()
+        );
+        self.report.give_up(&path, &text);
         let text = format!(
             "read without its checksum: {} definitions, {} queues, {} segments; look whether they are right",
             checkpoint.definitions.len(),
@@ -136,8 +168,11 @@ impl Repair<'_> {
             checkpoint.segments.len()
         );
         self.report.repaired(&path, text);
-        self.quarantined.push(path);
         Ok(checkpoint)
+    }
+
+    fn paths_of_checkpoint(&self, number: u64) -> [PathBuf; 2] {
+        [self.paths.checkpoint(number), self.paths.checkpoint_copy(number)]
     }
 
     /// Leaves in the checkpoint segments that are good, and what is left of others.
@@ -154,7 +189,12 @@ impl Repair<'_> {
         checkpoint.next_segment = checkpoint.next_segment.max(largest.0 + 1);
         let mut seen = Seen::default();
         // The newest first: where a message is in two segments, it was copied to the newer one.
-        for ExaminedSegment { state, scan } in examined.into_iter().rev() {
+        for ExaminedSegment { state, scan, lost_count } in examined.into_iter().rev() {
+            let id = scan.as_ref().map(|scan| scan.id).or(state.as_ref().map(|state| state.id));
+            if let Some(id) = id.filter(|_| lost_count > 0) {
+                let messages = if lost_count == 1 { "message" } else { "messages" };
+                self.report.give_up(&self.paths.segment(id), &format!("{lost_count} {messages}"));
+            }
             let Some(mut scan) = scan else {
                 if let Some(state) = state {
                     self.report.repaired(&self.paths.segment(state.id), "taken out".to_owned());
@@ -265,6 +305,9 @@ impl Repair<'_> {
                     self.report.repaired(&dir, format!("replayed from position {}", checkpoint.position));
                 }
                 for lost in repaired.losses {
+                    let len = lost.end.0 - lost.place.position.0;
+                    let what = format!("{len} bytes of records, all from {} to position {}", lost.place, lost.end);
+                    self.report.give_up(&dir, &what);
                     self.report.repaired(&dir, format!("all from {} to position {} is lost", lost.place, lost.end));
                 }
                 self.report.rewritten.extend(repaired.rewritten);
@@ -273,13 +316,28 @@ impl Repair<'_> {
             Err(journal::OpenError::Io { path, error, attempt }) => Err(FsckError::Io { attempt, path, error }),
             Err(error) => {
                 // Nothing in it can be reached any more: what is not in segments is lost.
+                let text = format!(
+                    "all of it, with every message and every acknowledgement since the last checkpoint: {error}"
+                );
+                self.report.give_up(&dir, &text);
                 self.report.repaired(&dir, format!("taken out as a whole: {error}"));
                 for name in list(&**self.disk, &dir)? {
                     self.quarantined.push(dir.join(name));
                 }
+                // It speaks of what is gone.
+                self.quarantined.push(self.paths.synced());
                 checkpoint.position = JournalPosition::START;
                 Ok(())
             }
+        }
+    }
+
+    /// Takes out what does not say how far the journal was synced. The next start writes another.
+    fn repair_synced(&mut self) {
+        let path = self.paths.synced();
+        if read_synced(&**self.disk, &path) == Said::Damaged {
+            self.report.repaired(&path, "taken out".to_owned());
+            self.quarantined.push(path);
         }
     }
 

@@ -60,8 +60,12 @@ pub struct Report {
     pub files: Vec<FileReport>,
     /// Messages that are in no readable file any more, as far as they can be counted.
     pub lost_count: u64,
+    /// What a repair gives up, in words: nothing of it can be put together again.
+    pub losses: Vec<String>,
     /// This is the report of a repair.
     pub is_repair: bool,
+    /// The repair was not made, because of the losses: the report says what it would have done.
+    pub is_refused: bool,
     /// Damaged files that a repair has moved out of the way: where they are now.
     pub moved: Vec<PathBuf>,
     /// Files that a repair has written anew in their place: what was in them before is gone.
@@ -74,7 +78,9 @@ impl Report {
             dir: dir.to_owned(),
             files: Vec::new(),
             lost_count: 0,
+            losses: Vec::new(),
             is_repair: false,
+            is_refused: false,
             moved: Vec::new(),
             rewritten: BTreeSet::new(),
         }
@@ -83,11 +89,17 @@ impl Report {
     /// Whether the store can be opened and has lost nothing.
     #[must_use]
     pub fn is_sound(&self) -> bool {
-        self.files.iter().all(|file| file.verdict.is_sound())
+        !self.is_refused && self.files.iter().all(|file| file.verdict.is_sound())
     }
 
     pub(super) fn add(&mut self, path: &Path, verdict: Verdict, details: impl IntoIterator<Item = String>) {
         self.files.push(FileReport { path: path.to_owned(), verdict, details: details.into_iter().collect() });
+    }
+
+    /// A repair gives this up.
+    pub(super) fn give_up(&mut self, path: &Path, what: &str) {
+        let text = format!("{}: {what}", self.name_of(path));
+        self.losses.push(text);
     }
 
     pub(super) fn lose(&mut self, count: u64) {
@@ -137,8 +149,23 @@ impl Report {
     }
 }
 
+impl Report {
+    fn fmt_refused(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{} has not been repaired, and nothing in it was changed. These would be lost:",
+            self.dir.display()
+        )?;
+        self.losses.iter().try_for_each(|loss| writeln!(f, "    {loss}"))?;
+        writeln!(f, "Copy the directory; then `warren fsck --repair --accept-loss` repairs it at this cost.")
+    }
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_refused {
+            return self.fmt_refused(f);
+        }
         for FileReport { path, verdict, details } in &self.files {
             write!(f, "{}: {verdict}", self.name_of(path))?;
             match details.as_slice() {

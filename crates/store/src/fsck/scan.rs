@@ -123,17 +123,21 @@ pub(super) fn scan(disk: &dyn Disk, path: &Path, id: SegmentId, state: Option<&S
         Err(ReadError::Corrupt { offset, what, .. }) => {
             scan.problem(format!("{what} at byte {offset}; its messages were looked for one by one"));
             scan_unknown(&*file, id, &mut scan)?;
+            drop_dangling(&*file, id, state, &mut scan)?;
             if let Some(state) = state {
                 scan.lost = unsettled(state);
                 for GoodRange { queue, lane, slots } in &scan.ranges {
-                    let is_found = |good: &&GoodSlot| !is_settled(state, *queue, *lane, good.slot, good.header.seq);
+                    let is_found =
+                        |good: &&GoodSlot| settlement(state, *queue, *lane, good.slot, good.header.seq) == Some(false);
                     let found_count = slots.iter().filter(is_found).count() as u64;
                     scan.lost.entry(*queue).and_modify(|lost| *lost = lost.saturating_sub(found_count));
                 }
             }
+            scan.lost.retain(|_, count| *count > 0);
+            return Ok(scan);
         }
     }
-    drop_dangling(&*file, id, &mut scan)?;
+    drop_dangling(&*file, id, state, &mut scan)?;
     scan.lost.retain(|_, count| *count > 0);
     Ok(scan)
 }
@@ -225,7 +229,7 @@ fn scan_unknown(file: &dyn File, id: SegmentId, scan: &mut Scan) -> io::Result<(
 }
 
 /// Takes out shared slots whose content is not good.
-fn drop_dangling(file: &dyn File, id: SegmentId, scan: &mut Scan) -> io::Result<()> {
+fn drop_dangling(file: &dyn File, id: SegmentId, state: Option<&SegmentState>, scan: &mut Scan) -> io::Result<()> {
     let mut window = Window::new(file)?;
     let mut dangling = Vec::new();
     for range in &mut scan.ranges {
@@ -242,13 +246,15 @@ fn drop_dangling(file: &dyn File, id: SegmentId, scan: &mut Scan) -> io::Result<
             if is_good {
                 kept.push(slot);
             } else {
+                let is_settled =
+                    state.is_some_and(|state| is_settled(state, range.queue, range.lane, slot.slot, slot.header.seq));
+                *scan.lost.entry(range.queue).or_default() += u64::from(!is_settled);
                 dangling.push((range.queue, slot.header.seq, slot.offset));
             }
         }
         range.slots = kept;
     }
     for (queue, seq, offset) in dangling {
-        *scan.lost.entry(queue).or_default() += 1;
         scan.problem(format!("the content of message {seq} of queue {queue} is damaged, named at byte {offset}"));
     }
     Ok(())
@@ -332,8 +338,13 @@ pub(super) fn content(window: &mut Window<'_>, slot: &GoodSlot) -> io::Result<Ve
 
 /// Whether the checkpoint says that a message is settled.
 pub(super) fn is_settled(state: &SegmentState, queue: QueueId, lane: u8, slot: Option<u32>, seq: QueueSeq) -> bool {
+    settlement(state, queue, lane, slot, seq).unwrap_or(false)
+}
+
+/// Whether the checkpoint says that a message is settled; `None`: it cannot be told which one it is.
+fn settlement(state: &SegmentState, queue: QueueId, lane: u8, slot: Option<u32>, seq: QueueSeq) -> Option<bool> {
     if let Some(slot) = slot {
-        return state.settled.is_set(slot);
+        return Some(state.settled.is_set(slot));
     }
     let of_lane = state
         .ranges
@@ -342,5 +353,5 @@ pub(super) fn is_settled(state: &SegmentState, queue: QueueId, lane: u8, slot: O
     // Without holes the seq tells the slot; with holes nobody knows: rather twice than never.
     of_lane
         .filter(|range| range.is_contiguous())
-        .is_some_and(|range| state.settled.is_set(range.first_slot + (seq.0 - range.first_seq.0) as u32))
+        .map(|range| state.settled.is_set(range.first_slot + (seq.0 - range.first_seq.0) as u32))
 }

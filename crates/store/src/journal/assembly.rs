@@ -11,6 +11,7 @@ use super::handle::Journal;
 use super::options::{OnEvent, OpenError, Options};
 use super::recovery::{ChainEnd, FoundFile, Recovery};
 use super::shared::Shared;
+use super::synced::{self, SyncedFile};
 use super::writer::{CurrentFile, Writer, file_header};
 use crate::file::{File, PAGE_LEN, read_exact_at, write_all_at, write_all_vectored_at};
 
@@ -43,7 +44,8 @@ pub fn assemble(
     }
     let tail = read_tail(found.last(), &end)?;
     close_all(&mut files, found, &end);
-    let shared = Arc::new(Shared::new(options, disk, dir.clone(), end.position, files, on_event));
+    let synced_file = SyncedFile::open(&*disk, &synced::path_of(&dir));
+    let shared = Arc::new(Shared::new(options, disk, dir.clone(), end.position, files, synced_file, on_event));
     shared.retire(from);
     let mut filer = Filer::new(shared.clone());
     if !tail.is_empty() {
@@ -56,6 +58,8 @@ pub fn assemble(
         shared.grow_unretired(current.offset);
         shared.anchor(current.anchored());
     }
+    // Now all of it is. A new file, whatever the one before has been through.
+    shared.synced_record.renew(&shared);
     Ok((Journal::new(shared.clone()), Writer::new(shared, current), filer))
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::files::{ClosedFile, Job, PreparedFile};
 use super::shared::{Shared, congestion};
-use crate::file::{File, PAGE_LEN, write_all_at};
+use crate::file::{File, PAGE_LEN, is_out_of_reach, write_all_at};
 use crate::reserve::is_full;
 
 /// A new file's zeros are synced after so many bytes.
@@ -51,6 +51,12 @@ impl Filer {
             files.has_enough_prepared()
         };
         self.shared.filed.notify_one();
+        if let Err(error) = &result
+            && is_out_of_reach(error)
+        {
+            let dir = self.shared.dir.display();
+            self.shared.fail(&format!("no file can be made ready in {dir} any more ({error})"));
+        }
         match result {
             Ok(()) if has_enough => self.shared.relieve(congestion::RESERVE),
             Ok(()) => {}

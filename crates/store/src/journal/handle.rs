@@ -135,6 +135,17 @@ impl Journal {
         self.shared.fail(reason);
     }
 
+    /// Writes down how far it is synced, where the next start looks whether all of that is there.
+    pub(crate) fn record_synced(&self) {
+        self.shared.record_synced(false);
+    }
+
+    /// Fails if files that hold what is synced have been removed.
+    pub(crate) fn check_files(&self) -> Result<(), Failed> {
+        self.shared.check_files();
+        self.shared.check()
+    }
+
     /// Bytes of journal files that are in use.
     #[must_use]
     pub fn unretired_len(&self) -> u64 {

@@ -40,6 +40,8 @@
 //! What was read but not proven to be synced is written again, to a new file, before anything else; a file that has
 //! a tail is never continued, for behind it something may lie that a new commit would seem to precede.
 //!
+//! How far at least the journal was synced is also told by a file beside it, see `synced`: so the loss of its end is noticed, too.
+//!
 //! # A failed write or sync
 //!
 //! After it the kernel may have forgotten what is not on disk. So nothing of that file that was not synced is trusted
@@ -65,6 +67,7 @@ mod recovery;
 mod repair;
 mod replay;
 mod shared;
+mod synced;
 mod syncer;
 mod threads;
 mod waiters;
@@ -80,6 +83,7 @@ pub(crate) use recovery::EXTENSION;
 pub use recovery::Recovery;
 pub use repair::{Lost, Repaired, repair};
 pub use replay::Each;
+pub(crate) use synced::{Said, file_of as synced_file_of, read as read_synced};
 pub use threads::{Threads, start};
 pub use writer::{Progress, Writer};
 

@@ -145,7 +145,17 @@ pub enum OpenError {
         /// What was expected.
         what: &'static str,
     },
-    /// No file holds the position that the checkpoint continues from.
+    /// It had been synced further than it reaches.
+    #[error(
+        "journal ends in {place}, and had been synced up to position {synced}: its last file is damaged, cut off or missing; `warren fsck` shows what can be saved"
+    )]
+    Short {
+        /// Where it ends.
+        place: FilePlace,
+        /// Where it should end, or later.
+        synced: JournalPosition,
+    },
+    /// No file holds the position that the checkpoint continues from, or that had been synced.
     #[error("journal in {} has no file with position {position}: {what}; `warren fsck` shows what can be saved", dir.display())]
     Missing {
         /// The journal's directory.

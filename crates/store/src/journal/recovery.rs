@@ -12,6 +12,7 @@ use model::ids::JournalPosition;
 
 use super::format::{COMMIT_HEADER_LEN, CommitHeader, FILE_HEADER_LEN, FileHeader, FileState};
 use super::options::{FilePlace, OpenError};
+use super::synced::{self, Said};
 use crate::file::{Disk, File, PAGE_LEN, read_exact_at};
 
 /// How the names of journal files end.
@@ -23,6 +24,8 @@ pub struct Recovery {
     pub(crate) dir: PathBuf,
     /// Records that end at or before this are in the checkpoint.
     pub(crate) from: JournalPosition,
+    /// Up to here it was synced, as is told from another place; it may reach further.
+    pub(crate) synced: JournalPosition,
     /// Files in use, by generation.
     pub(crate) files: Vec<FoundFile>,
     /// Which of them is read first.
@@ -72,6 +75,7 @@ impl Recovery {
             disk,
             dir: dir.to_owned(),
             from,
+            synced: JournalPosition::START,
             files: Vec::new(),
             start: 0,
             spares: Vec::new(),
@@ -80,11 +84,23 @@ impl Recovery {
             end: None,
         };
         recovery.look()?;
+        recovery.ask_how_far();
         recovery.files.sort_by_key(|file| file.header.generation);
         recovery.generation_max = recovery.files.last().map_or(0, |file| file.header.generation);
         recovery.check_order()?;
         recovery.start = recovery.find_start()?;
         Ok(recovery)
+    }
+
+    fn ask_how_far(&mut self) {
+        let path = synced::path_of(&self.dir);
+        match synced::read(&*self.disk, &path) {
+            Said::Position(position) => self.synced = position,
+            Said::Missing => {}
+            Said::Damaged => {
+                tracing::warn!(path = %path.display(), "damaged: whether the journal is there to its end cannot be told");
+            }
+        }
     }
 
     fn look(&mut self) -> Result<(), OpenError> {
@@ -127,11 +143,14 @@ impl Recovery {
     }
 
     fn find_start(&self) -> Result<usize, OpenError> {
-        let missing = |what| OpenError::Missing { dir: self.dir.clone(), position: self.from, what };
+        let position = self.from.max(if self.files.is_empty() { self.synced } else { self.from });
+        let missing = |what| OpenError::Missing { dir: self.dir.clone(), position, what };
         match self.files.iter().rposition(|file| file.header.first <= self.from) {
             Some(start) => Ok(start),
             None if !self.files.is_empty() => Err(missing("all files begin later")),
-            None if self.from > JournalPosition::START => Err(missing("no file is in use")),
+            None if position > JournalPosition::START => {
+                Err(missing("no file is in use, and it had been synced up to there"))
+            }
             None => Ok(0),
         }
     }

@@ -59,6 +59,7 @@ pub fn repair(
         };
         let (place, what) = match recovery.replay(contents, &mut |_, _| {}) {
             Err(OpenError::Corrupt { place, what }) => (place, what),
+            Err(OpenError::Short { place, .. }) => (place, "the journal ends before it should"),
             result => return result.map(|_| repaired),
         };
         let is_new = repaired.losses.last().is_none_or(|last| last.place.position < place.position);
@@ -195,7 +196,7 @@ fn fill(recovery: &Recovery, place: &FilePlace) -> io::Result<Option<Lost>> {
         Some((offset, header)) => (header.first, Some((offset - place.offset) / PAGE_LEN as u64)),
         None => match recovery.files.get(index + 1) {
             Some(next) => (next.header.first, None),
-            None => (file.header.synced.max(recovery.from), None),
+            None => (file.header.synced.max(recovery.from).max(recovery.synced), None),
         },
     };
     let len = end.0.saturating_sub(place.position.0);

@@ -22,6 +22,7 @@ impl Recovery {
     pub fn replay(&mut self, contents: &mut ChunkWriter, each: Each<'_>) -> Result<JournalPosition, OpenError> {
         let mut walk = Walk {
             from: self.from,
+            synced: self.synced,
             position: self.chain().first().map_or(self.from, |file| file.header.first),
             offset: FILE_HEADER_LEN,
             proven: JournalPosition::START,
@@ -47,6 +48,8 @@ impl Recovery {
 /// Where reading has got.
 struct Walk {
     from: JournalPosition,
+    /// What is told from another place.
+    synced: JournalPosition,
     position: JournalPosition,
     offset: u64,
     proven: JournalPosition,
@@ -80,6 +83,9 @@ impl Walk {
             }
             if self.has_been_synced(file)? {
                 return Err(OpenError::Corrupt { place, what: "a commit is damaged that had been synced" });
+            }
+            if self.synced > self.position {
+                return Err(OpenError::Short { place, synced: self.synced });
             }
             break;
         }

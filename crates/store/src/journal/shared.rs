@@ -10,9 +10,10 @@ use parking_lot::{Condvar, Mutex};
 use super::commit::{Commit, Gathering};
 use super::files::{AnchoredFile, Files, PreparedFile};
 use super::options::{ConfirmAfter, Event, Failed, OnEvent, Options};
+use super::synced::{SyncedFile, SyncedRecord};
 use super::syncer::Syncing;
 use super::waiters::Waiters;
-use crate::file::Disk;
+use crate::file::{Disk, File};
 
 /// How far the journal has got. Invariant: `synced <= durable <= written <= appended`, and none ever goes back.
 #[derive(Debug)]
@@ -104,6 +105,8 @@ pub(crate) struct Shared {
     pub(crate) filed: Condvar,
     /// What is being synced beside the writer.
     pub(crate) syncing: Syncing,
+    /// How far it is synced, for the next start to know.
+    pub(crate) synced_record: SyncedRecord,
     /// The writer ends when nothing is left to write.
     pub(crate) is_stopping: AtomicBool,
     /// Nobody waits for room on a full disk any more.
@@ -124,6 +127,7 @@ impl Shared {
         dir: PathBuf,
         end: JournalPosition,
         files: Files,
+        synced_file: SyncedFile,
         on_event: OnEvent,
     ) -> Shared {
         let pending = Pending {
@@ -139,6 +143,7 @@ impl Shared {
             pending: Mutex::new(pending),
             work: Condvar::new(),
             syncing: Syncing::default(),
+            synced_record: SyncedRecord::new(synced_file),
             is_stopping: AtomicBool::new(false),
             is_closing: AtomicBool::new(false),
             unretired_len: AtomicU64::new(files.spans().iter().map(|span| span.used_len).sum()),
@@ -194,6 +199,7 @@ impl Shared {
         }
         self.marks.set_synced(to);
         self.synced_waiters.wake(to);
+        self.synced_record.note();
     }
 
     fn advance_durable(&self, to: JournalPosition) {
@@ -213,6 +219,37 @@ impl Shared {
         drop(pending);
         if is_low && self.is_congested_by(congestion::PENDING) {
             self.relieve(congestion::PENDING);
+        }
+    }
+
+    /// Writes down how far it is synced. Says whether that failed, and logs it unless it had failed before.
+    pub(crate) fn record_synced(&self, has_failed: bool) -> bool {
+        let result = self.synced_record.update(self);
+        if let Err(error) = result.as_ref()
+            && !has_failed
+        {
+            tracing::warn!(%error, dir = %self.dir.display(), "how far the journal is synced could not be written down");
+        }
+        result.is_err()
+    }
+
+    /// Looks whether the files that hold what is synced are where the next start looks for them. If not, the journal fails: whatever
+    /// else is written to them is lost.
+    pub(crate) fn check_files(&self) {
+        let names = || {
+            let files = self.files.lock();
+            let (closed, current) = files.in_use();
+            let closed = closed.iter().map(|file| (file.path.clone(), file.file.clone()));
+            let current = current.map(|file| (file.path.clone(), file.file.clone()));
+            closed.chain(current).collect::<Vec<_>>()
+        };
+        // An error tells nothing: what cannot be looked at now may be there.
+        let is_gone = |path: &PathBuf, file: &dyn File| file.is_at(path).is_ok_and(|is_there| !is_there);
+        let Some((path, _)) = names().into_iter().find(|(path, file)| is_gone(path, &**file)) else { return };
+        // It may have been retired and removed meanwhile.
+        if names().iter().any(|(named, _)| *named == path) {
+            let path = path.display();
+            self.fail(&format!("{path} is not there any more: it was removed, moved or replaced while the broker ran"));
         }
     }
 

@@ -1,4 +1,4 @@
-//! The journal's threads: two, or three where confirms do not wait for syncs. None wakes up when there is nothing to do.
+//! The journal's threads: three, or four where confirms do not wait for syncs. None wakes up when there is nothing to do.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub fn start(recovery: Recovery, options: Options, on_event: OnEvent) -> Result<
     let (journal, mut writer, filer) = assemble(recovery, options, on_event)?;
     let shared = writer.shared().clone();
     let syncer = (shared.options.confirm_after == ConfirmAfter::Write).then(|| writer.split_syncer());
-    let mut threads = Threads { shared, writer: None, filer: None, syncer: None };
+    let mut threads = Threads { shared, writer: None, filer: None, syncer: None, recorder: None };
     let io_error = OpenError::io("starting a thread for the journal in", &dir);
     threads.spawn(writer, filer, syncer).map_err(io_error)?;
     Ok((journal, threads))
@@ -39,6 +39,7 @@ pub struct Threads {
     writer: Option<JoinHandle<()>>,
     filer: Option<JoinHandle<()>>,
     syncer: Option<JoinHandle<()>>,
+    recorder: Option<JoinHandle<()>>,
 }
 
 impl Threads {
@@ -61,6 +62,9 @@ impl Threads {
         let shared = self.shared.clone();
         let file = move || guard(&shared, "filer", || file(filer, &shared));
         self.filer = Some(thread::Builder::new().name("journal files".to_owned()).spawn(file)?);
+        let shared = self.shared.clone();
+        let record = move || guard(&shared, "recorder", || record(&shared));
+        self.recorder = Some(thread::Builder::new().name("journal synced".to_owned()).spawn(record)?);
         Ok(())
     }
 
@@ -83,6 +87,8 @@ impl Threads {
         self.shared.files.lock().is_stopping = true;
         self.shared.filing.notify_one();
         self.filer.take().map(JoinHandle::join);
+        self.shared.synced_record.stop();
+        self.recorder.take().map(JoinHandle::join);
     }
 }
 
@@ -162,6 +168,14 @@ fn wait_for_file(shared: &Shared) -> Result<(), Failed> {
         shared.filed.wait(&mut files);
     }
     Ok(())
+}
+
+fn record(shared: &Shared) {
+    let mut has_failed = false;
+    while shared.synced_record.wait(shared) {
+        shared.check_files();
+        has_failed = shared.record_synced(has_failed);
+    }
 }
 
 fn file(mut filer: Filer, shared: &Shared) {

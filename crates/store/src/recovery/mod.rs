@@ -24,8 +24,9 @@ use thiserror::Error;
 
 use crate::bitmap::Bitmap;
 use crate::checkpoint::{Checkpoint, SegmentState};
+use crate::checkpoint_copy;
 use crate::directory::DirError;
-use crate::file::{Disk, read_exact_at};
+use crate::file::Disk;
 use crate::journal;
 use crate::manifest::{CheckpointFile, ManifestError, ManifestFile};
 use crate::paths::Paths;
@@ -112,6 +113,8 @@ pub struct RecoveredQueue {
 pub(crate) struct Found {
     pub(crate) recovered: Recovered,
     pub(crate) manifest: ManifestFile,
+    /// The checkpoint is damaged, and its copy was read.
+    pub(crate) is_copy_used: bool,
     pub(crate) journal: journal::Recovery,
     pub(crate) segments: Vec<SegmentState>,
     pub(crate) queues: Vec<QueueState>,
@@ -127,9 +130,9 @@ pub(crate) fn recover(disk: &Arc<dyn Disk>, paths: &Paths, contents: &mut ChunkW
     }
     let manifest = open_manifest(&**disk, paths)?;
     let current = manifest.current();
-    let checkpoint = match current.checkpoint {
-        Some(file) => read_checkpoint(&**disk, paths, file)?,
-        None => Checkpoint::empty(),
+    let (checkpoint, is_copy_used) = match current.checkpoint {
+        Some(file) => read_checkpoint_or_copy(&**disk, paths, file)?,
+        None => (Checkpoint::empty(), false),
     };
     let queues = checkpoint.queues.clone();
     let returned = checkpoint.returned.clone();
@@ -154,7 +157,7 @@ pub(crate) fn recover(disk: &Arc<dyn Disk>, paths: &Paths, contents: &mut ChunkW
         .max()
         .unwrap_or(0)
         + 1;
-    Ok(Found { recovered, manifest, journal, segments, queues, returned, next_segment, next_checkpoint })
+    Ok(Found { recovered, manifest, is_copy_used, journal, segments, queues, returned, next_segment, next_checkpoint })
 }
 
 /// Deletes what nothing names: segments and checkpoints of a crash half-way, and transient segments. Files with other names than the
@@ -164,7 +167,8 @@ pub(crate) fn remove_orphans(disk: &dyn Disk, paths: &Paths, found: &mut Found) 
     found.manifest.write_again(disk, &paths.manifest()).map_err(attempting("writing", &paths.manifest()))?;
     let in_force = found.manifest.current().checkpoint.map(|file| file.number);
     for name in list(disk, &paths.checkpoints())? {
-        if Paths::checkpoint_number(&name).is_some_and(|number| Some(number) != in_force) {
+        let number = Paths::checkpoint_number(&name).or_else(|| Paths::copy_number(&name));
+        if number.is_some_and(|number| Some(number) != in_force) {
             remove(disk, paths.checkpoints().join(name))?;
         }
     }
@@ -210,30 +214,51 @@ fn open_manifest(disk: &dyn Disk, paths: &Paths) -> Result<ManifestFile, OpenErr
     ManifestFile::create(disk, &path).map_err(attempting("creating", &path))
 }
 
-/// Reads the checkpoint that the manifest names.
-pub(crate) fn read_checkpoint(
+/// Sees to it that the checkpoint is there twice. What cannot be done is told and left: one of the two has been read.
+pub(crate) fn mend_checkpoint(disk: &dyn Disk, paths: &Paths, found: &Found) {
+    let Some(file) = found.manifest.current().checkpoint else { return };
+    let mended = if found.is_copy_used {
+        checkpoint_copy::restore(disk, paths, file)
+    } else if checkpoint_copy::is_there(disk, paths, file) {
+        Ok(())
+    } else {
+        let path = paths.checkpoint_copy(file.number);
+        let has_room = disk.free_space(&paths.checkpoints()).is_ok_and(|free| free >= 2 * file.len);
+        let room = if has_room { Ok(()) } else { Err(io::ErrorKind::StorageFull.into()) };
+        room.and_then(|()| checkpoint_copy::make(disk, paths, file))
+            .and_then(|()| disk.sync_dir(&paths.checkpoints()))
+            .map_err(attempting("writing", &path))
+    };
+    if let Err(error) = mended {
+        tracing::warn!(%error, "the checkpoint is there only once");
+    }
+}
+
+/// Reads the checkpoint that the manifest names, or its copy: which of them says the second value.
+fn read_checkpoint_or_copy(
     disk: &dyn Disk,
     paths: &Paths,
+    file: CheckpointFile,
+) -> Result<(Checkpoint, bool), OpenError> {
+    let error = match read_checkpoint(disk, &paths.checkpoint(file.number), file) {
+        Ok(checkpoint) => return Ok((checkpoint, false)),
+        Err(error) => error,
+    };
+    let copy = paths.checkpoint_copy(file.number);
+    let Ok(checkpoint) = read_checkpoint(disk, &copy, file) else { return Err(error) };
+    tracing::error!(%error, copy = %copy.display(), "the checkpoint is damaged, its copy is used");
+    Ok((checkpoint, true))
+}
+
+/// Reads a file that is to be the checkpoint which the manifest names.
+pub(crate) fn read_checkpoint(
+    disk: &dyn Disk,
+    path: &std::path::Path,
     expected: CheckpointFile,
 ) -> Result<Checkpoint, OpenError> {
-    let path = paths.checkpoint(expected.number);
-    let corrupt = |what: &str| OpenError::Corrupt { path: path.clone(), offset: 0, what: what.to_owned() };
-    let file = match disk.open(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(corrupt("the manifest names it, and it is missing"));
-        }
-        opened => opened.map_err(attempting("opening", &path))?,
-    };
-    let len = file.len().map_err(attempting("reading", &path))?;
-    if len != expected.len {
-        return Err(corrupt("it has another length than the manifest says"));
-    }
-    let mut bytes = vec![0; usize::try_from(len).map_err(|_| corrupt("it is too long"))?];
-    read_exact_at(&*file, &mut bytes, 0).map_err(attempting("reading", &path))?;
-    if bytes.last_chunk() != Some(&expected.crc.to_le_bytes()) {
-        return Err(corrupt("it has another checksum than the manifest says"));
-    }
-    Checkpoint::decode(&bytes).map_err(|_| corrupt("bad checksum or malformed"))
+    let bytes = checkpoint_copy::read(disk, path, expected)?;
+    let malformed = |_| OpenError::Corrupt { path: path.to_owned(), offset: 0, what: "malformed".to_owned() };
+    Checkpoint::decode(&bytes).map_err(malformed)
 }
 
 /// Segments that a checkpoint names were on disk before it was. One that is missing, or that is not what was written in length, header or

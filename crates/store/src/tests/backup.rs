@@ -73,7 +73,7 @@ fn is_there(disk: &SimDisk, dir: &Path) -> bool {
 fn check_copy(disk: &SimDisk, copy: Copy, random: &mut Random) {
     let Copy { dir, durable, end, mut history } = copy;
     let names = disk.list(&dir).unwrap();
-    assert_eq!(names, ["format", "manifest"], "{}", dir.display());
+    assert_eq!(names, ["format", "manifest", "synced"], "{}", dir.display());
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let report = fsck::check(&shared, &dir).unwrap();
     assert!(report.is_sound() && !report.to_string().contains("left over"), "{report}");

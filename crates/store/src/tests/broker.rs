@@ -292,7 +292,8 @@ impl Broker {
         let dice = self.state.lock().random.below(100);
         match dice {
             0..60 => self.state.lock().act(&self.store),
-            60..66 => self.store.step_journal()?,
+            60..65 => self.store.step_journal()?,
+            65..66 => self.store.record_synced(),
             66..72 => self.retire()?,
             72..74 => drop(self.store.retire_once(self)?),
             74..80 => {
@@ -655,6 +656,11 @@ impl Residents for Broker {
             loaded.entries.into_iter().map(|entry| (entry.seq, held(entry.content, entry.place))).collect();
         if let Some(error) = &loaded.error {
             assert!(matches!(error, ReadError::Io { .. }), "{error}");
+        }
+        if !loaded.lost.is_empty() {
+            // The power is cut: whoever asks often enough is told that nothing can be read, and hears no more before the next start.
+            assert!(loaded.error.is_some(), "messages of queue {queue} are lost, and nothing failed");
+            return;
         }
         let lost = cell.queue.loaded(&loaded.load, entries, loaded.next_slot, &mut Effects::default());
         assert_eq!(lost, 0, "messages of queue {queue} are not where they should be");

@@ -49,7 +49,7 @@ fn repair(change: impl FnOnce(&mut SegmentState, &mut SegmentState)) -> Vec<u64>
     write_all_at(&*disk.create(&paths().manifest()).unwrap(), &manifest::file_of(&manifest), 0).unwrap();
 
     let shared: Arc<dyn Disk> = Arc::new(disk);
-    let report = fsck::repair(&shared, paths().dir()).unwrap();
+    let report = fsck::repair(&shared, paths().dir(), fsck::Loss::Accepted).unwrap();
     assert!(report.is_sound(), "{report}");
     let (store, recovered) = Store::open_stepped(options(&mut Random::new(1)), shared).unwrap();
     read_ranges(&store, QUEUE, &recovered.queues[&QUEUE]).into_keys().map(|seq| seq.0).collect()

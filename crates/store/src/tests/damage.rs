@@ -11,20 +11,29 @@ use super::history::{History, MessageNumber};
 use super::power_loss::{options, read_ranges};
 use super::seeds::for_each_seed;
 use crate::file::{Disk, SimDisk};
-use crate::fsck::{self, FsckError, Report, Verdict};
+use crate::fsck::{self, FsckError, Loss, Report, Verdict};
 use crate::{DirError, Random, Recovered, Store};
 
-type Messages = BTreeMap<(QueueId, QueueSeq), MessageNumber>;
+pub(super) type Messages = BTreeMap<(QueueId, QueueSeq), MessageNumber>;
 
 /// A directory that a broker has worked in for a while, and what must be in it.
-struct Written {
-    disk: SimDisk,
-    random: Random,
-    history: History,
-    expected: Messages,
+pub(super) struct Written {
+    pub(super) disk: SimDisk,
+    pub(super) random: Random,
+    pub(super) history: History,
+    /// All that was durable.
+    pub(super) expected: Messages,
 }
 
-fn write(seed: u64) -> Written {
+/// How a broker ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    Clean,
+    /// With `kill -9`, after a while in which nothing happened.
+    Killed,
+}
+
+pub(super) fn write(seed: u64, stop: Stop) -> Written {
     let mut random = Random::new(seed);
     let disk = SimDisk::new(seed);
     let (store, recovered) = Store::open_stepped(options(&mut random), Arc::new(disk.clone())).unwrap();
@@ -35,7 +44,10 @@ fn write(seed: u64) -> Written {
         broker.act().unwrap();
     }
     let (store, mut legacy) = broker.end();
-    store.close().unwrap();
+    match stop {
+        Stop::Clean => store.close().unwrap(),
+        Stop::Killed => store.settle_down().unwrap(),
+    }
     let expected = legacy.history.cut_at(store.appended());
     let expected = expected.queues.iter();
     let expected = expected.flat_map(|(id, queue)| queue.messages.iter().map(|(seq, number)| ((*id, *seq), *number)));
@@ -45,7 +57,12 @@ fn write(seed: u64) -> Written {
     Written { disk, random, history: legacy.history, expected }
 }
 
-fn files(disk: &SimDisk, dir: &str) -> Vec<PathBuf> {
+/// How many of these are not there as they were.
+pub(super) fn missing(expected: &Messages, found: &Messages) -> usize {
+    expected.iter().filter(|(place, number)| found.get(place) != Some(number)).count()
+}
+
+pub(super) fn files(disk: &SimDisk, dir: &str) -> Vec<PathBuf> {
     let dir = Path::new("/data").join(dir);
     disk.list(&dir).map(|names| names.into_iter().map(|name| dir.join(name)).collect()).unwrap_or_default()
 }
@@ -112,7 +129,7 @@ fn damage(disk: &SimDisk, random: &mut Random) {
     }
 }
 
-fn all_messages(store: &Store, recovered: &Recovered) -> Messages {
+pub(super) fn all_messages(store: &Store, recovered: &Recovered) -> Messages {
     let mut found = BTreeMap::new();
     for (id, queue) in &recovered.queues {
         let in_memory = queue.messages.iter().map(|(seq, content)| (*seq, number_of(content.bytes())));
@@ -127,11 +144,11 @@ fn all_messages(store: &Store, recovered: &Recovered) -> Messages {
 #[test]
 fn an_undamaged_directory_is_sound() {
     for_each_seed(30, |seed| {
-        let Written { disk, .. } = write(seed);
+        let Written { disk, .. } = write(seed, Stop::Clean);
         let disk: Arc<dyn Disk> = Arc::new(disk);
         let report = fsck::check(&disk, Path::new("/data")).unwrap();
         assert!(report.is_sound(), "{report}");
-        let repaired = fsck::repair(&disk, Path::new("/data")).unwrap();
+        let repaired = fsck::repair(&disk, Path::new("/data"), Loss::Accepted).unwrap();
         assert_eq!(repaired, report);
     });
 }
@@ -140,12 +157,12 @@ fn an_undamaged_directory_is_sound() {
 fn a_message_with_a_flipped_bit_is_the_only_one_that_is_lost() {
     let mut damaged_count = 0;
     let is_whole = for_each_seed(150, |seed| {
-        let Written { disk, mut random, expected, .. } = write(seed);
+        let Written { disk, mut random, expected, .. } = write(seed, Stop::Clean);
         let Some(path) = random.pick(&files(&disk, "segments")).cloned() else { return };
         flip(&disk, &path, &mut random);
         let shared: Arc<dyn Disk> = Arc::new(disk.clone());
         let found = fsck::check(&shared, Path::new("/data")).unwrap();
-        let report = fsck::repair(&shared, Path::new("/data")).unwrap();
+        let report = fsck::repair(&shared, Path::new("/data"), Loss::Accepted).unwrap();
         assert!(report.is_sound(), "seed {seed}: {report}");
         let (store, recovered) = Store::open_stepped(options(&mut random), shared)
             .unwrap_or_else(|error| panic!("seed {seed}: {error}\n{report}"));
@@ -162,8 +179,9 @@ fn a_message_with_a_flipped_bit_is_the_only_one_that_is_lost() {
 
 #[test]
 fn whatever_is_damaged_is_found_and_can_be_repaired() {
-    for_each_seed(400, |seed| {
-        let Written { disk, mut random, history, .. } = write(seed);
+    let mut refused_count = 0;
+    let is_whole = for_each_seed(400, |seed| {
+        let Written { disk, mut random, history, expected } = write(seed, Stop::Clean);
         for _ in 0..random.range(1..4) {
             damage(&disk, &mut random);
         }
@@ -179,17 +197,30 @@ fn whatever_is_damaged_is_found_and_can_be_repaired() {
             disk.kill_process();
         }
         let before = contents(&disk);
-        let report = fsck::repair(&shared, Path::new("/data")).unwrap();
+        let careful = fsck::repair(&shared, Path::new("/data"), Loss::Refused).unwrap();
+        let report = if careful.is_refused {
+            refused_count += 1;
+            assert_eq!(contents(&disk), before, "seed {seed}: {careful}");
+            let report = fsck::repair(&shared, Path::new("/data"), Loss::Accepted).unwrap();
+            assert_eq!(report.losses, careful.losses, "seed {seed}: {report}");
+            report
+        } else {
+            careful
+        };
+        let is_lossless = report.losses.is_empty();
         assert!(report.is_sound(), "seed {seed}: {report}");
         check_told(&before, &disk, &report, seed);
         let after = fsck::check(&shared, Path::new("/data")).unwrap();
         assert!(after.is_sound(), "seed {seed}: {report}\n{after}");
         let opened = Store::open_stepped(options(&mut random), shared);
         let (store, recovered) = opened.unwrap_or_else(|error| panic!("seed {seed}: {error}\n{report}"));
-        for ((queue, seq), number) in all_messages(&store, &recovered) {
+        let messages = all_messages(&store, &recovered);
+        assert!(!is_lossless || messages == expected, "seed {seed}: something is gone or back\n{found}\n{report}");
+        for ((queue, seq), number) in messages {
             assert_eq!(history.published(queue, seq), Some(number), "seed {seed}: queue {queue} has message {seq}");
         }
     });
+    assert!(refused_count > 50 || !is_whole, "only {refused_count} times something would have been lost");
 }
 
 /// A segment that was cut short, or whose header or footer was damaged, was found by whoever asked for its messages, not by the start.
@@ -197,7 +228,7 @@ fn whatever_is_damaged_is_found_and_can_be_repaired() {
 fn a_start_names_a_segment_that_is_missing_cut_or_damaged_at_its_ends() {
     let mut counts = BTreeMap::new();
     let is_whole = for_each_seed(150, |seed| {
-        let Written { disk, mut random, expected, .. } = write(seed);
+        let Written { disk, mut random, expected, .. } = write(seed, Stop::Clean);
         let shared: Arc<dyn Disk> = Arc::new(disk.clone());
         let sound = fsck::check(&shared, Path::new("/data")).unwrap();
         let named = |path: &&PathBuf| sound.files.iter().any(|f| f.path == **path && f.verdict == Verdict::Good);
@@ -221,7 +252,7 @@ fn a_start_names_a_segment_that_is_missing_cut_or_damaged_at_its_ends() {
         disk.kill_process();
         let found = fsck::check(&shared, Path::new("/data")).unwrap();
         assert!(found.files.iter().any(|file| file.path == path && !file.verdict.is_sound()), "seed {seed}: {found}");
-        let report = fsck::repair(&shared, Path::new("/data")).unwrap();
+        let report = fsck::repair(&shared, Path::new("/data"), Loss::Accepted).unwrap();
         let opened = Store::open_stepped(options(&mut random), shared);
         let (store, recovered) = opened.unwrap_or_else(|error| panic!("seed {seed}: {error}\n{report}"));
         let messages = all_messages(&store, &recovered);
@@ -253,14 +284,14 @@ fn fail_reads(disk: &SimDisk, path: &Path, random: &mut Random) {
 fn what_cannot_be_read_is_found_and_repaired_like_other_damage() {
     let mut lost_count = 0;
     let is_whole = for_each_seed(150, |seed| {
-        let Written { disk, mut random, history, expected } = write(seed);
+        let Written { disk, mut random, history, expected } = write(seed, Stop::Clean);
         let dirs = ["segments", "journal", "checkpoints"];
         let all = files(&disk, dirs[random.below(3) as usize]);
         let Some(path) = random.pick(&all).cloned() else { return };
         fail_reads(&disk, &path, &mut random);
         let shared: Arc<dyn Disk> = Arc::new(disk.clone());
         let found = fsck::check(&shared, Path::new("/data")).unwrap();
-        let report = fsck::repair(&shared, Path::new("/data")).unwrap();
+        let report = fsck::repair(&shared, Path::new("/data"), Loss::Accepted).unwrap();
         assert!(report.is_sound(), "seed {seed}: {report}");
         let after = fsck::check(&shared, Path::new("/data")).unwrap();
         assert!(after.is_sound(), "seed {seed}: {found}\n{report}\n{after}");
@@ -284,8 +315,9 @@ fn a_directory_that_is_not_ours_is_left_alone() {
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let dir = Path::new("/var/lib/warren");
     let check = |names: &[&str]| {
-        for examine in [fsck::check, fsck::repair] {
-            let error = examine(&shared, dir).unwrap_err();
+        let repair = |loss| fsck::repair(&shared, dir, loss);
+        for examined in [fsck::check(&shared, dir), repair(Loss::Refused), repair(Loss::Accepted)] {
+            let error = examined.unwrap_err();
             assert_eq!(error.to_string(), "/var/lib/warren is no Warren data directory");
             assert_eq!(disk.list(dir).unwrap_or_default(), names);
         }
@@ -299,7 +331,7 @@ fn a_directory_that_is_not_ours_is_left_alone() {
 
 #[test]
 fn a_check_creates_nothing() {
-    let Written { disk, .. } = write(1);
+    let Written { disk, .. } = write(1, Stop::Clean);
     disk.remove(Path::new("/data/lock")).unwrap();
     let before = disk.operation_count();
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
@@ -310,7 +342,7 @@ fn a_check_creates_nothing() {
 /// A start deleted every file that no checkpoint names, whoever had put it there.
 #[test]
 fn a_start_deletes_nothing_that_is_not_the_stores() {
-    let Written { disk, mut random, .. } = write(2);
+    let Written { disk, mut random, .. } = write(2, Stop::Clean);
     for dir in ["segments", "checkpoints", "transient"] {
         disk.create(&Path::new("/data").join(dir).join("000000000001.segment.bak")).unwrap();
     }
@@ -322,9 +354,10 @@ fn a_start_deletes_nothing_that_is_not_the_stores() {
 
 #[test]
 fn a_start_names_the_damaged_file_and_the_tool() {
-    let Written { disk, mut random, .. } = write(3);
-    let checkpoint = files(&disk, "checkpoints").pop().unwrap();
+    let Written { disk, mut random, .. } = write(3, Stop::Clean);
+    let checkpoint = checkpoint_of(&disk);
     flip(&disk, &checkpoint, &mut random);
+    flip(&disk, &checkpoint.with_extension("copy"), &mut random);
     let error = Store::open_stepped(options(&mut random), Arc::new(disk.clone())).map(drop).unwrap_err().to_string();
     assert!(error.contains(checkpoint.to_str().unwrap()) && error.contains("warren fsck"), "{error}");
     disk.kill_process();
@@ -332,22 +365,86 @@ fn a_start_names_the_damaged_file_and_the_tool() {
     let report = fsck::check(&disk, Path::new("/data")).unwrap();
     let file = report.files.iter().find(|file| file.path == checkpoint).unwrap();
     assert_eq!(file.verdict, Verdict::Damaged);
-    assert!(report.to_string().contains("1 file is damaged"), "{report}");
+    assert!(report.to_string().contains("2 files are damaged"), "{report}");
+    let report = fsck::repair(&disk, Path::new("/data"), Loss::Refused).unwrap();
+    let name = checkpoint.file_name().unwrap().to_str().unwrap();
+    assert!(report.is_refused && !report.is_sound(), "{report}");
+    assert!(report.losses.iter().any(|loss| loss.starts_with(&format!("checkpoints/{name}: "))), "{report}");
+    assert!(report.to_string().contains("--accept-loss"), "{report}");
+}
+
+/// The checkpoint in force.
+fn checkpoint_of(disk: &SimDisk) -> PathBuf {
+    let mut of_checkpoints = files(disk, "checkpoints").into_iter();
+    of_checkpoints.rfind(|path| path.extension().is_some_and(|found| found == "checkpoint")).unwrap()
+}
+
+/// One damaged checkpoint, and every queue was gone.
+#[test]
+fn a_damaged_checkpoint_costs_nothing_as_long_as_its_copy_is_whole() {
+    for (seed, damage) in (3..6).flat_map(|seed| [0, 1, 2].map(|damage| (seed, damage))) {
+        let Written { disk, mut random, expected, .. } = write(seed, Stop::Clean);
+        let checkpoint = checkpoint_of(&disk);
+        match damage {
+            0 => disk.remove(&checkpoint).unwrap(),
+            1 => disk.open(&checkpoint).unwrap().truncate(10).unwrap(),
+            _ => disk.flip_bit(&checkpoint, 3, 3),
+        }
+        let repaired = disk.fork();
+        for is_repaired in [false, true] {
+            let disk = if is_repaired { &repaired } else { &disk };
+            let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+            if is_repaired {
+                let report = fsck::repair(&shared, Path::new("/data"), Loss::Refused).unwrap();
+                assert!(report.is_sound() && report.losses.is_empty(), "{report}");
+            }
+            let (store, recovered) = Store::open_stepped(options(&mut random), shared.clone()).unwrap();
+            assert_eq!(all_messages(&store, &recovered), expected);
+            drop(store);
+            disk.kill_process();
+            let report = fsck::check(&shared, Path::new("/data")).unwrap();
+            assert!(report.is_sound(), "{report}");
+        }
+    }
+}
+
+/// The slot before names a checkpoint that has been removed since. The repair took everything for lost.
+#[test]
+fn a_damaged_manifest_is_put_together_again_from_the_checkpoint() {
+    let mut tried = 0;
+    for seed in 0..40 {
+        let Written { disk, mut random, expected, .. } = write(seed, Stop::Clean);
+        let file = disk.open(Path::new("/data/manifest")).unwrap();
+        let slots = crate::manifest::slots(&*file).unwrap();
+        let newest = (0..2).max_by_key(|slot| slots[*slot].map(|slot| slot.generation)).unwrap();
+        if slots[newest].is_none_or(|slot| slot.checkpoint.is_none()) {
+            continue;
+        }
+        disk.flip_bit(Path::new("/data/manifest"), newest as u64 * 4096 + 9, 0);
+        let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+        let report = fsck::repair(&shared, Path::new("/data"), Loss::Refused).unwrap();
+        assert!(report.is_sound(), "seed {seed}: {report}");
+        let (store, recovered) = Store::open_stepped(options(&mut random), shared).unwrap();
+        assert_eq!(all_messages(&store, &recovered), expected, "seed {seed}: {report}");
+        tried += 1;
+    }
+    assert!(tried > 20);
 }
 
 /// A repair that had moved nothing said that damaged files were in a directory that there was not.
 #[test]
 fn a_repair_tells_what_it_moved_and_what_it_wrote_anew() {
-    let Written { disk, mut random, .. } = write(4);
+    let Written { disk, mut random, .. } = write(4, Stop::Clean);
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     disk.remove(Path::new("/data/format")).unwrap();
-    let report = fsck::repair(&shared, Path::new("/data")).unwrap();
+    let report = fsck::repair(&shared, Path::new("/data"), Loss::Accepted).unwrap();
     let end = "/data has been repaired. Written anew in place, the contents before are gone: format.\n";
     assert!(report.to_string().ends_with(end), "{report}");
-    let checkpoint = files(&disk, "checkpoints").pop().unwrap();
+    let checkpoint = checkpoint_of(&disk);
     flip(&disk, &checkpoint, &mut random);
-    let report = fsck::repair(&shared, Path::new("/data")).unwrap();
-    let end = "1 damaged file was moved to /data/quarantine. \
+    flip(&disk, &checkpoint.with_extension("copy"), &mut random);
+    let report = fsck::repair(&shared, Path::new("/data"), Loss::Accepted).unwrap();
+    let end = "2 damaged files were moved to /data/quarantine. \
                Written anew in place, the contents before are gone: manifest.\n";
     assert!(report.to_string().ends_with(end), "{report}");
 }

@@ -189,7 +189,7 @@ fn a_start_removes_no_checkpoint_that_a_power_cut_brings_back() {
         let disk = SimDisk::new(seed);
         let store = open(&disk, options());
         store.checkpoint_once().unwrap();
-        disk.fail_sync_pattern(&[false, true]); // the checkpoint's, then the manifest's
+        disk.fail_sync_pattern(&[false, false, true]); // the checkpoint's, its copy's, then the manifest's
         let error = store.checkpoint_once().unwrap_err().to_string();
         assert!(error.contains("manifest"), "{error}");
         drop(store);

@@ -137,4 +137,8 @@ impl File for MeddlingFile {
     fn truncate(&self, len: u64) -> io::Result<()> {
         self.file.truncate(len)
     }
+
+    fn is_at(&self, path: &Path) -> io::Result<bool> {
+        self.file.is_at(path)
+    }
 }

@@ -2,6 +2,7 @@
 //! in order, and nothing else is.
 
 mod backup;
+mod borders;
 mod broker;
 mod copied;
 mod damage;
@@ -12,5 +13,6 @@ mod history;
 mod known_errors;
 mod meddling;
 mod power_loss;
+mod removed;
 mod seeds;
 mod threads;

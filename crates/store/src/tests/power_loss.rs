@@ -32,6 +32,8 @@ fn open(disk: &Arc<Meddling>, random: &mut Random) -> (Arc<Store>, Recovered) {
             disk.cut_power_at(disk.operation_count() + random.below(12));
         }
         match Store::open_stepped(options(random), disk.clone()) {
+            // What a start can do without may have failed.
+            Ok(_) if disk.is_cut() => disk.restart(),
             Ok(opened) => {
                 disk.cut_power_at(u64::MAX);
                 return opened;

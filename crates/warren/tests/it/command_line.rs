@@ -211,6 +211,12 @@ fn fsck_ends_with_1_while_something_is_damaged() {
     check(&["--repair"], 0, "has been repaired.");
     check(&[], 0, "is sound.");
     Broker::start(&dir, &[]).stop();
+    fs::remove_dir_all(dir.join("journal")).unwrap();
+    check(&["--repair"], 1, "--accept-loss");
+    check(&["--repair"], 1, "has not been repaired, and nothing in it was changed");
+    check(&["--repair", "--accept-loss"], 0, "has been repaired.");
+    check(&[], 0, "is sound.");
+    Broker::start(&dir, &[]).stop();
 }
 
 #[test]

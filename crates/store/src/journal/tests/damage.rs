@@ -278,6 +278,66 @@ fn a_header_in_use_is_told_from_a_spare() {
     assert!(matches!(FileHeader::decode(&page), FileState::InUse(header) if header.first == JournalPosition::START));
 }
 
+/// What a journal that has been closed says when it is opened with so many bytes of its only file.
+fn open_cut(len: u64) -> Result<usize, OpenError> {
+    let disk = SimDisk::new(0);
+    let mut world = World::new(&disk, &small_options());
+    for number in 0..3 {
+        world.publish(&format!("{number}{}", "x".repeat(5000)));
+    }
+    world.commit_all().unwrap();
+    world.journal.record_synced();
+    disk.kill_process();
+    disk.open(&Path::new(DIR).join("000001.journal")).unwrap().truncate(len).unwrap();
+    open_and_read(&disk)
+}
+
+/// It started without a word, and what had been confirmed was gone.
+#[test]
+fn a_journal_that_was_cut_short_is_noticed() {
+    let whole = 64 << 10;
+    assert_eq!(open_cut(whole).unwrap(), 3);
+    assert_eq!(open_cut(whole / 2).unwrap(), 3, "nothing of it was in use there");
+    for len in [FILE_HEADER_LEN, FILE_HEADER_LEN + 64, 8192, 16384] {
+        let error = open_cut(len).unwrap_err();
+        let OpenError::Short { place, synced } = &error else { panic!("{error}") };
+        assert_eq!((place.position, place.offset), (JournalPosition::START, FILE_HEADER_LEN));
+        let text = format!(
+            "/data/journal/000001.journal at byte 4096 (journal position 0), and had been synced up to position {synced}"
+        );
+        assert!(error.to_string().contains(&text), "{error}");
+    }
+    for len in [0, 1, FILE_HEADER_LEN - 1] {
+        assert!(matches!(open_cut(len), Err(OpenError::Missing { .. })), "{len} bytes of a file are none");
+    }
+}
+
+/// What follows the end that was found is marked as lost, and the journal goes on behind it.
+#[test]
+fn a_repair_marks_what_is_missing_of_the_end() {
+    let disk = SimDisk::new(0);
+    let mut world = World::new(&disk, &small_options());
+    world.file_all();
+    while world.journal.closed_files().len() < 2 {
+        world.publish(&"x".repeat(10_000));
+        world.commit_all().unwrap();
+        world.file_all();
+    }
+    let (end, spans) = (world.journal.synced(), world.journal.closed_files());
+    world.journal.record_synced();
+    disk.kill_process();
+    let recovery = Recovery::open(Arc::new(disk.clone()), Path::new(DIR), JournalPosition::START).unwrap();
+    disk.remove(&recovery.files.last().unwrap().path).unwrap();
+    assert!(matches!(open_and_read(&disk), Err(OpenError::Short { .. })));
+    let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+    let mut contents = ChunkWriter::new(ChunkBudget::new());
+    let losses = repair(&shared, Path::new(DIR), JournalPosition::START, &mut contents).unwrap().losses;
+    let [Lost { place, end: lost_to }] = &losses[..] else { panic!("{losses:?}") };
+    assert_eq!((place.position, *lost_to), (spans[1].end, end));
+    let (world, _) = World::open(&disk, &small_options(), JournalPosition::START).unwrap();
+    assert_eq!(world.journal.appended(), end, "positions stay");
+}
+
 /// Damages some commits of six; all others come back after a repair.
 #[track_caller]
 fn check_repaired(seed: u64, hits: &[usize]) {
@@ -384,7 +444,10 @@ fn a_file_with_a_damaged_start_is_written_anew() {
 #[test]
 fn a_missing_file_is_a_gap() {
     check_repaired_files(
-        &|disk, files| disk.remove(&files[1].0).unwrap(),
+        &|disk, files| {
+            disk.remove(&files[1].0).unwrap();
+            disk.sync_dir(Path::new(DIR)).unwrap();
+        },
         5, // all that a file holds
     );
 }

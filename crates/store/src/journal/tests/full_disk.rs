@@ -5,7 +5,8 @@ use super::*;
 use crate::file::Faults;
 
 fn fill(disk: &SimDisk, files: u64) {
-    disk.set_faults(Faults { capacity: Some(files * (64 << 10)), ..Faults::default() });
+    let synced_len = 2 * crate::file::PAGE_LEN as u64;
+    disk.set_faults(Faults { capacity: Some(files * (64 << 10) + synced_len), ..Faults::default() });
 }
 
 #[test]

@@ -1,0 +1,109 @@
+//! Files that are removed under a running store: it notices, and ends.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::power_loss::options;
+use super::threads::TempDir;
+use crate::file::{Disk, RealDisk, SimDisk};
+use crate::{Options, Random, RecordBatch, Store};
+
+const DATA: &str = "/data";
+
+/// Definitions as large as this make a file full.
+fn put(store: &Store, len: usize) {
+    let mut batch = RecordBatch::new();
+    batch.put(b"key", &vec![1; len]);
+    store.append(&mut batch);
+}
+
+fn opened(disk: &SimDisk) -> Arc<Store> {
+    let (store, _) = Store::open_stepped(options(&mut Random::new(1)), Arc::new(disk.clone())).unwrap();
+    put(&store, 100);
+    store.settle_down().unwrap();
+    store
+}
+
+#[track_caller]
+fn check_noticed(error: &impl ToString, path: &Path) {
+    let (error, path) = (error.to_string(), path.display());
+    assert!(error.contains(&format!("{path} is not there any more")), "{error}");
+}
+
+/// It went on confirming, and stopped as if all were well.
+#[test]
+fn a_stop_fails_where_files_are_gone() {
+    for name in ["journal/000001.journal", "manifest", "lock"] {
+        let disk = SimDisk::new(1);
+        let store = opened(&disk);
+        let path = Path::new(DATA).join(name);
+        disk.rename(&path, &path.with_extension("moved")).unwrap();
+        check_noticed(&store.close().unwrap_err(), &path);
+        check_noticed(&store.failure().unwrap(), &path);
+    }
+}
+
+/// The journal that it retires is all there is then.
+#[test]
+fn no_checkpoint_is_made_where_nobody_would_find_it() {
+    for name in ["manifest", "lock"] {
+        let disk = SimDisk::new(1);
+        let store = opened(&disk);
+        let path = Path::new(DATA).join(name);
+        disk.remove(&path).unwrap();
+        disk.create(&path).unwrap();
+        check_noticed(&store.checkpoint_once().unwrap_err(), &path);
+    }
+}
+
+#[test]
+fn what_says_how_far_the_journal_is_synced_is_made_again() {
+    let disk = SimDisk::new(1);
+    let store = opened(&disk);
+    let path = Path::new(DATA).join("synced");
+    disk.remove(&path).unwrap();
+    put(&store, 100);
+    store.settle_down().unwrap();
+    assert!(disk.open(&path).is_ok());
+    store.close().unwrap();
+}
+
+/// Waits until a store that works in a real directory has failed after something was done to that.
+fn failure_after(change: impl FnOnce(&Path), each: impl Fn(&Store)) -> String {
+    let dir = TempDir::new();
+    let mut options = Options::small(dir.0.clone(), 1);
+    options.journal.file_len = 64 << 10;
+    let (store, _) = Store::open(options, Arc::new(RealDisk)).unwrap();
+    put(&store, 100);
+    store.shared.journal.wait_synced(store.appended()).unwrap();
+    change(&dir.0);
+    let start = Instant::now();
+    loop {
+        each(&store);
+        if let Some(failed) = store.failure() {
+            assert!(store.close().is_err());
+            return failed.to_string();
+        }
+        assert!(start.elapsed() < Duration::from_secs(20), "nothing was noticed");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_running_store_notices_that_its_directory_is_gone() {
+    let error = failure_after(|dir| std::fs::remove_dir_all(dir).unwrap(), |store| put(store, 100));
+    assert!(error.contains("any more") && error.contains("/journal"), "{error}");
+}
+
+#[test]
+fn a_running_store_notices_that_its_directory_was_moved() {
+    let mut moved = PathBuf::new();
+    let change = |dir: &Path| {
+        moved = dir.with_extension("moved");
+        std::fs::rename(dir, &moved).unwrap();
+    };
+    let error = failure_after(change, |store| put(store, 100));
+    std::fs::remove_dir_all(moved).unwrap();
+    assert!(error.contains("any more") && error.contains("/journal"), "{error}");
+}

@@ -130,6 +130,12 @@ impl HttpUrl {
         HttpUrl { tls: Some(tls), ..self }
     }
 
+    /// The same URL, trusting whom another one does.
+    #[must_use]
+    pub fn trusting_as(self, other: &HttpUrl) -> Self {
+        HttpUrl { tls: other.tls.clone(), ..self }
+    }
+
     /// The same URL, asked for by a user with this password.
     #[must_use]
     pub fn with_user(self, user: &str, password: &str) -> Self {

@@ -15,6 +15,7 @@ mod influxdb;
 mod interpolation;
 mod listeners;
 mod management;
+mod oauth2;
 mod prometheus;
 mod reference;
 mod reload;
@@ -31,11 +32,12 @@ mod values;
 mod vhost_defaults;
 
 pub use alerts::AlertOptions;
-pub use backends::{BackendKind, BackendStep, Backends, CacheOptions, HttpBackendOptions, OAuth2BackendOptions};
+pub use backends::{BackendKind, BackendStep, Backends, CacheOptions, HttpBackendOptions};
 pub use certificate_login::{AlternativeNameKind, CertificateLogin};
 pub use influxdb::{InfluxdbLogin, InfluxdbObjects, InfluxdbOptions, InfluxdbPlace, InfluxdbServer};
 pub use listeners::{HttpListener, Listener, UnixListener};
 pub use management::{HTTP_BODY_LEN_MAX, ManagementHeaders, ManagementOptions};
+pub use oauth2::{OAuth2Provider, OAuth2ResourceServer};
 pub use prometheus::PrometheusOptions;
 pub use reference::render_reference;
 pub use settings::{
@@ -70,6 +72,35 @@ const ENVIRONMENT_WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("RABBITMQ_NODE_IP_ADDRESS", "set listeners.tcp.default to address:port"),
     ("RABBITMQ_CONFIG_FILES", "put the files into conf.d beside the configuration file"),
     ("RABBITMQ_ADVANCED_CONFIG_FILE", "Erlang terms are not read, use the keys of rabbitmq.conf"),
+    ("RABBITMQ_CONF_ENV_FILE", "files of variables are not read, set the keys of rabbitmq.conf"),
+    (
+        "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS",
+        "set the keys of rabbitmq.conf that its arguments stand for, such as log.default.level",
+    ),
+    ("RABBITMQ_SERVER_ERL_ARGS", "there is no Erlang machine; warren.worker_threads says how many threads there are"),
+    ("RABBITMQ_SERVER_START_ARGS", "set the keys of rabbitmq.conf that its arguments stand for"),
+    ("RABBITMQ_VM_MEMORY_HIGH_WATERMARK", "set vm_memory_high_watermark.relative or vm_memory_high_watermark.absolute"),
+    ("RABBITMQ_DISK_FREE_LIMIT", "set disk_free_limit.absolute"),
+    ("RABBITMQ_DISK_FREE_ABSOLUTE_LIMIT", "set disk_free_limit.absolute"),
+    ("RABBITMQ_LOG", "set log.default.level"),
+    ("RABBITMQ_LOG_BASE", "the log goes to stderr"),
+    (
+        "RABBITMQ_ENABLED_PLUGINS_FILE",
+        "there are no plugins; warren.management.enabled and the keys of the others say what is served",
+    ),
+    ("RABBITMQ_PLUGINS_DIR", "there are no plugins"),
+    ("RABBITMQ_MNESIA_BASE", "set warren.data_dir"),
+    ("RABBITMQ_MNESIA_DIR", "set warren.data_dir"),
+    ("RABBITMQ_DEFAULT_USER_FILE", "set RABBITMQ_DEFAULT_USER or default_user"),
+    ("RABBITMQ_DEFAULT_PASS_FILE", "set RABBITMQ_DEFAULT_PASS or default_pass"),
+    ("RABBITMQ_SSL_CACERTFILE", "set ssl_options.cacertfile"),
+    ("RABBITMQ_SSL_CERTFILE", "set ssl_options.certfile"),
+    ("RABBITMQ_SSL_KEYFILE", "set ssl_options.keyfile"),
+    ("RABBITMQ_SSL_VERIFY", "set ssl_options.verify"),
+    ("RABBITMQ_SSL_FAIL_IF_NO_PEER_CERT", "set ssl_options.fail_if_no_peer_cert"),
+    ("RABBITMQ_MANAGEMENT_SSL_CACERTFILE", "set management.ssl.cacertfile"),
+    ("RABBITMQ_MANAGEMENT_SSL_CERTFILE", "set management.ssl.certfile"),
+    ("RABBITMQ_MANAGEMENT_SSL_KEYFILE", "set management.ssl.keyfile"),
 ];
 
 /// One configuration file, read by the caller.
@@ -142,6 +173,11 @@ impl Config {
         values.complete();
         let (mut config, mut warnings) = settings::build(values)?;
         config.files = sources.iter().map(|source| source.name.clone()).collect();
+        // `-` is the standard output, which is as good as the standard error.
+        if non_empty(env, "RABBITMQ_LOGS").is_some_and(|place| place != "-") {
+            let text = "has no effect; the log goes to stderr, as log.console says".to_owned();
+            warnings.push(Warning(Remark { origin: Origin::Environment("RABBITMQ_LOGS"), text }));
+        }
         for (variable, instead) in ENVIRONMENT_WITHOUT_EFFECT {
             if non_empty(env, variable).is_some() {
                 let origin = Origin::Environment(variable);

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::name::{UserName, VhostName};
 use crate::pattern::Pattern;
+use crate::policy::ApplyTo;
 use crate::user::{LimitError, Permission, Tags};
 
 /// A vhost as it is stored.
@@ -98,6 +99,23 @@ pub struct VhostDefaults {
     pub limits: Vec<VhostLimitDefault>,
     /// Users, each with a permission.
     pub users: Vec<VhostUserDefault>,
+    /// Policies of operators.
+    pub policies: Vec<VhostPolicyDefault>,
+}
+
+/// An operator's policy in vhosts whose names match.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VhostPolicyDefault {
+    /// The policy's name.
+    pub name: String,
+    /// The vhosts' names.
+    pub vhosts: Pattern,
+    /// The names that it is for there.
+    pub pattern: String,
+    /// What it is for.
+    pub apply_to: ApplyTo,
+    /// What it sets, checked.
+    pub definition: serde_json::Map<String, serde_json::Value>,
 }
 
 /// Limits of vhosts whose names match.
@@ -134,6 +152,11 @@ impl VhostDefaults {
     /// The users of a vhost.
     pub fn users_of(&self, vhost: &VhostName) -> impl Iterator<Item = &VhostUserDefault> {
         self.users.iter().filter(|user| user.vhosts.is_match(vhost.as_str()))
+    }
+
+    /// The operators' policies of a vhost.
+    pub fn policies_of(&self, vhost: &VhostName) -> impl Iterator<Item = &VhostPolicyDefault> {
+        self.policies.iter().filter(|policy| policy.vhosts.is_match(vhost.as_str()))
     }
 }
 

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use auth::{Algorithm, Cache, DecodingKey, HttpBackend, HttpMethod, HttpOptions, KeySource, OAuth2, OAuth2Options};
 use broker::{AuthStep, Authority, Backend};
 use http_client::HttpUrl;
-use model::config::{BackendKind, Backends, OAuth2BackendOptions};
+use model::config::{BackendKind, Backends, OAuth2ResourceServer};
 use net::{ClientTls, ClientTlsOptions, Trust};
 
 /// How long a tokens' issuer may take to say its keys.
@@ -46,7 +46,10 @@ impl Made<'_> {
         }
         let backend: Arc<dyn Backend> = match kind {
             BackendKind::Http => Arc::new(self.http()?),
-            BackendKind::OAuth2 => Arc::new(oauth2(&self.backends.oauth2)?),
+            BackendKind::OAuth2 => {
+                let servers = self.backends.oauth2.iter().map(oauth2).collect::<Result<_>>()?;
+                Arc::new(OAuth2::of_servers(servers))
+            }
             BackendKind::Cache => {
                 let cache = self.backends.cache;
                 match cache.cached_backend {
@@ -77,27 +80,36 @@ impl Made<'_> {
     }
 }
 
-fn oauth2(options: &OAuth2BackendOptions) -> Result<OAuth2> {
-    let tls = client_tls(options.cacertfile.as_deref(), options.verifies_peer);
-    let jwks = options.jwks_uri.as_deref().map(|text| url("auth_oauth2.jwks_uri", text, &tls)).transpose()?;
+fn oauth2(server: &OAuth2ResourceServer) -> Result<OAuth2Options> {
+    let provider = &server.provider;
+    let prefix = &provider.prefix;
+    let tls = client_tls(provider.cacertfile.as_deref(), provider.verifies_peer);
+    let place = |key: &str, text: &Option<String>| {
+        text.as_deref().map(|text| url(&format!("{prefix}.{key}"), text, &tls)).transpose()
+    };
     let mut configured = std::collections::HashMap::new();
-    for (id, file) in &options.signing_keys {
-        let key = signing_key(file).with_context(|| format!("cannot use the key auth_oauth2.signing_keys.{id}"))?;
+    for (id, file) in &provider.signing_keys {
+        let key = signing_key(file).with_context(|| format!("cannot use the key {prefix}.signing_keys.{id}"))?;
         configured.insert(id.clone(), key);
     }
     let algorithm = |name: &String| name.parse::<Algorithm>().with_context(|| format!("unknown algorithm {name}"));
-    Ok(OAuth2::new(OAuth2Options {
-        resource_server_id: options.resource_server_id.clone(),
-        scope_prefix: options.scope_prefix.clone(),
-        verifies_audience: options.verify_aud,
-        issuer: options.issuer.clone(),
-        preferred_username_claims: options.preferred_username_claims.clone(),
-        additional_scopes_keys: options.additional_scopes_keys.clone(),
-        scope_aliases: options.scope_aliases.clone(),
-        algorithms: options.algorithms.iter().map(algorithm).collect::<Result<_>>()?,
-        default_key: options.default_key.clone(),
-        keys: KeySource { configured, jwks, timeout: JWKS_TIMEOUT },
-    }))
+    Ok(OAuth2Options {
+        resource_server_id: server.id.clone(),
+        scope_prefix: server.scope_prefix.clone(),
+        verifies_audience: server.verify_aud,
+        issuer: provider.issuer.clone(),
+        preferred_username_claims: server.preferred_username_claims.clone(),
+        additional_scopes_keys: server.additional_scopes_keys.clone(),
+        scope_aliases: server.scope_aliases.clone(),
+        algorithms: provider.algorithms.iter().map(algorithm).collect::<Result<_>>()?,
+        default_key: provider.default_key.clone(),
+        keys: KeySource {
+            configured,
+            jwks: place("jwks_uri", &provider.jwks_uri)?,
+            discovery: place("issuer", &provider.discovery_url)?,
+            timeout: JWKS_TIMEOUT,
+        },
+    })
 }
 
 /// A public key in a PEM file: RSA, or on an elliptic curve.

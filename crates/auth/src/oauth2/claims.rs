@@ -1,5 +1,7 @@
 //! What a token says.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Map, Value};
 
 /// A token's claims, verified.
@@ -49,6 +51,17 @@ impl Claims {
         let mut words = path.split('.');
         let first = self.0.get(words.next()?)?;
         words.try_fold(first, |value, word| value.get(word))
+    }
+}
+
+/// What a token says it is for, whoever has signed it.
+pub(super) fn unverified_audience(token: &str) -> Vec<String> {
+    let payload = token.split('.').nth(1).and_then(|part| URL_SAFE_NO_PAD.decode(part).ok());
+    let claims: Option<Value> = payload.and_then(|payload| serde_json::from_slice(&payload).ok());
+    match claims.as_ref().and_then(|claims| claims.get("aud")) {
+        Some(Value::String(one)) => vec![one.clone()],
+        Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        _ => Vec::new(),
     }
 }
 

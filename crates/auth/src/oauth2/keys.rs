@@ -13,6 +13,7 @@ use http_client::{Client, HttpUrl, Request};
 use hyper::Method;
 use jsonwebtoken::DecodingKey;
 use parking_lot::Mutex;
+use serde_json::Value;
 use tokio::sync::watch;
 
 use super::TokenError;
@@ -25,6 +26,8 @@ pub struct KeySource {
     pub configured: HashMap<String, DecodingKey>,
     /// Where the issuer publishes its keys.
     pub jwks: Option<HttpUrl>,
+    /// Where it says where that is, if it is not known.
+    pub discovery: Option<HttpUrl>,
     /// How long it may take to answer.
     pub timeout: Duration,
 }
@@ -32,7 +35,11 @@ pub struct KeySource {
 impl fmt::Debug for KeySource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ids: Vec<_> = self.configured.keys().collect();
-        f.debug_struct("KeySource").field("configured", &ids).field("jwks", &self.jwks).finish_non_exhaustive()
+        f.debug_struct("KeySource")
+            .field("configured", &ids)
+            .field("jwks", &self.jwks)
+            .field("discovery", &self.discovery)
+            .finish_non_exhaustive()
     }
 }
 
@@ -91,12 +98,16 @@ impl Keys {
             Some(id) => TokenError::Refused(format!("the token's key '{id}' is not known")),
             None => TokenError::Refused("the token names no key".to_owned()),
         };
-        let Some(url) = &self.source.jwks else { return Err(unknown()) };
+        let place = match (&self.source.jwks, &self.source.discovery) {
+            (Some(url), _) => Place::Known(url.clone()),
+            (None, Some(url)) => Place::Asked(url.clone()),
+            (None, None) => return Err(unknown()),
+        };
         let attempt = {
             let mut published = self.published.lock();
             let known = published.set.get(id);
             let is_fresh = published.fetched_at.is_some_and(|at| now.saturating_duration_since(at) < KEPT_FOR);
-            let attempt = if known.is_some() && is_fresh { None } else { self.ask_if_due(&mut published, url, now) };
+            let attempt = if known.is_some() && is_fresh { None } else { self.ask_if_due(&mut published, &place, now) };
             match known {
                 Some(key) => return Ok(key),
                 None => attempt,
@@ -114,7 +125,7 @@ impl Keys {
     }
 
     /// The attempt under way, or a new one; none if the last one was only just now.
-    fn ask_if_due(&self, published: &mut Published, url: &HttpUrl, now: Instant) -> Option<watch::Receiver<()>> {
+    fn ask_if_due(&self, published: &mut Published, place: &Place, now: Instant) -> Option<watch::Receiver<()>> {
         if let Some(attempt) = published.attempt.as_ref().filter(|attempt| attempt.has_changed().is_ok()) {
             return Some(attempt.clone());
         }
@@ -124,11 +135,11 @@ impl Keys {
         published.tried_at = Some(now);
         let (under_way, attempt) = watch::channel(());
         published.attempt = Some(attempt.clone());
-        let (published, url, timeout) = (self.published.clone(), url.clone(), self.source.timeout);
+        let (published, place, timeout) = (self.published.clone(), place.clone(), self.source.timeout);
         // On its own: it goes on when whoever wanted it has gone, and those who do not need it do not wait.
         tokio::spawn(async move {
             let asked_at = Instant::now();
-            let fetched = fetch(&url, timeout).await;
+            let fetched = fetch(&place, timeout).await;
             published.lock().take(fetched, now + asked_at.elapsed());
             drop(under_way);
         });
@@ -154,15 +165,48 @@ impl Published {
     }
 }
 
-async fn fetch(url: &HttpUrl, timeout: Duration) -> Result<KeySet, String> {
+/// Where an issuer's keys are.
+#[derive(Clone)]
+enum Place {
+    /// There.
+    Known(HttpUrl),
+    /// Where the issuer says, who is asked there.
+    Asked(HttpUrl),
+}
+
+async fn fetch(place: &Place, timeout: Duration) -> Result<KeySet, String> {
+    let url = match place {
+        Place::Known(url) => url.clone(),
+        Place::Asked(url) => discover(url, timeout).await?,
+    };
+    let body = get(&url, timeout, "the keys").await?;
+    KeySet::parse(&body).map_err(|error| format!("what {url} has is no set of keys: {error}"))
+}
+
+/// Asks an issuer where its keys are (OpenID Connect Discovery 1.0, 4). They are asked for as it was: who was to be trusted for one answer
+/// is for the other, and a place without TLS is not taken from one with it.
+async fn discover(url: &HttpUrl, timeout: Duration) -> Result<HttpUrl, String> {
+    let body = get(url, timeout, "the description").await?;
+    let described: Value =
+        serde_json::from_slice(&body).map_err(|error| format!("what {url} has is no description: {error}"))?;
+    let place = described["jwks_uri"].as_str().ok_or_else(|| format!("the description at {url} has no 'jwks_uri'"))?;
+    let keys =
+        HttpUrl::parse(place).map_err(|error| format!("the description at {url} has a wrong 'jwks_uri': {error}"))?;
+    if url.is_tls() && !keys.is_tls() {
+        return Err(format!("the description at {url} has a 'jwks_uri' without TLS"));
+    }
+    Ok(keys.trusting_as(url))
+}
+
+async fn get(url: &HttpUrl, timeout: Duration, what: &str) -> Result<Vec<u8>, String> {
     let path = url.path().to_owned();
     let mut client = Client::new(url.clone().with_path(""), timeout);
     let answer = client.ask(&Request::new(Method::GET).below(path)).await;
-    let answer = answer.map_err(|error| format!("cannot get the keys from {url}: {error}"))?;
+    let answer = answer.map_err(|error| format!("cannot get {what} from {url}: {error}"))?;
     if !answer.status.is_success() {
-        return Err(format!("cannot get the keys from {url}: status {}", answer.status.as_u16()));
+        return Err(format!("cannot get {what} from {url}: status {}", answer.status.as_u16()));
     }
-    KeySet::parse(&answer.body).map_err(|error| format!("what {url} has is no set of keys: {error}"))
+    Ok(answer.body.to_vec())
 }
 
 #[cfg(test)]

@@ -46,12 +46,12 @@ pub struct OAuth2Options {
     pub keys: KeySource,
 }
 
-/// The back end.
+/// The back end: for each resource server what its tokens must be like.
 #[derive(Debug, Clone)]
-pub struct OAuth2(Arc<Shared>);
+pub struct OAuth2(Arc<[ResourceServer]>);
 
 #[derive(Debug)]
-struct Shared {
+struct ResourceServer {
     options: OAuth2Options,
     keys: Keys,
 }
@@ -103,12 +103,42 @@ impl OAuth2 {
     /// A back end that takes tokens like these.
     #[must_use]
     pub fn new(options: OAuth2Options) -> Self {
-        let keys = Keys::new(options.keys.clone());
-        Self(Arc::new(Shared { options, keys }))
+        Self::of_servers(vec![options])
+    }
+
+    /// A back end that takes tokens for any of several resource servers.
+    #[must_use]
+    pub fn of_servers(servers: Vec<OAuth2Options>) -> Self {
+        let server = |options: OAuth2Options| ResourceServer { keys: Keys::new(options.keys.clone()), options };
+        Self(servers.into_iter().map(server).collect())
+    }
+
+    /// The resource server that a token says it is for. That is not believed yet: the server's own keys tell whether it is true.
+    fn server_of(&self, token: &str) -> Result<&ResourceServer, TokenError> {
+        if let [only] = &*self.0 {
+            return Ok(only);
+        }
+        let audience = claims::unverified_audience(token);
+        let is_meant = |server: &&ResourceServer| audience.contains(&server.options.resource_server_id);
+        let is_lenient = |server: &&ResourceServer| !server.options.verifies_audience;
+        let meant: Vec<&ResourceServer> = self.0.iter().filter(is_meant).collect();
+        let lenient: Vec<&ResourceServer> = self.0.iter().filter(is_lenient).collect();
+        match (&meant[..], &lenient[..]) {
+            ([server], _) | ([], [server]) => Ok(server),
+            ([], _) => Err(TokenError::Refused("the token is for none of the resource servers".to_owned())),
+            _ => Err(TokenError::Refused("the token is for several of the resource servers".to_owned())),
+        }
+    }
+
+    async fn accept(&self, attempt: LoginAttempt) -> Result<BackendUser, TokenError> {
+        let token = attempt.password.and_then(|bytes| String::from_utf8(bytes).ok());
+        let token = token.filter(|token| !token.is_empty());
+        let token = token.ok_or_else(|| TokenError::Refused("there is no token".to_owned()))?;
+        self.server_of(&token)?.log_in(&token).await
     }
 }
 
-impl Shared {
+impl ResourceServer {
     async fn verify(&self, token: &str) -> Result<Claims, TokenError> {
         let refuse =
             |error: jsonwebtoken::errors::Error| TokenError::Refused(format!("the token is not valid: {error}"));
@@ -138,13 +168,10 @@ impl Shared {
         decoded.map(|decoded| Claims(decoded.claims)).map_err(refuse)
     }
 
-    async fn log_in(&self, password: Option<Vec<u8>>) -> Result<BackendUser, TokenError> {
-        let refused = |reason: &str| TokenError::Refused(reason.to_owned());
-        let token = password.and_then(|bytes| String::from_utf8(bytes).ok());
-        let token = token.filter(|token| !token.is_empty()).ok_or_else(|| refused("there is no token"))?;
-        let claims = self.verify(&token).await?;
+    async fn log_in(&self, token: &str) -> Result<BackendUser, TokenError> {
+        let claims = self.verify(token).await?;
         let name = claims.username(&self.options.preferred_username_claims);
-        let name = name.ok_or_else(|| refused("the token names no user"))?;
+        let name = name.ok_or_else(|| TokenError::Refused("the token names no user".to_owned()))?;
         let (scopes, tags) = self.understand(&claims);
         // What no clock here gets to is never.
         let expires_at = claims.expires_at_s().and_then(|s| UNIX_EPOCH.checked_add(Duration::from_secs(s)));
@@ -184,9 +211,9 @@ impl Backend for OAuth2 {
     }
 
     fn log_in(&self, attempt: LoginAttempt) -> Answer<LoginAnswer> {
-        let shared = self.0.clone();
+        let own = self.clone();
         Box::pin(async move {
-            match shared.log_in(attempt.password).await {
+            match own.accept(attempt).await {
                 Ok(user) => LoginAnswer::Accepted(user),
                 Err(TokenError::Refused(reason)) => LoginAnswer::Refused(reason),
                 Err(TokenError::Failed(reason)) => LoginAnswer::Failed(reason),

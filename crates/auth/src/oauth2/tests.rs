@@ -20,7 +20,7 @@ const ORIGIN: Origin = Origin { peer: None, interface: Interface::Amqp };
 
 fn source() -> KeySource {
     let configured = HashMap::from([("k1".to_owned(), DecodingKey::from_secret(SECRET))]);
-    KeySource { configured, jwks: None, timeout: Duration::from_secs(10) }
+    KeySource { configured, jwks: None, discovery: None, timeout: Duration::from_secs(10) }
 }
 
 fn options() -> OAuth2Options {
@@ -201,7 +201,8 @@ async fn an_issuers_keys_are_asked_for_when_they_are_needed() {
             let _ = socket.write_all(answer.as_bytes()).await;
         }
     });
-    let keys = KeySource { configured: HashMap::new(), jwks: Some(url), timeout: Duration::from_secs(10) };
+    let keys =
+        KeySource { configured: HashMap::new(), jwks: Some(url), discovery: None, timeout: Duration::from_secs(10) };
     let backend = OAuth2::new(OAuth2Options { keys, ..options() });
     for _ in 0..3 {
         accepted(&backend, &signed(&claims(), Some("k9"))).await;
@@ -216,8 +217,72 @@ async fn an_issuers_keys_are_asked_for_when_they_are_needed() {
 #[tokio::test]
 async fn an_issuer_that_does_not_answer_is_a_failure_of_its_own() {
     let url = HttpUrl::parse("http://127.0.0.1:1/jwks").unwrap();
-    let keys = KeySource { configured: HashMap::new(), jwks: Some(url), timeout: Duration::from_secs(10) };
+    let keys =
+        KeySource { configured: HashMap::new(), jwks: Some(url), discovery: None, timeout: Duration::from_secs(10) };
     let backend = OAuth2::new(OAuth2Options { keys, ..options() });
     let answer = log_in(&backend, &signed(&claims(), Some("k9"))).await;
     assert!(matches!(answer, LoginAnswer::Failed(_)), "{answer:?}");
+}
+
+#[tokio::test]
+async fn an_issuer_is_asked_where_its_keys_are() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let key = json!({"kty": "oct", "kid": "k9", "alg": "HS256", "k": URL_SAFE_NO_PAD.encode(SECRET)});
+    tokio::spawn(async move {
+        while let Ok((mut socket, _)) = listener.accept().await {
+            let mut buffer = [0; 4096];
+            let len = socket.read(&mut buffer).await.unwrap_or(0);
+            let asked = String::from_utf8_lossy(&buffer[..len]).into_owned();
+            let body = match asked.split_whitespace().nth(1) {
+                Some("/realm/.well-known/openid-configuration?v=2") => {
+                    json!({"jwks_uri": format!("http://{address}/certs")})
+                }
+                Some("/certs") => json!({ "keys": [key] }),
+                _ => json!({}),
+            };
+            let body = body.to_string();
+            let answer =
+                format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len());
+            let _ = socket.write_all(answer.as_bytes()).await;
+        }
+    });
+    let discovered = |path: &str| {
+        let discovery = Some(HttpUrl::parse(&format!("http://{address}{path}")).unwrap());
+        let keys = KeySource { configured: HashMap::new(), jwks: None, discovery, timeout: Duration::from_secs(10) };
+        OAuth2::new(OAuth2Options { keys, ..options() })
+    };
+    let backend = discovered("/realm/.well-known/openid-configuration?v=2");
+    accepted(&backend, &signed(&claims(), Some("k9"))).await;
+    check_refused(&log_in(&backend, &signed(&claims(), Some("made up"))).await, "not known");
+    let answer = log_in(&discovered("/elsewhere"), &signed(&claims(), Some("k9"))).await;
+    let LoginAnswer::Failed(reason) = answer else { panic!("{answer:?}") };
+    assert!(reason.ends_with("has no 'jwks_uri'"), "{reason}");
+}
+
+#[tokio::test]
+async fn the_resource_server_that_a_token_is_for_counts() {
+    let server = |id: &str, secret: &[u8], verifies_audience: bool| {
+        let configured = HashMap::from([("k1".to_owned(), DecodingKey::from_secret(secret))]);
+        let keys = KeySource { configured, jwks: None, discovery: None, timeout: Duration::from_secs(10) };
+        OAuth2Options { resource_server_id: id.to_owned(), verifies_audience, keys, ..options() }
+    };
+    let for_audience = |audience: Value| {
+        let mut claims = claims();
+        claims["aud"] = audience;
+        signed(&claims, Some("k1"))
+    };
+    let other = b"the secret of the other resource server";
+    let backend = OAuth2::of_servers(vec![server("warren", SECRET, true), server("dev", other, true)]);
+    let user = accepted(&backend, &for_audience(json!(["warren", "x"]))).await;
+    assert!(user.tags.has("monitoring"));
+    check_refused(&log_in(&backend, &for_audience(json!("dev"))).await, "InvalidSignature");
+    check_refused(&log_in(&backend, &for_audience(json!("none"))).await, "for none of the resource servers");
+    check_refused(
+        &log_in(&backend, &for_audience(json!(["warren", "dev"]))).await,
+        "for several of the resource servers",
+    );
+    check_refused(&log_in(&backend, "a.b.c").await, "for none of the resource servers");
+    let backend = OAuth2::of_servers(vec![server("warren", SECRET, false), server("dev", other, true)]);
+    accepted(&backend, &for_audience(json!("none"))).await;
 }

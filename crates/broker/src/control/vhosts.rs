@@ -5,10 +5,11 @@ use model::definition::{Definition, UserPermission};
 use model::ids::JournalPosition;
 use model::name::VhostName;
 use model::parameter::VHOST_LIMITS_NAME;
+use model::policy::PolicyKind;
 use model::vhost::{Vhost as Facts, VhostLimits};
 use store::RecordBatch;
 
-use super::{ControlError, PasswordChange, UserRequest, invalid, not_found};
+use super::{ControlError, PasswordChange, PolicyRequest, UserRequest, invalid, not_found};
 use crate::broker::Broker;
 use crate::events::Event;
 use crate::identity::Actor;
@@ -99,7 +100,7 @@ impl Broker {
         Facts { limits, ..Facts::new(name) }
     }
 
-    /// Gives a new vhost the users that the configuration has for it. A user that is there already keeps its password and its tags.
+    /// Gives a new vhost the users and the operators' policies that the configuration has for it. A user that is there already keeps its password and its tags.
     pub(crate) fn furnish_vhost(
         &self,
         actor: &Actor,
@@ -116,6 +117,20 @@ impl Broker {
             let (vhost, user) = (vhost.clone(), default.name.clone());
             let permission = default.permission.clone();
             position = position.max(self.put_permission(actor, UserPermission { vhost, user, permission })?.position);
+        }
+        let policies = self.options.vhost_defaults.policies_of(vhost).map(|default| PolicyRequest {
+            vhost: vhost.clone(),
+            name: default.name.clone(),
+            kind: PolicyKind::Operator,
+            pattern: default.pattern.clone(),
+            apply_to: default.apply_to,
+            priority: 0,
+            definition: default.definition.clone(),
+        });
+        let policies: Vec<PolicyRequest> = policies.collect();
+        if !policies.is_empty() {
+            let (changed, _) = self.put_policies(actor, policies)?;
+            position = position.max(changed.position);
         }
         Ok(position)
     }

@@ -2,8 +2,9 @@
 
 use model::name::{UserName, VhostName};
 use model::pattern::Pattern;
+use model::policy::{ApplyTo, PolicyKind};
 use model::user::{CredentialValidator, Permission, Tags};
-use model::vhost::{VhostDefaults, VhostLimitDefault, VhostLimits, VhostUserDefault};
+use model::vhost::{VhostDefaults, VhostLimitDefault, VhostLimits, VhostPolicyDefault, VhostUserDefault};
 
 use super::node::Node;
 use crate::control::{ControlError, PasswordChange, UserRequest, VhostRequest};
@@ -26,6 +27,13 @@ fn defaults() -> VhostDefaults {
     VhostDefaults {
         limits: vec![VhostLimitDefault { pattern: Pattern::parse("^qa").unwrap(), limits }],
         users: vec![tester],
+        policies: vec![VhostPolicyDefault {
+            name: "bound".to_owned(),
+            vhosts: Pattern::parse("^qa").unwrap(),
+            pattern: "^x".to_owned(),
+            apply_to: ApplyTo::Queues,
+            definition: serde_json::Map::from_iter([("max-length".to_owned(), 3.into())]),
+        }],
     }
 }
 
@@ -45,6 +53,9 @@ fn new_vhosts_have_their_limits_and_users() {
     assert!(user.verify(b"one") && user.tags.has("monitoring"));
     make(&node, "qa.1");
     make(&node, "other");
+    let policies = node.broker.policies(PolicyKind::Operator);
+    let [policy] = &policies[..] else { panic!("{policies:?}") };
+    assert_eq!((policy.vhost.as_str(), &*policy.name, policy.pattern.as_str()), ("qa.1", "bound", "^x"));
     let limits = |vhost| node.broker.vhost_view(vhost).unwrap().facts.limits.queue_max;
     assert_eq!((limits("qa.1"), limits("other"), limits("/")), (Some(3), None, None));
     let mut client = node.accept("127.0.0.1:40000");

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::oauth2::{self, OAuth2ResourceServer};
 use super::value;
 use super::values::Values;
 
@@ -58,37 +59,6 @@ pub struct CacheOptions {
     pub cache_ttl: Duration,
 }
 
-/// Tokens (`auth_oauth2`). Fields are named as their keys are.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OAuth2BackendOptions {
-    /// What tokens have to be for, and what scopes begin with.
-    pub resource_server_id: String,
-    /// What scopes begin with, where that is something else.
-    pub scope_prefix: Option<String>,
-    /// Whether tokens have to be for this resource server.
-    pub verify_aud: bool,
-    /// Who has to have issued them.
-    pub issuer: Option<String>,
-    /// Where their issuer publishes its keys.
-    pub jwks_uri: Option<String>,
-    /// Claims that may have the user's name, in their order.
-    pub preferred_username_claims: Vec<String>,
-    /// Claims that have scopes, too.
-    pub additional_scopes_keys: Vec<String>,
-    /// What scopes of other names stand for.
-    pub scope_aliases: BTreeMap<String, Vec<String>>,
-    /// Signatures that are accepted, by their names; empty: all but those with shared keys.
-    pub algorithms: Vec<String>,
-    /// The key's id where a token names none.
-    pub default_key: Option<String>,
-    /// PEM files of public keys, by the keys' ids.
-    pub signing_keys: BTreeMap<String, String>,
-    /// File of the authorities that the issuer's certificate is to be from; None: the system's.
-    pub cacertfile: Option<String>,
-    /// Whether its certificate is looked at.
-    pub verifies_peer: bool,
-}
-
 /// All of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Backends {
@@ -98,8 +68,8 @@ pub struct Backends {
     pub http: HttpBackendOptions,
     /// The cache.
     pub cache: CacheOptions,
-    /// Tokens.
-    pub oauth2: OAuth2BackendOptions,
+    /// What tokens may be for: at least one where the chain has that back end.
+    pub oauth2: Vec<OAuth2ResourceServer>,
 }
 
 impl BackendKind {
@@ -124,21 +94,15 @@ pub(super) fn check(values: &mut Values) {
     };
     let mut problems = Vec::new();
     if is_used(BackendKind::OAuth2) {
-        if values.text("auth_oauth2.resource_server_id").is_none() {
-            problems.push("the oauth2 back end needs 'auth_oauth2.resource_server_id'");
-        }
-        let has_keys =
-            values.text("auth_oauth2.jwks_uri").is_some() || values.has_any_below(&["auth_oauth2", "signing_keys"]);
-        if !has_keys {
-            problems.push("the oauth2 back end needs 'auth_oauth2.jwks_uri' or 'auth_oauth2.signing_keys.$id'");
-        }
+        problems.extend(oauth2::problems(values));
     }
     if has_cache(&steps) && cached(values) == BackendKind::Internal {
-        problems.push("'auth_cache.cached_backend' must be another back end: the broker's own users need no cache");
+        let text = "'auth_cache.cached_backend' must be another back end: the broker's own users need no cache";
+        problems.push(text.to_owned());
     }
     let origin = values.below(&["auth_backends"]).next().map(|(.., origin)| origin.clone());
     if let Some(origin) = origin {
-        problems.into_iter().for_each(|text| values.refuse(origin.clone(), text.to_owned()));
+        problems.into_iter().for_each(|text| values.refuse(origin.clone(), text));
     }
 }
 
@@ -175,8 +139,6 @@ pub(super) fn read(values: &Values) -> Backends {
     let text = |key: &str| values.text(key).map(str::to_owned);
     let required = |key: &str| values.required(key).to_owned();
     let duration = |key| value::parse_duration(values.required(key)).expect("a duration, as the schema says");
-    let list = |name| values.family(&["auth_oauth2", name]).map(|(_, text)| text.to_owned()).collect::<Vec<_>>();
-    let words = |text: &str| text.split([' ', ',']).filter(|word| !word.is_empty()).map(str::to_owned).collect();
     Backends {
         steps: steps(values),
         http: HttpBackendOptions {
@@ -190,27 +152,7 @@ pub(super) fn read(values: &Values) -> Backends {
             verifies_peer: values.required("auth_http.ssl_options.verify") == "verify_peer",
         },
         cache: CacheOptions { cached_backend: cached(values), cache_ttl: duration("auth_cache.cache_ttl") },
-        oauth2: OAuth2BackendOptions {
-            resource_server_id: text("auth_oauth2.resource_server_id").unwrap_or_default(),
-            scope_prefix: text("auth_oauth2.scope_prefix"),
-            verify_aud: values.bool("auth_oauth2.verify_aud"),
-            issuer: text("auth_oauth2.issuer"),
-            jwks_uri: text("auth_oauth2.jwks_uri"),
-            preferred_username_claims: list("preferred_username_claims"),
-            additional_scopes_keys: text("auth_oauth2.additional_scopes_key").as_deref().map(words).unwrap_or_default(),
-            scope_aliases: values
-                .family(&["auth_oauth2", "scope_aliases"])
-                .map(|(name, scopes)| (name.to_owned(), words(scopes)))
-                .collect(),
-            algorithms: list("algorithms"),
-            default_key: text("auth_oauth2.default_key"),
-            signing_keys: values
-                .family(&["auth_oauth2", "signing_keys"])
-                .map(|(id, file)| (id.to_owned(), file.to_owned()))
-                .collect(),
-            cacertfile: text("auth_oauth2.https.cacertfile"),
-            verifies_peer: values.required("auth_oauth2.https.peer_verification") == "verify_peer",
-        },
+        oauth2: oauth2::read(values),
     }
 }
 
@@ -250,7 +192,7 @@ mod tests {
     fn tokens_need_a_resource_server_and_keys() {
         let refused = parse(&["auth_backends.1 = oauth2"]).unwrap_err();
         assert!(refused.contains("needs 'auth_oauth2.resource_server_id'"), "{refused}");
-        assert!(refused.contains("needs 'auth_oauth2.jwks_uri' or"), "{refused}");
+        assert!(refused.contains("needs 'auth_oauth2.issuer', 'auth_oauth2.jwks_uri' or"), "{refused}");
         let backends = parse(&[
             "auth_backends.1 = oauth2",
             "auth_oauth2.resource_server_id = warren",
@@ -259,8 +201,8 @@ mod tests {
             "auth_oauth2.scope_aliases.boss = warren.tag:administrator warren.read:*/*",
             "auth_oauth2.additional_scopes_key = roles groups",
         ]);
-        let oauth2 = backends.unwrap().oauth2;
-        assert_eq!(oauth2.signing_keys["k1"], "/etc/key.pem");
+        let oauth2 = &backends.unwrap().oauth2[0];
+        assert_eq!(oauth2.provider.signing_keys["k1"], "/etc/key.pem");
         assert_eq!(oauth2.preferred_username_claims, ["email"]);
         assert_eq!(oauth2.scope_aliases["boss"], ["warren.tag:administrator", "warren.read:*/*"]);
         assert_eq!(oauth2.additional_scopes_keys, ["roles", "groups"]);

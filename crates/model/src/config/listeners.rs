@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Origin;
 use super::syntax::KeyPath;
-use super::tls::{self, TlsOptions, tls_options};
+use super::tls::{self, PeerVerification, TlsOptions, tls_options};
 use super::value::{self, ListenAddress};
 use super::values::Values;
 
@@ -71,7 +71,8 @@ pub(super) fn check(values: &mut Values) {
         let user = set.map(|(rest, _, origin)| (origin.clone(), format!("{first}.{second}.{}", rest.join("."))));
         tls::check(values, &format!("{first}.{second}"), user);
     }
-    let older = (values.text("management.listener.ssl") == Some("true")).then(|| "management.listener.ssl".to_owned());
+    let older = is_older_tls(values) && !takes_tls_of_clients(values);
+    let older = older.then(|| "management.listener.ssl".to_owned());
     let older = older.map(|key| (values.origin(&key), key));
     tls::check(values, "management.listener.ssl_opts", older);
     check_limits(values);
@@ -135,8 +136,11 @@ pub(super) fn management_listeners(values: &Values) -> Vec<HttpListener> {
     let has_plain = values.is_set_below(&["management", "tcp"]) || !(has_older || has_tls);
     let mut found = Vec::new();
     if has_older {
-        let is_tls = values.text("management.listener.ssl") == Some("true");
-        let tls = if is_tls { tls_options(values, "management.listener.ssl_opts", &tls::SNI) } else { None };
+        let tls = match is_older_tls(values) {
+            true if takes_tls_of_clients(values) => tls_options(values, "ssl_options", &tls::SNI).map(without_clients),
+            true => tls_options(values, "management.listener.ssl_opts", &tls::SNI),
+            false => None,
+        };
         found.push(http_listener(values, "management.listener", "management.listener.server", MANAGEMENT_PORT, tls));
     }
     if has_plain {
@@ -147,6 +151,20 @@ pub(super) fn management_listeners(values: &Values) -> Vec<HttpListener> {
         found.push(http_listener(values, "management.ssl", "management.ssl", MANAGEMENT_TLS_PORT, tls));
     }
     found
+}
+
+fn is_older_tls(values: &Values) -> bool {
+    values.text("management.listener.ssl") == Some("true")
+}
+
+/// Whether the older listener has nothing of its own to say about TLS, while that of AMQP has.
+fn takes_tls_of_clients(values: &Values) -> bool {
+    !values.is_set_below(&["management", "listener", "ssl_opts"]) && values.text("ssl_options.certfile").is_some()
+}
+
+/// As RabbitMQ takes TLS over from AMQP for HTTP: browsers are not asked for certificates.
+fn without_clients(tls: TlsOptions) -> TlsOptions {
+    TlsOptions { cacertfile: None, verify: PeerVerification::None, ..tls }
 }
 
 /// As RabbitMQ decides it: the one without TLS unless it is `none`, and the other where anything is set about it.

@@ -10,6 +10,7 @@ mod influxdb;
 mod logging;
 mod management;
 mod management_listeners;
+mod oauth2;
 mod plugins;
 mod prometheus;
 mod queues;
@@ -25,6 +26,7 @@ use super::table::{Key, Section, Table, Type, alias, effective, no_effect, not_b
 pub(super) static TABLE: Table = Table(&[
     connections::SECTION,
     access::SECTION,
+    oauth2::SECTION,
     tls::SECTION,
     resources::SECTION,
     queues::SECTION,

@@ -124,6 +124,8 @@ pub struct Config {
     pub influxdb: InfluxdbOptions,
     /// A file of definitions, or a directory of them, that every start imports.
     pub load_definitions: Option<String>,
+    /// Whether what they have and this broker cannot do is left out.
+    pub load_definitions_skip_unsupported: bool,
     /// Where and how messages are stored.
     pub store: StoreOptions,
     /// Who did what is written there; None: nowhere.
@@ -346,6 +348,8 @@ pub(super) fn build(mut values: Values) -> Result<(Config, Vec<Warning>), Config
     listeners::check(&mut values);
     vhost_defaults::check(&mut values);
     statistics::check(&mut values);
+    values.pass_over_unknown(&["auth_mechanisms"], "mechanism", &AuthMechanism::ALL.map(AuthMechanism::name));
+    warnings.extend(values.take_warnings());
     let values = values.accept()?;
     Ok((read(values), warnings))
 }
@@ -473,6 +477,7 @@ fn read(values: Values) -> Config {
         prometheus: prometheus::read(&values),
         influxdb: influxdb::read(&values),
         load_definitions: text("load_definitions"),
+        load_definitions_skip_unsupported: values.bool("management.load_definitions_skip_unsupported"),
         store: StoreOptions {
             data_dir: values.required("warren.data_dir").to_owned(),
             confirm_after: match values.required("warren.confirm_after") {

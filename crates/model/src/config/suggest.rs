@@ -1,10 +1,13 @@
 //! The known key, or other word, that comes closest to an unknown one.
 
 use super::syntax::KeyPath;
-use super::table::{Key, Table};
+use super::table::{Key, State, Table};
 
 /// How far a key may be from one that is known by its beginning only, to be taken for a typing error in that beginning.
 const PREFIX_DISTANCE_MAX: usize = 2;
+
+/// A key that is shorter than this might become any other.
+const LONGER_FROM: usize = 8;
 
 /// How much of a key may be mistyped: one character in so many. Of keys that are further away none was meant.
 const WRONG_PART: usize = 3;
@@ -15,6 +18,9 @@ pub(super) fn closest_key(table: &Table, unknown: &KeyPath) -> Option<String> {
         return Some(whole);
     }
     let text = unknown.to_string();
+    if let Some(longer) = longer_key(table, &text, unknown) {
+        return Some(longer);
+    }
     let candidates = table.keys().flat_map(Key::spellings).filter_map(|spelling| {
         let candidate = fill(&spelling, unknown.segments());
         let distance = distance(&candidate, &text);
@@ -22,6 +28,20 @@ pub(super) fn closest_key(table: &Table, unknown: &KeyPath) -> Option<String> {
         is_plausible.then_some((distance, candidate))
     });
     nearest(candidates, &text)
+}
+
+/// The first key that does something and goes on where this one ends: `ssl_options.cacert` means `cacertfile`, and
+/// `vm_memory_high_watermark` means `.relative`.
+fn longer_key(table: &Table, text: &str, unknown: &KeyPath) -> Option<String> {
+    let effective = table.keys().filter(|key| matches!(key.state, State::Effective | State::AliasOf(_)));
+    let mut spellings = effective.flat_map(Key::spellings).filter(|spelling| !spelling.ends_with("**"));
+    let is_named = |rest: &str| rest.starts_with('.') && !rest.contains('$') && !rest.starts_with(".**");
+    let is_long_enough = text.chars().count() >= LONGER_FROM;
+    spellings.find_map(|spelling| {
+        let candidate = fill(&spelling, unknown.segments());
+        let rest = candidate.strip_prefix(text)?;
+        (is_long_enough && (is_named(rest) || !rest.contains('.'))).then(|| candidate.clone())
+    })
 }
 
 /// Where all keys of a table begin with the same word, a key may lack only that.
@@ -107,6 +127,10 @@ mod tests {
 
     #[test]
     fn a_typing_error_is_undone() {
+        check_closest("ssl_options.cacert", "ssl_options.cacertfile");
+        check_closest("vm_memory_high_watermark", "vm_memory_high_watermark.relative");
+        check_closest("disk_free_limit", "disk_free_limit.absolute");
+        check_closest("default_permissions", "default_permissions.configure");
         check_closest("hartbeat", "heartbeat");
         check_closest("listener.tcp.default", "listeners.tcp.default");
         check_closest("warren.datadir", "warren.data_dir");

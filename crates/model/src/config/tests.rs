@@ -156,10 +156,19 @@ fn only_files_ask_for_variables() {
 
 #[test]
 fn variables_that_configure_only_rabbitmq_are_warned_of() {
-    let variables = environment(&[("RABBITMQ_NODE_PORT", "5673"), ("RABBITMQ_CONFIG_FILES", "")]);
+    let variables = environment(&[
+        ("RABBITMQ_NODE_PORT", "5673"),
+        ("RABBITMQ_CONFIG_FILES", ""),
+        ("RABBITMQ_LOGS", "-"),
+        ("RABBITMQ_VM_MEMORY_HIGH_WATERMARK", "0.8"),
+    ]);
     let (_, warnings) = Config::parse(&[], &variables, &[]).unwrap();
     let warnings: Vec<_> = warnings.iter().map(Warning::to_string).collect();
-    assert_eq!(warnings, ["RABBITMQ_NODE_PORT: has no effect; set listeners.tcp.default"]);
+    let memory = "RABBITMQ_VM_MEMORY_HIGH_WATERMARK: has no effect; set vm_memory_high_watermark.relative or \
+                  vm_memory_high_watermark.absolute";
+    assert_eq!(warnings, ["RABBITMQ_NODE_PORT: has no effect; set listeners.tcp.default", memory]);
+    let (_, warnings) = Config::parse(&[], &environment(&[("RABBITMQ_LOGS", "/var/log/r.log")]), &[]).unwrap();
+    assert_eq!(warnings[0].to_string(), "RABBITMQ_LOGS: has no effect; the log goes to stderr, as log.console says");
 }
 
 #[test]
@@ -660,3 +669,5 @@ fn the_management_api_has_the_time_outs_of_rabbitmqs() {
     let older = &self::config(set).management_listeners[0];
     assert_eq!((older.idle_timeout, older.max_keepalive), (Duration::from_secs(2), 3));
 }
+
+mod public;

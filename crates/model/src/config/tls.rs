@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::Origin;
 use super::syntax::KeyPath;
+use super::table::tls_keys;
 use super::values::Values;
 
 /// Options of TLS. Fields are named as their keys are.
@@ -99,6 +100,12 @@ pub fn check(values: &mut Values, prefix: &str, user: Option<(Origin, String)>) 
         problems.push((values.origin(&key("fail_if_no_peer_cert")), text));
     }
     problems.into_iter().for_each(|(origin, text)| values.refuse(origin, text));
+    for (family, what, known) in
+        [("versions", "version of TLS", tls_keys::VERSIONS), ("ciphers", "cipher suite", tls_keys::CIPHERS)]
+    {
+        let family: Vec<&str> = prefix.split('.').chain([family]).collect();
+        values.pass_over_unknown(&family, what, known);
+    }
 }
 
 /// Notes which names for SNI, below `sni`, are not complete.

@@ -21,6 +21,7 @@ pub struct Values {
     table: &'static Table,
     pub(super) by_key: BTreeMap<KeyPath, Assigned>,
     problems: Vec<(usize, Remark)>,
+    warnings: Vec<Warning>,
     /// Assignments so far.
     count: usize,
 }
@@ -38,7 +39,7 @@ impl Values {
     /// Nothing yet.
     #[must_use]
     pub fn new(table: &'static Table) -> Values {
-        Values { table, by_key: BTreeMap::new(), problems: Vec::new(), count: 0 }
+        Values { table, by_key: BTreeMap::new(), problems: Vec::new(), warnings: Vec::new(), count: 0 }
     }
 
     /// Takes an assignment, or notes why not.
@@ -68,6 +69,39 @@ impl Values {
     /// Notes why the program cannot start.
     pub fn refuse(&mut self, origin: Origin, text: String) {
         self.problems.push((self.count, Remark { origin, text }));
+    }
+
+    /// Notes something that does not do what its author may expect.
+    pub fn warn(&mut self, origin: Origin, text: String) {
+        self.warnings.push(Warning(Remark { origin, text }));
+    }
+
+    /// What was noted.
+    #[must_use]
+    pub fn take_warnings(&mut self) -> Vec<Warning> {
+        std::mem::take(&mut self.warnings)
+    }
+
+    /// Passes over values of a family that are not known, with a warning for each, as long as others are; where none is, the family is
+    /// refused. `what` is what they are called.
+    pub fn pass_over_unknown(&mut self, family: &[&str], what: &str, known: &[&str]) {
+        let is_known = |text: &str| known.contains(&text);
+        let set: Vec<(KeyPath, String, Origin)> = self
+            .below(family)
+            .map(|(rest, text, origin)| {
+                let rest: Vec<&str> = rest.iter().map(String::as_str).collect();
+                (KeyPath::of(&[family, &rest].concat()), text.to_owned(), origin.clone())
+            })
+            .collect();
+        let has_known = set.iter().any(|(_, text, _)| is_known(text));
+        for (key, text, origin) in set.into_iter().filter(|(_, text, _)| !is_known(text)) {
+            if has_known {
+                self.warn(origin, format!("'{key}' has no effect: there is no {what} '{text}' here"));
+                self.by_key.remove(&key);
+            } else {
+                self.refuse(origin, format!("'{key}' must be one of {}, not '{text}'", known.join(", ")));
+            }
+        }
     }
 
     /// Forgets what is not kept.

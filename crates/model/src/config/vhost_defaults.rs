@@ -1,18 +1,22 @@
-//! What vhosts get when they are made (`default_limits`, `default_users`), and which passwords may be set
+//! What vhosts get when they are made (`default_limits`, `default_users`, `default_policies`), and which passwords may be set
 //! (`credential_validator`).
 
 use std::collections::BTreeMap;
 
 use super::Origin;
+use super::value;
 use super::values::Values;
 use crate::name::UserName;
 use crate::pattern::Pattern;
+use crate::policy::{ApplyTo, PolicyDefinition, PolicyKind};
 use crate::user::{CredentialValidator, Permission, Tags};
-use crate::vhost::{VhostDefaults, VhostLimitDefault, VhostUserDefault};
+use crate::vhost::{VhostDefaults, VhostLimitDefault, VhostPolicyDefault, VhostUserDefault};
+use serde_json::Value;
 
 /// The shortest password where only that is said.
 const MIN_LENGTH: &str = "credential_validator.min_length";
 const REGEXP: &str = "credential_validator.regexp";
+const POLICIES: [&str; 2] = ["default_policies", "operator"];
 const BACKEND: &str = "credential_validator.validation_backend";
 
 /// What a family's member says, by the last word of its keys.
@@ -34,6 +38,15 @@ pub(super) fn check(values: &mut Values) {
     for (rest, ..) in values.below(&["default_users"]) {
         let Some(name) = rest.first().filter(|name| UserName::parse(name.as_bytes()).is_err()) else { continue };
         problems.push((Origin::Default, format!("'default_users.{name}' has no name that a user can have")));
+    }
+    for (name, keys) in members(values, &POLICIES) {
+        let policy = policy_default(name, &keys);
+        let key = format!("default_policies.operator.{name}");
+        if policy.definition.is_empty() {
+            problems.push((Origin::Default, format!("'{key}' sets nothing")));
+        } else if let Err(error) = PolicyDefinition::parse(policy.definition, PolicyKind::Operator) {
+            problems.push((Origin::Default, format!("'{key}': {error}")));
+        }
     }
     if is_by_pattern(values) && values.text(REGEXP).is_none() {
         problems.push((values.origin(BACKEND), format!("'{BACKEND}' needs '{REGEXP}'")));
@@ -63,7 +76,29 @@ pub(super) fn read(values: &Values) -> VhostDefaults {
     VhostDefaults {
         limits: limits.values().map(limit_default).collect(),
         users: users.iter().filter_map(|(name, keys)| user_default(name, keys)).collect(),
+        policies: members(values, &POLICIES).iter().map(|(name, keys)| policy_default(name, keys)).collect(),
     }
+}
+
+fn policy_default(name: &str, keys: &BTreeMap<&str, &str>) -> VhostPolicyDefault {
+    VhostPolicyDefault {
+        name: name.to_owned(),
+        vhosts: pattern(keys.get("vhost_pattern").copied()),
+        pattern: keys.get("queue_pattern").copied().unwrap_or(".*").to_owned(),
+        apply_to: keys.get("apply_to").and_then(|name| ApplyTo::parse(name)).unwrap_or(ApplyTo::All),
+        definition: keys.iter().filter_map(|(key, text)| setting(key, text)).collect(),
+    }
+}
+
+/// A key of the configuration as a key of a policy.
+fn setting(key: &str, text: &str) -> Option<(String, Value)> {
+    let value = match key {
+        "expires" | "message_ttl" => Value::from(value::parse_duration_ms(text)?),
+        "max_length_bytes" | "max_in_memory_bytes" => Value::from(value::parse_size(text)?),
+        "max_length" | "max_in_memory_length" | "delivery_limit" => Value::from(value::parse_integer(text)?),
+        _ => return None,
+    };
+    Some((key.replace('_', "-"), value))
 }
 
 fn limit_default(keys: &BTreeMap<&str, &str>) -> VhostLimitDefault {

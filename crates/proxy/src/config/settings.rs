@@ -74,6 +74,7 @@ pub(super) fn build(mut values: Values) -> Result<(Config, Vec<Warning>), Config
     check_ports(&mut values);
     check_back_off(&mut values);
     warnings.extend(attempts_outlive_waits(&values));
+    warnings.extend(values.take_warnings());
     let values = values.accept()?;
     Ok((read(values), warnings))
 }

@@ -62,7 +62,12 @@ impl Issuer {
                 let _ = socket.write_all(answer.as_bytes()).await;
             }
         });
-        let source = KeySource { configured: HashMap::new(), jwks: Some(url), timeout: Duration::from_secs(60) };
+        let source = KeySource {
+            configured: HashMap::new(),
+            jwks: Some(url),
+            discovery: None,
+            timeout: Duration::from_secs(60),
+        };
         Self { keys: Arc::new(Keys::new(source)), mood, asked, task, start: Instant::now() }
     }
 

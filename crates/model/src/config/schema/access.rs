@@ -1,10 +1,9 @@
 //! Who may log in, how, and what the first start creates.
 
-use super::{Key, Section, Type, alias, effective, no_effect, refused};
+use super::{Key, Section, Type, effective, no_effect, refused};
 
 pub(super) const SECTION: Section = Section { title: "Users and access", keys: KEYS };
 
-const MECHANISMS: Type = Type::OneOf(&["PLAIN", "AMQPLAIN", "ANONYMOUS", "EXTERNAL"]);
 const NO_LDAP: &str = "this back end is not built";
 const BACKEND: Type = Type::OneOf(&[
     "internal",
@@ -45,10 +44,10 @@ const KEYS: &[Key] = &[
     .family(&[("loopback_users.guest", "true")]),
     effective(
         "auth_mechanisms.$name",
-        MECHANISMS,
+        Type::Text,
         "",
-        "SASL mechanisms that are offered, in the order of the names, which are compared as text: `10` comes before `2`. \
-         EXTERNAL is offered over TLS only.",
+        "SASL mechanisms that are offered: PLAIN, AMQPLAIN, ANONYMOUS, EXTERNAL, in the order of the names, which are compared as text: \
+         `10` comes before `2`. EXTERNAL is offered over TLS only. Others are passed over, with a warning.",
     )
     .family(&[("auth_mechanisms.1", "PLAIN"), ("auth_mechanisms.2", "AMQPLAIN"), ("auth_mechanisms.3", "ANONYMOUS")]),
     effective("anonymous_login_user", Type::UserName, "guest", "Who logs in by ANONYMOUS; `none` for nobody."),
@@ -108,41 +107,6 @@ const KEYS: &[Key] = &[
     ),
     effective("auth_cache.cache_ttl", Type::DurationMs(1, 86_400_000), "15000", "For how long."),
     no_effect("auth_cache.**", Type::Text, "there is one kind of cache"),
-    effective("auth_oauth2.resource_server_id", Type::Text, "", "What tokens have to be for, and what scopes begin with."),
-    effective("auth_oauth2.scope_prefix", Type::Text, "", "What scopes begin with, where that is not the resource server's id and a dot."),
-    effective("auth_oauth2.verify_aud", Type::Bool, "true", "Whether tokens have to be for this resource server."),
-    effective("auth_oauth2.issuer", Type::Text, "", "Who has to have issued tokens."),
-    effective("auth_oauth2.jwks_uri", Type::Text, "", "Where the issuer publishes its keys."),
-    alias("auth_oauth2.jwks_url", "auth_oauth2.jwks_uri", Type::Text),
-    effective(
-        "auth_oauth2.signing_keys.$id",
-        Type::Text,
-        "",
-        "PEM files of public keys that tokens may be signed with, by the keys' ids.",
-    ),
-    effective("auth_oauth2.default_key", Type::Text, "", "The id of the key where a token names none."),
-    effective(
-        "auth_oauth2.algorithms.$n",
-        Type::OneOf(&["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]),
-        "",
-        "Signatures that are accepted; unset: all of these.",
-    ),
-    effective(
-        "auth_oauth2.preferred_username_claims.$n",
-        Type::Text,
-        "",
-        "Claims that may have the user's name, before `sub` and `client_id`.",
-    ),
-    effective("auth_oauth2.additional_scopes_key", Type::Text, "", "Claims that have scopes besides `scope`."),
-    effective("auth_oauth2.scope_aliases.$name", Type::Text, "", "The scopes that a scope of this name stands for."),
-    effective(
-        "auth_oauth2.https.cacertfile",
-        Type::Text,
-        "",
-        "File of the authorities that the issuer's certificate is to be from; unset: the system's.",
-    ),
-    effective("auth_oauth2.https.peer_verification", VERIFY, "verify_peer", "Whether the issuer's certificate is looked at."),
-    refused("auth_oauth2.**", Type::Text, "this part of the OAuth 2 back end is not built"),
     refused("{auth_ldap,auth_amqp}.**", Type::Text, NO_LDAP),
     effective(
         "credential_validator.validation_backend",

@@ -7,6 +7,12 @@ pub(super) const SECTION: Section = Section { title: "Management", keys: KEYS };
 
 const KEYS: &[Key] = &[
     alias("management.load_definitions", "load_definitions", Type::Text),
+    effective(
+        "management.load_definitions_skip_unsupported",
+        Type::Bool,
+        "false",
+        "Whether `load_definitions` leaves out what this broker cannot do, with a line in the log for each, rather than refuse the file.",
+    ),
     effective("warren.management.enabled", Type::Bool, "true", "Whether the HTTP API is served."),
     effective(
         "management.path_prefix",

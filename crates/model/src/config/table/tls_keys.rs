@@ -19,6 +19,9 @@ pub const CIPHERS: &[&str] = &[
     "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
 ];
 
+/// The versions that are spoken.
+pub const VERSIONS: &[&str] = &["tlsv1.3", "tlsv1.2"];
+
 /// Why keys with certificates in them are refused.
 pub const NO_INLINE: &str = "certificates and keys are read from files only; name a file";
 /// Why parameters of Diffie and Hellman do nothing.
@@ -68,15 +71,16 @@ macro_rules! tls_keys {
             ),
             $crate::config::table::effective(
                 concat!($options, ".versions.$version"),
-                $crate::config::table::Type::OneOf(&["tlsv1.3", "tlsv1.2"]),
+                $crate::config::table::Type::Text,
                 "",
-                "The versions that may be spoken; both if none is set. There are no older ones.",
+                "The versions that may be spoken, `tlsv1.3` and `tlsv1.2`; both if none is set. Others are passed over, with a warning.",
             ),
             $crate::config::table::effective(
                 concat!($options, ".ciphers.$cipher"),
-                $crate::config::table::Type::OneOf($crate::config::table::tls_keys::CIPHERS),
+                $crate::config::table::Type::Text,
                 "",
-                "The cipher suites that may be used, in the order of their numbers; all if none is set.",
+                "The cipher suites that may be used, by OpenSSL's names or IANA's, in the order of their numbers; all if none is set. Those \
+                 that there are not are passed over, with a warning: all have forward secrecy and authenticated encryption, see [TLS](tls.md).",
             ),
             $crate::config::table::effective(
                 concat!($options, ".honor_cipher_order"),

@@ -6,18 +6,22 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use broker::{Actor, Broker};
-use management::definitions::{Scope, import, parse};
+use management::definitions::{Definitions, DefinitionsError, Scope, Unsupported, import, parse};
 
 /// Imports them, and waits until they last.
-pub(crate) async fn load(broker: &Arc<Broker>, path: &str) -> Result<()> {
+pub(crate) async fn load(broker: &Arc<Broker>, path: &str, unsupported: Unsupported) -> Result<()> {
     for file in files(Path::new(path))? {
         let named = || format!("cannot import the definitions {}", file.display());
         let text = fs::read(&file).with_context(named)?;
-        let definitions = parse(&text, Scope::Broker).with_context(named)?;
-        let imported = import(broker, &Actor::broker(), &definitions, Scope::Broker).with_context(named)?;
+        let mut definitions = parse(&text, Scope::Broker).with_context(named)?;
+        let imported = import(broker, &Actor::broker(), &mut definitions, Scope::Broker, unsupported);
+        let imported = imported.map_err(|error| hinted(error, &definitions)).with_context(named)?;
         broker.until_durable(imported.position).await;
         for warning in &imported.warnings {
             tracing::warn!(file = %file.display(), %warning, "definitions were imported with a remark");
+        }
+        for entry in &imported.left_out {
+            tracing::warn!(file = %file.display(), %entry, "definitions were imported without what is not supported");
         }
         tracing::info!(file = %file.display(), "definitions were imported");
     }
@@ -25,6 +29,17 @@ pub(crate) async fn load(broker: &Arc<Broker>, path: &str) -> Result<()> {
         tracing::warn!("nobody can log in: the definitions have no user, and where they are imported none is made");
     }
     Ok(())
+}
+
+/// A refusal, with the way on where there is one.
+fn hinted(error: DefinitionsError, definitions: &Definitions) -> anyhow::Error {
+    let error = anyhow::Error::from(error);
+    match definitions.unsupported() {
+        [] => error,
+        _ => error.context(
+            "some of it is not supported; with management.load_definitions_skip_unsupported = true that is left out, and all else imported",
+        ),
+    }
 }
 
 /// The file; or all `*.json` of the directory, by name.

@@ -70,7 +70,11 @@ async fn run(config: &Config, data_dir: &Path, connection_max: usize, started_at
     let auth_steps = backends::auth_steps(&config.backends).context("cannot set up who knows users")?;
     let broker = Broker::start(broker_options(config, audit_log, auth_steps), store, recovered)?;
     if let Some(path) = &config.load_definitions {
-        definitions::load(&broker, path).await?;
+        let unsupported = match config.load_definitions_skip_unsupported {
+            true => ::management::definitions::Unsupported::LeftOut,
+            false => ::management::definitions::Unsupported::Refused,
+        };
+        definitions::load(&broker, path, unsupported).await?;
     }
 
     let mut addresses = listeners.addresses();

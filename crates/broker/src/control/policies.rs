@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use model::definition::Definition;
 use model::name::VhostName;
-use model::policy::{ApplyTo, Policy, PolicyDefinition, PolicyKind};
+use model::policy::{ApplyTo, Policy, PolicyDefinition, PolicyError, PolicyKind};
 use serde_json::{Map, Value};
 use store::RecordBatch;
 
@@ -41,6 +41,13 @@ impl PolicyRequest {
     /// Whether it can be set at all, wherever it is.
     pub fn check(&self) -> Result<(), ControlError> {
         self.clone().parse().map(drop)
+    }
+
+    /// Whether it makes sense, but sets what this broker does not have: features that are not built, settings of foreign plugins.
+    #[must_use]
+    pub fn is_unsupported(&self) -> bool {
+        let parsed = PolicyDefinition::parse(self.definition.clone(), self.kind);
+        matches!(parsed, Err(PolicyError::Unbuilt(_) | PolicyError::Unknown(_)))
     }
 
     /// The policy, and remarks about keys that have no effect.

@@ -7,7 +7,7 @@ use crate::command::{Argument, Command, Opt, flag, option, optional, required};
 use crate::failure::Failure;
 use crate::given::Given;
 use crate::output::Output;
-use crate::step::{Ask, Source, Started, Step, path, remark};
+use crate::step::{Ask, Source, Started, Step, path, remark, say};
 
 pub(crate) const COMMANDS: &[Command] = &[
     Command::new(
@@ -24,12 +24,15 @@ pub(crate) const COMMANDS: &[Command] = &[
     .saying("Exporting definitions in JSON to a file at \"{file}\" ..."),
     Command::new("import_definitions", "takes definitions in from a file, or from what comes in", |given| {
         refuse_erlang(given)?;
-        import(definitions(given.said_vhost()), given.optional("file").unwrap_or("-"))
+        let place = definitions(given.said_vhost());
+        let file = given.optional("file").unwrap_or("-");
+        import(skipping(place, given), file)
     })
     .taking(&[optional("file")])
     .with(&[
         option("format", "FORMAT", "json, the only one"),
         flag("skip-if-unchanged", "accepted: definitions that are there already change nothing"),
+        SKIP_UNSUPPORTED,
     ])
     .long()
     .saying("Importing definitions in JSON from {file|what comes in} ..."),
@@ -68,6 +71,12 @@ const EXPORT: &[Opt] = &[
     flag("stdout", "to what goes out"),
     option("transformations", "NAMES", "what to do to them first, with commas between").short('t'),
 ];
+
+const SKIP_UNSUPPORTED: Opt = flag("skip-unsupported", "leave out what the server cannot do, and list it");
+
+fn skipping(place: String, given: &Given) -> String {
+    if given.has("skip-unsupported") { place + "?skip_unsupported=true" } else { place }
+}
 
 /// All, or one virtual host's.
 fn definitions(vhost: Option<&str>) -> String {
@@ -132,6 +141,11 @@ fn import(place: String, file: &str) -> Started {
         }
         Ask::post(place, &serde_json::Value::Null).with_body(bytes).then(|reply| {
             reply.accepted()?;
+            let left_out = reply.value().ok().and_then(|value| Some(value.get("left_out")?.as_array()?.clone()));
+            if let Some(left_out) = left_out.filter(|entries| !entries.is_empty()) {
+                let lines: Vec<&str> = left_out.iter().filter_map(serde_json::Value::as_str).collect();
+                return say(format!("Left out, since the server does not support it:\n{}", lines.join("\n")));
+            }
             remark("Successfully started definition import. This process is asynchronous and can take some time.")
         })
     })

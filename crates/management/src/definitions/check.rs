@@ -8,79 +8,144 @@ use broker::{Broker, check_parameter_name};
 use model::arguments::{ExchangeType, QueueType};
 use model::name::VhostName;
 
-use super::parse::{Definitions, EndEntry, Entry};
-use super::{DefinitionsError, Scope, no_vhost};
+use super::findings::{Fault, Findings};
+use super::parse::{BindingEntry, Definitions, EndEntry, Entry, ExchangeEntry};
+use super::{DefinitionsError, Scope, Unsupported, no_vhost};
 use crate::alerting;
 
-/// Checks a document. What passes can still fail if somebody changes the broker meanwhile.
-pub fn check(broker: &Broker, definitions: &Definitions, scope: Scope<'_>) -> Result<(), DefinitionsError> {
+/// Checks a document, and takes out of it what is to be left out. What passes can still fail if somebody changes the broker meanwhile.
+pub fn check(
+    broker: &Broker,
+    definitions: &mut Definitions,
+    scope: Scope<'_>,
+    unsupported: Unsupported,
+) -> Result<(), DefinitionsError> {
     if let Scope::Vhost(name) = scope
         && !broker.has_vhost(name)
     {
         return Err(DefinitionsError(no_vhost(name)));
     }
-    let expected = Expected::of(broker, definitions);
-    each(&definitions.users, |user| broker.check_user(user))?;
-    each(&definitions.vhosts, |vhost| vhost.request.check())?;
-    each(&definitions.permissions, |given| {
+    let mut findings = examine(broker, definitions, unsupported);
+    // What was left out when the document was read.
+    findings.unsupported.splice(0..0, std::mem::take(&mut definitions.unsupported));
+    let is_refused = findings.is_wrong() || unsupported == Unsupported::Refused;
+    let refusal = findings.refusal().filter(|_| is_refused);
+    keep(&mut definitions.exchanges, &findings);
+    keep(&mut definitions.policies, &findings);
+    keep(&mut definitions.operator_policies, &findings);
+    keep(&mut definitions.queues, &findings);
+    keep(&mut definitions.bindings, &findings);
+    definitions.unsupported = findings.unsupported;
+    refusal.map_or(Ok(()), Err)
+}
+
+fn keep<T>(entries: &mut Option<Vec<Entry<T>>>, findings: &Findings) {
+    entries.iter_mut().for_each(|entries| entries.retain(|entry| !findings.leaves_out(&entry.place)));
+}
+
+fn examine(broker: &Broker, definitions: &Definitions, unsupported: Unsupported) -> Findings {
+    let mut findings = Findings::default();
+    let found = &mut findings;
+    let mut expected = Expected::of(broker, definitions);
+    each(&definitions.users, found, |user| Ok(broker.check_user(user).map_err(text)?));
+    each(&definitions.vhosts, found, |vhost| Ok(vhost.request.check().map_err(text)?));
+    each(&definitions.permissions, found, |given| {
         expected.check_vhost(&given.vhost)?;
-        expected.check_user(given.user.as_str())
-    })?;
-    each(&definitions.exchanges, |exchange| {
+        Ok(expected.check_user(given.user.as_str())?)
+    });
+    each(&definitions.exchanges, found, |exchange| {
         expected.check_vhost(&exchange.vhost)?;
-        if exchange.is_reserved() || expected.existing_exchange(&exchange.vhost, exchange.name.as_str()).is_some() {
+        if exchange.is_reserved() {
             return Ok(());
         }
-        broker.check_exchange(&exchange.vhost, &exchange.request()).map_err(|refusal| refusal.text)
-    })?;
-    each(&definitions.topic_permissions, |given| {
+        let checked = check_exchange(&expected, exchange);
+        if checked.as_ref().is_err_and(|fault| fault.is_unsupported) {
+            expected.left_exchanges.insert((exchange.vhost.as_str(), exchange.name.as_str()));
+        }
+        checked
+    });
+    each(&definitions.topic_permissions, found, |given| {
         expected.check_vhost(&given.vhost)?;
-        expected.check_user(given.user.as_str())
-    })?;
-    each(&definitions.global_parameters, |parameter| check_parameter_name(&parameter.name))?;
-    each(&definitions.global_parameters, alerting::check_parameter)?;
+        Ok(expected.check_user(given.user.as_str())?)
+    });
+    each(&definitions.global_parameters, found, |parameter| Ok(check_parameter_name(&parameter.name).map_err(text)?));
+    each(&definitions.global_parameters, found, |parameter| Ok(alerting::check_parameter(parameter).map_err(text)?));
     for policies in [&definitions.policies, &definitions.operator_policies] {
-        each(policies, |policy| {
+        each(policies, found, |policy| {
             expected.check_vhost(&policy.vhost)?;
-            policy.check().map_err(|error| {
-                format!("Validation failed\n\n{error}\n (vhost: \"{}\" key: \"{}\")", policy.vhost, policy.name)
+            policy.check().map_err(|error| Fault {
+                reason: format!(
+                    "Validation failed\n\n{error}\n (vhost: \"{}\" key: \"{}\")",
+                    policy.vhost, policy.name
+                ),
+                is_unsupported: policy.is_unsupported(),
             })
-        })?;
+        });
     }
     for entry in &definitions.limits {
-        expected.check_vhost(&entry.0).map_err(|reason| entry.place.refuse(reason))?;
+        expected.check_vhost(&entry.0).unwrap_or_else(|reason| found.note(&entry.place, reason.into()));
     }
     let mut rooms = QueueRooms::default();
-    each(&definitions.queues, |queue| {
+    each(&definitions.queues, found, |queue| {
         expected.check_vhost(&queue.vhost)?;
         if broker.queue_view(queue.vhost.as_str(), queue.name.as_str()).is_some() {
             return Ok(());
         }
         if queue.name.as_str().is_empty() {
-            return Err("a queue must have a name".to_owned());
+            return Err("a queue must have a name".to_owned().into());
         }
         let default = expected.default_queue_type(&queue.vhost);
-        broker.check_queue(&queue.vhost, &queue.request(), default).map_err(|refusal| refusal.text)?;
-        rooms.take(&expected, &queue.vhost, queue.name.as_str())
-    })?;
-    each(&definitions.bindings, |binding| {
+        let checked = broker.check_queue(&queue.vhost, &queue.request(), default).map_err(Fault::from);
+        if checked.as_ref().is_err_and(|fault| fault.is_unsupported) {
+            expected.left_queues.insert((queue.vhost.as_str(), queue.name.as_str()));
+        }
+        checked?;
+        Ok(rooms.take(&expected, &queue.vhost, queue.name.as_str())?)
+    });
+    each(&definitions.bindings, found, |binding| {
         let vhost = &binding.vhost;
         expected.check_vhost(vhost)?;
+        if let Some(end) = expected.left_end(binding) {
+            return match unsupported {
+                // That end is refused already.
+                Unsupported::Refused => Ok(()),
+                Unsupported::LeftOut => Err(Fault::unsupported(format!("'{end}' was left out"))),
+            };
+        }
         let source = expected.check_exchange(vhost, binding.source.as_str())?;
         match &binding.destination {
             EndEntry::Queue(name) => expected.check_queue(vhost, name.as_str())?,
             EndEntry::Exchange(name) => expected.check_exchange(vhost, name.as_str()).map(drop)?,
         }
-        broker.check_binding(source, &binding.request()).map_err(|refusal| refusal.text)
-    })
+        Ok(broker.check_binding(source, &binding.request())?)
+    });
+    findings
 }
 
-/// Checks all entries of a kind; the first that is refused is named.
-fn each<'a, T, E: Display>(
+/// A type that nobody knows is refused also of an exchange that is there already and stays as it is.
+fn check_exchange(expected: &Expected<'_>, exchange: &ExchangeEntry) -> Result<(), Fault> {
+    if let Err(error) = ExchangeType::parse(exchange.kind.as_bytes()) {
+        return Err(Fault { reason: error.to_string(), is_unsupported: !exchange.kind.is_empty() });
+    }
+    if expected.existing_exchange(&exchange.vhost, exchange.name.as_str()).is_some() {
+        return Ok(());
+    }
+    Ok(expected.broker.check_exchange(&exchange.vhost, &exchange.request())?)
+}
+
+fn text(error: impl Display) -> String {
+    error.to_string()
+}
+
+/// Checks all entries of a kind, and notes what is the matter with each.
+fn each<'a, T>(
     entries: &'a Option<Vec<Entry<T>>>,
-    mut check: impl FnMut(&'a T) -> Result<(), E>,
-) -> Result<(), DefinitionsError> {
-    entries.iter().flatten().try_for_each(|entry| check(entry).map_err(|reason| entry.place.refuse(reason)))
+    findings: &mut Findings,
+    mut check: impl FnMut(&'a T) -> Result<(), Fault>,
+) {
+    for entry in entries.iter().flatten() {
+        check(entry).unwrap_or_else(|fault| findings.note(&entry.place, fault));
+    }
 }
 
 /// What will be there once everything that comes first has been imported.
@@ -94,6 +159,9 @@ struct Expected<'a> {
     queues: HashSet<(&'a str, &'a str)>,
     /// Types of queues that are declared without one, in vhosts of which the document says so.
     default_queue_types: HashMap<&'a str, QueueType>,
+    /// Exchanges and queues of the document that this broker cannot have.
+    left_exchanges: HashSet<(&'a str, &'a str)>,
+    left_queues: HashSet<(&'a str, &'a str)>,
 }
 
 impl<'a> Expected<'a> {
@@ -118,7 +186,31 @@ impl<'a> Expected<'a> {
             Some((vhost.request.name.as_str(), QueueType::parse(name.as_bytes())?))
         });
         let default_queue_types = default_queue_types.collect();
-        Expected { broker, definitions, users, new_vhosts, exchanges, queues, default_queue_types }
+        let (left_exchanges, left_queues) = Default::default();
+        Expected {
+            broker,
+            definitions,
+            users,
+            new_vhosts,
+            exchanges,
+            queues,
+            default_queue_types,
+            left_exchanges,
+            left_queues,
+        }
+    }
+
+    /// The end of a binding that this broker cannot have, and has not under the same name.
+    fn left_end<'b>(&self, binding: &'b BindingEntry) -> Option<&'b str> {
+        let vhost = binding.vhost.as_str();
+        let is_left = |name: &str| {
+            self.left_exchanges.contains(&(vhost, name)) && self.existing_exchange(&binding.vhost, name).is_none()
+        };
+        let destination = match &binding.destination {
+            EndEntry::Queue(name) => Some(name.as_str()).filter(|name| self.left_queues.contains(&(vhost, *name))),
+            EndEntry::Exchange(name) => Some(name.as_str()).filter(|name| is_left(name)),
+        };
+        Some(binding.source.as_str()).filter(|name| is_left(name)).or(destination)
     }
 
     fn default_queue_type(&self, vhost: &VhostName) -> QueueType {

@@ -230,9 +230,9 @@ fn in_vhost(mut entry: Value, vhost: &str) -> Value {
     entry
 }
 
-/// What tells this cluster from others stays here.
-pub(super) fn is_exported(parameter: &GlobalParameter) -> bool {
-    !matches!(&*parameter.name, GlobalParameter::CLUSTER_NAME | GlobalParameter::CLUSTER_ID)
+/// What tells this cluster from all others stays here.
+fn is_exported(parameter: &GlobalParameter) -> bool {
+    &*parameter.name != GlobalParameter::CLUSTER_ID
 }
 
 fn of_user(user: &User) -> Value {

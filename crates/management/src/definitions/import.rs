@@ -12,7 +12,7 @@ use model::name::VhostName;
 use super::binding::BindingIdentity;
 use super::check::check;
 use super::parse::{BindingEntry, Definitions, ExchangeEntry, QueueEntry};
-use super::{DefinitionsError, Scope, no_vhost};
+use super::{DefinitionsError, Scope, Unsupported, no_vhost};
 
 /// What an import came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub struct Imported {
     pub position: Option<JournalPosition>,
     /// What has no effect.
     pub warnings: Vec<String>,
+    /// What this broker cannot do and was left out.
+    pub left_out: Vec<String>,
 }
 
 impl Imported {
@@ -33,11 +35,17 @@ impl Imported {
 pub fn import(
     broker: &Arc<Broker>,
     actor: &Actor,
-    definitions: &Definitions,
+    definitions: &mut Definitions,
     scope: Scope<'_>,
+    unsupported: Unsupported,
 ) -> Result<Imported, DefinitionsError> {
-    check(broker, definitions, scope)?;
-    let mut imported = Imported { position: None, warnings: definitions.warnings.clone() };
+    check(broker, definitions, scope, unsupported)?;
+    let definitions = &*definitions;
+    let mut imported = Imported {
+        position: None,
+        warnings: definitions.warnings.clone(),
+        left_out: definitions.unsupported().to_vec(),
+    };
     for entry in definitions.users.iter().flatten() {
         if broker.check_unprotected(actor, entry.name.as_str()).is_err() {
             imported.warnings.push(format!("{} was left as it is: it is protected", entry.place));

@@ -7,6 +7,7 @@
 mod binding;
 mod check;
 mod export;
+mod findings;
 mod import;
 mod parse;
 mod prune;
@@ -31,6 +32,16 @@ impl From<crate::problem::Problem> for DefinitionsError {
             None => "the definitions make no sense".to_owned(),
         })
     }
+}
+
+/// What becomes of what a document has and this broker cannot do: features that are not built, settings of plugins that are not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Unsupported {
+    /// The whole document is refused, and all of it is named.
+    #[default]
+    Refused,
+    /// It is left out, with what needs it, and named.
+    LeftOut,
 }
 
 /// Which definitions are meant.

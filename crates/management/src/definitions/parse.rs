@@ -7,7 +7,7 @@ use amqp::table::TableBuf;
 use broker::{
     BindingEnd, BindingRequest, ExchangeRequest, PasswordChange, PolicyRequest, QueueRequest, UserRequest, VhostRequest,
 };
-use model::arguments::ExchangeType;
+use model::arguments::QueueType;
 use model::definition::UserPermission;
 use model::json::to_table;
 use model::name::{ExchangeName, QueueName, UserName, VhostName};
@@ -17,6 +17,7 @@ use model::user::{HashingAlgorithm, PasswordHash, Permission, TopicPermission, U
 use model::vhost::VhostLimits;
 use serde_json::{Map, Value};
 
+use super::findings::{Fault, Findings};
 use super::{DefinitionsError, Scope};
 use crate::json::{Fields, wrong_type};
 use crate::problem::Problem;
@@ -39,6 +40,16 @@ pub struct Definitions {
     pub(super) bindings: Option<Vec<Entry<BindingEntry>>>,
     /// Keys that mean nothing here, with where they are.
     pub warnings: Vec<String>,
+    /// What this broker cannot do, and has been left out so far.
+    pub(super) unsupported: Vec<String>,
+}
+
+impl Definitions {
+    /// What this broker cannot do, with its places: known in full once the document has been checked.
+    #[must_use]
+    pub fn unsupported(&self) -> &[String] {
+        &self.unsupported
+    }
 }
 
 /// Something that a document defines, and where.
@@ -79,9 +90,9 @@ impl Place {
         Place { kind, number, name: name.join(" ").into() }
     }
 
-    /// Why it cannot be imported.
-    pub(super) fn refuse(&self, reason: impl Display) -> DefinitionsError {
-        DefinitionsError(format!("{self}: {reason}"))
+    /// What tells it from all others.
+    pub(super) fn key(&self) -> (&'static str, usize) {
+        (self.kind, self.number)
     }
 }
 
@@ -230,7 +241,7 @@ fn of_members(members: &Map<String, Value>, scope: Scope<'_>) -> Result<Definiti
         let text = "these are the definitions of one virtual host: import them into a virtual host";
         return Err(DefinitionsError(text.to_owned()));
     }
-    let mut reader = Reader { scope, warnings: Vec::new() };
+    let mut reader = Reader { scope, warnings: Vec::new(), findings: Findings::default() };
     for name in members.keys().filter(|name| !KINDS.contains(&&***name) && !ABOUT.contains(&&***name)) {
         reader.warn(format!("the key '{name}' is unknown and has no effect"));
     }
@@ -243,7 +254,7 @@ fn of_members(members: &Map<String, Value>, scope: Scope<'_>) -> Result<Definiti
         definitions.global_parameters = reader.all(members, "global_parameters", Reader::global_parameter)?;
     }
     definitions.policies =
-        reader.all(members, "policies", |reader, fields| reader.policy(fields, fields, PolicyKind::User))?;
+        reader.all(members, "policies", |reader, fields, _| reader.policy(fields, fields, PolicyKind::User))?;
     if let Some(parameters) = reader.all(members, "parameters", Reader::parameter)? {
         let operator_policies = definitions.operator_policies.insert(Vec::new());
         for Entry { place, value } in parameters {
@@ -258,7 +269,16 @@ fn of_members(members: &Map<String, Value>, scope: Scope<'_>) -> Result<Definiti
     }
     definitions.exchanges = reader.all(members, "exchanges", Reader::exchange)?;
     definitions.queues = reader.all(members, "queues", Reader::queue)?;
+    // The default exchange has its bindings by itself; documents of old brokers name them.
     definitions.bindings = reader.all(members, "bindings", Reader::binding)?;
+    if let Some(bindings) = &mut definitions.bindings {
+        bindings.retain(|binding| !binding.source.as_str().is_empty());
+    }
+    match reader.findings.refusal() {
+        Some(refusal) if reader.findings.is_wrong() => return Err(refusal),
+        _ => {}
+    }
+    definitions.unsupported = reader.findings.unsupported;
     definitions.warnings = reader.warnings;
     Ok(definitions)
 }
@@ -266,6 +286,28 @@ fn of_members(members: &Map<String, Value>, scope: Scope<'_>) -> Result<Definiti
 struct Reader<'a> {
     scope: Scope<'a>,
     warnings: Vec<String>,
+    findings: Findings,
+}
+
+/// Why an entry cannot be read.
+enum Unread {
+    Wrong(Problem),
+    Unsupported(String),
+}
+
+impl From<Problem> for Unread {
+    fn from(problem: Problem) -> Unread {
+        Unread::Wrong(problem)
+    }
+}
+
+impl From<Unread> for Fault {
+    fn from(unread: Unread) -> Fault {
+        match unread {
+            Unread::Wrong(problem) => DefinitionsError::from(problem).0.into(),
+            Unread::Unsupported(reason) => Fault::unsupported(reason),
+        }
+    }
 }
 
 enum Parameter {
@@ -281,12 +323,12 @@ impl Reader<'_> {
         }
     }
 
-    /// All entries of a kind.
-    fn all<T>(
+    /// All entries of a kind that can be read; what is the matter with others is noted.
+    fn all<T, E: Into<Unread>>(
         &mut self,
         members: &Map<String, Value>,
         kind: &'static str,
-        read: impl Fn(&mut Self, Fields<'_>) -> Result<T, Problem>,
+        read: impl Fn(&mut Self, Fields<'_>, &Place) -> Result<T, E>,
     ) -> Result<Option<Vec<Entry<T>>>, DefinitionsError> {
         let entries = match members.get(kind) {
             None => return Ok(None),
@@ -296,14 +338,15 @@ impl Reader<'_> {
         let mut found = Vec::with_capacity(entries.len());
         for (at, entry) in entries.iter().enumerate() {
             let Value::Object(entry) = entry else {
-                return Err(DefinitionsError(format!("{kind}, entry {}: it must be an object", at + 1)));
+                let place = Place { kind, number: at + 1, name: Box::default() };
+                self.findings.note(&place, "it must be an object".to_owned().into());
+                continue;
             };
             let place = Place::of(kind, at + 1, entry);
-            let value = read(self, Fields(entry)).map_err(|problem| {
-                let DefinitionsError(reason) = problem.into();
-                place.refuse(reason)
-            })?;
-            found.push(Entry { place, value });
+            match read(self, Fields(entry), &place) {
+                Ok(value) => found.push(Entry { place, value }),
+                Err(unread) => self.findings.note(&place, Into::<Unread>::into(unread).into()),
+            }
         }
         Ok(Some(found))
     }
@@ -317,7 +360,10 @@ impl Reader<'_> {
         VhostName::parse(name.as_bytes()).map_err(|error| Problem::bad_request(error.to_string()))
     }
 
-    fn user(&mut self, fields: Fields<'_>) -> Result<UserRequest, Problem> {
+    fn user(&mut self, fields: Fields<'_>, _: &Place) -> Result<UserRequest, Problem> {
+        let mut without_nulls = fields.0.clone();
+        without_nulls.retain(|name, value| name != "hashing_algorithm" || !value.is_null());
+        let fields = Fields(&without_nulls);
         // A second hash may have been made in another way than the first.
         let own_algorithm = fields.text("second_password_hash")?.zip(fields.text("second_hashing_algorithm")?);
         let mut without_second = Map::new();
@@ -346,27 +392,58 @@ impl Reader<'_> {
         Ok(request)
     }
 
-    fn vhost(&mut self, fields: Fields<'_>) -> Result<VhostEntry, Problem> {
+    fn vhost(&mut self, fields: Fields<'_>, place: &Place) -> Result<VhostEntry, Problem> {
         let name = fields.required_text("name")?;
-        let mut request = bodies::vhost(name, fields)?;
-        if let Some(metadata) = fields.object("metadata")? {
-            let of_metadata = bodies::vhost(name, Fields(metadata))?;
+        let own = self.readable_vhost(fields, place);
+        let mut request = bodies::vhost(name, Fields(&own))?;
+        if let Some(metadata) = Fields(&own).object("metadata")? {
+            let metadata = self.readable_vhost(Fields(metadata), place);
+            let of_metadata = bodies::vhost(name, Fields(&metadata))?;
             request.description = request.description.or(of_metadata.description);
             request.tags = request.tags.or(of_metadata.tags);
             request.default_queue_type = request.default_queue_type.or(of_metadata.default_queue_type);
             request.is_protected = request.is_protected.or(of_metadata.is_protected);
         }
-        let limits = limits_of(fields)?.map(vhost_limits).transpose()?;
+        let limits = limits_of(Fields(&own))?.map(vhost_limits).transpose()?;
         Ok(VhostEntry { request, limits })
     }
 
-    fn permission(&mut self, fields: Fields<'_>) -> Result<UserPermission, Problem> {
+    /// What a vhost says of itself, without what says nothing: brokers of 3.11 and 3.12 write `"undefined"` or null where they have
+    /// no value. As in RabbitMQ, a default type that is none is passed over.
+    fn readable_vhost(&mut self, fields: Fields<'_>, place: &Place) -> Map<String, Value> {
+        let mut members = fields.0.clone();
+        members.retain(|_, value| !value.is_null());
+        let queue_type = members.get("default_queue_type").map(|value| match value.as_str() {
+            None => Err(value.to_string()),
+            Some("" | "undefined") => Ok(None),
+            Some(text) => QueueType::parse(text.as_bytes()).map(Some).ok_or_else(|| text.to_owned()),
+        });
+        match queue_type {
+            None | Some(Ok(Some(QueueType::Classic | QueueType::Quorum))) => {}
+            Some(Ok(Some(QueueType::Stream))) => {
+                self.findings.note_part(place, "the queue type 'stream' is not implemented");
+                members.remove("default_queue_type");
+            }
+            Some(Ok(None)) => drop(members.remove("default_queue_type")),
+            Some(Err(text)) => {
+                self.warn(format!("{place}: '{text}' is no queue type, and none is taken for the default"));
+                members.remove("default_queue_type");
+            }
+        }
+        if members.get("tracing") == Some(&Value::Bool(true)) {
+            self.findings.note_part(place, "messages cannot be traced yet: 'tracing' cannot be true");
+            members.remove("tracing");
+        }
+        members
+    }
+
+    fn permission(&mut self, fields: Fields<'_>, _: &Place) -> Result<UserPermission, Problem> {
         let (vhost, user) = (self.vhost_of(fields)?, user_name(fields)?);
         let permission: Permission = bodies::permission(fields)?;
         Ok(UserPermission { vhost, user, permission })
     }
 
-    fn topic_permission(&mut self, fields: Fields<'_>) -> Result<TopicPermission, Problem> {
+    fn topic_permission(&mut self, fields: Fields<'_>, _: &Place) -> Result<TopicPermission, Problem> {
         let (vhost, user) = (self.vhost_of(fields)?, user_name(fields)?);
         let exchange = exchange_name(fields.required_text("exchange")?)?;
         let (write, read) = (fields.required_text("write")?, fields.required_text("read")?);
@@ -374,7 +451,7 @@ impl Reader<'_> {
             .map_err(|error| Problem::bad_request(error.to_string()))
     }
 
-    fn global_parameter(&mut self, fields: Fields<'_>) -> Result<GlobalParameter, Problem> {
+    fn global_parameter(&mut self, fields: Fields<'_>, _: &Place) -> Result<GlobalParameter, Problem> {
         let (name, value) = (fields.required_text("name")?, fields.required("value")?);
         Ok(GlobalParameter { name: Box::from(name), value: value.clone() })
     }
@@ -388,34 +465,34 @@ impl Reader<'_> {
         })
     }
 
-    fn parameter(&mut self, fields: Fields<'_>) -> Result<Parameter, Problem> {
+    fn parameter(&mut self, fields: Fields<'_>, _: &Place) -> Result<Parameter, Unread> {
         let component = fields.required_text("component")?;
         let value = fields.required("value")?;
-        let Value::Object(members) = value else { return Err(wrong_type("value", "an object", value)) };
+        if !["operator_policy", "policy", VHOST_LIMITS].contains(&component) {
+            let (vhost, name) = (self.vhost_of(fields)?, fields.text("name")?.unwrap_or_default());
+            return Err(Unread::Unsupported(format!(
+                "Validation failed\n\ncomponent {component} not found\n (vhost: \"{vhost}\" / component: \"{component}\" / \
+                 key: \"{name}\")"
+            )));
+        }
+        let Value::Object(members) = value else { return Err(wrong_type("value", "an object", value).into()) };
         match component {
             "operator_policy" => {
-                self.policy(fields, Fields(members), PolicyKind::Operator).map(Parameter::OperatorPolicy)
+                Ok(Parameter::OperatorPolicy(self.policy(fields, Fields(members), PolicyKind::Operator)?))
             }
-            "policy" => self.policy(fields, Fields(members), PolicyKind::User).map(Parameter::Policy),
-            VHOST_LIMITS => {
+            "policy" => Ok(Parameter::Policy(self.policy(fields, Fields(members), PolicyKind::User)?)),
+            _ => {
                 let values = members.iter().map(|(name, value)| limit(name, value)).collect::<Result<_, _>>()?;
                 Ok(Parameter::Limits(self.vhost_of(fields)?, vhost_limits(values)?))
-            }
-            other => {
-                let (vhost, name) = (self.vhost_of(fields)?, fields.text("name")?.unwrap_or_default());
-                Err(Problem::bad_request(format!(
-                    "Validation failed\n\ncomponent {other} not found\n (vhost: \"{vhost}\" / component: \"{other}\" / \
-                     key: \"{name}\")"
-                )))
             }
         }
     }
 
-    fn exchange(&mut self, fields: Fields<'_>) -> Result<ExchangeEntry, Problem> {
+    fn exchange(&mut self, fields: Fields<'_>, _: &Place) -> Result<ExchangeEntry, Problem> {
         Ok(ExchangeEntry {
             vhost: self.vhost_of(fields)?,
             name: exchange_name(fields.required_text("name")?)?,
-            kind: exchange_type(fields.required_text("type")?)?,
+            kind: fields.required_text("type")?.to_owned(),
             is_durable: fields.bool("durable", true)?,
             is_auto_delete: fields.bool("auto_delete", false)?,
             is_internal: fields.bool("internal", false)?,
@@ -423,9 +500,10 @@ impl Reader<'_> {
         })
     }
 
-    fn queue(&mut self, fields: Fields<'_>) -> Result<QueueEntry, Problem> {
+    fn queue(&mut self, fields: Fields<'_>, _: &Place) -> Result<QueueEntry, Problem> {
         let mut arguments = arguments(fields)?;
-        if let Some(kind) = fields.text("type")?.filter(|_| arguments.as_table().get("x-queue-type").is_none()) {
+        let kind = fields.get("type").filter(|kind| !kind.is_null()).map_or(Ok(None), |_| fields.text("type"))?;
+        if let Some(kind) = kind.filter(|_| arguments.as_table().get("x-queue-type").is_none()) {
             let value = amqp::table::Value::LongStr(kind.as_bytes());
             arguments.set(b"x-queue-type", value).map_err(|error| Problem::bad_request(format!("{error:?}")))?;
         }
@@ -438,7 +516,7 @@ impl Reader<'_> {
         })
     }
 
-    fn binding(&mut self, fields: Fields<'_>) -> Result<BindingEntry, Problem> {
+    fn binding(&mut self, fields: Fields<'_>, _: &Place) -> Result<BindingEntry, Problem> {
         let destination = fields.required_text("destination")?;
         let destination = match fields.required_text("destination_type")? {
             "queue" => EndEntry::Queue(queue_name(destination)?),
@@ -470,12 +548,6 @@ fn user_name(fields: Fields<'_>) -> Result<UserName, Problem> {
 
 fn exchange_name(name: &str) -> Result<ExchangeName, Problem> {
     ExchangeName::parse(name.as_bytes()).map_err(|error| Problem::bad_request(error.to_string()))
-}
-
-/// Refused here, before anything is made, also of an exchange that is there already and stays as it is.
-fn exchange_type(name: &str) -> Result<String, Problem> {
-    ExchangeType::parse(name.as_bytes()).map_err(|error| Problem::bad_request(error.to_string()))?;
-    Ok(name.to_owned())
 }
 
 fn queue_name(name: &str) -> Result<QueueName, Problem> {

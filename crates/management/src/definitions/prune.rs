@@ -12,11 +12,12 @@ use broker::view::{BindingEndView, BindingFilter, BindingView, VhostView};
 use broker::{Actor, BindingEnd, BindingRequest, Broker, Changed, ControlError, Outcome};
 use model::ids::JournalPosition;
 use model::name::{ExchangeName, QueueName, VhostName};
+use model::parameter::GlobalParameter;
 use model::policy::{Policy, PolicyKind};
 use model::vhost::VhostLimits;
 
 use super::binding::{BindingIdentity, HiddenEnds};
-use super::export::{is_defined_exchange, is_defined_queue, is_exported};
+use super::export::{is_defined_exchange, is_defined_queue};
 use super::import::Rooms;
 use super::parse::Definitions;
 use super::{DefinitionsError, Scope};
@@ -261,7 +262,9 @@ impl Pruning<'_> {
         let Some(wanted) = &definitions.global_parameters else { return Ok(()) };
         let wanted: HashSet<&str> = wanted.iter().map(|parameter| &*parameter.name).collect();
         for parameter in self.broker.global_parameters() {
-            if !is_exported(&parameter) || wanted.contains(&*parameter.name) {
+            let is_of_cluster =
+                [GlobalParameter::CLUSTER_NAME, GlobalParameter::CLUSTER_ID].contains(&&*parameter.name);
+            if is_of_cluster || wanted.contains(&*parameter.name) {
                 continue;
             }
             self.delete("global_parameters", parameter.name.to_string(), |own| {

@@ -5,7 +5,7 @@ use hyper::header::{CONTENT_DISPOSITION, HeaderValue};
 use super::vhosts;
 use crate::answer::Answer;
 use crate::call::Call;
-use crate::definitions::{DefinitionsError, Export, Pruned, Scope, check, import, parse, prune};
+use crate::definitions::{DefinitionsError, Export, Pruned, Scope, Unsupported, check, import, parse, prune};
 use crate::json::Writer;
 use crate::media;
 use crate::multipart;
@@ -23,21 +23,24 @@ pub(super) static ROUTES: &[Route] = &[
             Operation::get(Administrator, export_vhost, "Exports the definitions of a vhost.", Shape::Object(DOCUMENT))
                 .query(DOWNLOAD),
             Operation::post(AdministratorInVhost, import_vhost, "Imports definitions into a vhost.", DOCUMENT)
-                .query(PRUNE),
+                .query(IMPORT),
         ],
     ),
 ];
 
 const ALL: &[Operation] = &[
     Operation::get(Administrator, export_all, "Exports all definitions.", Shape::Object(DOCUMENT)).query(DOWNLOAD),
-    Operation::post(Administrator, import_all, "Imports definitions.", DOCUMENT).query(PRUNE),
+    Operation::post(Administrator, import_all, "Imports definitions.", DOCUMENT).query(IMPORT),
 ];
 
 const DOWNLOAD: &[Parameters] = &[Parameters::Other("download", "The name of the file that a browser saves.")];
-const PRUNE: &[Parameters] = &[Parameters::Other(
-    "prune",
-    "`true`: delete what the document does not have, of kinds that it mentions. `dry-run`: only tell what that would be.",
-)];
+const IMPORT: &[Parameters] = &[
+    Parameters::Other(
+        "prune",
+        "`true`: delete what the document does not have, of kinds that it mentions. `dry-run`: only tell what that would be.",
+    ),
+    Parameters::Other("skip_unsupported", "`true`: leave out what this broker cannot do, and list it in the answer."),
+];
 const DOCUMENT: &[Field] = &[
     Field::optional("users", List, "Users."),
     Field::optional("vhosts", List, "Vhosts."),
@@ -88,10 +91,21 @@ impl From<DefinitionsError> for Problem {
 }
 
 fn imported(call: &Call, scope: Scope<'_>) -> Result<Answer, Problem> {
-    let definitions = parse(document(call)?, scope)?;
+    let mut definitions = parse(document(call)?, scope)?;
+    let unsupported = match call.query.get("skip_unsupported") {
+        Some("true") => Unsupported::LeftOut,
+        None | Some("false") => Unsupported::Refused,
+        Some(other) => {
+            return Err(Problem::bad_request(format!("'skip_unsupported' must be 'true' or 'false', not '{other}'")));
+        }
+    };
+    if unsupported == Unsupported::LeftOut && !matches!(call.query.get("prune"), None | Some("false")) {
+        let text = "a document that is not taken whole does not tell what to delete: 'prune' and 'skip_unsupported' exclude each other";
+        return Err(Problem::bad_request(text));
+    }
     let pruned = match call.query.get("prune") {
         Some("dry-run") => {
-            check(call.broker(), &definitions, scope)?;
+            check(call.broker(), &mut definitions, scope, unsupported)?;
             return Ok(told(&prune(call.broker(), call.actor(), &definitions, scope, true)?, true));
         }
         Some("true") => true,
@@ -101,9 +115,12 @@ fn imported(call: &Call, scope: Scope<'_>) -> Result<Answer, Problem> {
             return Err(Problem::bad_request(text));
         }
     };
-    let imported = import(call.broker(), call.actor(), &definitions, scope)?;
+    let imported = import(call.broker(), call.actor(), &mut definitions, scope, unsupported)?;
     for warning in &imported.warnings {
         tracing::warn!("{warning}");
+    }
+    for entry in &imported.left_out {
+        tracing::warn!(%entry, "definitions were imported without what is not supported");
     }
     let mut answer = match pruned {
         true => {
@@ -115,10 +132,17 @@ fn imported(call: &Call, scope: Scope<'_>) -> Result<Answer, Problem> {
             answer.position = pruned.position;
             answer
         }
+        false if unsupported == Unsupported::LeftOut => told_left_out(&imported.left_out),
         false => Answer::no_content(),
     };
     answer.position = answer.position.max(imported.position);
     Ok(answer)
+}
+
+fn told_left_out(left_out: &[String]) -> Answer {
+    let mut out = Vec::new();
+    Writer::new(&mut out).object(|members| members.cell("left_out").texts(left_out.iter().map(String::as_str)));
+    Answer::json(out)
 }
 
 fn told(pruned: &Pruned, is_dry_run: bool) -> Answer {

@@ -183,7 +183,12 @@ fn put(call: &Call) -> Result<Answer, Problem> {
 pub(crate) fn request(name: &str, fields: Fields<'_>) -> Result<VhostRequest, Problem> {
     let name = VhostName::parse(name.as_bytes()).map_err(|error| Problem::bad_request(error.to_string()))?;
     let default_queue_type = match fields.get("default_queue_type") {
-        None => None,
+        None | Some(Value::Null) => None,
+        // What old tools write for none.
+        Some(Value::String(text)) if text == "undefined" => None,
+        Some(Value::String(text)) if text.is_empty() => {
+            return Err(Problem::bad_request("default_queue_type must not be an empty string"));
+        }
         Some(Value::String(text)) if QueueType::parse(text.as_bytes()).is_some() => Some(text.clone()),
         Some(Value::String(text)) => {
             return Err(Problem::bad_request(format!("{text} is not a valid queue type")));
@@ -196,12 +201,13 @@ pub(crate) fn request(name: &str, fields: Fields<'_>) -> Result<VhostRequest, Pr
         return Err(Problem::bad_request("messages cannot be traced yet: 'tracing' cannot be true"));
     }
     let is_protected = match fields.get("protected_from_deletion") {
-        None => None,
+        None | Some(Value::Null) => None,
         Some(_) => Some(fields.bool("protected_from_deletion", false)?),
     };
+    let said = |name: &str| fields.get(name).filter(|value| !value.is_null());
     Ok(VhostRequest {
-        description: fields.text("description")?.map(str::to_owned),
-        tags: fields.get("tags").map(tags_of).transpose()?,
+        description: said("description").map_or(Ok(None), |_| fields.text("description"))?.map(str::to_owned),
+        tags: said("tags").map(tags_of).transpose()?,
         default_queue_type,
         is_protected,
         ..VhostRequest::named(name)

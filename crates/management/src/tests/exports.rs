@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::definitions::{furnish, sorted};
 use super::house::{House, in_house};
-use crate::definitions::{Pruned, Scope, export, import, parse, prune};
+use crate::definitions::{Pruned, Scope, Unsupported, export, import, parse, prune};
 use crate::options::Options;
 
 fn inside(house: &House, vhost: &str) -> Option<Inside> {
@@ -56,15 +56,16 @@ fn empty_house() -> House {
 async fn check_own_export(house: &House) {
     let exported = export_of(house);
     let text = exported.to_string();
-    let document = parse(text.as_bytes(), Scope::Broker).unwrap_or_else(|error| panic!("{error} in {text}"));
+    let document = || parse(text.as_bytes(), Scope::Broker).unwrap_or_else(|error| panic!("{error} in {text}"));
     let check = |house: &House| {
-        let broker = &house.service.broker;
-        import(broker, &Actor::broker(), &document, Scope::Broker).unwrap_or_else(|error| panic!("{error} in {text}"));
+        let (broker, mut document) = (&house.service.broker, document());
+        let imported = import(broker, &Actor::broker(), &mut document, Scope::Broker, Unsupported::Refused);
+        imported.unwrap_or_else(|error| panic!("{error} in {text}"));
         assert_eq!(export_of(house), exported);
         let pruned = prune(broker, &Actor::broker(), &document, Scope::Broker, true);
         assert_eq!(pruned, Ok(Pruned::default()), "{text}");
     };
-    let pruned = prune(&house.service.broker, &Actor::broker(), &document, Scope::Broker, true);
+    let pruned = prune(&house.service.broker, &Actor::broker(), &document(), Scope::Broker, true);
     assert_eq!(pruned, Ok(Pruned::default()), "{text}");
     check(house);
     let other = empty_house();

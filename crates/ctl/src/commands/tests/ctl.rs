@@ -266,6 +266,12 @@ fn definitions() {
         &[bare(204)],
         &["read what comes in", "POST definitions/v {\"a line\": 1}\n"],
     );
+    let body = br#"{"left_out":["queues, entry 1 ('s'): no"]}"#.to_vec();
+    check(
+        &["import_definitions", "/tmp/d.json", "--skip-unsupported"],
+        &[crate::reply::Reply { status: 200, body }],
+        &["read /tmp/d.json", "POST definitions?skip_unsupported=true {\"a line\": 1}\n"],
+    );
     assert_eq!(drive(&["export_definitions", "-", "--format", "erlang"], []).failure().0, 64);
 }
 

@@ -1,0 +1,90 @@
+//! What is in the way of an import: all of it, since whoever mends a document wants to know at once.
+
+use std::collections::HashSet;
+use std::fmt::Display;
+
+use amqp::reply::ReplyCode;
+use broker::Refusal;
+
+use super::DefinitionsError;
+use super::parse::Place;
+
+/// Lines that a refusal has at most.
+const LINE_COUNT_MAX: usize = 100;
+
+/// Why an entry cannot be imported.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) reason: String,
+    /// It makes sense, but not here.
+    pub(super) is_unsupported: bool,
+}
+
+impl Fault {
+    pub(super) fn unsupported(reason: impl Into<String>) -> Fault {
+        Fault { reason: reason.into(), is_unsupported: true }
+    }
+}
+
+impl From<String> for Fault {
+    fn from(reason: String) -> Fault {
+        Fault { reason, is_unsupported: false }
+    }
+}
+
+impl From<Box<Refusal>> for Fault {
+    fn from(refusal: Box<Refusal>) -> Fault {
+        Fault { is_unsupported: refusal.code == ReplyCode::NotImplemented, reason: refusal.text }
+    }
+}
+
+/// All faults of a document.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    wrong: Vec<String>,
+    pub(super) unsupported: Vec<String>,
+    left_out: HashSet<(&'static str, usize)>,
+}
+
+impl Findings {
+    pub(super) fn note(&mut self, place: &Place, fault: Fault) {
+        let text = format!("{place}: {}", fault.reason);
+        if fault.is_unsupported {
+            self.left_out.insert(place.key());
+            self.unsupported.push(text);
+        } else {
+            self.wrong.push(text);
+        }
+    }
+
+    /// Notes that an entry cannot be had in full, but without this.
+    pub(super) fn note_part(&mut self, place: impl Display, reason: &str) {
+        self.unsupported.push(format!("{place}: {reason}"));
+    }
+
+    pub(super) fn leaves_out(&self, place: &Place) -> bool {
+        self.left_out.contains(&place.key())
+    }
+
+    pub(super) fn is_wrong(&self) -> bool {
+        !self.wrong.is_empty()
+    }
+
+    /// All of them, what is wrong first.
+    pub(super) fn refusal(&self) -> Option<DefinitionsError> {
+        let count = self.wrong.len() + self.unsupported.len();
+        let mut lines = self.wrong.iter().chain(&self.unsupported).map(String::as_str);
+        match count {
+            0 => None,
+            1 => lines.next().map(|line| DefinitionsError(line.to_owned())),
+            _ => {
+                let shown: Vec<&str> = lines.take(LINE_COUNT_MAX).collect();
+                let mut text = format!("{count} entries cannot be imported:\n{}", shown.join("\n"));
+                if count > LINE_COUNT_MAX {
+                    text.push_str(&format!("\nand {} more", count - LINE_COUNT_MAX));
+                }
+                Some(DefinitionsError(text))
+            }
+        }
+    }
+}

@@ -113,6 +113,17 @@ def test_pools_show_users_vhosts_and_their_connections_and_no_passwords(proxy, w
     assert line["local_address"].startswith("127.0.0.1:")
 
 
+def test_no_page_that_a_browser_was_lured_to_asks_here(proxy):
+    """A page of another site may send a browser here (`Origin`), or have its own name lead here (`Host`)."""
+    host = "{}:{}".format(*proxy.operations.address)
+    for headers in [{"Host": "evil.example"}, {"Host": "evil.example:15673"}, {"Origin": "http://evil.example"}, {"Origin": "null"}]:
+        for method, path in [("GET", "/pools"), ("PUT", "/upstreams/a/drain"), ("DELETE", "/upstreams/a/drain"), ("OPTIONS", "/upstreams/a/drain")]:
+            proxy.operations.call(method, path, headers=headers).expect(403)
+    assert proxy.upstream("a")["state"] != "draining"
+    for own in [host, f"localhost:{host.split(':')[1]}", "[::1]"]:
+        proxy.operations.call("GET", "/pools", headers={"Host": own, "Origin": f"http://{own}"}).expect(200)
+
+
 def test_what_is_not_there_is_404_and_what_is_only_read_is_405(proxy):
     proxy.operations.get("/nothing", prefix="").expect(404)
     assert proxy.operations.post("/pools").expect(405).headers["allow"] == "GET, HEAD"

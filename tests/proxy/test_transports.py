@@ -208,7 +208,7 @@ def test_pika_comes_through_haproxy(broker, own_proxy, pikas, name):
 @warren_only
 @pytest.mark.parametrize("version", ["v1", "v2"])
 def test_an_upstream_is_told_where_clients_are(own_broker, own_proxy, wires, name, version):
-    broker = own_broker({"proxy_protocol": "true", "default_user": "anybody", "default_pass": "secret"}, preface=UNKNOWN)
+    broker = own_broker({"proxy_protocol": "true", "log.console.level": "debug", "default_user": "anybody", "default_pass": "secret"}, preface=UNKNOWN)
     settings = {"proxy.upstreams.a.proxy_protocol": version, "proxy.proxy_protocol": "true"}
     proxy = own_proxy({"a": broker}, settings, preface=UNKNOWN)
     sharing = wires(proxy)

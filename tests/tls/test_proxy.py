@@ -1,5 +1,8 @@
 """The PROXY protocol: headers written by hand, and a real HAProxy."""
 
+import socket
+from contextlib import suppress
+
 import pika
 import pytest
 from blackbox import haproxy
@@ -8,7 +11,7 @@ from blackbox.wire import Wire
 UNKNOWN = b"PROXY UNKNOWN\r\n"
 V1 = b"PROXY TCP4 192.0.2.7 198.51.100.1 40001 5672\r\n"
 V2 = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c" + bytes([192, 0, 2, 8, 198, 51, 100, 1, 0x9C, 0x42, 0x16, 0x28])
-SETTINGS = {"proxy_protocol": "true", "default_user": "anybody", "default_pass": "secret"}
+SETTINGS = {"proxy_protocol": "true", "log.console.level": "debug", "default_user": "anybody", "default_pass": "secret"}
 
 
 @pytest.fixture
@@ -38,6 +41,15 @@ def test_whoever_brings_no_header_is_closed_with_one_line(broker, header):
     assert broker.log().count("PROXY protocol") == before + 1
 
 
+def test_only_trusted_senders_are_let_in_where_some_are_named(own_broker):
+    broker = own_broker({**SETTINGS, "warren.proxy_protocol.trusted_senders.balancer": "127.0.0.1/32"}, preface=UNKNOWN)
+    Wire.open(broker.address, user="anybody", password="secret", preface=V1).close()
+    with socket.create_connection(broker.address, timeout=10, source_address=("127.0.0.2", 0)) as stranger, suppress(ConnectionError):
+        stranger.sendall(V1 + b"AMQP\0\0\x09\x01")
+        assert stranger.recv(1) == b""
+    broker.await_log("none of the trusted senders")
+
+
 def test_users_of_loopback_are_not_let_in_from_afar(own_broker):
     broker = own_broker({"proxy_protocol": "true"}, preface=UNKNOWN)
     with Wire(broker.address, preface=V1) as wire:
@@ -50,7 +62,7 @@ def test_users_of_loopback_are_not_let_in_from_afar(own_broker):
 def test_pika_comes_through_haproxy(own_broker, header):
     if not haproxy.IS_INSTALLED:
         pytest.skip("haproxy not found")
-    broker = own_broker({"proxy_protocol": "true"}, preface=UNKNOWN)
+    broker = own_broker({"proxy_protocol": "true", "log.console.level": "debug"}, preface=UNKNOWN)
     proxy = haproxy.HAProxy(broker.port, header)
     try:
         proxy.wait_ready()

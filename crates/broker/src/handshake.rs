@@ -288,7 +288,7 @@ impl Session {
             self.run();
         }
         put_method(&mut self.out, 0, &connection::OpenOk { known_hosts: b"" });
-        tracing::info!(peer = %self.peer(), %user, vhost = %name, "connection was opened");
+        tracing::debug!(peer = %self.peer(), %user, vhost = %name, "connection was opened");
         self.broker.emit_if_wanted(|| Event::connection_created(&self.handle));
         Ok(())
     }

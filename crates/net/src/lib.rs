@@ -3,6 +3,7 @@
 //! Knows nothing of AMQP. What travels over a stream is somebody else's business; how a connection comes to be (address,
 //! options, what happens when files run out) is decided here, once, for every protocol.
 
+mod address_seats;
 mod admission;
 mod dial;
 mod listener;
@@ -13,6 +14,7 @@ mod tls;
 mod unix;
 pub mod websocket;
 
+pub use address_seats::{AddressSeat, AddressSeats};
 pub use admission::{Admission, AdmitError};
 pub use dial::{DialError, DialOptions, dial};
 pub use listener::{BindError, Listener, ListenerAddress, SharedListener, SocketOptions};

@@ -6,10 +6,10 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use net::{Admission, AdmitError, Listener, Stream};
+use net::{AddressSeats, Admission, AdmitError, Listener, Stream};
 use tokio::task::JoinSet;
 
-use crate::seats::{OUT_OF_FILES, Seat, Seats};
+use crate::seats::{OUT_OF_FILES, Places, Seats};
 
 /// Connections that are closed before they are served are told of once in so long, each listener for itself.
 const COMPLAINT_INTERVAL: Duration = Duration::from_secs(1);
@@ -19,6 +19,8 @@ pub(crate) struct Acceptor {
     pub(crate) socket: Listener,
     pub(crate) admission: Admission,
     pub(crate) seats: Seats,
+    /// How many one address may have; None: as many as there are.
+    pub(crate) address_seats: Option<AddressSeats>,
 }
 
 impl Acceptor {
@@ -28,7 +30,7 @@ impl Acceptor {
         mut self,
         mut shared: Vec<Seats>,
         on_refused: impl Fn(),
-        on_admitted: impl Fn(Stream, SocketAddr, Vec<Seat>) + Clone + Send + 'static,
+        on_admitted: impl Fn(Stream, SocketAddr, Places) + Clone + Send + 'static,
     ) {
         shared.push(self.seats);
         let is_admission_due = self.admission.proxy_protocol.is_some() || self.admission.tls.is_some();
@@ -39,7 +41,7 @@ impl Acceptor {
                 accepted = self.socket.accept(|_| complaints.refuse(OUT_OF_FILES)) => accepted,
                 Some(_) = admissions.join_next() => continue,
             };
-            let seats = match Seats::take_each(&shared) {
+            let seats = match Places::take(&shared, self.address_seats.as_ref(), peer.ip()) {
                 Ok(seats) => seats,
                 Err(complaint) => {
                     complaints.refuse(complaint);

@@ -40,7 +40,11 @@ impl fmt::Display for Listening {
 impl Listeners {
     /// Opens them. The files of their TLS are put into `tls_files`.
     pub(crate) fn open(config: &Config, tls_files: &mut TlsFiles) -> Result<Self> {
-        let plain = Admission { proxy_protocol: config.proxy_protocol.then_some(config.handshake_timeout), tls: None };
+        let plain = Admission {
+            proxy_protocol: config.proxy_protocol.then_some(config.handshake_timeout),
+            trusted_senders: config.proxy_protocol_trusted_senders.clone().map(Arc::from),
+            tls: None,
+        };
         let options = socket_options(&config.tcp_listen_options);
         let mut open = Vec::new();
         for listener in &config.listeners {
@@ -105,7 +109,7 @@ impl Listeners {
 
 fn acceptor(socket: Listener, admission: Admission, connection_max: Option<u64>) -> Acceptor {
     let max = connection_max.and_then(|max| usize::try_from(max).ok()).unwrap_or(usize::MAX);
-    Acceptor { socket, admission, seats: Seats::new(max, LISTENER_FULL) }
+    Acceptor { socket, admission, seats: Seats::new(max, LISTENER_FULL), address_seats: None }
 }
 
 const LISTENER_FULL: &str = "a connection was refused because its listener has as many as it may (connection_max)";

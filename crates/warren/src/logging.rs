@@ -3,10 +3,16 @@
 use std::io::IsTerminal;
 
 use model::config::{Log, LogFormatter, LogLevel};
+use tracing::Subscriber;
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::format::Format;
 use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Registry, fmt, reload};
+
+use crate::log_fields::EscapedFields;
 
 /// Changes how severe has to be what is logged, while the process runs.
 pub(crate) struct LogLevelHandle(reload::Handle<LevelFilter, Registry>);
@@ -23,12 +29,21 @@ impl LogLevelHandle {
 pub(crate) fn start(log: &Log) -> LogLevelHandle {
     let (filter, handle) = reload::Layer::new(filter(log.level));
     let filtered = tracing_subscriber::registry().with(filter);
-    let lines = fmt::layer().with_writer(std::io::stderr);
+    let stderr = std::io::stderr;
     match log.formatter {
-        LogFormatter::Json => filtered.with(lines.json().flatten_event(true)).init(),
-        LogFormatter::Plaintext => filtered.with(lines.with_ansi(std::io::stderr().is_terminal())).init(),
+        LogFormatter::Json => filtered.with(fmt::layer().with_writer(stderr).json().flatten_event(true)).init(),
+        LogFormatter::Plaintext => filtered.with(lines(stderr, stderr().is_terminal())).init(),
     }
     LogLevelHandle(handle)
+}
+
+/// Events as text.
+pub(crate) fn lines<S, W>(writer: W, ansi: bool) -> fmt::Layer<S, EscapedFields, Format, W>
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+    W: for<'writer> MakeWriter<'writer> + 'static,
+{
+    fmt::layer().with_writer(writer).with_ansi(ansi).fmt_fields(EscapedFields)
 }
 
 fn filter(level: LogLevel) -> LevelFilter {

@@ -40,8 +40,12 @@ pub(crate) fn processor_count() -> usize {
 
 /// The node's name, as RabbitMQ would form it.
 pub(crate) fn node_name() -> String {
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    format!("rabbit@{host}")
+    format!("rabbit@{}", host_name())
+}
+
+/// What the host calls itself.
+pub(crate) fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 /// Makes the allocator give what is free back to the operating system.

@@ -10,6 +10,7 @@ mod config_files;
 mod definitions;
 mod fsck;
 mod listeners;
+mod log_fields;
 mod logging;
 mod machine;
 mod management;

@@ -15,14 +15,14 @@ use management::{
     ListenerInfo, Metrics, MetricsOptions, Server, Service, Site,
 };
 use model::config::{Config, HttpListener};
-use net::{Admission, BindError, Listener, ListenerAddress, SocketOptions};
+use net::{AddressSeats, Admission, BindError, Listener, ListenerAddress, SocketOptions};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use crate::acceptor::Acceptor;
 use crate::listeners::{AMQP, Listening, bind};
 use crate::machine;
-use crate::seats::Seats;
+use crate::seats::{Places, Seats};
 use crate::serve::COMPATIBLE_VERSION;
 use crate::tls::TlsFiles;
 
@@ -213,8 +213,10 @@ impl OpenListener {
             write_timeout: listener.inactivity_timeout,
             keep_alive_max: listener.max_keepalive,
         };
-        let admission = Admission { proxy_protocol: None, tls };
-        let acceptor = Acceptor { socket, admission, seats: Seats::new(max, LISTENER_FULL) };
+        let admission = Admission { tls, ..Admission::default() };
+        let of_address = config.http_max_connections_per_address.and_then(|max| usize::try_from(max).ok());
+        let address_seats = of_address.map(AddressSeats::new);
+        let acceptor = Acceptor { socket, admission, seats: Seats::new(max, LISTENER_FULL), address_seats };
         Ok(Self { acceptor, limits, interface: Interface::Http, offers })
     }
 
@@ -225,6 +227,7 @@ impl OpenListener {
                 socket: Listener::bind_unix(&data_dir.join(CONTROL_SOCKET), CONTROL_BACKLOG)?,
                 admission: Admission::default(),
                 seats: Seats::new(CONTROL_CONNECTIONS_MAX, LISTENER_FULL),
+                address_seats: None,
             },
             limits: ConnectionLimits::default(),
             interface: Interface::ControlSocket,
@@ -246,7 +249,7 @@ impl OpenListener {
     /// Accepts until it is aborted.
     async fn run(self, seats: Vec<Seats>, entrance: Entrance) {
         let interface = self.interface;
-        let on_admitted = move |stream: net::Stream, peer, seats: Vec<_>| {
+        let on_admitted = move |stream: net::Stream, peer, seats: Places| {
             let peer = stream.peer_addr().unwrap_or(peer);
             let origin = Origin { peer: (interface == Interface::Http).then_some(peer), interface };
             entrance.admit(stream, origin, Arc::new(seats));
@@ -328,6 +331,7 @@ fn options(config: &Config, data_dir: &Path) -> Result<management::Options> {
         is_queue_info_only: false,
         node: machine::node_name(),
         data_dir: data_dir.to_owned(),
+        runtime: Some(Handle::current()),
         file_limit: net::raise_open_files_limit().limit,
         config_files: config.files.clone(),
         configuration: config.effective(),

@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 use net::{Admission, ClientTls, Listener, OpenFiles, SocketOptions};
 use proxy::config::{self, CommandLine, Config, Invocation, ListenAddress, ListenHost, Warning};
-use proxy::service::{Handle, Service, Upstream, client_file_count_max, serve_operations};
+use proxy::service::{Callers, Handle, Service, Upstream, client_file_count_max, serve_operations};
 use proxy::spool::{self, Spool};
 
 use store::file::RealDisk;
@@ -115,9 +115,10 @@ async fn serve(line: &CommandLine, config: Config, log_level: &LogLevelHandle) -
     for address in service.addresses() {
         tracing::info!(%address, "listening for AMQP");
     }
+    let callers = callers(&config);
     for listener in operations {
         tracing::info!(address = %listener.address()?, "listening for HTTP");
-        tokio::spawn(serve_operations(listener, service.handle()));
+        tokio::spawn(serve_operations(listener, service.handle(), callers.clone()));
     }
     tokio::spawn(tls_files.clone().watch());
     drain_as_configured(&[], &config.upstreams, &service.handle());
@@ -148,6 +149,15 @@ async fn serve(line: &CommandLine, config: Config, log_level: &LogLevelHandle) -
     service.stop().await;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// By which names it is asked over HTTP.
+fn callers(config: &Config) -> Callers {
+    let of_listener = match &config.http_listener {
+        Some(ListenAddress { host: ListenHost::Name(name), .. }) => Some(name.clone()),
+        _ => None,
+    };
+    Callers::new(config.http_hosts.iter().cloned().chain(of_listener).chain([machine::host_name()]))
 }
 
 fn open_spool(options: spool::Options) -> Result<Arc<Spool>> {
@@ -190,7 +200,11 @@ fn drain_as_configured(before: &[config::Upstream], now: &[config::Upstream], ha
 
 fn open_listeners(config: &Config, tls_files: &mut TlsFiles) -> Result<Vec<(Listener, Admission)>> {
     let handshake_timeout = Duration::from_millis(config.switchboard.handshake_timeout_ms);
-    let plain = Admission { proxy_protocol: config.proxy_protocol.then_some(handshake_timeout), tls: None };
+    let plain = Admission {
+        proxy_protocol: config.proxy_protocol.then_some(handshake_timeout),
+        trusted_senders: config.proxy_protocol_trusted_senders.clone().map(Arc::from),
+        tls: None,
+    };
     let options = listeners::socket_options(&config.tcp_listen_options);
     let mut open = Vec::new();
     for listener in &config.listeners {

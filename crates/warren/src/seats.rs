@@ -1,7 +1,10 @@
 //! So many connections at a time: of a listener, of a kind, of all.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use net::{AddressSeat, AddressSeats};
 
 /// Places for connections. Cheap to clone: clones share the places.
 #[derive(Debug, Clone)]
@@ -31,8 +34,26 @@ impl Seats {
     }
 
     /// One of each, or what to complain of.
-    pub(crate) fn take_each(all: &[Seats]) -> Result<Vec<Seat>, &'static str> {
+    fn take_each(all: &[Seats]) -> Result<Vec<Seat>, &'static str> {
         all.iter().map(|seats| seats.take().ok_or(seats.complaint)).collect()
+    }
+}
+
+/// What a connection keeps as long as it is open.
+#[derive(Debug)]
+pub(crate) struct Places {
+    _seats: Vec<Seat>,
+    _of_address: Option<AddressSeat>,
+}
+
+const ADDRESS_FULL: &str = "a connection was refused because its address has as many as it may at this listener (warren.http.max_connections_per_address)";
+
+impl Places {
+    /// One of each, and one of those of the address; or what to complain of.
+    pub(crate) fn take(all: &[Seats], of_address: Option<&AddressSeats>, peer: IpAddr) -> Result<Self, &'static str> {
+        // First, so that who has too many takes none away from others even for a moment.
+        let of_address = of_address.map(|seats| seats.take(peer).ok_or(ADDRESS_FULL)).transpose()?;
+        Ok(Self { _seats: Seats::take_each(all)?, _of_address: of_address })
     }
 }
 
@@ -114,6 +135,12 @@ mod tests {
         drop(of_amqp);
         let of_http = take(&house.of_http());
         assert_eq!((of_http.len(), take(&house.of_amqp()).len()), (40, 120));
+        let of_address = AddressSeats::new(1);
+        let place = |peer: [u8; 4]| Places::take(&house.of_http(), Some(&of_address), peer.into());
+        drop(of_http);
+        let _first = place([192, 0, 2, 1]).unwrap();
+        assert_eq!(place([192, 0, 2, 1]).unwrap_err(), ADDRESS_FULL);
+        assert!(place([192, 0, 2, 2]).is_ok());
         let unlimited = House::new(usize::MAX);
         assert!(Seats::take_each(&unlimited.of_http()).is_ok() && Seats::take_each(&unlimited.of_amqp()).is_ok());
     }

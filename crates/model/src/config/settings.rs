@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::alerts::{self, AlertOptions};
@@ -10,6 +12,7 @@ use super::certificate_login::{CertificateLogin, certificate_login};
 use super::influxdb::{self, InfluxdbOptions};
 use super::listeners::{self, HttpListener, Listener, UnixListener};
 use super::management::{self, ManagementOptions};
+use super::network::networks;
 use super::prometheus::{self, PrometheusOptions};
 use super::statistics::{self, StatisticsOptions};
 use super::tls::{self, TlsOptions, tls_options};
@@ -48,6 +51,10 @@ pub struct Config {
     pub ssl_handshake_timeout: Duration,
     /// Whether connections to ports begin with a header of the PROXY protocol.
     pub proxy_protocol: bool,
+    /// Whose headers are believed; None: those of all.
+    pub proxy_protocol_trusted_senders: Option<Vec<RangeInclusive<IpAddr>>>,
+    /// The most HTTP connections that one address has at a time, at each listener.
+    pub http_max_connections_per_address: Option<u64>,
     /// Options of client sockets.
     pub tcp_listen_options: TcpOptions,
     /// How long a connection may take to log in.
@@ -420,6 +427,8 @@ fn read(values: Values) -> Config {
         tls: tls_options(&values, "ssl_options", &tls::SNI),
         ssl_handshake_timeout: duration("ssl_handshake_timeout"),
         proxy_protocol: values.bool("proxy_protocol"),
+        proxy_protocol_trusted_senders: networks(&values, &["warren", "proxy_protocol", "trusted_senders"]),
+        http_max_connections_per_address: values.unbounded("warren.http.max_connections_per_address"),
         tcp_listen_options: tcp_options(&values),
         handshake_timeout: duration("handshake_timeout"),
         heartbeat: values.integer("heartbeat"),

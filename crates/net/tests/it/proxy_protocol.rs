@@ -222,3 +222,19 @@ fn ends_of_two_families_are_written_as_the_wider_one() {
     let mapped = Endpoints { peer: "[::ffff:192.0.2.1]:7".parse().unwrap(), ..ends };
     assert_eq!(header(Version::V1, Some(mapped)), b"PROXY TCP4 192.0.2.1 192.0.2.1 7 5672\r\n");
 }
+
+#[tokio::test]
+async fn only_trusted_senders_are_let_in_and_they_may_say_anything() {
+    let range = |text: &str| text.parse().unwrap()..=text.parse().unwrap();
+    let header = b"PROXY TCP4 127.0.0.9 198.51.100.7 1 5672\r\n";
+    let mut server = Server::new();
+    server.admission.trusted_senders = Some(vec![range("192.0.2.1")].into());
+    let (_client, refused) = server.admit_after(header).await;
+    let error = refused.unwrap_err();
+    assert_eq!(error.to_string(), "the connection comes from none of the trusted senders of the PROXY protocol");
+    server.admission.trusted_senders = Some(vec![range("192.0.2.1"), range("127.0.0.1")].into());
+    let (_client, stream) = server.admit_after(header).await;
+    let mut stream = stream.unwrap();
+    assert_eq!(stream.peer_addr().unwrap(), "127.0.0.9:1".parse().unwrap());
+    check_hello(&mut stream).await;
+}

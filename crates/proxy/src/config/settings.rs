@@ -1,10 +1,13 @@
 //! The configuration as the proxy uses it: typed, complete, consistent.
 
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use model::config::table::{Origin, Remark, Values, check_sni, check_tls, tls_options};
 use model::config::{
-    ConfigError, Log, LogFormatter, LogLevel, TcpOptions, TlsOptions, UnixListener, Warning, parse_duration_ms,
+    ConfigError, Log, LogFormatter, LogLevel, TcpOptions, TlsOptions, UnixListener, Warning, networks,
+    parse_duration_ms,
 };
 
 use super::address::ListenAddress;
@@ -27,10 +30,14 @@ pub struct Config {
     pub ssl_handshake_timeout: Duration,
     /// Whether connections to ports begin with a header of the PROXY protocol.
     pub proxy_protocol: bool,
+    /// Whose headers are believed; None: those of all.
+    pub proxy_protocol_trusted_senders: Option<Vec<RangeInclusive<IpAddr>>>,
     /// Options of clients' sockets.
     pub tcp_listen_options: TcpOptions,
     /// Where health checks and metrics are; None: nowhere.
     pub http_listener: Option<ListenAddress>,
+    /// Names by which it is asked there.
+    pub http_hosts: Vec<String>,
     /// Where lines may lead: at least one, each with a name of its own.
     pub upstreams: Vec<Upstream>,
     /// How long looking up an upstream's name, connecting and TLS may take together.
@@ -144,6 +151,7 @@ fn read(values: Values) -> Config {
         tls: tls_options(&values, "proxy.ssl_options", &SNI),
         ssl_handshake_timeout: duration("proxy.ssl_handshake_timeout"),
         proxy_protocol: values.bool("proxy.proxy_protocol"),
+        proxy_protocol_trusted_senders: networks(&values, &["proxy", "proxy_protocol", "trusted_senders"]),
         tcp_listen_options: TcpOptions {
             backlog: values.integer("proxy.tcp_listen_options.backlog"),
             nodelay: values.bool("proxy.tcp_listen_options.nodelay"),
@@ -153,6 +161,7 @@ fn read(values: Values) -> Config {
             linger: None,
         },
         http_listener: ListenAddress::parse(values.required("proxy.http.listener")),
+        http_hosts: values.family(&["proxy", "http", "hosts"]).map(|(_, name)| name.to_owned()).collect(),
         upstreams: upstreams::read(&values),
         connect_timeout: duration("proxy.connect_timeout"),
         balance: balance_options(&values),

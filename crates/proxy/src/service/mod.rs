@@ -38,7 +38,7 @@ use self::command::Command;
 use self::files::Files;
 pub use self::files::client_file_count_max;
 use self::gate::Gate;
-pub use self::operations::serve_operations;
+pub use self::operations::{Callers, serve_operations};
 pub use self::upstreams::Upstream;
 use self::upstreams::Upstreams;
 use self::worker::Acceptor;

@@ -1,5 +1,6 @@
 //! Listeners, sockets, negotiation.
 
+use super::super::network::NETWORK;
 use super::{Key, MAX_MESSAGE_SIZE_MAX, Section, Type, alias, effective, no_effect, not_built};
 
 pub(super) const SECTION: Section = Section { title: "Listeners and connections", keys: KEYS };
@@ -39,6 +40,13 @@ const KEYS: &[Key] = &[
         "false",
         "Whether connections to ports, with and without TLS, begin with a header of the PROXY protocol, version 1 or 2. Those \
          that do not are closed.",
+    ),
+    effective(
+        "warren.proxy_protocol.trusted_senders.$name",
+        Type::Own(&NETWORK),
+        "",
+        "Whose headers of the PROXY protocol are believed; the name is free. If there is any, connections from elsewhere are closed. If \
+         there is none, all are believed, but a client is taken for a local one only where its header's sender is one, too.",
     ),
     effective(
         "handshake_timeout",

@@ -1,5 +1,6 @@
 //! Where clients come in, and TLS there.
 
+use model::config::NETWORK;
 use model::tls_keys;
 
 use super::super::address::{LISTENER, LISTENER_OR_NONE};
@@ -43,11 +44,25 @@ const KEYS: &[Key] = &[
          do not are closed.",
     ),
     effective(
+        "proxy.proxy_protocol.trusted_senders.$name",
+        Type::Own(&NETWORK),
+        "",
+        "Whose headers of the PROXY protocol are believed; the name is free. If there is any, connections from elsewhere are closed. If \
+         there is none, all are believed, but for clients that are said to be on the proxy's host and come from another.",
+    ),
+    effective(
         "proxy.http.listener",
         Type::Own(&LISTENER_OR_NONE),
         "localhost:15673",
         "Where `/healthz`, `/readyz`, `/metrics` and `/api/pools` are; `none`: nowhere. AMQProxy's `--http-port` is this port; its \
          `--listen` is this address, too, unless this key is set.",
+    ),
+    effective(
+        "proxy.http.hosts.$name",
+        Type::Text,
+        "",
+        "A name, without a port, by which programs ask there. Addresses, `localhost`, the host's own name and the listener's are known. Who \
+         asks by another name and from this host, or for a change, is refused: it may be a browser that a page has lured there.",
     ),
     effective(
         "proxy.tcp_listen_options.backlog",

@@ -1,8 +1,10 @@
 //! What operators ask over HTTP: `/healthz`, `/readyz`, `/metrics`, `/api/pools`, `/api/spool`, `/api/upstreams`, draining, and dropping what is
 //! kept.
 //!
-//! There is no login: it listens on this host unless somebody says otherwise, shows no secrets, and changes nothing for other hosts.
+//! There is no login: it listens on this host unless the configuration says otherwise, shows no secrets, and changes nothing for other hosts,
+//! nor for pages of other sites ([`Callers`]).
 
+mod callers;
 mod spool;
 
 use std::borrow::Cow;
@@ -16,9 +18,10 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use net::Listener;
+use net::{AddressSeats, Listener};
 use serde_json::{Value, json};
 
+pub use self::callers::Callers;
 use super::{Handle, log, metrics};
 use crate::balance::{Circuit, RefusedVhost, Snapshot, State};
 use crate::switchboard::{LineReport, PoolReport, Report};
@@ -30,41 +33,50 @@ const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Connections at once: those who ask are few.
 const CONNECTION_COUNT_MAX: usize = 256;
+/// Connections of one address.
+const ADDRESS_CONNECTION_COUNT_MAX: usize = 64;
 
 /// Answers for ever.
-pub async fn serve_operations(mut listener: Listener, handle: Handle) {
+pub async fn serve_operations(mut listener: Listener, handle: Handle, callers: Callers) {
     let seats = Arc::new(tokio::sync::Semaphore::new(CONNECTION_COUNT_MAX));
+    let address_seats = AddressSeats::new(ADDRESS_CONNECTION_COUNT_MAX);
     loop {
         let (stream, peer) = listener.accept(log::out_of_files).await;
         let Ok(seat) = seats.clone().try_acquire_owned() else { continue };
-        let handle = handle.clone();
+        let Some(address_seat) = address_seats.take(peer.ip()) else { continue };
+        let (handle, callers) = (handle.clone(), callers.clone());
         tokio::spawn(async move {
             let is_here = peer.ip().to_canonical().is_loopback();
-            let answer = service_fn(move |request| answer(handle.clone(), is_here, request));
+            let answer = service_fn(move |request| answer(handle.clone(), callers.clone(), is_here, request));
             let serving = http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), answer);
             // Who asks may go whenever he likes.
             let _ = serving.await;
-            drop(seat);
+            drop((seat, address_seat));
         });
     }
 }
 
 async fn answer(
     handle: Handle,
+    callers: Callers,
     is_here: bool,
     request: Request<Incoming>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
-    let path = request.uri().path().trim_end_matches('/');
-    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+    let (request, _) = request.into_parts();
+    let (path, method) = (request.uri.path().trim_end_matches('/'), &request.method);
+    let is_read = matches!(*method, Method::GET | Method::HEAD);
+    if let Some((status, text)) = callers.refusal(&request, is_here, is_read) {
+        return Ok(respond(status, TEXT, text));
+    }
     if !is_read && !is_here {
         let text = "without a login nothing is changed from another host than the proxy's own";
         return Ok(respond(StatusCode::FORBIDDEN, TEXT, text));
     }
     if let Some(name) = path.strip_prefix("/api/upstreams/").and_then(|rest| rest.strip_suffix("/drain")) {
-        return Ok(drain(&handle, request.method(), &decoded(name)));
+        return Ok(drain(&handle, method, &decoded(name)));
     }
     if let Some(names) = path.strip_prefix("/api/spool/") {
-        return Ok(spool::answer(&handle, request.method(), names).await);
+        return Ok(spool::answer(&handle, method, names).await);
     }
     let known = ["", "/healthz", "/readyz", "/metrics", "/api/pools", "/api/spool", "/api/upstreams"];
     if known.contains(&path) && !is_read {

@@ -12,6 +12,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use broker::{Answer, Backend, BackendUser, Decision, Grants, LoginAnswer, LoginAttempt, Origin, Question};
 use jsonwebtoken::{Algorithm, Validation};
 use model::user::Tags;
@@ -143,6 +145,11 @@ impl ResourceServer {
         let refuse =
             |error: jsonwebtoken::errors::Error| TokenError::Refused(format!("the token is not valid: {error}"));
         let header = jsonwebtoken::decode_header(token).map_err(refuse)?;
+        if has_critical_extensions(token) {
+            return Err(TokenError::Refused(
+                "the token has extensions that must be understood, and are not".to_owned(),
+            ));
+        }
         let algorithms = match &self.options.algorithms[..] {
             [] => &ASYMMETRIC[..],
             some => some,
@@ -203,6 +210,14 @@ impl ResourceServer {
         }
         (scopes, tags.iter().map(String::as_str).collect())
     }
+}
+
+/// Whether the header says `crit`: who does not understand what that names has to refuse the token (RFC 7515, 4.1.11), and nothing of it is
+/// understood here.
+fn has_critical_extensions(token: &str) -> bool {
+    let header = token.split('.').next().and_then(|part| URL_SAFE_NO_PAD.decode(part).ok());
+    let header = header.and_then(|bytes| serde_json::from_slice::<serde_json::Map<_, _>>(&bytes).ok());
+    header.is_none_or(|header| header.contains_key("crit"))
 }
 
 impl Backend for OAuth2 {

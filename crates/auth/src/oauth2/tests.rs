@@ -3,8 +3,6 @@
 use std::collections::HashMap;
 use std::time::SystemTime;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use broker::{Interface, Resource};
 use http_client::HttpUrl;
 use jsonwebtoken::{DecodingKey, EncodingKey, Header};
@@ -285,4 +283,24 @@ async fn the_resource_server_that_a_token_is_for_counts() {
     check_refused(&log_in(&backend, "a.b.c").await, "for none of the resource servers");
     let backend = OAuth2::of_servers(vec![server("warren", SECRET, false), server("dev", other, true)]);
     accepted(&backend, &for_audience(json!("none"))).await;
+}
+
+/// RFC 7515, 4.1.11: "crit" has to be understood, and there is nothing here that could be.
+#[tokio::test]
+async fn a_token_with_extensions_that_must_be_understood_is_refused() {
+    let backend = OAuth2::new(options());
+    let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+    let signed = |header: &Value| {
+        let message = format!("{}.{}", part(header), part(&claims()));
+        let key = EncodingKey::from_secret(SECRET);
+        let signature = jsonwebtoken::crypto::sign(message.as_bytes(), &key, Algorithm::HS256).unwrap();
+        format!("{message}.{signature}")
+    };
+    let plain = json!({"alg": "HS256", "kid": "k1", "typ": "JWT", "exp": 1});
+    assert_eq!(accepted(&backend, &signed(&plain)).await.name, "ann");
+    for crit in [json!(["exp"]), json!(["b64"]), json!([]), Value::Null] {
+        let mut header = plain.clone();
+        header["crit"] = crit;
+        check_refused(&log_in(&backend, &signed(&header)).await, "extensions that must be understood");
+    }
 }

@@ -1,8 +1,8 @@
 //! The operating system's files, called plainly.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, IoSlice};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt as _, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate, fdatasync, flock, statvfs};
@@ -11,6 +11,7 @@ use super::{Disk, File, Lock, write_all_at};
 
 /// Messages are nobody else's business.
 const FILE_MODE: u32 = 0o600;
+const DIR_MODE: u32 = 0o700;
 /// Zeros are written in pieces of this length.
 const ZERO_LEN: usize = 1 << 20;
 
@@ -67,7 +68,7 @@ impl Disk for RealDisk {
             };
         }
         self.create_dir(parent)?;
-        match fs::create_dir(dir) {
+        match DirBuilder::new().mode(DIR_MODE).create(dir) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
             _ => self.sync_dir(parent),
         }
@@ -187,6 +188,17 @@ mod tests {
         let _ = fs::remove_dir_all(&dir);
         RealDisk.create_dir(&dir).unwrap();
         dir
+    }
+
+    #[test]
+    fn directories_are_for_their_owner_alone() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = check_dir("modes");
+        RealDisk.create_dir(&dir.join("a/b")).unwrap();
+        for made in [&dir, &dir.join("a"), &dir.join("a/b")] {
+            assert_eq!(fs::metadata(made).unwrap().permissions().mode() & 0o777, 0o700, "{}", made.display());
+        }
+        fs::remove_dir_all(dir).unwrap();
     }
 
     #[test]

@@ -55,6 +55,8 @@ pub(crate) struct Observed<const N: usize> {
 #[derive(Debug)]
 struct Memory<const N: usize> {
     pace: Option<Pace<N>>,
+    /// Until when nothing had happened yet; None if that is not known.
+    zero_until_ms: Option<u64>,
     /// When a look found a change for the last time.
     changed_at_ms: Option<u64>,
     history: Option<History<N>>,
@@ -83,9 +85,26 @@ impl<const N: usize> History<N> {
 
     /// Takes the first sample, as of the moment before it that may be asked for: who asks at once is told something.
     fn begin_with(&mut self, sample: Sample<N>, keeping: &Keeping<'_>) {
-        let finest_ms = keeping.retentions.iter().map(|retention| retention.interval_ms).min();
-        let at_ms = sample.at_ms - sample.at_ms % finest_ms.unwrap_or(1).max(1);
+        let at_ms = keeping.moment_before(sample.at_ms);
         self.series.push(&Sample { at_ms, ..sample });
+    }
+
+    /// Takes what is known of the time before the first question, up to now.
+    fn begin_with_past(&mut self, past: &[Sample<N>], now: Sample<N>, keeping: &Keeping<'_>) {
+        past.iter().for_each(|sample| self.series.push(sample));
+        match past.last() {
+            // Samples come in their order.
+            Some(last) if last.at_ms > keeping.moment_before(now.at_ms) => self.series.push(&now),
+            _ => self.begin_with(now, keeping),
+        }
+    }
+}
+
+impl Keeping<'_> {
+    /// The last moment, of those that may be asked for, that is not after this one.
+    fn moment_before(&self, at_ms: u64) -> u64 {
+        let finest_ms = self.retentions.iter().map(|retention| retention.interval_ms).min();
+        at_ms - at_ms % finest_ms.unwrap_or(1).max(1)
     }
 }
 
@@ -94,8 +113,11 @@ impl<const N: usize> Observed<N> {
     pub(crate) fn sample(&self, sample: Sample<N>, keeping: &Keeping<'_>) -> bool {
         let has_ended = self.has_ended.load(Ordering::Relaxed);
         let mut memory = self.memory.lock();
-        let Memory { pace, changed_at_ms, history } = &mut **memory.get_or_insert_with(Memory::new);
+        let Memory { pace, zero_until_ms, changed_at_ms, history } = &mut **memory.get_or_insert_with(Memory::new);
         let is_first = pace.is_none();
+        if is_first {
+            *zero_until_ms = Some(keeping.before_ms);
+        }
         let pace = pace.get_or_insert_with(|| Pace::new(Sample { at_ms: keeping.before_ms, numbers: [0; N] }));
         // Who was not looked at last time had not changed until then.
         pace.rest_until(keeping.before_ms);
@@ -169,13 +191,17 @@ impl<const N: usize> Observed<N> {
     /// has to watch it.
     pub(crate) fn history(&self, range: Range, now_ms: u64, numbers: [u64; N], keeping: &Keeping<'_>) -> Told<N> {
         let mut memory = self.memory.lock();
-        let Memory { history, .. } = &mut **memory.get_or_insert_with(Memory::new);
-        let is_new = history.is_none();
+        let is_watched = self.is_watched();
+        let memory = memory.get_or_insert_with(Memory::new);
+        let is_new = memory.history.is_none();
+        let from_ms = now_ms.saturating_sub(range.age_ms);
+        let past = if is_new { memory.past(&numbers, is_watched, from_ms) } else { Vec::new() };
+        let Memory { history, .. } = &mut **memory;
         if is_new && !self.has_ended.load(Ordering::Relaxed) {
             let most = if range.is_of_list { HISTORY_COUNT_OF_LISTS_MAX } else { HISTORY_COUNT_MAX };
             *history = History::begin(keeping, most, now_ms);
             if let Some(begun) = history {
-                begun.begin_with(Sample { at_ms: now_ms, numbers }, keeping);
+                begun.begin_with_past(&past, Sample { at_ms: now_ms, numbers }, keeping);
             }
         }
         let samples = match history {
@@ -208,7 +234,25 @@ pub struct Range {
 
 impl<const N: usize> Memory<N> {
     fn new() -> Box<Self> {
-        Box::new(Self { pace: None, changed_at_ms: None, history: None })
+        Box::new(Self { pace: None, zero_until_ms: None, changed_at_ms: None, history: None })
+    }
+
+    /// What is known of an object that has these numbers, although it had no history: what looks have seen, and that it had done nothing
+    /// before the first of them, or was not there yet. That counts from `from_ms` on only: what was between two looks long ago is not known.
+    fn past(&self, numbers: &[u64; N], is_watched: bool, from_ms: u64) -> Vec<Sample<N>> {
+        let nothing = Sample { at_ms: 0, numbers: [0; N] };
+        let Some(pace) = &self.pace else {
+            // It has not been looked at since it came, or has never done anything.
+            return vec![nothing];
+        };
+        let mut past = Vec::new();
+        past.extend(self.zero_until_ms.filter(|at_ms| *at_ms >= from_ms).map(|_| nothing));
+        let rests = !is_watched && pace.last().numbers == *numbers;
+        match self.changed_at_ms {
+            Some(at_ms) if rests => past.push(Sample { at_ms, numbers: *numbers }),
+            _ => past.extend([*pace.before(), *pace.last()]),
+        }
+        past
     }
 }
 

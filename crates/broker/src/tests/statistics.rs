@@ -298,7 +298,7 @@ fn history_begins_when_somebody_asks_and_ends_when_nobody_does() {
     };
     client.publish(1, "", "q", TRANSIENT, b"body");
     ticks.tick(&node);
-    assert_eq!(lengths(&node), [1], "what was before is not known");
+    assert_eq!(lengths(&node), [1, 0, 0, 0, 0], "there was nothing before");
     for _ in 0..3 {
         client.publish(1, "", "q", TRANSIENT, b"body");
         ticks.tick(&node);
@@ -308,9 +308,43 @@ fn history_begins_when_somebody_asks_and_ends_when_nobody_does() {
     // An hour later nobody has asked again.
     (0..725).for_each(|_| ticks.tick(&node));
     assert_eq!(node.broker.statistics.queues.count(), 0);
-    assert_eq!(lengths(&node), [4]);
+    assert_eq!(lengths(&node), [4, 4, 4, 4, 4], "nothing has changed for long");
+    client.publish(1, "", "q", TRANSIENT, b"body");
+    ticks.tick(&node);
+    assert_eq!(lengths(&node), [5, 4, 4, 4, 4]);
     let of_node = node.broker.messages_history(range);
     assert_eq!(of_node.len(), 5, "the node is always remembered");
+}
+
+/// As RabbitMQ: who asks for the first time gets averages of the time that it asks for, in which there was nothing at first.
+#[test]
+fn the_first_look_at_a_young_queue_sees_how_fast_it_grew() {
+    let (node, mut client) = Node::standing();
+    let mut ticks = Ticks(NOW);
+    (0..10).for_each(|_| ticks.tick(&node));
+    client.declare("q");
+    for _ in 0..2 {
+        (0..100).for_each(|_| client.publish(1, "", "q", TRANSIENT, b"body"));
+        ticks.tick(&node);
+    }
+    let range = Range { age_ms: 60_000, step_ms: 5000, is_of_list: false };
+    let published = |node: &Node| {
+        let samples = node.broker.queue_history(&queue(node, "q"), range);
+        samples.iter().map(|sample| sample.numbers[0]).collect::<Vec<_>>()
+    };
+    assert_eq!(published(&node), [200, 100, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    // Of one that is older than what is asked for only what was seen is told.
+    client.declare("old");
+    (0..2).for_each(|_| client.publish(1, "", "old", TRANSIENT, b"body"));
+    for _ in 0..20 {
+        client.publish(1, "", "old", TRANSIENT, b"body");
+        ticks.tick(&node);
+    }
+    let samples = node.broker.queue_history(&queue(&node, "old"), range);
+    assert_eq!(samples.iter().map(|sample| sample.numbers[0]).collect::<Vec<_>>(), [22, 21]);
+    // One that has done nothing had done nothing before either.
+    client.declare("idle");
+    assert_eq!(node.broker.queue_history(&queue(&node, "idle"), range).len(), 13);
 }
 
 #[test]

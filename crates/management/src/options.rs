@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use hyper::header::HeaderValue;
 use net::ServerTls;
+use tokio::runtime::Handle;
 
 use crate::limits::{HEAD_TIMEOUT, KEEP_ALIVE_MAX, WRITE_TIMEOUT};
 
@@ -41,6 +42,8 @@ pub struct Options {
     pub node: String,
     /// Where the broker keeps its data.
     pub data_dir: PathBuf,
+    /// Where connections are served: how much waits there is told.
+    pub runtime: Option<Handle>,
     /// How many files the process may have open.
     pub file_limit: Option<u64>,
     /// The files that the configuration was read from.
@@ -126,6 +129,7 @@ impl Default for Options {
             is_queue_info_only: false,
             node: "rabbit@localhost".to_owned(),
             data_dir: PathBuf::from("."),
+            runtime: None,
             file_limit: None,
             config_files: Vec::new(),
             configuration: Vec::new(),

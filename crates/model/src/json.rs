@@ -31,6 +31,23 @@ fn from_array(array: Array<'_>) -> Vec<Json> {
     array.iter().map(|value| from_value(&value)).collect()
 }
 
+/// A table as RabbitMQ shows it, which is not always what can be read again: a void value is `undefined`.
+#[must_use]
+pub fn show_table(table: Table<'_>) -> Map<String, Json> {
+    let mut shown = from_table(table);
+    shown.values_mut().for_each(show);
+    shown
+}
+
+fn show(value: &mut Json) {
+    match value {
+        Json::Null => *value = Json::from("undefined"),
+        Json::Array(values) => values.iter_mut().for_each(show),
+        Json::Object(members) => members.values_mut().for_each(show),
+        Json::Bool(_) | Json::Number(_) | Json::String(_) => {}
+    }
+}
+
 /// A field's value as JSON.
 #[must_use]
 pub fn from_value(value: &Value<'_>) -> Json {

@@ -18,7 +18,7 @@ use crate::answer::Pieces;
 use crate::json::{Writer, write_text};
 use crate::limits::PIECE_LEN;
 use crate::options::Options;
-use crate::routes::bodies::shown_arguments;
+use crate::routes::bodies::arguments;
 
 /// Entries of one kind, one after the other.
 type Entries = Box<dyn Iterator<Item = Value> + Send>;
@@ -316,7 +316,7 @@ fn queues(broker: &Broker, vhost: &str) -> impl Iterator<Item = Value> + Send + 
             "type": definition.arguments.queue_type().name(),
             "durable": definition.is_durable,
             "auto_delete": definition.is_auto_delete,
-            "arguments": readable(shown_arguments(&view)),
+            "arguments": readable(arguments(&view)),
         })
     })
 }

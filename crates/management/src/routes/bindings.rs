@@ -73,7 +73,7 @@ static TABLE: Table<BindingView, Service> = Table {
         text("destination_type", |view, _| Some(kind_of(&view.destination))),
         column("routing_key", Text, |view, _, cell| cell.text(&String::from_utf8_lossy(&view.routing_key))),
         column("arguments", Object, |view, _, cell| {
-            cell.value(&Value::Object(json::from_table(view.arguments.as_table())));
+            cell.value(&Value::Object(json::show_table(view.arguments.as_table())));
         }),
         column("properties_key", Text, |view, _, cell| cell.text(&properties_key(view))),
     ],

@@ -89,7 +89,7 @@ static TABLE: Table<Row, Service> = Table {
         }),
         column("client_properties", Object, |row, _, cell| {
             if let Some(opened) = row.view.opened() {
-                cell.value(&Value::Object(json::from_table(opened.client_properties)));
+                cell.value(&Value::Object(json::show_table(opened.client_properties)));
             }
         }),
         column("connected_at", Integer, |row, _, cell| cell.int(row.view.connected_at_ms())),

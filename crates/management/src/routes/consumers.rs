@@ -46,7 +46,7 @@ pub(super) static TABLE: Table<ConsumerView, Service> = Table {
             });
         }),
         column("arguments", Object, |consumer, _, cell| {
-            cell.value(&Value::Object(json::from_table(consumer.arguments())));
+            cell.value(&Value::Object(json::show_table(consumer.arguments())));
         }),
         column("channel_details", Object, |consumer, service, cell| {
             cell.object(|members| write_channel(&consumer.connection, consumer.channel(), service, members));

@@ -73,7 +73,7 @@ static TABLE: Table<Row, Service> = Table {
     title: "Exchange",
     columns: &[
         column("arguments", Object, |row: &Row, _, cell| {
-            cell.value(&Value::Object(json::from_table(row.view.definition.arguments.table())));
+            cell.value(&Value::Object(json::show_table(row.view.definition.arguments.table())));
         }),
         column("auto_delete", Boolean, |row, _, cell| cell.bool(row.view.definition.is_auto_delete)),
         column("durable", Boolean, |row, _, cell| cell.bool(row.view.definition.is_durable)),

@@ -42,7 +42,7 @@ pub(super) static ROUTES: &[Route] = &[
 ];
 
 /// Flags of features that are here. Those of clusters, streams and quorum queues come with these.
-const FLAGS: [&str; 18] = [
+const FLAGS: [&str; 19] = [
     "classic_queue_type_delivery_support",
     "detailed_queues_endpoint",
     "direct_exchange_routing_v2",
@@ -50,6 +50,7 @@ const FLAGS: [&str; 18] = [
     "empty_basic_get_metric",
     "feature_flags_v2",
     "implicit_default_bindings",
+    "khepri_db",
     "listener_records_in_ets",
     "maintenance_mode_status",
     "message_containers",

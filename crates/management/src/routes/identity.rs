@@ -191,5 +191,6 @@ fn configuration(call: &Call) -> Result<Answer, Problem> {
 }
 
 fn extensions(_: &Call) -> Result<Answer, Problem> {
-    Ok(Answer::json(b"[]".to_vec()))
+    // RabbitMQ's console names itself, and programs tell by it that there is one.
+    Ok(Answer::json(br#"[{"javascript":"dispatcher.js"}]"#.to_vec()))
 }

@@ -95,7 +95,7 @@ impl Row {
     }
 }
 
-/// There is no Erlang here, but clients that read these want texts.
+/// There is no Erlang here, but programs that read these want texts, and watch threads as RabbitMQ's processes.
 fn without_erlang(row: &Row, _: &Service, cell: Cell<'_>) {
     if row.view.is_some() {
         cell.text("");
@@ -105,6 +105,19 @@ fn without_erlang(row: &Row, _: &Service, cell: Cell<'_>) {
 static TABLE: Table<Row, Service> = Table {
     title: "Node",
     columns: &[
+        column("applications", List, |row: &Row, service, cell| {
+            if row.view.is_some() {
+                let plugins = plugins(service).map(|name| (name, name));
+                let all: Vec<_> = [("rabbit", &*service.options.product_name)].into_iter().chain(plugins).collect();
+                cell.list(&all, |(name, description), writer| {
+                    writer.object(|members| {
+                        members.cell("name").text(name);
+                        members.cell("description").text(description);
+                        members.cell("version").text(&service.options.compatible_version);
+                    });
+                });
+            }
+        }),
         column("auth_mechanisms", List, |row: &Row, service, cell| {
             if row.view.is_some() {
                 let mechanisms = &service.broker.options().mechanisms;
@@ -169,9 +182,7 @@ static TABLE: Table<Row, Service> = Table {
         }),
         column("enabled_plugins", List, |row, service, cell| {
             if row.view.is_some() {
-                let has_metrics = service.listeners().iter().any(|listener| listener.protocol.ends_with("/prometheus"));
-                let metrics = has_metrics.then_some("rabbitmq_prometheus");
-                cell.texts(["rabbitmq_management"].into_iter().chain(metrics));
+                cell.texts(plugins(service));
             }
         }),
         column("erlang_full_version", Text, without_erlang),
@@ -242,6 +253,16 @@ static TABLE: Table<Row, Service> = Table {
                 cell.texts([]);
             }
         }),
+        column("proc_total", Integer, |row, _, cell| {
+            if let (Some(_), Some(count)) = (&row.view, broker::machine::thread_max()) {
+                cell.int(count);
+            }
+        }),
+        column("proc_used", Integer, |row, _, cell| {
+            if let (Some(_), Some(count)) = (&row.view, broker::machine::thread_count()) {
+                cell.int(count);
+            }
+        }),
         column("processors", Integer, |row, _, cell| {
             if row.view.is_some() {
                 cell.int(std::thread::available_parallelism().map_or(1, |count| count.get() as u64));
@@ -261,6 +282,11 @@ static TABLE: Table<Row, Service> = Table {
         column("rates_mode", Text, |row, service, cell| {
             if row.view.is_some() {
                 cell.text(service.broker.options().statistics.rates.name());
+            }
+        }),
+        column("run_queue", Integer, |row, service, cell| {
+            if let (Some(_), Some(runtime)) = (&row.view, &service.options.runtime) {
+                cell.int(runtime.metrics().global_queue_depth() as u64);
             }
         }),
         column("running", Boolean, |_, _, cell| cell.bool(true)),
@@ -286,6 +312,12 @@ static TABLE: Table<Row, Service> = Table {
     order: |_, _| std::cmp::Ordering::Equal,
     name: |_| "".into(),
 };
+
+/// What is here of what RabbitMQ has as plugins.
+fn plugins(service: &Service) -> impl Iterator<Item = &'static str> {
+    let has_metrics = service.listeners().iter().any(|listener| listener.protocol.ends_with("/prometheus"));
+    ["rabbitmq_management"].into_iter().chain(has_metrics.then_some("rabbitmq_prometheus"))
+}
 
 fn row(call: &Call) -> Row {
     let view = call.has_stats().then(|| call.broker().node_view(&call.service.options.data_dir));

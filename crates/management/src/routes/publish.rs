@@ -262,6 +262,6 @@ pub(super) fn write_properties(properties: &Properties<'_>, members: &mut Object
         }
     }
     if let Some(headers) = properties.headers {
-        members.cell("headers").value(&Value::Object(json::from_table(headers)));
+        members.cell("headers").value(&Value::Object(json::show_table(headers)));
     }
 }

@@ -134,7 +134,7 @@ pub(super) static TABLE: Table<Row, Service> = Table {
     title: "Queue",
     columns: &[
         column("arguments", Object, |row: &Row, _, cell| {
-            cell.value(&Value::Object(shown_arguments(&row.view)));
+            cell.value(&Value::Object(with_type(json::show_table(row.view.definition().arguments.table()), &row.view)));
         }),
         column("auto_delete", Boolean, |row, _, cell| cell.bool(row.view.definition().is_auto_delete)),
         column("consumer_capacity", Number, |row, _, cell| row.write_capacity(cell)),
@@ -338,9 +338,12 @@ pub(super) fn level(call: &Call, most: Level) -> Level {
 }
 
 /// A queue's arguments; its type is always among them, as RabbitMQ has it.
-pub(crate) fn shown_arguments(queue: &QueueView) -> Map<String, Value> {
-    let arguments = &queue.definition().arguments;
-    let mut shown = json::from_table(arguments.table());
-    shown.entry("x-queue-type").or_insert_with(|| arguments.queue_type().name().into());
-    shown
+pub(crate) fn arguments(queue: &QueueView) -> Map<String, Value> {
+    with_type(json::from_table(queue.definition().arguments.table()), queue)
+}
+
+fn with_type(mut arguments: Map<String, Value>, queue: &QueueView) -> Map<String, Value> {
+    let queue_type = queue.definition().arguments.queue_type();
+    arguments.entry("x-queue-type").or_insert_with(|| queue_type.name().into());
+    arguments
 }

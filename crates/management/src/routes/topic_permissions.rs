@@ -136,10 +136,9 @@ fn delete(call: &Call) -> Result<Answer, Problem> {
     vhosts::find(call)?;
     let exchange = call.arguments.get("exchange");
     let broker = call.broker();
-    match broker.delete_topic_permissions(call.actor(), call.argument("user"), call.vhost(), exchange) {
-        Ok(changed) => Ok(Answer::done(&changed)),
-        // There was none: it is so already.
-        Err(ControlError::NotFound(_)) => Ok(Answer::no_content()),
-        Err(other) => Err(other.into()),
-    }
+    let deleted = broker.delete_topic_permissions(call.actor(), call.argument("user"), call.vhost(), exchange);
+    Ok(Answer::done(&deleted.map_err(|error| match error {
+        ControlError::NotFound(_) => Problem::not_found(),
+        other => other.into(),
+    })?))
 }

@@ -135,15 +135,16 @@ fn password(fields: Fields<'_>, plain: &str, hash: &str) -> Result<Option<Passwo
 }
 
 fn password_hash(text: &str, algorithm: Option<&str>) -> Result<Option<PasswordHash>, Problem> {
+    use base64::Engine as _;
+    let Ok(bytes) = base64::engine::general_purpose::STANDARD.decode(text) else {
+        return Err(Problem::bad_request(json!(["not_base64", text])));
+    };
     let algorithm = match algorithm {
-        None => HashingAlgorithm::default(),
+        // RabbitMQ takes any hash for its default's, by which no login succeeds.
+        None => HashingAlgorithm::of_len(bytes.len()).unwrap_or_default(),
         Some(name) => HashingAlgorithm::parse(name)
             .ok_or_else(|| Problem::bad_request(format!("'{name}' is no hashing algorithm")))?,
     };
-    use base64::Engine as _;
-    if base64::engine::general_purpose::STANDARD.decode(text).is_err() {
-        return Err(Problem::bad_request(json!(["not_base64", text])));
-    }
     PasswordHash::parse(text, algorithm).map_err(|error| Problem::bad_request(error.to_string()))
 }
 

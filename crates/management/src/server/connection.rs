@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use broker::Origin;
 use hyper::body::Incoming;
-use hyper::header::{CONNECTION, HeaderValue};
+use hyper::header::{CONNECTION, HOST, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode, Version};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use net::proxy_protocol::Endpoints;
 use net::{Stream, TlsInfo, websocket};
@@ -37,6 +37,11 @@ pub(super) async fn serve(site: Site, stream: Stream, guest: Guest, mut stage: w
         let (site, door) = (site.clone(), door.clone());
         let is_last = request_count.fetch_add(1, Ordering::Relaxed) + 1 >= limits.keep_alive_max;
         async move {
+            if !names_one_host(&request) {
+                let mut response = refused(StatusCode::BAD_REQUEST, String::new());
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                return Ok(response);
+            }
             let mut response = match (&site, &door) {
                 (Site::Api(service), Some(door)) if service.is_websocket(request.uri().path()) => {
                     match service.lets_in_page_of(request.headers()) {
@@ -67,6 +72,14 @@ pub(super) async fn serve(site: Site, stream: Stream, guest: Guest, mut stage: w
         _ = stage.wait_for(|stage| *stage >= Stage::Stopping) => connection.as_mut().graceful_shutdown(),
     }
     let _ = connection.await;
+}
+
+/// Whether it says for whom it is, once: what stands between could understand two in two ways. Before HTTP/1.1 nothing had to be said.
+fn names_one_host<B>(request: &Request<B>) -> bool {
+    match request.headers().get_all(HOST).iter().count() {
+        0 => request.version() < Version::HTTP_11,
+        count => count == 1,
+    }
 }
 
 /// What a page of another origin is told.
@@ -114,5 +127,23 @@ impl Door {
         let mut response = refused(StatusCode::SWITCHING_PROTOCOLS, String::new());
         response.headers_mut().extend(headers);
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_names_one_host() {
+        let names = |version, hosts: &[&str]| {
+            let builder = hosts.iter().fold(Request::builder().version(version), |all, host| all.header(HOST, *host));
+            names_one_host(&builder.body(()).unwrap())
+        };
+        assert!(names(Version::HTTP_11, &["a"]) && names(Version::HTTP_10, &[]) && names(Version::HTTP_10, &["a"]));
+        assert!(!names(Version::HTTP_11, &[]));
+        for version in [Version::HTTP_10, Version::HTTP_11] {
+            assert!(!names(version, &["a", "a"]) && !names(version, &["a", "b"]));
+        }
     }
 }

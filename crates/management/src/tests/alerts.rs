@@ -221,6 +221,14 @@ fn who_may_see_alerts_may_not_change_rules_nor_see_secrets() {
         assert_eq!((&shown["url"], &shown["signed"]), (&json!("https://***@h.example:443/***"), &json!(true)));
         let of_administrator = house.get("/api/alerts/webhooks/pager").await.json();
         assert_eq!(of_administrator["url"], json!("https://***@h.example:443/services/t0ken"));
+        let with_query = json!({"url": "http://h.example/hook/t0ken?key=t0ken", "secret": "s3cret"});
+        assert_eq!(put(house, "/api/alerts/webhooks/query", with_query).await.0, 201);
+        // What was set in an older version may not be readable any more, and the reason quotes it.
+        let unreadable = json!({"url": "ftp://h.example/t0ken"});
+        house.service.broker.put_global_parameter(&Actor::broker(), "warren-alerts.webhooks.old", unreadable).unwrap();
+        let all = house.ask("GET", "/api/alerts/webhooks", "mona", "").await.json().to_string();
+        assert!(!all.contains("t0ken") && all.contains("h.example:80"), "{all}");
+        assert!(house.get("/api/alerts/webhooks/old").await.json()["problem"].as_str().unwrap().contains("t0ken"));
         let others = house.ask("GET", "/api/global-parameters", "polly", "").await.json();
         let shown = format!("{shown}{of_administrator}{others}");
         assert!(!["passw0rd", "s3cret", "b3arer"].iter().any(|secret| shown.contains(secret)), "{shown}");

@@ -49,6 +49,12 @@ impl HashingAlgorithm {
         HashingAlgorithm::ALL.into_iter().find(|algorithm| *algorithm as u8 == byte)
     }
 
+    /// The algorithm whose hashes have so many bytes, salt included.
+    #[must_use]
+    pub fn of_len(len: usize) -> Option<HashingAlgorithm> {
+        HashingAlgorithm::ALL.into_iter().find(|algorithm| algorithm.len() == len)
+    }
+
     /// Bytes of a hash, salt included.
     fn len(self) -> usize {
         SALT_LEN

@@ -42,7 +42,7 @@ def test_a_user_with_too_many_clients_is_told(broker, own_proxy, wires, user):
     with Wire(proxy.address) as wire:
         wire.login(user=user, password="secret")
         wire.expect("connection.tune")
-        wire.send_method(0, "connection.tune-ok", channel_max=0, frame_max=131072, heartbeat=0)
+        wire.send_method(0, "connection.tune-ok", channel_max=2047, frame_max=131072, heartbeat=0)
         wire.send_method(0, "connection.open", virtual_host="/")
         wire.expect_connection_error(530, f"NOT_ALLOWED - connection limit (1) of user '{user}' is reached")
     wires(proxy)

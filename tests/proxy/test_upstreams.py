@@ -111,7 +111,7 @@ def test_a_vhost_that_no_upstream_serves_is_refused_at_once(broker, own_proxy, v
     with Wire(proxy.address) as wire:
         wire.login(user=broker.user, password=broker.password)
         wire.expect("connection.tune")
-        wire.send_method(0, "connection.tune-ok", channel_max=0, frame_max=131072, heartbeat=0)
+        wire.send_method(0, "connection.tune-ok", channel_max=2047, frame_max=131072, heartbeat=0)
         wire.send_method(0, "connection.open", virtual_host="/")
         close = wire.expect("connection.close")
         assert "no upstream serves the vhost '/'" in close.reply_text

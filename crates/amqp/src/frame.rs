@@ -22,6 +22,31 @@ pub const FRAME_OVERHEAD: u32 = 8;
 /// What a client says first, and what a server answers to any other first word.
 pub const PROTOCOL_HEADER: [u8; 8] = *b"AMQP\x00\x00\x09\x01";
 
+/// What clients of AMQP 0-9 say. As in RabbitMQ they are served as those of 0-9-1: for what clients do, both are one.
+const PROTOCOL_HEADER_0_9: [u8; 8] = *b"AMQP\x01\x01\x00\x09";
+
+/// What the first bytes of a connection are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Greeting {
+    /// A protocol header, whole, of a version that is served. It is as long as [`PROTOCOL_HEADER`].
+    Ours,
+    /// The beginning of one.
+    Partial,
+    /// Another protocol's, or version's.
+    Other,
+}
+
+/// Looks at the first bytes of a connection.
+#[must_use]
+pub fn read_greeting(bytes: &[u8]) -> Greeting {
+    let len = bytes.len().min(PROTOCOL_HEADER.len());
+    match [PROTOCOL_HEADER, PROTOCOL_HEADER_0_9].iter().any(|header| header[..len] == bytes[..len]) {
+        true if len == PROTOCOL_HEADER.len() => Greeting::Ours,
+        true => Greeting::Partial,
+        false => Greeting::Other,
+    }
+}
+
 /// A whole heartbeat frame.
 pub const HEARTBEAT_FRAME: [u8; 8] = [8, 0, 0, 0, 0, 0, 0, FRAME_END];
 
@@ -164,6 +189,19 @@ pub(crate) fn put_frame_with(out: &mut Vec<u8>, kind: FrameKind, channel: u16, p
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_greeting_is_that_of_0_9_1_or_of_0_9() {
+        for header in [PROTOCOL_HEADER, PROTOCOL_HEADER_0_9] {
+            assert_eq!(read_greeting(&[&header[..], b"more"].concat()), Greeting::Ours);
+            for len in 0..8 {
+                assert_eq!(read_greeting(&header[..len]), Greeting::Partial);
+            }
+        }
+        for other in [&b"AMQP\0\0\x09\0"[..], b"AMQP\x01\x01\x08\0", b"AMQP\0\x01", b"AMQP\x01\0", b"GET /", b"B"] {
+            assert_eq!(read_greeting(other), Greeting::Other);
+        }
+    }
 
     #[track_caller]
     fn check_refused(input: &[u8], frame_len_max: u32, expected: FrameError) {

@@ -20,14 +20,15 @@ pub fn lesser(ours: u32, theirs: u32) -> u32 {
 }
 
 /// Why a server does not agree to what a client answers: it may lower what was offered, not raise it, and not below `floor`. 0 means no
-/// limit: whoever names one wins.
+/// limit, which is more than any.
 #[must_use]
 pub fn refusal(name: &str, client: u32, server: u32, floor: u32) -> Option<String> {
     if client != 0 && client < floor {
         return Some(format!("negotiated {name} = {client} is lower than the minimum allowed value ({floor})"));
     }
-    if server != 0 && client > server {
-        return Some(format!("negotiated {name} = {client} is higher than the maximum allowed value ({server})"));
+    if server != 0 && (client == 0 || client > server) {
+        let hint = if (name, client) == ("channel_max", 0) { " (no limit)" } else { "" };
+        return Some(format!("negotiated {name} = {client}{hint} is higher than the maximum allowed value ({server})"));
     }
     None
 }
@@ -39,7 +40,13 @@ mod tests {
     #[test]
     fn whoever_names_a_limit_wins() {
         assert_eq!((lesser(0, 7), lesser(7, 0), lesser(0, 0), lesser(7, 8)), (7, 7, 0, 7));
-        assert_eq!(refusal("channel_max", 0, 2047, 0), None);
+        assert_eq!(refusal("channel_max", 0, 0, 0), None);
+        assert_eq!(refusal("channel_max", 7, 0, 0), None);
+        assert_eq!(refusal("channel_max", 7, 2047, 0), None);
+        let text = "negotiated channel_max = 0 (no limit) is higher than the maximum allowed value (2047)";
+        assert_eq!(refusal("channel_max", 0, 2047, 0).as_deref(), Some(text));
+        let text = "negotiated frame_max = 0 is higher than the maximum allowed value (131072)";
+        assert_eq!(refusal("frame_max", 0, 131_072, 8192).as_deref(), Some(text));
         let text = "negotiated channel_max = 2048 is higher than the maximum allowed value (2047)";
         assert_eq!(refusal("channel_max", 2048, 2047, 0).as_deref(), Some(text));
     }

@@ -135,19 +135,16 @@ impl ReplyCode {
     }
 
     /// The text of a close method, as RabbitMQ writes it: `NOT_FOUND - no queue 'q' in vhost '/'`, at most 255 bytes. A
-    /// longer one is cut and ends in `...`, so the result need not be UTF-8.
+    /// longer one is cut between two characters and ends in `...`.
     #[must_use]
     pub fn text(self, explanation: &str) -> Vec<u8> {
-        const CUT: &[u8] = b"...";
-        let mut text = Vec::with_capacity(SHORT_STR_LEN_MAX);
-        text.extend_from_slice(self.name().as_bytes());
-        text.extend_from_slice(b" - ");
-        text.extend_from_slice(explanation.as_bytes());
+        const CUT: &str = "...";
+        let mut text = format!("{} - {explanation}", self.name());
         if text.len() > SHORT_STR_LEN_MAX {
-            text.truncate(SHORT_STR_LEN_MAX - CUT.len());
-            text.extend_from_slice(CUT);
+            text.truncate(text.floor_char_boundary(SHORT_STR_LEN_MAX - CUT.len()));
+            text.push_str(CUT);
         }
-        text
+        text.into_bytes()
     }
 }
 
@@ -167,6 +164,17 @@ mod tests {
     #[test]
     fn text_begins_with_the_name() {
         assert_eq!(ReplyCode::NotFound.text("no queue 'q' in vhost '/'"), b"NOT_FOUND - no queue 'q' in vhost '/'");
+    }
+
+    #[test]
+    fn no_character_is_cut_in_two() {
+        for pad_len in 0..4 {
+            for character in ["x", "\u{fc}", "\u{20ac}", "\u{1f407}"] {
+                let explanation = "x".repeat(pad_len) + &character.repeat(300);
+                let text = String::from_utf8(ReplyCode::NotFound.text(&explanation)).expect("whole characters");
+                assert!((252..=255).contains(&text.len()) && text.ends_with("..."), "{text}");
+            }
+        }
     }
 
     #[test]

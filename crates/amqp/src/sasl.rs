@@ -2,11 +2,15 @@
 
 use crate::table::Table;
 
-/// `PLAIN` (RFC 4616): authorization identity, user, password, separated by zeros. Gives the last two.
+/// `PLAIN` (RFC 4616): authorization identity, user, password, separated by zeros. Gives the last two. To act as another user is for
+/// nobody: the first is empty, or the user.
 #[must_use]
 pub fn plain(response: &[u8]) -> Option<(String, Vec<u8>)> {
     let mut parts = response.splitn(3, |&byte| byte == 0);
-    let (_, name, password) = (parts.next()?, parts.next()?, parts.next()?);
+    let (identity, name, password) = (parts.next()?, parts.next()?, parts.next()?);
+    if !identity.is_empty() && identity != name {
+        return None;
+    }
     Some((String::from_utf8(name.to_vec()).ok()?, password.to_vec()))
 }
 
@@ -27,7 +31,8 @@ mod tests {
     #[test]
     fn plain_response_has_user_and_password() {
         assert_eq!(plain(b"\0guest\0gu\0est"), Some(("guest".to_owned(), b"gu\0est".to_vec())));
-        assert_eq!(plain(b"admin\0guest\0"), Some(("guest".to_owned(), b"".to_vec())));
+        assert_eq!(plain(b"guest\0guest\0"), Some(("guest".to_owned(), b"".to_vec())));
+        assert_eq!(plain(b"admin\0guest\0guest"), None);
         assert_eq!(plain(b"guest"), None);
         assert_eq!(plain(b"\0\xff\0x"), None);
     }

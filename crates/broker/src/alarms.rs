@@ -1,7 +1,8 @@
 //! Memory and disk alarms: when they are on, connections that publish are not read from.
 //!
-//! RabbitMQ's way: a connection is stopped when it publishes while an alarm is on, never before; it is told so once
-//! (`connection.blocked`, if it asked for that), and once more when all alarms are over. Consumers go on.
+//! RabbitMQ's way: a connection is stopped when it begins to publish while an alarm is on, never before; it is told so once
+//! (`connection.blocked`, if it asked for that), and once more when all alarms are over. That publish is the first thing to be looked at
+//! then: none goes through meanwhile, but for one whose content was still coming when the alarm began. Consumers go on.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,6 +44,13 @@ impl Alarms {
         }
     }
 
+    /// Begins or ends an alarm, whatever there is of memory.
+    #[cfg(test)]
+    pub(crate) fn set_memory(&self, is_low: bool) {
+        self.memory.store(is_low, Ordering::Relaxed);
+        self.is_on.store(is_low, Ordering::Relaxed);
+    }
+
     /// Looks at memory and disk. True when an alarm has begun or ended.
     pub(crate) fn look(&self, options: &Options, data_dir: &Path, is_reserve_in_use: bool) -> bool {
         if self.memory.load(Ordering::Relaxed) {
@@ -68,8 +76,18 @@ impl Alarms {
 }
 
 impl Session {
+    /// A publish is to begin: whether it has to wait for the end of an alarm. Then nothing more is received, and the publish comes again.
+    #[inline(always)]
+    pub(crate) fn is_held_by_alarm(&mut self) -> bool {
+        if self.broker.alarms.is_on() {
+            self.block();
+        }
+        self.is_blocked
+    }
+
     /// Stops receiving until all alarms are over.
-    pub(crate) fn block(&mut self) {
+    #[cold]
+    fn block(&mut self) {
         if self.is_blocked || !matches!(self.phase, Phase::Running) {
             return;
         }

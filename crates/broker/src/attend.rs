@@ -77,10 +77,6 @@ impl Session {
         }
     }
 
-    pub(crate) fn note_confirming(&mut self, channel: u16) {
-        note(&mut self.confirming, channel);
-    }
-
     /// Writes the confirms that may leave, and asks to be woken for the rest.
     pub(crate) fn write_confirms(&mut self) {
         if self.confirming.is_empty() {

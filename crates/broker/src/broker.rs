@@ -38,7 +38,6 @@ use crate::recovery;
 use crate::reply_to::Replies;
 use crate::residents::BrokerResidents;
 use crate::selection::Looks;
-use crate::session::Session;
 use crate::shard::{Shards, Watermark};
 use crate::statistics::Statistics;
 use crate::subscriptions::Subscribers;
@@ -379,16 +378,6 @@ impl Broker {
 impl Drop for Broker {
     fn drop(&mut self) {
         self.timers.stop();
-    }
-}
-
-impl Session {
-    /// The connection has published: it is one of those that alarms stop.
-    #[inline(always)]
-    pub(crate) fn note_published(&mut self) {
-        if self.broker.alarms.is_on() {
-            self.block();
-        }
     }
 }
 

@@ -21,7 +21,7 @@ use tokio::time::{Sleep, sleep_until};
 use crate::broker::Broker;
 use crate::clock::now_ms;
 use crate::connections::ConnectionHandle;
-use crate::limits::{CLOSE_TIMEOUT, OUTPUT_LEN, PACE, PACE_MAX, READ_LEN};
+use crate::limits::{CLOSE_TIMEOUT_MAX, OUTPUT_LEN, PACE, PACE_MAX, READ_LEN};
 use crate::session::{Phase, Session};
 
 /// Turns before other tasks of the thread are let in.
@@ -57,6 +57,8 @@ struct Connection {
     is_beating: bool,
     /// The peer has said all it will.
     is_at_end: bool,
+    /// This side has ended its direction.
+    is_ended: bool,
     timer: Pin<Box<Sleep>>,
     /// Until then nothing is read: consumers come first.
     pause: Option<Pause>,
@@ -103,6 +105,7 @@ impl Connection {
             is_flushed: true,
             is_beating: false,
             is_at_end: false,
+            is_ended: false,
             timer: Box::pin(sleep_until(handshake_until.into())),
             pause: None,
             throttle: None,
@@ -144,6 +147,9 @@ impl Connection {
     }
 
     fn read(&mut self, cx: &mut Context<'_>) -> Result<bool, Over> {
+        if matches!(self.session.phase, Phase::Closed { .. }) {
+            return self.discard(cx);
+        }
         self.wait_for_throttle(cx);
         if self.is_pausing(cx) || !self.session.wants_input() {
             return Ok(false);
@@ -158,7 +164,7 @@ impl Connection {
         }
         if self.is_at_end {
             // Everything it sent has been done; nobody is left to answer more than what waits in the output.
-            self.session.phase = Phase::Closed;
+            self.session.end_output(CLOSE_TIMEOUT_MAX);
             return Ok(true);
         }
         READ_BUFFER.with_borrow_mut(|buffer| {
@@ -191,6 +197,28 @@ impl Connection {
                 *buffer = Vec::new();
             }
             Ok(true)
+        })
+    }
+
+    /// Throws away what the client sends when all has been said, until it ends its direction.
+    fn discard(&mut self, cx: &mut Context<'_>) -> Result<bool, Over> {
+        self.rest = Vec::new();
+        if self.is_at_end {
+            return Ok(false);
+        }
+        READ_BUFFER.with_borrow_mut(|buffer| {
+            if buffer.len() < READ_LEN {
+                buffer.resize(READ_LEN, 0);
+            }
+            let mut read = ReadBuf::new(buffer);
+            match self.stream.poll_read(cx, &mut read) {
+                Poll::Pending => Ok(false),
+                Poll::Ready(Err(_)) => Err(Over),
+                Poll::Ready(Ok(())) => {
+                    self.is_at_end = read.filled().is_empty();
+                    Ok(true)
+                }
+            }
         })
     }
 
@@ -250,11 +278,10 @@ impl Connection {
         if self.written == self.session.out.len() {
             self.session.out.clear();
             self.written = 0;
-            if let Phase::Closed = self.session.phase
+            if let Phase::Closed { until } = self.session.phase
                 && self.is_flushed
             {
-                let _ = self.stream.poll_shutdown(cx);
-                return Err(Over);
+                self.end(cx, until)?;
             }
         } else if self.written >= OUTPUT_LEN && 2 * self.written >= self.session.out.len() {
             // Moving what is left costs no more than what has gone.
@@ -264,18 +291,25 @@ impl Connection {
         Ok(has_written)
     }
 
+    /// Ends this side's direction, all being said. It is over when the client has ended the other one, or is not waited for.
+    fn end(&mut self, cx: &mut Context<'_>, until: Instant) -> Result<(), Over> {
+        self.is_ended = self.is_ended || self.stream.poll_shutdown(cx).is_ready();
+        if self.is_at_end || Instant::now() >= until {
+            return Err(Over);
+        }
+        Ok(())
+    }
+
     /// Handshake and closing deadlines, heartbeats both ways. True when the timer was set anew.
     fn watch_clock(&mut self, cx: &mut Context<'_>) -> Result<bool, Over> {
         let has_opened = !self.is_beating && matches!(self.session.phase, Phase::Running);
         self.is_beating |= has_opened;
-        let must_hurry = matches!(&self.session.phase, Phase::Closing { until } | Phase::Refused { until }
-            if self.timer.deadline() > (*until).into());
+        let must_hurry = self.session.phase.until().is_some_and(|until| self.timer.deadline() > until.into());
         if !has_opened && !must_hurry && self.timer.as_mut().poll(cx).is_pending() {
             return Ok(false);
         }
         let now = Instant::now();
-        let next = match &self.session.phase {
-            Phase::Closed => return Err(Over),
+        let next = match self.session.phase {
             Phase::Handshake(_) => {
                 let until = self.opened_at + self.session.broker.options.handshake_timeout;
                 if now >= until {
@@ -284,11 +318,14 @@ impl Connection {
                 }
                 until
             }
-            Phase::Closing { until } | Phase::Refused { until } => {
-                if now >= *until {
+            Phase::Closing { until }
+            | Phase::Refused { until }
+            | Phase::Parting { until }
+            | Phase::Closed { until } => {
+                if now >= until {
                     return Err(Over);
                 }
-                *until
+                until
             }
             Phase::Running => self.beat(now)?,
         };
@@ -302,7 +339,7 @@ impl Connection {
         let expires_in = self.session.expires_in();
         if expires_in.is_some_and(|left| left.is_zero()) {
             self.session.close_by_server("credential expired");
-            return Ok(now + CLOSE_TIMEOUT);
+            return Ok(now + CLOSE_TIMEOUT_MAX);
         }
         let next = self.next_beat(now)?;
         Ok(expires_in.map_or(next, |left| next.min(now + left)))

@@ -8,7 +8,7 @@ use amqp::method::{channel, connection};
 
 use crate::channel::Channel;
 use crate::events::Event;
-use crate::limits::CLOSE_TIMEOUT;
+use crate::limits::CLOSE_TIMEOUT_MAX;
 use crate::refusal::Refusal;
 use crate::session::{Phase, Session, Site};
 
@@ -44,7 +44,7 @@ impl Session {
     }
 
     pub(crate) fn fail_connection(&mut self, refusal: &Refusal, site: Site) {
-        if matches!(self.phase, Phase::Closing { .. }) {
+        if !matches!(self.phase, Phase::Handshake(_) | Phase::Running) {
             return;
         }
         self.outbox.close();
@@ -59,14 +59,49 @@ impl Session {
             method_id: site.method_id,
         };
         put_method(&mut self.out, 0, &method);
-        // It is listened to again, so that its close-ok is heard.
+        self.listen_again();
+        self.phase = Phase::Closing { until: Instant::now() + self.close_timeout() };
+    }
+
+    /// Answers connection.close. The client closes its socket when it has read that.
+    pub(crate) fn part(&mut self) {
+        put_method(&mut self.out, 0, &connection::CloseOk);
+        self.listen_again();
+        // A second close is answered, and changes nothing else.
+        if !matches!(self.phase, Phase::Parting { .. }) {
+            self.phase = Phase::Parting { until: Instant::now() + self.close_timeout() };
+        }
+    }
+
+    /// Nothing is said any more but what waits to be written. The client may take so long to read it and to end its direction.
+    pub(crate) fn end_output(&mut self, within: Duration) {
+        self.phase = Phase::Closed { until: Instant::now() + within };
+    }
+
+    /// Nothing is said any more, and nobody is waited for.
+    pub(crate) fn end_at_once(&mut self) {
+        self.phase = Phase::Closed { until: Instant::now() };
+    }
+
+    /// The client is listened to, whatever it waited for: what it says to its own end, or to ours, is heard.
+    fn listen_again(&mut self) {
         self.awaited = None;
         self.awaited_get = None;
         self.is_blocked = false;
         self.is_congested = false;
         self.waiting = None;
         self.throttled_for = Duration::ZERO;
-        self.phase = Phase::Closing { until: Instant::now() + CLOSE_TIMEOUT };
+    }
+
+    /// How long a client may take to agree that its connection is closed, and to close its socket. As in RabbitMQ no longer than it may
+    /// be silent.
+    fn close_timeout(&self) -> Duration {
+        let heartbeat_s = self.login.as_ref().map_or(0, |login| login.heartbeat_s);
+        match (&self.phase, heartbeat_s) {
+            (Phase::Handshake(_), _) => CLOSE_TIMEOUT_MAX.min(self.broker.options.handshake_timeout),
+            (_, 0) => CLOSE_TIMEOUT_MAX,
+            (_, heartbeat_s) => CLOSE_TIMEOUT_MAX.min(Duration::from_secs(heartbeat_s.into())),
+        }
     }
 
     /// The server's own decision: 320 CONNECTION_FORCED.
@@ -76,8 +111,8 @@ impl Session {
                 let refusal = Refusal { code: amqp::reply::ReplyCode::ConnectionForced, text: reason.to_owned() };
                 self.fail_connection(&refusal, Site::default());
             }
-            Phase::Handshake(_) => self.phase = Phase::Closed,
-            Phase::Closing { .. } | Phase::Refused { .. } | Phase::Closed => {}
+            Phase::Handshake(_) | Phase::Parting { .. } | Phase::Closed { .. } => self.end_at_once(),
+            Phase::Closing { .. } | Phase::Refused { .. } => {}
         }
     }
 
@@ -87,7 +122,7 @@ impl Session {
         self.apply_batch();
         self.release_everything();
         self.report_gathered();
-        self.phase = Phase::Closed;
+        self.end_at_once();
     }
 
     /// Closes all channels and deletes what belongs to the connection alone.

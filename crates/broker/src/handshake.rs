@@ -138,8 +138,7 @@ impl Session {
             (Handshake::TuneOk, Method::ConnectionTuneOk(tune_ok)) => self.tune_ok(tune_ok),
             (Handshake::Open, Method::ConnectionOpen(open)) => self.open(&open),
             (_, Method::ConnectionClose(_)) => {
-                put_method(&mut self.out, 0, &connection::CloseOk);
-                self.phase = Phase::Closed;
+                self.part();
                 Ok(())
             }
             (_, other) => refusal::command_invalid(format!("unexpected method {} during the handshake", other.name())),
@@ -444,7 +443,8 @@ mod tests {
     #[test]
     fn offers_can_be_lowered_and_not_raised() {
         assert!(check_negotiated("frame_max", 131_072, 131_072, 8192).is_ok());
-        assert!(check_negotiated("frame_max", 0, 131_072, 8192).is_ok());
+        assert!(check_negotiated("frame_max", 0, 131_072, 8192).is_err());
+        assert!(check_negotiated("frame_max", 0, 0, 8192).is_ok());
         assert!(check_negotiated("frame_max", 8191, 131_072, 8192).is_err());
         assert!(check_negotiated("frame_max", 131_073, 131_072, 8192).is_err());
     }

@@ -49,8 +49,11 @@ const _: () = assert!(SHARD_COUNT.is_power_of_two() && SHARD_COUNT <= 64, "a bat
 /// How long a refused login waits before its connection is closed, where the client cannot be told (RabbitMQ: 1 s).
 pub(crate) const REFUSED_LOGIN_DELAY: Duration = Duration::from_secs(1);
 
-/// How long a connection that was told to close may take to say close-ok.
-pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a client may take, at most, to say close-ok or to close its socket when it has been told so. RabbitMQ's.
+pub(crate) const CLOSE_TIMEOUT_MAX: Duration = Duration::from_secs(30);
+
+/// How long a client may take to end its direction when the server has ended the other one: it has read all that there is.
+pub(crate) const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The longest body that any configuration may allow (RabbitMQ: 512 MiB).
 pub(crate) const MESSAGE_LEN_MAX: u64 = 512 << 20;

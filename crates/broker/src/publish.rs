@@ -449,15 +449,16 @@ impl Session {
         self.broker.chunks.write(kind, parts.len(), |out| parts.write(out))
     }
 
-    /// Confirms a publish that no queue took, in its turn: after what the batch holds.
+    /// Confirms a publish that no queue took. As in RabbitMQ each has an ack of its own, and waits for none before it: there are clients
+    /// that count acks.
     fn confirm_now(&mut self, channel: &mut Channel, confirm_seq: u64) {
         if confirm_seq == 0 {
             return;
         }
-        if let Some(confirms) = &mut channel.confirms {
-            confirms.complete(confirm_seq, None);
-        }
-        self.note_confirming(channel.number);
+        let ack = basic::Ack { delivery_tag: confirm_seq, multiple: false };
+        amqp::frame::put_method(&mut self.out, channel.number, &ack);
+        channel.counts.add(ChannelNumber::Confirmed, 1);
+        self.gathered.confirmed += 1;
     }
 
     /// basic.return with 312 NO_ROUTE.

@@ -37,14 +37,15 @@ impl Session {
         self.declared(channel, declare, queue.name(), ready_count, consumer_count)
     }
 
-    /// Declaring a reply consumer's address tells whether it is still there.
+    /// Declaring a reply consumer's address tells whether it is still there. There is one who listens then, as at the name that all share:
+    /// requesters look for it before they go on.
     fn declare_reply_address(&mut self, channel: &Channel, declare: &queue::Declare<'_>) -> Outcome<()> {
         let vhost = self.vhost().name().as_str();
         let name = String::from_utf8_lossy(declare.queue);
         if reply_to::is_address(declare.queue) && !self.broker.replies.is_there(vhost, declare.queue) {
             return self.vhost().no_queue(&name);
         }
-        self.declared(channel, declare, &name, 0, 0)
+        self.declared(channel, declare, &name, 0, 1)
     }
 
     fn declared(

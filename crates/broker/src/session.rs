@@ -54,8 +54,29 @@ pub(crate) enum Phase {
     Refused {
         until: Instant,
     },
-    /// What is in `out` is the last.
-    Closed,
+    /// close-ok was sent to the client's connection.close: it closes its socket next, and what it still sends is thrown away. It would
+    /// find the end of the stream rather than close-ok if the server closed first.
+    Parting {
+        until: Instant,
+    },
+    /// What is in `out` is the last. Then the server ends its direction, and throws away what comes until the client has ended the other
+    /// one: a socket that is closed with something unread takes back what was sent last.
+    Closed {
+        until: Instant,
+    },
+}
+
+impl Phase {
+    /// When the socket is closed, whatever the client does.
+    pub(crate) fn until(&self) -> Option<Instant> {
+        match *self {
+            Phase::Closing { until }
+            | Phase::Refused { until }
+            | Phase::Parting { until }
+            | Phase::Closed { until } => Some(until),
+            Phase::Handshake(_) | Phase::Running => None,
+        }
+    }
 }
 
 /// One connection.
@@ -255,7 +276,7 @@ impl Session {
 
     /// Whether more bytes may be received now.
     pub(crate) fn wants_input(&self) -> bool {
-        !matches!(self.phase, Phase::Closed | Phase::Refused { .. })
+        !matches!(self.phase, Phase::Closed { .. } | Phase::Refused { .. })
             && !self.is_deaf()
             && self.out.len() < 4 * OUTPUT_LEN
     }
@@ -304,7 +325,9 @@ impl Session {
         self.report_gathered();
         let state = match &self.phase {
             Phase::Handshake(_) => return,
-            Phase::Closing { .. } | Phase::Refused { .. } | Phase::Closed => ConnectionState::Closing,
+            Phase::Closing { .. } | Phase::Refused { .. } | Phase::Parting { .. } | Phase::Closed { .. } => {
+                ConnectionState::Closing
+            }
             Phase::Running if self.is_blocked => ConnectionState::Blocked,
             Phase::Running => ConnectionState::Running,
         };

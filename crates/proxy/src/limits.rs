@@ -21,6 +21,9 @@ pub(crate) const FRAME_LEN_MAX_FLOOR: u32 = 8192;
 /// How long a client may take to answer a close, and an upstream.
 pub(crate) const CLOSE_PATIENCE_MS: u64 = 5_000;
 
+/// How long a client whose close was answered may take to close its socket: RabbitMQ's time.
+pub(crate) const PARTING_PATIENCE_MS: u64 = 30_000;
+
 /// How long a client whose login was refused, and who cannot be told, waits: guessing is to be slow.
 pub(crate) const REFUSED_LOGIN_DELAY_MS: u64 = 1_000;
 

@@ -41,6 +41,11 @@ def test_another_protocol_is_answered_with_ours(broker, raw, header):
     assert receive_all(raw) in [codec.PROTOCOL_HEADER, *theirs]
 
 
+def test_amqp_0_9_is_served_as_0_9_1(raw):
+    raw.send(b"AMQP\x01\x01\x00\x09")
+    raw.expect("connection.start")
+
+
 def receive_all(raw):
     received = bytearray()
     while data := raw._receive():
@@ -52,6 +57,11 @@ def receive_all(raw):
 def test_bad_credentials_get_403_when_the_client_can_take_it(raw, user, password):
     raw.login(user=user, password=password)
     raw.expect_connection_error(403, LOGIN_REFUSED.format("PLAIN"))
+
+
+def test_nobody_acts_as_another_user(raw):
+    raw.login(response=b"other\0guest\0guest")
+    expect_refusal(raw, 403, LOGIN_REFUSED.format("PLAIN"))
 
 
 def test_bad_credentials_get_a_closed_socket_when_it_cannot(raw):
@@ -148,6 +158,14 @@ def test_2000_channels_on_one_connection(wires, name):
     assert {wire.expect("channel.close-ok").channel for _ in range(2000)} == set(range(1, 2001))
 
 
+def test_no_limit_is_more_than_any(raw):
+    check_tune_refused(raw, "channel_max = 0 (no limit) is higher than the maximum allowed value (2047)", channel_max=0)
+
+
+def test_no_limit_of_frames_is_more_than_any(raw):
+    check_tune_refused(raw, "frame_max = 0 is higher than the maximum allowed value (131072)", frame_max=0)
+
+
 def check_open_refused(raw, virtual_host, text, code=530):
     raw.login()
     tune = raw.expect("connection.tune")
@@ -167,6 +185,9 @@ def test_a_vhost_name_is_not_trimmed(raw):
 def test_close_is_answered_and_ends_the_connection(wire):
     wire.send_method(0, "connection.close", reply_code=200, reply_text="bye")
     wire.expect("connection.close-ok")
+    # Who reads the end of the stream before it looks at close-ok would take it for a failure.
+    assert not wire.is_readable(0.2), "the socket is the client's to close"
+    wire.publish(1, "", "nowhere", b"late")
     wire.socket.shutdown(socket.SHUT_WR)
     wire.expect_end()
 

@@ -1,13 +1,13 @@
 //! Frames are taken apart: which are methods, which are content, which are nothing that may come now.
 
-use amqp::frame::{Frame, FrameKind, PROTOCOL_HEADER, decode_frame, put_method};
+use amqp::frame::{Frame, FrameKind, Greeting, PROTOCOL_HEADER, decode_frame, read_greeting};
 use amqp::limits::FRAME_LEN_FUDGE;
-use amqp::method::{DecodeError, Method, connection, decode_publish};
+use amqp::method::{DecodeError, Method, decode_publish};
 
 use super::{Phase, Session, Site};
 use crate::channel::Channel;
 use crate::handshake::Handshake;
-use crate::limits::BATCH_COUNT;
+use crate::limits::{BATCH_COUNT, END_TIMEOUT};
 use crate::publish::{Whole, is_body_len_allowed};
 use crate::refusal::{self, Outcome, Refusal};
 
@@ -27,8 +27,8 @@ impl Session {
             match decode_frame(&bytes[at..], self.frame_len_max + FRAME_LEN_FUDGE) {
                 Ok(Some((frame, len))) => {
                     let more_len = self.frame(&frame, &bytes[at + len..]);
-                    if self.waiting.is_some() {
-                        // It comes again when there is an answer.
+                    if self.waiting.is_some() || self.is_blocked {
+                        // It comes again when there is an answer, or when all alarms are over.
                         break;
                     }
                     at += len + more_len;
@@ -39,9 +39,10 @@ impl Session {
                 Ok(None) => break,
                 Err(_) if matches!(self.phase, Phase::Closing { .. }) => {
                     // It was told, and cannot be understood any more.
-                    self.phase = Phase::Closed;
+                    self.end_output(END_TIMEOUT);
                     return bytes.len();
                 }
+                Err(_) if matches!(self.phase, Phase::Parting { .. }) => return bytes.len(),
                 Err(error) => {
                     let refusal = Refusal { code: amqp::reply::ReplyCode::FrameError, text: error.to_string() };
                     self.fail_connection(&refusal, Site::default());
@@ -55,18 +56,19 @@ impl Session {
     }
 
     fn protocol_header(&mut self, bytes: &[u8]) -> Option<usize> {
-        let len = bytes.len().min(PROTOCOL_HEADER.len());
-        if bytes[..len] != PROTOCOL_HEADER[..len] {
-            // Any other protocol or version is answered with ours (AMQP 0-9-1, 4.2.2).
-            self.out.extend_from_slice(&PROTOCOL_HEADER);
-            self.phase = Phase::Closed;
-            return Some(bytes.len());
+        match read_greeting(bytes) {
+            Greeting::Ours => {
+                self.start();
+                Some(PROTOCOL_HEADER.len())
+            }
+            Greeting::Partial => None,
+            Greeting::Other => {
+                // Any other protocol or version is answered with ours (AMQP 0-9-1, 4.2.2).
+                self.out.extend_from_slice(&PROTOCOL_HEADER);
+                self.end_output(END_TIMEOUT);
+                Some(bytes.len())
+            }
         }
-        if len < PROTOCOL_HEADER.len() {
-            return None;
-        }
-        self.start();
-        Some(len)
     }
 
     /// Handles one frame. `rest` is what follows it; gives how much of that belonged to it, too.
@@ -91,6 +93,7 @@ impl Session {
                     }
                     return len;
                 }
+                None if self.is_blocked => return 0,
                 None => {}
             }
         }
@@ -138,6 +141,10 @@ impl Session {
             self.channels.put(channel);
             return None;
         }
+        if self.is_held_by_alarm() {
+            self.channels.put(channel);
+            return None;
+        }
         let whole = Whole {
             exchange: publish.exchange,
             routing_key: publish.routing_key,
@@ -147,7 +154,6 @@ impl Session {
         };
         let result = self.publish(&mut channel, &whole);
         self.channels.put(channel);
-        self.note_published();
         Some(result.map(|()| len).map_err(|refusal| (refusal, len)))
     }
 
@@ -171,18 +177,15 @@ impl Session {
             (Phase::Handshake(_), _) => {
                 refusal::unexpected_frame(format!("{} on a channel before the connection is open", method.name()))
             }
-            (Phase::Closing { .. }, 0) => {
+            (Phase::Closing { .. } | Phase::Parting { .. }, 0) => {
                 match method {
-                    Method::ConnectionCloseOk(_) => self.phase = Phase::Closed,
-                    Method::ConnectionClose(_) => {
-                        put_method(&mut self.out, 0, &connection::CloseOk);
-                        self.phase = Phase::Closed;
-                    }
+                    Method::ConnectionCloseOk(_) => self.end_output(END_TIMEOUT),
+                    Method::ConnectionClose(_) => self.part(),
                     _ => {}
                 }
                 Ok(())
             }
-            (Phase::Closing { .. } | Phase::Refused { .. } | Phase::Closed, _) => Ok(()),
+            (Phase::Closing { .. } | Phase::Parting { .. } | Phase::Refused { .. } | Phase::Closed { .. }, _) => Ok(()),
         };
         (result, site)
     }
@@ -202,7 +205,6 @@ impl Session {
         };
         let result = self.content_of(&mut channel, frame);
         self.channels.put(channel);
-        self.note_published();
         result
     }
 

@@ -1,10 +1,10 @@
 //! What each method leads to. What it does is in the file of its class.
 
 use amqp::frame::put_method;
-use amqp::method::{Method, basic, channel, connection};
+use amqp::method::{Method, basic, channel};
 
 use super::frames::{NO_CONTENT_BODY, NO_CONTENT_HEADER};
-use super::{Phase, Session, Site};
+use super::{Session, Site};
 use crate::channel::Channel;
 use crate::events::Event;
 use crate::publish::Assembly;
@@ -18,8 +18,7 @@ impl Session {
                 self.outbox.close();
                 self.apply_batch();
                 self.release_everything();
-                put_method(&mut self.out, 0, &connection::CloseOk);
-                self.phase = Phase::Closed;
+                self.part();
                 Ok(())
             }
             Method::ConnectionUpdateSecret(update) => self.update_secret(&update),
@@ -149,6 +148,9 @@ impl Session {
     }
 
     fn begin_publish(&mut self, channel: &mut Channel, publish: &basic::Publish<'_>) -> Outcome<()> {
+        if self.is_held_by_alarm() {
+            return Ok(());
+        }
         if publish.immediate {
             return refusal::not_implemented("immediate=true");
         }

@@ -4,7 +4,9 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Waker};
 
-use amqp::method::{exchange, queue, tx};
+use amqp::content::put_header_encoded;
+use amqp::frame::put_method;
+use amqp::method::{basic, exchange, queue, tx};
 
 use super::client::{Client, Heard, PERSISTENT, TRANSIENT};
 use super::node::Node;
@@ -46,6 +48,25 @@ fn what_need_not_last_is_confirmed_at_once() {
     client.publish(1, "", "mine", PERSISTENT, b"exclusive");
     assert_eq!(client.hear_one(), Heard::Ack { tag: 3, multiple: false });
     assert_eq!(ready(&node, "mine"), Some(1));
+}
+
+#[test]
+fn each_publish_that_no_queue_takes_has_an_ack_of_its_own() {
+    let (node, mut client) = prepared();
+    let ack = |tag| Heard::Ack { tag, multiple: false };
+    let frames: Vec<u8> = ["nowhere", "nowhere", "q", "nowhere"].into_iter().flat_map(frames_to).collect();
+    assert_eq!(client.send_bytes(&frames), frames.len());
+    assert_eq!(client.hear(), [ack(1), ack(2), ack(4)], "in one write, and past what waits");
+    node.sync();
+    assert_eq!(client.hear_one(), ack(3));
+}
+
+/// A lasting message's publish.
+fn frames_to(queue: &str) -> Vec<u8> {
+    let mut frames = Vec::new();
+    put_method(&mut frames, 1, &basic::Publish { routing_key: queue.as_bytes(), ..Default::default() });
+    put_header_encoded(&mut frames, 1, 0, PERSISTENT);
+    frames
 }
 
 #[test]

@@ -51,10 +51,10 @@ fn a_client_that_cannot_be_told_is_kept_waiting() {
 #[test]
 fn another_protocol_is_answered_with_ours() {
     let node = Node::new();
-    for header in [&b"AMQP\x00\x01\x00\x00"[..], b"AMQP\x01\x01\x00\x09", b"GET / HTTP/1.1\r\n", b"A_"] {
+    for header in [&b"AMQP\x00\x01\x00\x00"[..], b"AMQP\x01\x01\x08\x00", b"GET / HTTP/1.1\r\n", b"A_"] {
         let mut client = node.accept("127.0.0.1:5");
         client.send_bytes(header);
         assert_eq!(client.session.out, b"AMQP\x00\x00\x09\x01");
-        assert!(matches!(client.session.phase, Phase::Closed));
+        assert!(matches!(client.session.phase, Phase::Closed { .. }));
     }
 }

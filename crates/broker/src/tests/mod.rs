@@ -4,6 +4,7 @@
 //! allowed. `tests/clients` has the same from outside, with real clients.
 
 mod access;
+mod alarms;
 mod backends;
 mod backups;
 mod carriers;
@@ -17,6 +18,7 @@ mod deduplication;
 mod deduplication_power_loss;
 mod delayed;
 mod delayed_power_loss;
+mod endings;
 mod events;
 mod exchange_types;
 mod expiry;

@@ -27,7 +27,7 @@ fn what_is_not_there_is_404_and_what_cannot_be_is_400() {
             let expected = serde_json::json!({"error": "Object Not Found", "reason": "Not Found"});
             assert_eq!((reply.status, reply.json()), (404, expected), "{path}");
         }
-        for path in ["/api/queues/%2F/a%", "/api/queues/%2F/%00", "/api/queues/%2F/%ff"] {
+        for path in ["/api/queues/%2F/a%", "/api/queues/%2F/%ff"] {
             let reply = house.get(path).await;
             assert_eq!((reply.status, reply.body.len()), (400, 0), "{path}");
         }

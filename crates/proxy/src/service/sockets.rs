@@ -81,12 +81,15 @@ fn poll_carry(
         if wants.close {
             // Whether the other side still listens changes nothing.
             let is_ended = is_written.is_ready() && stream.poll_shutdown(cx).is_ready();
-            if is_ended {
+            if is_ended && (matches!(party, Party::Line(_)) || poll_discard(worker, stream, cx).is_ready()) {
                 return Poll::Ready(Ok(()));
             }
-            // Who takes nothing any more is not waited for long.
+            // Who takes nothing any more is not waited for long, nor who goes on talking.
             let patience = ending.get_or_insert_with(|| Box::pin(tokio::time::sleep(END_PATIENCE)));
-            return patience.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()));
+            return patience.as_mut().poll(cx).map(|()| match is_ended {
+                true => Ok(()),
+                false => Err(io::ErrorKind::TimedOut.into()),
+            });
         }
         if !wants.read {
             return Poll::Pending;
@@ -124,6 +127,19 @@ fn set_pause(worker: &Rc<Worker>, party: Party, pause: &mut Option<Pause>, len: 
         worker.board.borrow_mut().client_paused(id, time.is_some(), worker.now_ms());
     }
     *pause = time.map(|time| Box::pin(tokio::time::sleep(time)));
+}
+
+/// Throws away what comes, until the other side has ended its direction, too: a socket that is closed with something unread takes back what
+/// was written last.
+fn poll_discard(worker: &Rc<Worker>, stream: &mut Stream, cx: &mut Context<'_>) -> Poll<()> {
+    let mut scratch = worker.scratch.borrow_mut();
+    loop {
+        let mut buffer = ReadBuf::new(&mut scratch);
+        match ready!(stream.poll_read(cx, &mut buffer)) {
+            Ok(()) if !buffer.filled().is_empty() => {}
+            Ok(()) | Err(_) => return Poll::Ready(()),
+        }
+    }
 }
 
 /// Writes what is to be written, as far as the socket takes it.

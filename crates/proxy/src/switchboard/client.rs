@@ -32,6 +32,11 @@ pub(super) enum Phase {
     Leaving {
         until_ms: u64,
     },
+    /// close-ok was said: it closes its socket next. What it still sends is thrown away, and it is not hung up on meanwhile, or it might
+    /// find the end before close-ok.
+    Parting {
+        until_ms: u64,
+    },
     /// It cannot be told that its login was refused, and is kept waiting.
     Refused {
         until_ms: u64,

@@ -3,9 +3,9 @@
 use std::mem;
 
 use amqp::ReplyCode;
-use amqp::frame::{Frame, FrameKind, PROTOCOL_HEADER, decode_frame};
+use amqp::frame::{Frame, FrameKind, Greeting, PROTOCOL_HEADER, decode_frame, read_greeting};
 use amqp::limits::FRAME_LEN_FUDGE;
-use amqp::method::{DecodeError, Method, channel, connection};
+use amqp::method::{DecodeError, Method, channel};
 
 use super::client::{Channel, Content, Phase, Stage, Waits};
 use super::publish::{Gathered, Taken};
@@ -64,6 +64,7 @@ impl Switchboard {
                     }
                 }
             }
+            Err(_) if matches!(client.phase, Phase::Parting { .. }) => Some(bytes.len()),
             // It was told, and cannot be understood any more.
             Err(_) if matches!(client.phase, Phase::Closing { .. }) => {
                 self.end_client(id);
@@ -77,18 +78,19 @@ impl Switchboard {
     }
 
     fn protocol_header(&mut self, id: ClientId, bytes: &[u8]) -> Option<usize> {
-        let len = bytes.len().min(PROTOCOL_HEADER.len());
-        if bytes[..len] != PROTOCOL_HEADER[..len] {
-            // Any other protocol or version is answered with ours (AMQP 0-9-1, 4.2.2).
-            self.clients[id.0].output.end().extend_from_slice(&PROTOCOL_HEADER);
-            self.end_client(id);
-            return Some(bytes.len());
+        match read_greeting(bytes) {
+            Greeting::Ours => {
+                self.start_client(id);
+                Some(PROTOCOL_HEADER.len())
+            }
+            Greeting::Partial => None,
+            Greeting::Other => {
+                // Any other protocol or version is answered with ours (AMQP 0-9-1, 4.2.2).
+                self.clients[id.0].output.end().extend_from_slice(&PROTOCOL_HEADER);
+                self.end_client(id);
+                Some(bytes.len())
+            }
         }
-        if len < PROTOCOL_HEADER.len() {
-            return None;
-        }
-        self.start_client(id);
-        Some(len)
     }
 
     fn client_frame(&mut self, id: ClientId, frame: &Frame<'_>, raw: &[u8], rest: &[u8]) -> Taken {
@@ -97,7 +99,7 @@ impl Switchboard {
             Phase::Running if frame.kind == FrameKind::Heartbeat => check_heartbeat(frame),
             Phase::Running if frame.channel != 0 && client.has_moved => self.own_line_frame(id, frame, raw),
             Phase::Running if frame.channel != 0 => self.channel_frame(id, frame, raw, rest),
-            Phase::Closing { .. } => {
+            Phase::Closing { .. } | Phase::Parting { .. } => {
                 self.closing_client_frame(id, frame);
                 Taken::Done(0)
             }
@@ -121,10 +123,7 @@ impl Switchboard {
         }
         match Method::decode(frame.payload) {
             Ok(Method::ConnectionCloseOk(_)) => self.end_client(id),
-            Ok(Method::ConnectionClose(_)) => {
-                self.clients[id.0].send(0, &connection::CloseOk);
-                self.end_client(id);
-            }
+            Ok(Method::ConnectionClose(_)) => self.part_from_client(id),
             _ => {}
         }
     }

@@ -1,12 +1,11 @@
 //! How clients and lines end, and who is told.
 
-use amqp::frame::put_method;
 use amqp::method::connection;
 
 use super::client::{Phase, Stage, Waits};
 use super::line::{LinePhase, Use};
 use super::{ClientId, Effect, LineId, Notice, Refusal, Switchboard};
-use crate::limits::CLOSE_PATIENCE_MS;
+use crate::limits::{CLOSE_PATIENCE_MS, PARTING_PATIENCE_MS};
 
 impl Switchboard {
     /// Tells a client that its connection is closed, and gives back all that it used.
@@ -14,10 +13,8 @@ impl Switchboard {
         match self.clients[id.0].phase {
             Phase::Closing { .. } | Phase::Over => return,
             // It has asked for the same.
-            Phase::Leaving { .. } => {
-                self.clients[id.0].send(0, &connection::CloseOk);
-                return self.end_client(id);
-            }
+            Phase::Leaving { .. } => return self.part_from_client(id),
+            Phase::Parting { .. } => return self.end_client(id),
             _ => {}
         }
         self.release_client(id);
@@ -38,6 +35,24 @@ impl Switchboard {
         self.client_changed(id);
     }
 
+    /// Answers a client's close. The client closes its socket when it has read that.
+    pub(super) fn part_from_client(&mut self, id: ClientId) {
+        self.release_client(id);
+        let client = &mut self.clients[id.0];
+        client.send(0, &connection::CloseOk);
+        if client.ended_ms.is_some() {
+            return self.end_client(id);
+        }
+        // A second close is answered, and changes nothing else.
+        if !matches!(client.phase, Phase::Parting { .. }) {
+            let silence_ms = Some(u64::from(client.heartbeat_s) * 1000).filter(|silence_ms| *silence_ms > 0);
+            let patience_ms = silence_ms.map_or(PARTING_PATIENCE_MS, |silence_ms| silence_ms.min(PARTING_PATIENCE_MS));
+            client.phase = Phase::Parting { until_ms: self.now_ms + patience_ms };
+        }
+        client.waits = Waits::Nothing;
+        self.client_changed(id);
+    }
+
     /// The client closes its connection. Where it has a line of its own the upstream answers: what went with the connection is gone then.
     pub(super) fn client_leaves(&mut self, id: ClientId) {
         let until_ms = self.now_ms + CLOSE_PATIENCE_MS;
@@ -47,8 +62,7 @@ impl Switchboard {
             self.release_client(id);
             return;
         }
-        client.send(0, &connection::CloseOk);
-        self.end_client(id);
+        self.part_from_client(id);
     }
 
     /// A client's socket is gone.
@@ -168,11 +182,8 @@ impl Switchboard {
         let client = &mut self.clients[id.0];
         match client.phase {
             // As it wished.
-            Phase::Leaving { .. } => {
-                put_method(client.output.end(), 0, &connection::CloseOk);
-                self.end_client(id);
-            }
-            Phase::Closing { .. } | Phase::Over => {}
+            Phase::Leaving { .. } => self.part_from_client(id),
+            Phase::Closing { .. } | Phase::Parting { .. } | Phase::Over => {}
             _ => self.close_client(id, refusal),
         }
     }

@@ -359,7 +359,7 @@ impl Switchboard {
     /// Passes a frame on from a client's own line.
     fn pass_to_client(&mut self, id: ClientId, number: u16, kind: FrameKind, payload: &[u8], raw: &[u8]) {
         let client = &mut self.clients[id.0];
-        if matches!(client.phase, Phase::Closing { .. } | Phase::Over | Phase::Leaving { .. }) {
+        if matches!(client.phase, Phase::Closing { .. } | Phase::Leaving { .. } | Phase::Parting { .. } | Phase::Over) {
             return;
         }
         if kind == FrameKind::Method

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use amqp::ReplyCode;
 use amqp::frame::put_heartbeat;
-use amqp::method::connection;
 
 use ::client::Unconfirmed;
 
@@ -65,16 +64,23 @@ impl Switchboard {
             Phase::Leaving { until_ms } if now_ms >= until_ms => {
                 let is_said = client.own.is_none_or(|line| self.lines[line.0].output.is_empty());
                 if is_said {
-                    client.send(0, &connection::CloseOk);
+                    self.part_from_client(id);
+                } else {
+                    self.end_client(id);
                 }
+                return;
+            }
+            Phase::Closing { until_ms } | Phase::Parting { until_ms } | Phase::Refused { until_ms }
+                if now_ms >= until_ms =>
+            {
                 self.end_client(id);
                 return;
             }
-            Phase::Closing { until_ms } | Phase::Refused { until_ms } if now_ms >= until_ms => {
-                self.end_client(id);
-                return;
-            }
-            Phase::Closing { .. } | Phase::Refused { .. } | Phase::Leaving { .. } | Phase::Over => return,
+            Phase::Closing { .. }
+            | Phase::Refused { .. }
+            | Phase::Leaving { .. }
+            | Phase::Parting { .. }
+            | Phase::Over => return,
             _ => {}
         }
         let since_ms = client.waiting.map(|(_, since_ms)| since_ms).max(client.ended_ms);

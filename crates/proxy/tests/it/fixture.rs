@@ -320,6 +320,10 @@ impl World {
                 has_moved = true;
                 self.clients.get_mut(&id).expect("it is there").receive(&bytes);
                 self.board.client_sent(id, bytes.len(), self.now_ms);
+                if self.clients[&id].heard.last() == Some(&Heard::Method(0, "connection.close-ok".to_owned())) {
+                    // It closes its socket then.
+                    self.board.client_ended(id, self.now_ms);
+                }
             }
         }
         has_moved
@@ -372,7 +376,7 @@ pub(crate) fn hello_with(capabilities: &TableBuf, user: &str, password: &[u8], v
         locale: b"en_US",
     };
     put_method(&mut bytes, 0, &start_ok);
-    put_method(&mut bytes, 0, &connection::TuneOk { channel_max: 0, frame_max: 0, heartbeat: 0 });
+    put_method(&mut bytes, 0, &connection::TuneOk { channel_max: 2047, frame_max: 131_072, heartbeat: 0 });
     put_method(&mut bytes, 0, &connection::Open { virtual_host: vhost.as_bytes(), ..Default::default() });
     bytes
 }

@@ -1,6 +1,7 @@
 //! Who is let in, and who says so.
 
 use amqp::TableBuf;
+use amqp::frame::put_method;
 use amqp::method::{basic, connection};
 use proxy::switchboard::{ClientId, Notice, Options};
 
@@ -319,4 +320,32 @@ fn logins_may_be_asked_for_each_time() {
         assert_eq!(world.heard(id), [Heard::Method(1, "channel.open-ok".to_owned())]);
         assert!(world.dialled > before);
     }
+}
+
+#[test]
+fn the_socket_of_a_client_that_has_closed_is_its_own_to_close() {
+    let mut world = World::new(Options::default());
+    let mut close = Vec::new();
+    put_method(&mut close, 0, &connection::Close { reply_code: 200, ..Default::default() });
+    let mut close_ok = Vec::new();
+    put_method(&mut close_ok, 0, &connection::CloseOk);
+    let ids = [(); 2].map(|()| {
+        let id = world.board.client_joined(world.now_ms);
+        world.board.client_received(id, b"AMQP\0\0\x09\x01", world.now_ms);
+        world.board.client_received(id, &close, world.now_ms);
+        assert!(world.board.client_output(id).ends_with(&close_ok));
+        id
+    });
+    let is_read = |world: &World, id| world.board.client_wants(id).read && !world.board.client_wants(id).close;
+    let len = world.board.client_output(ids[0]).len();
+    world.board.client_received(ids[0], &close, world.now_ms);
+    assert_eq!(world.board.client_output(ids[0])[len..], close_ok, "and once more, if it asks again");
+    world.board.client_received(ids[0], b"what it still had to say", world.now_ms);
+    assert!(is_read(&world, ids[0]) && is_read(&world, ids[1]));
+    world.board.client_ended(ids[0], world.now_ms);
+    assert!(world.board.client_wants(ids[0]).close);
+    world.pass_ms(29_500);
+    assert!(is_read(&world, ids[1]));
+    world.pass_ms(1_000);
+    assert!(world.board.client_wants(ids[1]).close, "it is not waited for for ever");
 }

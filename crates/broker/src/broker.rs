@@ -20,7 +20,7 @@ use telemetry::Counter;
 use crate::alarms::Alarms;
 use crate::batch;
 use crate::chunks::Chunks;
-use crate::clock::{Clock, now_ms};
+use crate::clock::{self, Clock, wall_ms};
 use crate::connection;
 use crate::connections::{ConnectionHandle, Connections};
 use crate::delayed::DelaySets;
@@ -66,7 +66,7 @@ pub struct Broker {
     pub(crate) queue_ids: QueueIds,
     pub(crate) delays: DelaySets,
     pub(crate) looks: Looks,
-    pub(crate) clock: Clock,
+    pub(crate) clock: Arc<Clock>,
     pub(crate) timers: Arc<Timers>,
     pub(crate) server_properties: RwLock<TableBuf>,
     pub(crate) global_parameters: Mutex<BTreeMap<Box<str>, serde_json::Value>>,
@@ -136,14 +136,18 @@ impl Broker {
     pub fn start(options: Options, store: Arc<Store>, recovered: Recovered) -> Result<Arc<Self>, StartError> {
         let broker = Self::assemble(options, store, recovered)?;
         broker.store.start(Arc::new(BrokerResidents(Arc::downgrade(&broker))));
-        let (timers, weak) = (broker.timers.clone(), Arc::downgrade(&broker));
+        let (timers, clock, weak) = (broker.timers.clone(), broker.clock.clone(), Arc::downgrade(&broker));
         let thread = std::thread::Builder::new().name("warren-timers".to_owned());
-        thread.spawn(move || look_after_queues(&timers, &weak)).map_err(StartError::Thread)?;
+        thread.spawn(move || look_after_queues(&timers, &clock, &weak)).map_err(StartError::Thread)?;
         Ok(broker)
     }
 
     /// A broker whose store does nothing by itself.
-    pub(crate) fn assemble(options: Options, store: Arc<Store>, recovered: Recovered) -> Result<Arc<Self>, StartError> {
+    pub(crate) fn assemble(
+        options: Options,
+        store: Arc<Store>,
+        mut recovered: Recovered,
+    ) -> Result<Arc<Self>, StartError> {
         let mut seed = [0; 8];
         getrandom::fill(&mut seed).map_err(StartError::Random)?;
         let broker = Arc::new(Self {
@@ -152,7 +156,7 @@ impl Broker {
             opening: Mutex::default(),
             lockout: Lockout::new(options.lockout),
             auth_attempts: AuthAttempts::default(),
-            started_at_ms: now_ms(),
+            started_at_ms: wall_ms(),
             statistics: Statistics::new(options.statistics.clone()),
             options,
             shards: Shards::new(),
@@ -169,7 +173,7 @@ impl Broker {
             queue_ids: QueueIds::default(),
             delays: DelaySets::default(),
             looks: Looks::default(),
-            clock: Clock::default(),
+            clock: Arc::new(Clock::start(recovered.definitions.remove(clock::KEY).as_deref())),
             timers: Arc::default(),
             hash_seed: HashSeed::new(u64::from_ne_bytes(seed)),
             pausing: AtomicU32::new(0),
@@ -199,7 +203,7 @@ impl Broker {
         self.counters.connections_refused.add(1);
     }
 
-    /// Looks after alarms, watermarks and histories, for ever.
+    /// Looks after alarms, the clock, watermarks and histories, for ever.
     pub async fn keep_house(self: Arc<Self>, data_dir: std::path::PathBuf) {
         let mut alarms = tokio::time::interval(ALARM_INTERVAL);
         let mut watermarks = tokio::time::interval(WATERMARK_INTERVAL);
@@ -208,7 +212,10 @@ impl Broker {
         let has_rates = self.has_rates();
         loop {
             tokio::select! {
-                _ = alarms.tick() => self.watch_resources(&data_dir),
+                _ = alarms.tick() => {
+                    self.watch_resources(&data_dir);
+                    self.watch_clock();
+                }
                 _ = watermarks.tick() => {
                     self.close_watermarks(false);
                     self.store.trim_memory();

@@ -19,7 +19,7 @@ use tokio::io::ReadBuf;
 use tokio::time::{Sleep, sleep_until};
 
 use crate::broker::Broker;
-use crate::clock::now_ms;
+use crate::clock::wall_ms;
 use crate::connections::ConnectionHandle;
 use crate::limits::{CLOSE_TIMEOUT_MAX, OUTPUT_LEN, PACE, PACE_MAX, READ_LEN};
 use crate::session::{Phase, Session};
@@ -36,7 +36,7 @@ pub(crate) async fn serve(broker: Arc<Broker>, stream: Stream) {
     let unknown = SocketAddr::from(([0, 0, 0, 0], 0));
     let (peer, local) = (stream.peer_addr().unwrap_or(unknown), stream.local_addr().unwrap_or(unknown));
     let id = broker.connections.next_id();
-    let handle = ConnectionHandle::new(id, peer, local, stream.tls_info(), now_ms());
+    let handle = ConnectionHandle::new(id, peer, local, stream.tls_info(), wall_ms());
     broker.connections.add(handle.clone());
     let session = Session::new(broker.clone(), handle);
     let mut connection = Box::pin(Connection::new(stream, session));
@@ -156,7 +156,8 @@ impl Connection {
         }
         if !self.rest.is_empty() {
             // What an earlier pause left over comes first; a part of a frame stays where it is.
-            let consumed = self.session.receive(&self.rest, now_ms());
+            let now_ms = self.session.broker.clock.now_ms();
+            let consumed = self.session.receive(&self.rest, now_ms);
             if consumed > 0 {
                 self.rest.drain(..consumed);
                 return Ok(true);
@@ -187,7 +188,8 @@ impl Connection {
             self.last_received = Instant::now();
             buffer[..kept_len].copy_from_slice(&self.rest);
             let received = &buffer[..kept_len + len];
-            let consumed = self.session.receive(received, now_ms());
+            let now_ms = self.session.broker.clock.now_ms();
+            let consumed = self.session.receive(received, now_ms);
             self.rest.clear();
             self.rest.extend_from_slice(&received[consumed..]);
             if self.rest.is_empty() && self.rest.capacity() > 0 {

@@ -14,7 +14,7 @@ use model::policy::Policy;
 
 use crate::batch::{Batch, Publish};
 use crate::broker::Broker;
-use crate::clock::now_ms;
+use crate::clock::wall_ms;
 use crate::connections::{ConnectionHandle, ConsumerHandle};
 use crate::control::BackupView;
 use crate::identity::{Actor, Interface, Origin};
@@ -56,7 +56,7 @@ impl Event {
     /// It happens now.
     #[must_use]
     pub fn new(name: &'static str) -> Self {
-        Self { name, at_ms: now_ms(), fields: TableBuf::new(), user: None, origin: None }
+        Self { name, at_ms: wall_ms(), fields: TableBuf::new(), user: None, origin: None }
     }
 
     pub(crate) fn with(mut self, name: &str, value: Value<'_>) -> Self {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use amqp::frame::put_method;
 use amqp::method::{Method, connection};
@@ -48,6 +48,8 @@ pub(crate) struct Login {
     pub(crate) channel_max: u16,
     /// 0: none.
     pub(crate) heartbeat_s: u16,
+    /// By the broker's time, when what it logged in with holds no longer, if it does not for ever.
+    pub(crate) expires_at_ms: Option<u64>,
 }
 
 /// What the client says it can do (`client-properties.capabilities`).
@@ -152,8 +154,10 @@ impl Session {
             // The same comes again when it is known.
             Ok(None) => Ok(()),
             Ok(Some(identity)) => {
+                let expires_at_ms = self.expiry_of(&identity);
                 self.login = Some(Box::new(Login {
                     identity,
+                    expires_at_ms,
                     mechanism: name.into(),
                     client_properties: start_ok.client_properties.to_owned(),
                     capabilities,
@@ -178,6 +182,12 @@ impl Session {
                 Ok(())
             }
         }
+    }
+
+    /// When an identity holds no longer, by the broker's time: a system's clock that is set back gives nobody more of it.
+    fn expiry_of(&self, identity: &Identity) -> Option<u64> {
+        let left = identity.expires_at?.duration_since(SystemTime::now()).unwrap_or_default();
+        Some(self.broker.clock.now_ms().saturating_add(u64::try_from(left.as_millis()).unwrap_or(u64::MAX)))
     }
 
     fn refuse_login(&mut self, mechanism: &str, capabilities: ClientCapabilities) {
@@ -361,8 +371,10 @@ impl Session {
     /// The same user with another secret, which may allow less.
     fn renew(&mut self, renewed: Arc<Identity>) {
         self.inside = Some(Arc::new(self.inside().renewed(renewed.clone())));
+        let expires_at_ms = self.expiry_of(&renewed);
         if let Some(login) = &mut self.login {
             login.identity = renewed;
+            login.expires_at_ms = expires_at_ms;
         }
         self.is_renewing = true;
     }

@@ -12,6 +12,7 @@ use parking_lot::{Mutex, RwLock};
 use store::Kind;
 use telemetry::Gauge;
 
+use crate::clock::Clock;
 use crate::deduplication::ExchangeKeys;
 use crate::delayed::{Delay, DelaySet};
 use crate::limits::QUEUE_EDGE_COUNT_MAX;
@@ -38,6 +39,7 @@ pub(crate) struct QueueHandle {
     pub(crate) observed: Observed<QUEUE_COUNT>,
     /// When it was declared, or the broker started, in milliseconds since 1970.
     pub(crate) made_at_ms: u64,
+    pub(crate) clock: Arc<Clock>,
     /// What is counted for the whole vhost.
     pub(crate) vhost: Arc<VhostCounters>,
     /// Held by who brings on what the queue has given up.
@@ -70,7 +72,7 @@ impl QueueHandle {
         slot: u32,
         owner: Option<ConnectionId>,
         vhost: Arc<VhostCounters>,
-        made_at_ms: u64,
+        clock: Arc<Clock>,
         policy: EffectivePolicy,
         features: QueueFeatures,
     ) -> Self {
@@ -86,7 +88,8 @@ impl QueueHandle {
             gauges: QueueGauges::default(),
             observed: Observed::default(),
             vhost,
-            made_at_ms,
+            made_at_ms: clock.now_ms(),
+            clock,
             dead_letter_turn: Mutex::default(),
             incoming: Mutex::default(),
             policy: Mutex::new(policy),

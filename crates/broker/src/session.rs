@@ -15,7 +15,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use model::ids::{JournalPosition, QueueId};
 use routing::{CacheLimits, RouteCache};
@@ -25,7 +25,6 @@ use crate::batch::Batch;
 use crate::broker::Broker;
 use crate::channel::UnackedDelivery;
 use crate::channels::Channels;
-use crate::clock::now_ms;
 use crate::connections::{ConnectionHandle, ConnectionState, Opened};
 use crate::handshake::{Handshake, Login};
 use crate::identity::{Identity, Interface, Origin};
@@ -362,7 +361,7 @@ impl Session {
 
     /// The connection has to wait: it is shown in flow for a while.
     pub(crate) fn note_flow(&self) {
-        self.handle.flow_at_ms.store(now_ms(), Ordering::Relaxed);
+        self.handle.flow_at_ms.store(self.broker.clock.now_ms(), Ordering::Relaxed);
     }
 
     /// Whether nothing is received for the sake of the vhost's limit of rates.
@@ -372,8 +371,8 @@ impl Session {
 
     /// How long the login still holds, if it does not hold for ever.
     pub(crate) fn expires_in(&self) -> Option<Duration> {
-        let expires_at = self.login.as_ref()?.identity.expires_at?;
-        Some(expires_at.duration_since(SystemTime::now()).unwrap_or_default())
+        let expires_at_ms = self.login.as_ref()?.expires_at_ms?;
+        Some(Duration::from_millis(expires_at_ms.saturating_sub(self.broker.clock.now_ms())))
     }
 
     /// The time has passed that it was to wait for the vhost's limit of rates. Says whether that is all.

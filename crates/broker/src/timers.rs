@@ -14,7 +14,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::batch;
 use crate::broker::Broker;
-use crate::clock::now_ms;
+use crate::clock::Clock;
 use crate::deduplication::ExchangeKeys;
 use crate::delayed::DelaySet;
 use crate::delayed::release::release_due;
@@ -153,7 +153,7 @@ impl Timers {
                 continue;
             };
             let Some(left_ms) = due_ms.checked_sub(now_ms()).filter(|left_ms| *left_ms > 0) else { return true };
-            // The system's clock may be set: it is looked at again from time to time.
+            // Where time stands still while the machine sleeps, it is looked at again from time to time.
             let patience = Duration::from_millis(left_ms).min(PATIENCE_MAX);
             self.has_changed.wait_until(&mut entries, Instant::now() + patience);
         }
@@ -216,8 +216,8 @@ impl Broker {
 }
 
 /// Looks after queues until [`Timers::stop`] is called: on a thread of its own, which nothing else makes late.
-pub(crate) fn look_after_queues(timers: &Timers, broker: &Weak<Broker>) {
-    while timers.wait(now_ms) {
+pub(crate) fn look_after_queues(timers: &Timers, clock: &Clock, broker: &Weak<Broker>) {
+    while timers.wait(|| clock.now_ms()) {
         let Some(broker) = broker.upgrade() else { return };
         broker.look_after_due_queues();
     }

@@ -90,7 +90,7 @@ impl Broker {
             if page.messages.len() == count_max {
                 return false;
             }
-            page.messages.extend(shown(id, held, false));
+            page.messages.extend(self.shown(id, held, false));
             true
         };
         let next = self.for_each_delayed(&set, filter, after, &mut visit).await?;
@@ -101,7 +101,7 @@ impl Broker {
     /// One that waits, with its body.
     pub async fn delayed_message(&self, vhost: &str, exchange: &str, id: &str) -> Result<DelayedMessage, ControlError> {
         let (set, id) = (self.delay_set(vhost, exchange)?, parse_id(id)?);
-        match set.find(self, id).await.and_then(|held| shown(id, &held, true)) {
+        match set.find(self, id).await.and_then(|held| self.shown(id, &held, true)) {
             Some(message) => Ok(message),
             None => no_message(id),
         }
@@ -150,17 +150,37 @@ impl Broker {
         due_ms: Option<u64>,
     ) -> Result<(String, Changed), ControlError> {
         let (set, id) = (self.delay_set(vhost, exchange)?, parse_id(id)?);
-        let due_ms = due_ms.unwrap_or_else(|| self.clock.now_ms());
+        let due_ms = due_ms.map_or_else(|| self.clock.now_ms(), |due_ms| self.clock.meant_ms(due_ms));
         match set.put_off(self, id, due_ms).await {
             Outcome::Done(position, Some(new_id)) => Ok((show_id(new_id), Changed { is_new: false, position })),
             Outcome::Done(..) | Outcome::Missing => no_message(id),
         }
     }
 
-    /// What time it is by the clock that delayed messages go by, in milliseconds since 1970.
+    /// What time it is by the clock that all goes by that waits, in milliseconds since 1970: it goes on as it did when the system's is set.
     #[must_use]
     pub fn now_ms(&self) -> u64 {
         self.clock.now_ms()
+    }
+
+    /// What time it is by the system's clock, in milliseconds since 1970.
+    #[must_use]
+    pub fn system_ms(&self) -> u64 {
+        self.clock.shown_ms(self.clock.now_ms())
+    }
+
+    fn shown(&self, id: DelayId, held: &Held, with_body: bool) -> Option<DelayedMessage> {
+        let parts = Parts::read(held.content().bytes())?;
+        Some(DelayedMessage {
+            id: show_id(id),
+            due_ms: self.clock.shown_ms(id.due_ms()),
+            exchange: parts.exchange.to_vec(),
+            routing_key: parts.routing_key.to_vec(),
+            properties: properties_bytes(parts.header).to_vec(),
+            body_len: parts.body.len() as u64,
+            body: with_body.then(|| parts.body.to_vec()),
+            is_durable: held.is_journalled(),
+        })
     }
 
     fn delay_set(&self, vhost: &str, exchange: &str) -> Result<Arc<DelaySet>, ControlError> {
@@ -176,7 +196,8 @@ impl Broker {
         after: Option<DelayId>,
         visit: &mut (dyn FnMut(DelayId, &Held) -> bool + Send),
     ) -> Result<Option<DelayId>, ControlError> {
-        let first = filter.due_from_ms.map(DelayId::before);
+        let first = filter.due_from_ms.map(|due_ms| DelayId::before(self.clock.meant_ms(due_ms)));
+        let due_to_ms = filter.due_to_ms.map(|due_ms| self.clock.meant_ms(due_ms));
         let mut after = match (after, first) {
             (Some(after), Some(first)) if after.due_ms() < first.due_ms() => Some(first),
             (after, first) => after.or(first),
@@ -186,7 +207,7 @@ impl Broker {
             let Some(page) = set.page(self, after, READ_COUNT).await else { return Ok(None) };
             looked_at_count += READ_COUNT;
             for (id, held) in &page.messages {
-                if filter.due_to_ms.is_some_and(|due_to_ms| due_to_ms < id.due_ms()) {
+                if due_to_ms.is_some_and(|due_to_ms| due_to_ms < id.due_ms()) {
                     return Ok(None);
                 }
                 if is_meant(filter, held) && !visit(*id, held) {
@@ -214,20 +235,6 @@ fn is_meant(filter: &DelayedFilter, held: &Held) -> bool {
     let Some((name, wanted)) = &filter.header else { return true };
     let headers = ContentHeader::decode(parts.header).ok().and_then(|header| header.properties.headers);
     headers.is_some_and(|headers| has_header(headers, name, wanted.as_deref()))
-}
-
-fn shown(id: DelayId, held: &Held, with_body: bool) -> Option<DelayedMessage> {
-    let parts = Parts::read(held.content().bytes())?;
-    Some(DelayedMessage {
-        id: show_id(id),
-        due_ms: id.due_ms(),
-        exchange: parts.exchange.to_vec(),
-        routing_key: parts.routing_key.to_vec(),
-        properties: properties_bytes(parts.header).to_vec(),
-        body_len: parts.body.len() as u64,
-        body: with_body.then(|| parts.body.to_vec()),
-        is_durable: held.is_journalled(),
-    })
 }
 
 fn show_id(DelayId { generation, seq }: DelayId) -> String {

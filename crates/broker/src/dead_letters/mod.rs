@@ -204,7 +204,7 @@ fn rewritten(
         reason: leaver.reason,
         exchange: parts.exchange,
         routing_keys: &keys_before,
-        at_s: now_ms / 1000,
+        at_s: broker.clock.shown_ms(now_ms) / 1000,
         expiration: header.properties.expiration,
     };
     let table = headers::with_death(header.properties.headers, parts.history.has_died, &death);

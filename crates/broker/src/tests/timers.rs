@@ -1,7 +1,10 @@
 //! Queues that are looked after at a time, by a clock that tests set.
 
-use amqp::content::Properties;
-use amqp::method::queue;
+use std::time::Duration;
+
+use amqp::content::{ContentHeader, Properties, properties_bytes, put_header_encoded};
+use amqp::frame::put_method;
+use amqp::method::{basic, queue};
 use amqp::table::{TableBuf, Value};
 
 use super::node::Node;
@@ -49,4 +52,35 @@ fn an_entry_that_an_earlier_one_has_replaced_brings_no_other() {
     }
     // The one that counts, and the one that the queue began with, whose time has not come.
     assert_eq!(node.broker.timers.entry_count(), 2);
+}
+
+/// The system's clock is an hour back from one moment to the next.
+#[test]
+fn what_waits_does_not_notice_that_the_system_s_clock_was_set() {
+    let node = Node::new();
+    let mut client = node.connect();
+    client.declare("q");
+    let properties = Properties { expiration: Some(b"1800000"), delivery_mode: Some(2), ..Properties::default() };
+    let mut header = Vec::new();
+    ContentHeader { class_id: 60, body_len: 0, properties }.encode(&mut header);
+    let mut publish = Vec::new();
+    put_method(&mut publish, 1, &basic::Publish { routing_key: b"q", ..Default::default() });
+    put_header_encoded(&mut publish, 1, 0, properties_bytes(&header));
+    let before_ms = node.broker.clock.now_ms();
+    client.session.receive(&publish, before_ms);
+    let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
+    node.broker.compare_clock(Duration::ZERO, wall + Duration::from_secs(3600));
+    assert!(node.broker.clock.now_ms() < before_ms + 60_000, "time goes on as it did");
+    node.sync();
+    // Before the restart the system's clock was set forward, and is here what it is: an hour less than the broker believes.
+    let node = node.kill();
+    assert!(node.broker.clock.now_ms() + 3_000_000 < before_ms, "it goes on from there");
+    node.broker.look_after_due_queues();
+    assert_eq!(node.counts("q"), (1, 0));
+    let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
+    node.broker.compare_clock(Duration::ZERO, wall - Duration::from_secs(7200));
+    node.sync();
+    let node = node.kill();
+    node.broker.look_after_due_queues();
+    assert_eq!(node.counts("q"), (0, 0), "after two hours it has expired");
 }

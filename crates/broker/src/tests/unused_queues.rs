@@ -49,9 +49,9 @@ fn the_time_of_an_unused_queue_begins_anew_with_a_restart() {
     let mut client = node.connect();
     client.declare_with("q", &[("x-expires", Value::I64(50_000))]);
     node.sync();
-    let before_ms = clock::now_ms();
+    let before_ms = clock::wall_ms();
     let node = node.kill();
-    let after_ms = clock::now_ms();
+    let after_ms = clock::wall_ms();
     node.at(before_ms + 49_999);
     assert!(node.broker.queue_counts("/", "q").is_some());
     node.at(after_ms + 50_000);

@@ -139,7 +139,7 @@ impl Vhost {
                     slot,
                     owner,
                     self.counters.clone(),
-                    now_ms,
+                    broker.clock.clone(),
                     policy,
                     features,
                 ));

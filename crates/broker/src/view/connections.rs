@@ -8,7 +8,6 @@ use amqp::table::Table;
 use net::TlsInfo;
 
 use crate::broker::Broker;
-use crate::clock::now_ms;
 use crate::connections::{ChannelHandle, ConnectionHandle, ConnectionState};
 use crate::queue_handle::ConnectionId;
 use crate::statistics::Observable;
@@ -183,12 +182,12 @@ impl Broker {
     /// All connections, in the order in which they came.
     #[must_use]
     pub fn connection_views(&self) -> Vec<ConnectionView> {
-        let now_ms = now_ms();
+        let now_ms = self.clock.now_ms();
         self.connections.all().into_iter().map(|handle| self.view_of(handle, now_ms)).collect()
     }
 
     pub(super) fn connection_view_of(&self, id: ConnectionId) -> Option<ConnectionView> {
-        Some(self.view_of(self.connections.get(id)?, now_ms()))
+        Some(self.view_of(self.connections.get(id)?, self.clock.now_ms()))
     }
 
     /// The connection of this name.

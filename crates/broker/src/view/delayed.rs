@@ -32,7 +32,7 @@ impl Broker {
             exchange: set.name().into_owned(),
             count: set.waiting_count(),
             bytes: set.bytes.get().cast_unsigned(),
-            next_due_ms: set.next_due_ms(),
+            next_due_ms: set.next_due_ms().map(|due_ms| self.clock.shown_ms(due_ms)),
             released_count: set.released.get(),
         };
         vhost.delays_in_use().iter().map(view).collect()

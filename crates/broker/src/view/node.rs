@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use crate::broker::Broker;
-use crate::clock::now_ms;
 use crate::identity::Interface;
 use crate::machine::{free_len, resident_len};
 
@@ -94,7 +93,7 @@ impl Broker {
             alarms: self.alarms(),
             connection_count: self.connections.count(),
             started_at_ms: self.started_at_ms,
-            uptime_ms: now_ms().saturating_sub(self.started_at_ms),
+            uptime_ms: self.clock.uptime_ms(),
             churn: self.churn(),
         }
     }

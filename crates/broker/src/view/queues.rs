@@ -9,7 +9,6 @@ use model::policy::EffectivePolicy;
 use queue::{Message as _, Position};
 
 use crate::broker::Broker;
-use crate::clock::now_ms;
 use crate::message::Held;
 use crate::queue_handle::QueueHandle;
 use crate::selection;
@@ -163,7 +162,7 @@ impl QueueView {
     /// 0 without consumers.
     #[must_use]
     pub fn consumer_capacity(&self) -> f64 {
-        if self.consumer_count() == 0 { 0.0 } else { self.handle.capacity.share(now_ms()) }
+        if self.consumer_count() == 0 { 0.0 } else { self.handle.capacity.share(self.handle.clock.now_ms()) }
     }
 
     /// Messages that were not taken in since the broker started, being duplicates, or that others have taken the place of. None: it does not
@@ -188,7 +187,8 @@ impl QueueView {
     /// Since when nothing has happened to it, in milliseconds since 1970; None if something has lately.
     #[must_use]
     pub fn idle_since_ms(&self) -> Option<u64> {
-        self.handle.observed.rests_since_ms(&self.handle.numbers(), self.handle.made_at_ms)
+        let since_ms = self.handle.observed.rests_since_ms(&self.handle.numbers(), self.handle.made_at_ms)?;
+        Some(self.handle.clock.shown_ms(since_ms))
     }
 
     /// Whether a connection other than none owns it.

@@ -219,7 +219,7 @@ async fn reschedule(call: Call) -> Result<Answer, Problem> {
     let fields = Fields(&body);
     let due_ms = match (fields.number("due")?, fields.number("delay")?) {
         (Some(due_ms), None) => due_ms,
-        (None, Some(delay_ms)) => call.broker().now_ms().saturating_add(delay_ms),
+        (None, Some(delay_ms)) => call.broker().system_ms().saturating_add(delay_ms),
         _ => return Err(Problem::bad_request("give either 'due' or 'delay'")),
     };
     put_off(&call, Some(due_ms)).await

@@ -2,8 +2,8 @@
 
 mod sender;
 
-use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use client::{ConnectOptions, Connection, OpenError, Uri};
 use tokio::task::JoinSet;
@@ -48,9 +48,13 @@ pub(super) async fn forward(spool: Arc<Spool>, upstreams: Arc<Upstreams>) {
     }
 }
 
-/// Milliseconds since 1970.
+/// Milliseconds since 1970 as they were when that was first asked, and what has passed since: what is kept becomes neither older nor younger
+/// when the system's clock is set.
 pub(crate) fn wall_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+    static START: OnceLock<(Instant, Duration)> = OnceLock::new();
+    let begin = || (Instant::now(), SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
+    let (began_at, since) = START.get_or_init(begin);
+    since.saturating_add(began_at.elapsed()).as_millis() as u64
 }
 
 /// Gives the shelf back, whatever becomes of the task.

@@ -41,6 +41,13 @@ struct Gathered {
     policies: HashMap<VhostName, Vec<Arc<Policy>>>,
 }
 
+/// Messages of queues without a definition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct LeftOut {
+    pub(crate) queue_count: u64,
+    pub(crate) message_count: u64,
+}
+
 /// Puts everything in place. An empty store gets the default vhost and user, unless definitions are about to be imported.
 pub(crate) fn restore(broker: &Arc<Broker>, mut recovered: Recovered) -> Result<(), StartError> {
     broker.queue_ids.resume(recovered.definitions.remove(queue_ids::KEY).as_deref());
@@ -66,10 +73,7 @@ pub(crate) fn restore(broker: &Arc<Broker>, mut recovered: Recovered) -> Result<
     keys.restore(broker);
     broker.wake_restored();
     restore_histories(broker, &histories)?;
-    let queues = gathered.queues;
-    if !queues.is_empty() {
-        tracing::warn!(count = queues.len(), "messages of queues without a definition were left out");
-    }
+    leave_out(broker, &gathered.queues);
     if is_new(broker) && !broker.options.imports_definitions {
         create_defaults(broker);
     }
@@ -136,6 +140,31 @@ fn restore_delays(broker: &Broker, sites: BTreeMap<QueueId, Site>, queues: &mut 
         }
     }
     broker.append(&mut records);
+}
+
+/// Queues that have no definition. Segments name deleted ones until they are compacted, with nothing alive: those are passed over. If there
+/// are messages, the definition was lost to damage, for both are deleted at once. The files are kept, in case it is found again, and no new
+/// queue takes the number.
+pub(crate) fn leave_out(broker: &Broker, queues: &HashMap<QueueId, RecoveredQueue>) -> LeftOut {
+    let mut left_out = LeftOut::default();
+    for (id, queue) in queues {
+        let in_segments = queue.ranges.iter().map(|recovered| u64::from(recovered.range.count)).sum::<u64>();
+        let message_count = in_segments + queue.messages.len() as u64;
+        if message_count > 0 {
+            broker.queue_ids.note_used(*id);
+            left_out.queue_count += 1;
+            left_out.message_count += message_count;
+        }
+    }
+    let LeftOut { queue_count, message_count } = left_out;
+    if queue_count > 0 {
+        tracing::error!(
+            queues = queue_count,
+            messages = message_count,
+            "messages of queues without a definition are kept on disk"
+        );
+    }
+    left_out
 }
 
 fn unreadable(key: &[u8], error: &dyn Display) -> StartError {

@@ -33,8 +33,7 @@ impl Handles {
         if let Some(found) = self.find(segment.id) {
             return Ok(found);
         }
-        let (file, _) = self.look(segment)?;
-        Ok(file)
+        Ok(self.renew(segment)?.0)
     }
 
     /// Opens a segment and reads its footer. It must say what the checkpoint says.
@@ -47,16 +46,21 @@ impl Handles {
         Ok((file.sharing(segment.ranges.clone()), footer))
     }
 
-    /// Opens a segment anew, in place of a handle that is there, and reads its footer if it has one.
-    pub(crate) fn look(&self, segment: &Segment) -> Result<(Arc<SegmentFile>, Option<Footer>), ReadError> {
-        let (file, footer) = match self.open(segment) {
-            Ok((file, footer)) => (file, Some(footer)),
-            Err(error) if !error.is_lasting() => return Err(error),
+    /// Opens a segment, damaged or not, and reads its footer if it has one.
+    pub(crate) fn look(&self, segment: &Segment) -> Result<(SegmentFile, Option<Footer>), ReadError> {
+        match self.open(segment) {
+            Ok((file, footer)) => Ok((file, Some(footer))),
+            Err(error) if !error.is_lasting() => Err(error),
             Err(error) => {
                 let path = self.paths.segment(segment.id);
-                SegmentFile::salvage(&*self.disk, &path, segment.id, &segment.ranges, error)?
+                SegmentFile::salvage(&*self.disk, &path, segment.id, &segment.ranges, error)
             }
-        };
+        }
+    }
+
+    /// The same, and keeps it open in place of a handle that is there.
+    pub(crate) fn renew(&self, segment: &Segment) -> Result<(Arc<SegmentFile>, Option<Footer>), ReadError> {
+        let (file, footer) = self.look(segment)?;
         let file = Arc::new(file);
         self.keep(file.clone());
         Ok((file, footer))

@@ -27,6 +27,7 @@ mod recovery;
 mod reserve;
 mod residents;
 mod retire;
+mod scrub;
 mod segment;
 mod shared;
 #[cfg(any(test, feature = "simulation"))]
@@ -51,6 +52,7 @@ pub use residents::{
     Collected, LaneResidents, Loaded, LoadedMessage, QueueState, RecoveredRange, Resident, Residents, Returns,
 };
 pub use retire::Retired;
+pub use scrub::Scrubbed;
 pub use segment::ReadError;
 pub use shared::WorkError;
 pub use store::{CloseError, Kind, Options, Stats, Store};

@@ -21,7 +21,7 @@ use crate::{ChunkWriter, Residents};
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// What the disk cannot read is asked for so often, that much later each time, before it is lost.
-const ATTEMPT_COUNT_MAX: u32 = 5;
+pub(crate) const ATTEMPT_COUNT_MAX: u32 = 5;
 
 /// A load that begins where a seq is looks no further than so many slots: its asker cannot know how many are alive.
 const SOUGHT_SLOTS_MAX: u32 = 4096;
@@ -171,7 +171,7 @@ impl Loader {
             return Ok(self.pass_over(&file, *stop, error));
         }
         // The file may have become another one since it was opened.
-        match shared.handles.look(segment) {
+        match shared.handles.renew(segment) {
             Ok((file, Some(footer))) => self.read_around(&file, &footer, segment, *stop, error),
             Ok((file, None)) => {
                 note_flaw(shared, segment, &file);
@@ -259,15 +259,7 @@ impl Loader {
     /// Passes over what cannot be read, up to the next message that is known to lie where it should.
     fn pass_over(&mut self, file: &SegmentFile, stop: Stop, error: ReadError) -> Loaded {
         let Stop { slot: first, runs, gathered } = stop;
-        let (mut at, end) = (first, gathered.load.end_slot);
-        let next = loop {
-            match file.index().anchor_after(at) {
-                Some((slot, _)) if slot >= end => break end,
-                Some((slot, offset)) if self.reader.read_at(file, slot, offset).is_ok() => break slot,
-                Some((slot, _)) => at = slot,
-                None => break end,
-            }
-        };
+        let next = self.reader.next_readable(file, first, gathered.load.end_slot);
         let runs = runs.into_iter().map(|(start, end)| (start.max(first), end.min(next)));
         gathered.loaded(next, runs.filter(|(first, end)| first < end).collect(), Some(error))
     }

@@ -3,12 +3,12 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use model::ids::JournalPosition;
+use model::ids::{JournalPosition, SegmentId};
 
 use crate::load::Loader;
 use crate::reclaim::{Policy, Reclaimed};
 use crate::retire::{Goal, Retired};
-use crate::{Options, Residents, Store, WorkError};
+use crate::{Options, Residents, Scrubbed, Store, WorkError};
 
 impl Options {
     /// Small files, so that a few hundred messages see every kind of work. `salt` is the journal's, else drawn at random.
@@ -67,6 +67,11 @@ impl Store {
     /// Does the next job of reclaiming, if there is one.
     pub fn reclaim_once(&self, residents: &dyn Residents) -> Result<Option<Reclaimed>, WorkError> {
         self.shared.reclaim_once(residents, &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// Reads every segment there is.
+    pub fn scrub_once(&self) -> Scrubbed {
+        self.shared.scrub(SegmentId(0), &mut |_| ControlFlow::Continue(()))
     }
 
     /// Makes a checkpoint that retires nothing.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::task::Waker;
+use std::time::Duration;
 
 use model::ids::{JournalPosition, Place, QueueId};
 use parking_lot::Mutex;
@@ -45,6 +46,8 @@ pub struct Options {
     pub is_reserve_kept: bool,
     /// Bytes a second that reclaiming may copy.
     pub reclaim_rate_per_s: u64,
+    /// How long it takes until every segment has been read once, to find damage; `None`: only what is asked for is read.
+    pub scrub_interval: Option<Duration>,
     /// Bytes a second that a backup may copy.
     pub backup_rate_per_s: u64,
     /// How eagerly space is reclaimed.
@@ -62,6 +65,7 @@ impl Options {
             segment_len: 64 << 20,
             is_reserve_kept: true,
             reclaim_rate_per_s: 64 << 20,
+            scrub_interval: Some(Duration::from_secs(7 * 24 * 60 * 60)),
             backup_rate_per_s: 256 << 20,
             reclaim: Policy::default(),
         }

@@ -1,14 +1,17 @@
 //! The store's own threads. Each loops over one of the `…_once` functions; what they decide and do is elsewhere.
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::Residents;
+use model::ids::SegmentId;
+
 use crate::load::Loader;
 use crate::shared::{Shared, WorkError};
+use crate::{Residents, Scrubbed};
 
 /// How nice the threads are that move messages to segments and copy them there: whoever brings messages in or takes them out goes first,
 /// in the slices of milliseconds that a processor gives. Should the memory become full meanwhile, publishers wait.
@@ -29,6 +32,11 @@ const REMOVAL_DELAY_MIN: Duration = Duration::from_secs(5);
 const REMOVAL_RATE_PER_S: u64 = 1 << 20;
 /// Copying sleeps when it is so much ahead of its rate.
 const PACE_MIN: Duration = Duration::from_millis(5);
+
+/// The first scrub waits so long: a start has more urgent things to read.
+const SCRUB_DELAY: Duration = Duration::from_secs(600);
+/// A scrub reads no slower than this, and rests when it is through.
+const SCRUB_RATE_MIN_PER_S: f64 = (1 << 20) as f64;
 
 /// All of them.
 pub(crate) struct Threads {
@@ -52,6 +60,9 @@ impl Threads {
             thread.spawn(work).expect("the system has room for a few threads at start")
         };
         let mut handles = vec![spawn("store-retire", retire), spawn("store-reclaim", reclaim)];
+        if shared.options.scrub_interval.is_some() {
+            handles.push(spawn("store-scrub", scrub));
+        }
         handles.extend((0..READER_COUNT).map(|_| spawn("store-read", read)));
         Threads { handles }
     }
@@ -175,6 +186,51 @@ fn reclaim(shared: &Shared, residents: &dyn Residents) {
         }
         if !shared.is_closing() {
             shared.sleep(RECLAIM_DELAY);
+        }
+    }
+}
+
+fn scrub(shared: &Shared, _: &dyn Residents) {
+    be_nice();
+    let Some(interval) = shared.options.scrub_interval else { return };
+    sleep_until(shared, Instant::now() + SCRUB_DELAY.min(interval));
+    while !shared.is_closing() {
+        let start = Instant::now();
+        let segments = shared.catalog.all();
+        let len: u64 = segments.iter().map(|segment| segment.file_len).sum();
+        // In half of the time: what is written meanwhile has its turn, too.
+        let rate = (2.0 * len as f64 / interval.as_secs_f64().max(1.0)).max(SCRUB_RATE_MIN_PER_S);
+        let mut paced = 0u64;
+        let mut pace = |len: u64| {
+            paced += len;
+            sleep_until(shared, start + Duration::from_secs_f64(paced as f64 / rate));
+            if shared.is_closing() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        // Somewhere: a broker that is started every day comes to all of them, too.
+        let number = usize::try_from(RandomState::new().hash_one(0)).unwrap_or(0) % segments.len().max(1);
+        let first = segments.get(number).map_or(SegmentId(0), |segment| segment.id);
+        drop(segments);
+        let Scrubbed { segment_count, lost_count } = shared.scrub(first, &mut pace);
+        let took = start.elapsed();
+        if lost_count > 0 {
+            tracing::error!(
+                segments = segment_count,
+                lost = lost_count,
+                ?took,
+                "the scrub found messages that are lost"
+            );
+        } else if segment_count > 0 {
+            tracing::debug!(segments = segment_count, ?took, "the scrub found no new damage");
+        }
+        sleep_until(shared, start + interval);
+    }
+}
+
+fn sleep_until(shared: &Shared, until: Instant) {
+    while !shared.is_closing() {
+        match until.checked_duration_since(Instant::now()) {
+            Some(left) if left > Duration::ZERO => shared.sleep(left),
+            _ => return,
         }
     }
 }

@@ -107,6 +107,11 @@ fn tell_lost(set: &DelaySet, count: u64) {
 }
 
 impl DelaySet {
+    /// The vhost of its exchange.
+    pub(crate) fn vhost(&self) -> &str {
+        &self.site.vhost
+    }
+
     /// The name of its exchange, to be read by people.
     pub(crate) fn name(&self) -> std::borrow::Cow<'_, str> {
         String::from_utf8_lossy(&self.site.exchange)

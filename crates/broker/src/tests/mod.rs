@@ -12,6 +12,7 @@ mod client;
 mod confirms;
 mod consumers;
 mod control;
+mod data_loss;
 mod dead_letter_order;
 mod dead_letters;
 mod deduplication;

@@ -4,6 +4,7 @@
 
 mod connections;
 mod consumers;
+mod data_loss;
 mod delayed;
 mod exchanges;
 mod node;
@@ -14,6 +15,7 @@ mod work;
 
 pub use connections::{ChannelView, ConnectionView, OpenedView};
 pub use consumers::{Activity, ConsumerView};
+pub use data_loss::{DamagedFile, Loss};
 pub use delayed::DelaysView;
 pub use exchanges::{BindingEndView, BindingFilter, BindingView, ExchangeView};
 pub use node::{Alarms, AuthAttemptsView, Churn, NodeView, Totals};

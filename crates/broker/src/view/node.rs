@@ -28,6 +28,8 @@ pub struct NodeView {
     pub disk_free_limit_len: u64,
     /// Alarms that are on.
     pub alarms: Alarms,
+    /// Whether messages were lost to damaged files, and no operator has taken note.
+    pub has_data_loss: bool,
     /// Open connections.
     pub connection_count: usize,
     /// When the broker started, in milliseconds since 1970.
@@ -91,6 +93,7 @@ impl Broker {
             disk_free_len: free_len(data_dir).unwrap_or(0),
             disk_free_limit_len: self.options.disk_free_limit_len,
             alarms: self.alarms(),
+            has_data_loss: self.has_data_loss(),
             connection_count: self.connections.count(),
             started_at_ms: self.started_at_ms,
             uptime_ms: self.clock.uptime_ms(),

@@ -23,6 +23,10 @@ pub struct StoreView {
     pub segment_message_count: u64,
     /// Loads of messages that wait for a reader.
     pub waiting_load_count: u64,
+    /// Messages that could not be read since the start.
+    pub lost_message_count: u64,
+    /// Files that are damaged and of which no operator has taken note.
+    pub damaged_segment_count: u64,
 }
 
 /// What holds clients back.
@@ -52,6 +56,8 @@ impl Broker {
             segment_len: stats.segment_len + stats.transient_segment_len,
             segment_message_count: stats.segment_message_count,
             waiting_load_count: stats.waiting_load_count,
+            lost_message_count: self.store.lost_count(),
+            damaged_segment_count: self.store.damaged_segments().len() as u64,
         }
     }
 

@@ -176,6 +176,8 @@ fn put_store(fields: &mut Fields<'_>, store: &StoreView) {
         ("store_segment_bytes", store.segment_len),
         ("store_segment_messages", store.segment_message_count),
         ("store_waiting_loads", store.waiting_load_count),
+        ("store_lost_messages", store.lost_message_count),
+        ("store_damaged_segments", store.damaged_segment_count),
     ] {
         fields.count(name, number);
     }

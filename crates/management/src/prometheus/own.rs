@@ -57,6 +57,18 @@ static NODE: Table<Own> = Table {
             nothing,
         ),
         counter(
+            "store_lost_messages_total",
+            "Messages that could not be read from these files since the start",
+            |own| some(own.store.lost_message_count),
+            nothing,
+        ),
+        gauge(
+            "store_damaged_segments",
+            "Those of these files that are damaged and of which no operator has taken note",
+            |own| some(own.store.damaged_segment_count),
+            nothing,
+        ),
+        counter(
             "connections_refused_total",
             "Connections turned away because files or places had run out",
             |own| some(own.pressure.connections_refused),

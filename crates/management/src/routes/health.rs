@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use broker::view::DamagedFile;
 use hyper::StatusCode;
 use net::{CertificateFile, CertificateUse};
 use serde_json::{Map, Value, json};
@@ -31,6 +32,8 @@ const STATUS: Shape = Shape::Check(&[
 pub(super) static ROUTES: &[Route] = checks! {
     "/api/health/checks/alarms" => Management, alarms, "No alarm is on.";
     "/api/health/checks/local-alarms" => Management, alarms, "No alarm of this node is on.";
+    "/api/health/checks/data-loss" => Management, data_loss,
+        "No file of messages is damaged, or an operator has taken note of those that are.";
     "/api/health/checks/certificate-expiration/{within}/{unit}" => Management, certificates,
         "No certificate of a listener expires so soon.";
     "/api/health/checks/port-listener/{port}" => Management, port, "Something listens on a port.";
@@ -106,6 +109,17 @@ fn alarms(call: &Call) -> Result<Answer, Problem> {
         true => passed(Map::new()),
         false => failed("There are alarms in effect in the cluster", members(json!({"alarms": on}))),
     })
+}
+
+/// RabbitMQ has no such check.
+fn data_loss(call: &Call) -> Result<Answer, Problem> {
+    let files = call.broker().data_loss();
+    if files.is_empty() {
+        return Ok(uncached(passed(Map::new())));
+    }
+    let count = files.iter().map(DamagedFile::lost_count).sum::<u64>();
+    let reason = format!("{count} messages were lost to damaged files");
+    Ok(uncached(failed(&reason, members(json!({"lost_messages": count, "damaged_files": files.len()})))))
 }
 
 fn of_node(call: &Call) -> Result<Answer, Problem> {

@@ -7,6 +7,7 @@ pub(crate) mod bodies;
 mod channels;
 mod connections;
 mod consumers;
+mod data_loss;
 mod definitions;
 mod delayed;
 mod deliveries;
@@ -74,6 +75,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Route> {
         consumers::ROUTES,
         alerts::ROUTES,
         backup::ROUTES,
+        data_loss::ROUTES,
         live::ROUTES,
     ]
     .into_iter()

@@ -159,6 +159,11 @@ static TABLE: Table<Row, Service> = Table {
             }
         }),
         column("crypto_lib_version", Text, without_erlang),
+        column("data_loss_alarm", Boolean, |row, _, cell| {
+            if let Some(view) = &row.view {
+                cell.bool(view.has_data_loss);
+            }
+        }),
         column("db_dir", Text, |row, service, cell| {
             if row.view.is_some() {
                 cell.text(&service.options.data_dir.to_string_lossy());

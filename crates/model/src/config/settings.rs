@@ -309,6 +309,8 @@ pub struct StoreOptions {
     pub journal_file_len: u64,
     /// Most bytes of messages in memory.
     pub chunk_bound: u64,
+    /// How long it takes until all files of messages have been read once, to find damage.
+    pub scrub_interval: Option<Duration>,
 }
 
 /// The audit log.
@@ -496,6 +498,7 @@ fn read(values: Values) -> Config {
             journal_bound: values.required_size("warren.journal.bound"),
             journal_file_len: values.required_size("warren.journal.file_size"),
             chunk_bound: values.required_size("warren.chunks.bound"),
+            scrub_interval: Some(duration("warren.scrub.interval")).filter(|interval| !interval.is_zero()),
         },
         shutdown_timeout: duration("warren.shutdown_timeout"),
         worker_threads: Some(values.integer("warren.worker_threads")).filter(|&count| count > 0),

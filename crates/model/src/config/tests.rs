@@ -76,6 +76,7 @@ fn without_any_file_the_defaults_are_rabbitmqs() {
             journal_bound: 256 << 20,
             journal_file_len: 32 << 20,
             chunk_bound: 128 << 20,
+            scrub_interval: Some(Duration::from_secs(7 * 24 * 3600)),
         }
     );
 }

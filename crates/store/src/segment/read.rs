@@ -330,7 +330,20 @@ impl SlotReader {
         self.message_at(segment, slot, offset, bound)
     }
 
-    /// The same. What the disk does not read at first it is asked for again, at once.
+    /// The first slot behind this one whose offset is known and where a message can be read; `end` if there is none before.
+    pub(crate) fn next_readable(&mut self, segment: &SegmentFile, after: u32, end: u32) -> u32 {
+        let mut at = after;
+        loop {
+            match segment.index.anchor_after(at) {
+                Some((slot, _)) if slot >= end => return end,
+                Some((slot, offset)) if self.read_at(segment, slot, offset).is_ok() => return slot,
+                Some((slot, _)) => at = slot,
+                None => return end,
+            }
+        }
+    }
+
+    /// The same as [`SlotReader::read_at`]. What the disk does not read at first it is asked for again, at once.
     pub(crate) fn read_again_at(
         &mut self,
         segment: &SegmentFile,

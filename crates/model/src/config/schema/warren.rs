@@ -37,6 +37,12 @@ const KEYS: &[Key] = &[
         "The most memory for messages; beyond it they are read from disk.",
     ),
     effective(
+        "warren.scrub.interval",
+        Type::DurationMs(0, 366 * 24 * 3_600_000),
+        "7d",
+        "All files of messages are read once in so long, slowly, to find damage before a consumer does. 0: never.",
+    ),
+    effective(
         "warren.audit.file",
         Type::Text,
         "none",

@@ -119,7 +119,7 @@ async fn run(config: &Config, data_dir: &Path, connection_max: usize, started_at
         writer.close();
     }
     if let Some(failed) = failed {
-        return Err(failed).context("the data directory cannot be written any more; what was confirmed is safe");
+        return Err(failed).context("the data directory cannot be written any more");
     }
     closed.context("cannot close the store")?;
     tracing::info!("stopped");

@@ -185,8 +185,14 @@ impl fmt::Display for Report {
         match (damaged, self.is_repair) {
             (0, false) => writeln!(f, "{} is sound.", self.dir.display()),
             (0, true) => writeln!(f, "{} has been repaired.{lost}{}", self.dir.display(), self.whereabouts()),
-            (1, false) => writeln!(f, "1 file is damaged.{lost} `warren fsck --repair` repairs it."),
-            (count, false) => writeln!(f, "{count} files are damaged.{lost} `warren fsck --repair` repairs them."),
+            (1, false) => writeln!(
+                f,
+                "1 file is damaged.{lost} `warren fsck --repair` repairs it, or says first what that would lose."
+            ),
+            (count, false) => writeln!(
+                f,
+                "{count} files are damaged.{lost} `warren fsck --repair` repairs them, or says first what that would lose."
+            ),
             (count, true) => writeln!(f, "{count} files could not be repaired.{lost}{}", self.whereabouts()),
         }
     }

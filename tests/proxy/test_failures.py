@@ -138,7 +138,7 @@ def test_who_waits_for_its_login_is_told_where_it_is_said_why_no_upstream_can_be
         with pytest.raises(Closed):
             not_told.read()
     proxy.await_log("they had waited too long for an upstream user=somebody count=")
-    assert f"text=no upstream connection within 1 s: cannot connect to 127.0.0.1:{port}" in proxy.log()
+    assert f'text="no upstream connection within 1 s: cannot connect to 127.0.0.1:{port}' in proxy.log()
 
 
 def test_what_a_script_published_before_it_ended_arrives_also_where_it_had_to_wait(own_broker, own_proxy, wires, name):

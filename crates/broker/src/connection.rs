@@ -295,7 +295,11 @@ impl Connection {
 
     /// Ends this side's direction, all being said. It is over when the client has ended the other one, or is not waited for.
     fn end(&mut self, cx: &mut Context<'_>, until: Instant) -> Result<(), Over> {
-        self.is_ended = self.is_ended || self.stream.poll_shutdown(cx).is_ready();
+        if !self.is_ended {
+            // A client that reads the end of the stream finds its connection in no listing any more.
+            self.session.broker.forget_connection(&self.session.handle);
+            self.is_ended = self.stream.poll_shutdown(cx).is_ready();
+        }
         if self.is_at_end || Instant::now() >= until {
             return Err(Over);
         }

@@ -55,9 +55,6 @@ pub(crate) const CLOSE_TIMEOUT_MAX: Duration = Duration::from_secs(30);
 /// How long a client may take to end its direction when the server has ended the other one: it has read all that there is.
 pub(crate) const END_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The same where the client has said close-ok to the server's close. RabbitMQ waits for nothing more then.
-pub(crate) const AGREED_END_TIMEOUT: Duration = Duration::from_millis(200);
-
 /// The longest body that any configuration may allow (RabbitMQ: 512 MiB).
 pub(crate) const MESSAGE_LEN_MAX: u64 = 512 << 20;
 

@@ -7,7 +7,7 @@ use amqp::method::{DecodeError, Method, decode_publish};
 use super::{Phase, Session, Site};
 use crate::channel::Channel;
 use crate::handshake::Handshake;
-use crate::limits::{AGREED_END_TIMEOUT, BATCH_COUNT, END_TIMEOUT};
+use crate::limits::{BATCH_COUNT, END_TIMEOUT};
 use crate::publish::{Whole, is_body_len_allowed};
 use crate::refusal::{self, Outcome, Refusal};
 
@@ -179,8 +179,7 @@ impl Session {
             }
             (Phase::Closing { .. } | Phase::Parting { .. }, 0) => {
                 match method {
-                    // It has read what was said, and what it has sent beside this is on its way already.
-                    Method::ConnectionCloseOk(_) => self.end_output(AGREED_END_TIMEOUT),
+                    Method::ConnectionCloseOk(_) => self.end_output(END_TIMEOUT),
                     Method::ConnectionClose(_) => self.part(),
                     _ => {}
                 }

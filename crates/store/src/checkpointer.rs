@@ -87,7 +87,7 @@ impl Shared {
         let mut reached = JournalPosition::START;
         let (len, crc) = self
             .reserve
-            .create(Purpose::Checkpoint, &path, &mut |file| {
+            .create(Purpose::Checkpoint, &path, 0, &mut |file| {
                 let writer = CheckpointWriter::write_all(
                     file,
                     position,
@@ -104,7 +104,11 @@ impl Shared {
             .map_err(attempting("writing", &path))?;
         let file = CheckpointFile { number, len, crc };
         self.copy_checkpoint(file)?;
-        self.wait_synced(reached.max(position))?;
+        self.wait_synced(reached.max(position)).inspect_err(|_| {
+            // Nothing names it yet.
+            self.remove_checkpoint(number);
+            checkpointer.stale.retain(|stale| *stale != number);
+        })?;
         let checkpoints_dir = self.paths.checkpoints();
         self.disk.sync_dir(&checkpoints_dir).map_err(attempting("syncing", &checkpoints_dir))?;
         // What is retired below is found only by who finds these.

@@ -194,8 +194,14 @@ impl ChunkBudget {
     /// [`ChunkWriter`]. What is bounded is the rest, so that any number of writers leaves room for contents.
     #[must_use]
     pub fn movable_len(&self) -> u64 {
-        let open_len = self.open_count.load(Ordering::Relaxed) * CHUNK_LEN as u64;
+        let open_len = self.open_count() * CHUNK_LEN as u64;
         self.used().saturating_sub(open_len)
+    }
+
+    /// How many chunks are being written.
+    #[must_use]
+    pub fn open_count(&self) -> u64 {
+        self.open_count.load(Ordering::Relaxed)
     }
 
     /// The number that the next chunk will have: all that exist have lower ones.

@@ -1,8 +1,19 @@
-//! Room on disk for when it is full: a segment and a checkpoint, written full of zeros ahead. (The journal keeps a file of its own.)
+//! Room on disk for when it is full: a segment and a checkpoint, written full of zeros ahead. (The journal keeps files of its own.)
 //!
 //! A full disk must not stop what frees it: consumers acknowledge, so the journal grows and must be retired, which takes a
 //! segment and a checkpoint. When one of these cannot be written, the reserved file takes its name, and its blocks with
-//! it. From then until the reserve is whole again the disk counts as full: the broker stops publishers.
+//! it. From then until the reserve is whole again the disk counts as full: the broker stops publishers. It also does as long as
+//! the reserve cannot be made whole, whoever has taken the room.
+//!
+//! How much is reserved:
+//!
+//! - Segment: as much as the longest journal file, or one that the longest message would need; half a file more, for in a segment some
+//!   messages take a little more; another file for what the journal may lack meanwhile, see [`Reserve::lend`]; and for each writer
+//!   of contents its chunk, for a chunk is moved as a whole. On a full disk files are retired one at a time, each to one segment.
+//! - Checkpoint: four times the last one.
+//!
+//! What is taken and not needed is free again, and so is the journal file that was retired. As much of that as need be goes to the
+//! reserve at once, before others find it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,8 +22,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::file::{Disk, File};
+use crate::file::{Disk, File, PAGE_LEN};
+use crate::journal::PREPARED_COUNT;
 use crate::paths::Paths;
+
+/// Of a full disk so much is left to small things: names in directories, the manifest at a start.
+const LEFT_LEN: u64 = 16 << 10;
 
 /// What a reserved file is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +39,14 @@ pub(crate) enum Purpose {
 impl Purpose {
     /// What matters most first: without a checkpoint nothing is let go.
     const ALL: [Purpose; 2] = [Purpose::Checkpoint, Purpose::Segment];
+
+    /// What it is written to on a full disk, one if the other has no room. A checkpoint may have grown unforeseen.
+    fn sources(self) -> &'static [Purpose] {
+        match self {
+            Purpose::Segment => &[Purpose::Segment],
+            Purpose::Checkpoint => &Purpose::ALL,
+        }
+    }
 
     fn path(self, paths: &Paths) -> PathBuf {
         paths.reserve().join(match self {
@@ -38,6 +61,8 @@ pub(crate) struct Reserve {
     disk: Arc<dyn Disk>,
     paths: Paths,
     is_kept: bool,
+    /// Length of a journal file.
+    file_len: u64,
     lens: Mutex<Lens>,
     is_in_use: AtomicBool,
 }
@@ -51,6 +76,8 @@ struct Lens {
     checkpoint: u64,
     /// Of the last checkpoint that was made.
     last_checkpoint: u64,
+    /// The next checkpoint takes less.
+    checkpoint_needed: u64,
 }
 
 impl Lens {
@@ -74,7 +101,14 @@ impl Reserve {
     pub(crate) fn open(disk: Arc<dyn Disk>, paths: Paths, lens: (u64, u64), is_kept: bool) -> io::Result<Self> {
         disk.create_dir(&paths.reserve())?;
         let (segment_wanted, checkpoint_wanted) = lens;
-        let mut lens = Lens { segment_wanted, checkpoint_wanted, segment: 0, checkpoint: 0, last_checkpoint: 0 };
+        let mut lens = Lens {
+            segment_wanted,
+            checkpoint_wanted,
+            segment: 0,
+            checkpoint: 0,
+            last_checkpoint: 0,
+            checkpoint_needed: 0,
+        };
         for purpose in Purpose::ALL {
             match disk.open(&purpose.path(&paths)) {
                 Ok(file) => *lens.present(purpose) = file.len()?,
@@ -82,49 +116,131 @@ impl Reserve {
                 Err(error) => return Err(error),
             }
         }
-        Ok(Reserve { disk, paths, is_kept, lens: Mutex::new(lens), is_in_use: AtomicBool::new(false) })
+        let (lens, is_in_use) = (Mutex::new(lens), AtomicBool::new(false));
+        Ok(Reserve { disk, paths, is_kept, file_len: 0, lens, is_in_use })
     }
 
-    /// Creates a file and fills it; if the disk is full, does so in the reserved one, which gets its name.
+    /// For a journal with files of this length. The last checkpoint is so long, 0 for none.
+    pub(crate) fn beside(mut self, file_len: u64, checkpoint_len: u64) -> Self {
+        self.file_len = file_len;
+        self.lens.get_mut().checkpoint_needed = 2 * checkpoint_len;
+        self
+    }
+
+    /// Creates a file and fills it with about `len` bytes; if the disk is full, does so in the reserved one, which gets its name. A file
+    /// that is not filled to its end is removed.
     pub(crate) fn create<T>(
         &self,
         purpose: Purpose,
         path: &Path,
+        len: u64,
         fill: &mut dyn FnMut(Box<dyn File>) -> io::Result<T>,
     ) -> io::Result<T> {
-        match self.disk.create(path).and_then(&mut *fill) {
-            Err(error) if is_full(&error) => {
-                let _ = self.disk.remove(path); // it may not have come to exist
-                match self.take(purpose, path)? {
-                    Some(file) => fill(file),
-                    None => Err(error),
-                }
-            }
-            outcome => outcome,
+        let remove = || drop(self.disk.remove(path)); // an orphan at worst, which the next start removes
+        match self.disk.create(path).and_then(|file| fill(file).inspect_err(|_| remove())) {
+            Err(error) if is_full(&error) => self.create_of(purpose.sources(), path, len, fill).unwrap_or(Err(error)),
+            created => created,
         }
     }
 
-    fn take(&self, purpose: Purpose, path: &Path) -> io::Result<Option<Box<dyn File>>> {
+    /// As [`Reserve::create`], from the first of these that will do. `None`: none is there.
+    fn create_of<T>(
+        &self,
+        sources: &[Purpose],
+        path: &Path,
+        len: u64,
+        fill: &mut dyn FnMut(Box<dyn File>) -> io::Result<T>,
+    ) -> Option<io::Result<T>> {
+        let mut filled = None;
+        for source in sources {
+            let file = match self.take(*source, path, len) {
+                Ok(Some(file)) => file,
+                Ok(None) => continue,
+                Err(error) => return Some(Err(error)),
+            };
+            tracing::error!(path = %path.display(), "disk is full, the reserve is being used");
+            let attempt = fill(file).inspect_err(|_| drop(self.disk.remove(path)));
+            let is_short = attempt.as_ref().is_err_and(is_full);
+            filled = Some(attempt);
+            if !is_short {
+                break;
+            }
+        }
+        filled
+    }
+
+    /// Gives the room that is reserved for a segment to the journal, which cannot be written and so keeps a checkpoint from being made: a
+    /// file of zeros of this length, if so much is there. What a checkpoint does not need goes with it.
+    pub(crate) fn lend(&self, path: &Path, len: u64) -> io::Result<Option<Box<dyn File>>> {
+        self.shrink_checkpoint_for(len)?;
+        let file = match self.take(Purpose::Segment, path, len)? {
+            Some(file) => file,
+            None if self.free_space()? >= len => self.create_synced(path)?,
+            None => return Ok(None),
+        };
+        tracing::error!(path = %path.display(), "disk is full, the journal goes on in what was reserved");
+        let has_len = match file.len()? > len {
+            true => file.truncate(len),
+            false => file.allocate(len),
+        };
+        has_len.and_then(|()| file.fdatasync()).inspect_err(|_| drop(self.disk.remove(path)))?;
+        Ok(Some(file))
+    }
+
+    /// Lets go of what is reserved for a checkpoint and not needed, if that is what a file of this length lacks.
+    fn shrink_checkpoint_for(&self, len: u64) -> io::Result<()> {
+        let mut lens = self.lens.lock();
+        let lacking = len.saturating_sub(self.free_space()?.saturating_add(lens.segment));
+        let left = lens.checkpoint.saturating_sub(lacking);
+        if lacking == 0 || left < lens.checkpoint_needed.max(LEFT_LEN) {
+            return Ok(());
+        }
+        let file = self.disk.open(&Purpose::Checkpoint.path(&self.paths))?;
+        file.truncate(left)?;
+        lens.checkpoint = left;
+        self.is_in_use.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    fn create_synced(&self, path: &Path) -> io::Result<Box<dyn File>> {
+        let file = self.disk.create(path)?;
+        self.disk.sync_dir(path.parent().unwrap_or(self.paths.dir()))?;
+        Ok(file)
+    }
+
+    fn free_space(&self) -> io::Result<u64> {
+        self.disk.free_space(&self.paths.reserve())
+    }
+
+    /// The reserved file under another name, unless it and what is free are less than `len`: then it stays for what needs less.
+    fn take(&self, purpose: Purpose, path: &Path, len: u64) -> io::Result<Option<Box<dyn File>>> {
         let mut lens = self.lens.lock();
         self.is_in_use.store(true, Ordering::Release);
-        if *lens.present(purpose) == 0 {
+        let present = *lens.present(purpose);
+        if present == 0 || present.saturating_add(self.free_space()?) < len {
             return Ok(None);
         }
-        let file = {
-            let renamed = self.disk.rename(&purpose.path(&self.paths), path);
-            *lens.present(purpose) = 0;
-            match renamed {
-                // The operator has removed it, to make room.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-                renamed => renamed?,
-            }
-            // Before anything is written: a crash must not leave it two names.
-            self.disk.sync_dir(&self.paths.reserve())?;
-            self.disk.sync_dir(path.parent().unwrap_or(self.paths.dir()))?;
-            self.disk.open(path)?
-        };
-        tracing::error!(path = %path.display(), "disk is full, the reserve is being used");
-        Ok(Some(file))
+        let renamed = self.disk.rename(&purpose.path(&self.paths), path);
+        *lens.present(purpose) = 0;
+        match renamed {
+            // The operator has removed it, to make room.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            renamed => renamed?,
+        }
+        // Before anything is written: a crash must not leave it two names.
+        self.disk.sync_dir(&self.paths.reserve())?;
+        self.disk.sync_dir(path.parent().unwrap_or(self.paths.dir()))?;
+        Ok(Some(self.disk.open(path)?))
+    }
+
+    /// So much room there is for a segment at most.
+    pub(crate) fn room_for_segment(&self) -> io::Result<u64> {
+        Ok(self.free_space()?.saturating_add(self.lens.lock().segment))
+    }
+
+    /// A segment may become so long from now on.
+    pub(crate) fn want_segment(&self, len: u64) {
+        self.lens.lock().segment_wanted = len;
     }
 
     /// Whether something was taken that is not there again, or found no room.
@@ -136,6 +252,7 @@ impl Reserve {
     pub(crate) fn note_checkpoint_len(&self, len: u64) {
         let mut lens = self.lens.lock();
         lens.last_checkpoint = len;
+        lens.checkpoint_needed = 2 * len;
         if len > lens.checkpoint_wanted / 2 {
             lens.checkpoint_wanted = len * 4;
         }
@@ -160,16 +277,24 @@ impl Reserve {
         self.is_in_use() || (self.is_kept && Purpose::ALL.into_iter().any(is_short))
     }
 
-    /// Makes the reserve whole, as far as there is room; says whether it is.
-    pub(crate) fn refill(&self) -> io::Result<bool> {
-        for purpose in Purpose::ALL {
-            if !self.refill_for(purpose)? {
+    /// Makes the reserve whole, as far as there is room; says whether it is. The journal has so many files ready.
+    pub(crate) fn refill(&self, prepared_count: usize) -> io::Result<bool> {
+        let lacking = |wanted: usize| wanted.saturating_sub(prepared_count) as u64 * self.file_len;
+        // When there is little room, each gets what it cannot do without before another has all that it wants. The journal's files are
+        // made elsewhere.
+        let stages = [
+            (Purpose::Checkpoint, u64::MAX, 0),
+            (Purpose::Segment, self.file_len + self.file_len / 2, lacking(1)),
+            (Purpose::Segment, u64::MAX, lacking(PREPARED_COUNT)),
+        ];
+        for (purpose, len_max, left_len) in stages {
+            if !self.refill_up_to(purpose, len_max, left_len)? {
                 return Ok(false);
             }
         }
         if self.is_in_use() {
-            let segment_wanted = self.lens.lock().segment_wanted;
-            if self.disk.free_space(&self.paths.reserve())? < segment_wanted {
+            // Else the alarm would go on again with the first message.
+            if self.free_space()? < 2 * self.file_len {
                 return Ok(false);
             }
             self.is_in_use.store(false, Ordering::Release);
@@ -180,25 +305,37 @@ impl Reserve {
 
     /// As [`Reserve::refill`], for one purpose.
     pub(crate) fn refill_for(&self, purpose: Purpose) -> io::Result<bool> {
-        let (wanted, present) = {
+        self.refill_up_to(purpose, u64::MAX, 0)
+    }
+
+    /// So much is left to others.
+    fn refill_up_to(&self, purpose: Purpose, len_max: u64, left_len: u64) -> io::Result<bool> {
+        let (wanted, present, needed) = {
             let mut lens = self.lens.lock();
-            (lens.wanted(purpose), *lens.present(purpose))
+            // Without a checkpoint nothing is let go: room for one goes before small things, else these wear it down.
+            let needed = if purpose == Purpose::Checkpoint { lens.checkpoint_needed.max(LEFT_LEN) } else { 0 };
+            (lens.wanted(purpose).min(len_max), *lens.present(purpose), needed)
         };
         if !self.is_kept || present >= wanted {
             return Ok(true);
         }
-        // A checkpoint's room is the last that may be lacking. For a segment's others need some beside it.
-        let room_len = match purpose {
-            Purpose::Checkpoint => wanted,
-            Purpose::Segment => wanted.saturating_mul(2),
-        };
-        if self.disk.free_space(&self.paths.reserve())? < room_len {
-            return Ok(false);
+        let free = self.free_space()?.saturating_sub(left_len);
+        if free >= wanted - present {
+            return self.allocate(purpose, present, wanted);
         }
-        self.allocate(purpose, wanted)
+        if !self.is_in_use.swap(true, Ordering::AcqRel) {
+            tracing::error!(wanted, present, free, dir = %self.paths.dir().display(), "disk has no room for the reserve");
+        }
+        let whole_pages = |len: u64| len - len % PAGE_LEN as u64;
+        let all = present.saturating_add(free);
+        let possible = whole_pages(all.saturating_sub(LEFT_LEN)).max(whole_pages(all).min(needed));
+        if possible > present {
+            self.allocate(purpose, present, possible)?;
+        }
+        Ok(false)
     }
 
-    fn allocate(&self, purpose: Purpose, len: u64) -> io::Result<bool> {
+    fn allocate(&self, purpose: Purpose, present: u64, len: u64) -> io::Result<bool> {
         let dir = self.paths.reserve();
         let path = purpose.path(&self.paths);
         let file = match self.disk.open(&path) {
@@ -208,8 +345,9 @@ impl Reserve {
         let allocated = file.allocate(len).and_then(|()| file.fdatasync()).and_then(|()| self.disk.sync_dir(&dir));
         match allocated {
             Err(error) if is_full(&error) => {
-                let _ = self.disk.remove(&path); // tried again later
-                *self.lens.lock().present(purpose) = 0;
+                // Another was quicker; tried again later.
+                self.is_in_use.store(true, Ordering::Release);
+                file.truncate(present)?;
                 Ok(false)
             }
             Err(error) => Err(error),
@@ -229,7 +367,7 @@ pub(crate) fn is_full(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::file::{Faults, SimDisk};
+    use crate::file::{Faults, SimDisk, write_all_at};
 
     const DIR: &str = "/data";
 
@@ -241,13 +379,33 @@ mod tests {
     #[test]
     fn a_checkpoint_has_room_again_before_a_segment_has() {
         let disk = SimDisk::new(0);
-        disk.set_faults(Faults { capacity: Some(150_000), ..Faults::default() });
+        disk.set_faults(Faults { capacity: Some(60_000), ..Faults::default() });
         let paths = Paths::new(Path::new(DIR));
         let reserve = Reserve::open(Arc::new(disk.clone()), paths, (100_000, 50_000), true).unwrap();
-        assert!(!reserve.refill().unwrap() && reserve.is_wanting());
+        assert!(!reserve.refill(0).unwrap() && reserve.is_wanting());
         assert_eq!(names(&disk), ["checkpoint"]);
         disk.set_faults(Faults::default());
-        assert!(reserve.refill().unwrap() && !reserve.is_wanting());
+        assert!(reserve.refill(0).unwrap() && !reserve.is_wanting());
         assert_eq!(names(&disk), ["checkpoint", "segment"]);
+    }
+
+    /// It was made whole or not at all, and counted as there only when it was used.
+    #[test]
+    fn as_much_is_reserved_as_there_is_room_for_and_until_it_is_whole_the_disk_is_full() {
+        let disk = SimDisk::new(0);
+        disk.set_faults(Faults { capacity: Some(110_000), ..Faults::default() });
+        let paths = Paths::new(Path::new(DIR));
+        let reserve = Reserve::open(Arc::new(disk.clone()), paths.clone(), (100_000, 50_000), true).unwrap();
+        assert!(!reserve.refill(0).unwrap() && reserve.is_in_use());
+        let mut fill = |file: Box<dyn File>| write_all_at(&*file, &[1; 40_000], 0);
+        disk.set_faults(Faults { capacity: Some(disk.used()), ..Faults::default() });
+        let path = paths.segments().join("a");
+        disk.create_dir(&paths.segments()).unwrap();
+        assert!(reserve.create(Purpose::Segment, &path, 90_000, &mut fill).is_err(), "so much is not there");
+        assert_eq!(names(&disk), ["checkpoint", "segment"]);
+        reserve.create(Purpose::Segment, &path, 40_000, &mut fill).unwrap();
+        assert_eq!(names(&disk), ["checkpoint"]);
+        disk.set_faults(Faults::default());
+        assert!(reserve.refill(0).unwrap() && !reserve.is_in_use());
     }
 }

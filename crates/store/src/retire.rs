@@ -33,6 +33,9 @@ const LOADS_THAT_FIT: u64 = 256;
 /// A load may always read so much.
 const LOAD_LEN_MIN: u64 = 1024;
 
+/// On a full disk contents from this length on are stored once for all queues that have them: not less than naming the place takes.
+const SPARING_LEN_MIN: u32 = 16;
+
 /// What is to be moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Goal {
@@ -146,17 +149,31 @@ impl Shared {
         (goal.position > retired_already || goal.chunk_end > 0).then_some(goal)
     }
 
+    /// See `reserve`.
+    pub(crate) fn segment_reserve_len(&self) -> u64 {
+        let file_len = self.options.journal.file_len;
+        let chunks_len = self.budget.open_count() * CHUNK_LEN as u64;
+        self.journal.longest_file(self.options.message_len_max) + file_len + file_len / 2 + chunks_len
+    }
+
     fn has_room_for(&self, len: u64) -> bool {
         self.disk.free_space(&self.paths.segments()).is_ok_and(|free| free >= len)
     }
 
     /// Retires what should be retired now, if anything.
     pub(crate) fn retire_once(&self, residents: &dyn Residents) -> Result<Option<Retired>, WorkError> {
+        self.reserve.want_segment(self.segment_reserve_len());
         if self.is_disk_full() {
             // What is alive in a journal file goes to a segment: without the file's room each takes more of the disk.
             self.journal.remove_surplus();
         }
-        let Some(goal) = self.retire_goal() else { return Ok(None) };
+        let Some(goal) = self.retire_goal() else {
+            if self.is_disk_full() {
+                // Nothing can be let go before the journal has gone on.
+                self.lend_to_journal();
+            }
+            return Ok(None);
+        };
         let retired = self.retire(goal, residents)?;
         if goal.chunk_end > 0 {
             let pressure = &self.memory_waiters.pressure;
@@ -204,8 +221,13 @@ impl Shared {
         lanes.sort_by_key(|lane| (lane.queue, lane.lane));
         let mut message_count = 0;
         let mut placed = Vec::new();
-        for parts in cut(lanes, self.options.segment_len) {
-            let segment = Arc::new(Segment::written(self.write_segment(lanes, &parts, is_journalled)?));
+        // Only one is reserved, and what it has room for is what the journal has of the same messages.
+        let is_sparing = is_journalled && self.is_disk_full();
+        let (len_max, shared_len_min) =
+            if is_sparing { (u64::MAX, SPARING_LEN_MIN) } else { (self.options.segment_len, SHARED_LEN_MIN) };
+        for Cut { parts, len } in cut(lanes, len_max, shared_len_min) {
+            let written = self.write_segment(lanes, &parts, len, is_journalled, shared_len_min)?;
+            let segment = Arc::new(Segment::written(written));
             self.catalog.insert(segment.clone());
             let mut slot = 0;
             for part in parts {
@@ -230,12 +252,14 @@ impl Shared {
         &self,
         lanes: &[LaneResidents],
         parts: &[Part],
+        len: u64,
         is_journalled: bool,
+        shared_len_min: u32,
     ) -> Result<WrittenSegment, WorkError> {
         let id = self.take_id(is_journalled);
         let path = self.paths.segment(id);
         let mut fill = |file: Box<dyn File>| {
-            let mut writer = SegmentWriter::new(id, 0, file);
+            let mut writer = SegmentWriter::new(id, 0, file).sharing_from(shared_len_min);
             for part in parts {
                 let lane = &lanes[part.lane];
                 writer.start_range(lane.queue, lane.lane);
@@ -247,7 +271,7 @@ impl Shared {
             writer.finish(is_journalled)
         };
         let written = if is_journalled {
-            self.reserve.create(Purpose::Segment, &path, &mut fill)
+            self.reserve.create(Purpose::Segment, &path, len, &mut fill)
         } else {
             self.disk.create(&path).and_then(fill).inspect_err(|error| self.reserve.note(error))
         };
@@ -263,8 +287,15 @@ fn source_of(content: &Content) -> Source {
     Source::Chunk { number: content.chunk().number(), offset: content.offset() }
 }
 
+/// What goes to one segment.
+struct Cut {
+    parts: Vec<Part>,
+    /// About how long it becomes, rather less.
+    len: u64,
+}
+
 /// Deals the residents to segments of about `len_max` bytes.
-fn cut(lanes: &[LaneResidents], len_max: u64) -> Vec<Vec<Part>> {
+fn cut(lanes: &[LaneResidents], len_max: u64, shared_len_min: u32) -> Vec<Cut> {
     let mut segments = Vec::new();
     let mut parts = Vec::new();
     let (mut len, mut count) = (0, 0);
@@ -273,12 +304,12 @@ fn cut(lanes: &[LaneResidents], len_max: u64) -> Vec<Vec<Part>> {
         let mut start = 0;
         for (at, resident) in lane.residents.iter().enumerate() {
             let content = &resident.content;
-            let is_new = content.len() < SHARED_LEN_MIN || shared.insert(source_of(content));
+            let is_new = content.len() < shared_len_min || shared.insert(source_of(content));
             len += SLOT_LEN as u64 + if is_new { u64::from(content.len()) } else { 0 };
             count += 1;
             if len >= len_max || count >= SLOT_COUNT_MAX {
                 parts.push(Part { lane: index, residents: start..at + 1 });
-                segments.push(std::mem::take(&mut parts));
+                segments.push(Cut { parts: std::mem::take(&mut parts), len });
                 (start, len, count) = (at + 1, 0, 0);
                 shared.clear();
             }
@@ -288,7 +319,7 @@ fn cut(lanes: &[LaneResidents], len_max: u64) -> Vec<Vec<Part>> {
         }
     }
     if !parts.is_empty() {
-        segments.push(parts);
+        segments.push(Cut { parts, len });
     }
     segments
 }

@@ -63,6 +63,9 @@ impl WorkError {
     }
 }
 
+/// How long is waited for a sync before it is looked whether the journal lacks a file.
+const LENDING_DELAY: Duration = Duration::from_millis(100);
+
 /// For `map_err`: names what was attempted and on which file.
 pub(crate) fn attempting(attempt: &'static str, path: &Path) -> impl FnOnce(io::Error) -> WorkError {
     move |error| WorkError::Io { attempt, path: path.to_owned(), error }
@@ -113,12 +116,16 @@ impl Shared {
         let mut stepped = self.stepped.lock();
         let Some((writer, filer)) = &mut *stepped else {
             drop(stepped);
-            return self.journal.wait_synced(position);
+            while !self.journal.wait_synced_for(position, LENDING_DELAY)? {
+                self.lend_to_journal();
+            }
+            return Ok(());
         };
+        self.journal.want_sync(position);
         while self.journal.synced() < position {
             let progress = writer.commit_once()?;
             let filing = filer.file_once();
-            if (progress, filing) == (Progress::NeedsFile, Filing::Stalled) {
+            if (progress, filing) == (Progress::NeedsFile, Filing::Stalled) && !self.lend_to_journal() {
                 // A thread would wait here for as long as the disk is full; a test is told.
                 return Err(Failed { durable: self.journal.durable(), reason: "no file can be prepared".into() });
             }
@@ -142,6 +149,33 @@ impl Shared {
             }
         }
         self.journal.check_files()
+    }
+
+    /// Makes the reserve whole, as far as there is room; says whether it is.
+    pub(crate) fn refill_reserve(&self) -> bool {
+        self.reserve.refill(self.journal.prepared_count()).unwrap_or_else(|error| {
+            tracing::warn!(%error, "the reserve could not be made whole");
+            false
+        })
+    }
+
+    /// If the journal cannot be written for want of a file, makes one of what is reserved for a segment: it gets that back when a file
+    /// is free again. Says whether it did.
+    pub(crate) fn lend_to_journal(&self) -> bool {
+        let Some((path, len)) = self.journal.missing_file() else { return false };
+        match self.reserve.lend(&path, len) {
+            Ok(Some(file)) => {
+                self.journal.adopt(path, file, len);
+                // At once: what was not needed of it is free for others.
+                self.refill_reserve();
+                true
+            }
+            Ok(None) => false,
+            Err(error) => {
+                tracing::warn!(path = %path.display(), %error, "the journal could not be lent a file");
+                false
+            }
+        }
     }
 
     pub(crate) fn is_closing(&self) -> bool {

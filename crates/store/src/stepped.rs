@@ -20,6 +20,7 @@ impl Options {
         options.journal.commit_len_max = 8 << 10;
         options.journal.salt = salt;
         options.segment_len = 16 << 10;
+        options.message_len_max = 80_000;
         options.is_reserve_kept = false;
         options.chunk_len_max = 8 << 20;
         options.reclaim = Policy { garbage_len_min: 4 << 10, fanout: 2, copy_len_max: 48 << 10, copy_count_max: 1000 };
@@ -86,6 +87,6 @@ impl Store {
 
     /// Makes the reserve on disk whole, if there is room; says whether it is.
     pub fn refill_reserve(&self) -> bool {
-        self.shared.reserve.refill().unwrap_or(false)
+        self.shared.refill_reserve()
     }
 }

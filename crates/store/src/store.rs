@@ -31,6 +31,9 @@ use crate::threads::Threads;
 use crate::wake::Wake;
 use crate::{ChunkBudget, ChunkWriter, RecordBatch, Residents};
 
+/// So much is reserved for a checkpoint at least.
+const CHECKPOINT_LEN_MIN: u64 = 64 << 10;
+
 /// What can be chosen about a store.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -40,6 +43,8 @@ pub struct Options {
     pub journal: journal::Options,
     /// Memory for recent content beyond which [`Store::is_congested`], besides the chunk that each writer is writing.
     pub chunk_len_max: u64,
+    /// No message is longer. One that does not fit a journal file needs a longer one, on a full disk too.
+    pub message_len_max: u64,
     /// Length at which a segment ends.
     pub segment_len: u64,
     /// Whether room is kept for when the disk is full.
@@ -62,6 +67,7 @@ impl Options {
             dir,
             journal: journal::Options::default(),
             chunk_len_max: 256 << 20,
+            message_len_max: 16 << 20,
             segment_len: 64 << 20,
             is_reserve_kept: true,
             reclaim_rate_per_s: 64 << 20,
@@ -391,11 +397,13 @@ impl Opening {
         let Opening { options, disk, paths, dir, budget, mut found, signals } = self;
         recovery::remove_orphans(&*disk, &paths, &mut found)?;
         recovery::mend_checkpoint(&*disk, &paths, &found);
-        // A segment that is spilled goes a little beyond its length, by a message (a copy by a range: it finds no room then, and
-        // is tried again when there is). A checkpoint's grows with what there is, see `Reserve::note_checkpoint_len`.
-        let reserve_lens = (options.segment_len + options.segment_len / 4, options.segment_len / 4);
+        // Both grow with what there is, see `Reserve::want_segment` and `Reserve::note_checkpoint_len`.
+        let file_len = options.journal.file_len;
+        let checkpoint_len = found.manifest.current().checkpoint.map_or(0, |file| file.len);
+        let reserve_lens = (0, CHECKPOINT_LEN_MIN.max(file_len / 2).max(checkpoint_len * 4));
         let reserve = Reserve::open(disk.clone(), paths.clone(), reserve_lens, options.is_reserve_kept)
-            .map_err(attempting("opening", &paths.reserve()))?;
+            .map_err(attempting("opening", &paths.reserve()))?
+            .beside(file_len, checkpoint_len);
         let Found { recovered, manifest, journal, segments, queues, returned, next_segment, next_checkpoint, .. } =
             found;
         let (journal, journal_threads, stepped) = start_journal(journal, options.journal.clone())?;
@@ -436,6 +444,7 @@ impl Opening {
             closing: Default::default(),
             stepped: Mutex::new(stepped),
         });
+        shared.reserve.want_segment(shared.segment_reserve_len());
         let journal_threads = Mutex::new(journal_threads);
         Ok((Arc::new(Store { shared, threads: Mutex::new(None), journal_threads }), recovered))
     }

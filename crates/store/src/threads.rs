@@ -147,10 +147,8 @@ pub(crate) fn retire_step(shared: &Shared, residents: &dyn Residents, has_failed
 }
 
 fn refill_reserve(shared: &Shared) {
-    if shared.reserve.is_wanting()
-        && let Err(error) = shared.reserve.refill()
-    {
-        tracing::warn!(%error, "the reserve on disk could not be made whole");
+    if shared.reserve.is_wanting() {
+        shared.refill_reserve();
     }
 }
 

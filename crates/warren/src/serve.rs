@@ -155,6 +155,7 @@ fn store_options(config: &Config, data_dir: &Path) -> Result<store::Options> {
     let mut options = store::Options::new(data_dir.to_owned());
     options.chunk_len_max = config.store.chunk_bound;
     options.scrub_interval = config.store.scrub_interval;
+    options.message_len_max = config.max_message_size;
     options.journal.unretired_len_max = config.store.journal_bound;
     options.journal.file_len = config.store.journal_file_len;
     options.journal.confirm_after = match config.store.confirm_after {

@@ -127,9 +127,10 @@ pub(crate) fn replace(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<
         _ => {}
     }
     let file = disk.create(&new)?;
-    write_all_at(file.as_ref(), bytes, 0)?;
-    file.fdatasync()?;
+    let written = write_all_at(file.as_ref(), bytes, 0).and_then(|()| file.fdatasync());
     drop(file);
+    // On a full disk others need what little it took.
+    written.inspect_err(|_| drop(disk.remove(&new)))?;
     disk.rename(&new, path)?;
     disk.sync_dir(path.parent().unwrap_or(Path::new("/")))
 }

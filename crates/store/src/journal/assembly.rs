@@ -1,6 +1,7 @@
 //! From a journal as it was found to one that is written.
 
 use std::io::{self, IoSlice};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::commit::padding;
@@ -14,6 +15,7 @@ use super::shared::Shared;
 use super::synced::{self, SyncedFile};
 use super::writer::{CurrentFile, Writer, file_header};
 use crate::file::{File, PAGE_LEN, read_exact_at, write_all_at, write_all_vectored_at};
+use crate::reserve::is_full;
 
 /// The pages of a file's header and of its first commit's.
 const SCRUBBED_LEN: usize = FILE_HEADER_LEN as usize + PAGE_LEN;
@@ -43,6 +45,7 @@ pub fn assemble(
         }
     }
     let tail = read_tail(found.last(), &end)?;
+    let last = found.last().map(|last| last.path.clone());
     close_all(&mut files, found, &end);
     let synced_file = SyncedFile::open(&*disk, &synced::path_of(&dir));
     let shared = Arc::new(Shared::new(options, disk, dir.clone(), end.position, files, synced_file, on_event));
@@ -52,12 +55,18 @@ pub fn assemble(
         // Retired files first: on a full disk they are the only ones.
         while filer.file_once() == Filing::Done {}
     }
-    let current =
-        write_tail(&shared, &end, tail).map_err(OpenError::io("writing the journal's tail again in", &dir))?;
+    let current = match (write_tail(&shared, &end, &tail), last) {
+        (Err(error), Some(path)) if is_full(&error) => {
+            sync_tail(&shared, &path, &end).map_err(OpenError::io("syncing", &path))?;
+            None
+        }
+        (written, _) => written.map_err(OpenError::io("writing the journal's tail again in", &dir))?,
+    };
     if let Some(current) = &current {
         shared.grow_unretired(current.offset);
         shared.anchor(current.anchored());
     }
+    shared.retire_rewritten();
     // Now all of it is. A new file, whatever the one before has been through.
     shared.synced_record.renew(&shared);
     Ok((Journal::new(shared.clone()), Writer::new(shared, current), filer))
@@ -113,13 +122,13 @@ fn read_payload(file: &dyn File, offset: u64, header: &CommitHeader) -> io::Resu
 }
 
 /// Writes the tail to a file of its own. Only when all of it is synced the file gets its header, and counts.
-fn write_tail(shared: &Shared, end: &ChainEnd, tail: Vec<(CommitHeader, Vec<u8>)>) -> io::Result<Option<CurrentFile>> {
+fn write_tail(shared: &Shared, end: &ChainEnd, tail: &[(CommitHeader, Vec<u8>)]) -> io::Result<Option<CurrentFile>> {
     let Some((first, _)) = tail.first() else { return Ok(None) };
     let prepared = filer::take_or_create(shared, tail.iter().map(|(header, _)| header.disk_len()).sum())?;
     let header = file_header(shared, prepared.len, first.first, end.position);
     let file = prepared.file;
     let mut offset = FILE_HEADER_LEN;
-    for (commit, payload) in &tail {
+    for (commit, payload) in tail {
         let commit = CommitHeader { generation: header.generation, salt: header.salt, synced: header.first, ..*commit };
         let commit_header = commit.encode();
         let mut slices =
@@ -131,4 +140,13 @@ fn write_tail(shared: &Shared, end: &ChainEnd, tail: Vec<(CommitHeader, Vec<u8>)
     write_all_at(file.as_ref(), &header.encode(), 0)?;
     file.fdatasync()?;
     Ok(Some(CurrentFile { path: prepared.path, file, header, offset, is_anchored: true }))
+}
+
+/// When a full disk has no other file: at least what was found is synced where it is. It is not written again there, for the power may
+/// go, and what was on disk already must not be torn. Nothing goes behind it: the next commit goes to another file all the same.
+fn sync_tail(shared: &Shared, path: &Path, end: &ChainEnd) -> io::Result<()> {
+    tracing::warn!(path = %path.display(), "disk is full, the journal's tail stays in its file");
+    shared.disk.open(path)?.fdatasync()?;
+    shared.files.lock().prove_last(end.position);
+    Ok(())
 }

@@ -7,6 +7,7 @@ use crc32c::{crc32c, crc32c_append};
 use model::ids::JournalPosition;
 
 use super::format::{CommitHeader, FileHeader, disk_len};
+use super::options::Options;
 use super::record::RecordBatch;
 use crate::chunk::Content;
 use crate::file::PAGE_LEN;
@@ -102,13 +103,22 @@ pub(crate) struct Gathering {
     next: JournalPosition,
     /// A commit grows up to this length.
     commit_len_max: u64,
+    /// Batches from this length on are divided, if they may be.
+    divided_len_min: u64,
     /// Bytes of all commits that are in memory.
     held_len: u64,
 }
 
 impl Gathering {
-    pub(crate) fn new(next: JournalPosition, commit_len_max: u64) -> Gathering {
-        Gathering { commits: VecDeque::new(), pool: Vec::new(), next, commit_len_max, held_len: 0 }
+    pub(crate) fn new(next: JournalPosition, options: &Options) -> Gathering {
+        Gathering {
+            commits: VecDeque::new(),
+            pool: Vec::new(),
+            next,
+            commit_len_max: options.commit_len_max(),
+            divided_len_min: options.divided_len_min(),
+            held_len: 0,
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -121,6 +131,16 @@ impl Gathering {
 
     /// Takes what is in the batch; says where it ends.
     pub(crate) fn append(&mut self, batch: &mut RecordBatch) -> JournalPosition {
+        if batch.len() >= self.divided_len_min && batch.is_divisible() {
+            for mut part in batch.divide(self.commit_len_max) {
+                self.append_whole(&mut part);
+            }
+            return self.next;
+        }
+        self.append_whole(batch)
+    }
+
+    fn append_whole(&mut self, batch: &mut RecordBatch) -> JournalPosition {
         let len = batch.len();
         let fits = self.commits.back().is_some_and(|last| last.len() + len <= self.commit_len_max);
         if !fits {

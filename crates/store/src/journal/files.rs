@@ -18,7 +18,7 @@ use model::ids::JournalPosition;
 
 use super::format::{FILE_HEADER_LEN, FileHeader};
 use super::options::{FileSpan, Options};
-use crate::file::File;
+use crate::file::{File, PAGE_LEN};
 
 /// How many files are kept ready: the next one and the reserve.
 pub(crate) const PREPARED_COUNT: usize = 2;
@@ -112,9 +112,41 @@ impl Files {
         self.dir.join(format!("{:06}.journal", self.next_number - 1))
     }
 
-    /// The length of a file in which a commit of this length fits.
+    /// The length of a file in which a commit of this length fits. If that is none of the usual ones, there is some room behind it: on
+    /// a full disk it may be the last file for a while.
     pub(crate) fn len_for(&self, disk_len: u64) -> u64 {
-        self.file_len.max(disk_len + FILE_HEADER_LEN)
+        let len = disk_len + FILE_HEADER_LEN;
+        if len <= self.file_len { self.file_len } else { len + (self.file_len / 4).next_multiple_of(PAGE_LEN as u64) }
+    }
+
+    /// How many files of at least this length are ready.
+    pub(crate) fn count_prepared(&self, len: u64) -> usize {
+        self.prepared.iter().filter(|file| file.len >= len).count()
+    }
+
+    /// Whether a checkpoint could let go of a file.
+    pub(crate) fn has_retirable(&self) -> bool {
+        self.closed.iter().any(|file| file.end > self.retired_to)
+    }
+
+    /// The length of the file that the writer waits for in vain.
+    pub(crate) fn missing_len(&self) -> Option<u64> {
+        (self.wanted_len > 0 && !self.has_wanted()).then_some(self.wanted_len)
+    }
+
+    /// The longest file that has, or may come to have, messages.
+    pub(crate) fn longest(&self) -> u64 {
+        let closed = self.closed.iter().map(|file| file.used_len);
+        let prepared = self.prepared.iter().map(|file| file.len);
+        let current = self.current.as_ref().map_or(self.file_len, |current| current.header.file_len);
+        closed.chain(prepared).max().unwrap_or(0).max(current)
+    }
+
+    /// All of the last file was synced up to here, its header included.
+    pub(crate) fn prove_last(&mut self, end: JournalPosition) {
+        if let Some(last) = self.closed.back_mut() {
+            (last.end, last.is_anchored) = (end, true);
+        }
     }
 
     /// A file of at least this length.
@@ -203,6 +235,25 @@ impl Files {
         self.is_stalled &= kept == 0;
         let retired_len = self.closed.iter().take(kept).map(|file| file.used_len).sum();
         self.retired.extend(self.closed.drain(..kept));
+        retired_len
+    }
+
+    /// Retires files all of which was written again to a later one: otherwise each start would take a file, and on a full disk soon
+    /// the last one. Returns how many bytes of them were in use.
+    pub(crate) fn retire_rewritten(&mut self) -> u64 {
+        let mut anchored_first = self.current.as_ref().map(|current| current.header.first);
+        let mut retired_len = 0;
+        for at in (0..self.closed.len()).rev() {
+            let file = &self.closed[at];
+            let is_rewritten = file.first == file.end && anchored_first == Some(file.first);
+            if file.is_anchored {
+                anchored_first = Some(file.first);
+            }
+            if is_rewritten && let Some(file) = self.closed.remove(at) {
+                retired_len += file.used_len;
+                self.retired.push_back(file);
+            }
+        }
         retired_len
     }
 

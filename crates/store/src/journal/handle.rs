@@ -1,15 +1,20 @@
 //! What the rest of the broker sees of the journal.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use model::ids::JournalPosition;
 
 use super::filer::remove_prepared;
+use super::files::PreparedFile;
+use super::format::disk_len;
 use super::hold::Hold;
 use super::options::{Failed, FileSpan};
 use super::record::RecordBatch;
 use super::shared::{Marks, Shared, congestion};
+use crate::file::{File, PAGE_LEN};
 use crate::wake::{ThreadWake, Wake};
 
 /// The journal; a cheap handle, clones are the same journal.
@@ -70,6 +75,51 @@ impl Journal {
     pub fn when_synced(&self, position: JournalPosition, wake: Arc<dyn Wake>) {
         self.shared.synced_waiters.add(position, wake, || self.synced() >= position || self.is_failed());
         self.shared.want_sync(position);
+    }
+
+    /// As [`Journal::wait_synced`], for a while at most; says whether it is synced.
+    pub(crate) fn wait_synced_for(&self, position: JournalPosition, time: Duration) -> Result<bool, Failed> {
+        self.when_synced(position, Arc::new(ThreadWake(std::thread::current())));
+        let end = Instant::now() + time;
+        while self.synced() < position {
+            self.shared.check()?;
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(false);
+            }
+            std::thread::park_timeout(left);
+        }
+        Ok(true)
+    }
+
+    /// Has all before `position` synced, whatever is held back.
+    pub(crate) fn want_sync(&self, position: JournalPosition) {
+        self.shared.want_sync(position);
+    }
+
+    /// The length of the file that the writer waits for while none can be made, and where it would lie.
+    pub(crate) fn missing_file(&self) -> Option<(PathBuf, u64)> {
+        let mut files = self.shared.files.lock();
+        let len = files.missing_len().filter(|_| files.is_stalled)?;
+        Some((files.take_path(), len))
+    }
+
+    /// How many files are ready.
+    pub(crate) fn prepared_count(&self) -> usize {
+        self.shared.files.lock().count_prepared(0)
+    }
+
+    /// A file of zeros that was made elsewhere, on disk under this name, is ready.
+    pub(crate) fn adopt(&self, path: PathBuf, file: Box<dyn File>, len: u64) {
+        self.shared.add_prepared(PreparedFile { path, file: file.into(), len });
+        self.shared.filed.notify_one();
+    }
+
+    /// The length of the longest file there is, or comes to be for a message of this length: so much at most has to be moved out of one.
+    pub(crate) fn longest_file(&self, message_len: u64) -> u64 {
+        let files = self.shared.files.lock();
+        // Besides, there are the queues that it goes to.
+        files.longest().max(files.len_for(disk_len(message_len) + PAGE_LEN as u64))
     }
 
     /// Blocks this thread until all before `position` is durable.

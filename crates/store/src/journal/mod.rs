@@ -75,6 +75,7 @@ mod writer;
 
 pub use assembly::assemble;
 pub use filer::{Filer, Filing};
+pub(crate) use files::PREPARED_COUNT;
 pub use handle::Journal;
 pub(crate) use hold::Hold;
 pub use options::{ConfirmAfter, Event, Failed, FilePlace, FileSpan, OnEvent, OpenError, Options};

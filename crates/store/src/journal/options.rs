@@ -31,7 +31,7 @@ pub struct Options {
     /// Bytes not yet synced beyond which [`Journal::is_congested`](super::Journal::is_congested). Never more than half a file:
     /// when the disk is full, what has gathered by then must fit one.
     pub pending_len_max: u64,
-    /// Batches gather into a commit up to this length.
+    /// Batches gather into a commit up to this length, or a quarter of a file if that is less.
     pub commit_len_max: u64,
     /// When a confirm may leave.
     pub confirm_after: ConfirmAfter,
@@ -65,6 +65,16 @@ impl Options {
     /// The bound that holds.
     pub(crate) fn pending_len_max(&self) -> u64 {
         self.pending_len_max.min(self.file_len / 2)
+    }
+
+    /// How long a commit of several batches gets: less than a file, for on a full disk no longer one can be had.
+    pub(crate) fn commit_len_max(&self) -> u64 {
+        self.commit_len_max.min(self.file_len / 4)
+    }
+
+    /// A batch that only takes messages out is divided from this length on, so that it needs no file of its own.
+    pub(crate) fn divided_len_min(&self) -> u64 {
+        self.file_len / 2
     }
 
     pub(crate) fn check(&self) {

@@ -240,6 +240,26 @@ impl RecordBatch {
             .filter_map(|decoded| if let Decoded::Other(record) = decoded { Some(record) } else { None })
     }
 
+    /// Whether it may as well be several: it only says what became of messages, each for itself.
+    pub(crate) fn is_divisible(&self) -> bool {
+        self.contents_len == 0 && !self.has_definitions
+    }
+
+    /// Its records in batches of at most this length, as far as a record is not longer.
+    pub(crate) fn divide(&self, len_max: u64) -> Vec<RecordBatch> {
+        let (mut parts, mut part) = (Vec::new(), RecordBatch::new());
+        let mut rest = &self.metas[BATCH_HEADER_LEN..];
+        while let Some((record, behind)) = cut_record(rest) {
+            if !part.is_empty() && part.len() + record.len() as u64 > len_max {
+                parts.push(std::mem::take(&mut part));
+            }
+            part.metas.extend_from_slice(record);
+            rest = behind;
+        }
+        parts.push(part);
+        parts
+    }
+
     /// Bytes of all its contents.
     pub(crate) fn contents_len(&self) -> u64 {
         self.contents_len
@@ -258,6 +278,12 @@ impl RecordBatch {
     pub(crate) fn take_runs(&mut self) -> impl Iterator<Item = Content> + '_ {
         self.runs.drain(..)
     }
+}
+
+/// The first of some whole records, and those behind it.
+fn cut_record(records: &[u8]) -> Option<(&[u8], &[u8])> {
+    let header = records.first_chunk::<RECORD_HEADER_LEN>()?;
+    records.split_at_checked((u64::from_le_bytes(*header) >> 32) as usize)
 }
 
 /// The metas of a record batch that says nothing but that so many bytes are lost, as long as these.

@@ -131,7 +131,7 @@ impl Shared {
         on_event: OnEvent,
     ) -> Shared {
         let pending = Pending {
-            gathering: Gathering::new(end, options.commit_len_max),
+            gathering: Gathering::new(end, &options),
             sync_wanted: JournalPosition::START,
             is_writer_waiting: false,
         };
@@ -184,6 +184,16 @@ impl Shared {
         pending.sync_wanted = pending.sync_wanted.max(position);
         drop(pending);
         self.work.notify_one();
+    }
+
+    /// Whether more is to be synced than is, whatever confirms wait for.
+    pub(crate) fn is_sync_wanted(&self) -> bool {
+        self.pending.lock().sync_wanted > self.marks.synced()
+    }
+
+    /// Whether what cannot be written will not be.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.is_stopping.load(Ordering::SeqCst) || self.is_closing.load(Ordering::SeqCst)
     }
 
     pub(crate) fn advance_written(&self, to: JournalPosition) {
@@ -262,6 +272,12 @@ impl Shared {
     /// The file being written has its header on disk.
     pub(crate) fn anchor(&self, file: AnchoredFile) {
         let retired_len = self.files.lock().anchor(file);
+        self.shrink_unretired(retired_len);
+    }
+
+    /// Lets go of files of which all is in later ones, too.
+    pub(crate) fn retire_rewritten(&self) {
+        let retired_len = self.files.lock().retire_rewritten();
         self.shrink_unretired(retired_len);
     }
 

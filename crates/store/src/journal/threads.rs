@@ -15,6 +15,8 @@ use super::shared::Shared;
 use super::syncer::Syncer;
 use super::writer::{Progress, Writer};
 
+/// How long the writer holds back commits on a full disk before it looks again.
+const HELD_DELAY: Duration = Duration::from_millis(10);
 /// How long after a file could not be prepared it is tried again. Only then, so a journal that is well costs nothing.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
@@ -110,6 +112,10 @@ fn write(mut writer: Writer, shared: &Shared) {
         let result = match writer.commit_once() {
             Ok(Progress::Committed) => Ok(()),
             Ok(Progress::NeedsFile) => wait_for_file(shared),
+            Ok(Progress::Held) => {
+                wait_while_held(shared);
+                Ok(())
+            }
             Ok(Progress::Idle) => match wait_for_work(shared, &writer) {
                 Work::Commit => Ok(()),
                 Work::Sync => writer.sync_soon(),
@@ -157,11 +163,18 @@ fn wait_for_work(shared: &Shared, writer: &Writer) -> Work {
     }
 }
 
+/// Until a checkpoint wants what is held back, or it is time to see whether another file is ready.
+fn wait_while_held(shared: &Shared) {
+    let mut pending = shared.pending.lock();
+    if pending.sync_wanted <= shared.marks.synced() && !shared.is_ending() {
+        shared.work.wait_for(&mut pending, HELD_DELAY);
+    }
+}
+
 fn wait_for_file(shared: &Shared) -> Result<(), Failed> {
     let mut files = shared.files.lock();
     while !files.has_wanted() {
-        let is_ending = shared.is_stopping.load(Ordering::SeqCst) || shared.is_closing.load(Ordering::SeqCst);
-        if files.is_stalled && is_ending {
+        if files.is_stalled && shared.is_ending() {
             drop(files);
             return Err(shared.fail("the disk is full and the broker stops"));
         }

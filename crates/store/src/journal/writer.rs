@@ -13,7 +13,7 @@ use super::filer;
 use super::files::{AnchoredFile, ClosedFile, PreparedFile};
 use super::format::{FILE_HEADER_LEN, FileHeader};
 use super::options::{ConfirmAfter, Event, Failed};
-use super::shared::Shared;
+use super::shared::{Shared, congestion};
 use super::syncer::{Outcome, Syncer};
 use crate::file::{File, write_all_at, write_all_vectored_at};
 
@@ -26,6 +26,8 @@ pub enum Progress {
     Committed,
     /// The filer must prepare a file first.
     NeedsFile,
+    /// The disk is full, and what is left of the last file is for what a checkpoint waits for.
+    Held,
 }
 
 /// The one that writes. A thread calls [`Writer::commit_once`] in a loop; tests call it by hand.
@@ -108,6 +110,11 @@ impl Writer {
         let Some(commit) = self.next.take().or_else(|| self.shared.pending.lock().gathering.take()) else {
             return Ok(Progress::Idle);
         };
+        if self.is_held_back(&commit) {
+            self.next = Some(commit);
+            self.sync_soon()?;
+            return Ok(Progress::Held);
+        }
         if !self.has_room(&commit) && !self.open_next(&commit)? {
             self.next = Some(commit);
             return Ok(Progress::NeedsFile);
@@ -182,11 +189,29 @@ impl Writer {
         shared.options.confirm_after == ConfirmAfter::Sync
             || unsynced_len >= shared.options.unsynced_len_max()
             || self.sync_due_in(now).is_some_and(|delay| delay.is_zero())
-            || shared.pending.lock().sync_wanted > shared.marks.synced()
+            || shared.is_sync_wanted()
     }
 
     fn has_room(&self, commit: &Commit) -> bool {
         self.current.as_ref().is_some_and(|current| current.header.file_len - current.offset >= commit.disk_len())
+    }
+
+    /// Whether this commit would go to the last file that there is, though another could be used again after a checkpoint. A
+    /// checkpoint waits until all that it knows of is synced: if no file had room for that, there would never be one again.
+    fn is_held_back(&self, commit: &Commit) -> bool {
+        let shared = &self.shared;
+        if !shared.is_congested_by(congestion::RESERVE) || shared.is_ending() {
+            return false;
+        }
+        let len = shared.files.lock().len_for(commit.disk_len());
+        let is_last = match &self.current {
+            // Before its header is written no checkpoint lets go of the files before it.
+            Some(current) if self.has_room(commit) => {
+                current.offset > FILE_HEADER_LEN && shared.files.lock().count_prepared(len) == 0
+            }
+            _ => shared.files.lock().count_prepared(len) == 1,
+        };
+        is_last && shared.files.lock().has_retirable() && !shared.is_sync_wanted()
     }
 
     /// Leaves the current file, all of which must be synced, for the next. False: there is none yet.

@@ -138,7 +138,8 @@ impl<'a> Copy<'a> {
             let written = if id.is_transient() {
                 shared.disk.create(&path).and_then(fill)
             } else {
-                shared.reserve.create(Purpose::Segment, &path, &mut fill)
+                // How much will be alive when it is read is not known; `has_room_to_copy` has looked.
+                shared.reserve.create(Purpose::Segment, &path, 0, &mut fill)
             };
             match written {
                 Ok(written) => self.written.push(Segment::written(written)),

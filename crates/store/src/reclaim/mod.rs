@@ -25,7 +25,7 @@ use policy::{Job, SegmentFacts};
 use crate::Residents;
 use crate::catalog::Segment;
 use crate::segment::SegmentRange;
-use crate::shared::{Shared, WorkError};
+use crate::shared::{Shared, WorkError, attempting};
 
 /// Called with the bytes that were read or written; may take its time, and may break the work off.
 pub(crate) type Pace<'a> = &'a mut dyn FnMut(u64) -> ControlFlow<()>;
@@ -58,12 +58,14 @@ impl Shared {
         }
         let segments: Vec<_> = self.catalog.all().into_iter().filter(|segment| segment.is_reclaimable()).collect();
         let facts: Vec<_> = segments.iter().map(facts_of).collect();
-        match self.options.reclaim.plan(&facts) {
+        match self.reclaim_policy()?.plan(&facts) {
             None => Ok(None),
             Some(Job::Remove(ended)) => {
                 self.remove_ended(&ended);
                 Ok(Some(Reclaimed::Removed(ended.len())))
             }
+            // There may be no room for what is alive in a single one.
+            Some(Job::Copy { from, .. }) if !self.has_room_to_copy(&from, &facts)? => Ok(None),
             Some(Job::Copy { from, level }) => {
                 let from: Vec<_> =
                     segments.into_iter().filter(|segment| from.binary_search(&segment.id).is_ok()).collect();
@@ -71,6 +73,30 @@ impl Shared {
                 Ok(Some(Reclaimed::Copied { from: from.len(), to }))
             }
         }
+    }
+
+    /// On a full disk any garbage is worth a copy, as far as there is room for it.
+    fn reclaim_policy(&self) -> Result<Policy, WorkError> {
+        let usual = self.options.reclaim;
+        if !self.is_disk_full() {
+            return Ok(usual);
+        }
+        let copy_len_max = usual.copy_len_max.min(self.copy_room()?).min(self.options.segment_len);
+        Ok(Policy { garbage_len_min: 0, copy_len_max, ..usual })
+    }
+
+    /// What a copy may take of a full disk: it goes to one segment, of which a fifth may be other than messages.
+    fn copy_room(&self) -> Result<u64, WorkError> {
+        let room = self.reserve.room_for_segment().map_err(attempting("looking at", &self.paths.reserve()))?;
+        Ok(room / 5 * 4)
+    }
+
+    fn has_room_to_copy(&self, from: &[SegmentId], facts: &[SegmentFacts]) -> Result<bool, WorkError> {
+        if !self.is_disk_full() {
+            return Ok(true);
+        }
+        let chosen = facts.iter().filter(|facts| from.binary_search(&facts.id).is_ok());
+        Ok(chosen.map(SegmentFacts::live_len).sum::<u64>() <= self.copy_room()?)
     }
 
     fn remove_ended(&self, ended: &[SegmentId]) {

@@ -37,7 +37,7 @@ pub(crate) struct SegmentFacts {
 
 impl SegmentFacts {
     /// Bytes of live messages, near enough: they are taken to be as long as the settled ones.
-    fn live_len(&self) -> u64 {
+    pub(super) fn live_len(&self) -> u64 {
         if self.slot_count == 0 {
             return 0;
         }

@@ -36,7 +36,9 @@ pub(crate) struct SegmentWriter {
     footer: FooterBuilder,
     /// Whose messages follow; its mark is written before the first one.
     next_range: Option<(QueueId, u8)>,
-    /// Where the large contents lie, for the next queue that has one of them.
+    /// Contents from this length on are stored once.
+    shared_len_min: u32,
+    /// Where they lie, for the next queue that has one of them.
     slot_offsets: HashMap<Source, u64>,
 }
 
@@ -63,8 +65,15 @@ impl SegmentWriter {
             slot_count: 0,
             footer: FooterBuilder::default(),
             next_range: None,
+            shared_len_min: SHARED_LEN_MIN,
             slot_offsets: HashMap::new(),
         }
+    }
+
+    /// Stores contents once from another length on than usual.
+    pub(crate) fn sharing_from(mut self, len: u32) -> Self {
+        self.shared_len_min = len;
+        self
     }
 
     pub(crate) fn id(&self) -> SegmentId {
@@ -106,7 +115,7 @@ impl SegmentWriter {
     pub(crate) fn push(&mut self, seq: QueueSeq, body_len: u32, content: &[u8], source: Source) -> io::Result<u32> {
         let content_len = u32::try_from(content.len()).expect("the limits of messages lie far below 4 GiB");
         self.write_mark();
-        if content_len >= SHARED_LEN_MIN {
+        if content_len >= self.shared_len_min {
             if self.has(source) {
                 return self.push_again(seq, body_len, content_len, source);
             }

@@ -159,6 +159,8 @@ struct State {
     writers: [ChunkWriter; 2],
     batch: RecordBatch,
     events: Vec<Event>,
+    /// Publishers ask before each message.
+    is_careful: bool,
 }
 
 /// The broker.
@@ -230,7 +232,9 @@ impl Broker {
         let Legacy { seen, random, history, next_queue, next_message } = legacy;
         let writers = [store.chunk_writer(Kind::Journalled), store.chunk_writer(Kind::Transient)];
         let (batch, events) = (RecordBatch::new(), Vec::new());
-        let state = State { seen, random, queues, next_queue, history, next_message, writers, batch, events };
+        let is_careful = false;
+        let state =
+            State { seen, random, queues, next_queue, history, next_message, writers, batch, events, is_careful };
         Arc::new(Broker { store, state: Mutex::new(state) })
     }
 
@@ -261,6 +265,11 @@ impl Broker {
     /// Does what clients do.
     pub(super) fn serve(&self) {
         self.state.lock().act(&self.store);
+    }
+
+    /// From now on nothing is published while publishers must wait, one message after the other.
+    pub(super) fn be_careful(&self) {
+        self.state.lock().is_careful = true;
     }
 
     /// Publishes messages.
@@ -429,6 +438,12 @@ impl State {
     fn publish(&mut self, store: &Store) {
         for _ in 0..=self.random.below(8) {
             let number = self.next_message;
+            if self.is_careful {
+                self.commit(store);
+                if store.is_congested() || store.is_disk_full() {
+                    return;
+                }
+            }
             self.next_message += 1;
             let is_persistent = self.random.percent(75);
             let ids: Vec<_> = self.queues.keys().copied().collect();

@@ -107,6 +107,8 @@ impl World {
             match self.writer.commit_once()? {
                 Progress::Idle => return Ok(Progress::Idle),
                 Progress::Committed => {}
+                // As a checkpoint does.
+                Progress::Held => self.journal.want_sync(self.journal.appended()),
                 Progress::NeedsFile => match self.filer.file_once() {
                     Filing::Done => {}
                     Filing::Idle => panic!("the writer waits for a file and the filer does nothing"),

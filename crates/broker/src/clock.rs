@@ -1,4 +1,4 @@
-//! What time it is: a time that nobody sets, for all that waits, and the system's, for what is shown.
+//! What time it is: a time that cannot be set, for all that waits, and the system's, for what is shown.
 //!
 //! Times of queues (when messages came and expire, when delayed ones are due, when keys are forgotten) are milliseconds since 1970 by the
 //! *broker's time*: the system's as it was at the start, and what has passed since then. So it makes no difference to what waits whether

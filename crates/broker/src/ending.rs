@@ -78,7 +78,7 @@ impl Session {
         self.phase = Phase::Closed { until: Instant::now() + within };
     }
 
-    /// Nothing is said any more, and nobody is waited for.
+    /// Nothing is said any more, and the client is not waited for.
     pub(crate) fn end_at_once(&mut self) {
         self.phase = Phase::Closed { until: Instant::now() };
     }

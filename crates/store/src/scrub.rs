@@ -96,7 +96,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Whether nobody needs the segment any more.
+    /// Whether no queue needs the segment any more.
     fn is_ended(&self, segment: &Segment) -> bool {
         self.catalog.get(segment.id).is_none() || segment.counts().1 == 0
     }

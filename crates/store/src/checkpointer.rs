@@ -86,8 +86,7 @@ impl Shared {
         let next_segment = self.next_segment.load(std::sync::atomic::Ordering::Acquire);
         let mut reached = JournalPosition::START;
         let (len, crc) = self
-            .reserve
-            .create(Purpose::Checkpoint, &path, 0, &mut |file| {
+            .create_reserved(Purpose::Checkpoint, &path, 0, &mut |file| {
                 let writer = CheckpointWriter::write_all(
                     file,
                     position,

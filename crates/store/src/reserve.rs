@@ -14,6 +14,10 @@
 //!
 //! What is taken and not needed is free again, and so is the journal file that was retired. As much of that as need be goes to the
 //! reserve at once, before others find it.
+//!
+//! Another process may still be quicker, at each of several crashes. So the journal and the reserve help each other out: the journal is
+//! lent what is reserved for a segment, whole or as much as its next commit needs, and gives up, for a segment or a checkpoint that has no
+//! room, files that are ready and the ends of files that it will not write to again.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -161,6 +165,10 @@ impl Reserve {
             tracing::error!(path = %path.display(), "disk is full, the reserve is being used");
             let attempt = fill(file).inspect_err(|_| drop(self.disk.remove(path)));
             let is_short = attempt.as_ref().is_err_and(is_full);
+            // At once: what was not needed of it is free, and others look for just that.
+            if let Err(error) = self.refill_for(*source) {
+                tracing::warn!(%error, "the reserve could not be made whole");
+            }
             filled = Some(attempt);
             if !is_short {
                 break;
@@ -170,21 +178,38 @@ impl Reserve {
     }
 
     /// Gives the room that is reserved for a segment to the journal, which cannot be written and so keeps a checkpoint from being made: a
-    /// file of zeros of this length, if so much is there. What a checkpoint does not need goes with it.
-    pub(crate) fn lend(&self, path: &Path, len: u64) -> io::Result<Option<Box<dyn File>>> {
+    /// file of zeros of this length, or of `len_min` at least where there is less. What a checkpoint does not need goes with it. Says how
+    /// long the file is.
+    pub(crate) fn lend(&self, path: &Path, len: u64, len_min: u64) -> io::Result<Option<(Box<dyn File>, u64)>> {
+        let lendable_len = self.lendable_len()?;
+        let len = match lendable_len >= len {
+            true => len,
+            // What is alive in the files that are let go needs a segment.
+            false => whole_pages(lendable_len / 2).max(len_min),
+        };
+        if lendable_len < len {
+            return Ok(None);
+        }
         self.shrink_checkpoint_for(len)?;
         let file = match self.take(Purpose::Segment, path, len)? {
             Some(file) => file,
             None if self.free_space()? >= len => self.create_synced(path)?,
             None => return Ok(None),
         };
-        tracing::error!(path = %path.display(), "disk is full, the journal goes on in what was reserved");
+        tracing::error!(path = %path.display(), len, "disk is full, the journal goes on in what was reserved");
         let has_len = match file.len()? > len {
             true => file.truncate(len),
             false => file.allocate(len),
         };
         has_len.and_then(|()| file.fdatasync()).inspect_err(|_| drop(self.disk.remove(path)))?;
-        Ok(Some(file))
+        Ok(Some((file, len)))
+    }
+
+    /// What is free, reserved for a segment, or for a checkpoint that does not need it.
+    fn lendable_len(&self) -> io::Result<u64> {
+        let lens = *self.lens.lock();
+        let spare_len = lens.checkpoint.saturating_sub(lens.checkpoint_needed.max(LEFT_LEN));
+        Ok(self.free_space()?.saturating_add(lens.segment).saturating_add(spare_len))
     }
 
     /// Lets go of what is reserved for a checkpoint and not needed, if that is what a file of this length lacks.
@@ -233,6 +258,17 @@ impl Reserve {
         Ok(Some(self.disk.open(path)?))
     }
 
+    /// How much must be free for a file of about this length to find room in what is reserved for it.
+    pub(crate) fn lacking_for(&self, purpose: Purpose, len: u64) -> u64 {
+        let mut lens = *self.lens.lock();
+        // Names and footers come to it, and a checkpoint's length is known only when it is written.
+        let len = match purpose {
+            Purpose::Segment => len + len / 4,
+            Purpose::Checkpoint => lens.checkpoint_needed,
+        };
+        (len + LEFT_LEN).saturating_sub(*lens.present(purpose))
+    }
+
     /// So much room there is for a segment at most.
     pub(crate) fn room_for_segment(&self) -> io::Result<u64> {
         Ok(self.free_space()?.saturating_add(self.lens.lock().segment))
@@ -241,6 +277,17 @@ impl Reserve {
     /// A segment may become so long from now on.
     pub(crate) fn want_segment(&self, len: u64) {
         self.lens.lock().segment_wanted = len;
+    }
+
+    /// Looks whether there is room for all that is wanted. If not, the disk counts as full before anything has met that.
+    pub(crate) fn judge(&self) -> io::Result<()> {
+        let mut lens = *self.lens.lock();
+        let lacking = |purpose| lens.wanted(purpose).saturating_sub(*lens.present(purpose));
+        let lacking_len: u64 = Purpose::ALL.into_iter().map(lacking).sum();
+        if self.is_kept && lacking_len > self.free_space()? {
+            self.is_in_use.store(true, Ordering::Release);
+        }
+        Ok(())
     }
 
     /// Whether something was taken that is not there again, or found no room.
@@ -326,7 +373,6 @@ impl Reserve {
         if !self.is_in_use.swap(true, Ordering::AcqRel) {
             tracing::error!(wanted, present, free, dir = %self.paths.dir().display(), "disk has no room for the reserve");
         }
-        let whole_pages = |len: u64| len - len % PAGE_LEN as u64;
         let all = present.saturating_add(free);
         let possible = whole_pages(all.saturating_sub(LEFT_LEN)).max(whole_pages(all).min(needed));
         if possible > present {
@@ -357,6 +403,10 @@ impl Reserve {
             }
         }
     }
+}
+
+fn whole_pages(len: u64) -> u64 {
+    len - len % PAGE_LEN as u64
 }
 
 /// Whether there is no room for what was to be written.
@@ -407,5 +457,83 @@ mod tests {
         assert_eq!(names(&disk), ["checkpoint"]);
         disk.set_faults(Faults::default());
         assert!(reserve.refill(0).unwrap() && !reserve.is_in_use());
+    }
+
+    fn reserve_of(disk: &SimDisk, wanted: (u64, u64), file_len: u64) -> Reserve {
+        let paths = Paths::new(Path::new(DIR));
+        disk.create_dir(&paths.segments()).unwrap();
+        Reserve::open(Arc::new(disk.clone()), paths, wanted, true).unwrap().beside(file_len, 0)
+    }
+
+    fn lens(reserve: &Reserve) -> (u64, u64) {
+        let lens = reserve.lens.lock();
+        (lens.segment, lens.checkpoint)
+    }
+
+    fn leave(disk: &SimDisk, len: u64) {
+        disk.set_faults(Faults { capacity: Some(disk.used() + len), ..Faults::default() });
+    }
+
+    #[test]
+    fn with_little_room_a_checkpoint_comes_first_then_a_file_then_the_rest() {
+        let disk = SimDisk::new(0);
+        let reserve = reserve_of(&disk, (400_000, 50_000), 100_000);
+        leave(&disk, 150_000);
+        assert!(!reserve.refill(1).unwrap());
+        let (segment, checkpoint) = lens(&reserve);
+        assert!(checkpoint == 50_000 && (70_000..100_000).contains(&segment), "{segment}");
+        // A file that the journal lacks goes before what a segment would like to have.
+        leave(&disk, 300_000 - segment);
+        assert!(!reserve.refill(0).unwrap());
+        let (segment, _) = lens(&reserve);
+        assert!(
+            (150_000..250_000).contains(&segment) && disk.free_space(Path::new(DIR)).unwrap() >= 100_000,
+            "{segment}"
+        );
+        leave(&disk, 500_000);
+        assert!(!reserve.refill(2).unwrap() || disk.free_space(Path::new(DIR)).unwrap() >= 200_000);
+        assert_eq!(lens(&reserve), (400_000, 50_000));
+    }
+
+    /// A start that finds the disk full did not count as full until something was written.
+    #[test]
+    fn a_start_sees_whether_there_is_room_for_what_the_reserve_lacks() {
+        let disk = SimDisk::new(0);
+        let reserve = reserve_of(&disk, (0, 50_000), 100_000);
+        leave(&disk, 120_000);
+        reserve.want_segment(80_000);
+        reserve.judge().unwrap();
+        assert!(reserve.is_in_use());
+        let reserve = reserve_of(&disk, (80_000, 40_000), 100_000);
+        reserve.judge().unwrap();
+        assert!(!reserve.is_in_use(), "there is room for just that");
+    }
+
+    #[test]
+    fn what_a_reserved_file_has_too_much_is_reserved_again_at_once() {
+        let disk = SimDisk::new(0);
+        let reserve = reserve_of(&disk, (100_000, 50_000), 20_000);
+        assert!(reserve.refill(2).unwrap());
+        leave(&disk, 0);
+        let path = reserve.paths.segments().join("a");
+        let mut fill = |file: Box<dyn File>| write_all_at(&*file, &[1; 30_000], 0).and_then(|()| file.truncate(30_000));
+        reserve.create(Purpose::Segment, &path, 30_000, &mut fill).unwrap();
+        let free = disk.free_space(Path::new(DIR)).unwrap();
+        assert!(free <= LEFT_LEN + PAGE_LEN as u64 && lens(&reserve).0 + free == 70_000, "{free}");
+    }
+
+    #[test]
+    fn the_journal_is_lent_a_shorter_file_where_there_is_no_room_for_a_whole_one() {
+        let disk = SimDisk::new(0);
+        let reserve = reserve_of(&disk, (60_000, 20_000), 100_000);
+        reserve.refill(2).unwrap();
+        leave(&disk, 0);
+        let path = reserve.paths.segments().join("a");
+        assert!(reserve.lend(&path, 100_000, 90_000).unwrap().is_none(), "what is there is less than that");
+        let (file, len) = reserve.lend(&path, 100_000, 10_000).unwrap().unwrap();
+        assert!(file.len().unwrap() == len && (10_000..60_000).contains(&len), "{len}");
+        reserve.refill(2).unwrap();
+        let (other, _) = reserve.lend(&reserve.paths.segments().join("b"), 100_000, 12_000).unwrap().unwrap();
+        assert!(other.len().unwrap() >= 12_000);
     }
 }

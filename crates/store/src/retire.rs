@@ -271,7 +271,7 @@ impl Shared {
             writer.finish(is_journalled)
         };
         let written = if is_journalled {
-            self.reserve.create(Purpose::Segment, &path, len, &mut fill)
+            self.create_reserved(Purpose::Segment, &path, len, &mut fill)
         } else {
             self.disk.create(&path).and_then(fill).inspect_err(|error| self.reserve.note(error))
         };

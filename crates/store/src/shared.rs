@@ -20,13 +20,13 @@ use crate::catalog::Catalog;
 use crate::checkpointer::Checkpointer;
 use crate::damages::Damages;
 use crate::directory::DataDir;
-use crate::file::{Disk, is_out_of_reach};
+use crate::file::{Disk, File, is_out_of_reach};
 use crate::handles::Handles;
 use crate::journal::{Failed, Filer, Filing, Journal, Progress, Writer};
 use crate::load::Loads;
 use crate::manifest::ManifestFile;
 use crate::paths::Paths;
-use crate::reserve::Reserve;
+use crate::reserve::{Purpose, Reserve, is_full};
 use crate::retire::MemoryWaiters;
 use crate::segment::ReadError;
 use crate::store::{Options, Signals};
@@ -151,6 +151,22 @@ impl Shared {
         self.journal.check_files()
     }
 
+    /// As [`Reserve::create`]. Where that has no room, the journal gives what it can spare.
+    pub(crate) fn create_reserved<T>(
+        &self,
+        purpose: Purpose,
+        path: &Path,
+        len: u64,
+        fill: &mut dyn FnMut(Box<dyn File>) -> io::Result<T>,
+    ) -> io::Result<T> {
+        match self.reserve.create(purpose, path, len, fill) {
+            Err(error) if is_full(&error) && self.journal.give_room(self.reserve.lacking_for(purpose, len)) => {
+                self.reserve.create(purpose, path, len, fill)
+            }
+            created => created,
+        }
+    }
+
     /// Makes the reserve whole, as far as there is room; says whether it is.
     pub(crate) fn refill_reserve(&self) -> bool {
         self.reserve.refill(self.journal.prepared_count()).unwrap_or_else(|error| {
@@ -162,9 +178,10 @@ impl Shared {
     /// If the journal cannot be written for want of a file, makes one of what is reserved for a segment: it gets that back when a file
     /// is free again. Says whether it did.
     pub(crate) fn lend_to_journal(&self) -> bool {
-        let Some((path, len)) = self.journal.missing_file() else { return false };
-        match self.reserve.lend(&path, len) {
-            Ok(Some(file)) => {
+        let Some((path, len, len_min)) = self.journal.missing_file() else { return false };
+        let lend = || self.reserve.lend(&path, len, len_min);
+        match lend().and_then(|lent| if lent.is_none() && self.journal.cut_closed() { lend() } else { Ok(lent) }) {
+            Ok(Some((file, len))) => {
                 self.journal.adopt(path, file, len);
                 // At once: what was not needed of it is free for others.
                 self.refill_reserve();

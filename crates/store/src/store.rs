@@ -445,6 +445,7 @@ impl Opening {
             stepped: Mutex::new(stepped),
         });
         shared.reserve.want_segment(shared.segment_reserve_len());
+        shared.reserve.judge().map_err(attempting("looking for room in", &shared.paths.reserve()))?;
         let journal_threads = Mutex::new(journal_threads);
         Ok((Arc::new(Store { shared, threads: Mutex::new(None), journal_threads }), recovered))
     }

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::files::{ClosedFile, Job, PreparedFile};
+use super::room::make_room;
 use super::shared::{Shared, congestion};
 use crate::file::{File, PAGE_LEN, is_out_of_reach, write_all_at};
 use crate::reserve::is_full;
@@ -111,31 +112,6 @@ impl Filer {
     }
 }
 
-/// Removes files that are ready but too short for what the writer has to write next: no later commit is written before that one, nor a
-/// checkpoint made that frees anything else. Says whether there should be room for a file of this length then.
-fn make_room(shared: &Shared, len: u64) -> bool {
-    let Ok(free) = shared.disk.free_space(&shared.dir) else { return false };
-    let useless = shared.files.lock().take_useless(len.saturating_sub(free));
-    !useless.is_empty() && remove_prepared(shared, useless)
-}
-
-/// Removes files that are ready. Those that cannot be removed stay ready.
-pub(crate) fn remove_prepared(shared: &Shared, prepared: Vec<PreparedFile>) -> bool {
-    let mut are_removed = true;
-    for file in prepared {
-        tracing::info!(path = %file.path.display(), "disk is full, removing a journal file that is not in use");
-        if let Err(error) = shared.disk.remove(&file.path)
-            && error.kind() != io::ErrorKind::NotFound
-        {
-            tracing::warn!(path = %file.path.display(), %error, "journal file was not removed");
-            shared.add_prepared(file);
-            are_removed = false;
-        }
-    }
-    shared.judge_files();
-    are_removed && shared.disk.sync_dir(&shared.dir).is_ok()
-}
-
 /// A new file of this length, its space taken, its name on disk.
 fn create(shared: &Shared, len: u64) -> io::Result<PreparedFile> {
     // Before anything is written: whoever else needs room must not find the disk full to its last byte once a second.
@@ -166,7 +142,9 @@ fn fill(file: &dyn File, len: u64) -> io::Result<()> {
 
 /// A file in which commits of this length fit, at once.
 pub(crate) fn take_or_create(shared: &Shared, payload_len: u64) -> io::Result<PreparedFile> {
+    if let Some(prepared) = shared.take_prepared_if_any(payload_len) {
+        return Ok(prepared);
+    }
     let len = shared.files.lock().len_for(payload_len);
-    let prepared = shared.take_prepared_if_any(len);
-    prepared.map_or_else(|| create(shared, len), Ok)
+    create(shared, len)
 }

@@ -30,6 +30,13 @@ pub(crate) struct PreparedFile {
     pub(crate) len: u64,
 }
 
+impl PreparedFile {
+    /// Whether a commit of this length has room in it.
+    fn fits(&self, disk_len: u64) -> bool {
+        self.len >= disk_len + FILE_HEADER_LEN
+    }
+}
+
 /// A file that nothing more will be written to.
 pub(crate) struct ClosedFile {
     pub(crate) path: PathBuf,
@@ -72,7 +79,7 @@ pub(crate) struct Files {
     retired_to: JournalPosition,
     /// Somebody reads what lies before here: retired files that have some of it are left as they are.
     held_to: JournalPosition,
-    /// The length of the file the writer waits for; 0: it waits for none.
+    /// The writer waits for a file in which a commit of this length fits; 0: it waits for none.
     wanted_len: u64,
     next_generation: u64,
     next_number: u64,
@@ -119,9 +126,9 @@ impl Files {
         if len <= self.file_len { self.file_len } else { len + (self.file_len / 4).next_multiple_of(PAGE_LEN as u64) }
     }
 
-    /// How many files of at least this length are ready.
-    pub(crate) fn count_prepared(&self, len: u64) -> usize {
-        self.prepared.iter().filter(|file| file.len >= len).count()
+    /// How many files are ready in which a commit of this length fits.
+    pub(crate) fn count_prepared(&self, disk_len: u64) -> usize {
+        self.prepared.iter().filter(|file| file.fits(disk_len)).count()
     }
 
     /// Whether a checkpoint could let go of a file.
@@ -129,9 +136,14 @@ impl Files {
         self.closed.iter().any(|file| file.end > self.retired_to)
     }
 
-    /// The length of the file that the writer waits for in vain.
-    pub(crate) fn missing_len(&self) -> Option<u64> {
-        (self.wanted_len > 0 && !self.has_wanted()).then_some(self.wanted_len)
+    /// The length of the file that the writer waits for in vain, and the shortest in which what it has to write fits.
+    pub(crate) fn missing_len(&self) -> Option<(u64, u64)> {
+        self.is_wanting().then(|| (self.len_for(self.wanted_len), self.wanted_len + FILE_HEADER_LEN))
+    }
+
+    /// Whether the writer waits for a file.
+    fn is_wanting(&self) -> bool {
+        self.wanted_len > 0 && !self.has_wanted()
     }
 
     /// The longest file that has, or may come to have, messages.
@@ -149,16 +161,16 @@ impl Files {
         }
     }
 
-    /// A file of at least this length.
-    pub(crate) fn take_prepared(&mut self, len: u64) -> Option<PreparedFile> {
-        let found = self.prepared.iter().position(|file| file.len >= len)?;
+    /// A file in which a commit of this length fits.
+    pub(crate) fn take_prepared(&mut self, disk_len: u64) -> Option<PreparedFile> {
+        let found = self.prepared.iter().position(|file| file.fits(disk_len))?;
         self.wanted_len = 0;
         Some(self.prepared.remove(found))
     }
 
-    /// The writer waits for a file of this length: the filer is to make one.
-    pub(crate) fn want(&mut self, len: u64) {
-        self.wanted_len = len;
+    /// The writer waits for a file in which a commit of this length fits: the filer is to make one.
+    pub(crate) fn want(&mut self, disk_len: u64) {
+        self.wanted_len = disk_len;
     }
 
     /// The writer waits for no file: it goes on in one of its own.
@@ -187,7 +199,7 @@ impl Files {
         let wanted_len = self.wanted_len;
         let mut left_len = len;
         let mut is_enough = |file: &PreparedFile| {
-            let is_taken = left_len > 0 && file.len < wanted_len;
+            let is_taken = left_len > 0 && !file.fits(wanted_len);
             left_len = left_len.saturating_sub(if is_taken { file.len } else { 0 });
             is_taken
         };
@@ -199,17 +211,60 @@ impl Files {
         self.prepared.extract_if(.., |_| is_taken.next().unwrap_or(false)).collect()
     }
 
+    /// Files that together have so much room: those to be removed, and one to be shortened by what these lack, which then still has
+    /// `kept_len`. One that the writer can use stays ready. `None`: they would not do. They must be removed, or come back by
+    /// [`Files::add_prepared`].
+    pub(crate) fn take_room(&mut self, len: u64, kept_len: u64) -> Option<(Vec<PreparedFile>, Option<PreparedFile>)> {
+        // While the writer waits for a file, none of these is of any use to it.
+        let is_wanting = self.is_wanting();
+        let mut ready = std::mem::take(&mut self.prepared);
+        ready.sort_by_key(|file| file.len);
+        let longest = if is_wanting { None } else { ready.pop() };
+        let others_len: u64 = ready.iter().map(|file| file.len).sum();
+        let spare_len = longest.as_ref().map_or(0, |file| file.len.saturating_sub(kept_len));
+        let is_enough = others_len + spare_len >= len;
+        let mut left_len = if is_enough { len } else { 0 };
+        let is_removed = |file: &mut PreparedFile| {
+            let is_removed = left_len > 0;
+            left_len = left_len.saturating_sub(file.len);
+            is_removed
+        };
+        let removed = ready.extract_if(.., is_removed).collect();
+        self.prepared = ready;
+        let (shortened, kept) = if left_len > 0 { (longest, None) } else { (None, longest) };
+        self.prepared.extend(kept);
+        is_enough.then_some((removed, shortened))
+    }
+
+    /// Files to which nothing more is written, with the length of what was: what is behind that is to be cut off. They count as so long
+    /// from now on, and are not used again.
+    pub(crate) fn shorten_closed(&mut self) -> Vec<(Arc<dyn File>, u64)> {
+        let held_to = self.held_to;
+        let is_too_long =
+            |file: &&mut ClosedFile| file.is_anchored && file.first >= held_to && file.used_len < file.len;
+        let shorten = |file: &mut ClosedFile| {
+            file.len = file.used_len;
+            (file.file.clone(), file.len)
+        };
+        self.closed.iter_mut().filter(is_too_long).map(shorten).collect()
+    }
+
     pub(crate) fn has_prepared(&self) -> bool {
         !self.prepared.is_empty()
     }
 
     pub(crate) fn has_enough_prepared(&self) -> bool {
-        self.wanted_len == 0 && self.prepared.len() >= PREPARED_COUNT
+        self.wanted_len == 0 && !self.lacks_prepared()
+    }
+
+    /// Whether fewer files are ready than should be. Those that a full disk has shortened do not count.
+    fn lacks_prepared(&self) -> bool {
+        self.prepared.iter().filter(|file| file.len >= self.file_len).count() < PREPARED_COUNT
     }
 
     /// Whether the writer could go on.
     pub(crate) fn has_wanted(&self) -> bool {
-        self.prepared.iter().any(|file| file.len >= self.wanted_len)
+        self.prepared.iter().any(|file| file.fits(self.wanted_len))
     }
 
     pub(crate) fn close(&mut self, file: ClosedFile) {
@@ -263,16 +318,15 @@ impl Files {
         if let Some(file) = free.and_then(|free| self.retired.remove(free)) {
             return Some(Job::Recycle(file));
         }
-        let is_wanted = self.wanted_len > 0 && !self.has_wanted();
-        if is_wanted {
-            return Some(Job::Create(self.wanted_len));
+        if self.is_wanting() {
+            return Some(Job::Create(self.len_for(self.wanted_len)));
         }
-        (self.prepared.len() < PREPARED_COUNT).then_some(Job::Create(self.file_len))
+        self.lacks_prepared().then_some(Job::Create(self.file_len))
     }
 
     pub(crate) fn has_job(&self) -> bool {
         let has_free = self.retired.iter().any(|file| !self.is_held(file));
-        has_free || self.prepared.len() < PREPARED_COUNT || (self.wanted_len > 0 && !self.has_wanted())
+        has_free || self.lacks_prepared() || self.is_wanting()
     }
 
     fn is_held(&self, file: &ClosedFile) -> bool {

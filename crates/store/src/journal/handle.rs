@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use model::ids::JournalPosition;
 
-use super::filer::remove_prepared;
 use super::files::PreparedFile;
 use super::format::disk_len;
 use super::hold::Hold;
 use super::options::{Failed, FileSpan};
 use super::record::RecordBatch;
+use super::room::{cut_closed, give_room, remove_prepared};
 use super::shared::{Marks, Shared, congestion};
 use crate::file::{File, PAGE_LEN};
 use crate::wake::{ThreadWake, Wake};
@@ -66,6 +66,16 @@ impl Journal {
         }
     }
 
+    /// Gives up of what is ready what can be spared, if that makes room for so much; says whether it does.
+    pub(crate) fn give_room(&self, len: u64) -> bool {
+        give_room(&self.shared, len)
+    }
+
+    /// Gives up what files have behind all that will ever be in them; says whether there was something.
+    pub(crate) fn cut_closed(&self) -> bool {
+        cut_closed(&self.shared)
+    }
+
     /// Wakes once when all before `position` is durable or never will be; at once if so.
     pub fn when_durable(&self, position: JournalPosition, wake: Arc<dyn Wake>) {
         self.shared.durable_waiters.add(position, wake, || self.durable() >= position || self.is_failed());
@@ -97,11 +107,11 @@ impl Journal {
         self.shared.want_sync(position);
     }
 
-    /// The length of the file that the writer waits for while none can be made, and where it would lie.
-    pub(crate) fn missing_file(&self) -> Option<(PathBuf, u64)> {
+    /// Where the file would lie that the writer waits for while none can be made, how long it should be, and how long at least.
+    pub(crate) fn missing_file(&self) -> Option<(PathBuf, u64, u64)> {
         let mut files = self.shared.files.lock();
-        let len = files.missing_len().filter(|_| files.is_stalled)?;
-        Some((files.take_path(), len))
+        let (len, len_min) = files.missing_len().filter(|_| files.is_stalled)?;
+        Some((files.take_path(), len, len_min))
     }
 
     /// How many files are ready.

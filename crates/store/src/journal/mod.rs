@@ -66,6 +66,7 @@ mod record;
 mod recovery;
 mod repair;
 mod replay;
+mod room;
 mod shared;
 mod synced;
 mod syncer;

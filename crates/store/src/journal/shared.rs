@@ -315,12 +315,12 @@ impl Shared {
         }
     }
 
-    /// A file of at least this length; `None`: the filer has been told.
-    pub(crate) fn take_prepared(&self, len: u64) -> Option<PreparedFile> {
+    /// A file in which a commit of this length fits; `None`: the filer has been told.
+    pub(crate) fn take_prepared(&self, disk_len: u64) -> Option<PreparedFile> {
         let mut files = self.files.lock();
-        let file = files.take_prepared(len);
+        let file = files.take_prepared(disk_len);
         if file.is_none() {
-            files.want(len);
+            files.want(disk_len);
         }
         drop(files);
         self.judge_files();
@@ -328,10 +328,10 @@ impl Shared {
         file
     }
 
-    /// A file of at least this length, for the writer that makes one itself if there is none: it waits for no other.
-    pub(crate) fn take_prepared_if_any(&self, len: u64) -> Option<PreparedFile> {
+    /// As [`Shared::take_prepared`], for the writer that makes a file itself if there is none: it waits for no other.
+    pub(crate) fn take_prepared_if_any(&self, disk_len: u64) -> Option<PreparedFile> {
         let mut files = self.files.lock();
-        let file = files.take_prepared(len);
+        let file = files.take_prepared(disk_len);
         files.want_none();
         drop(files);
         self.judge_files();

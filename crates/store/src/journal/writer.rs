@@ -203,7 +203,7 @@ impl Writer {
         if !shared.is_congested_by(congestion::RESERVE) || shared.is_ending() {
             return false;
         }
-        let len = shared.files.lock().len_for(commit.disk_len());
+        let len = commit.disk_len();
         let is_last = match &self.current {
             // Before its header is written no checkpoint lets go of the files before it.
             Some(current) if self.has_room(commit) => {
@@ -220,8 +220,7 @@ impl Writer {
         if self.has_room(commit) {
             return Ok(true); // syncing failed and went on in a new file
         }
-        let len = self.shared.files.lock().len_for(commit.disk_len());
-        let Some(prepared) = self.shared.take_prepared(len) else { return Ok(false) };
+        let Some(prepared) = self.shared.take_prepared(commit.disk_len()) else { return Ok(false) };
         let synced = self.shared.marks.synced();
         if let Some(full) = self.current.take() {
             self.shared.files.lock().close(full.close(synced, true));

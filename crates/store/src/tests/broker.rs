@@ -161,6 +161,7 @@ struct State {
     events: Vec<Event>,
     /// Publishers ask before each message.
     is_careful: bool,
+    has_publishers: bool,
 }
 
 /// The broker.
@@ -232,9 +233,20 @@ impl Broker {
         let Legacy { seen, random, history, next_queue, next_message } = legacy;
         let writers = [store.chunk_writer(Kind::Journalled), store.chunk_writer(Kind::Transient)];
         let (batch, events) = (RecordBatch::new(), Vec::new());
-        let is_careful = false;
-        let state =
-            State { seen, random, queues, next_queue, history, next_message, writers, batch, events, is_careful };
+        let (is_careful, has_publishers) = (false, true);
+        let state = State {
+            seen,
+            random,
+            queues,
+            next_queue,
+            history,
+            next_message,
+            writers,
+            batch,
+            events,
+            is_careful,
+            has_publishers,
+        };
         Arc::new(Broker { store, state: Mutex::new(state) })
     }
 
@@ -270,6 +282,11 @@ impl Broker {
     /// From now on nothing is published while publishers must wait, one message after the other.
     pub(super) fn be_careful(&self) {
         self.state.lock().is_careful = true;
+    }
+
+    /// From now on nothing is published but by [`Broker::publish`].
+    pub(super) fn stop_publishers(&self) {
+        self.state.lock().has_publishers = false;
     }
 
     /// Publishes messages.
@@ -403,7 +420,7 @@ impl State {
         let Some(id) = self.random.pick(&ids).copied() else { return self.create_queue(store) };
         match self.random.below(100) {
             // The alarm stops publishers; others go on.
-            0..40 if store.is_disk_full() => {}
+            0..40 if !self.has_publishers || store.is_disk_full() => {}
             0..40 => self.publish(store),
             40..62 => {
                 for _ in 0..self.random.below(12) {

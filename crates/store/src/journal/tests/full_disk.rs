@@ -135,6 +135,138 @@ fn files_that_need_not_be_ready_can_be_removed() {
     assert!(!world.journal.is_congested());
 }
 
+fn lens_of_files(disk: &SimDisk) -> Vec<u64> {
+    let dir = Path::new(DIR);
+    disk.list(dir)
+        .unwrap()
+        .iter()
+        .filter(|name| name.ends_with("journal"))
+        .map(|name| disk.open(&dir.join(name)).unwrap().len().unwrap())
+        .collect()
+}
+
+/// A checkpoint of a few bytes found no room, while files were ready that were longer than anything that waited for them.
+#[test]
+fn files_that_are_ready_give_room_and_one_stays_for_the_next_commit() {
+    let disk = SimDisk::new(0);
+    let mut world = World::new(&disk, &small_options());
+    world.file_all();
+    world.publish("one");
+    world.commit_all().unwrap();
+    world.file_all();
+    let full = disk.used();
+    disk.set_faults(Faults { capacity: Some(full), ..Faults::default() });
+    assert_eq!(lens_of_files(&disk), [64 << 10; 3]);
+    let is_given = |len| world.journal.give_room(len) && full - disk.used() >= len;
+    assert!(is_given(10_000), "a whole file is let go first");
+    assert_eq!(lens_of_files(&disk), [64 << 10; 2]);
+    assert!(is_given(80_000), "then the last one is shortened");
+    assert_eq!(lens_of_files(&disk), [64 << 10, 48 << 10]);
+    assert!(!is_given(120_000), "but still a commit fits in it");
+    assert_eq!(lens_of_files(&disk), [64 << 10, 48 << 10]);
+    assert!(is_given(100_000));
+
+    fill_up(&disk);
+    for _ in 0..8 {
+        world.publish(&"x".repeat(7_000));
+    }
+    world.commit_all().unwrap();
+    assert_eq!(world.writer.shared().files.lock().count_prepared(0), 0, "it is used as any other");
+    disk.set_faults(Faults::default());
+    let end = world.publish(&"x".repeat(30_000));
+    assert_eq!(world.commit_all(), Ok(Progress::Idle));
+    assert_eq!(world.journal.durable(), end);
+    world.journal.retire(end);
+    world.file_all();
+    world.journal.remove_surplus();
+    assert_eq!(lens_of_files(&disk), [64 << 10; 3], "none is short any more");
+    drop(world);
+    let (_, said) = World::open(&disk, &small_options(), end).unwrap();
+    assert!(said.iter().all(|(position, _)| *position > end), "{said:?}");
+}
+
+/// Not a byte is left.
+fn fill_up(disk: &SimDisk) {
+    disk.set_faults(Faults { capacity: Some(disk.used()), ..Faults::default() });
+}
+
+/// Each start wrote the tail to one more file, and soon there was none.
+#[test]
+fn starts_that_write_the_tail_again_go_on_for_ever_on_a_full_disk() {
+    let disk = SimDisk::new(0);
+    let mut world = World::new(&disk, &small_options());
+    world.file_all();
+    let end = world.publish("one");
+    world.commit_all().unwrap();
+    world.file_all();
+    let count = lens_of_files(&disk).len();
+    for _ in 0..10 {
+        // Nothing says that it was synced.
+        disk.kill_process();
+        fill_up(&disk);
+        let (opened, said) = World::open(&disk, &small_options(), JournalPosition::START).unwrap();
+        assert_eq!((said.len(), opened.journal.durable()), (1, end));
+        world = opened;
+        world.file_all();
+        assert_eq!(lens_of_files(&disk).len(), count);
+    }
+    world.publish("two");
+    assert_eq!(world.commit_all(), Ok(Progress::Idle));
+}
+
+/// Each start closes a file with next to nothing in it: soon there was no room, though most of the files' was never used.
+#[test]
+fn what_closed_files_have_too_much_is_room_for_others() {
+    let disk = SimDisk::new(0);
+    let mut world = World::new(&disk, &small_options());
+    let mut bodies = Vec::new();
+    for start in 0..4 {
+        world.file_all();
+        bodies.push(format!("start {start}"));
+        world.publish(bodies.last().unwrap());
+        world.commit_all().unwrap();
+        drop(world);
+        disk.restart();
+        (world, _) = World::open(&disk, &small_options(), JournalPosition::START).unwrap();
+    }
+    world.publish("one more");
+    world.commit_all().unwrap();
+    let used = disk.used();
+    assert!(world.journal.cut_closed() && disk.used() < used - (100 << 10));
+    assert!(!world.journal.cut_closed(), "there is nothing more");
+    let end = world.journal.appended();
+    drop(world);
+    disk.restart();
+    let (mut world, said) = World::open(&disk, &small_options(), JournalPosition::START).unwrap();
+    assert_eq!((said.len(), world.journal.appended()), (bodies.len() + 1, end));
+    world.commit_all().unwrap();
+    world.journal.retire(world.journal.synced());
+    world.file_all();
+    assert!(lens_of_files(&disk).iter().all(|len| *len == 64 << 10), "none is used again");
+}
+
+/// As above, where what is ready is shorter than a file should be, but long enough.
+#[test]
+fn a_commit_goes_to_a_shorter_file_that_was_made_elsewhere() {
+    let disk = SimDisk::new(0);
+    fill(&disk, 1);
+    let mut world = World::new(&disk, &small_options());
+    world.file_all();
+    while world.commit_all().unwrap() == Progress::Idle {
+        world.publish(&"x".repeat(5_000));
+    }
+    let (path, len, len_min) = world.journal.missing_file().unwrap();
+    assert!(len == 64 << 10 && (9_000..17_000).contains(&len_min), "{len_min}");
+    fill(&disk, 2);
+    let file = disk.create(&path).unwrap();
+    file.allocate(len_min).unwrap();
+    world.journal.adopt(path, file, len_min);
+    disk.sync_dir(Path::new(DIR)).unwrap();
+    fill_up(&disk);
+    assert_eq!(world.commit_all(), Ok(Progress::Idle));
+    assert_eq!(world.journal.durable(), world.journal.appended());
+}
+
 #[test]
 fn what_was_promised_survives_on_a_small_disk() {
     for seed in seeds(3, 1000) {

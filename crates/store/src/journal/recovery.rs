@@ -30,6 +30,8 @@ pub struct Recovery {
     pub(crate) files: Vec<FoundFile>,
     /// Which of them is read first.
     pub(crate) start: usize,
+    /// Files of which replay tells whether they have a meaning.
+    headless: Vec<HeadlessFile>,
     /// Files without meaning.
     pub(crate) spares: Vec<SpareFile>,
     /// No file has had a higher generation.
@@ -78,6 +80,7 @@ impl Recovery {
             synced: JournalPosition::START,
             files: Vec::new(),
             start: 0,
+            headless: Vec::new(),
             spares: Vec::new(),
             generation_max: 0,
             number_max: 0,
@@ -108,22 +111,52 @@ impl Recovery {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             names => names.map_err(OpenError::io("listing", &self.dir))?,
         };
+        let mut headless = Vec::new();
         for name in names {
             let Some(number) = name.strip_suffix(EXTENSION) else { continue };
             // A name that is no number is looked at too: what counts is the header.
             self.number_max = self.number_max.max(number.parse().unwrap_or(0));
             let path = self.dir.join(&name);
-            self.look_at(path)?;
+            self.look_at(path, &mut headless)?;
+        }
+        headless.into_iter().try_for_each(|file| self.judge(file))
+    }
+
+    fn look_at(&mut self, path: PathBuf, headless: &mut Vec<HeadlessFile>) -> Result<(), OpenError> {
+        let file = self.disk.open(&path).map_err(OpenError::io("opening", &path))?;
+        let len = file.len().map_err(OpenError::io("looking at", &path))?;
+        match file_state(file.as_ref(), len, &path, self.from)? {
+            Found::InUse(header) => self.files.push(FoundFile { path, file, len, used_len: 0, header }),
+            Found::Spare => self.spares.push(SpareFile { path, file, len }),
+            Found::Headless(commits) => headless.push(HeadlessFile { file: SpareFile { path, file, len }, commits }),
         }
         Ok(())
     }
 
-    fn look_at(&mut self, path: PathBuf) -> Result<(), OpenError> {
-        let file = self.disk.open(&path).map_err(OpenError::io("opening", &path))?;
-        let len = file.len().map_err(OpenError::io("looking at", &path))?;
-        match file_state(file.as_ref(), len, &path, self.from)? {
-            Some(header) => self.files.push(FoundFile { path, file, len, used_len: 0, header }),
-            None => self.spares.push(SpareFile { path, file, len }),
+    /// Looks at a file without a header when all others are known. A later file that begins behind one of its commits continues it.
+    /// Otherwise its commits are left from an earlier use, or were not synced when the power went; which is seen when all
+    /// is read, see [`Recovery::check_headless`].
+    fn judge(&mut self, headless: HeadlessFile) -> Result<(), OpenError> {
+        let is_continued = |commit: &CommitHeader| {
+            let mut later = self.files.iter().filter(|other| other.header.generation > commit.generation).peekable();
+            later.peek().is_some() && later.all(|other| other.header.first > commit.first)
+        };
+        match headless.commits.iter().find(|commit| is_continued(commit)) {
+            Some(commit) => Err(headless.corrupt(commit)),
+            None => {
+                self.headless.push(headless);
+                Ok(())
+            }
+        }
+    }
+
+    /// The journal ends here. If a commit in a file without a header says that more had been synced, that file is needed; else it is spare.
+    pub(crate) fn check_headless(&mut self, end: JournalPosition) -> Result<(), OpenError> {
+        for headless in self.headless.drain(..) {
+            if let Some(commit) = headless.commits.iter().find(|commit| commit.synced > end) {
+                return Err(headless.corrupt(commit));
+            }
+            self.spares.push(headless.file);
         }
         Ok(())
     }
@@ -161,16 +194,36 @@ impl Recovery {
     }
 }
 
-/// The header of a file in use; `None` for a spare one.
-fn file_state(file: &dyn File, len: u64, path: &Path, from: JournalPosition) -> Result<Option<FileHeader>, OpenError> {
+/// A file of which neither the header nor the first commit says what it is, with those of its commits that no checkpoint has.
+pub(crate) struct HeadlessFile {
+    file: SpareFile,
+    commits: Vec<CommitHeader>,
+}
+
+impl HeadlessFile {
+    fn corrupt(&self, commit: &CommitHeader) -> OpenError {
+        let place = FilePlace::new(&self.file.path, 0, commit.first);
+        OpenError::Corrupt { place, what: "the file's header and first commit are damaged, and later ones are there" }
+    }
+}
+
+/// What a file is, as far as it says itself.
+enum Found {
+    InUse(FileHeader),
+    Spare,
+    /// These commits are in it.
+    Headless(Vec<CommitHeader>),
+}
+
+fn file_state(file: &dyn File, len: u64, path: &Path, from: JournalPosition) -> Result<Found, OpenError> {
     if len < FILE_HEADER_LEN {
-        return Ok(None); // its creation was interrupted
+        return Ok(Found::Spare); // its creation was interrupted
     }
     let mut page = [0; PAGE_LEN];
     read_exact_at(file, &mut page, 0).map_err(OpenError::io("reading", path))?;
     match FileHeader::decode(&page) {
-        FileState::Spare => Ok(None),
-        FileState::InUse(header) => Ok(Some(header)),
+        FileState::Spare => Ok(Found::Spare),
+        FileState::InUse(header) => Ok(Found::InUse(header)),
         FileState::Unknown(version) => Err(OpenError::NewerFormat { path: path.to_owned(), version }),
         FileState::Damaged => damaged_file_state(file, len, path, from),
     }
@@ -178,29 +231,23 @@ fn file_state(file: &dyn File, len: u64, path: &Path, from: JournalPosition) -> 
 
 /// A header is damaged when the power went while it was written or taken off, and then nothing in the file is needed
 /// that is not whole; or because the disk rots. The first commit says the same as the header did.
-fn damaged_file_state(
-    file: &dyn File,
-    len: u64,
-    path: &Path,
-    from: JournalPosition,
-) -> Result<Option<FileHeader>, OpenError> {
+fn damaged_file_state(file: &dyn File, len: u64, path: &Path, from: JournalPosition) -> Result<Found, OpenError> {
     tracing::warn!(path = %path.display(), "journal file has a damaged header");
+    let mut commits = Vec::new();
     let mut offset = FILE_HEADER_LEN;
     while offset + FILE_HEADER_LEN <= len {
         if let Some(commit) = commit_header_at(file, offset).map_err(OpenError::io("reading", path))? {
             if offset == FILE_HEADER_LEN {
                 let CommitHeader { generation, salt, first, synced, .. } = commit;
-                return Ok(Some(FileHeader { generation, salt, first, synced, file_len: len }));
+                return Ok(Found::InUse(FileHeader { generation, salt, first, synced, file_len: len }));
             }
             if commit.end() > from {
-                let place = FilePlace::new(path, 0, commit.first);
-                let what = "the file's header and first commit are damaged, and later ones are there";
-                return Err(OpenError::Corrupt { place, what });
+                commits.push(commit);
             }
         }
         offset += PAGE_LEN as u64;
     }
-    Ok(None)
+    Ok(if commits.is_empty() { Found::Spare } else { Found::Headless(commits) })
 }
 
 /// The commit header at this place, if one is there, of whatever file.

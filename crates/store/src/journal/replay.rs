@@ -40,6 +40,7 @@ impl Recovery {
             return Err(OpenError::Corrupt { place, what: "the journal ends before the checkpoint that it continues" });
         }
         let position = walk.position;
+        self.check_headless(position)?;
         self.end = Some(ChainEnd { position, proven: walk.proven, unproven: walk.unproven });
         Ok(position)
     }

@@ -400,3 +400,67 @@ def test_alert_rules_and_webhooks(ok, fails, api, name):
         ok("delete_alert_rule", rule)
         ok("delete_alert_webhook", webhook)
     fails(69, "there is no alert rule", "delete_alert_rule", rule)
+
+
+@pytest.mark.warren_only("a RabbitMQ's HTTP API cannot, and rabbitmqctl does not ask it")
+def test_the_running_server_is_changed(ok, fails, api):
+    def limits() -> tuple[int, int]:
+        [node] = api.get("nodes")
+        return node["mem_limit"], node["disk_free_limit"]
+
+    memory, disk = limits()
+    try:
+        ok("set_vm_memory_high_watermark", "absolute", "3GiB")
+        ok("set_disk_free_limit", "60MB")
+        assert limits() == (3 << 30, 60_000_000)
+        status = json.loads(ok("--formatter", "json", "status").out)
+        assert status["disk_free_limit"] == 60_000_000
+        ok("set_vm_memory_high_watermark", "0.5")
+        half = limits()[0]
+        ok("set_disk_free_limit", "mem_relative", "0.5")
+        assert limits() == (half, half)
+        ok("set_vm_memory_high_watermark", "absolute", "1")
+        fails(69, "alarm", "check_alarms")
+        # A value that is none changes nothing.
+        for status, text, *words in [
+            (65, "between 0 and 1", "set_vm_memory_high_watermark", "1.1"),
+            (65, "between 0 and 1", "set_vm_memory_high_watermark", "half"),
+            (65, "such as 50MB", "set_vm_memory_high_watermark", "absolute", "2xB"),
+            (64, "absolute", "set_vm_memory_high_watermark", "absolute"),
+            (65, "such as 50MB", "set_disk_free_limit", "1.5GB"),
+            (65, "between 0 and 1000", "set_disk_free_limit", "mem_relative", "many"),
+            (64, "mem_relative", "set_disk_free_limit", "mem_relative"),
+        ]:
+            fails(status, text, *words)
+        assert limits() == (1, half)
+    finally:
+        ok("set_vm_memory_high_watermark", "absolute", str(memory))
+        ok("set_disk_free_limit", str(disk))
+    assert limits() == (memory, disk)
+    ok("check_alarms")
+    for level in ("debug", "critical", "none", "info"):
+        ok("set_log_level", level)
+    fails(69, "level loud is not supported. Try one of debug, info, warning, error, critical, none", "set_log_level", "loud")
+
+
+@pytest.mark.warren_only("a RabbitMQ's HTTP API cannot, and rabbitmqctl does not ask it")
+def test_listeners_are_suspended_and_resumed(ok, fails, broker):
+    def connect() -> pika.BlockingConnection:
+        credentials = pika.PlainCredentials(broker.user, broker.password)
+        return pika.BlockingConnection(pika.ConnectionParameters(broker.host, broker.port, credentials=credentials))
+
+    before = connect()
+    try:
+        ok("suspend_listeners")
+        with pytest.raises(pika.exceptions.AMQPConnectionError):
+            connect()
+        fails(69, "No active listener", "check_port_listener", str(broker.port))
+        fails(69, str(broker.port), "check_port_connectivity")
+        # Who is there stays, and twice is once.
+        assert before.channel().is_open
+        ok("suspend_listeners")
+    finally:
+        ok("resume_listeners")
+    connect().close()
+    before.close()
+    ok("check_port_listener", str(broker.port))

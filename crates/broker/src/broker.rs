@@ -158,6 +158,7 @@ impl Broker {
             auth_attempts: AuthAttempts::default(),
             started_at_ms: wall_ms(),
             statistics: Statistics::new(options.statistics.clone()),
+            alarms: Alarms::new(&options),
             options,
             shards: Shards::new(),
             vhosts: Vhosts::default(),
@@ -169,7 +170,6 @@ impl Broker {
             counters: NodeCounters::default(),
             subscribers: Subscribers::default(),
             chunks: Chunks::new(store.clone()),
-            alarms: Alarms::default(),
             queue_ids: QueueIds::default(),
             delays: DelaySets::default(),
             looks: Looks::default(),
@@ -364,7 +364,9 @@ impl Broker {
         }
     }
 
-    fn watch_resources(&self, data_dir: &std::path::Path) {
+    /// Looks at memory and disk, and tells who waits for it when an alarm has begun or ended.
+    pub(crate) fn watch_resources(&self, data_dir: &std::path::Path) {
+        let _looking = self.alarms.begin_look();
         let before = self.alarms();
         if !self.alarms.look(&self.options, data_dir, self.store.is_disk_full()) {
             return;

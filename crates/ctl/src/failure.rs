@@ -43,6 +43,13 @@ impl Failure {
         Failure::new(UNAVAILABLE, text)
     }
 
+    /// Only a Warren has what is asked for.
+    pub(crate) fn not_warren() -> Self {
+        Failure::unavailable(
+            "the server cannot do that over HTTP: it is Warren's own, and this may be a RabbitMQ or an older Warren",
+        )
+    }
+
     pub(crate) fn no_such_user(user: &str) -> Self {
         Failure::new(NO_USER, format!("user \"{user}\" does not exist"))
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::header::HeaderValue;
-use net::ServerTls;
+use net::{Gate, ServerTls};
 use tokio::runtime::Handle;
 
 use crate::limits::{HEAD_TIMEOUT, KEEP_ALIVE_MAX, WRITE_TIMEOUT};
@@ -168,4 +168,12 @@ pub struct ListenerInfo {
     pub port: u16,
     /// Its TLS, if it has any.
     pub tls: Option<Arc<ServerTls>>,
+    /// What suspends it, if anything does.
+    pub gate: Option<Gate>,
+}
+
+impl ListenerInfo {
+    pub(crate) fn is_suspended(&self) -> bool {
+        self.gate.as_ref().is_some_and(Gate::is_suspended)
+    }
 }

@@ -33,6 +33,7 @@ use crate::options::{ListenerInfo, Options};
 use crate::path;
 use crate::presence::Presence;
 use crate::problem::Problem;
+use crate::process::Process;
 use crate::route::{Handler, Operation, Role, Verb};
 use crate::router::{self, Found};
 use crate::routes;
@@ -47,6 +48,8 @@ pub struct Service {
     listeners: RwLock<Vec<ListenerInfo>>,
     /// None where nobody makes alerts.
     alerting: OnceLock<Arc<Alerting>>,
+    /// None where nothing of the process can be changed.
+    process: OnceLock<Arc<Process>>,
     /// None where no statistics go to InfluxDB.
     influxdb: OnceLock<InfluxdbTallies>,
     pub(crate) live: Live,
@@ -81,6 +84,7 @@ impl Service {
             room,
             listeners: RwLock::default(),
             alerting: OnceLock::new(),
+            process: OnceLock::new(),
             influxdb: OnceLock::new(),
             live: Live::default(),
             started_at: Instant::now(),
@@ -102,6 +106,16 @@ impl Service {
         self.alerting.get()
     }
 
+    /// Tells what can be changed of the process. Only the first one counts.
+    pub fn set_process(&self, process: Arc<Process>) {
+        let _ = self.process.set(process);
+    }
+
+    /// What can be changed of the process.
+    pub(crate) fn process(&self) -> Option<&Arc<Process>> {
+        self.process.get()
+    }
+
     /// Tells what becomes of statistics for InfluxDB. Only the first one counts.
     pub fn set_influxdb(&self, tallies: InfluxdbTallies) {
         let _ = self.influxdb.set(tallies);
@@ -112,8 +126,19 @@ impl Service {
         self.influxdb.get().map_or(&[], |tallies| &tallies.0)
     }
 
+    /// All listeners, those that are suspended too.
     pub(crate) fn listeners(&self) -> Vec<ListenerInfo> {
         self.listeners.read().clone()
+    }
+
+    /// Listeners that take new connections.
+    pub(crate) fn active_listeners(&self) -> Vec<ListenerInfo> {
+        self.listeners.read().iter().filter(|listener| !listener.is_suspended()).cloned().collect()
+    }
+
+    /// Whether new connections of AMQP are refused.
+    pub(crate) fn is_suspended(&self) -> bool {
+        self.process().is_some_and(|process| process.is_suspended())
     }
 
     /// The node's name.

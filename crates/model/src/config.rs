@@ -48,7 +48,7 @@ pub use settings::{
 };
 pub use statistics::{RatesMode, SampleRetention, StatisticsOptions};
 pub use tls::{PeerVerification, SniIdentity, TlsIdentity, TlsOptions, TlsVersion};
-pub use value::{ListenAddress, parse_duration_ms};
+pub use value::{ListenAddress, parse_duration_ms, parse_size};
 
 use std::fmt;
 

@@ -6,6 +6,7 @@
 mod address_seats;
 mod admission;
 mod dial;
+mod gate;
 mod listener;
 mod open_files;
 pub mod proxy_protocol;
@@ -17,6 +18,7 @@ pub mod websocket;
 pub use address_seats::{AddressSeat, AddressSeats};
 pub use admission::{Admission, AdmitError};
 pub use dial::{DialError, DialOptions, dial};
+pub use gate::Gate;
 pub use listener::{BindError, Listener, ListenerAddress, SharedListener, SocketOptions};
 pub use open_files::{OpenFiles, raise_open_files_limit};
 pub use stream::{ProxiedStream, Stream, TlsStream};

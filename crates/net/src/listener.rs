@@ -4,11 +4,14 @@ use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::watch;
 
+use crate::gate::Gate;
 use crate::open_files::{SpareFile, is_exhaustion};
 use crate::stream::Stream;
 use crate::unix::UnixSocket;
@@ -101,6 +104,13 @@ pub struct Listener {
     socket: ListeningSocket,
     options: SocketOptions,
     spare: SpareFile,
+    /// Whether a gate has suspended it, or a listener that shares its socket.
+    suspended: watch::Receiver<bool>,
+    suspend: watch::Sender<bool>,
+    /// Whether the reactor has seen the socket shut down: it would take it for shut down for ever.
+    is_stale: bool,
+    /// What the gates act on, which goes with this.
+    gated: Option<Arc<Socket>>,
 }
 
 #[derive(Debug)]
@@ -116,6 +126,8 @@ enum ListeningSocket {
 pub struct SharedListener {
     socket: SharedSocket,
     options: SocketOptions,
+    suspended: watch::Receiver<bool>,
+    suspend: watch::Sender<bool>,
 }
 
 #[derive(Debug)]
@@ -131,7 +143,16 @@ impl SharedListener {
             SharedSocket::Tcp(socket) => ListeningSocket::Tcp(TcpListener::from_std(socket)?),
             SharedSocket::Unix(socket, path) => ListeningSocket::SharedUnix(UnixListener::from_std(socket)?, path),
         };
-        Ok(Listener { socket, options: self.options, spare: SpareFile::hold() })
+        let is_stale = matches!(socket, ListeningSocket::Tcp(_)) && *self.suspended.borrow();
+        Ok(Listener {
+            socket,
+            options: self.options,
+            spare: SpareFile::hold(),
+            is_stale,
+            suspended: self.suspended,
+            suspend: self.suspend,
+            gated: None,
+        })
     }
 }
 
@@ -148,14 +169,29 @@ impl Listener {
             io::ErrorKind::AddrInUse => BindError::Taken { address },
             _ => BindError::Refused { address, source },
         })?;
-        Ok(Self { socket: ListeningSocket::Tcp(socket), options, spare: SpareFile::hold() })
+        Ok(Self::new(ListeningSocket::Tcp(socket), options))
     }
 
     /// Opens a Unix-domain listener that only its owner can connect to. A socket that a dead process left at `path` is replaced. Must be
     /// called inside a tokio runtime.
     pub fn bind_unix(path: &Path, backlog: u32) -> Result<Self, BindError> {
         let socket = ListeningSocket::Unix(UnixSocket::bind(path, backlog)?);
-        Ok(Self { socket, options: SocketOptions { backlog, ..SocketOptions::default() }, spare: SpareFile::hold() })
+        Ok(Self::new(socket, SocketOptions { backlog, ..SocketOptions::default() }))
+    }
+
+    fn new(socket: ListeningSocket, options: SocketOptions) -> Self {
+        let (suspend, suspended) = watch::channel(false);
+        Self { socket, options, spare: SpareFile::hold(), suspended, suspend, is_stale: false, gated: None }
+    }
+
+    /// What suspends it, and whatever shares its socket, while it is accepted from.
+    pub fn gate(&mut self) -> io::Result<Gate> {
+        let ListeningSocket::Tcp(tcp) = &self.socket else { return Ok(Gate::of_unix(self.suspend.clone())) };
+        let socket = match &self.gated {
+            Some(socket) => socket,
+            None => self.gated.insert(Arc::new(SockRef::from(tcp).try_clone()?)),
+        };
+        Gate::of_tcp(self.suspend.clone(), socket, backlog(&self.options))
     }
 
     /// The same socket, for another runtime. A path is removed with this listener, not with those that share it.
@@ -169,7 +205,8 @@ impl Listener {
                 SharedSocket::Unix(SockRef::from(socket).try_clone()?.into(), path.clone())
             }
         };
-        Ok(SharedListener { socket, options: self.options.clone() })
+        let (suspended, suspend) = (self.suspend.subscribe(), self.suspend.clone());
+        Ok(SharedListener { socket, options: self.options.clone(), suspended, suspend })
     }
 
     /// The address it listens on: the real port where port 0 was asked for. A Unix-domain listener has none.
@@ -192,11 +229,26 @@ impl Listener {
     /// The next connection.
     ///
     /// When the process has run out of file descriptors the waiting connection is accepted on a spare one and closed at
-    /// once, `on_refusal` is told, and accepting goes on.
+    /// once, `on_refusal` is told, and accepting goes on. While it is suspended there is none.
     pub async fn accept(&mut self, mut on_refusal: impl FnMut(&io::Error)) -> (Stream, SocketAddr) {
         loop {
-            match self.accept_one().await {
-                Ok(accepted) => return accepted,
+            if self.is_stale {
+                self.await_resumption().await;
+            }
+            let accepted = tokio::select! {
+                biased;
+                Ok(()) = self.suspended.changed() => {
+                    self.is_stale = matches!(self.socket, ListeningSocket::Tcp(_));
+                    continue;
+                }
+                accepted = self.socket.accept() => accepted,
+            };
+            match accepted {
+                Ok(_) if *self.suspended.borrow() => {}
+                Ok((stream, peer)) => {
+                    self.configure(&stream);
+                    return (stream, peer);
+                }
                 Err(error) if is_exhaustion(&error) => {
                     on_refusal(&error);
                     if !self.turn_away() {
@@ -209,16 +261,17 @@ impl Listener {
         }
     }
 
-    async fn accept_one(&self) -> io::Result<(Stream, SocketAddr)> {
-        match &self.socket {
-            ListeningSocket::Tcp(socket) => {
-                let (tcp, peer) = socket.accept().await?;
-                self.configure(&tcp);
-                Ok((Stream::Tcp(tcp), peer))
+    /// Waits until it is not suspended, and has the reactor see the socket as it is then.
+    async fn await_resumption(&mut self) {
+        loop {
+            // It fails only without a sender, and there is our own.
+            let _ = self.suspended.wait_for(|is_suspended| !is_suspended).await;
+            match self.socket.register_anew() {
+                Ok(()) => break,
+                Err(_) => tokio::time::sleep(EXHAUSTION_PAUSE).await,
             }
-            ListeningSocket::Unix(socket) => Ok((Stream::Unix(socket.listener.accept().await?.0), UNIX_PEER)),
-            ListeningSocket::SharedUnix(socket, _) => Ok((Stream::Unix(socket.accept().await?.0), UNIX_PEER)),
         }
+        self.is_stale = false;
     }
 
     /// Accepts one waiting connection on the spare descriptor and closes it. False when even that failed.
@@ -231,7 +284,8 @@ impl Listener {
         self.spare.lend(|| socket.accept().is_ok())
     }
 
-    fn configure(&self, tcp: &tokio::net::TcpStream) {
+    fn configure(&self, stream: &Stream) {
+        let Stream::Tcp(tcp) = stream else { return };
         // A socket that refuses an option still works; the option is a wish.
         let socket = SockRef::from(tcp);
         let _ = socket.set_tcp_nodelay(self.options.nodelay);
@@ -247,6 +301,27 @@ impl Listener {
     }
 }
 
+impl ListeningSocket {
+    async fn accept(&self) -> io::Result<(Stream, SocketAddr)> {
+        match self {
+            Self::Tcp(socket) => socket.accept().await.map(|(tcp, peer)| (Stream::Tcp(tcp), peer)),
+            Self::Unix(socket) => socket.listener.accept().await.map(|(unix, _)| (Stream::Unix(unix), UNIX_PEER)),
+            Self::SharedUnix(socket, _) => socket.accept().await.map(|(unix, _)| (Stream::Unix(unix), UNIX_PEER)),
+        }
+    }
+
+    fn register_anew(&mut self) -> io::Result<()> {
+        if let Self::Tcp(tcp) = self {
+            *tcp = TcpListener::from_std(SockRef::from(&*tcp).try_clone()?.into())?;
+        }
+        Ok(())
+    }
+}
+
+fn backlog(options: &SocketOptions) -> i32 {
+    options.backlog.try_into().unwrap_or(i32::MAX)
+}
+
 fn open(address: SocketAddr, options: &SocketOptions) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;
@@ -260,7 +335,7 @@ fn open(address: SocketAddr, options: &SocketOptions) -> io::Result<TcpListener>
         socket.set_recv_buffer_size(len as usize)?;
     }
     socket.bind(&address.into())?;
-    socket.listen(options.backlog.try_into().unwrap_or(i32::MAX))?;
+    socket.listen(backlog(options))?;
     TcpListener::from_std(socket.into())
 }
 

@@ -1,6 +1,7 @@
 //! AMQP's listeners: opens all that the configuration names, and brings to the broker who comes through them.
 
 use std::fmt;
+use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use broker::Broker;
 use model::config::{Config, ListenAddress, TcpOptions};
-use net::{Admission, BindError, Listener, ListenerAddress, ServerTls, SocketOptions};
+use net::{Admission, BindError, Gate, Listener, ListenerAddress, ServerTls, SocketOptions};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -26,6 +27,8 @@ pub(crate) struct Listening {
     /// What is spoken there.
     pub(crate) protocol: &'static str,
     pub(crate) tls: Option<Arc<ServerTls>>,
+    /// What suspends it, if anything does.
+    pub(crate) gate: Option<Gate>,
 }
 
 /// What AMQP's listeners speak.
@@ -69,14 +72,15 @@ impl Listeners {
         Ok(Self(open))
     }
 
-    /// Where they are.
-    pub(crate) fn addresses(&self) -> Vec<Listening> {
-        let listening = |listener: &Acceptor| {
-            let address = listener.socket.address().ok()?;
+    /// Where they are, and what suspends them.
+    pub(crate) fn addresses(&mut self) -> Result<Vec<Listening>> {
+        let listening = |listener: &mut Acceptor| {
+            let address = listener.socket.address()?;
             let tls = listener.admission.tls.as_ref().map(|(tls, _)| tls.clone());
-            Some(Listening { address, protocol: AMQP, tls })
+            Ok(Listening { address, protocol: AMQP, tls, gate: Some(listener.socket.gate()?) })
         };
-        self.0.iter().filter_map(listening).collect()
+        let listening: io::Result<_> = self.0.iter_mut().map(listening).collect();
+        listening.context("cannot look at a listener")
     }
 
     /// Accepts until `stopping` changes. Each connection takes a place of each of `seats`, too.
@@ -149,7 +153,7 @@ mod tests {
     #[test]
     fn a_listener_says_what_it_speaks() {
         let address = ListenerAddress::Tcp("127.0.0.1:5671".parse().unwrap());
-        let listening = Listening { address, protocol: AMQP, tls: None };
+        let listening = Listening { address, protocol: AMQP, tls: None, gate: None };
         assert_eq!(listening.to_string(), "127.0.0.1:5671 (AMQP 0-9-1)");
     }
 }

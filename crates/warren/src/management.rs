@@ -12,7 +12,7 @@ use hyper::header::HeaderValue;
 use management::limits::{CONNECTIONS_MAX, STOP_PATIENCE};
 use management::{
     AlertThread, Alerting, AmqpSink, ConnectionLimits, Cors, Entrance, Headers, Influxdb, InfluxdbThreads,
-    ListenerInfo, Metrics, MetricsOptions, Server, Service, Site,
+    ListenerInfo, Metrics, MetricsOptions, Process, Server, Service, Site,
 };
 use model::config::{Config, HttpListener};
 use net::{AddressSeats, Admission, BindError, Listener, ListenerAddress, SocketOptions};
@@ -22,7 +22,7 @@ use tokio::task::JoinHandle;
 use crate::acceptor::Acceptor;
 use crate::listeners::{AMQP, Listening, bind};
 use crate::machine;
-use crate::seats::{Places, Seats};
+use crate::seats::{House, Places, Seats};
 use crate::serve::COMPATIBLE_VERSION;
 use crate::tls::TlsFiles;
 
@@ -102,15 +102,15 @@ impl ManagementListeners {
     }
 
     /// Begins to serve, at the control socket too. `amqp` are the listeners of AMQP, which the API tells of. Each
-    /// connection takes a place of each of `seats`; those of the control socket need none.
+    /// connection takes a place in `house`; those of the control socket need none.
     pub(crate) fn serve(
         self,
         config: &Config,
         data_dir: &Path,
         broker: &Arc<Broker>,
         amqp: &[Listening],
-        seats: &[Seats],
-        connection_max: usize,
+        house: &House,
+        process: Process,
     ) -> Result<Management> {
         let server = self.server;
         let options = options(config, data_dir)?;
@@ -125,14 +125,16 @@ impl ManagementListeners {
             management::Options { path_prefix: String::new(), is_queue_info_only: true, ..options.clone() };
         let listening: Vec<Listening> = self.open.iter().filter_map(OpenListener::listening).collect();
         let infos: Vec<ListenerInfo> = amqp.iter().chain(&listening).filter_map(info).collect();
-        let alerting = alerting(config, broker, connection_max)?;
+        let alerting = alerting(config, broker, house.connection_max())?;
         let alerts = alerting.start().context("cannot start the thread of alerts")?;
         let influxdb = Influxdb::new(broker.clone(), &config.influxdb, data_dir.to_owned(), options.file_limit)?;
         let tallies = influxdb.as_ref().map(Influxdb::tallies);
         let influxdb = influxdb.map(Influxdb::start).transpose().context("cannot start a thread of statistics")?;
+        let process = Arc::new(process);
         let service_of = |options| {
             let service = Service::new(broker.clone(), options);
             service.set_alerting(alerting.clone());
+            service.set_process(process.clone());
             tallies.iter().for_each(|tallies| service.set_influxdb(tallies.clone()));
             service.set_listeners(infos.clone());
             service
@@ -151,7 +153,7 @@ impl ManagementListeners {
                     server.entrance(Site::Metrics(metrics.clone(), compress), listener.limits, None)
                 }
             };
-            accepting.push(server.runtime().spawn(listener.run(seats.to_vec(), entrance)));
+            accepting.push(server.runtime().spawn(listener.run(house.of_http(), entrance)));
         }
         let entered = server.runtime().enter();
         match OpenListener::open_control(data_dir) {
@@ -243,7 +245,7 @@ impl OpenListener {
             Offer::QueueInfo => QUEUE_INFO,
             Offer::Metrics { .. } => PROMETHEUS,
         };
-        Some(Listening { address, protocol, tls })
+        Some(Listening { address, protocol, tls, gate: None })
     }
 
     /// Accepts until it is aborted.
@@ -296,6 +298,7 @@ fn info(listening: &Listening) -> Option<ListenerInfo> {
         ip: address.ip(),
         port: address.port(),
         tls: listening.tls.clone(),
+        gate: listening.gate.clone(),
     })
 }
 

@@ -86,6 +86,11 @@ impl House {
         }
     }
 
+    /// How many there are.
+    pub(crate) fn connection_max(&self) -> usize {
+        self.all.max
+    }
+
     /// What a connection of AMQP needs beside its listener's place.
     pub(crate) fn of_amqp(&self) -> Vec<Seats> {
         vec![self.amqp.clone(), self.all.clone()]

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use broker::statistics::{self, Rates, Retention, Retentions};
 use broker::{AuthStep, Broker, EventSink, LockoutOptions};
+use management::Process;
 use model::config::{
     Config, ConfirmAfter, DiskFreeLimit, MemoryWatermark, RatesMode, SampleRetention, StatisticsOptions,
 };
@@ -17,6 +18,7 @@ use tokio::sync::watch;
 use crate::audit::AuditLog;
 use crate::banner::Banner;
 use crate::listeners::Listeners;
+use crate::logging::LogLevelHandle;
 use crate::management::ManagementListeners;
 use crate::signals::Signals;
 use crate::tls::TlsFiles;
@@ -30,7 +32,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<()> {
     let started_at = Instant::now();
     let (config, warnings) = config_files::load(args.config.as_deref(), &args.sets)?;
     let data_dir = args.data_dir.as_deref().unwrap_or(Path::new(&config.store.data_dir));
-    logging::start(&config.log);
+    let log_level = logging::start(&config.log);
     for warning in warnings {
         // Told even where the same configuration has switched the log off.
         if tracing::enabled!(tracing::Level::WARN) {
@@ -50,13 +52,19 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<()> {
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
-    runtime.block_on(run(&config, data_dir, connection_max, started_at))
+    runtime.block_on(run(&config, data_dir, connection_max, log_level, started_at))
 }
 
-async fn run(config: &Config, data_dir: &Path, connection_max: usize, started_at: Instant) -> Result<()> {
+async fn run(
+    config: &Config,
+    data_dir: &Path,
+    connection_max: usize,
+    log_level: LogLevelHandle,
+    started_at: Instant,
+) -> Result<()> {
     // Ports first: a second broker on them should fail before it touches any data.
     let mut tls_files = TlsFiles::default();
-    let listeners = Listeners::open(config, &mut tls_files)?;
+    let mut listeners = Listeners::open(config, &mut tls_files)?;
     let management = ManagementListeners::open(config, &mut tls_files)?;
     let (store, recovered) = Store::open(store_options(config, data_dir)?, Arc::new(RealDisk))
         .with_context(|| format!("cannot open the data directory {}", data_dir.display()))?;
@@ -77,9 +85,11 @@ async fn run(config: &Config, data_dir: &Path, connection_max: usize, started_at
         definitions::load(&broker, path, unsupported).await?;
     }
 
-    let mut addresses = listeners.addresses();
+    let mut addresses = listeners.addresses()?;
     let seats = seats::House::new(connection_max);
-    let mut management = management.serve(config, data_dir, &broker, &addresses, &seats.of_http(), connection_max)?;
+    let gates = addresses.iter().filter_map(|listening| listening.gate.clone()).collect();
+    let process = Process::new(memory_len(config), Box::new(move |level| log_level.set(level)), gates);
+    let mut management = management.serve(config, data_dir, &broker, &addresses, &seats, process)?;
     addresses.extend(management.listening());
     let (stop, stopping) = watch::channel(false);
     let accepting = tokio::spawn(listeners.run(broker.clone(), seats.of_amqp(), stopping));
@@ -124,6 +134,11 @@ async fn run(config: &Config, data_dir: &Path, connection_max: usize, started_at
     closed.context("cannot close the store")?;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// How much memory there is for limits to be a part of.
+fn memory_len(config: &Config) -> u64 {
+    config.total_memory_available_override_value.unwrap_or_else(machine::memory_len)
 }
 
 /// How many connections the limit of open files has room for, when the store is to have its own whatever clients do.
@@ -197,7 +212,7 @@ fn broker_options(
     event_sink: Option<Arc<dyn EventSink>>,
     auth_steps: Vec<AuthStep>,
 ) -> broker::Options {
-    let memory_len = config.total_memory_available_override_value.unwrap_or_else(machine::memory_len);
+    let memory_len = memory_len(config);
     let part = |factor: f64| (memory_len as f64 * factor) as u64;
     broker::Options {
         frame_len_max: config.frame_max,

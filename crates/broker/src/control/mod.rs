@@ -1,5 +1,6 @@
 //! What operators change: users, vhosts, permissions, policies, parameters. Each change is journalled before anybody sees
-//! it, told to whom it concerns, and emitted as an event. And backups, which change nothing.
+//! it, told to whom it concerns, and emitted as an event. And backups, which change nothing, and limits of memory and disk, which last
+//! until the process ends.
 //!
 //! Who may do it is for the caller to decide (the HTTP API by tags); what users may do inside a vhost is in
 //! [`crate::inside`].
@@ -11,6 +12,7 @@ mod delayed;
 mod parameters;
 mod permissions;
 mod policies;
+mod resources;
 mod users;
 mod vhosts;
 

@@ -1,5 +1,7 @@
 //! What an alarm stops, and when.
 
+use std::path::Path;
+
 use amqp::content::{put_body_frames, put_header_encoded};
 use amqp::frame::put_method;
 use amqp::method::{basic, channel, queue};
@@ -7,6 +9,7 @@ use amqp::table::{TableBuf, Value};
 
 use super::client::{Client, Heard, PERSISTENT, TRANSIENT};
 use super::node::Node;
+use crate::identity::Actor;
 use crate::outbox::News;
 
 /// The frames of a publish to `q`: method, header, body.
@@ -74,6 +77,30 @@ fn no_publish_goes_through_after_an_alarm() {
             assert_eq!(ready(&node), before + 2);
         }
     }
+}
+
+#[test]
+fn a_limit_that_is_set_is_looked_at_at_once() {
+    let node = Node::new();
+    let mut client = connect(&node);
+    node.listen(&mut client);
+    let (actor, dir) = (Actor::broker(), Path::new("/"));
+    let set_memory_limit = |len| node.broker.set_memory_limit(&actor, len, dir);
+    let set_disk_free_limit = |len| node.broker.set_disk_free_limit(&actor, len, dir);
+    for (set, on, off) in [(&set_memory_limit as &dyn Fn(u64), 0, u64::MAX), (&set_disk_free_limit, u64::MAX, 0)] {
+        let before = ready(&node);
+        set(on);
+        let bytes = publish(b"held").concat();
+        assert_eq!(client.send_bytes(&bytes), 0);
+        assert_eq!(client.hear(), [Heard::Other("connection.blocked")]);
+        set(off);
+        assert_eq!(client.hear(), [Heard::Other("connection.unblocked")]);
+        assert_eq!(client.send_bytes(&bytes), bytes.len());
+        assert!(matches!(client.hear_one(), Heard::Ack { .. }));
+        assert_eq!(ready(&node), before + 1);
+    }
+    let view = node.broker.node_view(dir);
+    assert_eq!((view.memory_limit_len, view.disk_free_limit_len), (u64::MAX, 0));
 }
 
 #[test]

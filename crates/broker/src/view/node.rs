@@ -89,9 +89,9 @@ impl Broker {
     pub fn node_view(&self, data_dir: &Path) -> NodeView {
         NodeView {
             memory_used_len: resident_len().unwrap_or(0),
-            memory_limit_len: self.options.memory_limit_len,
+            memory_limit_len: self.alarms.memory_limit_len(),
             disk_free_len: free_len(data_dir).unwrap_or(0),
-            disk_free_limit_len: self.options.disk_free_limit_len,
+            disk_free_limit_len: self.alarms.disk_free_limit_len(),
             alarms: self.alarms(),
             has_data_loss: self.has_data_loss(),
             connection_count: self.connections.count(),

@@ -317,9 +317,7 @@ pub(super) fn answered(reply: Reply, missing: String) -> Result<Value, Failure> 
 /// An answer, unless the server does not know what is asked, or it is not there.
 pub(super) fn known(reply: Reply, missing: String) -> Result<Reply, Failure> {
     if matches!(reply.status, 405 | 501) {
-        return Err(Failure::unavailable(
-            "the server cannot do that: it is Warren's own, and this may be a RabbitMQ or an older Warren",
-        ));
+        return Err(Failure::not_warren());
     }
     reply.unless(404, || Failure::data(missing))
 }

@@ -28,6 +28,7 @@ mod patience;
 mod permissions;
 mod plugins;
 mod policies;
+mod process;
 mod queues;
 mod show;
 mod status;
@@ -57,6 +58,7 @@ pub(crate) const FAMILIES: &[Family] = &[
     ctl("Shovels and federation", moving::CTL_COMMANDS),
     ctl("Definitions", definitions::COMMANDS),
     ctl("Node and cluster", status::COMMANDS),
+    ctl("The running server", process::COMMANDS),
     ctl("Feature flags", features::COMMANDS),
     ctl("Waiting for a broker", patience::COMMANDS),
     ctl("Health checks", health::COMMANDS),

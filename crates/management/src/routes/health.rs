@@ -43,7 +43,7 @@ pub(super) static ROUTES: &[Route] = checks! {
         "No queue would lose its majority without this node.";
     "/api/health/checks/below-node-connection-limit" => Management, connection_limit,
         "Fewer connections are open than may be.";
-    "/api/health/checks/is-in-service" => Anybody, uncached_ok, "The node takes connections.";
+    "/api/health/checks/is-in-service" => Anybody, uncached_ok, "The node is not in maintenance.";
     "/api/health/checks/ready-to-serve-clients" => Anybody, ready, "The node can serve clients.";
     "/api/health/checks/reached-target-cluster-size" => Management, uncached_ok, "All nodes are there.";
     "/api/health/checks/metadata-store/initialized" => Management, ok, "Definitions have been loaded.";
@@ -191,7 +191,7 @@ fn date(time: SystemTime) -> String {
 
 fn port(call: &Call) -> Result<Answer, Problem> {
     let port: u64 = call.argument("port").parse().map_err(|_| Problem::bad_request("Invalid port"))?;
-    let ports: Vec<u64> = call.service.listeners().iter().map(|listener| listener.port.into()).collect();
+    let ports: Vec<u64> = call.service.active_listeners().iter().map(|listener| listener.port.into()).collect();
     Ok(match ports.contains(&port) {
         true => passed(members(json!({"port": port}))),
         false => failed("No active listener", members(json!({"ports": ports, "missing": port}))),
@@ -199,7 +199,7 @@ fn port(call: &Call) -> Result<Answer, Problem> {
 }
 
 fn protocols(call: &Call) -> Result<Answer, Problem> {
-    let listeners = call.service.listeners();
+    let listeners = call.service.active_listeners();
     let mut active: Vec<&str> = listeners.iter().map(|listener| &*listener.protocol).collect();
     active.sort_unstable();
     active.dedup();
@@ -238,7 +238,7 @@ fn connection_limit(call: &Call) -> Result<Answer, Problem> {
 }
 
 fn ready(call: &Call) -> Result<Answer, Problem> {
-    let is_listening = call.service.listeners().iter().any(|listener| listener.protocol.starts_with("amqp"));
+    let is_listening = call.service.active_listeners().iter().any(|listener| listener.protocol.starts_with("amqp"));
     if !is_listening {
         return Ok(uncached(failed("no protocol listeners", Map::new())));
     }

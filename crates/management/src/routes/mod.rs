@@ -23,6 +23,7 @@ mod overview;
 mod parameters;
 mod permissions;
 mod policies;
+mod process;
 mod publish;
 mod queue_info;
 mod queue_rows;
@@ -74,6 +75,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Route> {
         channels::ROUTES,
         consumers::ROUTES,
         alerts::ROUTES,
+        process::ROUTES,
         backup::ROUTES,
         data_loss::ROUTES,
         live::ROUTES,

@@ -44,9 +44,12 @@ pub(super) async fn serve(site: Site, stream: Stream, guest: Guest, mut stage: w
             }
             let mut response = match (&site, &door) {
                 (Site::Api(service), Some(door)) if service.is_websocket(request.uri().path()) => {
-                    match service.lets_in_page_of(request.headers()) {
-                        true => door.open(request),
-                        false => refused(StatusCode::FORBIDDEN, FOREIGN_PAGE.to_owned()),
+                    if !service.lets_in_page_of(request.headers()) {
+                        refused(StatusCode::FORBIDDEN, FOREIGN_PAGE.to_owned())
+                    } else if service.is_suspended() {
+                        refused(StatusCode::SERVICE_UNAVAILABLE, SUSPENDED.to_owned())
+                    } else {
+                        door.open(request)
                     }
                 }
                 (Site::Api(service), _) => service.respond(request, origin).await,
@@ -85,6 +88,9 @@ fn names_one_host<B>(request: &Request<B>) -> bool {
 /// What a page of another origin is told.
 const FOREIGN_PAGE: &str =
     "pages of this origin may not open a WebSocket here; management.cors.allow_origins names those that may";
+
+/// What is said while AMQP's listeners are suspended.
+const SUSPENDED: &str = "the node takes no new connections of AMQP: its listeners were suspended";
 
 fn refused(status: StatusCode, text: String) -> Response<AnswerBody> {
     let mut response = Response::new(AnswerBody::whole(text.into()));

@@ -63,7 +63,8 @@ impl Shown {
 
     fn listen(&self, house: &House) {
         let tls = Some(self.tls.clone());
-        let listener = ListenerInfo { protocol: "amqp/ssl".to_owned(), ip: [127, 0, 0, 1].into(), port: 5671, tls };
+        let listener =
+            ListenerInfo { protocol: "amqp/ssl".to_owned(), ip: [127, 0, 0, 1].into(), port: 5671, tls, gate: None };
         house.service.set_listeners(vec![listener]);
     }
 }

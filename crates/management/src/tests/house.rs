@@ -82,6 +82,7 @@ impl House {
             ip: [127, 0, 0, 1].into(),
             port,
             tls: None,
+            gate: None,
         };
         service.set_listeners(vec![listener("amqp", 5672), listener("http", 15672)]);
         House { service }

@@ -15,5 +15,6 @@ mod live;
 mod messages;
 mod metrics;
 mod objects;
+mod process;
 mod queue_lists;
 mod requests;

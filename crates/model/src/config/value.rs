@@ -197,7 +197,8 @@ pub(super) fn parse_float(text: &str) -> Option<f64> {
 }
 
 /// Bytes as RabbitMQ reads them since 3.13: `k` and `kB` are 1000, `Ki` and `KiB` are 1024, in any case.
-pub(super) fn parse_size(text: &str) -> Option<u64> {
+#[must_use]
+pub fn parse_size(text: &str) -> Option<u64> {
     let (number, unit) = split_unit(text)?;
     let mut unit = unit.to_ascii_lowercase();
     if unit.len() > 1 && unit.ends_with('b') {

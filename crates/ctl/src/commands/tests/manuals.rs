@@ -65,6 +65,48 @@ fn queues_that_cannot_answer_are_listed_and_leaders_are_spread() {
 }
 
 #[test]
+fn the_process_is_changed() {
+    check_one(&["set_vm_memory_high_watermark", "0.5"], r#"PUT warren/memory-limit {"relative":0.5}"#);
+    check_one(&["set_vm_memory_high_watermark", "absolute", "2GiB"], r#"PUT warren/memory-limit {"absolute":"2GiB"}"#);
+    check_one(&["set_disk_free_limit", "50MB"], r#"PUT warren/disk-free-limit {"absolute":"50MB"}"#);
+    check_one(&["set_disk_free_limit", "mem_relative", "1.5"], r#"PUT warren/disk-free-limit {"relative":1.5}"#);
+    check_one(&["set_log_level", "debug"], r#"PUT warren/log-level {"level":"debug"}"#);
+    check_one(&["suspend_listeners"], "POST warren/listeners/suspend {}");
+    check_one(&["resume_listeners"], "POST warren/listeners/resume {}");
+    // Only the server knows what is good.
+    check_one(&["set_vm_memory_high_watermark", "nan"], r#"PUT warren/memory-limit {"relative":"nan"}"#);
+    for line in [
+        &["set_vm_memory_high_watermark", "absolute"][..],
+        &["set_vm_memory_high_watermark", "0.4", "5"],
+        &["set_vm_memory_high_watermark"],
+        &["set_disk_free_limit", "mem_relative"],
+        &["set_disk_free_limit", "50MB", "5"],
+        &["set_log_level", "connection", "debug"],
+        &["suspend_listeners", "x"],
+    ] {
+        assert_eq!(drive(line, []).failure().0, 64, "{line:?}");
+    }
+}
+
+/// The statuses are rabbitmqctl's.
+#[test]
+fn a_change_that_is_refused_is_so_in_the_servers_words() {
+    let refused = |status, reason: &str| crate::reply::Reply {
+        status,
+        body: format!(r#"{{"error":"x","reason":"{reason}"}}"#).into_bytes(),
+    };
+    let line = ["set_vm_memory_high_watermark", "1.1"];
+    assert_eq!(drive(&line, [refused(400, "too much")]).failure(), (65, "too much"));
+    assert_eq!(drive(&["set_log_level", "x"], [refused(400, "no such level")]).failure(), (69, "no such level"));
+    assert_eq!(drive(&["resume_listeners"], [refused(500, "port taken")]).failure(), (69, "port taken"));
+    assert_eq!(drive(&["suspend_listeners"], [refused(401, "Not administrator user")]).failure().0, 77);
+    for status in [404, 405] {
+        let driven = drive(&["suspend_listeners"], [bare(status)]);
+        assert!(driven.failure().1.contains("Warren's own"), "{:?}", driven.failure());
+    }
+}
+
+#[test]
 fn statistics_are_forgotten() {
     check_one(&["reset_stats_db", "--all"], "DELETE reset");
     check(&["reset_stats_db"], &[recorded("overview"), bare(204)], &["GET overview", "DELETE reset/rabbit%40here"]);

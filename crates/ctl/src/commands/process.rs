@@ -1,0 +1,82 @@
+//! Changing the running process: its limits, its log, its listeners. Only the server knows which values are good.
+
+use serde_json::{Value, json};
+
+use crate::command::{Command, optional, required};
+use crate::failure::{DATA, Failure, UNAVAILABLE};
+use crate::given::Given;
+use crate::step::{Ask, Started};
+
+pub(crate) const COMMANDS: &[Command] = &[
+    Command::new(
+        "set_vm_memory_high_watermark",
+        "sets above which fraction of the memory, or how many bytes ('absolute 2GiB'), publishers are blocked, until the server ends",
+        |given| {
+            let body = match (given.text("limit"), given.optional("value")) {
+                ("absolute", Some(size)) => json!({"absolute": size}),
+                ("absolute", None) | (_, Some(_)) => return Err(usage(given, "a fraction, or 'absolute' and a size")),
+                (text, None) => json!({"relative": fraction(text)}),
+            };
+            change(Ask::put("warren/memory-limit".to_owned(), &body), DATA)
+        },
+    )
+    .taking(&[required("limit"), optional("value")])
+    .saying("Setting memory threshold to {limit} {value}..."),
+    Command::new(
+        "set_disk_free_limit",
+        "sets below how much free disk, or how many times the memory ('mem_relative 1.5'), publishers are blocked, until the server ends",
+        |given| {
+            let body = match (given.text("limit"), given.optional("value")) {
+                ("mem_relative", Some(text)) => json!({"relative": fraction(text)}),
+                ("mem_relative", None) | (_, Some(_)) => {
+                    return Err(usage(given, "a size, or 'mem_relative' and a fraction"));
+                }
+                (size, None) => json!({"absolute": size}),
+            };
+            change(Ask::put("warren/disk-free-limit".to_owned(), &body), DATA)
+        },
+    )
+    .taking(&[required("limit"), optional("value")])
+    .saying("Setting disk free limit to {limit} {value}..."),
+    Command::new(
+        "set_log_level",
+        "sets how severe has to be what is logged (debug, info, warning, error, critical, none), until the server ends",
+        |given| {
+            change(Ask::put("warren/log-level".to_owned(), &json!({"level": given.text("log-level")})), UNAVAILABLE)
+        },
+    )
+    .taking(&[required("log-level")])
+    .saying("Setting log level to \"{log-level}\" ..."),
+    Command::new("suspend_listeners", "refuses new connections of clients; those that are open stay", |_| {
+        change(Ask::post("warren/listeners/suspend".to_owned(), &json!({})), UNAVAILABLE)
+    })
+    .saying("Will suspend client connection listeners. The node will no longer accept client connections!"),
+    Command::new("resume_listeners", "takes new connections of clients again", |_| {
+        change(Ask::post("warren/listeners/resume".to_owned(), &json!({})), UNAVAILABLE)
+    })
+    .saying("Will resume client connection listeners. The node will now accept client connections"),
+];
+
+fn usage(given: &Given, takes: &str) -> Failure {
+    Failure::usage(format!("{} takes {takes}", given.command.name))
+}
+
+/// A number; what is none, for the server to say what would be one.
+fn fraction(text: &str) -> Value {
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() => json!(number),
+        _ => json!(text),
+    }
+}
+
+/// Asks for a change. A value that the server refuses ends it with that status, and with the server's own sentence.
+fn change(ask: Ask, refused_status: u8) -> Started {
+    ask.then(move |reply| match (reply.status, reply.reason()) {
+        (404 | 405, _) => Err(Failure::not_warren()),
+        (400 | 500 | 503, Some(reason)) => {
+            let status = if reply.status == 400 { refused_status } else { UNAVAILABLE };
+            Err(Failure::new(status, reason))
+        }
+        _ => reply.done(),
+    })
+}

@@ -1,0 +1,58 @@
+//! What operators change of the broker's process while it runs, and the broker itself knows nothing of.
+
+use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use model::config::LogLevel;
+use net::Gate;
+
+/// The process. What is changed here lasts until it ends.
+pub struct Process {
+    memory_len: u64,
+    log: Box<dyn Fn(LogLevel) + Send + Sync>,
+    gates: Vec<Gate>,
+    is_suspended: AtomicBool,
+}
+
+impl fmt::Debug for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Process").field("memory_len", &self.memory_len).finish_non_exhaustive()
+    }
+}
+
+impl Process {
+    /// A process for which there is so much memory. `log` has only what is at least so severe be logged; clients of AMQP come through
+    /// the listeners of `gates`.
+    #[must_use]
+    pub fn new(memory_len: u64, log: Box<dyn Fn(LogLevel) + Send + Sync>, gates: Vec<Gate>) -> Self {
+        Self { memory_len, log, gates, is_suspended: AtomicBool::new(false) }
+    }
+
+    /// How much memory there is for it, in bytes.
+    pub(crate) fn memory_len(&self) -> u64 {
+        self.memory_len
+    }
+
+    /// Has only what is at least so severe be logged.
+    pub(crate) fn set_log_level(&self, level: LogLevel) {
+        (self.log)(level);
+    }
+
+    /// Whether new connections of AMQP are refused, those over WebSockets too.
+    pub(crate) fn is_suspended(&self) -> bool {
+        self.is_suspended.load(Ordering::Relaxed)
+    }
+
+    /// Refuses new connections of AMQP. Those that are open stay. What one listener cannot, the others do.
+    pub(crate) fn suspend_listeners(&self) -> io::Result<()> {
+        self.is_suspended.store(true, Ordering::Relaxed);
+        self.gates.iter().map(Gate::suspend).fold(Ok(()), Result::and)
+    }
+
+    /// Takes new connections again. What one listener cannot, the others do.
+    pub(crate) fn resume_listeners(&self) -> io::Result<()> {
+        self.is_suspended.store(false, Ordering::Relaxed);
+        self.gates.iter().map(Gate::resume).fold(Ok(()), Result::and)
+    }
+}

@@ -33,6 +33,8 @@ pub struct NodeFacts {
     pub is_memory_low: bool,
     /// The disk alarm is on.
     pub is_disk_low: bool,
+    /// Messages were lost to damaged files, and no operator has taken note.
+    pub has_data_loss: bool,
     /// Open connections.
     pub connection_count: u64,
     /// Those of them that have just been held up ([`Needs::flow`](crate::Needs)).

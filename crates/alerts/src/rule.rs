@@ -21,6 +21,8 @@ pub enum Kind {
     MemoryAlarm,
     /// The disk alarm.
     DiskAlarm,
+    /// Messages that were lost to damaged files, as long as no operator has taken note.
+    DataLoss,
     /// Connections that are held up, in percent of all.
     Flow,
     /// Users and addresses that were locked out within a window.
@@ -33,13 +35,14 @@ pub enum Kind {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 10] = [
+    pub const ALL: [Kind; 11] = [
         Kind::QueueLength,
         Kind::NoConsumers,
         Kind::OldestAge,
         Kind::Growth,
         Kind::MemoryAlarm,
         Kind::DiskAlarm,
+        Kind::DataLoss,
         Kind::Flow,
         Kind::Lockouts,
         Kind::Connections,
@@ -56,6 +59,7 @@ impl Kind {
             Kind::Growth => "growth",
             Kind::MemoryAlarm => "memory-alarm",
             Kind::DiskAlarm => "disk-alarm",
+            Kind::DataLoss => "data-loss",
             Kind::Flow => "flow",
             Kind::Lockouts => "lock-outs",
             Kind::Connections => "connections",
@@ -74,14 +78,16 @@ impl Kind {
     }
 
     fn is_alarm(self) -> bool {
-        matches!(self, Kind::MemoryAlarm | Kind::DiskAlarm)
+        matches!(self, Kind::MemoryAlarm | Kind::DiskAlarm | Kind::DataLoss)
     }
 
     /// The threshold, where a rule need not say it.
     fn threshold(self) -> Option<f64> {
         match self {
             Kind::QueueLength | Kind::OldestAge | Kind::Growth | Kind::Connections | Kind::Unroutable => None,
-            Kind::NoConsumers | Kind::MemoryAlarm | Kind::DiskAlarm | Kind::Flow | Kind::Lockouts => Some(0.0),
+            Kind::NoConsumers | Kind::MemoryAlarm | Kind::DiskAlarm | Kind::DataLoss | Kind::Flow | Kind::Lockouts => {
+                Some(0.0)
+            }
         }
     }
 }

@@ -102,6 +102,7 @@ fn value_of_node(watch: &mut Watch, node: &NodeFacts, now_ms: u64) -> Option<Fou
     Some(match watch.rule.kind {
         Kind::MemoryAlarm => Found::Value(f64::from(u8::from(node.is_memory_low))),
         Kind::DiskAlarm => Found::Value(f64::from(u8::from(node.is_disk_low))),
+        Kind::DataLoss => Found::Value(f64::from(u8::from(node.has_data_loss))),
         Kind::Flow => Found::Value(percent(node.flow_count, node.connection_count)),
         Kind::Connections => Found::Value(node.connection_max.map_or(0.0, |max| percent(node.connection_count, max))),
         Kind::Lockouts => grown(watch, node.lockout_count, now_ms, 1.0),

@@ -8,6 +8,7 @@ use crate::limits::TRACKED_COUNT_MAX;
 const QUIET: NodeFacts = NodeFacts {
     is_memory_low: false,
     is_disk_low: false,
+    has_data_loss: false,
     connection_count: 0,
     flow_count: 0,
     connection_max: None,
@@ -193,6 +194,8 @@ fn rules_about_the_node_watch_its_numbers() {
     check(json!({"kind": "memory-alarm"}), memory, true);
     check(json!({"kind": "disk-alarm"}), memory, false);
     check(json!({"kind": "disk-alarm"}), NodeFacts { is_disk_low: true, ..QUIET }, true);
+    check(json!({"kind": "data-loss"}), memory, false);
+    check(json!({"kind": "data-loss"}), NodeFacts { has_data_loss: true, ..QUIET }, true);
     let flow = NodeFacts { connection_count: 4, flow_count: 1, connection_max: Some(10), ..QUIET };
     check(json!({"kind": "flow"}), flow, true);
     check(json!({"kind": "flow", "above": 25}), flow, false);

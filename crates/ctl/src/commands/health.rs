@@ -18,6 +18,11 @@ pub(crate) const COMMANDS: &[Command] = &[
         check(&["local-alarms"], "No local alarms are reported")
     }),
     Command::new(
+        "check_data_loss",
+        "fails if messages were lost to damaged files, and no operator has acknowledged it; Warren's own",
+        |_| check(&["data-loss"], "No messages are reported lost to damaged files"),
+    ),
+    Command::new(
         "check_port_connectivity",
         "fails unless all ports that the node listens on can be connected to",
         |_| port_connectivity(),

@@ -8,6 +8,7 @@ mod channels;
 mod config_file;
 mod connections;
 mod consumers;
+mod data_loss;
 mod declare;
 mod definitions;
 mod delayed;
@@ -63,6 +64,7 @@ pub(crate) const FAMILIES: &[Family] = &[
     ctl("Waiting for a broker", patience::COMMANDS),
     ctl("Health checks", health::COMMANDS),
     ctl("Alerts", alerts::COMMANDS),
+    ctl("Lost messages", data_loss::COMMANDS),
     ctl("Warren's own", backup::COMMANDS),
     ctl("This program", local::COMMANDS),
     ctl("Not over HTTP", elsewhere::COMMANDS),

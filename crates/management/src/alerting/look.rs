@@ -62,6 +62,7 @@ impl Alerting {
         NodeFacts {
             is_memory_low: alarms.is_memory_low,
             is_disk_low: alarms.is_disk_low,
+            has_data_loss: self.broker.has_data_loss(),
             connection_count: self.broker.connection_count() as u64,
             flow_count,
             connection_max: self.connection_max,

@@ -74,8 +74,8 @@ const RULE_BODY: &[Field] = &[
     Field::required(
         "kind",
         Text,
-        "What is watched: `queue-length`, `no-consumers`, `oldest-age`, `growth`, `memory-alarm`, `disk-alarm`, `flow`, \
-         `lock-outs`, `connections` or `unroutable`.",
+        "What is watched: `queue-length`, `no-consumers`, `oldest-age`, `growth`, `memory-alarm`, `disk-alarm`, `data-loss`, \
+         `flow`, `lock-outs`, `connections` or `unroutable`.",
     ),
     Field::optional("vhost", Text, "A regular expression: in which vhosts. All unless said."),
     Field::optional("queue", Text, "A regular expression: which queues. All unless said."),

@@ -107,6 +107,31 @@ fn a_change_that_is_refused_is_so_in_the_servers_words() {
 }
 
 #[test]
+fn lost_messages_are_listed_and_acknowledged() {
+    let answer = |status, body: &str| crate::reply::Reply { status, body: body.as_bytes().to_vec() };
+    let found = r#"{"lost_messages":5,"damaged_files":[
+        {"path":"/a","what":"cut short","found_at":"now","lost":[
+            {"vhost":"/","queue":"q","messages":3}, {"vhost":"/","exchange":"e","messages":1}, {"messages":1}]},
+        {"path":"/b","what":"missing","found_at":"now","lost":[]}]}"#;
+    let listed = drive(&["list_data_losses"], [answer(200, found)]);
+    assert_eq!(listed.did, ["GET warren/data-loss"]);
+    let expected = "vhost\tqueue\texchange\tmessages\tpath\twhat\n/\tq\t\t3\t/a\tcut short\n/\t\te\t1\t/a\tcut short\n\
+                    \t\t\t1\t/a\tcut short\n\t\t\t0\t/b\tmissing\n";
+    assert_eq!(listed.text(), expected);
+    let chosen =
+        drive(&["list_data_losses", "queue", "found_at"], [answer(200, r#"{"lost_messages":0,"damaged_files":[]}"#)]);
+    assert_eq!(chosen.text(), "");
+    check_one(&["acknowledge_data_losses"], "DELETE warren/data-loss");
+    check(&["check_data_loss"], &[bare(200)], &["GET health/checks/data-loss"]);
+    let failed = r#"{"status":"failed","reason":"5 messages were lost to damaged files","lost_messages":5}"#;
+    let text = "health check failed: 5 messages were lost to damaged files (lost_messages: 5)";
+    assert_eq!(drive(&["check_data_loss"], [answer(503, failed)]).failure(), (69, text));
+    for line in ["list_data_losses", "acknowledge_data_losses", "check_data_loss"] {
+        assert_eq!(drive(&[line], [bare(404)]).failure().0, 69);
+    }
+}
+
+#[test]
 fn statistics_are_forgotten() {
     check_one(&["reset_stats_db", "--all"], "DELETE reset");
     check(&["reset_stats_db"], &[recorded("overview"), bare(204)], &["GET overview", "DELETE reset/rabbit%40here"]);

@@ -19,6 +19,7 @@ const KEYS: &[Key] = &[
             "growth",
             "memory-alarm",
             "disk-alarm",
+            "data-loss",
             "flow",
             "lock-outs",
             "connections",

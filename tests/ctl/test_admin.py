@@ -90,3 +90,15 @@ def test_the_overview_and_exports(ok, tmp_path):
         ok(*words)
     assert json.loads((tmp_path / "a").read_text())["users"] == json.loads((tmp_path / "b").read_text())["users"]
     ok("import", str(tmp_path / "a"))
+
+
+@pytest.mark.warren_only("RabbitMQ has streams")
+def test_an_import_leaves_out_what_is_not_supported(ok, fails, api, vhost):
+    queue = {"durable": True, "auto_delete": False, "arguments": {}}
+    queues = [{"name": "s", **queue, "arguments": {"x-queue-type": "stream"}}, {"name": "q", **queue}]
+    document = json.dumps({"queues": queues})
+    fails(69, "stream", "-V", vhost, "definitions", "import_into_vhost", "--stdin", input=document)
+    assert not api.exists("queues", vhost, "q")
+    said = ok("-V", vhost, "definitions", "import_into_vhost", "--stdin", "--skip-unsupported", input=document).out
+    assert said.startswith("Left out") and "'s'" in said
+    assert (api.exists("queues", vhost, "q"), api.exists("queues", vhost, "s")) == (True, False)

@@ -66,7 +66,7 @@ pub(crate) const ADMIN_COMMANDS: &[Command] = &[
 ];
 
 const FILE: &[Argument] = &[optional("file").bare()];
-const IMPORT: &[Opt] = &[flag("stdin", "from what comes in")];
+const IMPORT: &[Opt] = &[flag("stdin", "from what comes in"), SKIP_UNSUPPORTED];
 const EXPORT: &[Opt] = &[
     flag("stdout", "to what goes out"),
     option("transformations", "NAMES", "what to do to them first, with commas between").short('t'),
@@ -107,8 +107,8 @@ fn transformations(given: &Given) -> Result<Vec<Transformation>, Failure> {
 
 fn admin_import(given: &Given, vhost: Option<&str>) -> Started {
     match given.optional("file").filter(|_| !given.has("stdin")) {
-        Some(file) => import(definitions(vhost), file),
-        None if given.has("stdin") => import(definitions(vhost), "-"),
+        Some(file) => import(skipping(definitions(vhost), given), file),
+        None if given.has("stdin") => import(skipping(definitions(vhost), given), "-"),
         None => Err(Failure::usage("import needs a file, or --stdin")),
     }
 }

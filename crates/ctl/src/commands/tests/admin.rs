@@ -201,6 +201,15 @@ fn definitions_and_connections() {
         &[bare(204)],
         &["read what comes in", "POST definitions/v {\"a line\": 1}\n"],
     );
+    let body = br#"{"left_out":["queues, entry 1 ('s'): no"]}"#.to_vec();
+    for (line, place) in [
+        (&["definitions", "import", "--file", "d.json", "--skip-unsupported"][..], "definitions"),
+        (&["definitions", "import_into_vhost", "--file", "d.json", "--skip-unsupported", "-V", "v"], "definitions/v"),
+    ] {
+        let imported = drive(line, [crate::reply::Reply { status: 200, body: body.clone() }]);
+        assert_eq!(imported.did[1], format!("POST {place}?skip_unsupported=true {{\"a line\": 1}}\n"));
+        assert_eq!(imported.text(), "Left out, since the server does not support it:\nqueues, entry 1 ('s'): no\n");
+    }
     assert_eq!(drive(&["import"], []).failure().0, 64);
     check_one(&["close", "connection", "name=a b"], "DELETE connections/a%20b because Closed via warren ctl");
     check_one(

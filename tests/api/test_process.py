@@ -6,6 +6,7 @@ import time
 
 import pytest
 from blackbox import broker as brokers
+from blackbox.certificates import Authority
 from test_websocket import Refused, WebSocketWire
 
 CHANGES = [
@@ -19,12 +20,19 @@ CHANGES = [
 
 @pytest.fixture(scope="module")
 def own_broker(pytestconfig, tmp_path_factory):
-    """A broker of this file's own, which listens at a path, too."""
-    path = tmp_path_factory.mktemp("process") / "amqp.sock"
-    broker = brokers.from_options(pytestconfig.option, {"warren.listeners.unix.local": str(path)}, management=True)
+    """A broker of this file's own, which listens with TLS and at a path, too."""
+    directory, port = tmp_path_factory.mktemp("process"), brokers.free_port()
+    server = Authority(directory).sign("server", "/CN=localhost")
+    settings = {
+        "listeners.ssl.default": f"127.0.0.1:{port}",
+        "ssl_options.certfile": str(server.certificate),
+        "ssl_options.keyfile": str(server.key),
+        "warren.listeners.unix.local": str(directory / "amqp.sock"),
+    }
+    broker = brokers.from_options(pytestconfig.option, settings, management=True)
     if not isinstance(broker, brokers.Warren):
         pytest.skip("RabbitMQ's HTTP API cannot, and somebody else's broker is left as it is")
-    broker.path = path
+    broker.addresses = [(broker.host, broker.port), (broker.host, port), settings["warren.listeners.unix.local"]]
     try:
         broker.start()
         yield broker
@@ -37,7 +45,7 @@ def call(management, method, path, body):
 
 
 def connects(address) -> bool:
-    """Whether the broker takes a connection, rather than refusing it or closing it at once."""
+    """Whether the broker takes a connection, rather than refusing it or closing it at once. One with TLS says then that this is none."""
     family = socket.AF_INET if isinstance(address, tuple) else socket.AF_UNIX
     with socket.socket(family) as client:
         client.settimeout(10)
@@ -108,17 +116,16 @@ def test_the_log_follows_its_level(own_broker):
 
 
 def test_suspended_listeners_refuse_who_comes_and_leave_who_is_there(own_broker):
-    management, address = own_broker.management, (own_broker.host, own_broker.port)
+    management = own_broker.management
     before, web = own_broker.wire(), WebSocketWire(own_broker.management.address)
     web.handshake()
     try:
         for _ in range(2):
             management.post("/warren/listeners/suspend").expect(204)
-            assert not connects(address)
-            assert not connects(str(own_broker.path))
+            assert [address for address in own_broker.addresses if connects(address)] == []
         with pytest.raises(Refused, match="503"):
             WebSocketWire(own_broker.management.address)
-        for check in (f"port-listener/{own_broker.port}", "protocol-listener/amqp", "ready-to-serve-clients"):
+        for check in (f"port-listener/{own_broker.port}", "protocol-listener/amqp", "protocol-listener/amqps", "ready-to-serve-clients"):
             assert management.get(f"/health/checks/{check}").expect(503).json["status"] == "failed"
         assert management.get("/health/checks/protocol-listener/http").status == 200
         before.call(1, "queue.declare", queue="mine", exclusive=True)
@@ -126,8 +133,7 @@ def test_suspended_listeners_refuse_who_comes_and_leave_who_is_there(own_broker)
     finally:
         management.post("/warren/listeners/resume").expect(204)
     assert management.get(f"/health/checks/port-listener/{own_broker.port}").status == 200
-    assert connects(address)
-    assert connects(str(own_broker.path))
+    assert [address for address in own_broker.addresses if connects(address)] == own_broker.addresses
     WebSocketWire(own_broker.management.address).drop()
     before.close()
     web.close()
@@ -141,5 +147,5 @@ def test_a_broker_stops_and_starts_whatever_was_changed(own_broker):
     assert own_broker.wait_ended() == 0
     assert time.monotonic() - began < 10
     own_broker.start()
-    assert connects((own_broker.host, own_broker.port))
+    assert [address for address in own_broker.addresses if connects(address)] == own_broker.addresses
     assert own_broker.management.get("/nodes").json[0]["disk_free_limit"] == 50_000_000

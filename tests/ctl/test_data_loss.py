@@ -3,6 +3,7 @@
 import json
 import re
 import time
+from pathlib import Path
 
 import pytest
 from blackbox import broker as brokers
@@ -40,16 +41,22 @@ def fill(broker) -> None:
             pass
 
 
-def damage(broker, body: bytes):
-    """Changes a byte of a message in the file where it lies."""
+def file_of(broker, number: int) -> tuple[Path, dict[int, int]]:
+    """The file that a message lies in, and where the messages in it are."""
     for path in broker.data_dir.glob("segments/*.segment"):
-        found = path.read_bytes().find(body)
-        if found >= 0:
-            with path.open("r+b") as file:
-                file.seek(found + len(body) // 2)
-                file.write(b"y")
-            return path
+        places = {int(found[1]): found.start() for found in re.finditer(rb"message (\d{5}) xx", path.read_bytes())}
+        if number in places:
+            return path, places
     raise AssertionError("the message is in no segment")
+
+
+def change_byte(broker, number: int) -> Path:
+    """Changes a byte of a message in the file where it lies."""
+    path, places = file_of(broker, number)
+    with path.open("r+b") as file:
+        file.seek(places[number] + 6000)
+        file.write(b"y")
+    return path
 
 
 def drain(broker, count: int) -> list[int]:
@@ -76,7 +83,7 @@ def test_it_is_told_until_it_is_acknowledged_and_the_queue_goes_on(own_broker, c
     assert run("set_alert_rule", "lost", '{"kind":"data-loss","severity":"critical"}').status == 0
     assert (run("check_data_loss").status, rows("list_data_losses"), rows("list_alerts")) == (0, [], [])
     own_broker.stop()
-    path = damage(own_broker, body_of(LOST))
+    path = change_byte(own_broker, LOST)
     own_broker.start()
     assert drain(own_broker, COUNT - 1) == [number for number in range(COUNT) if number != LOST]
     # All that tells of it.
@@ -100,3 +107,17 @@ def test_it_is_told_until_it_is_acknowledged_and_the_queue_goes_on(own_broker, c
     with own_broker.wire() as client:
         client.publish(1, "", "orders", body_of(7))
     assert drain(own_broker, 1) == [7]
+
+
+def test_a_file_that_is_cut_under_a_running_broker_loses_what_was_behind_the_cut(own_broker, ctl):
+    fill(own_broker)
+    path, places = file_of(own_broker, LOST)
+    cut = places[LOST] + 6000
+    with path.open("r+b") as file:
+        file.truncate(cut)
+    lost = [number for number, place in places.items() if place >= places[LOST]]
+    assert 1 < len(lost) < len(places)
+    assert drain(own_broker, COUNT - len(lost)) == [number for number in range(COUNT) if number not in lost]
+    listed = ctl("-q", "-s", "list_data_losses", "queue", "messages", "path", url=own_broker.management_url)
+    assert listed.rows == [["orders", str(len(lost)), str(path)]]
+    assert ctl("-q", "check_data_loss", url=own_broker.management_url).status == 69

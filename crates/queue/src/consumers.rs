@@ -1,15 +1,17 @@
 //! Whose turn it is.
 //!
 //! Consumers that can take a message wait in a ring, one ring a priority, the highest priority first. The front of the
-//! first ring that has anyone gets the next message and goes to the back of its ring. A consumer that has used up its
+//! first ring that has one gets the next message and goes to the back of its ring. A consumer that has used up its
 //! prefetch, or whose gate refused, leaves its ring until a settlement or [`resume`](Consumers::resume) brings it back, so
 //! that those who cannot take anything cost nothing.
 //!
-//! A queue may have a hundred thousand consumers, and lose them all at once: nothing that happens to one of them looks at the others. So
-//! the seats themselves are the links of the rings.
+//! A queue may have a hundred thousand consumers, each of a priority of its own, and lose them all at once: nothing that happens to one of
+//! them looks at the others. So the seats themselves are the links of the rings, a ring has a number that it keeps, and only rings in
+//! which a consumer waits are kept in order. The first of these is at hand, and stays the first when it has become empty, until the next
+//! message: a consumer that takes one message at a time is in its ring again by then.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 
 use crate::limits::{BRISKNESS_COUNT, BRISKNESS_SHARE};
@@ -69,10 +71,14 @@ pub struct ConsumerView<'a, G> {
 pub(crate) struct Consumers<G> {
     seats: Vec<Option<Seat<G>>>,
     free: Vec<u32>,
-    /// By descending priority; none without a consumer.
     rings: Vec<Ring>,
-    /// No ring before this one has anyone waiting.
-    first_ring: usize,
+    free_rings: Vec<u32>,
+    /// The rings that have consumers, except the one with the number 0: most queues have no other.
+    by_priority: BTreeMap<i32, u32>,
+    /// The ring of the highest priority in which a consumer waits, or [`NONE`]. It may have become empty since.
+    first_ring: u32,
+    /// The other rings in which a consumer waits, the highest priority first.
+    other_rings: BTreeSet<(Reverse<i32>, u32)>,
     count: u32,
     /// Those of them that take nothing now: they hold all they may, or another is the single active one.
     idle_count: u32,
@@ -99,6 +105,7 @@ struct Seat<G> {
     consumer: Consumer<G>,
     unacked_count: u32,
     activity: Activity,
+    ring: u32,
     /// Its neighbours in its ring, while it is in it.
     previous: u32,
     next: u32,
@@ -140,7 +147,7 @@ struct Ring {
     first: u32,
 }
 
-/// No seat.
+/// No seat, or no ring.
 const NONE: u32 = u32::MAX;
 const IN_RING: &str = "a ring holds present consumers";
 
@@ -164,7 +171,10 @@ impl<G: Gate> Consumers<G> {
             seats: Vec::new(),
             free: Vec::new(),
             rings: Vec::new(),
-            first_ring: 0,
+            free_rings: Vec::new(),
+            by_priority: BTreeMap::new(),
+            first_ring: NONE,
+            other_rings: BTreeSet::new(),
             count: 0,
             idle_count: 0,
             briskness: Briskness::default(),
@@ -194,11 +204,11 @@ impl<G: Gate> Consumers<G> {
         if consumer.exclusive {
             self.exclusive = Some(id);
         }
-        let ring = self.ring_of(consumer.priority);
-        self.rings[ring].consumer_count += 1;
         let priority = consumer.priority;
+        let ring = self.ring_of(priority);
+        self.rings[ring as usize].consumer_count += 1;
         let (previous, next) = (NONE, NONE);
-        let seat = Seat { id, consumer, unacked_count: 0, activity: Activity::Waiting, previous, next };
+        let seat = Seat { id, consumer, unacked_count: 0, activity: Activity::Waiting, ring, previous, next };
         self.seats[index as usize] = Some(seat);
         self.count += 1;
         if !self.is_single {
@@ -221,11 +231,10 @@ impl<G: Gate> Consumers<G> {
         }
         self.is_leaving = true;
         let Some(seat) = self.seat_mut(active) else { return };
-        let (priority, before) = (seat.consumer.priority, std::mem::replace(&mut seat.activity, Activity::Waiting));
+        let before = std::mem::replace(&mut seat.activity, Activity::Waiting);
         self.idle_count += u32::from(!matches!(before, Activity::OutOfCredit | Activity::Waiting));
         if before == Activity::InRing {
-            let ring = self.ring_of(priority);
-            self.leave_ring(ring, active.index);
+            self.leave_ring(active.index);
         }
         self.leave_if_done();
     }
@@ -255,20 +264,17 @@ impl<G: Gate> Consumers<G> {
 
     pub(crate) fn remove(&mut self, id: ConsumerId) -> Option<Consumer<G>> {
         let seat = self.seat(id)?;
-        let (priority, activity) = (seat.consumer.priority, seat.activity);
-        let at = self.ring_of(priority);
-        match activity {
-            Activity::InRing => self.leave_ring(at, id.index),
+        match seat.activity {
+            Activity::InRing => self.leave_ring(id.index),
             Activity::OutOfCredit | Activity::Waiting => self.idle_count -= 1,
             Activity::GateClosed => {}
         }
         let seat = self.seats[id.index as usize].take()?;
-        self.succession.remove(&(Reverse(priority), id.number, id.index));
-        let ring = &mut self.rings[at];
+        self.succession.remove(&(Reverse(seat.consumer.priority), id.number, id.index));
+        let ring = &mut self.rings[seat.ring as usize];
         ring.consumer_count -= 1;
         if ring.consumer_count == 0 {
-            self.rings.remove(at);
-            self.first_ring = 0;
+            self.remove_ring(seat.ring);
         }
         if self.exclusive == Some(id) {
             self.exclusive = None;
@@ -285,18 +291,21 @@ impl<G: Gate> Consumers<G> {
     /// The next consumer that has credit and whose gate opens for `len` bytes. It has then been counted as served.
     #[inline(always)]
     pub(crate) fn take_turn(&mut self, len: u32) -> Option<Turn> {
-        while let Some(ring) = self.rings.get_mut(self.first_ring) {
-            if ring.first == NONE {
-                self.first_ring += 1;
-                continue;
-            }
+        while let Some(ring) = self.rings.get_mut(self.first_ring as usize) {
             #[cfg(test)]
             self.looks.set(self.looks.get() + 1);
             let index = ring.first;
+            if index == NONE {
+                if self.other_rings.is_empty() {
+                    return None;
+                }
+                self.go_to_next_ring();
+                continue;
+            }
             let seat = self.seats[index as usize].as_mut().expect(IN_RING);
             if !seat.consumer.gate.try_acquire(len) {
                 seat.activity = Activity::GateClosed;
-                self.leave_ring(self.first_ring, index);
+                self.leave_ring(index);
                 continue;
             }
             let no_ack = seat.consumer.no_ack;
@@ -307,7 +316,7 @@ impl<G: Gate> Consumers<G> {
             } else {
                 seat.activity = Activity::OutOfCredit;
                 self.idle_count += 1;
-                self.leave_ring(self.first_ring, index);
+                self.leave_ring(index);
             }
             return Some(turn);
         }
@@ -317,9 +326,8 @@ impl<G: Gate> Consumers<G> {
     /// Gives this consumer the turn, if it has credit and its gate opens for `len` bytes. It has then been counted as served, and is
     /// the last of its ring.
     pub(crate) fn take_turn_of(&mut self, id: ConsumerId, len: u32) -> Option<Turn> {
-        let seat = self.seat(id).filter(|seat| seat.activity == Activity::InRing)?;
-        let ring = self.ring_of(seat.consumer.priority);
-        self.leave_ring(ring, id.index);
+        self.seat(id).filter(|seat| seat.activity == Activity::InRing)?;
+        self.leave_ring(id.index);
         let seat = self.seat_mut(id)?;
         if !seat.consumer.gate.try_acquire(len) {
             seat.activity = Activity::GateClosed;
@@ -328,7 +336,7 @@ impl<G: Gate> Consumers<G> {
         let (no_ack, timeout_ms) = (seat.consumer.no_ack, seat.consumer.timeout_ms);
         seat.unacked_count += u32::from(!no_ack);
         if seat.has_credit() {
-            self.put_last(ring, id.index);
+            self.enter_ring(id);
         } else {
             seat.activity = Activity::OutOfCredit;
             self.idle_count += 1;
@@ -336,13 +344,13 @@ impl<G: Gate> Consumers<G> {
         Some(Turn { id, no_ack, timeout_ms })
     }
 
-    /// Whether anyone waits for a message, as far as is known without asking the gates.
+    /// Whether a consumer waits for a message, as far as is known without asking the gates.
     pub(crate) fn is_waiting(&self) -> bool {
-        self.rings.iter().skip(self.first_ring).any(|ring| ring.first != NONE)
+        !self.other_rings.is_empty() || self.rings.get(self.first_ring as usize).is_some_and(|ring| ring.first != NONE)
     }
 
-    /// Whether anyone would take messages if they came to him fast enough: somebody has credit, or those who have none get it back
-    /// so fast that it is the broker who is late.
+    /// Whether consumers would take messages if they came fast enough: one has credit, or those that have none get it back so fast that
+    /// it is the broker that is late.
     pub(crate) fn is_hungry(&self) -> bool {
         self.count > self.idle_count || self.briskness.is_brisk
     }
@@ -401,19 +409,43 @@ impl<G: Gate> Consumers<G> {
     fn enter_ring(&mut self, id: ConsumerId) {
         let Some(seat) = self.seat_mut(id) else { return };
         seat.activity = Activity::InRing;
-        let priority = seat.consumer.priority;
-        let ring = self.ring_of(priority);
+        let ring = seat.ring;
+        let was_empty = self.rings[ring as usize].first == NONE;
         self.put_last(ring, id.index);
-        self.first_ring = self.first_ring.min(ring);
+        if was_empty && ring != self.first_ring {
+            self.put_in_order(ring);
+        }
+    }
+
+    /// A consumer waits in a ring that was empty.
+    fn put_in_order(&mut self, ring: u32) {
+        let priority = self.rings[ring as usize].priority;
+        let Some(first) = self.rings.get(self.first_ring as usize) else {
+            self.first_ring = ring;
+            return;
+        };
+        if priority < first.priority {
+            self.other_rings.insert((Reverse(priority), ring));
+            return;
+        }
+        if first.first != NONE {
+            self.other_rings.insert((Reverse(first.priority), self.first_ring));
+        }
+        self.first_ring = ring;
+    }
+
+    #[cold]
+    fn go_to_next_ring(&mut self) {
+        self.first_ring = self.other_rings.pop_first().map_or(NONE, |(_, ring)| ring);
     }
 
     /// Links a seat into a ring, before the one whose turn it is.
-    fn put_last(&mut self, ring: usize, index: u32) {
-        let first = match self.rings[ring].first {
-            NONE => index,
-            first => first,
-        };
-        self.rings[ring].first = first;
+    fn put_last(&mut self, ring: u32, index: u32) {
+        let ring = &mut self.rings[ring as usize];
+        if ring.first == NONE {
+            ring.first = index;
+        }
+        let first = ring.first;
         let last = if first == index { index } else { self.link(first).previous };
         let seat = self.link(index);
         (seat.previous, seat.next) = (last, first);
@@ -421,19 +453,24 @@ impl<G: Gate> Consumers<G> {
         self.link(first).previous = index;
     }
 
-    /// Unlinks a seat from a ring.
-    fn leave_ring(&mut self, ring: usize, index: u32) {
+    /// Unlinks a seat from its ring.
+    fn leave_ring(&mut self, index: u32) {
         let seat = self.link(index);
-        let (previous, next) = (seat.previous, seat.next);
+        let (number, previous, next) = (seat.ring, seat.previous, seat.next);
         (seat.previous, seat.next) = (NONE, NONE);
         if next == index {
-            self.rings[ring].first = NONE;
+            let ring = &mut self.rings[number as usize];
+            ring.first = NONE;
+            if number != self.first_ring {
+                self.other_rings.remove(&(Reverse(ring.priority), number));
+            }
             return;
         }
         self.link(previous).next = next;
         self.link(next).previous = previous;
-        if self.rings[ring].first == index {
-            self.rings[ring].first = next;
+        let ring = &mut self.rings[number as usize];
+        if ring.first == index {
+            ring.first = next;
         }
     }
 
@@ -449,14 +486,36 @@ impl<G: Gate> Consumers<G> {
     }
 
     /// The ring of a priority, made if there is none.
-    fn ring_of(&mut self, priority: i32) -> usize {
-        match self.rings.binary_search_by(|ring| priority.cmp(&ring.priority)) {
-            Ok(at) => at,
-            Err(at) => {
-                self.rings.insert(at, Ring { priority, consumer_count: 0, first: NONE });
-                at
-            }
+    fn ring_of(&mut self, priority: i32) -> u32 {
+        if self.rings.first().is_some_and(|ring| ring.consumer_count > 0 && ring.priority == priority) {
+            return 0;
         }
+        if let Some(&ring) = self.by_priority.get(&priority) {
+            return ring;
+        }
+        let ring = Ring { priority, consumer_count: 0, first: NONE };
+        let number = if let Some(number) = self.free_rings.pop() {
+            self.rings[number as usize] = ring;
+            number
+        } else {
+            self.rings.push(ring);
+            self.rings.len() as u32 - 1
+        };
+        if number != 0 {
+            self.by_priority.insert(priority, number);
+        }
+        number
+    }
+
+    /// Forgets a ring that has no consumers any more.
+    fn remove_ring(&mut self, ring: u32) {
+        if ring == self.first_ring {
+            self.go_to_next_ring();
+        }
+        if ring != 0 {
+            self.by_priority.remove(&self.rings[ring as usize].priority);
+        }
+        self.free_rings.push(ring);
     }
 
     fn seat(&self, id: ConsumerId) -> Option<&Seat<G>> {
@@ -488,12 +547,12 @@ mod tests {
         Consumer { gate: Open, no_ack: false, exclusive: false, priority, prefetch: 1, timeout_ms: None }
     }
 
-    /// How many seats are looked at while so many consumers come, are served, settle, and go, the oldest first or last.
-    fn looks(count: u32, is_single: bool, goes_oldest_first: bool) -> u64 {
+    /// How many seats and rings are looked at while so many consumers come, are served, settle, and go, the oldest first or last.
+    fn looks(count: u32, is_single: bool, goes_oldest_first: bool, priority_of: fn(u32) -> i32) -> u64 {
         let mut consumers = Consumers::new(is_single, true);
         let number = |number: u32| NonZeroU32::new(number).expect("from one on");
         let mut ids: Vec<ConsumerId> =
-            (1..=count).map(|at| consumers.add(number(at), consumer((at % 3) as i32))).collect();
+            (1..=count).map(|at| consumers.add(number(at), consumer(priority_of(at)))).collect();
         while let Some(turn) = consumers.take_turn(1) {
             if turn.id.number.get() % 2 == 0 {
                 consumers.give_credit(turn.id);
@@ -513,12 +572,74 @@ mod tests {
 
     #[test]
     fn what_happens_to_one_consumer_looks_at_few_others() {
+        let priorities: [(&str, fn(u32) -> i32); 4] = [
+            ("one", |_| 0),
+            ("three", |at| (at % 3) as i32),
+            ("rising", |at| at as i32),
+            ("falling", |at| -(at as i32)),
+        ];
         for is_single in [false, true] {
             for goes_oldest_first in [false, true] {
-                let looks = looks(10_000, is_single, goes_oldest_first);
-                assert!(looks < 40 * 10_000, "{looks} looks, {is_single}, {goes_oldest_first}");
+                for (name, priority_of) in priorities {
+                    let looks = looks(10_000, is_single, goes_oldest_first, priority_of);
+                    assert!(looks < 40 * 10_000, "{looks} looks, {is_single}, {goes_oldest_first}, {name}");
+                }
             }
         }
+    }
+
+    #[test]
+    fn the_highest_priority_that_waits_is_served_whatever_came_before() {
+        const COUNT: u32 = 40;
+        let mut consumers = Consumers::new(false, false);
+        // What happens next is chosen by a sequence that looks like chance and is the same each time.
+        let mut state = 7_u32;
+        let mut chance = |below: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) % below
+        };
+        let mut number = 0;
+        let mut here: Vec<(ConsumerId, i32, u32)> = Vec::new();
+        for step in 0..20_000 {
+            match chance(4) {
+                0 if here.len() < COUNT as usize => {
+                    number += 1;
+                    let priority = chance(12) as i32;
+                    let id = consumers.add(NonZeroU32::new(number).expect("from one on"), consumer(priority));
+                    here.push((id, priority, 0));
+                }
+                1 if !here.is_empty() => {
+                    let (id, ..) = here.swap_remove(chance(here.len() as u32) as usize);
+                    consumers.remove(id).expect("it is there");
+                }
+                2 if !here.is_empty() => {
+                    let at = chance(here.len() as u32) as usize;
+                    let (id, _, unacked_count) = &mut here[at];
+                    if *unacked_count > 0 {
+                        *unacked_count = 0;
+                        consumers.give_credit(*id);
+                    } else if chance(2) == 0 {
+                        *unacked_count = 1;
+                        assert_eq!(consumers.take_turn_of(*id, 1).map(|turn| turn.id), Some(*id));
+                    }
+                }
+                _ => {
+                    let turn = consumers.take_turn(1).map(|turn| turn.id);
+                    let expected =
+                        here.iter().filter(|(.., unacked_count)| *unacked_count == 0).map(|each| each.1).max();
+                    let served = here.iter_mut().find(|each| Some(each.0) == turn);
+                    assert_eq!(served.as_ref().map(|each| each.1), expected, "step {step}");
+                    if let Some((.., unacked_count)) = served {
+                        *unacked_count = 1;
+                    }
+                }
+            }
+            let is_waiting = here.iter().any(|(.., unacked_count)| *unacked_count == 0);
+            assert_eq!(consumers.is_waiting(), is_waiting, "step {step}");
+        }
+        here.into_iter().for_each(|(id, ..)| drop(consumers.remove(id)));
+        assert!(consumers.by_priority.is_empty() && consumers.other_rings.is_empty() && consumers.first_ring == NONE);
+        assert_eq!(consumers.free_rings.len(), consumers.rings.len());
     }
 
     #[test]
@@ -531,7 +652,7 @@ mod tests {
             })
             .collect();
         let turns = |consumers: &mut Consumers<Open>, count: usize| -> Vec<ConsumerId> {
-            (0..count).map(|_| consumers.take_turn(1).expect("somebody waits").id).collect()
+            (0..count).map(|_| consumers.take_turn(1).expect("a consumer waits").id).collect()
         };
         assert_eq!(turns(&mut consumers, 6), [ids[0], ids[1], ids[2], ids[3], ids[4], ids[0]]);
         // It was the next one's turn, and it is that one's that leaves.

@@ -124,23 +124,21 @@ impl Session {
     /// A publish is to begin: whether it has to wait for the end of an alarm. Then nothing more is received, and the publish comes again.
     #[inline(always)]
     pub(crate) fn is_held_by_alarm(&mut self) -> bool {
-        if self.broker.alarms.is_on() {
-            self.block();
-        }
-        self.is_blocked
+        self.broker.alarms.is_on() && self.block()
     }
 
-    /// Stops receiving until all alarms are over.
+    /// Stops receiving until all alarms are over, unless the connection ends. Says whether it is stopped.
     #[cold]
-    fn block(&mut self) {
+    fn block(&mut self) -> bool {
         if self.is_blocked || !matches!(self.phase, Phase::Running) {
-            return;
+            return self.is_blocked;
         }
         self.is_blocked = true;
         if self.login().capabilities.connection_blocked {
             let reason = self.broker.alarms.reason();
             put_method(&mut self.out, 0, &connection::Blocked { reason: reason.as_bytes() });
         }
+        true
     }
 
     pub(crate) fn alarms_changed(&mut self) {

@@ -156,18 +156,9 @@ impl Session {
         } else {
             self.outbox.take_news(&mut taken, waker)
         };
-        let mut gone = Vec::new();
-        for news in taken.news.drain(..) {
-            match news {
-                // They may be very many, and are dealt with together.
-                News::ConsumerCancelled { consumer, queue } => gone.push((consumer, queue)),
-                news => {
-                    self.queues_gone(std::mem::take(&mut gone));
-                    self.hear(news);
-                }
-            }
+        if !taken.news.is_empty() {
+            self.hear_all(&mut taken.news);
         }
-        self.queues_gone(gone);
         let is_nudged = taken.is_nudged;
         self.taken = taken;
         let has_encoded = self.encode_deliveries();
@@ -178,6 +169,22 @@ impl Session {
         // Whatever was done above may have made room.
         self.resume_parked();
         found || has_encoded
+    }
+
+    #[cold]
+    fn hear_all(&mut self, all: &mut Vec<News>) {
+        let mut gone = Vec::new();
+        for news in all.drain(..) {
+            match news {
+                // They may be very many, and are dealt with together.
+                News::ConsumerCancelled { consumer, queue } => gone.push((consumer, queue)),
+                news => {
+                    self.queues_gone(std::mem::take(&mut gone));
+                    self.hear(news);
+                }
+            }
+        }
+        self.queues_gone(gone);
     }
 
     /// Deliveries are to leave only when the journal is durable up to `position`.

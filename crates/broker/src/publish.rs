@@ -178,9 +178,9 @@ impl Terms {
 
 impl<'a> Asked<'a> {
     /// Refuses what somebody may not ask.
-    // Always, as with the header itself: what it answers is large.
+    // Always, as with the header itself: what it answers is large. The clock comes by its handle: it is read only for a delay.
     #[inline(always)]
-    pub(crate) fn of(properties: &Properties<'a>, identity: &Identity, clock: &Clock) -> Outcome<Self> {
+    pub(crate) fn of(properties: &Properties<'a>, identity: &Identity, clock: &Arc<Clock>) -> Outcome<Self> {
         if let Some(user_id) = properties.user_id
             && user_id != identity.name().as_bytes()
             && !identity.user.tags.has(Tags::IMPERSONATOR)

@@ -23,15 +23,12 @@ impl Session {
             let Some(consumed) = self.protocol_header(bytes) else { return 0 };
             at = consumed;
         }
+        let mut last_len = 0;
         while self.wants_input() {
             match decode_frame(&bytes[at..], self.frame_len_max + FRAME_LEN_FUDGE) {
                 Ok(Some((frame, len))) => {
-                    let more_len = self.frame(&frame, &bytes[at + len..]);
-                    if self.waiting.is_some() || self.is_blocked {
-                        // It comes again when there is an answer, or when all alarms are over.
-                        break;
-                    }
-                    at += len + more_len;
+                    last_len = len + self.frame(&frame, &bytes[at + len..]);
+                    at += last_len;
                     if self.batch.publishes.len() >= BATCH_COUNT {
                         self.apply_batch();
                     }
@@ -49,6 +46,10 @@ impl Session {
                     return bytes.len();
                 }
             }
+        }
+        if self.waiting.is_some() || self.is_blocked {
+            // The last frame comes again when there is an answer, or when all alarms are over.
+            at -= last_len;
         }
         self.apply_batch();
         self.write_confirms();

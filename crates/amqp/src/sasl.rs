@@ -2,8 +2,8 @@
 
 use crate::table::Table;
 
-/// `PLAIN` (RFC 4616): authorization identity, user, password, separated by zeros. Gives the last two. To act as another user is for
-/// nobody: the first is empty, or the user.
+/// `PLAIN` (RFC 4616): authorization identity, user, password, separated by zeros. Gives the last two. No user
+/// acts as another: the first is empty, or the user.
 #[must_use]
 pub fn plain(response: &[u8]) -> Option<(String, Vec<u8>)> {
     let mut parts = response.splitn(3, |&byte| byte == 0);

@@ -38,11 +38,11 @@ pub(crate) async fn serve(broker: Arc<Broker>, stream: Stream) {
     let id = broker.connections.next_id();
     let handle = ConnectionHandle::new(id, peer, local, stream.tls_info(), wall_ms());
     broker.connections.add(handle.clone());
-    let session = Session::new(broker.clone(), handle);
+    let session = Session::new(broker, handle);
     let mut connection = Box::pin(Connection::new(stream, session));
     poll_fn(|cx| connection.as_mut().get_mut().poll(cx)).await;
     connection.session.end();
-    broker.forget_connection(&connection.session.handle);
+    connection.leave_listings();
 }
 
 struct Connection {
@@ -59,6 +59,7 @@ struct Connection {
     is_at_end: bool,
     /// This side has ended its direction.
     is_ended: bool,
+    is_listed: bool,
     timer: Pin<Box<Sleep>>,
     /// Until then nothing is read: consumers come first.
     pause: Option<Pause>,
@@ -106,6 +107,7 @@ impl Connection {
             is_beating: false,
             is_at_end: false,
             is_ended: false,
+            is_listed: true,
             timer: Box::pin(sleep_until(handshake_until.into())),
             pause: None,
             throttle: None,
@@ -297,13 +299,20 @@ impl Connection {
     fn end(&mut self, cx: &mut Context<'_>, until: Instant) -> Result<(), Over> {
         if !self.is_ended {
             // A client that reads the end of the stream finds its connection in no listing any more.
-            self.session.broker.forget_connection(&self.session.handle);
+            self.leave_listings();
             self.is_ended = self.stream.poll_shutdown(cx).is_ready();
         }
         if self.is_at_end || Instant::now() >= until {
             return Err(Over);
         }
         Ok(())
+    }
+
+    /// Before the end of the stream where the server says it, else when nothing more can come.
+    fn leave_listings(&mut self) {
+        if std::mem::take(&mut self.is_listed) {
+            self.session.broker.forget_connection(&self.session.handle);
+        }
     }
 
     /// Handshake and closing deadlines, heartbeats both ways. True when the timer was set anew.

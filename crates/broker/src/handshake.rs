@@ -184,7 +184,7 @@ impl Session {
         }
     }
 
-    /// When an identity holds no longer, by the broker's time: a system's clock that is set back gives nobody more of it.
+    /// When an identity holds no longer, by the broker's time: a system's clock that is set back gives a token no more of it.
     fn expiry_of(&self, identity: &Identity) -> Option<u64> {
         let left = identity.expires_at?.duration_since(SystemTime::now()).unwrap_or_default();
         Some(self.broker.clock.now_ms().saturating_add(u64::try_from(left.as_millis()).unwrap_or(u64::MAX)))

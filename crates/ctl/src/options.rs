@@ -14,7 +14,7 @@ const PATH_PREFIX: Opt = option("path-prefix", "PATH", "what stands before /api 
 const CA: Opt = option("ssl-ca-cert-file", "FILE", "authorities to trust, as PEM").also(&["tls-ca-cert-file"]);
 const CERTIFICATE: Opt = option("ssl-cert-file", "FILE", "this client's certificate, as PEM").also(&["tls-cert-file"]);
 const KEY: Opt = option("ssl-key-file", "FILE", "and its private key").also(&["tls-key-file"]);
-const INSECURE: Opt = flag("ssl-insecure", "trust whoever answers").short('k').also(&[
+const INSECURE: Opt = flag("ssl-insecure", "trust any server that answers").short('k').also(&[
     "insecure",
     "tls-insecure",
     "disable-tls-peer-verification",

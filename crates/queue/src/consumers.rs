@@ -643,7 +643,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_go_round_whoever_leaves() {
+    fn turns_go_round_whichever_consumer_leaves() {
         let mut consumers = Consumers::new(false, false);
         let mut ids: Vec<ConsumerId> = (1..=5)
             .map(|at| {

@@ -139,7 +139,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
         let Some(Why::Leaving(reason, counts)) = set_aside.get(seq) else { return 0 };
         if let Some((seq, message)) = entries.into_iter().find(|(found, _)| *found == seq) {
             if !self.keeps_dropped() {
-                // The rules have changed meanwhile: nobody brings it elsewhere any more.
+                // The rules have changed meanwhile: it is not brought elsewhere any more.
                 self.take_aside(seq);
             }
             effects.dropped.push(Dropped { seq, message, reason, counts });

@@ -142,7 +142,7 @@ impl Loader {
         let loaded = match self.read(shared, queue, &load, &segment) {
             Ok(loaded) => loaded,
             Err(_) if shared.catalog.get(load.segment).is_none() => nothing(first_slot, Vec::new(), None),
-            // Said once of a load: whoever is told writes it to the log.
+            // Said once of a load: the broker that is told writes it to the log.
             Err(Unread::ForNow { error, is_new }) => {
                 return Outcome::Stuck(nothing(first_slot, Vec::new(), is_new.then_some(error)));
             }

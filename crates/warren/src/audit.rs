@@ -18,6 +18,8 @@ use broker::{Event, EventSink};
 use model::config::AuditOptions;
 use serde_json::{Map, Value, json};
 
+use crate::log_json::escape;
+
 /// Entries that may wait to be written.
 const WAITING_MAX: usize = 8192;
 
@@ -73,7 +75,7 @@ impl EventSink for AuditLog {
         if LEFT_OUT.iter().any(|prefix| event.name.starts_with(prefix)) {
             return;
         }
-        if self.entries.try_send(Some(entry(event).to_string())).is_err() {
+        if self.entries.try_send(Some(escape(&entry(event).to_string()))).is_err() {
             self.lost_count.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -250,6 +252,17 @@ mod tests {
         });
         let text = folder.read("audit.log");
         assert_eq!(serde_json::from_str::<Value>(text.trim_end()).unwrap(), expected);
+    }
+
+    #[test]
+    fn no_name_steers_a_terminal_that_shows_the_log() {
+        let folder = Folder::new();
+        let file = folder.0.join("audit.log").to_str().unwrap().to_owned();
+        let (log, writer) = AuditLog::open(&AuditOptions { file, rotation_size: 1 << 20, rotation_count: 3 }).unwrap();
+        let user = Some("a\u{9b}31m\n".into());
+        log.take(&Event { user, ..event("queue.deleted") });
+        writer.close();
+        assert!(folder.read("audit.log").contains(r#""user":"a\u009b31m\n""#));
     }
 
     #[test]

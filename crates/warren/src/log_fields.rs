@@ -75,7 +75,7 @@ fn is_word(value: &str) -> bool {
 }
 
 /// Whether it is shown as it is: neither a control character nor one that breaks lines, hides, or turns the direction of what follows.
-fn is_printable(char: char) -> bool {
+pub(crate) fn is_printable(char: char) -> bool {
     matches!(char, ' ' | '"' | '\'' | '\\') || char.escape_debug().len() == 1
 }
 

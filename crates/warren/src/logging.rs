@@ -1,6 +1,6 @@
 //! The log: to stderr, one event a line, as text for people or as JSON.
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 
 use model::config::{Log, LogFormatter, LogLevel};
 use tracing::Subscriber;
@@ -10,9 +10,10 @@ use tracing_subscriber::fmt::format::Format;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
-use tracing_subscriber::{Registry, fmt, reload};
+use tracing_subscriber::{Layer, Registry, fmt, reload};
 
 use crate::log_fields::EscapedFields;
+use crate::log_json::EscapingWriter;
 
 /// Changes how severe has to be what is logged, while the process runs.
 pub(crate) struct LogLevelHandle(reload::Handle<LevelFilter, Registry>);
@@ -31,7 +32,7 @@ pub(crate) fn start(log: &Log) -> LogLevelHandle {
     let filtered = tracing_subscriber::registry().with(filter);
     let stderr = std::io::stderr;
     match log.formatter {
-        LogFormatter::Json => filtered.with(fmt::layer().with_writer(stderr).json().flatten_event(true)).init(),
+        LogFormatter::Json => filtered.with(objects(stderr)).init(),
         LogFormatter::Plaintext => filtered.with(lines(stderr, stderr().is_terminal())).init(),
     }
     LogLevelHandle(handle)
@@ -44,6 +45,15 @@ where
     W: for<'writer> MakeWriter<'writer> + 'static,
 {
     fmt::layer().with_writer(writer).with_ansi(ansi).fmt_fields(EscapedFields)
+}
+
+/// Events as JSON.
+pub(crate) fn objects<S, W>(writer: impl Fn() -> W + Send + Sync + 'static) -> impl Layer<S>
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+    W: io::Write,
+{
+    fmt::layer().with_writer(move || EscapingWriter(writer())).json().flatten_event(true)
 }
 
 fn filter(level: LogLevel) -> LevelFilter {

@@ -11,6 +11,7 @@ mod definitions;
 mod fsck;
 mod listeners;
 mod log_fields;
+mod log_json;
 mod logging;
 mod machine;
 mod management;

@@ -59,7 +59,7 @@ def test_bad_credentials_get_403_when_the_client_can_take_it(raw, user, password
     raw.expect_connection_error(403, LOGIN_REFUSED.format("PLAIN"))
 
 
-def test_nobody_acts_as_another_user(raw):
+def test_no_user_acts_as_another(raw):
     raw.login(response=b"other\0guest\0guest")
     expect_refusal(raw, 403, LOGIN_REFUSED.format("PLAIN"))
 

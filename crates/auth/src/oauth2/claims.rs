@@ -54,7 +54,7 @@ impl Claims {
     }
 }
 
-/// What a token says it is for, whoever has signed it.
+/// What a token says it is for, whichever issuer has signed it.
 pub(super) fn unverified_audience(token: &str) -> Vec<String> {
     let payload = token.split('.').nth(1).and_then(|part| URL_SAFE_NO_PAD.decode(part).ok());
     let claims: Option<Value> = payload.and_then(|payload| serde_json::from_slice(&payload).ok());

@@ -119,7 +119,7 @@ fn a_publish_that_had_begun_before_an_alarm_is_finished_and_the_next_is_held() {
 }
 
 #[test]
-fn what_a_closed_channel_still_publishes_stops_nobody() {
+fn what_a_closed_channel_still_publishes_stops_no_connection() {
     let node = Node::new();
     let mut client = connect(&node);
     node.listen(&mut client);

@@ -85,7 +85,7 @@ fn a_queue_goes_on_behind_what_is_lost_and_says_what_that_was() {
 }
 
 #[test]
-fn the_scrub_finds_what_nobody_has_asked_for() {
+fn the_scrub_finds_what_no_consumer_has_asked_for() {
     let node = Node::new();
     let mut client = node.connect();
     fill(&node, &mut client, "q");

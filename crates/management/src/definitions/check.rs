@@ -13,7 +13,7 @@ use super::parse::{BindingEntry, Definitions, EndEntry, Entry, ExchangeEntry};
 use super::{DefinitionsError, Scope, Unsupported, no_vhost};
 use crate::alerting;
 
-/// Checks a document, and takes out of it what is to be left out. What passes can still fail if somebody changes the broker meanwhile.
+/// Checks a document, and takes out of it what is to be left out. What passes can still fail if a client changes the broker meanwhile.
 pub fn check(
     broker: &Broker,
     definitions: &mut Definitions,
@@ -122,7 +122,7 @@ fn examine(broker: &Broker, definitions: &Definitions, unsupported: Unsupported)
     findings
 }
 
-/// A type that nobody knows is refused also of an exchange that is there already and stays as it is.
+/// An unknown type is refused also of an exchange that is there already and stays as it is.
 fn check_exchange(expected: &Expected<'_>, exchange: &ExchangeEntry) -> Result<(), Fault> {
     if let Err(error) = ExchangeType::parse(exchange.kind.as_bytes()) {
         return Err(Fault { reason: error.to_string(), is_unsupported: !exchange.kind.is_empty() });

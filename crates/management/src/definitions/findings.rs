@@ -1,4 +1,4 @@
-//! What is in the way of an import: all of it, since whoever mends a document wants to know at once.
+//! What is in the way of an import: all of it, since the operator who mends a document wants to know at once.
 
 use std::collections::HashSet;
 use std::fmt::Display;

@@ -690,7 +690,7 @@ impl Residents for Broker {
             assert!(matches!(error, ReadError::Io { .. }), "{error}");
         }
         if !loaded.lost.is_empty() {
-            // The power is cut: whoever asks often enough is told that nothing can be read, and hears no more before the next start.
+            // The power is cut: a queue that asks often enough is told that nothing can be read, and hears no more before the next start.
             assert!(loaded.error.is_some(), "messages of queue {queue} are lost, and nothing failed");
             return;
         }

@@ -108,7 +108,7 @@ fn small_bounds(random: &mut Random) -> Options {
     options
 }
 
-/// Not a byte is left, whoever has taken them.
+/// Not a byte is left, whichever process has taken them.
 fn fill(disk: &SimDisk) {
     disk.set_faults(Faults { capacity: Some(disk.used()), ..Faults::default() });
 }

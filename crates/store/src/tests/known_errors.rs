@@ -279,7 +279,7 @@ fn a_segment_that_is_damaged_anywhere_keeps_no_queue_waiting() {
         harm(&disk, &path, &offsets, len);
         let lost_count = 200 - read.clone().count() as u64;
         assert_eq!(load_all(&store, segment, 200), read.map(|seq| seq + 1).collect::<Vec<_>>(), "{what}, {is_open}");
-        // Whoever asks again is told the same, and nothing is counted twice.
+        // A queue that asks again is told the same, and nothing is counted twice.
         load_all(&store, segment, 200);
         let damaged: Vec<_> = store.acknowledge_damage();
         assert_eq!(damaged.len(), usize::from(!is_open || lost_count > 0), "{what}, {is_open}: {damaged:?}");

@@ -2,7 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::task::{Wake, Waker};
+use std::thread::Thread;
 use std::time::{Duration, Instant};
+
+use model::ids::JournalPosition;
 
 use super::power_loss::options;
 use super::threads::TempDir;
@@ -46,7 +50,7 @@ fn a_stop_fails_where_files_are_gone() {
 
 /// The journal that it retires is all there is then.
 #[test]
-fn no_checkpoint_is_made_where_nobody_would_find_it() {
+fn no_checkpoint_is_made_where_no_start_would_find_it() {
     for name in ["manifest", "lock"] {
         let disk = SimDisk::new(1);
         let store = opened(&disk);
@@ -69,24 +73,35 @@ fn what_says_how_far_the_journal_is_synced_is_made_again() {
     store.close().unwrap();
 }
 
+/// Wakes a thread that is parked.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
 /// Waits until a store that works in a real directory has failed after something was done to that.
-fn failure_after(change: impl FnOnce(&Path), each: impl Fn(&Store)) -> String {
+fn failure_after(change: impl FnOnce(&Path)) -> String {
     let dir = TempDir::new();
     let mut options = Options::small(dir.0.clone(), 1);
     options.journal.file_len = 64 << 10;
     let (store, _) = Store::open(options, Arc::new(RealDisk)).unwrap();
     put(&store, 100);
     store.shared.journal.wait_synced(store.appended()).unwrap();
+    // What is never appended is awaited until the store has failed.
+    store.when_durable(JournalPosition::MAX, Waker::from(Arc::new(Unpark(std::thread::current()))));
     change(&dir.0);
-    let start = Instant::now();
+    put(&store, 100);
+    let end = Instant::now() + Duration::from_secs(20);
     loop {
-        each(&store);
         if let Some(failed) = store.failure() {
             assert!(store.close().is_err());
             return failed.to_string();
         }
-        assert!(start.elapsed() < Duration::from_secs(20), "nothing was noticed");
-        std::thread::sleep(Duration::from_millis(5));
+        let left = end.checked_duration_since(Instant::now()).expect("it is noticed in time");
+        std::thread::park_timeout(left);
     }
 }
 
@@ -98,7 +113,7 @@ fn a_running_store_notices_that_its_directory_is_gone() {
             assert_eq!(error.kind(), std::io::ErrorKind::DirectoryNotEmpty);
         }
     };
-    let error = failure_after(remove, |store| put(store, 100));
+    let error = failure_after(remove);
     assert!(error.contains("any more") && error.contains("/journal"), "{error}");
 }
 
@@ -109,7 +124,7 @@ fn a_running_store_notices_that_its_directory_was_moved() {
         moved = dir.with_extension("moved");
         std::fs::rename(dir, &moved).unwrap();
     };
-    let error = failure_after(change, |store| put(store, 100));
+    let error = failure_after(change);
     std::fs::remove_dir_all(moved).unwrap();
     assert!(error.contains("any more") && error.contains("/journal"), "{error}");
 }

@@ -11,12 +11,12 @@ use crate::step::{Ask, Started, each, escaped, path, remark};
 pub(crate) const COMMANDS: &[Command] = &[
     Command::new(
         "shovels disable_tls_peer_verification_for_all_source_uris",
-        "has a virtual host's shovels trust whoever answers at their sources: for an emergency",
+        "has a virtual host's shovels trust any server that answers at their sources: for an emergency",
         |given| change(given, SOURCE, &[]),
     ),
     Command::new(
         "shovels disable_tls_peer_verification_for_all_destination_uris",
-        "has them trust whoever answers at their destinations: for an emergency",
+        "has them trust any server that answers at their destinations: for an emergency",
         |given| change(given, DESTINATION, &[]),
     ),
     Command::new(
@@ -33,7 +33,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     .taking(PATHS),
     Command::new(
         "federation disable_tls_peer_verification_for_all_upstreams",
-        "has a virtual host's federation trust whoever answers upstream: for an emergency",
+        "has a virtual host's federation trust any server that answers upstream: for an emergency",
         |given| change(given, UPSTREAM, &[]),
     ),
     Command::new(

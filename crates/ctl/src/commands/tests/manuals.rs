@@ -12,7 +12,7 @@ fn wait_looks_for_the_process_and_then_for_its_server() {
     );
     check(&["wait", "--pid", "7"], &[bare(200)], &["look for Id(7)", "try GET overview"]);
     assert_eq!(drive(&["wait", "--pid", "123"], []).failure(), (69, "there is no process 123 (any more)"));
-    // Nobody answers, until the time is over.
+    // No broker answers, until the time is over.
     assert_eq!(drive(&["wait", "--pid", "7", "--timeout", "3"], []).failure().0, 75);
     assert_eq!(drive(&["wait"], []).failure().0, 64);
     assert_eq!(drive(&["wait", "--pid", "x"], []).failure().0, 65);

@@ -7,7 +7,7 @@ pub(super) const SECTION: Section = Section { title: "OAuth 2", keys: KEYS };
 const VERIFY: Type = Type::OneOf(&["verify_peer", "verify_none"]);
 const ALGORITHMS: Type =
     Type::OneOf(&["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]);
-const NO_CONSOLE: &str = "nobody logs in to a console by OAuth 2";
+const NO_CONSOLE: &str = "no console takes logins by OAuth 2";
 const NO_DETAILS: &str = "authorization_details of tokens are not looked at";
 const NO_REVOCATION: &str = crate::config::table::tls_keys::NO_REVOCATION;
 const CHAIN: &str =

@@ -94,11 +94,21 @@ fn policy_default(name: &str, keys: &BTreeMap<&str, &str>) -> VhostPolicyDefault
 fn setting(key: &str, text: &str) -> Option<(String, Value)> {
     let value = match key {
         "expires" | "message_ttl" => Value::from(value::parse_duration_ms(text)?),
-        "max_length_bytes" | "max_in_memory_bytes" => Value::from(value::parse_size(text)?),
+        "max_length_bytes" | "max_in_memory_bytes" => Value::from(parse_size(text)?),
         "max_length" | "max_in_memory_length" | "delivery_limit" => Value::from(value::parse_integer(text)?),
         _ => return None,
     };
     Some((key.replace('_', "-"), value))
+}
+
+/// A size as RabbitMQ reads it of these keys: `kB`, `MB` and `GB` are powers of 1024, while with most others they are powers of 1000.
+fn parse_size(text: &str) -> Option<u64> {
+    let lower = text.to_ascii_lowercase();
+    let binary = [("kb", 10), ("mb", 20), ("gb", 30)].into_iter().find_map(|(unit, exponent)| {
+        let number: u64 = lower.strip_suffix(unit)?.trim_end().parse().ok()?;
+        number.checked_mul(1 << exponent)
+    });
+    binary.or_else(|| value::parse_size(text))
 }
 
 fn limit_default(keys: &BTreeMap<&str, &str>) -> VhostLimitDefault {

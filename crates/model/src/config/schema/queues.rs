@@ -82,7 +82,7 @@ const KEYS: &[Key] = &[
         "default_policies.operator.$id.{max_length_bytes,max_in_memory_bytes}",
         Type::Size(0, u64::MAX >> 1),
         "",
-        "The same.",
+        "The same. As in RabbitMQ, `kB`, `MB` and `GB` are powers of 1024 here.",
     ),
     effective("default_policies.operator.$id.delivery_limit", Type::Integer(-1, i64::MAX), "", "The same."),
     no_effect("default_policies.operator.$id.classic_queues.**", Type::Text, NO_MIRRORS),

@@ -120,10 +120,14 @@ fn policies_of_operators_come_with_vhosts() {
             .map(|policy| (&*policy.name, serde_json::Value::from(policy.definition.clone()).to_string()))
             .collect::<Vec<_>>()
     };
-    let a = r#"{"expires":3600000,"max-length":10,"max-length-bytes":1000000}"#.to_owned();
+    let a = r#"{"expires":3600000,"max-length":10,"max-length-bytes":1048576}"#.to_owned();
     let b = r#"{"delivery-limit":3}"#.to_owned();
     assert_eq!(of("qa1"), [("a", a), ("b", b.clone())]);
     assert_eq!(of("other"), [("b", b)]);
+    for (size, bytes) in [("5", 5_u64), ("1kb", 1 << 10), ("3 GB", 3 << 30), ("1MiB", 1 << 20)] {
+        let config = check_starts(&format!("default_policies.operator.a.max_length_bytes = {size}"), &[]);
+        assert_eq!(config.vhost_defaults.policies[0].definition["max-length-bytes"], bytes, "{size}");
+    }
     check_error(
         "default_policies.operator.a.max_length = 1\ndefault_policies.operator.a.apply_to = things",
         "rabbitmq.conf:2: 'default_policies.operator.a.apply_to' must be one of all, exchanges, queues, classic_queues, \

@@ -572,7 +572,8 @@ mod tests {
 
     #[test]
     fn what_happens_to_one_consumer_looks_at_few_others() {
-        let priorities: [(&str, fn(u32) -> i32); 4] = [
+        type PriorityOf = fn(u32) -> i32;
+        let priorities: [(&str, PriorityOf); 4] = [
             ("one", |_| 0),
             ("three", |at| (at % 3) as i32),
             ("rising", |at| at as i32),
@@ -637,7 +638,9 @@ mod tests {
             let is_waiting = here.iter().any(|(.., unacked_count)| *unacked_count == 0);
             assert_eq!(consumers.is_waiting(), is_waiting, "step {step}");
         }
-        here.into_iter().for_each(|(id, ..)| drop(consumers.remove(id)));
+        for (id, ..) in here {
+            consumers.remove(id).expect("it is there");
+        }
         assert!(consumers.by_priority.is_empty() && consumers.other_rings.is_empty() && consumers.first_ring == NONE);
         assert_eq!(consumers.free_rings.len(), consumers.rings.len());
     }

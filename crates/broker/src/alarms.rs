@@ -121,10 +121,30 @@ impl Alarms {
 }
 
 impl Session {
-    /// A publish is to begin: whether it has to wait for the end of an alarm. Then nothing more is received, and the publish comes again.
+    /// A read begins: looks whether what is published in it has to wait. Once, for all that it brings is handed on together.
+    #[inline]
+    pub(crate) fn look_at_publishing(&mut self) {
+        self.holds_publishes = self.broker.alarms.is_on() || self.broker.store.is_congested();
+    }
+
+    /// A publish is to begin: whether it has to wait, for the end of an alarm or for the store. Then nothing more is received, and the publish
+    /// comes again.
     #[inline(always)]
-    pub(crate) fn is_held_by_alarm(&mut self) -> bool {
-        self.broker.alarms.is_on() && self.block()
+    pub(crate) fn is_publish_held(&mut self) -> bool {
+        self.holds_publishes && self.hold_publish()
+    }
+
+    /// Before it is taken, and not only after: very many publishers would each get in one more read, which on a full disk is too much.
+    #[cold]
+    fn hold_publish(&mut self) -> bool {
+        if self.broker.alarms.is_on() {
+            return self.block();
+        }
+        if matches!(self.phase, Phase::Running) {
+            self.slow_down();
+            self.is_put_back = self.is_congested;
+        }
+        self.is_put_back
     }
 
     /// Stops receiving until all alarms are over, unless the connection ends. Says whether it is stopped.

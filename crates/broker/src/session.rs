@@ -128,6 +128,10 @@ pub(crate) struct Session {
     pub(crate) is_congested: bool,
     /// Publishes are refused by silence: an alarm is on, and this connection publishes.
     pub(crate) is_blocked: bool,
+    /// An alarm was on, or the store behind, when this read began.
+    pub(crate) holds_publishes: bool,
+    /// The frame that was read last was not taken, because the store is behind.
+    pub(crate) is_put_back: bool,
     pub(crate) exclusive_queues: Vec<Arc<QueueHandle>>,
     /// The link that is the first to be resumed when there is room.
     pub(crate) resume_from: usize,
@@ -216,6 +220,8 @@ impl Session {
             is_renewing: false,
             is_congested: false,
             is_blocked: false,
+            holds_publishes: false,
+            is_put_back: false,
             exclusive_queues: Vec::new(),
             resume_from: 0,
             seat: None,

@@ -113,7 +113,7 @@ impl Cell {
     pub(crate) fn next_due(&self) -> Option<u64> {
         let stuck_until_ms = (!self.stuck.is_empty()).then_some(self.stuck_until_ms);
         let forgotten_at_ms = self.key_set.as_ref().and_then(|set| set.next_due());
-        [self.queue.next_due(), stuck_until_ms, forgotten_at_ms].into_iter().flatten().min()
+        [self.queue.next_due(), stuck_until_ms, self.line.held_until(), forgotten_at_ms].into_iter().flatten().min()
     }
 
     /// Whether it matters what time it is.

@@ -205,6 +205,7 @@ impl Broker {
             }
             work.time_out(cell, now_ms);
             work.retry_stuck(cell, now_ms);
+            work.bring_held(cell, now_ms);
             work.forget_expired_keys(cell, now_ms);
             work.dispatch(cell, self);
             false

@@ -58,7 +58,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
     /// When something has to be done by dispatching, in milliseconds since 1970. It may turn out that there is nothing to do.
     pub fn next_due(&self) -> Option<u64> {
         let first_end = self.set_aside.as_ref().and_then(|set_aside| set_aside.first_end());
-        let first_expiry = if self.may_expire {
+        let first_expiry = if self.may_expire && !self.has_many_leaving() {
             // What is being read is looked at when it is there.
             let heads = self.ready.heads().filter(|front| !self.is_read(front));
             heads.filter_map(|front| self.expiry_at(&front)).filter(|at_ms| *at_ms < u64::MAX).min()
@@ -84,6 +84,11 @@ impl<M: Message, G: Gate> Queue<M, G> {
     pub fn expires_at(&self) -> Option<u64> {
         let expires_after_ms = self.rules.as_deref()?.expires_after_ms?;
         self.is_unused().then(|| self.used_at_ms.saturating_add(expires_after_ms))
+    }
+
+    /// Whether expired messages wait for others to have been brought elsewhere.
+    fn has_many_leaving(&self) -> bool {
+        self.set_aside.as_ref().is_some_and(|set_aside| set_aside.has_many_leaving())
     }
 
     fn keeps_dropped(&self) -> bool {
@@ -196,7 +201,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
     }
 
     pub(crate) fn drop_expired(&mut self, now_ms: u64, effects: &mut Effects<M>) {
-        loop {
+        while !self.has_many_leaving() {
             let is_due = |front: &Front| self.expiry_at(front).is_none_or(|at_ms| at_ms <= now_ms);
             let Some(front) = self.ready.heads().find(|front| !self.is_read(front) && is_due(front)) else { break };
             if front.head.source != Source::Paged {

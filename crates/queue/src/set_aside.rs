@@ -8,6 +8,11 @@ use model::ids::{Place, QueueSeq, SegmentId};
 
 use crate::effects::{Counts, DropReason};
 
+/// No more messages expire while so many are on their way elsewhere: these are in memory.
+const LEAVING_COUNT_MAX: u64 = 4096;
+/// The same for their bodies, in bytes.
+const LEAVING_LEN_MAX: u64 = 16 << 20;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Why {
     Leaving(DropReason, Counts),
@@ -22,14 +27,17 @@ pub(crate) struct SetAside {
     /// Those that are being read from a segment to leave, by the place that was asked for.
     reads: BTreeMap<(SegmentId, u32), QueueSeq>,
     bytes: u64,
+    /// Of those that are on their way elsewhere.
+    leaving_bytes: u64,
 }
 
 impl SetAside {
     pub(crate) fn insert(&mut self, seq: QueueSeq, why: Why, len: u32) {
         self.remove(seq);
         self.bytes += u64::from(len);
-        if let Why::Waiting { until_ms } = why {
-            self.ends.insert((until_ms, seq));
+        match why {
+            Why::Waiting { until_ms } => drop(self.ends.insert((until_ms, seq))),
+            Why::Leaving(..) => self.leaving_bytes += u64::from(len),
         }
         self.by_seq.insert(seq, (why, len));
     }
@@ -37,8 +45,9 @@ impl SetAside {
     pub(crate) fn remove(&mut self, seq: QueueSeq) -> Option<Why> {
         let (why, len) = self.by_seq.remove(&seq)?;
         self.bytes -= u64::from(len);
-        if let Why::Waiting { until_ms } = why {
-            self.ends.remove(&(until_ms, seq));
+        match why {
+            Why::Waiting { until_ms } => drop(self.ends.remove(&(until_ms, seq))),
+            Why::Leaving(..) => self.leaving_bytes -= u64::from(len),
         }
         Some(why)
     }
@@ -64,6 +73,11 @@ impl SetAside {
             Why::Leaving(_, counts) => Some((*seq, *counts)),
             Why::Waiting { .. } => None,
         })
+    }
+
+    /// Whether so many are on their way elsewhere that more must wait.
+    pub(crate) fn has_many_leaving(&self) -> bool {
+        self.count() - self.waiting_count() >= LEAVING_COUNT_MAX || self.leaving_bytes >= LEAVING_LEN_MAX
     }
 
     /// A message that leaves is being read.

@@ -21,6 +21,8 @@ struct Places {
     first: u64,
     /// The numbers of those whose message is being read.
     awaited: FxHashMap<QueueSeq, u64>,
+    /// Until then none of them goes on, in milliseconds since 1970; 0: any may.
+    held_until_ms: u64,
 }
 
 #[derive(Debug)]
@@ -58,12 +60,29 @@ impl Line {
         }
     }
 
-    /// Takes the first ones, so many at most, up to the first that is still being read. `is_leaving`: whether one that was announced is to
-    /// come at all.
-    pub(crate) fn take(&mut self, count_max: usize, is_leaving: impl Fn(QueueSeq) -> bool) -> Vec<Leaver> {
+    /// Nothing goes on before this time, in milliseconds since 1970. Says whether anything is there to wait for it.
+    pub(crate) fn hold_until(&mut self, at_ms: u64) -> bool {
+        self.0.as_mut().map(|places| places.held_until_ms = at_ms).is_some()
+    }
+
+    /// Until when nothing goes on, if it is held.
+    pub(crate) fn held_until(&self) -> Option<u64> {
+        self.0.as_ref().map(|places| places.held_until_ms).filter(|at_ms| *at_ms > 0)
+    }
+
+    /// Takes the first ones, up to these bounds or to the first that is still being read, and at least one if it is there. `is_leaving`:
+    /// whether one that was announced is to come at all.
+    pub(crate) fn take(
+        &mut self,
+        count_max: usize,
+        len_max: u64,
+        is_leaving: impl Fn(QueueSeq) -> bool,
+    ) -> Vec<Leaver> {
         let mut taken = Vec::new();
+        let mut left_len = len_max;
         let Some(places) = &mut self.0 else { return taken };
-        while taken.len() < count_max {
+        places.held_until_ms = 0;
+        while taken.len() < count_max && left_len > 0 {
             match places.places.front() {
                 Some(Place::Awaited(seq)) if is_leaving(*seq) => break,
                 Some(_) => {}
@@ -71,7 +90,10 @@ impl Line {
             }
             places.first += 1;
             match places.places.pop_front() {
-                Some(Place::Here(leaver)) => taken.push(leaver),
+                Some(Place::Here(leaver)) => {
+                    left_len = left_len.saturating_sub(u64::from(leaver.content.len()));
+                    taken.push(leaver);
+                }
                 Some(Place::Awaited(seq)) => drop(places.awaited.remove(&seq)),
                 None => {}
             }

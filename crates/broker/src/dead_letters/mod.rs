@@ -47,6 +47,10 @@ pub(crate) struct Leaver {
 
 /// Messages that are brought on at once: locks are held for no more.
 const BROUGHT_COUNT_MAX: usize = 256;
+/// The same for their bytes.
+const BROUGHT_LEN_MAX: u64 = 1 << 20;
+/// How long dead letters wait for a disk that is full, before it is looked at again.
+const HELD_FOR_MS: u64 = 1_000;
 /// How long a message waits that has found no queue.
 const RETRY_AFTER_MS: u64 = 5_000;
 
@@ -59,18 +63,25 @@ struct Routed {
 }
 
 /// Brings the first of what a queue has given up to where it goes. No lock is held. Says whether there may be more.
+///
+/// Not while the disk is full: as a publisher's, a dead letter takes room before what it was in is free, which acknowledgements need.
 pub(crate) fn bring(work: &mut Work, broker: &Broker, queue: &QueueHandle) -> bool {
+    if broker.store.is_disk_full() {
+        hold(work, broker, queue);
+        return false;
+    }
     // A thread that comes later waits, and finds nothing or what was given up later.
     let _turn = queue.dead_letter_turn.lock();
     let take = |cell: &mut Cell| {
         let Cell { queue, line, .. } = cell;
-        line.take(BROUGHT_COUNT_MAX, |seq| queue.is_leaving(seq))
+        line.take(BROUGHT_COUNT_MAX, BROUGHT_LEN_MAX, |seq| queue.is_leaving(seq))
     };
     let leavers = broker.shards.with_queue(queue, take).unwrap_or_default();
     if leavers.is_empty() {
         return false;
     }
-    let count = leavers.len();
+    let len: u64 = leavers.iter().map(|leaver| u64::from(leaver.content.len())).sum();
+    let may_be_more = leavers.len() == BROUGHT_COUNT_MAX || len >= BROUGHT_LEN_MAX;
     let now_ms = work.now_ms(broker);
     let routed: Vec<Routed> = leavers.into_iter().map(|leaver| route(broker, leaver, now_ms)).collect();
     let shards = routed.iter().fold(0, |shards, routed| {
@@ -88,7 +99,17 @@ pub(crate) fn bring(work: &mut Work, broker: &Broker, queue: &QueueHandle) -> bo
         batch::dispatch_touched(work, broker, locked, &mut touched);
         work.commit(broker)
     });
-    count == BROUGHT_COUNT_MAX
+    may_be_more
+}
+
+/// What a queue has given up waits for a while.
+fn hold(work: &mut Work, broker: &Broker, queue: &QueueHandle) {
+    let until_ms = work.now_ms(broker).saturating_add(HELD_FOR_MS);
+    broker.shards.with_queue(queue, |cell| {
+        if cell.line.hold_until(until_ms) {
+            work.set_timer(cell);
+        }
+    });
 }
 
 fn move_on(
@@ -163,6 +184,13 @@ impl Work {
     pub(crate) fn bring_later(&mut self, cell: &Cell) {
         if self.giving_up.last().is_none_or(|last| last.id() != cell.handle.id()) {
             self.giving_up.push(cell.handle.clone());
+        }
+    }
+
+    /// Brings on what has been held, when it is time.
+    pub(crate) fn bring_held(&mut self, cell: &Cell, now_ms: u64) {
+        if cell.line.held_until().is_some_and(|at_ms| at_ms <= now_ms) {
+            self.bring_later(cell);
         }
     }
 

@@ -23,6 +23,8 @@ const RELEASED_COUNT_MAX: usize = 1024;
 /// released waits for them in its queue, where it may even have to be written to a segment once more, and releasing it takes the
 /// processor's time from them.
 const RELEASED_COUNT_OUTRUN: usize = 128;
+/// How long what is due waits for a disk that is full, before it is looked at again.
+const HELD_FOR_MS: u64 = 1_000;
 /// A first message that is so late is a sign that messages come in faster than they leave, be it that consumers are behind.
 const BEHIND_MS: u64 = 20;
 
@@ -54,6 +56,11 @@ struct Changes {
 /// timers it was; one that an earlier has replaced does nothing.
 pub(crate) fn release_due(broker: &Broker, set: &Arc<DelaySet>, timer_at_ms: u64) {
     let now_ms = broker.clock.now_ms();
+    if broker.store.is_disk_full() {
+        // As a publisher's, a message that is released takes room before what it was in is free.
+        set.with(|state| state.put_off(set, broker, timer_at_ms, now_ms + HELD_FOR_MS));
+        return;
+    }
     let rate = set.release_rate();
     let (mut due, mut asks) = (Vec::new(), Vec::new());
     let is_replaced = set.with(|state| {

@@ -220,6 +220,14 @@ impl State {
         self.waiters.take_unneeded().into_iter().for_each(|id| broker.delays.remove(id));
     }
 
+    /// Has the set looked after at this time, in place of its timer that is due.
+    pub(super) fn put_off(&mut self, set: &Arc<DelaySet>, broker: &Broker, timer_at_ms: u64, until_ms: u64) {
+        if self.timer_at_ms == timer_at_ms {
+            self.timer_at_ms = until_ms;
+            broker.timers.set([(until_ms, set.clone().into())].into_iter());
+        }
+    }
+
     /// Has the set looked after when something is due, unless it is already by then. Not before others that are due by now, and not as
     /// long as its release rate or consumers that are behind hold it up.
     pub(super) fn set_timer(&mut self, set: &Arc<DelaySet>, work: &mut Work, broker: &Broker) {

@@ -23,6 +23,7 @@ impl Session {
             let Some(consumed) = self.protocol_header(bytes) else { return 0 };
             at = consumed;
         }
+        self.look_at_publishing();
         let mut last_len = 0;
         while self.wants_input() {
             match decode_frame(&bytes[at..], self.frame_len_max + FRAME_LEN_FUDGE) {
@@ -47,8 +48,8 @@ impl Session {
                 }
             }
         }
-        if self.waiting.is_some() || self.is_blocked {
-            // The last frame comes again when there is an answer, or when all alarms are over.
+        if self.waiting.is_some() || self.is_blocked || std::mem::take(&mut self.is_put_back) {
+            // The last frame comes again when there is an answer, when all alarms are over, or when the store has caught up.
             at -= last_len;
         }
         self.apply_batch();
@@ -94,7 +95,7 @@ impl Session {
                     }
                     return len;
                 }
-                None if self.is_blocked => return 0,
+                None if self.is_blocked || self.is_put_back => return 0,
                 None => {}
             }
         }
@@ -142,7 +143,7 @@ impl Session {
             self.channels.put(channel);
             return None;
         }
-        if self.is_held_by_alarm() {
+        if self.is_publish_held() {
             self.channels.put(channel);
             return None;
         }

@@ -148,7 +148,7 @@ impl Session {
     }
 
     fn begin_publish(&mut self, channel: &mut Channel, publish: &basic::Publish<'_>) -> Outcome<()> {
-        if self.is_held_by_alarm() {
+        if self.is_publish_held() {
             return Ok(());
         }
         if publish.immediate {

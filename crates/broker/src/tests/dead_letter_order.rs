@@ -117,7 +117,7 @@ impl Scene {
         match step {
             Step::Publish { count, is_persistent, len } => {
                 for _ in 0..count {
-                    if !self.publisher.session.wants_input() {
+                    if !self.publisher.may_publish() {
                         // The journal has fallen behind.
                         self.node.spill();
                         self.node.listen(&mut self.publisher);

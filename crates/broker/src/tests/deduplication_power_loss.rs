@@ -193,7 +193,7 @@ impl World {
         if !self.client.session.wants_input() {
             self.hear();
         }
-        let is_heard = self.client.session.wants_input();
+        let is_heard = self.client.may_publish();
         match self.random.below(100) {
             0..30 if is_heard => self.publish_new(),
             30..50 if is_heard => self.publish_again(),
@@ -235,7 +235,7 @@ impl World {
     /// Everything that has ever been published is published again: only what is not known is taken in.
     fn publish_everything_again(&mut self, ever: &BTreeMap<u64, (usize, bool)>) {
         for (key, (queue, is_persistent)) in ever {
-            if !self.client.session.wants_input() {
+            if !self.client.may_publish() {
                 self.node.spill();
                 self.hear();
             }

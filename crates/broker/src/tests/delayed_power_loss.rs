@@ -49,7 +49,7 @@ struct World {
 
 impl World {
     fn publish(&mut self) {
-        if !self.client.session.wants_input() {
+        if !self.client.may_publish() {
             return;
         }
         let number = self.next_number;

@@ -24,6 +24,7 @@ mod events;
 mod exchange_types;
 mod expiry;
 mod external;
+mod full_disk;
 mod groups;
 mod histories;
 mod holders;

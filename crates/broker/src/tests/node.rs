@@ -91,6 +91,10 @@ impl Node {
         self.sync();
         let end = self.broker.store.appended();
         self.broker.store.retire_to(end, u64::MAX, &self.residents).expect("the disk works");
+        // The journal's files that are free again are made ready.
+        for _ in 0..4 {
+            self.broker.store.step_journal().expect("the disk works");
+        }
     }
 
     /// Answers all reads that queues have asked for.

@@ -173,7 +173,7 @@ impl World {
 
     fn publish(&mut self) {
         let side = self.random.below(CLIENT_COUNT as u64) as usize;
-        if !self.listens(side) {
+        if !self.sides[side].client.may_publish() {
             return;
         }
         let (number, queues, exchange, routing_key) = self.invent();
@@ -191,7 +191,7 @@ impl World {
     /// Several publishes and the acks of the client's deliveries, in one transaction.
     fn commit(&mut self) {
         let side = self.random.below(QUEUES.len() as u64) as usize;
-        if !self.listens(side) {
+        if !self.sides[side].client.may_publish() {
             return;
         }
         if !std::mem::replace(&mut self.sides[side].has_tx, true) {

@@ -124,7 +124,7 @@ impl World {
 
     fn publish(&mut self) {
         let queue = *self.random.pick(&[0, 0, 0, 1, 1, 2]).expect("one of six");
-        if !self.sides[KEEPER].client.session.wants_input() {
+        if !self.sides[KEEPER].client.may_publish() {
             return;
         }
         let number = self.model.next_number;

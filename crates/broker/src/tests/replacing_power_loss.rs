@@ -124,7 +124,7 @@ impl World {
         if !self.client.session.wants_input() {
             self.hear();
         }
-        let is_heard = self.client.session.wants_input();
+        let is_heard = self.client.may_publish();
         match self.random.below(100) {
             0..45 if is_heard => self.publish(),
             45..55 if is_heard => self.take()?,

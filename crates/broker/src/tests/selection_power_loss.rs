@@ -79,7 +79,7 @@ impl World {
     }
 
     fn publish(&mut self) {
-        if !self.client.session.wants_input() {
+        if !self.client.may_publish() {
             return;
         }
         let number = self.next_number;

@@ -1,9 +1,9 @@
 //! Acks, rejects, requeues and purges.
 
 use ::model::ids::QueueSeq;
-use ::queue::{Purged, Queue, Settings};
+use ::queue::{Effects, Purged, Queue, Rules, Settings};
 
-use crate::fixture::{TestQueue, acking, dispatch, get, publish, requeue, seqs, seqs_of, with_prefetch};
+use crate::fixture::{Note, TestQueue, acking, dispatch, get, publish, requeue, seqs, seqs_of, with_prefetch};
 
 /// A queue whose consumer holds the first so many of its messages.
 fn queue_with_unacked(held: u64, ready: u64) -> TestQueue {
@@ -108,4 +108,26 @@ fn the_watermark_is_the_highest_seq_handed_out() {
     requeue(&mut queue, &seqs([2]));
     get(&mut queue, false);
     assert_eq!(queue.last_delivered(), QueueSeq(2));
+}
+
+/// A queue with a hundred thousand expired messages had all of them in memory before the first had arrived elsewhere.
+#[test]
+fn no_more_expire_than_may_be_on_their_way_at_once() {
+    for (len, count_max) in [(10, 4_096), (1 << 20, 16)] {
+        let mut queue: TestQueue = Queue::new(Settings::default());
+        queue.set_rules(Rules { keeps_dropped: true, ..Rules::default() });
+        for name in 1..=5_000 {
+            queue.publish(Note::new(name, len, true).with_ttl(Some(100), 0));
+        }
+        let mut effects = Effects::default();
+        let mut expire = |queue: &mut TestQueue| {
+            queue.dispatch(200, &mut effects);
+            seqs(effects.dropped.drain(..).map(|dropped| dropped.seq.0))
+        };
+        assert_eq!(expire(&mut queue), seqs(1..=count_max));
+        assert_eq!((expire(&mut queue), queue.next_due()), (seqs([]), None), "the others wait, and no clock is asked");
+        queue.depart(&seqs(1..=10), &mut Vec::new());
+        assert!(queue.next_due().is_some_and(|due_ms| due_ms <= 200));
+        assert_eq!(expire(&mut queue), seqs(count_max + 1..=count_max + 10));
+    }
 }

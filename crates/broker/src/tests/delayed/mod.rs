@@ -69,7 +69,7 @@ fn delay_by(client: &mut Client, exchange: &str, key: &str, delay_ms: i64, body:
 
 /// The journal is not behind any more, and publishers are listened to.
 fn catch_up(node: &Node, client: &mut Client) {
-    if !client.session.wants_input() {
+    if !client.may_publish() {
         node.spill();
         client.hear();
     }

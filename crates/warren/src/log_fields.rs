@@ -82,34 +82,20 @@ pub(crate) fn is_printable(char: char) -> bool {
 #[cfg(test)]
 mod tests {
     use std::io;
-    use std::sync::{Arc, Mutex};
 
     use tracing_subscriber::layer::SubscriberExt as _;
 
     use super::*;
-
-    #[derive(Clone, Default)]
-    struct Log(Arc<Mutex<Vec<u8>>>);
-
-    impl io::Write for Log {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
+    use crate::captured_log::CapturedLog;
 
     /// What the log says of an event, as it is written to a file or, in colour, to a terminal.
     fn logged(ansi: bool, emit: impl FnOnce()) -> String {
-        let log = Log::default();
+        let log = CapturedLog::default();
         let writer = log.clone();
         let lines = crate::logging::lines(move || writer.clone(), ansi).without_time().with_level(false);
         let subscriber = tracing_subscriber::registry().with(lines.with_target(false));
         tracing::subscriber::with_default(subscriber, emit);
-        String::from_utf8(log.0.lock().unwrap().clone()).unwrap()
+        log.text()
     }
 
     #[test]

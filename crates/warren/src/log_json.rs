@@ -43,32 +43,17 @@ pub(crate) fn escape(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
-
     use tracing_subscriber::layer::SubscriberExt as _;
 
     use super::*;
-
-    #[derive(Clone, Default)]
-    struct Log(Arc<Mutex<Vec<u8>>>);
-
-    impl io::Write for Log {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
+    use crate::captured_log::CapturedLog;
 
     fn logged(emit: impl FnOnce()) -> String {
-        let log = Log::default();
+        let log = CapturedLog::default();
         let writer = log.clone();
         let subscriber = tracing_subscriber::registry().with(crate::logging::objects(move || writer.clone()));
         tracing::subscriber::with_default(subscriber, emit);
-        String::from_utf8(log.0.lock().unwrap().clone()).unwrap()
+        log.text()
     }
 
     #[test]

@@ -6,6 +6,8 @@ mod acceptor;
 mod audit;
 mod backends;
 mod banner;
+#[cfg(test)]
+mod captured_log;
 mod config_files;
 mod definitions;
 mod fsck;

@@ -89,7 +89,7 @@ fn process(call: &Call) -> Result<&Process, Problem> {
     call.service.process().map(AsRef::as_ref).ok_or_else(missing)
 }
 
-/// As in `rabbitmqctl`: nobody wants to be told only by the kernel that memory is short.
+/// As in `rabbitmqctl`. Without a limit only the kernel would say that memory is short, by ending the process.
 const MEMORY_FRACTION_MAX: f64 = 1.0;
 /// As in the configuration.
 const DISK_FRACTION_MAX: f64 = 1000.0;

@@ -2,118 +2,19 @@
 //!
 //! The store calls it back in the middle of its work; it then does random things too, as other threads would.
 
+mod residents;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use model::ids::{JournalPosition, Place, QueueId, QueueSeq, SegmentId};
+use model::ids::{JournalPosition, Place, QueueId, QueueSeq};
 use parking_lot::Mutex;
-use queue::{
-    Counts, Effects, Gate, Get, Message, Moved, PagedRange, Placed, Purged, Queue, Restored, Return, Rules, Settings,
-};
+use queue::{Counts, Effects, Get, PagedRange, Purged, Queue, Restored, Return, Rules, Settings};
 
+use super::held::{Held, Open, content_of, number_of, priority_of};
 use super::history::{Event, History, MessageNumber};
-use crate::residents::{Collected, LaneResidents, Loaded, QueueState, Resident};
-use crate::{
-    ChunkWriter, Content, Kind, Random, ReadError, Reclaimed, RecordBatch, Recovered, Residents, Returns, Store,
-    WorkError,
-};
-
-/// The content of a message: all follows from its number.
-pub(super) fn content_of(number: MessageNumber) -> Vec<u8> {
-    let mut random = Random::new(number);
-    let len = match random.below(100) {
-        0..85 => random.range(8..200),
-        85..96 => random.range(4096..6000),
-        96..99 => random.range(9000..20_000),
-        _ => 70_000,
-    };
-    let mut content = vec![number as u8; len as usize];
-    content[..8].copy_from_slice(&number.to_le_bytes());
-    content
-}
-
-/// What the queue counts for a message.
-pub(super) fn body_len_of(content: &[u8]) -> u32 {
-    content.len() as u32 / 2 + 1
-}
-
-#[track_caller]
-pub(super) fn number_of(content: &[u8]) -> MessageNumber {
-    let number = u64::from_le_bytes(*content.first_chunk().expect("contents begin with their number"));
-    assert!(content == content_of(number), "message {number} has another content than was published");
-    number
-}
-
-/// A queue's handle of a message.
-#[derive(Debug, Clone)]
-pub(super) struct Held {
-    content: Option<Content>,
-    body_len: u32,
-    is_journalled: bool,
-    priority: u8,
-    place: Option<Place>,
-}
-
-impl Held {
-    pub(super) fn new(queue: QueueId, content: Content, is_journalled: bool, place: Option<Place>) -> Self {
-        let body_len = body_len_of(content.bytes());
-        let priority = priority_of(queue, number_of(content.bytes()));
-        Held { content: Some(content), body_len, is_journalled, priority, place }
-    }
-}
-
-/// Every other queue has priorities.
-fn priority_of(queue: QueueId, number: MessageNumber) -> u8 {
-    if queue.0.is_multiple_of(2) { 0 } else { (number % 3) as u8 }
-}
-
-impl Message for Held {
-    fn len(&self) -> u32 {
-        self.body_len
-    }
-
-    fn is_journalled(&self) -> bool {
-        self.is_journalled
-    }
-
-    fn priority(&self) -> u8 {
-        self.priority
-    }
-
-    fn place(&self) -> Option<Place> {
-        self.place
-    }
-
-    fn set_place(&mut self, place: Place) {
-        self.place = Some(place);
-    }
-
-    fn release_body(&mut self) {
-        assert!(self.place.is_some(), "a body was let go that is nowhere else");
-        self.content = None;
-    }
-
-    fn has_body(&self) -> bool {
-        self.content.is_some()
-    }
-}
-
-impl Held {
-    /// What is to be written, of a message that has its body.
-    pub(super) fn content(&self) -> &Content {
-        self.content.as_ref().expect("a message without a place has its body")
-    }
-}
-
-#[derive(Debug)]
-pub(super) struct Open;
-
-impl Gate for Open {
-    fn try_acquire(&self, _len: u32) -> bool {
-        true
-    }
-}
+use crate::{ChunkWriter, Kind, Random, Reclaimed, RecordBatch, Recovered, Returns, Store, WorkError};
 
 /// A queue, and what it must hold.
 struct Cell {
@@ -652,99 +553,6 @@ fn settle_purged(store: &Store, purged: &Purged<Held>) {
     let places: Vec<Place> = purged.messages.iter().filter_map(|(_, message)| message.place).collect();
     store.settle_slots(&places);
     store.settle_ranges(&purged.ranges);
-}
-
-impl Residents for Broker {
-    fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut Collected) {
-        self.interfere_deeply();
-        let ids: Vec<_> = self.state.lock().queues.keys().copied().collect();
-        for id in ids {
-            self.state.lock().collect(id, is_old, out);
-            self.interfere_deeply();
-        }
-    }
-
-    fn relocate(&self, queue: QueueId, lane: u8, placed: &[Placed]) {
-        self.interfere_deeply();
-        {
-            let mut state = self.state.lock();
-            let mut dead = Vec::new();
-            match state.queues.get_mut(&queue) {
-                Some(cell) => cell.queue.relocate(lane, placed, &mut dead),
-                None => dead.extend(placed.iter().map(|placed| placed.place)),
-            }
-            self.store.settle_slots(&dead);
-        }
-        self.interfere_deeply();
-    }
-
-    fn loaded(&self, queue: QueueId, loaded: Loaded) {
-        let mut state = self.state.lock();
-        state.seen.loaded += loaded.entries.len() as u64;
-        let Some(cell) = state.queues.get_mut(&queue) else { return };
-        let is_journalled = !loaded.load.segment.is_transient();
-        let held = |content, place| Held::new(queue, content, is_journalled, Some(place));
-        let entries: Vec<_> =
-            loaded.entries.into_iter().map(|entry| (entry.seq, held(entry.content, entry.place))).collect();
-        if let Some(error) = &loaded.error {
-            assert!(matches!(error, ReadError::Io { .. }), "{error}");
-        }
-        if !loaded.lost.is_empty() {
-            // The power is cut: a queue that asks often enough is told that nothing can be read, and hears no more before the next start.
-            assert!(loaded.error.is_some(), "messages of queue {queue} are lost, and nothing failed");
-            return;
-        }
-        let lost = cell.queue.loaded(&loaded.load, entries, loaded.next_slot, &mut Effects::default());
-        assert_eq!(lost, 0, "messages of queue {queue} are not where they should be");
-    }
-
-    fn moved(&self, queue: QueueId, from: &[SegmentId], moved: &[Moved]) {
-        self.interfere_with_loads();
-        {
-            let mut state = self.state.lock();
-            let mut dead = Vec::new();
-            match state.queues.get_mut(&queue) {
-                Some(cell) => {
-                    let lost = cell.queue.move_ranges(from, moved, &mut dead);
-                    assert_eq!(lost, 0, "messages of queue {queue} were not copied");
-                }
-                None => dead.extend(moved.iter().map(|moved| moved.to)),
-            }
-            self.store.settle_slots(&dead);
-        }
-        self.interfere_with_loads();
-    }
-}
-
-impl State {
-    fn collect(&mut self, id: QueueId, is_old: &dyn Fn(&Content) -> bool, out: &mut Collected) {
-        let Some(cell) = self.queues.get_mut(&id) else { return };
-        if cell.is_durable {
-            out.queues.push(QueueState {
-                queue: id,
-                next_seq: cell.queue.next_seq(),
-                watermark: cell.watermark,
-                may_expire: false,
-            });
-            out.returned.extend(cell.returned.iter().map(|(seq, returns)| (id, *seq, *returns)));
-        }
-        let mut found = Vec::new();
-        cell.queue.in_memory(&mut |message| message.content.as_ref().is_some_and(is_old), &mut found);
-        for (lane, is_journalled) in (0..3).flat_map(|lane| [(lane, false), (lane, true)]) {
-            let of_lane =
-                found.iter().filter(|(_, message)| (message.priority, message.is_journalled) == (lane, is_journalled));
-            let residents: Vec<_> = of_lane
-                .map(|(seq, message)| Resident {
-                    seq: *seq,
-                    content: message.content.clone().expect("a message without a place has its body"),
-                    body_len: message.body_len,
-                })
-                .collect();
-            if !residents.is_empty() {
-                out.lanes.push(LaneResidents { queue: id, lane, is_journalled, residents });
-            }
-        }
-    }
 }
 
 /// Bytes and messages of ranges, for comparison with what is read from them.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use model::ids::{JournalPosition, QueueId, QueueSeq, SegmentId};
 
-use super::broker::{body_len_of, content_of};
+use super::held::{body_len_of, content_of};
 use super::power_loss::{options, read_ranges};
 use crate::bitmap::Bitmap;
 use crate::checkpoint::{Checkpoint, SegmentState};

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use model::ids::{QueueId, QueueSeq};
 
-use super::broker::{Broker, Legacy, Seen, number_of};
+use super::broker::{Broker, Legacy, Seen};
+use super::held::number_of;
 use super::history::{History, MessageNumber};
 use super::power_loss::{options, read_ranges};
 use super::seeds::for_each_seed;

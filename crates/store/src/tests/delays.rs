@@ -14,7 +14,7 @@ use queue::{
     SettledDelays,
 };
 
-use super::broker::{Held, content_of};
+use super::held::{Held, content_of};
 use super::history::{Event, History, MessageNumber};
 use super::power_loss::check;
 use crate::file::SimDisk;
@@ -212,7 +212,7 @@ impl State {
             let ((due, first), message) = self.live.pop_first().expect("only what is here is released");
             assert_eq!((first, id.due_ms()), (id, due), "what is released next");
             assert!(due <= self.legacy.now, "{id:?} is early");
-            assert_eq!(super::broker::number_of(held.content().bytes()), message);
+            assert_eq!(super::held::number_of(held.content().bytes()), message);
             self.leaving.insert(id, message);
             self.legacy.seen.released += 1;
         }
@@ -271,7 +271,7 @@ impl State {
 
     fn cancelled(&mut self, store: &Store, id: DelayId, held: &Held) {
         let message = self.live.remove(&(id.due_ms(), id)).expect("only what is here is cancelled");
-        assert_eq!(super::broker::number_of(held.content().bytes()), message);
+        assert_eq!(super::held::number_of(held.content().bytes()), message);
         let record = (id.generation, id.seq, id.seq);
         self.settled(store, vec![record], std::iter::once((id, held.place())));
     }

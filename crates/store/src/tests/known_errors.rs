@@ -10,7 +10,7 @@ use model::ids::{JournalPosition, Place, QueueId, QueueSeq, SegmentId};
 use parking_lot::Mutex;
 use queue::{Get, Moved, PagedRange, Placed, Queue, Restored, Settings};
 
-use super::broker::{Held, Open};
+use super::held::{Held, Open};
 use crate::chunk::CHUNK_LEN;
 use crate::file::{Disk, Faults, SimDisk};
 use crate::load::{Loader, Outcome};

@@ -10,7 +10,8 @@ use std::sync::{Arc, Weak};
 
 use model::ids::{JournalPosition, QueueId, QueueSeq};
 
-use super::broker::{Broker, Legacy, Seen, body_len_of, counts_of, number_of};
+use super::broker::{Broker, Legacy, Seen, counts_of};
+use super::held::{body_len_of, number_of};
 use super::history::{DurableQueue, History, MessageNumber};
 use super::meddling::Meddling;
 use super::seeds::for_each_seed;

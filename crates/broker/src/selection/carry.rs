@@ -183,6 +183,10 @@ impl Inside {
         target: &Inside,
         way: &Way<'_>,
     ) -> Outcome<Carried> {
+        if self.broker.store.is_disk_full() {
+            // As a publisher's, what is moved takes room before its old place is free.
+            return refusal::precondition_failed("the disk is full: messages can be moved when there is room again");
+        }
         let mut selected = Selected::new(&self.broker, source, selection);
         let mut carried = Carried::default();
         while let Some(mut seen) = selected.next(CARRIED_COUNT_MAX, CARRIED_LEN_MAX).await? {

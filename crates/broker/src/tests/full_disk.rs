@@ -9,6 +9,9 @@ use store::file::Faults;
 use super::client::{Client, PERSISTENT};
 use super::exchange_types::{assert_done, bind, declare};
 use super::node::{NOW, Node};
+use super::operators::queue_name;
+use super::selection::{all, try_move};
+use crate::Destination;
 
 /// Another process takes every byte that is left.
 fn fill(node: &Node) {
@@ -108,6 +111,23 @@ fn delay(client: &mut Client, delay_ms: i64, body: &str) {
     let headers = TableBuf::new().with("x-delay", Value::I64(delay_ms));
     let properties = Properties { headers: Some(headers.as_table()), delivery_mode: Some(2), ..Properties::default() };
     super::exchange_types::publish_with(client, "x", "k", properties, body);
+}
+
+#[test]
+fn nothing_is_moved_by_hand_while_the_disk_is_full() {
+    let (node, mut client) = Node::standing();
+    client.declare("q");
+    client.declare("d");
+    client.publish(1, "", "q", PERSISTENT, b"a");
+    node.sync();
+    fill(&node);
+    let to_d = Destination::Queue(queue_name("d"));
+    let refused = try_move(&node, "q", &all(), &to_d).unwrap_err();
+    assert!(refused.text.contains("the disk is full"), "{}", refused.text);
+    assert_eq!((node.counts("q"), node.counts("d")), ((1, 0), (0, 0)));
+    empty(&node);
+    assert_eq!(try_move(&node, "q", &all(), &to_d).unwrap().count, 1);
+    assert_eq!(node.drain("d"), ["a"]);
 }
 
 /// Each of very many publishers got in one more read before it looked, which together was more than the disk had left.

@@ -28,7 +28,7 @@ pub(super) fn wait_for<T>(node: &Node, answer: impl Future<Output = T>) -> T {
     panic!("nobody answers");
 }
 
-fn all() -> Selection {
+pub(super) fn all() -> Selection {
     of(MessageFilter::default())
 }
 
@@ -71,7 +71,7 @@ fn delete(node: &Node, queue: &str, selection: &Selection) -> Removed {
     removed
 }
 
-fn try_move(node: &Node, queue: &str, selection: &Selection, destination: &Destination) -> Outcome<Carried> {
+pub(super) fn try_move(node: &Node, queue: &str, selection: &Selection, destination: &Destination) -> Outcome<Carried> {
     let inside = guest(node);
     wait_for(node, inside.move_messages(&queue_name(queue), selection, &inside, destination))
 }

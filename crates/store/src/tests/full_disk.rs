@@ -251,5 +251,5 @@ fn take_all(store: &Arc<Store>, broker: &Arc<Broker>) {
 
 #[test]
 fn a_start_and_acks_always_succeed_in_the_reserve() {
-    for_each_seed(2000, live_on_a_full_disk);
+    for_each_seed(1000, live_on_a_full_disk);
 }

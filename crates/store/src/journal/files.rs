@@ -240,8 +240,11 @@ impl Files {
     /// from now on, and are not used again.
     pub(crate) fn shorten_closed(&mut self) -> Vec<(Arc<dyn File>, u64)> {
         let held_to = self.held_to;
-        let is_too_long =
-            |file: &&mut ClosedFile| file.is_anchored && file.first >= held_to && file.used_len < file.len;
+        // One of which nothing was read, its header not either, is left as it is.
+        let is_too_long = |file: &&mut ClosedFile| {
+            let is_known = file.is_anchored && file.used_len >= FILE_HEADER_LEN;
+            is_known && file.first >= held_to && file.used_len < file.len
+        };
         let shorten = |file: &mut ClosedFile| {
             file.len = file.used_len;
             (file.file.clone(), file.len)

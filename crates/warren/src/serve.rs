@@ -89,14 +89,14 @@ async fn run(
     let seats = seats::House::new(connection_max);
     let gates = addresses.iter().filter_map(|listening| listening.gate.clone()).collect();
     let process = Process::new(memory_len(config), Box::new(move |level| log_level.set(level)), gates);
+    // A caller that is answered, over HTTP or AMQP, may tell it to stop.
+    let mut signals = Signals::listen()?;
     let mut management = management.serve(config, data_dir, &broker, &addresses, &seats, process)?;
     addresses.extend(management.listening());
     let (stop, stopping) = watch::channel(false);
     let accepting = tokio::spawn(listeners.run(broker.clone(), seats.of_amqp(), stopping));
     let watching = tokio::spawn(tls_files.clone().watch());
     let house = tokio::spawn(broker.clone().keep_house(data_dir.to_owned()));
-    // Whoever reads that the broker is ready may tell it to stop.
-    let mut signals = Signals::listen()?;
     let ready_after = started_at.elapsed();
     Banner { data_dir, listeners: &addresses, ready_after }.print();
     for listening in &addresses {

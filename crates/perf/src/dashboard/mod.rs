@@ -3,6 +3,7 @@
 //! ```text
 //!  history   what is remembered of the samples so far
 //!  view      a picture of it, for whatever width there is
+//!  line      one line of the picture
 //!  terminal  where the picture goes
 //! ```
 //!
@@ -11,6 +12,7 @@
 //! written there. Interrupts stay signals, and are somebody else's.
 
 mod history;
+mod line;
 mod terminal;
 mod view;
 

@@ -7,7 +7,8 @@
 //!  table     field tables: headers and arguments
 //!  reply     reply codes and texts
 //!  sasl      users and passwords in logins
-//!  negotiation   what both sides agree on
+//!  negotiation   what a client makes of a server's offer
+//!  server    what a server checks of frames, and what it says about them
 //!  limits    every bound of the above
 //! ```
 //!
@@ -15,7 +16,7 @@
 //! value or an error, never a panic. Both directions of every method are here, since the broker and the client use the
 //! same codec.
 //!
-//! Not here: sockets and buffers (`net`), which frame may follow which, and what any of it means (`broker`).
+//! Not here: sockets and buffers (`net`), and what any method means (`broker`).
 //!
 //! `generated/` is written by `examples/generate` from `protocol/amqp0-9-1.txt`; a test keeps them together.
 
@@ -27,6 +28,7 @@ pub mod method;
 pub mod negotiation;
 pub mod reply;
 pub mod sasl;
+pub mod server;
 pub mod table;
 mod wire;
 

@@ -5,11 +5,11 @@ use std::sync::atomic::Ordering;
 use std::time::{Instant, SystemTime};
 
 use amqp::frame::put_method;
+use amqp::limits::FRAME_LEN_MAX_INITIAL;
 use amqp::method::{Method, connection};
-use amqp::negotiation::{self, SERVER_CAPABILITIES};
-use amqp::reply::ReplyCode;
 use amqp::sasl;
-use amqp::table::{Table, TableBuf, Value};
+use amqp::server::{ClientCapabilities, Violation, agree, server_capabilities};
+use amqp::table::{TableBuf, Value};
 use model::config::AuthMechanism;
 use model::user::Access;
 
@@ -52,35 +52,9 @@ pub(crate) struct Login {
     pub(crate) expires_at_ms: Option<u64>,
 }
 
-/// What the client says it can do (`client-properties.capabilities`).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct ClientCapabilities {
-    pub(crate) authentication_failure_close: bool,
-    pub(crate) consumer_cancel_notify: bool,
-    pub(crate) connection_blocked: bool,
-}
-
-impl ClientCapabilities {
-    fn of(client_properties: &Table<'_>) -> Self {
-        let capabilities = client_properties.get("capabilities").and_then(|value| value.as_table());
-        let has = |name| capabilities.and_then(|table| table.get(name)).and_then(|value| value.as_bool()) == Some(true);
-        Self {
-            authentication_failure_close: has("authentication_failure_close"),
-            consumer_cancel_notify: has("consumer_cancel_notify"),
-            connection_blocked: has("connection.blocked"),
-        }
-    }
-}
-
-/// The least that a client may ask for as the longest frame, as in RabbitMQ since 4.1.
-const FRAME_LEN_MAX_FLOOR: u32 = 8192;
-
 /// `server-properties` of connection.start.
 pub(crate) fn server_properties(options: &crate::options::Options, cluster_name: &str) -> TableBuf {
-    let mut capabilities = TableBuf::new();
-    for name in SERVER_CAPABILITIES {
-        capabilities = capabilities.with(name, Value::Bool(true));
-    }
+    let capabilities = server_capabilities();
     let text = |text: &'static str| Value::LongStr(text.as_bytes());
     TableBuf::new()
         .with("capabilities", Value::Table(capabilities.as_table()))
@@ -143,7 +117,7 @@ impl Session {
                 self.part();
                 Ok(())
             }
-            (_, other) => refusal::command_invalid(format!("unexpected method {} during the handshake", other.name())),
+            (_, other) => Err(Violation::method_in_handshake(other.name()).into()),
         }
     }
 
@@ -165,12 +139,7 @@ impl Session {
                     heartbeat_s: 0,
                 }));
                 self.handle.set_state(ConnectionState::Tuning);
-                let options = &self.broker.options;
-                let method = connection::Tune {
-                    channel_max: options.channel_max,
-                    frame_max: options.frame_len_max,
-                    heartbeat: options.heartbeat_s,
-                };
+                let method = self.tune();
                 put_method(&mut self.out, 0, &method);
                 self.phase = Phase::Handshake(Handshake::TuneOk);
                 Ok(())
@@ -181,6 +150,16 @@ impl Session {
                 self.refuse_login(&name, capabilities);
                 Ok(())
             }
+        }
+    }
+
+    /// What is offered to every client.
+    fn tune(&self) -> connection::Tune {
+        let options = &self.broker.options;
+        connection::Tune {
+            channel_max: options.channel_max,
+            frame_max: options.frame_len_max,
+            heartbeat: options.heartbeat_s,
         }
     }
 
@@ -195,10 +174,8 @@ impl Session {
             self.phase = Phase::Refused { until: Instant::now() + REFUSED_LOGIN_DELAY };
             return;
         }
-        let text = format!(
-            "Login was refused using authentication mechanism {mechanism}. For details see the broker logfile."
-        );
-        self.fail_connection(&Refusal { code: ReplyCode::AccessRefused, text }, Site::default());
+        let refusal: Box<Refusal> = Violation::login_refused(mechanism).into();
+        self.fail_connection(&refusal, Site::default());
     }
 
     /// Who it is. None: somebody else has to be asked first.
@@ -227,10 +204,7 @@ impl Session {
             }
             // TLS has verified the certificate: that is the proof.
             Some(AuthMechanism::External) => Some((self.certified_name()?, None)),
-            None => {
-                let text = format!("unknown authentication mechanism '{mechanism}'");
-                return Err(LoginError::Protocol(Box::new(Refusal { code: ReplyCode::CommandInvalid, text })));
-            }
+            None => return Err(LoginError::Protocol(Violation::unknown_mechanism(mechanism).into())),
         };
         let unreadable = || LoginError::Refused("the response could not be read".to_owned());
         let (name, password) = credentials.ok_or_else(unreadable)?;
@@ -247,15 +221,12 @@ impl Session {
     }
 
     fn tune_ok(&mut self, tune_ok: connection::TuneOk) -> Outcome<()> {
-        let options = &self.broker.options;
-        let floor = options.initial_frame_len_max.min(FRAME_LEN_MAX_FLOOR);
-        check_negotiated("channel_max", tune_ok.channel_max.into(), options.channel_max.into(), 0)?;
-        check_negotiated("frame_max", tune_ok.frame_max, options.frame_len_max, floor)?;
-        self.frame_len_max = if tune_ok.frame_max == 0 { options.frame_len_max } else { tune_ok.frame_max };
-        let channel_max = if tune_ok.channel_max == 0 { options.channel_max } else { tune_ok.channel_max };
+        let floor = self.broker.options.initial_frame_len_max.min(FRAME_LEN_MAX_INITIAL);
+        let agreed = agree(self.tune(), tune_ok, floor)?;
+        self.frame_len_max = agreed.frame_max;
         if let Some(login) = &mut self.login {
-            login.channel_max = channel_max;
-            login.heartbeat_s = tune_ok.heartbeat;
+            login.channel_max = agreed.channel_max;
+            login.heartbeat_s = agreed.heartbeat;
         }
         self.phase = Phase::Handshake(Handshake::Open);
         self.handle.set_state(ConnectionState::Opening);
@@ -433,31 +404,9 @@ impl Session {
 }
 
 fn secret_refused<T>() -> Outcome<T> {
-    refusal::not_allowed("New secret was refused by one of the backends".to_owned())
+    Err(Violation::secret_refused().into())
 }
 
 fn identified(result: Result<Identity, LoginRefused>) -> Result<Arc<Identity>, LoginError> {
     result.map(Arc::new).map_err(|refused| LoginError::Refused(refused.to_string()))
-}
-
-/// A client may lower what was offered, not raise it.
-fn check_negotiated(name: &str, client: u32, server: u32, floor: u32) -> Outcome<()> {
-    match negotiation::refusal(name, client, server, floor) {
-        None => Ok(()),
-        Some(text) => refusal::not_allowed(text),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn offers_can_be_lowered_and_not_raised() {
-        assert!(check_negotiated("frame_max", 131_072, 131_072, 8192).is_ok());
-        assert!(check_negotiated("frame_max", 0, 131_072, 8192).is_err());
-        assert!(check_negotiated("frame_max", 0, 0, 8192).is_ok());
-        assert!(check_negotiated("frame_max", 8191, 131_072, 8192).is_err());
-        assert!(check_negotiated("frame_max", 131_073, 131_072, 8192).is_err());
-    }
 }

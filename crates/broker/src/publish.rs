@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
-use amqp::content::{ContentError, ContentHeader, Properties};
-use amqp::frame::FrameKind;
+use amqp::content::{ContentHeader, Properties};
 use amqp::method::basic;
+use amqp::reply::ReplyCode;
+use amqp::server::{ContentProgress, Violation};
 use amqp::table::{Table, Value};
 use model::user::Tags;
 use routing::RouteCache;
@@ -35,8 +36,8 @@ pub(crate) struct Assembly {
     mandatory: bool,
     /// The payload of the content header frame, once it is there.
     header: Option<Box<[u8]>>,
-    body_len: usize,
     body: Vec<u8>,
+    progress: ContentProgress,
 }
 
 /// A publish in full, wherever its parts lie.
@@ -69,52 +70,45 @@ impl Assembly {
             routing_key: publish.routing_key.into(),
             mandatory: publish.mandatory,
             header: None,
-            body_len: 0,
             body: Vec::new(),
+            progress: ContentProgress::default(),
         })
     }
 
-    pub(crate) fn has_header(&self) -> bool {
-        self.header.is_some()
+    /// How much of it has come.
+    pub(crate) fn progress(&self) -> ContentProgress {
+        self.progress
     }
 
     /// Takes the content header. The body's length is checked before a byte of it is kept.
     pub(crate) fn header(&mut self, payload: &[u8], message_len_max: u64) -> Outcome<()> {
-        let header = match ContentHeader::decode(payload) {
-            Ok(header) => header,
-            Err(ContentError::UnknownClass(class)) => {
-                return refusal::unexpected_frame(format!(
-                    "expected content header for class 60, got one for class {class} instead"
-                ));
-            }
-            Err(error) => return refusal::syntax_error(error.to_string()),
-        };
+        let header =
+            ContentHeader::decode(payload).map_err(|error| Violation::content_header(error, ReplyCode::SyntaxError))?;
         check_body_len(header.body_len, message_len_max)?;
         self.header = Some(payload.into());
-        self.body_len = header.body_len as usize;
+        self.progress = ContentProgress::with_header(header.body_len);
         Ok(())
     }
 
     /// Takes a part of the body.
     pub(crate) fn body(&mut self, part: &[u8]) -> Outcome<()> {
-        if self.body.len() + part.len() > self.body_len {
-            return refusal::frame_error("content body frame exceeds remaining content size");
-        }
+        self.progress = self.progress.after_body(part.len())?;
         // Room grows with what arrives, not with what was announced.
         self.body.extend_from_slice(part);
         Ok(())
     }
 
     /// Forgets the last frame, which comes again.
-    pub(crate) fn undo(&mut self, kind: FrameKind, payload: &[u8]) {
-        match kind {
-            FrameKind::Body => self.body.truncate(self.body.len() - payload.len()),
+    pub(crate) fn undo(&mut self, before: ContentProgress) {
+        match (before.body_left(), self.progress.body_left()) {
+            (Some(before_len), Some(left)) => self.body.truncate(self.body.len() - (before_len - left) as usize),
             _ => self.header = None,
         }
+        self.progress = before;
     }
 
     pub(crate) fn is_complete(&self) -> bool {
-        self.header.is_some() && self.body.len() == self.body_len
+        self.progress.is_complete()
     }
 
     pub(crate) fn whole(&self) -> Whole<'_> {

@@ -1,6 +1,7 @@
 //! A request refused: the reply code and the text that the client gets, as RabbitMQ words them.
 
 use amqp::reply::ReplyCode;
+use amqp::server::Violation;
 
 /// Why a method was refused. Whether the channel or the connection ends for it follows from the code
 /// (AMQP 0-9-1, 1.2 and 2.2.4), unless the refusal says that the connection must.
@@ -21,6 +22,13 @@ impl Refusal {
     }
 }
 
+impl From<Violation> for Box<Refusal> {
+    #[cold]
+    fn from(violation: Violation) -> Self {
+        Box::new(Refusal { code: violation.code, text: violation.text.into_owned() })
+    }
+}
+
 macro_rules! refusals {
     ($($(#[$doc:meta])* $name:ident => $code:ident;)*) => {
         $($(#[$doc])* pub(crate) fn $name<T>(text: impl Into<String>) -> Outcome<T> {
@@ -38,16 +46,10 @@ refusals! {
     resource_locked => ResourceLocked;
     /// 406: the state of things does not allow it.
     precondition_failed => PreconditionFailed;
-    /// 501: bytes that are no frame, or a method's arguments that are none.
-    frame_error => FrameError;
     /// 502: a frame that is no method.
     syntax_error => SyntaxError;
     /// 503: a method that does not belong here.
     command_invalid => CommandInvalid;
-    /// 504: a channel that is not open, or open twice.
-    channel_error => ChannelError;
-    /// 505: a frame that does not belong here.
-    unexpected_frame => UnexpectedFrame;
     /// 530: not allowed at all.
     not_allowed => NotAllowed;
     /// 540: known, and not built.

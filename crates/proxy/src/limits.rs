@@ -15,9 +15,6 @@ pub(crate) const CLIENT_OUTPUT_LEN_GONE: usize = 256 << 20;
 /// The longest message that is held until it is whole. One that is longer goes over a line of its client's own, where half of it harms nobody.
 pub(crate) const HELD_LEN_MAX: u64 = 16 << 20;
 
-/// The least that a client may ask for as the longest frame, as in RabbitMQ since 4.1.
-pub(crate) const FRAME_LEN_MAX_FLOOR: u32 = 8192;
-
 /// How long a client may take to answer a close, and an upstream.
 pub(crate) const CLOSE_PATIENCE_MS: u64 = 5_000;
 

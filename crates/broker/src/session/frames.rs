@@ -2,17 +2,15 @@
 
 use amqp::frame::{Frame, FrameKind, Greeting, PROTOCOL_HEADER, decode_frame, read_greeting};
 use amqp::limits::FRAME_LEN_FUDGE;
-use amqp::method::{DecodeError, Method, decode_publish};
+use amqp::method::{Method, decode_publish};
+use amqp::server::{Violation, check_heartbeat};
 
 use super::{Phase, Session, Site};
 use crate::channel::Channel;
 use crate::handshake::Handshake;
 use crate::limits::{BATCH_COUNT, END_TIMEOUT};
 use crate::publish::{Whole, is_body_len_allowed};
-use crate::refusal::{self, Outcome, Refusal};
-
-pub(super) const NO_CONTENT_HEADER: &str = "expected content header for class 60, got non content header frame instead";
-pub(super) const NO_CONTENT_BODY: &str = "expected content body, got non content body frame instead";
+use crate::refusal::{Outcome, Refusal};
 
 impl Session {
     /// Takes whole frames from the front of `bytes`, as many as it may, and tells how many bytes that were.
@@ -42,8 +40,7 @@ impl Session {
                 }
                 Err(_) if matches!(self.phase, Phase::Parting { .. }) => return bytes.len(),
                 Err(error) => {
-                    let refusal = Refusal { code: amqp::reply::ReplyCode::FrameError, text: error.to_string() };
-                    self.fail_connection(&refusal, Site::default());
+                    self.fail_connection(&<Box<Refusal>>::from(Violation::from(error)), Site::default());
                     return bytes.len();
                 }
             }
@@ -105,7 +102,7 @@ impl Session {
                 let site = Site { channel: frame.channel, class_id: 60, method_id: 40 };
                 (self.content_frame(frame), site)
             }
-            FrameKind::Heartbeat => (check_heartbeat(frame), Site::default()),
+            FrameKind::Heartbeat => (check_heartbeat(frame).map_err(Into::into), Site::default()),
         };
         if let Err(refusal) = result
             && !self.waits_for_answer()
@@ -164,11 +161,7 @@ impl Session {
             Ok(method) => method,
             Err(error) => {
                 let site = Site { channel: 0, class_id: error.class_id(), method_id: error.method_id() };
-                let result = match error {
-                    DecodeError::Unknown { .. } => refusal::command_invalid(error.to_string()),
-                    DecodeError::Malformed { .. } => refusal::frame_error(error.to_string()),
-                };
-                return (result, site);
+                return (Err(Violation::from(error).into()), site);
             }
         };
         let site = Site { channel: frame.channel, class_id: method.class_id(), method_id: method.method_id() };
@@ -176,9 +169,7 @@ impl Session {
             (Phase::Running, 0) => self.connection_method(method),
             (Phase::Running, number) => self.channel_method(number, method),
             (Phase::Handshake(_), 0) => self.handshake_method(method),
-            (Phase::Handshake(_), _) => {
-                refusal::unexpected_frame(format!("{} on a channel before the connection is open", method.name()))
-            }
+            (Phase::Handshake(_), _) => Err(Violation::channel_in_handshake(method.name()).into()),
             (Phase::Closing { .. } | Phase::Parting { .. }, 0) => {
                 match method {
                     Method::ConnectionCloseOk(_) => self.end_output(END_TIMEOUT),
@@ -195,15 +186,15 @@ impl Session {
     fn content_frame(&mut self, frame: &Frame<'_>) -> Outcome<()> {
         if !matches!(self.phase, Phase::Running) {
             return match self.phase {
-                Phase::Handshake(_) => refusal::unexpected_frame("content frame before the connection is open"),
+                Phase::Handshake(_) => Err(Violation::content_in_handshake().into()),
                 _ => Ok(()),
             };
         }
         if frame.channel == 0 {
-            return refusal::unexpected_frame("content frame on channel 0");
+            return Err(Violation::content_on_channel_0().into());
         }
         let Some(mut channel) = self.channels.take(frame.channel) else {
-            return refusal::channel_error("expected 'channel.open'");
+            return Err(Violation::channel_not_open().into());
         };
         let result = self.content_of(&mut channel, frame);
         self.channels.put(channel);
@@ -215,13 +206,13 @@ impl Session {
             return Ok(());
         }
         let Some(mut assembly) = channel.assembly.take() else {
-            return refusal::unexpected_frame("expected method frame, got non method frame instead");
+            return Err(Violation::content_without_method().into());
         };
-        match (frame.kind, assembly.has_header()) {
-            (FrameKind::Header, false) => assembly.header(frame.payload, self.broker.options.message_len_max)?,
-            (FrameKind::Body, true) => assembly.body(frame.payload)?,
-            (_, false) => return refusal::unexpected_frame(NO_CONTENT_HEADER),
-            (_, true) => return refusal::unexpected_frame(NO_CONTENT_BODY),
+        let before = assembly.progress();
+        before.check(frame.kind)?;
+        match frame.kind {
+            FrameKind::Header => assembly.header(frame.payload, self.broker.options.message_len_max)?,
+            _ => assembly.body(frame.payload)?,
         }
         if !assembly.is_complete() {
             channel.assembly = Some(assembly);
@@ -230,21 +221,10 @@ impl Session {
         let result = self.publish(channel, &assembly.whole());
         if result.is_err() && self.waits_for_answer() {
             // Its last frame comes again.
-            assembly.undo(frame.kind, frame.payload);
+            assembly.undo(before);
             channel.assembly = Some(assembly);
             return Ok(());
         }
         result
     }
-}
-
-/// A heartbeat is empty and belongs to no channel.
-fn check_heartbeat(frame: &Frame<'_>) -> Outcome<()> {
-    if frame.channel != 0 {
-        return refusal::unexpected_frame(format!("heartbeat on channel {}", frame.channel));
-    }
-    if !frame.payload.is_empty() {
-        return refusal::frame_error("heartbeat with a payload");
-    }
-    Ok(())
 }

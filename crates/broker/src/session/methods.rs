@@ -2,8 +2,8 @@
 
 use amqp::frame::put_method;
 use amqp::method::{Method, basic, channel};
+use amqp::server::Violation;
 
-use super::frames::{NO_CONTENT_BODY, NO_CONTENT_HEADER};
 use super::{Session, Site};
 use crate::channel::Channel;
 use crate::events::Event;
@@ -24,7 +24,7 @@ impl Session {
             Method::ConnectionUpdateSecret(update) => self.update_secret(&update),
             // A client that answers a blocked notice with one of its own means nothing by it.
             Method::ConnectionBlocked(_) | Method::ConnectionUnblocked(_) => Ok(()),
-            _ => refusal::channel_error("unexpected method in connection state running"),
+            _ => Err(Violation::method_while_running().into()),
         }
     }
 
@@ -42,7 +42,7 @@ impl Session {
             if let Method::ChannelCloseOk(_) = method {
                 return Ok(());
             }
-            return refusal::channel_error("expected 'channel.open'");
+            return Err(Violation::channel_not_open().into());
         };
         if channel.is_closing {
             match method {
@@ -54,12 +54,10 @@ impl Session {
             }
             return Ok(());
         }
-        if channel.assembly.is_some() {
-            let has_header = channel.assembly.as_ref().is_some_and(|assembly| assembly.has_header());
+        if let Some(progress) = channel.assembly.as_ref().map(|assembly| assembly.progress()) {
             self.channels.put(channel);
-            let text = if has_header { NO_CONTENT_BODY } else { NO_CONTENT_HEADER };
             // It is the publish that failed, not what came in its way.
-            let refusal = Refusal { code: amqp::reply::ReplyCode::UnexpectedFrame, text: text.to_owned() };
+            let refusal: Box<Refusal> = progress.violation().into();
             self.fail(&refusal, Site { channel: number, class_id: 60, method_id: 40 });
             return Ok(());
         }
@@ -117,14 +115,12 @@ impl Session {
 
     fn open_channel(&mut self, number: u16) -> Outcome<()> {
         if self.channels.is_open(number) {
-            return refusal::channel_error("second 'channel.open' seen");
+            return Err(Violation::channel_open_twice().into());
         }
         // As in RabbitMQ the number of channels counts, not the channel's own.
         let channel_max = self.login().channel_max;
         if channel_max != 0 && self.channels.open_count() >= usize::from(channel_max) {
-            return refusal::not_allowed(format!(
-                "number of channels opened ({channel_max}) has reached the negotiated channel_max ({channel_max})"
-            ));
+            return Err(Violation::too_many_channels(channel_max.into(), channel_max).into());
         }
         let mut channel = Box::new(Channel::new(number));
         channel.seat = Some(self.take_channel_seat()?);

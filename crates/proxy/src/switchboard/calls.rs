@@ -2,7 +2,8 @@
 
 use amqp::frame::{Frame, put_method};
 use amqp::method::{Method, basic, channel, confirm, exchange};
-use amqp::{ReplyCode, queue};
+use amqp::queue;
+use amqp::server::Violation;
 
 use super::client::{Stage, Tags, Waits};
 use super::frames::put_frames;
@@ -111,8 +112,7 @@ impl Switchboard {
         }
         match method {
             Method::ChannelOpen(_) => {
-                let refusal = Refusal::new(ReplyCode::ChannelError, "second 'channel.open' seen");
-                return Taken::Refused(refusal.of_method(method));
+                return Taken::Refused(Refusal::from(Violation::channel_open_twice()).of_method(method));
             }
             Method::ChannelClose(_) => return self.client_closes_channel(id, number),
             Method::ChannelFlow(_) => client.send(number, &channel::FlowOk { active: true }),

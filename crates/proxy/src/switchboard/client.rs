@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use amqp::frame::put_method;
-use amqp::table::Table;
+use amqp::server::{ClientCapabilities, ContentProgress};
 use amqp::{TableBuf, basic};
 use model::ids::QueueSeq;
 
@@ -92,24 +92,6 @@ pub(super) enum Patience {
     Turn,
 }
 
-/// What a client says it can do.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Capabilities {
-    pub(super) authentication_failure_close: bool,
-    pub(super) connection_blocked: bool,
-}
-
-impl Capabilities {
-    pub(super) fn of(properties: &Table<'_>) -> Self {
-        let capabilities = properties.get("capabilities").and_then(|value| value.as_table());
-        let has = |name| capabilities.and_then(|table| table.get(name)).and_then(|value| value.as_bool()) == Some(true);
-        Capabilities {
-            authentication_failure_close: has("authentication_failure_close"),
-            connection_blocked: has("connection.blocked"),
-        }
-    }
-}
-
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) phase: Phase,
@@ -119,7 +101,7 @@ pub(super) struct Client {
     pub(super) input: Buffer,
     pub(super) output: Buffer,
     pub(super) properties: TableBuf,
-    pub(super) capabilities: Capabilities,
+    pub(super) capabilities: ClientCapabilities,
     /// By which it logged in.
     pub(super) mechanism: &'static str,
     pub(super) login: Option<LoginId>,
@@ -160,7 +142,7 @@ impl Client {
             input: Buffer::default(),
             output: Buffer::default(),
             properties: TableBuf::new(),
-            capabilities: Capabilities::default(),
+            capabilities: ClientCapabilities::default(),
             mechanism: "PLAIN",
             login: None,
             vhost: None,
@@ -297,8 +279,7 @@ impl Tags {
 #[derive(Debug)]
 pub(super) struct Content {
     pub(super) frames: Vec<u8>,
-    /// Bytes of the body that are still to come; `None` while the header is.
-    pub(super) body_left: Option<u64>,
+    pub(super) progress: ContentProgress,
     /// Of the header's frame.
     pub(super) header_len: Option<usize>,
 }

@@ -2,10 +2,10 @@
 
 use std::mem;
 
-use amqp::ReplyCode;
 use amqp::frame::{Frame, FrameKind, Greeting, PROTOCOL_HEADER, decode_frame, read_greeting};
 use amqp::limits::FRAME_LEN_FUDGE;
-use amqp::method::{DecodeError, Method, channel};
+use amqp::method::{Method, channel};
+use amqp::server::{ContentProgress, Violation, check_heartbeat};
 
 use super::client::{Channel, Content, Phase, Stage, Waits};
 use super::publish::{Gathered, Taken};
@@ -71,7 +71,7 @@ impl Switchboard {
                 Some(bytes.len())
             }
             Err(error) => {
-                self.close_client(id, &Refusal::new(ReplyCode::FrameError, &error.to_string()));
+                self.close_client(id, &Violation::from(error).into());
                 Some(bytes.len())
             }
         }
@@ -96,7 +96,7 @@ impl Switchboard {
     fn client_frame(&mut self, id: ClientId, frame: &Frame<'_>, raw: &[u8], rest: &[u8]) -> Taken {
         let client = &self.clients[id.0];
         match client.phase {
-            Phase::Running if frame.kind == FrameKind::Heartbeat => check_heartbeat(frame),
+            Phase::Running if frame.kind == FrameKind::Heartbeat => heartbeat(frame),
             Phase::Running if frame.channel != 0 && client.has_moved => self.own_line_frame(id, frame, raw),
             Phase::Running if frame.channel != 0 => self.channel_frame(id, frame, raw, rest),
             Phase::Closing { .. } | Phase::Parting { .. } => {
@@ -104,15 +104,15 @@ impl Switchboard {
                 Taken::Done(0)
             }
             _ => match (frame.kind, frame.channel) {
-                (FrameKind::Heartbeat, _) => check_heartbeat(frame),
+                (FrameKind::Heartbeat, _) => heartbeat(frame),
                 (FrameKind::Method, 0) => match Method::decode(frame.payload) {
                     Ok(method) if client.phase == Phase::Running => self.connection_method(id, &method, frame, raw),
                     Ok(method) => self.handshake_method(id, &method),
-                    Err(error) => Taken::Refused(undecodable(error)),
+                    Err(error) => Taken::Refused(Refusal::undecodable(error)),
                 },
-                (FrameKind::Method, _) => unexpected("method on a channel before the connection is open"),
-                (_, 0) => unexpected("content frame on channel 0"),
-                _ => unexpected("content frame before the connection is open"),
+                (FrameKind::Method, _) => Taken::refused(Violation::channel_in_handshake("method")),
+                (_, 0) => Taken::refused(Violation::content_on_channel_0()),
+                _ => Taken::refused(Violation::content_in_handshake()),
             },
         }
     }
@@ -143,10 +143,7 @@ impl Switchboard {
             Method::ConnectionUpdateSecret(_) => Taken::NotYet,
             // Answers to what was not asked: RabbitMQ does not mind either.
             Method::ConnectionCloseOk(_) => Taken::Done(0),
-            other => {
-                let refusal = Refusal::new(ReplyCode::ChannelError, "unexpected method in connection state running");
-                Taken::Refused(refusal.of_method(other))
-            }
+            other => Taken::Refused(Refusal::from(Violation::method_while_running()).of_method(other)),
         }
     }
 
@@ -177,7 +174,7 @@ impl Switchboard {
             };
         }
         if frame.kind != FrameKind::Method {
-            return unexpected("expected method frame, got non method frame instead");
+            return Taken::refused(Violation::content_without_method());
         }
         if let Some(taken) = self.whole_publish(id, frame, raw, rest) {
             return taken;
@@ -185,29 +182,25 @@ impl Switchboard {
         match Method::decode(frame.payload) {
             Ok(Method::BasicPublish(publish)) if !publish.immediate => {
                 self.clients[id.0].held_len += raw.len();
-                self.put_content(id, number, Content { frames: raw.to_vec(), body_left: None, header_len: None });
+                let progress = ContentProgress::default();
+                self.put_content(id, number, Content { frames: raw.to_vec(), progress, header_len: None });
                 Taken::Done(0)
             }
             Ok(method) => self.call(id, number, &method, frame, raw),
-            Err(error) => Taken::Refused(undecodable(error)),
+            Err(error) => Taken::Refused(Refusal::undecodable(error)),
         }
     }
 
     fn unopened_channel_frame(&mut self, id: ClientId, frame: &Frame<'_>) -> Taken {
         let method = match frame.kind {
             FrameKind::Method => Method::decode(frame.payload),
-            _ => return Taken::Refused(expected_open()),
+            _ => return Taken::refused(Violation::channel_not_open()),
         };
         match method {
             Ok(Method::ChannelOpen(_)) => {
                 let client = &mut self.clients[id.0];
                 if frame.channel > client.channel_max || client.channels.len() >= usize::from(client.channel_max) {
-                    let text = format!(
-                        "number of channels opened ({}) has reached the negotiated channel_max ({})",
-                        client.channels.len(),
-                        client.channel_max
-                    );
-                    return Taken::Refused(Refusal::new(ReplyCode::NotAllowed, &text));
+                    return Taken::refused(Violation::too_many_channels(client.channels.len(), client.channel_max));
                 }
                 client.channels.insert(frame.channel, Channel::new());
                 client.send(frame.channel, &channel::OpenOk::default());
@@ -215,8 +208,8 @@ impl Switchboard {
             }
             // An answer that crossed with something else.
             Ok(Method::ChannelCloseOk(_)) => Taken::Done(0),
-            Ok(method) => Taken::Refused(expected_open().of_method(&method)),
-            Err(error) => Taken::Refused(undecodable(error)),
+            Ok(method) => Taken::Refused(Refusal::from(Violation::channel_not_open()).of_method(&method)),
+            Err(error) => Taken::Refused(Refusal::undecodable(error)),
         }
     }
 
@@ -242,30 +235,6 @@ impl Switchboard {
     }
 }
 
-/// A heartbeat is empty and belongs to no channel.
-fn check_heartbeat(frame: &Frame<'_>) -> Taken {
-    if frame.channel != 0 {
-        return unexpected(&format!("heartbeat on channel {}", frame.channel));
-    }
-    if !frame.payload.is_empty() {
-        return Taken::Refused(Refusal::new(ReplyCode::FrameError, "heartbeat with a payload"));
-    }
-    Taken::Done(0)
-}
-
-fn unexpected(text: &str) -> Taken {
-    Taken::Refused(Refusal::new(ReplyCode::UnexpectedFrame, text))
-}
-
-fn expected_open() -> Refusal {
-    Refusal::new(ReplyCode::ChannelError, "expected 'channel.open'")
-}
-
-pub(super) fn undecodable(error: DecodeError) -> Refusal {
-    let code = match error {
-        DecodeError::Unknown { .. } => ReplyCode::CommandInvalid,
-        DecodeError::Malformed { .. } => ReplyCode::FrameError,
-    };
-    let (class_id, method_id) = (error.class_id(), error.method_id());
-    Refusal { class_id, method_id, ..Refusal::new(code, &error.to_string()) }
+fn heartbeat(frame: &Frame<'_>) -> Taken {
+    check_heartbeat(frame).map_or_else(Taken::refused, |()| Taken::Done(0))
 }

@@ -2,23 +2,23 @@
 
 use std::rc::Rc;
 
+use amqp::limits::FRAME_LEN_MAX_INITIAL;
 use amqp::method::{Method, connection};
-use amqp::negotiation::{self, SERVER_CAPABILITIES};
-use amqp::{ReplyCode, TableBuf, Value, sasl};
+use amqp::server::{ClientCapabilities, Violation, agree, server_capabilities};
+use amqp::{TableBuf, Value, sasl};
 
-use super::client::{Capabilities, Phase, Waits};
+use super::client::{Phase, Waits};
 use super::line::{Line, LinePhase, Use};
 use super::pool::{Kind, LoginId, PoolId};
 use super::publish::Taken;
 use super::{ClientId, Notice, Refusal, Switchboard};
-use crate::limits::{FRAME_LEN_MAX_FLOOR, REFUSED_LOGIN_DELAY_MS};
+use crate::limits::REFUSED_LOGIN_DELAY_MS;
 
 const MECHANISMS: &[u8] = b"AMQPLAIN PLAIN";
 
 /// `server-properties` before any upstream has told its own.
 pub(super) fn unknown_server() -> TableBuf {
-    let capabilities =
-        SERVER_CAPABILITIES.iter().fold(TableBuf::new(), |table, name| table.with(name, Value::Bool(true)));
+    let capabilities = server_capabilities();
     TableBuf::new()
         .with("capabilities", Value::Table(capabilities.as_table()))
         .with("product", Value::LongStr(b"Warren proxy"))
@@ -53,10 +53,7 @@ impl Switchboard {
                 self.client_leaves(id);
                 Taken::Done(0)
             }
-            (_, other) => {
-                let text = format!("unexpected method {} during the handshake", other.name());
-                Taken::Refused(Refusal::new(ReplyCode::CommandInvalid, &text).of_method(other))
-            }
+            (_, other) => Taken::Refused(Refusal::from(Violation::method_in_handshake(other.name())).of_method(other)),
         }
     }
 
@@ -67,18 +64,15 @@ impl Switchboard {
                 b"PLAIN" => ("PLAIN", sasl::plain(start_ok.response)),
                 b"AMQPLAIN" => ("AMQPLAIN", sasl::amqplain(start_ok.response)),
                 other => {
-                    let text = format!("unknown authentication mechanism '{}'", String::from_utf8_lossy(other));
-                    return Taken::Refused(Refusal::new(ReplyCode::CommandInvalid, &text));
+                    return Taken::refused(Violation::unknown_mechanism(&String::from_utf8_lossy(other)));
                 }
             };
             let client = &mut self.clients[id.0];
-            client.capabilities = Capabilities::of(&start_ok.client_properties);
+            client.capabilities = ClientCapabilities::of(&start_ok.client_properties);
             client.mechanism = mechanism;
             client.properties = start_ok.client_properties.to_owned();
             let Some((user, secret)) = credentials else {
-                let text =
-                    "Login was refused using authentication mechanism PLAIN. For details see the broker logfile.";
-                self.refuse_login(id, &Refusal::new(ReplyCode::AccessRefused, text));
+                self.refuse_login(id, &Violation::login_refused("PLAIN").into());
                 return Taken::Done(0);
             };
             self.clients[id.0].login = Some(self.pools.use_login(&user, &secret));
@@ -88,16 +82,21 @@ impl Switchboard {
             return self.wait_for(id, Waits::Login);
         }
         self.stop_waiting(id);
-        let options = &self.options;
-        let tune = connection::Tune {
-            channel_max: options.channel_max,
-            frame_max: options.frame_len_max,
-            heartbeat: options.client_heartbeat_s,
-        };
+        let tune = self.tune();
         let client = &mut self.clients[id.0];
         client.send(0, &tune);
         client.phase = Phase::TuneOk;
         Taken::Done(0)
+    }
+
+    /// What is offered to every client.
+    fn tune(&self) -> connection::Tune {
+        let options = &self.options;
+        connection::Tune {
+            channel_max: options.channel_max,
+            frame_max: options.frame_len_max,
+            heartbeat: options.client_heartbeat_s,
+        }
     }
 
     /// Whether the client's login was accepted lately. If not, somebody asks.
@@ -133,17 +132,15 @@ impl Switchboard {
     }
 
     fn tune_ok(&mut self, id: ClientId, tune_ok: connection::TuneOk) -> Taken {
-        let (channel_max, frame_len_max) = (self.options.channel_max, self.options.frame_len_max);
-        let floor = FRAME_LEN_MAX_FLOOR.min(frame_len_max);
-        let checked = check_negotiated("channel_max", tune_ok.channel_max.into(), channel_max.into(), 0)
-            .and_then(|()| check_negotiated("frame_max", tune_ok.frame_max, frame_len_max, floor));
-        if let Err(refusal) = checked {
-            return Taken::Refused(refusal);
-        }
+        let floor = FRAME_LEN_MAX_INITIAL.min(self.options.frame_len_max);
+        let agreed = match agree(self.tune(), tune_ok, floor) {
+            Ok(agreed) => agreed,
+            Err(violation) => return Taken::refused(violation),
+        };
         let client = &mut self.clients[id.0];
-        client.frame_len_max = if tune_ok.frame_max == 0 { frame_len_max } else { tune_ok.frame_max };
-        client.channel_max = if tune_ok.channel_max == 0 { channel_max } else { tune_ok.channel_max };
-        client.heartbeat_s = tune_ok.heartbeat;
+        client.frame_len_max = agreed.frame_max;
+        client.channel_max = agreed.channel_max;
+        client.heartbeat_s = agreed.heartbeat;
         client.phase = Phase::Open;
         Taken::Done(0)
     }
@@ -281,12 +278,4 @@ impl Switchboard {
 /// Whether what an upstream has accepted then is believed still.
 pub(super) fn is_fresh(accepted_ms: Option<u64>, fresh_ms: u64, now_ms: u64) -> bool {
     accepted_ms.is_some_and(|accepted_ms| now_ms < accepted_ms + fresh_ms)
-}
-
-/// A client may lower what was offered, not raise it.
-fn check_negotiated(name: &str, client: u32, server: u32, floor: u32) -> Result<(), Refusal> {
-    match negotiation::refusal(name, client, server, floor) {
-        None => Ok(()),
-        Some(text) => Err(Refusal::new(ReplyCode::NotAllowed, &text)),
-    }
 }

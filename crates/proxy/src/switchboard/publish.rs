@@ -8,6 +8,7 @@ use amqp::content::{ContentError, ContentHeader};
 use amqp::frame::{Frame, FrameKind, decode_frame};
 use amqp::limits::FRAME_LEN_FUDGE;
 use amqp::method::decode_publish;
+use amqp::server::{ContentProgress, Violation};
 
 use super::client::{Content, Waits};
 use super::frames::put_frames;
@@ -15,9 +16,6 @@ use super::keeping::Way;
 use super::pool::Kind;
 use super::{ClientId, LineId, Refusal, Switchboard};
 use crate::limits::HELD_LEN_MAX;
-
-const NO_CONTENT_HEADER: &str = "expected content header for class 60, got non content header frame instead";
-const NO_CONTENT_BODY: &str = "expected content body, got non content body frame instead";
 
 /// What a frame of a gathered publish came to.
 pub(super) enum Gathered {
@@ -38,6 +36,12 @@ pub(super) enum Taken {
     NotYet,
     /// The connection is closed for it.
     Refused(Refusal),
+}
+
+impl Taken {
+    pub(super) fn refused(violation: Violation) -> Self {
+        Taken::Refused(violation.into())
+    }
 }
 
 impl Switchboard {
@@ -95,32 +99,19 @@ impl Switchboard {
         raw: &[u8],
         mut content: Content,
     ) -> Gathered {
-        let refused = |code, text: &str| {
-            let refusal = Refusal::new(code, text);
-            Gathered::Taken(Taken::Refused(Refusal { class_id: 60, method_id: 40, ..refusal }))
-        };
-        let left = match (frame.kind, content.body_left) {
-            (FrameKind::Header, None) => match sharable(frame.payload) {
-                Ok(Some(body_len)) => body_len,
-                Ok(None) => return Gathered::Own(content),
-                Err(ContentError::UnknownClass(class)) => {
-                    let text = format!("expected content header for class 60, got one for class {class} instead");
-                    return refused(ReplyCode::UnexpectedFrame, &text);
-                }
-                Err(error) => return refused(ReplyCode::FrameError, &error.to_string()),
-            },
-            (FrameKind::Body, Some(left)) => match left.checked_sub(frame.payload.len() as u64) {
-                Some(left) => left,
-                None => return refused(ReplyCode::FrameError, "content body frame exceeds remaining content size"),
-            },
-            (_, None) => return refused(ReplyCode::UnexpectedFrame, NO_CONTENT_HEADER),
-            (_, Some(_)) => return refused(ReplyCode::UnexpectedFrame, NO_CONTENT_BODY),
+        let progress = match progress_after(content.progress, frame) {
+            Ok(Some(progress)) => progress,
+            Ok(None) => return Gathered::Own(content),
+            Err(violation) => {
+                let refusal = Refusal { class_id: 60, method_id: 40, ..violation.into() };
+                return Gathered::Taken(Taken::Refused(refusal));
+            }
         };
         let held_len = self.clients[id.0].held_len as u64;
-        if held_len + left > HELD_LEN_MAX {
+        if held_len + progress.body_left().unwrap_or(0) > HELD_LEN_MAX {
             return Gathered::Own(content);
         }
-        if left == 0 {
+        if progress.is_complete() {
             let header_len = content.header_len.unwrap_or(raw.len());
             return match self.place_publish(id, frame.channel, header_len, &[&content.frames, raw]) {
                 Taken::NotYet => Gathered::NotYet(content),
@@ -132,7 +123,7 @@ impl Switchboard {
         }
         content.header_len.get_or_insert(raw.len());
         content.frames.extend_from_slice(raw);
-        content.body_left = Some(left);
+        content.progress = progress;
         self.clients[id.0].held_len += raw.len();
         self.put_content(id, frame.channel, content);
         Gathered::Taken(Taken::Done(0))
@@ -184,6 +175,16 @@ impl Switchboard {
         self.counters.published += 1;
         self.line_changed(line_id);
     }
+}
+
+/// How much has come with this frame; `None` where it is a header that cannot go over a shared line.
+fn progress_after(progress: ContentProgress, frame: &Frame<'_>) -> Result<Option<ContentProgress>, Violation> {
+    progress.check(frame.kind)?;
+    if frame.kind == FrameKind::Body {
+        return progress.after_body(frame.payload.len()).map(Some);
+    }
+    let body_len = sharable(frame.payload).map_err(|error| Violation::content_header(error, ReplyCode::FrameError))?;
+    Ok(body_len.map(ContentProgress::with_header))
 }
 
 /// The length of the body that a header announces; `None` where an upstream may close a connection for the header, and only it knows.

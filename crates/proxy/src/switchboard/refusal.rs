@@ -1,7 +1,8 @@
 //! Why a connection or a channel is closed: a reply code and text, and the method that was to blame.
 
 use amqp::ReplyCode;
-use amqp::method::{Method, channel, connection};
+use amqp::method::{DecodeError, Method, channel, connection};
+use amqp::server::Violation;
 
 /// What a close says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +22,11 @@ impl Refusal {
     #[must_use]
     pub fn new(code: ReplyCode, explanation: &str) -> Self {
         Refusal { code: code.code(), text: code.text(explanation), class_id: 0, method_id: 0 }
+    }
+
+    /// Of a payload that is no method.
+    pub(super) fn undecodable(error: DecodeError) -> Self {
+        Refusal { class_id: error.class_id(), method_id: error.method_id(), ..Violation::from(error).into() }
     }
 
     pub(super) fn of_method(self, method: &Method<'_>) -> Self {
@@ -66,6 +72,13 @@ impl Refusal {
 
     pub(super) fn text(&self) -> String {
         String::from_utf8_lossy(&self.text).into_owned()
+    }
+}
+
+impl From<Violation> for Refusal {
+    #[cold]
+    fn from(violation: Violation) -> Self {
+        Refusal::new(violation.code, &violation.text)
     }
 }
 

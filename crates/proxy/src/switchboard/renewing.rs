@@ -5,6 +5,7 @@
 
 use amqp::ReplyCode;
 use amqp::method::connection;
+use amqp::server::Violation;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
@@ -97,7 +98,7 @@ impl Switchboard {
         let user = self.pools.login(login).user.to_string();
         self.effects.push(super::Effect::Log(Notice::LoginRefused { user, text: refusal.text() }));
         let told = if refusal.code == ReplyCode::AccessRefused.code() {
-            Refusal::new(ReplyCode::NotAllowed, "New secret was refused by one of the backends")
+            Violation::secret_refused().into()
         } else {
             refusal.clone()
         };

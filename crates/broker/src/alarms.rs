@@ -124,7 +124,7 @@ impl Session {
     /// A read begins: looks whether what is published in it has to wait. Once, for all that it brings is handed on together.
     #[inline]
     pub(crate) fn look_at_publishing(&mut self) {
-        self.holds_publishes = self.broker.alarms.is_on() || self.broker.store.is_congested();
+        self.holds_publishes = self.broker.alarms.is_on() || self.broker.engine.store.is_congested();
     }
 
     /// A publish is to begin: whether it has to wait, for the end of an alarm or for the store. Then nothing more is received, and the publish

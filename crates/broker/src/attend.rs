@@ -10,10 +10,10 @@ use amqp::frame::put_method;
 use amqp::method::basic;
 use model::ids::JournalPosition;
 
-use crate::batch::{Batch, Bound};
-use crate::outbox::News;
 use crate::session::{Awaited, Session};
 use crate::statistics::ChannelNumber;
+use engine::batch::{Batch, BatchRoute};
+use engine::outbox::News;
 
 impl Session {
     /// Brings the batch to its queues and notes which confirms that settles.
@@ -22,17 +22,17 @@ impl Session {
             return;
         }
         let mut batch = std::mem::take(&mut self.batch);
-        let has_published = !batch.publishes.is_empty();
+        let has_published = !batch.publishes().is_empty();
         self.charge(&batch);
         let broker = self.broker.clone();
-        self.note_places(&batch.bound);
-        batch.apply(&broker, |publish, position| {
-            self.gathered.written += u64::from(publish.waits_for_disk);
+        self.note_places(batch.routes());
+        batch.apply(&broker.engine, |publish, position| {
+            self.gathered.written += u64::from(publish.outcome.waits_for_disk);
             if publish.confirm_seq != 0
                 && let Some(channel) = self.channels.get_mut(publish.channel)
                 && let Some(confirms) = &mut channel.confirms
             {
-                if publish.is_refused {
+                if publish.outcome.is_refused {
                     confirms.refuse(publish.confirm_seq);
                 } else {
                     confirms.complete(publish.confirm_seq, position);
@@ -49,9 +49,9 @@ impl Session {
     }
 
     /// Notes where each channel publishes, and how much of it is to be confirmed.
-    fn note_places(&mut self, bound: &[Bound]) {
-        let has_rates = self.broker.statistics.options.has_rates();
-        for Bound { targets, channel, count } in bound {
+    fn note_places(&mut self, bound: &[BatchRoute]) {
+        let has_rates = self.broker.engine.statistics.options.has_rates();
+        for BatchRoute { targets, channel, count } in bound {
             let Some(channel) = self.channels.get_mut(*channel) else { continue };
             if channel.confirms.is_some() {
                 self.gathered.published_to_confirm += u64::from(*count);
@@ -64,7 +64,7 @@ impl Session {
 
     /// Counts what is published towards the vhost's limit of rates.
     pub(crate) fn charge(&mut self, batch: &Batch) {
-        if !batch.publishes.is_empty() {
+        if !batch.publishes().is_empty() {
             self.throttled_for = self.vhost().throttle.charge_batch(batch, Instant::now);
         }
     }
@@ -82,7 +82,7 @@ impl Session {
         if self.confirming.is_empty() {
             return;
         }
-        let durable = self.broker.store.durable();
+        let durable = self.broker.engine.store.durable();
         let mut waits_for: Option<JournalPosition> = None;
         let vhost = self.vhost().counters.clone();
         let Self { confirming, channels, out, gathered, .. } = self;
@@ -112,16 +112,16 @@ impl Session {
 
     /// Asks to be woken when the journal is durable up to `position`, unless that has been asked for.
     fn wake_at(&mut self, position: JournalPosition) {
-        if self.woken_at.is_none_or(|at| position < at || at <= self.broker.store.durable()) {
+        if self.woken_at.is_none_or(|at| position < at || at <= self.broker.engine.store.durable()) {
             self.woken_at = Some(position);
-            self.broker.store.when_durable(position, Waker::from(self.outbox.clone()));
+            self.broker.engine.store.when_durable(position, Waker::from(self.outbox.clone()));
         }
     }
 
     /// Sends the reply that `put` writes when the journal is durable up to `position`, and receives nothing before.
     pub(crate) fn reply_when_durable(&mut self, position: Option<JournalPosition>, put: impl FnOnce(&mut Vec<u8>)) {
         match position {
-            Some(position) if position > self.broker.store.durable() => {
+            Some(position) if position > self.broker.engine.store.durable() => {
                 let mut reply = Vec::new();
                 put(&mut reply);
                 self.awaited = Some(Awaited { position, reply, holds_deliveries: false, cancels: Vec::new() });
@@ -134,7 +134,7 @@ impl Session {
     /// Takes back what was written since `start` and sends it when the journal is durable up to `position`. It holds deliveries, or
     /// their end: none with a higher tag may leave before.
     pub(crate) fn send_when_durable(&mut self, position: Option<JournalPosition>, start: usize) {
-        if position.is_some_and(|position| position > self.broker.store.durable()) {
+        if position.is_some_and(|position| position > self.broker.engine.store.durable()) {
             let held = self.out.split_off(start);
             self.reply_when_durable(position, |out| out.extend_from_slice(&held));
             if let Some(awaited) = &mut self.awaited {
@@ -146,7 +146,7 @@ impl Session {
     /// Does what the outbox and the journal ask for. True when something was done; else `waker` is woken when there is.
     pub(crate) fn attend(&mut self, waker: &Waker) -> bool {
         let mut taken = std::mem::take(&mut self.taken);
-        taken.is_nudged = false;
+        taken.is_woken = false;
         let found = if self.pending.is_empty() {
             let found = self.outbox.take(&mut taken, &mut self.pending, waker);
             if found {
@@ -159,11 +159,11 @@ impl Session {
         if !taken.news.is_empty() {
             self.hear_all(&mut taken.news);
         }
-        let is_nudged = taken.is_nudged;
+        let is_woken = taken.is_woken;
         self.taken = taken;
         let has_encoded = self.encode_deliveries();
         self.write_confirms();
-        if is_nudged {
+        if is_woken {
             self.look_again();
         }
         // Whatever was done above may have made room.
@@ -190,14 +190,14 @@ impl Session {
     /// Deliveries are to leave only when the journal is durable up to `position`.
     pub(crate) fn hold(&mut self, position: Option<JournalPosition>) {
         self.hold_until = self.hold_until.max(position);
-        if let Some(position) = self.hold_until.filter(|&position| position > self.broker.store.durable()) {
+        if let Some(position) = self.hold_until.filter(|&position| position > self.broker.engine.store.durable()) {
             self.wake_at(position);
         }
     }
 
     /// Something came that may be what the connection waits for. If it was not, whoever brings it is asked once more.
     fn look_again(&mut self) {
-        let durable = self.broker.store.durable();
+        let durable = self.broker.engine.store.durable();
         match self.awaited.take() {
             Some(awaited) if awaited.position <= durable => {
                 self.out.extend_from_slice(&awaited.reply);
@@ -220,9 +220,9 @@ impl Session {
 
     /// Receives nothing more until the store has caught up.
     fn wait_if_congested(&mut self) {
-        self.is_congested = self.broker.store.is_congested();
+        self.is_congested = self.broker.engine.store.is_congested();
         if self.is_congested {
-            self.broker.store.when_uncongested(Waker::from(self.outbox.clone()));
+            self.broker.engine.store.when_uncongested(Waker::from(self.outbox.clone()));
         }
     }
 }

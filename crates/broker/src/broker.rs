@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::future::poll_fn;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
-use std::task::Poll;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use amqp::table::TableBuf;
@@ -18,41 +16,35 @@ use store::{RecordBatch, Recovered, Store};
 use telemetry::Counter;
 
 use crate::alarms::Alarms;
-use crate::batch;
-use crate::chunks::Chunks;
-use crate::clock::{self, Clock, wall_ms};
 use crate::connection;
 use crate::connections::{ConnectionHandle, Connections};
-use crate::delayed::DelaySets;
 use crate::events::Event;
 use crate::handshake::server_properties;
 use crate::limits::{ALARM_INTERVAL, HISTORY_INTERVAL, WATERMARK_INTERVAL};
 use crate::lockout::Lockout;
 use crate::login::AuthAttempts;
 use crate::options::Options;
-use crate::outbox::News;
 use crate::queue_consumers::QueueConsumers;
-use crate::queue_handle::QueueHandle;
-use crate::queue_ids::QueueIds;
 use crate::recovery;
 use crate::reply_to::Replies;
-use crate::residents::BrokerResidents;
-use crate::selection::Looks;
-use crate::shard::{Shards, Watermark};
 use crate::statistics::Statistics;
 use crate::subscriptions::Subscribers;
-use crate::timers::{Timers, look_after_queues};
 use crate::usage::Usages;
 use crate::users::Users;
 use crate::vhost::{DeleteConditions, Deletion};
 use crate::vhosts::Vhosts;
+use engine::Engine;
+use engine::clock::{self, Clock, wall_ms};
+use engine::outbox::News;
+use engine::queue_handle::QueueHandle;
+use engine::residents::EngineResidents;
+use engine::timers::Timers;
 
 /// A broker.
 pub struct Broker {
     pub(crate) options: Options,
-    pub(crate) store: Arc<Store>,
-    pub(crate) shards: Shards,
-    pub(crate) vhosts: Vhosts,
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) vhosts: Arc<Vhosts>,
     pub(crate) users: Users,
     pub(crate) usages: Usages,
     pub(crate) replies: Replies,
@@ -61,13 +53,7 @@ pub struct Broker {
     pub(crate) counters: NodeCounters,
     pub(crate) statistics: Statistics,
     pub(crate) subscribers: Subscribers,
-    pub(crate) chunks: Chunks,
     pub(crate) alarms: Alarms,
-    pub(crate) queue_ids: QueueIds,
-    pub(crate) delays: DelaySets,
-    pub(crate) looks: Looks,
-    pub(crate) clock: Arc<Clock>,
-    pub(crate) timers: Arc<Timers>,
     pub(crate) server_properties: RwLock<TableBuf>,
     pub(crate) global_parameters: Mutex<BTreeMap<Box<str>, serde_json::Value>>,
     /// Held while connections open, so that whoever deletes or changes what they need finds them or is found.
@@ -79,8 +65,6 @@ pub struct Broker {
     pub(crate) hash_seed: HashSeed,
     /// Connections that pause for consumers.
     pub(crate) pausing: AtomicU32,
-    /// Queues whose delivery watermark is open.
-    pub(crate) opened: Mutex<Vec<Arc<QueueHandle>>>,
 }
 
 /// What has happened on this node, as far as no queue and no connection counts it.
@@ -135,10 +119,11 @@ impl Broker {
     /// A broker over an opened store, with what was recovered from it. The store's threads run from here on.
     pub fn start(options: Options, store: Arc<Store>, recovered: Recovered) -> Result<Arc<Self>, StartError> {
         let broker = Self::assemble(options, store, recovered)?;
-        broker.store.start(Arc::new(BrokerResidents(Arc::downgrade(&broker))));
-        let (timers, clock, weak) = (broker.timers.clone(), broker.clock.clone(), Arc::downgrade(&broker));
+        broker.engine.store.start(Arc::new(broker.residents()));
+        let (timers, clock, weak) =
+            (broker.engine.timers.clone(), broker.engine.clock.clone(), Arc::downgrade(&broker));
         let thread = std::thread::Builder::new().name("warren-timers".to_owned());
-        thread.spawn(move || look_after_queues(&timers, &clock, &weak)).map_err(StartError::Thread)?;
+        thread.spawn(move || run_timers(&timers, &clock, &weak)).map_err(StartError::Thread)?;
         Ok(broker)
     }
 
@@ -150,6 +135,10 @@ impl Broker {
     ) -> Result<Arc<Self>, StartError> {
         let mut seed = [0; 8];
         getrandom::fill(&mut seed).map_err(StartError::Random)?;
+        let clock = Clock::start(recovered.definitions.remove(clock::KEY).as_deref());
+        let vhosts: Arc<Vhosts> = Arc::default();
+        let of_engine =
+            engine::Options { consumer_timeout: options.consumer_timeout, statistics: options.statistics.clone() };
         let broker = Arc::new(Self {
             server_properties: RwLock::new(server_properties(&options, &options.cluster_name)),
             global_parameters: Mutex::default(),
@@ -157,11 +146,11 @@ impl Broker {
             lockout: Lockout::new(options.lockout),
             auth_attempts: AuthAttempts::default(),
             started_at_ms: wall_ms(),
-            statistics: Statistics::new(options.statistics.clone()),
+            statistics: Statistics::new(&options.statistics),
             alarms: Alarms::new(&options),
             options,
-            shards: Shards::new(),
-            vhosts: Vhosts::default(),
+            engine: Arc::new(Engine::new(of_engine, store, clock, vhosts.clone())),
+            vhosts,
             users: Users::default(),
             usages: Usages::default(),
             replies: Replies::default(),
@@ -169,20 +158,23 @@ impl Broker {
             queue_consumers: QueueConsumers::default(),
             counters: NodeCounters::default(),
             subscribers: Subscribers::default(),
-            chunks: Chunks::new(store.clone()),
-            queue_ids: QueueIds::default(),
-            delays: DelaySets::default(),
-            looks: Looks::default(),
-            clock: Arc::new(Clock::start(recovered.definitions.remove(clock::KEY).as_deref())),
-            timers: Arc::default(),
             hash_seed: HashSeed::new(u64::from_ne_bytes(seed)),
             pausing: AtomicU32::new(0),
-            opened: Mutex::default(),
-            store,
         });
         recovery::restore(&broker, recovered)?;
-        broker.statistics.begin(broker.clock.now_ms());
+        broker.engine.statistics.begin(broker.engine.clock.now_ms());
         Ok(broker)
+    }
+
+    /// What the store asks about queues. What waits for clients that do not read keeps memory, too.
+    pub(crate) fn residents(self: &Arc<Self>) -> EngineResidents {
+        let broker = Arc::downgrade(self);
+        let unload = move || {
+            if let Some(broker) = broker.upgrade() {
+                broker.connections.wake_all();
+            }
+        };
+        EngineResidents::new(&self.engine, unload)
     }
 
     /// Serves one accepted connection until it ends.
@@ -208,20 +200,20 @@ impl Broker {
         let mut alarms = tokio::time::interval(ALARM_INTERVAL);
         let mut watermarks = tokio::time::interval(WATERMARK_INTERVAL);
         let mut histories = tokio::time::interval(HISTORY_INTERVAL);
-        let mut statistics = tokio::time::interval(self.statistics.options.interval);
+        let mut statistics = tokio::time::interval(self.engine.statistics.options.interval);
         let has_rates = self.has_rates();
         loop {
             tokio::select! {
                 _ = alarms.tick() => {
                     self.watch_resources(&data_dir);
-                    self.watch_clock();
+                    self.engine.watch_clock();
                 }
                 _ = watermarks.tick() => {
-                    self.close_watermarks(false);
-                    self.store.trim_memory();
+                    self.engine.close_watermarks(false);
+                    self.engine.store.trim_memory();
                 }
                 _ = histories.tick() => self.record_histories(),
-                _ = statistics.tick(), if has_rates => self.tick(&data_dir, self.clock.now_ms()),
+                _ = statistics.tick(), if has_rates => self.tick(&data_dir, self.engine.clock.now_ms()),
             }
         }
     }
@@ -235,24 +227,16 @@ impl Broker {
         while self.connections.count() > 0 && tokio::time::Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        self.timers.stop();
-        self.close_watermarks(true);
+        self.engine.timers.stop();
+        self.engine.close_watermarks(true);
         self.record_histories();
-        self.store.close()
+        self.engine.store.close()
     }
 
     /// Waits until the journal has failed for good, which may be for ever. Nothing will be confirmed any more then: the
     /// owner has to end the process and to start again.
     pub async fn failed(&self) -> store::journal::Failed {
-        poll_fn(|cx| match self.store.failure() {
-            Some(failed) => Poll::Ready(failed),
-            None => {
-                // Wakes at once if it has failed meanwhile.
-                self.store.when_durable(JournalPosition::MAX, cx.waker().clone());
-                Poll::Pending
-            }
-        })
-        .await
+        self.engine.failed().await
     }
 
     /// How many connections are open.
@@ -268,46 +252,26 @@ impl Broker {
         bytes
     }
 
-    /// Appends what there is, if there is anything.
-    pub(crate) fn append(&self, records: &mut RecordBatch) -> Option<JournalPosition> {
-        (!records.is_empty()).then(|| self.store.append(records))
-    }
-
-    pub(crate) fn put(&self, key: &[u8], value: &[u8]) -> JournalPosition {
-        let mut records = RecordBatch::new();
-        records.put(key, value);
-        self.store.append(&mut records)
-    }
-
     pub(crate) fn put_definition(&self, definition: &Definition) -> JournalPosition {
-        self.put(&definition.key(), &definition.encode())
+        self.engine.put(&definition.key(), &definition.encode())
     }
 
     /// Where all that has been changed so far will be durable: what waits for it that is told "already so", since whoever made it so
     /// may wait still.
     pub fn all_so_far(&self) -> Option<JournalPosition> {
-        Some(self.store.appended())
+        Some(self.engine.journal_end())
     }
 
     /// Waits until the journal is durable up to `position`, if there is one, or never will be.
     pub async fn until_durable(&self, position: Option<JournalPosition>) {
-        let Some(position) = position else { return };
-        poll_fn(|cx| {
-            if position <= self.store.durable() || self.store.failure().is_some() {
-                return Poll::Ready(());
-            }
-            self.store.when_durable(position, cx.waker().clone());
-            // It may have become so between the two.
-            if position <= self.store.durable() { Poll::Ready(()) } else { Poll::Pending }
-        })
-        .await;
+        self.engine.until_durable(position).await;
     }
 
     /// Deletes a queue if it has not been used for too long.
     pub(crate) fn delete_expired(&self, queue: &QueueHandle) {
         let Some(vhost) = self.vhosts.get(queue.definition.vhost.as_str()) else { return };
         let conditions =
-            DeleteConditions { if_expired_at_ms: Some(self.clock.now_ms()), ..DeleteConditions::default() };
+            DeleteConditions { if_expired_at_ms: Some(self.engine.clock.now_ms()), ..DeleteConditions::default() };
         if let Deletion::Deleted { removed, .. } = vhost.delete_queue(self, queue, conditions) {
             self.emit_queue_gone(queue, &removed);
         }
@@ -322,32 +286,6 @@ impl Broker {
         true
     }
 
-    /// Writes down how far queues were delivered that have rested since the last time, or all of them at the end.
-    ///
-    /// A queue with an open watermark has all its messages marked redelivered after a crash, so it is closed as soon as
-    /// its backlog rests.
-    pub(crate) fn close_watermarks(&self, is_last: bool) {
-        let opened = std::mem::take(&mut *self.opened.lock());
-        for handle in opened {
-            let is_closed = self.shards.with_queue(&handle, |cell| {
-                let mark = cell.queue.last_delivered();
-                let is_at_rest = std::mem::replace(&mut cell.delivered_then, mark) == mark;
-                let closes = is_last || (is_at_rest && cell.queue.ready_count() > 0);
-                if closes {
-                    // Under the lock: nothing may be delivered between the mark and its record.
-                    let mut records = RecordBatch::new();
-                    records.watermark(handle.id(), Some(mark));
-                    self.store.append(&mut records);
-                    cell.watermark = Watermark::Closed(mark);
-                }
-                closes
-            });
-            if is_closed == Some(false) {
-                self.opened.lock().push(handle);
-            }
-        }
-    }
-
     /// Writes down what exchanges have kept since the last time.
     pub(crate) fn record_histories(&self) {
         for history in self.vhosts.all().iter().flat_map(|vhost| vhost.histories()) {
@@ -359,7 +297,7 @@ impl Broker {
                         None => records.delete(&key),
                     }
                 }
-                self.store.append(&mut records);
+                self.engine.store.append(&mut records);
             });
         }
     }
@@ -368,7 +306,7 @@ impl Broker {
     pub(crate) fn watch_resources(&self, data_dir: &std::path::Path) {
         let _looking = self.alarms.begin_look();
         let before = self.alarms();
-        if !self.alarms.look(&self.options, data_dir, self.store.is_disk_full()) {
+        if !self.alarms.look(&self.options, data_dir, self.engine.store.is_disk_full()) {
             return;
         }
         self.connections.tell_all(|| News::AlarmsChanged);
@@ -384,9 +322,26 @@ impl Broker {
     }
 }
 
+/// Looks after queues until the timers are stopped: on a thread of its own, which nothing else makes late.
+fn run_timers(timers: &Timers, clock: &Clock, broker: &Weak<Broker>) {
+    while timers.wait(|| clock.now_ms()) {
+        let Some(broker) = broker.upgrade() else { return };
+        broker.run_due_timers();
+    }
+}
+
+impl Broker {
+    /// Does what is due in queues and at exchanges, and deletes queues that have expired. Says how many were looked after.
+    pub(crate) fn run_due_timers(&self) -> usize {
+        let due = self.engine.run_due_timers();
+        due.expired.iter().for_each(|queue| self.delete_expired(queue));
+        due.count
+    }
+}
+
 impl Drop for Broker {
     fn drop(&mut self) {
-        self.timers.stop();
+        self.engine.timers.stop();
     }
 }
 
@@ -403,10 +358,10 @@ impl Broker {
     /// The counts of a queue, if it is there.
     pub fn queue_counts(&self, vhost: &str, queue: &str) -> Option<QueueCounts> {
         let handle = self.vhosts.get(vhost)?.queue(queue.as_bytes())?;
-        let counts = |cell: &mut crate::shard::Cell, _: &mut crate::dispatch::Work| QueueCounts {
-            ready: cell.queue.ready_count(),
-            unacked: cell.queue.unacked_count(),
+        let counts = |entry: &mut engine::shard::QueueEntry, _: &mut engine::work::Work<'_>| QueueCounts {
+            ready: entry.queue.ready_count(),
+            unacked: entry.queue.unacked_count(),
         };
-        batch::with_queue(self, &handle, counts).map(|(counts, _)| counts)
+        self.engine.with_queue(&handle, counts).map(|(counts, _)| counts)
     }
 }

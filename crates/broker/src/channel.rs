@@ -9,12 +9,12 @@ use model::ids::{JournalPosition, QueueSeq};
 use routing::Epoch;
 
 use crate::connections::ChannelHandle;
-use crate::gate::ChannelLimit;
 use crate::publish::{Assembly, Whole};
-use crate::queue_handle::Targets;
 use crate::statistics::ChannelCounts;
 use crate::tx::Transaction;
 use crate::usage::Seat;
+use engine::gate::ChannelLimit;
+use engine::targets::Targets;
 
 /// An open channel, or one that was told to close and has not answered yet.
 #[derive(Debug)]

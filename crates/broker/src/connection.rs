@@ -19,10 +19,10 @@ use tokio::io::ReadBuf;
 use tokio::time::{Sleep, sleep_until};
 
 use crate::broker::Broker;
-use crate::clock::wall_ms;
 use crate::connections::ConnectionHandle;
 use crate::limits::{CLOSE_TIMEOUT_MAX, OUTPUT_LEN, PACE, PACE_MAX, READ_LEN};
 use crate::session::{Phase, Session};
+use engine::clock::wall_ms;
 
 /// Turns before other tasks of the thread are let in.
 const TURN_COUNT: usize = 16;
@@ -158,7 +158,7 @@ impl Connection {
         }
         if !self.rest.is_empty() {
             // What an earlier pause left over comes first; a part of a frame stays where it is.
-            let now_ms = self.session.broker.clock.now_ms();
+            let now_ms = self.session.broker.engine.clock.now_ms();
             let consumed = self.session.receive(&self.rest, now_ms);
             if consumed > 0 {
                 self.rest.drain(..consumed);
@@ -190,7 +190,7 @@ impl Connection {
             self.last_received = Instant::now();
             buffer[..kept_len].copy_from_slice(&self.rest);
             let received = &buffer[..kept_len + len];
-            let now_ms = self.session.broker.clock.now_ms();
+            let now_ms = self.session.broker.engine.clock.now_ms();
             let consumed = self.session.receive(received, now_ms);
             self.rest.clear();
             self.rest.extend_from_slice(&received[consumed..]);

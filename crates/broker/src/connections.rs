@@ -16,10 +16,10 @@ use queue::ConsumerId;
 use telemetry::{Counter, Gauge, Tally};
 
 use crate::identity::Identity;
-use crate::outbox::{News, Outbox};
-use crate::queue_handle::{ConnectionId, QueueHandle};
 use crate::statistics::numbers::CONNECTION_COUNT;
 use crate::statistics::{ChannelCounters, ConsumerCounters, Observed};
+use engine::outbox::{News, Outbox};
+use engine::queue_handle::{ConnectionId, QueueHandle};
 
 /// All of them.
 #[derive(Debug, Default)]
@@ -300,8 +300,8 @@ impl Connections {
     }
 
     /// Lets every connection look again at what it waits for and what waits for it.
-    pub(crate) fn nudge_all(&self) {
-        self.all().into_iter().for_each(|connection| connection.outbox.nudge());
+    pub(crate) fn wake_all(&self) {
+        self.all().into_iter().for_each(|connection| connection.outbox.wake_up());
     }
 }
 

@@ -8,19 +8,18 @@ use model::name::generate_consumer_tag;
 use model::user::Access;
 use queue::{ConsumeError, Consumer, Get};
 
-use crate::batch;
 use crate::channel::{Channel, UnackedDelivery};
 use crate::connections::ConsumerHandle;
 use crate::events::Event;
-use crate::gate::ConsumerGate;
 use crate::links::Link;
-use crate::message::Parts;
-use crate::queue_handle::QueueHandle;
 use crate::queue_methods::expand_name;
 use crate::refusal::{self, Outcome};
 use crate::reply_to;
 use crate::session::{AwaitedGet, Session};
 use crate::statistics::{ChannelNumber, ConsumerCounters};
+use engine::gate::ConsumerGate;
+use engine::message::Parts;
+use engine::queue_handle::QueueHandle;
 
 impl Session {
     /// basic.consume.
@@ -54,7 +53,7 @@ impl Session {
             Ok(arguments) => arguments,
             Err(error) => return refusal::precondition_failed(error.to_string()),
         };
-        let is_parked = crate::shard::Parked::default();
+        let is_parked = engine::shard::Parked::default();
         let counters = Arc::new(ConsumerCounters::default());
         let number = self.links.insert(Link {
             channel: channel.number,
@@ -84,10 +83,10 @@ impl Session {
         };
         let broker = self.broker.clone();
         // The link knows its consumer before the queue hands anything out: deliveries wait in the outbox meanwhile.
-        let result = batch::with_queue(&broker, &queue, |cell, work| {
-            let id = cell.queue.consume(consumer)?;
-            work.foresee_delivery(cell, &broker);
-            work.dispatch(cell, &broker);
+        let result = broker.engine.with_queue(&queue, |entry, work| {
+            let id = entry.queue.consume(consumer)?;
+            work.preopen_watermark(entry);
+            work.dispatch(entry);
             Ok(id)
         });
         drop(chosen);
@@ -201,30 +200,9 @@ impl Session {
     fn get_from(&mut self, channel: &mut Channel, queue: Arc<QueueHandle>, no_ack: bool) -> Outcome<()> {
         let broker = self.broker.clone();
         let outbox = self.outbox.clone();
-        let mut hold_until = None;
-        let got = batch::with_queue(&broker, &queue, |cell, work| {
-            let got = work.get(cell, &broker, no_ack);
-            match &got {
-                Get::Message(got) => {
-                    hold_until = work.open_watermark(cell, &broker);
-                    if no_ack {
-                        work.settled.push((got.seq, got.message.clone()));
-                        let from = work.settled.len() - 1;
-                        work.settle(cell, from);
-                    }
-                    cell.handle.count_got(no_ack, got.redelivered);
-                }
-                Get::Loading(load) => {
-                    cell.load_waiters.push(outbox);
-                    if let Some(load) = load {
-                        work.want(cell.handle.id(), load.clone());
-                    }
-                }
-                Get::Empty => cell.handle.count_got_empty(),
-            }
-            got
-        });
-        let Some((got, _)) = got else {
+        let Some(((got, hold_until), _)) =
+            broker.engine.with_queue(&queue, |entry, work| work.get(entry, no_ack, &outbox))
+        else {
             return refusal::not_found(format!("no {}", queue.definition.resource()));
         };
         match got {

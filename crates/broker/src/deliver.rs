@@ -7,26 +7,27 @@ use amqp::table::{Table, Value};
 use queue::Counts;
 
 use crate::channel::{Channel, UnackedDelivery};
-use crate::gate::window_cost;
-use crate::limits::{OUTBOX_OVERDRAFT_LEN, OUTPUT_LEN};
+use crate::limits::OUTPUT_LEN;
 use crate::links::Link;
-use crate::message::{Parts, address_of};
-use crate::outbox::{News, Outgoing};
 use crate::session::Session;
 use crate::statistics::{ChannelNumber, WaitRun};
+use engine::gate::window_cost;
+use engine::message::{Parts, address_of};
+use engine::outbox::OUTBOX_OVERDRAFT_LEN;
+use engine::outbox::{News, Outgoing};
 
 impl Session {
     /// Encodes deliveries until the output is full or none are left. True when something was done.
     pub(crate) fn encode_deliveries(&mut self) -> bool {
-        let is_held = self.hold_until > Some(self.broker.store.durable());
+        let is_held = self.hold_until > Some(self.broker.engine.store.durable());
         if self.pending.is_empty() || is_held || self.awaited.as_ref().is_some_and(|awaited| awaited.holds_deliveries) {
             return false;
         }
         // A delivery keeps the whole chunk of its content alive. When memory is short a copy for a client that does not read costs
         // less: at most a window.
-        let output_len = if self.broker.store.is_memory_short() { usize::MAX } else { OUTPUT_LEN };
+        let output_len = if self.broker.engine.store.is_memory_short() { usize::MAX } else { OUTPUT_LEN };
         let mut released_len = 0;
-        let now_ms = self.broker.statistics.options.has_histograms.then(|| self.broker.clock.now_ms());
+        let now_ms = self.broker.engine.statistics.options.has_histograms.then(|| self.broker.engine.clock.now_ms());
         let mut run = HandedRun::new(u32::MAX, 0);
         // Where they lie: a message that is taken out by itself costs more than what is encoded of it.
         let mut pending = std::mem::take(&mut self.pending);

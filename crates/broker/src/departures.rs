@@ -16,16 +16,16 @@ use model::ids::{QueueId, QueueSeq};
 use queue::{ConsumerId, Return};
 use rustc_hash::FxHashMap;
 
-use crate::batch::{self, still_held};
 use crate::channel::{Channel, UnackedDelivery};
 use crate::events::Event;
-use crate::gate::window_cost;
 use crate::limits::LEAVING_COUNT_MAX;
-use crate::message::Parts;
-use crate::outbox::Outgoing;
-use crate::queue_handle::QueueHandle;
 use crate::refusal;
 use crate::session::{Session, Site};
+use engine::batch::still_held;
+use engine::gate::window_cost;
+use engine::message::Parts;
+use engine::outbox::Outgoing;
+use engine::queue_handle::QueueHandle;
 
 /// What leaves a queue at once.
 struct Departure {
@@ -183,20 +183,20 @@ impl Session {
         for visit in 0..visit_count {
             let start = visit * LEAVING_COUNT_MAX;
             let leaving = &consumers[start..consumers.len().min(start + LEAVING_COUNT_MAX)];
-            let visited = batch::with_queue(&broker, queue, |cell, work| {
-                leaving.iter().for_each(|&(_, consumer)| drop(cell.queue.cancel(consumer)));
+            let visited = broker.engine.with_queue(queue, |entry, work| {
+                leaving.iter().for_each(|&(_, consumer)| drop(entry.queue.cancel(consumer)));
                 if visit == 0 {
-                    let seqs = still_held(&cell.queue, held);
-                    work.give_back(cell, &broker, &seqs, Return::Failed);
+                    let seqs = still_held(&entry.queue, held);
+                    work.give_back(entry, &seqs, Return::Failed);
                     self.gather_strays(strays);
-                    work.give_back(cell, &broker, &self.unsent(departure, strays), Return::Undelivered);
+                    work.give_back(entry, &self.unsent(departure, strays), Return::Undelivered);
                 }
-                work.note_used(cell, &broker);
+                work.note_used(entry);
                 if visit + 1 == visit_count {
                     // An exclusive consumer or the one with the highest priority may have been in the way of others.
-                    work.dispatch(cell, &broker);
+                    work.dispatch(entry);
                 }
-                cell.queue.is_abandoned()
+                entry.queue.is_abandoned()
             });
             is_abandoned = visited.is_some_and(|(is_abandoned, _)| is_abandoned);
         }

@@ -12,17 +12,18 @@ use model::definition;
 use model::name::{ExchangeName, VhostName};
 use model::policy::Policy;
 
-use crate::batch::{Batch, Publish};
 use crate::broker::Broker;
-use crate::clock::wall_ms;
 use crate::connections::{ConnectionHandle, ConsumerHandle};
 use crate::control::BackupView;
 use crate::identity::{Actor, Interface, Origin};
 use crate::inside::{BindingEnd, BindingRequest};
-use crate::message::{History, Parts};
-use crate::publish::Terms;
-use crate::queue_handle::QueueHandle;
-use crate::vhost::Routing;
+use engine::batch::Batch;
+use engine::clock::wall_ms;
+use engine::message::{History, Parts};
+use engine::publish::Publish;
+use engine::publish::PublishOptions;
+use engine::queue_handle::QueueHandle;
+use engine::router::Routing;
 
 /// The exchange on which events are published, in the default vhost.
 pub(crate) const EXCHANGE: &str = "amq.rabbitmq.event";
@@ -390,11 +391,14 @@ impl Broker {
         }
         let header = event.header();
         let parts = event.parts(&header);
-        let content = self.chunks.write(routed.targets.kind(true), parts.len(), |out| parts.write(out));
+        let content = self.engine.chunks.write(routed.targets.kind(true), parts.len(), |out| parts.write(out));
         let targets = Arc::new(routed.targets);
         let mut batch = Batch::default();
-        batch.publish(&targets, Publish::new(content, 0, Terms { is_persistent: true, ..Terms::default() }));
-        batch.apply(self, |_, _| ());
+        batch.publish(
+            &targets,
+            Publish::new(content, 0, PublishOptions { is_persistent: true, ..PublishOptions::default() }),
+        );
+        batch.apply(&self.engine, |_, _| ());
     }
 }
 

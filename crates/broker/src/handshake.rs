@@ -23,11 +23,11 @@ use crate::limits::REFUSED_LOGIN_DELAY;
 use crate::links::Link;
 use crate::login::LoginRefused;
 use crate::permissions::Resource;
-use crate::queue_handle::QueueHandle;
 use crate::refusal::{self, Outcome, Refusal};
 use crate::session::{Phase, Session, Site, Waiting};
 use crate::usage::{Counted, Seat};
 use crate::vhost::Vhost;
+use engine::queue_handle::QueueHandle;
 
 /// What is expected next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,7 +166,7 @@ impl Session {
     /// When an identity holds no longer, by the broker's time: a system's clock that is set back gives a token no more of it.
     fn expiry_of(&self, identity: &Identity) -> Option<u64> {
         let left = identity.expires_at?.duration_since(SystemTime::now()).unwrap_or_default();
-        Some(self.broker.clock.now_ms().saturating_add(u64::try_from(left.as_millis()).unwrap_or(u64::MAX)))
+        Some(self.broker.engine.clock.now_ms().saturating_add(u64::try_from(left.as_millis()).unwrap_or(u64::MAX)))
     }
 
     fn refuse_login(&mut self, mechanism: &str, capabilities: ClientCapabilities) {

@@ -16,7 +16,6 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::Arc;
 
 use model::definition;
 use model::name::{ExchangeName, VhostName};
@@ -25,7 +24,7 @@ use parking_lot::Mutex;
 use crate::limits::HISTORY_LEN_MAX;
 
 /// A message as a history keeps it: its content.
-pub(crate) type Kept = Arc<[u8]>;
+use engine::message::Kept;
 
 /// A record's key, and its value; none if the record is to be deleted.
 pub(crate) type Change = (Vec<u8>, Option<Vec<u8>>);
@@ -185,6 +184,8 @@ fn name(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use std::collections::BTreeMap;
 
     use amqp::table::{TableBuf, Value};

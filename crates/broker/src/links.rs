@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use queue::ConsumerId;
 
-use crate::queue_handle::QueueHandle;
-use crate::shard::Parked;
 use crate::statistics::ConsumerCounters;
+use engine::queue_handle::QueueHandle;
+use engine::shard::Parked;
 
 /// One consumer, or the `basic.get`s of one channel on one queue.
 #[derive(Debug)]

@@ -14,19 +14,19 @@ use model::user::Tags;
 use routing::RouteCache;
 use store::Kind;
 
-use crate::batch::Publish;
 use crate::channel::{Channel, LastRoute};
-use crate::clock::Clock;
-use crate::delayed::header;
 use crate::identity::Identity;
 use crate::limits::{CACHED_TARGET_COUNT, MESSAGE_LEN_MAX};
-use crate::message::{History, Parts};
-use crate::queue_handle::Targets;
 use crate::refusal::{self, Outcome};
 use crate::reply_to;
 use crate::session::Session;
 use crate::statistics::ChannelNumber;
-use crate::vhost::Routing;
+use engine::clock::Clock;
+use engine::delayed::header;
+use engine::message::{History, Parts};
+use engine::publish::{PERSISTENT, Publish, PublishOptions};
+use engine::router::Routing;
+use engine::targets::Targets;
 
 /// A publish whose content is on its way.
 #[derive(Debug)]
@@ -58,9 +58,6 @@ impl<'a> Whole<'a> {
         Parts { published_at_ms, history, exchange, routing_key, header, body }
     }
 }
-
-/// The delivery mode of messages that outlive a restart.
-pub(crate) const PERSISTENT: u8 = 2;
 
 impl Assembly {
     /// Begins with the method.
@@ -148,26 +145,9 @@ pub(crate) fn is_body_len_allowed(body_len: u64, message_len_max: u64) -> bool {
 /// What a publish asks that not every publish does; found by one look at the properties.
 pub(crate) struct Asked<'a> {
     pub(crate) headers: Option<Table<'a>>,
-    pub(crate) terms: Terms,
+    pub(crate) terms: PublishOptions,
     pub(crate) has_sender_selected: bool,
     pub(crate) wants_fast_reply: bool,
-}
-
-/// How queues are to keep a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Terms {
-    pub(crate) is_persistent: bool,
-    /// How long.
-    pub(crate) ttl_ms: Option<u64>,
-    pub(crate) priority: Option<u8>,
-    /// Until when it waits where it comes to an exchange that delays, in milliseconds since 1970; 0: it does not wait.
-    pub(crate) due_ms: u64,
-}
-
-impl Terms {
-    pub(crate) fn is_delayed(&self) -> bool {
-        self.due_ms > 0
-    }
 }
 
 impl<'a> Asked<'a> {
@@ -200,7 +180,7 @@ impl<'a> Asked<'a> {
         }
         Ok(Asked {
             headers,
-            terms: Terms {
+            terms: PublishOptions {
                 is_persistent: properties.delivery_mode == Some(PERSISTENT),
                 ttl_ms,
                 priority: properties.priority,
@@ -243,7 +223,7 @@ impl Session {
         &mut self,
         channel: &mut Channel,
         whole: &Whole<'_>,
-        terms: Terms,
+        terms: PublishOptions,
         is_known: bool,
     ) -> Outcome<()> {
         let (epoch, is_delayed) = (self.vhost().epoch(), terms.is_delayed());
@@ -357,7 +337,7 @@ impl Session {
         match &mut channel.tx {
             Some(tx) => {
                 let parts = whole.parts(self.now_ms, History::default());
-                tx.publish(&parts, whole.mandatory, None, Terms::default());
+                tx.publish(&parts, whole.mandatory, None, PublishOptions::default());
             }
             None => self.send_reply(channel, whole),
         }
@@ -382,7 +362,7 @@ impl Session {
         channel: &mut Channel,
         whole: &Whole<'_>,
         targets: &Arc<Targets>,
-        terms: Terms,
+        terms: PublishOptions,
         hidden_keys: &[u8],
     ) {
         let history = History { ttl_ms: terms.ttl_ms, hidden_keys, ..History::default() };
@@ -402,7 +382,7 @@ impl Session {
         channel: &mut Channel,
         whole: &Whole<'_>,
         targets: &Arc<Targets>,
-        terms: Terms,
+        terms: PublishOptions,
         history: History<'_>,
     ) {
         channel.counts.add(ChannelNumber::Published, 1);
@@ -418,9 +398,9 @@ impl Session {
             }
             if let Some(counted) = &targets.counted {
                 counted.exchange.published_in.add(1);
-                self.broker.statistics.exchanges.note(&counted.exchange);
+                self.broker.engine.statistics.exchanges.note(&counted.exchange);
             }
-            if self.broker.statistics.options.has_rates() {
+            if self.broker.engine.statistics.options.has_rates() {
                 channel.note_places(targets, 1);
             }
             self.confirm_now(channel, confirm_seq);
@@ -440,7 +420,7 @@ impl Session {
     #[inline(always)]
     fn content(&self, whole: &Whole<'_>, history: History<'_>, kind: Kind) -> store::Content {
         let parts = whole.parts(self.now_ms, history);
-        self.broker.chunks.write(kind, parts.len(), |out| parts.write(out))
+        self.broker.engine.chunks.write(kind, parts.len(), |out| parts.write(out))
     }
 
     /// Confirms a publish that no queue took. As in RabbitMQ each has an ack of its own, and waits for none before it: there are clients

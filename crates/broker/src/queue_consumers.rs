@@ -8,7 +8,7 @@ use model::ids::QueueId;
 use parking_lot::Mutex;
 
 use crate::connections::ConsumerHandle;
-use crate::queue_handle::ConnectionId;
+use engine::queue_handle::ConnectionId;
 
 /// All of them.
 #[derive(Debug, Default)]

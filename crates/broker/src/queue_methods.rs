@@ -6,15 +6,14 @@ use amqp::frame::put_method;
 use amqp::method::queue;
 use model::name::QueueName;
 
-use crate::batch;
 use crate::channel::Channel;
 use crate::events::Event;
 use crate::inside::{BindingEnd, BindingRequest, QueueRequest, exchange_name};
-use crate::queue_handle::QueueHandle;
 use crate::refusal::{self, Outcome};
 use crate::reply_to;
 use crate::session::Session;
 use crate::vhost::{DeleteConditions, Deletion};
+use engine::queue_handle::QueueHandle;
 
 impl Session {
     pub(crate) fn queue_declare(&mut self, channel: &mut Channel, declare: &queue::Declare<'_>) -> Outcome<()> {
@@ -28,9 +27,9 @@ impl Session {
         } else {
             self.declare_queue(declare)?
         };
-        let counts = batch::with_queue(&self.broker, &queue, |cell, work| {
-            work.note_used(cell, &self.broker);
-            (cell.queue.ready_count(), cell.queue.consumer_count())
+        let counts = self.broker.engine.with_queue(&queue, |entry, work| {
+            work.note_used(entry);
+            (entry.queue.ready_count(), entry.queue.consumer_count())
         });
         let Some(((ready_count, consumer_count), _)) = counts else { return self.vhost().no_queue(queue.name()) };
         channel.last_queue = Some(queue.name().into());

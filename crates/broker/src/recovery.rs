@@ -18,18 +18,18 @@ use routing::{BindingSpec, Destination};
 use store::{RecordBatch, Recovered, RecoveredQueue};
 
 use crate::broker::{Broker, StartError};
-use crate::deduplication::recovery::RecoveredKeys;
-use crate::delayed;
-use crate::delayed::definition::Site;
 use crate::events;
-use crate::features;
 use crate::history;
 use crate::identity::Actor;
 use crate::inside::Changed;
-use crate::message::{Held, Priorities};
-use crate::queue_ids;
-use crate::shard::Watermark;
 use crate::vhost::{Vhost, settings_of};
+use engine::deduplication::recovery::RecoveredKeys;
+use engine::delayed;
+use engine::delayed::definition::Site;
+use engine::features;
+use engine::message::{Held, Priorities};
+use engine::queue_ids;
+use engine::watermark::Watermark;
 
 /// What definitions find, and what they leave until all of them are there.
 #[derive(Default)]
@@ -50,7 +50,7 @@ pub(crate) struct LeftOut {
 
 /// Puts everything in place. An empty store gets the default vhost and user, unless definitions are about to be imported.
 pub(crate) fn restore(broker: &Arc<Broker>, mut recovered: Recovered) -> Result<(), StartError> {
-    broker.queue_ids.resume(recovered.definitions.remove(queue_ids::KEY).as_deref());
+    broker.engine.queue_ids.resume(recovered.definitions.remove(queue_ids::KEY).as_deref());
     let histories = take_histories(&mut recovered);
     let sites = take_sites(&mut recovered)?;
     let keys = RecoveredKeys::take(&mut recovered).map_err(|(key, error)| unreadable(&key, &error))?;
@@ -70,8 +70,12 @@ pub(crate) fn restore(broker: &Arc<Broker>, mut recovered: Recovered) -> Result<
             vhost.restore_policies(broker, policies);
         }
     }
-    keys.restore(broker);
-    broker.wake_restored();
+    keys.restore(
+        &broker.engine,
+        |id| broker.vhosts.all().into_iter().find_map(|vhost| vhost.queue_of(id)),
+        |vhost, exchange| broker.vhosts.get(vhost)?.keys_at(exchange),
+    );
+    broker.engine.wake_restored();
     restore_histories(broker, &histories)?;
     leave_out(broker, &gathered.queues);
     if is_new(broker) && !broker.options.imports_definitions {
@@ -100,7 +104,7 @@ fn restore_histories(broker: &Broker, histories: &BTreeMap<Vec<u8>, Vec<u8>>) ->
             records.delete(key);
         }
     }
-    broker.append(&mut records);
+    broker.engine.append(&mut records);
     Ok(())
 }
 
@@ -118,7 +122,7 @@ fn take_sites(recovered: &mut Recovered) -> Result<BTreeMap<QueueId, Site>, Star
 fn restore_delays(broker: &Broker, sites: BTreeMap<QueueId, Site>, queues: &mut HashMap<QueueId, RecoveredQueue>) {
     let mut by_site: BTreeMap<Site, Vec<RestoredGeneration<Held>>> = BTreeMap::new();
     for (generation, site) in sites {
-        broker.queue_ids.note_used(generation);
+        broker.engine.queue_ids.note_used(generation);
         let (ranges, messages) = match queues.remove(&generation) {
             Some(recovered) => (recovered.ranges, recovered.messages),
             None => Default::default(),
@@ -139,7 +143,7 @@ fn restore_delays(broker: &Broker, sites: BTreeMap<QueueId, Site>, queues: &mut 
             records.delete(&delayed::definition::key_of(generation));
         }
     }
-    broker.append(&mut records);
+    broker.engine.append(&mut records);
 }
 
 /// Queues that have no definition. Segments name deleted ones until they are compacted, with nothing alive: those are passed over. If there
@@ -151,7 +155,7 @@ pub(crate) fn leave_out(broker: &Broker, queues: &HashMap<QueueId, RecoveredQueu
         let in_segments = queue.ranges.iter().map(|recovered| u64::from(recovered.range.count)).sum::<u64>();
         let message_count = in_segments + queue.messages.len() as u64;
         if message_count > 0 {
-            broker.queue_ids.note_used(*id);
+            broker.engine.queue_ids.note_used(*id);
             left_out.queue_count += 1;
             left_out.message_count += message_count;
         }
@@ -223,10 +227,10 @@ fn define(broker: &Arc<Broker>, definition: Definition, gathered: &mut Gathered)
         }
         Definition::Queue(queue) => {
             let Some(vhost) = broker.vhosts.get(queue.vhost.as_str()) else { return };
-            broker.queue_ids.note_used(queue.id);
+            broker.engine.queue_ids.note_used(queue.id);
             let (mut state, watermark) = match gathered.queues.remove(&queue.id) {
                 Some(recovered) => restored(&queue, recovered),
-                None => (Queue::new(settings_of(&queue)), Watermark::Closed(model::ids::QueueSeq(0))),
+                None => (Queue::new(settings_of(&queue)), Watermark::closed_at(model::ids::QueueSeq(0))),
             };
             if let Some(ttls) = gathered.ttls.remove(&queue.id) {
                 state.restore_ttls(ttls);
@@ -256,11 +260,8 @@ fn define(broker: &Arc<Broker>, definition: Definition, gathered: &mut Gathered)
 fn restored(
     definition: &definition::Queue,
     recovered: RecoveredQueue,
-) -> (Queue<Held, crate::gate::ConsumerGate>, Watermark) {
-    let watermark = match recovered.watermark {
-        Some(mark) => Watermark::Closed(mark),
-        None => Watermark::Open(model::ids::JournalPosition(0)),
-    };
+) -> (Queue<Held, engine::gate::ConsumerGate>, Watermark) {
+    let watermark = Watermark::recovered(recovered.watermark);
     let priorities = Priorities::of_arguments(&definition.arguments);
     let hold = |content, place: Option<Place>| Held::restored(content, true, place, priorities);
     let messages = recovered.messages.into_iter().filter_map(|(seq, content)| Some((seq, hold(content, None)?)));
@@ -293,7 +294,7 @@ fn create_defaults(broker: &Arc<Broker>) {
     // All or nothing: with a part of them the next start would not take the store for a new one.
     let mut records = RecordBatch::new();
     definitions.iter().for_each(|definition| records.put(&definition.key(), &definition.encode()));
-    broker.append(&mut records);
+    broker.engine.append(&mut records);
     for definition in definitions {
         define(broker, definition, &mut Gathered::default());
     }

@@ -8,7 +8,7 @@ use crate::broker::Broker;
 use crate::events::Event;
 use crate::identity::Origin;
 use crate::inside::{BindingEnd, BindingRequest};
-use crate::queue_handle::QueueHandle;
+use engine::queue_handle::QueueHandle;
 
 /// Who does what nobody has asked for, by RabbitMQ's name.
 const INTERNAL_USER: &str = "rmq-internal";

@@ -14,9 +14,9 @@ use parking_lot::Mutex;
 use store::Content;
 
 use crate::channel::ReplyConsumer;
-use crate::gate::window_cost;
-use crate::message::Parts;
-use crate::outbox::{News, Outbox};
+use engine::gate::window_cost;
+use engine::message::Parts;
+use engine::outbox::{News, Outbox};
 
 /// The pseudo-queue's name.
 pub(crate) const QUEUE: &str = "amq.rabbitmq.reply-to";

@@ -4,9 +4,9 @@
 use std::cell::RefCell;
 use std::mem::{swap, take};
 
-use crate::batch::Batch;
 use crate::limits::OUTPUT_LEN;
 use crate::session::Session;
+use engine::batch::Batch;
 
 /// What a thread lends to the connection that it attends to.
 #[derive(Default)]

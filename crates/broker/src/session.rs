@@ -21,7 +21,6 @@ use model::ids::{JournalPosition, QueueId};
 use routing::{CacheLimits, RouteCache};
 
 use crate::backend::Answer;
-use crate::batch::Batch;
 use crate::broker::Broker;
 use crate::channel::UnackedDelivery;
 use crate::channels::Channels;
@@ -32,12 +31,14 @@ use crate::inside::Inside;
 use crate::limits::{OUTPUT_LEN, PACE_LEN, PAUSES_MAX};
 use crate::links::Links;
 use crate::login::LoginRefused;
-use crate::outbox::{Outbox, Outgoing, Taken};
 use crate::permissions::Open;
-use crate::queue_handle::{ConnectionId, QueueHandle, Targets};
 use crate::statistics::Gathered;
 use crate::usage::Seat;
 use crate::vhost::Vhost;
+use engine::batch::Batch;
+use engine::outbox::{Outbox, Outgoing, Taken};
+use engine::queue_handle::{ConnectionId, QueueHandle};
+use engine::targets::Targets;
 
 /// How far the connection has come.
 #[derive(Debug)]
@@ -274,8 +275,7 @@ impl Session {
     /// For how many times [`PACE_LEN`] the connection has published more than consumers could take, and should pause once: as many as one
     /// read brings, at most.
     pub(crate) fn take_pause(&mut self) -> u32 {
-        let pauses = (self.batch.outrun_len / PACE_LEN).min(PAUSES_MAX.into());
-        self.batch.outrun_len %= PACE_LEN;
+        let pauses = self.batch.take_pauses(PACE_LEN, PAUSES_MAX.into());
         pauses as u32
     }
 
@@ -361,13 +361,13 @@ impl Session {
         let Some(inside) = &self.inside else { return };
         let counters = &inside.vhost.counters;
         counters.take(&mut self.gathered);
-        self.broker.statistics.vhosts.note(counters);
+        self.broker.engine.statistics.vhosts.note(counters);
         self.broker.statistics.connections.note(&self.handle);
     }
 
     /// The connection has to wait: it is shown in flow for a while.
     pub(crate) fn note_flow(&self) {
-        self.handle.flow_at_ms.store(self.broker.clock.now_ms(), Ordering::Relaxed);
+        self.handle.flow_at_ms.store(self.broker.engine.clock.now_ms(), Ordering::Relaxed);
     }
 
     /// Whether nothing is received for the sake of the vhost's limit of rates.
@@ -378,7 +378,7 @@ impl Session {
     /// How long the login still holds, if it does not hold for ever.
     pub(crate) fn expires_in(&self) -> Option<Duration> {
         let expires_at_ms = self.login.as_ref()?.expires_at_ms?;
-        Some(Duration::from_millis(expires_at_ms.saturating_sub(self.broker.clock.now_ms())))
+        Some(Duration::from_millis(expires_at_ms.saturating_sub(self.broker.engine.clock.now_ms())))
     }
 
     /// The time has passed that it was to wait for the vhost's limit of rates. Says whether that is all.

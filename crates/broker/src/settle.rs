@@ -5,16 +5,15 @@ use amqp::method::basic;
 use model::ids::{JournalPosition, QueueSeq};
 use queue::{ConsumerId, Return};
 
-use crate::batch;
-use crate::batch::still_held;
 use crate::channel::{Channel, UnackedDelivery};
-use crate::dispatch::Work;
 use crate::links::Links;
 use crate::refusal::{self, Outcome};
 use crate::session::Session;
-use crate::shard::Cell;
 use crate::statistics::ChannelNumber;
 use crate::tx::Settlement;
+use engine::batch::still_held;
+use engine::shard::QueueEntry;
+use engine::work::Work;
 
 impl Session {
     /// basic.ack.
@@ -106,8 +105,7 @@ impl Session {
 
     /// Gives deliveries back to their queues, to their places, and hands them out again.
     pub(crate) fn requeue(&mut self, channel: &Channel, deliveries: &mut [UnackedDelivery], how: Return) {
-        let broker = self.broker.clone();
-        self.give_back(channel, deliveries, |cell, work, seqs| work.requeue(cell, &broker, seqs, how));
+        self.give_back(channel, deliveries, |entry, work, seqs| work.requeue(entry, seqs, how));
     }
 
     /// Tells queues that nobody is to get these deliveries again. Says where that is durable. As in RabbitMQ they do not count as
@@ -118,10 +116,9 @@ impl Session {
         deliveries: &mut [UnackedDelivery],
         has_failed: bool,
     ) -> Option<JournalPosition> {
-        let broker = self.broker.clone();
-        self.give_back(channel, deliveries, |cell, work, seqs| {
-            work.reject(cell, seqs, has_failed);
-            work.dispatch(cell, &broker);
+        self.give_back(channel, deliveries, |entry, work, seqs| {
+            work.reject(entry, seqs, has_failed);
+            work.dispatch(entry);
         })
     }
 
@@ -129,7 +126,7 @@ impl Session {
         &mut self,
         channel: &Channel,
         deliveries: &mut [UnackedDelivery],
-        mut act: impl FnMut(&mut Cell, &mut Work, &[QueueSeq]),
+        mut act: impl FnMut(&mut QueueEntry, &mut Work<'_>, &[QueueSeq]),
     ) -> Option<JournalPosition> {
         let mut durable_at = None;
         let queue_of = |links: &Links, delivery: &UnackedDelivery| links.get(delivery.link).map(|link| link.queue.id());
@@ -146,8 +143,8 @@ impl Session {
             if held.is_empty() {
                 continue;
             }
-            let given = batch::with_queue(&self.broker, &queue, |cell, work| {
-                act(cell, work, &still_held(&cell.queue, &held));
+            let given = self.broker.engine.with_queue(&queue, |entry, work| {
+                act(entry, work, &still_held(&entry.queue, &held));
             });
             durable_at = durable_at.max(given.and_then(|((), position)| position));
         }
@@ -178,9 +175,9 @@ impl Session {
                 self.resume_from = number as usize + 1;
             }
             let broker = &self.broker;
-            batch::with_queue(broker, &link.queue, |cell, work| {
-                cell.queue.resume(consumer);
-                work.dispatch(cell, broker);
+            broker.engine.with_queue(&link.queue, |entry, work| {
+                entry.queue.resume(consumer);
+                work.dispatch(entry);
             });
         }
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use model::vhost::VhostLimits;
 use parking_lot::Mutex;
 
-use crate::batch::Batch;
+use engine::batch::Batch;
 
 /// How far ahead of time may be published.
 const AHEAD_MAX: Duration = Duration::from_millis(100);
@@ -59,8 +59,8 @@ impl Throttle {
         if !self.is_on() {
             return Duration::ZERO;
         }
-        let byte_count = batch.publishes.iter().map(|publish| u64::from(publish.body_len)).sum();
-        self.charge(batch.publishes.len() as u64, byte_count, now())
+        let byte_count = batch.publishes().iter().map(|publish| u64::from(publish.body_len)).sum();
+        self.charge(batch.publishes().len() as u64, byte_count, now())
     }
 
     /// Counts what has been published, and says how long its publisher is to wait before it publishes more.

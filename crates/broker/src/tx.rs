@@ -9,11 +9,12 @@ use amqp::method::{confirm, tx};
 use queue::Return;
 
 use crate::channel::{Channel, Confirms, UnackedDelivery};
-use crate::message::Parts;
-use crate::publish::{Terms, Whole};
-use crate::queue_handle::Targets;
+use crate::publish::Whole;
 use crate::refusal::{self, Outcome};
 use crate::session::Session;
+use engine::message::Parts;
+use engine::publish::PublishOptions;
+use engine::targets::Targets;
 
 /// What a transactional channel has done since its last commit.
 #[derive(Debug, Default)]
@@ -30,7 +31,7 @@ struct Pending {
     is_mandatory: bool,
     /// `None` for a direct reply.
     targets: Option<Arc<Targets>>,
-    terms: Terms,
+    terms: PublishOptions,
 }
 
 /// What a client has decided about a delivery.
@@ -56,7 +57,7 @@ impl Transaction {
         parts: &Parts<'_>,
         is_mandatory: bool,
         targets: Option<Arc<Targets>>,
-        terms: Terms,
+        terms: PublishOptions,
     ) {
         let mut content = vec![0; parts.len()].into_boxed_slice();
         parts.write(&mut content);
@@ -112,9 +113,9 @@ impl Session {
         let broker = self.broker.clone();
         let mut batch = std::mem::take(&mut self.batch);
         self.charge(&batch);
-        batch.bound.iter().for_each(|bound| channel.note_places(&bound.targets, bound.count));
+        batch.routes().iter().for_each(|route| channel.note_places(&route.targets, route.count));
         let mut is_partial = false;
-        let mut position = batch.apply(&broker, |publish, _| is_partial |= publish.is_refused);
+        let mut position = batch.apply(&broker.engine, |publish, _| is_partial |= publish.outcome.is_refused);
         self.batch = batch;
         for group in given_back.chunk_by(|a, b| a.1 == b.1) {
             let mut deliveries: Vec<_> = group.iter().map(|(delivery, _)| *delivery).collect();

@@ -18,7 +18,6 @@ mod routes;
 pub(crate) use bindings::BindingsOf;
 pub(crate) use queues::{Declared, DeleteConditions, Deletion, settings_of};
 pub(crate) use removal::Removal;
-pub(crate) use routes::Routing;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,15 +32,15 @@ use parking_lot::{Mutex, RwLock};
 use routing::{Epoch, Exchanges, HashSeed};
 use rustc_hash::FxBuildHasher;
 
-use crate::deduplication::ExchangeKeys;
-use crate::delayed::DelaySet;
 use crate::history::History;
-use crate::queue_handle::QueueHandle;
 use crate::refusal::{self, Outcome};
 use crate::sharding::ShardedExchanges;
 use crate::statistics::{ExchangeCounters, VhostCounters};
 use crate::throttle::Throttle;
 use by_name::QueuesByName;
+use engine::deduplication::ExchangeKeys;
+use engine::delayed::DelaySet;
+use engine::queue_handle::QueueHandle;
 
 /// A vhost.
 #[derive(Debug)]

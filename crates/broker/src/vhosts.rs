@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use engine::router::{Router, VhostRouter};
 use model::name::VhostName;
 use parking_lot::RwLock;
 
@@ -44,5 +45,11 @@ impl Vhosts {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.0.read().is_empty()
+    }
+}
+
+impl Router for Vhosts {
+    fn vhost(&self, name: &str) -> Option<Arc<dyn VhostRouter>> {
+        Some(self.get(name)?)
     }
 }

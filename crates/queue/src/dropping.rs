@@ -29,7 +29,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
     }
 
     /// Messages that were set aside when they were dropped are elsewhere now: appends them to `settled`.
-    pub fn depart(&mut self, seqs: &[QueueSeq], settled: &mut Vec<(QueueSeq, M)>) {
+    pub fn remove_dead_lettered(&mut self, seqs: &[QueueSeq], settled: &mut Vec<(QueueSeq, M)>) {
         for &seq in seqs {
             if let Some((message, _)) = self.take_aside(seq) {
                 settled.push((seq, message));

@@ -499,7 +499,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
     }
 
     /// Whether publishers outrun consumers that would take more: much waits, though not for slow consumers' credit.
-    pub fn is_outrun(&self) -> bool {
+    pub fn consumers_lag(&self) -> bool {
         self.ready.bytes + self.ready.count * MESSAGE_OVERHEAD > OUTRUN_LEN
             && self.consumers.as_ref().is_some_and(|consumers| consumers.is_hungry())
             // Slower publishers would not help consumers that get nothing because of groups.

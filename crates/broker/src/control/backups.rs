@@ -27,7 +27,7 @@ impl Broker {
     /// is for as long as reading and writing it takes: not to be called on a thread that serves connections.
     pub fn backup(&self, actor: &Actor, to: &Path) -> Result<BackupView, BackupError> {
         let start = Instant::now();
-        let made = self.store.backup(to)?;
+        let made = self.engine.store.backup(to)?;
         let view = BackupView {
             dir: made.dir,
             len: made.len,

@@ -4,7 +4,7 @@ use super::{ControlError, not_found};
 use crate::broker::Broker;
 use crate::events::Event;
 use crate::identity::Actor;
-use crate::outbox::News;
+use engine::outbox::News;
 
 impl Broker {
     /// Closes the connection of this name.

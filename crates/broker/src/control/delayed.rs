@@ -8,11 +8,11 @@ use queue::{DelayId, Message};
 
 use super::{ControlError, not_found};
 use crate::broker::Broker;
-use crate::delayed::DelaySet;
-use crate::delayed::operators::Outcome;
 use crate::inside::Changed;
-use crate::message::{Held, Parts};
 use crate::selection::has_header;
+use engine::delayed::DelaySet;
+use engine::delayed::operators::Outcome;
+use engine::message::{Held, Parts};
 
 /// Messages that are looked at for one page of a listing, or for one request to cancel.
 const LOOKED_AT_COUNT_MAX: usize = 20_000;
@@ -101,7 +101,7 @@ impl Broker {
     /// One that waits, with its body.
     pub async fn delayed_message(&self, vhost: &str, exchange: &str, id: &str) -> Result<DelayedMessage, ControlError> {
         let (set, id) = (self.delay_set(vhost, exchange)?, parse_id(id)?);
-        match set.find(self, id).await.and_then(|held| self.shown(id, &held, true)) {
+        match set.find(&self.engine, id).await.and_then(|held| self.shown(id, &held, true)) {
             Some(message) => Ok(message),
             None => no_message(id),
         }
@@ -110,7 +110,7 @@ impl Broker {
     /// Takes one out for good.
     pub async fn cancel_delayed(&self, vhost: &str, exchange: &str, id: &str) -> Result<Changed, ControlError> {
         let (set, id) = (self.delay_set(vhost, exchange)?, parse_id(id)?);
-        match set.cancel(self, id).await {
+        match set.cancel(&self.engine, id).await {
             Outcome::Done(position, _) => Ok(Changed { is_new: false, position }),
             Outcome::Missing => no_message(id),
         }
@@ -133,7 +133,7 @@ impl Broker {
         let mut cancelled = Cancelled { is_partial: next.is_some(), ..Cancelled::default() };
         for id in ids {
             // Another may have been quicker.
-            if let Outcome::Done(position, _) = set.cancel(self, id).await {
+            if let Outcome::Done(position, _) = set.cancel(&self.engine, id).await {
                 cancelled.count += 1;
                 cancelled.changed.position = cancelled.changed.position.max(position);
             }
@@ -150,8 +150,8 @@ impl Broker {
         due_ms: Option<u64>,
     ) -> Result<(String, Changed), ControlError> {
         let (set, id) = (self.delay_set(vhost, exchange)?, parse_id(id)?);
-        let due_ms = due_ms.map_or_else(|| self.clock.now_ms(), |due_ms| self.clock.meant_ms(due_ms));
-        match set.put_off(self, id, due_ms).await {
+        let due_ms = due_ms.map_or_else(|| self.engine.clock.now_ms(), |due_ms| self.engine.clock.meant_ms(due_ms));
+        match set.put_off(&self.engine, id, due_ms).await {
             Outcome::Done(position, Some(new_id)) => Ok((show_id(new_id), Changed { is_new: false, position })),
             Outcome::Done(..) | Outcome::Missing => no_message(id),
         }
@@ -160,20 +160,20 @@ impl Broker {
     /// What time it is by the clock that all goes by that waits, in milliseconds since 1970: it goes on as it did when the system's is set.
     #[must_use]
     pub fn now_ms(&self) -> u64 {
-        self.clock.now_ms()
+        self.engine.clock.now_ms()
     }
 
     /// What time it is by the system's clock, in milliseconds since 1970.
     #[must_use]
     pub fn system_ms(&self) -> u64 {
-        self.clock.shown_ms(self.clock.now_ms())
+        self.engine.clock.shown_ms(self.engine.clock.now_ms())
     }
 
     fn shown(&self, id: DelayId, held: &Held, with_body: bool) -> Option<DelayedMessage> {
         let parts = Parts::read(held.content().bytes())?;
         Some(DelayedMessage {
             id: show_id(id),
-            due_ms: self.clock.shown_ms(id.due_ms()),
+            due_ms: self.engine.clock.shown_ms(id.due_ms()),
             exchange: parts.exchange.to_vec(),
             routing_key: parts.routing_key.to_vec(),
             properties: properties_bytes(parts.header).to_vec(),
@@ -196,15 +196,15 @@ impl Broker {
         after: Option<DelayId>,
         visit: &mut (dyn FnMut(DelayId, &Held) -> bool + Send),
     ) -> Result<Option<DelayId>, ControlError> {
-        let first = filter.due_from_ms.map(|due_ms| DelayId::before(self.clock.meant_ms(due_ms)));
-        let due_to_ms = filter.due_to_ms.map(|due_ms| self.clock.meant_ms(due_ms));
+        let first = filter.due_from_ms.map(|due_ms| DelayId::before(self.engine.clock.meant_ms(due_ms)));
+        let due_to_ms = filter.due_to_ms.map(|due_ms| self.engine.clock.meant_ms(due_ms));
         let mut after = match (after, first) {
             (Some(after), Some(first)) if after.due_ms() < first.due_ms() => Some(first),
             (after, first) => after.or(first),
         };
         let mut looked_at_count = 0;
         while looked_at_count < LOOKED_AT_COUNT_MAX {
-            let Some(page) = set.page(self, after, READ_COUNT).await else { return Ok(None) };
+            let Some(page) = set.page(&self.engine, after, READ_COUNT).await else { return Ok(None) };
             looked_at_count += READ_COUNT;
             for (id, held) in &page.messages {
                 if due_to_ms.is_some_and(|due_to_ms| due_to_ms < id.due_ms()) {

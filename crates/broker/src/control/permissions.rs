@@ -110,7 +110,7 @@ impl Broker {
         let mut position = None;
         let count = self.users.forbid_topics(is_meant, |topic| {
             records.delete(&Definition::TopicPermission(topic.clone()).key());
-            position = self.append(&mut records);
+            position = self.engine.append(&mut records);
         });
         if count == 0 {
             return not_found(format!("no topic permission of user '{user}' in vhost '{vhost}'"));
@@ -136,6 +136,6 @@ impl Broker {
     pub(crate) fn delete(&self, definition: &Definition) -> JournalPosition {
         let mut records = RecordBatch::new();
         records.delete(&definition.key());
-        self.store.append(&mut records)
+        self.engine.store.append(&mut records)
     }
 }

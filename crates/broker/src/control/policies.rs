@@ -15,8 +15,8 @@ use crate::broker::Broker;
 use crate::events::Event;
 use crate::identity::Actor;
 use crate::inside::Changed;
-use crate::queue_handle::QueueHandle;
 use crate::vhost::Vhost;
+use engine::queue_handle::QueueHandle;
 
 /// A policy that somebody wants to be there.
 #[derive(Debug, Clone)]
@@ -121,7 +121,7 @@ impl Broker {
                     }
                 }
             }
-            Changed { is_new, position: self.append(&mut records) }
+            Changed { is_new, position: self.engine.append(&mut records) }
         });
         changed.position = changed.position.max(followed_at);
         for policy in &wanted {
@@ -163,7 +163,7 @@ impl Broker {
             for policy in &deleted {
                 records.delete(&Definition::Policy(Policy::clone(policy)).key());
             }
-            (deleted, self.append(&mut records))
+            (deleted, self.engine.append(&mut records))
         });
         for policy in &deleted {
             self.emit_by(actor, event_of(policy, ["policy.cleared", "operator.policy.cleared"]));

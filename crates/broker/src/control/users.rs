@@ -14,8 +14,8 @@ use crate::broker::Broker;
 use crate::events::Event;
 use crate::identity::{Actor, Identity};
 use crate::inside::Changed;
-use crate::outbox::News;
 use crate::users::Updated;
+use engine::outbox::News;
 
 /// A user that an operator wants to be so.
 #[derive(Debug, Clone)]
@@ -213,7 +213,7 @@ impl Broker {
             for topic in topics {
                 records.delete(&Definition::TopicPermission((**topic).clone()).key());
             }
-            self.append(&mut records)
+            self.engine.append(&mut records)
         });
         drop(opening);
         let Some(position) = position else { return no_user(name) };

@@ -14,9 +14,9 @@ use crate::broker::Broker;
 use crate::events::Event;
 use crate::identity::Actor;
 use crate::inside::Changed;
-use crate::outbox::News;
 use crate::recovery::declare_event_exchange;
 use crate::vhost::{DeleteConditions, Deletion, Vhost};
+use engine::outbox::News;
 
 /// A vhost that an operator wants to be so. What is None stays as it is.
 #[derive(Debug, Clone)]
@@ -200,9 +200,9 @@ impl Broker {
         for policy in &*vhost.policies() {
             records.delete(&Definition::Policy((**policy).clone()).key());
         }
-        self.append(&mut records);
-        vhost.delays().iter().for_each(|set| set.forget(self));
-        vhost.exchange_keys().values().for_each(|keys| keys.forget(self));
+        self.engine.append(&mut records);
+        vhost.delays().iter().for_each(|set| set.forget(&self.engine));
+        vhost.exchange_keys().values().for_each(|keys| keys.forget(&self.engine));
         self.users.forget_vhost(
             vhost.name(),
             |permission| {

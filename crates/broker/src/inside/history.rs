@@ -9,14 +9,17 @@ use amqp::content::ContentHeader;
 use model::ids::JournalPosition;
 use routing::Destination;
 
-use crate::batch::{Batch, Publish};
 use crate::broker::Broker;
-use crate::history::Kept;
-use crate::limits::BATCH_COUNT;
-use crate::message::Parts;
-use crate::publish::{PERSISTENT, Terms, sender_selected_keys};
-use crate::queue_handle::Targets;
-use crate::vhost::{Routing, Vhost};
+use crate::publish::sender_selected_keys;
+use crate::vhost::Vhost;
+use engine::BATCH_COUNT;
+use engine::batch::Batch;
+use engine::message::Kept;
+use engine::message::Parts;
+use engine::publish::Publish;
+use engine::publish::{PERSISTENT, PublishOptions};
+use engine::router::Routing;
+use engine::targets::Targets;
 
 impl Vhost {
     /// Brings messages to a new binding's destination. Says where they are durable there.
@@ -35,7 +38,7 @@ impl Vhost {
             let mut batch = Batch::default();
             for message in part {
                 let Some(kept) = Parts::read(message) else { continue };
-                let parts = Parts { published_at_ms: broker.clock.now_ms(), ..kept };
+                let parts = Parts { published_at_ms: broker.engine.clock.now_ms(), ..kept };
                 let Ok(header) = ContentHeader::decode(parts.header) else { continue };
                 let targets = match (&queue, destination) {
                     (Some(queue), _) => queue.clone(),
@@ -46,12 +49,13 @@ impl Vhost {
                     continue;
                 }
                 let is_persistent = header.properties.delivery_mode == Some(PERSISTENT);
-                let content = broker.chunks.write(targets.kind(is_persistent), parts.len(), |out| parts.write(out));
+                let content =
+                    broker.engine.chunks.write(targets.kind(is_persistent), parts.len(), |out| parts.write(out));
                 let (ttl_ms, priority) = (parts.history.ttl_ms, header.properties.priority);
-                let terms = Terms { is_persistent, ttl_ms, priority, due_ms: 0 };
+                let terms = PublishOptions { is_persistent, ttl_ms, priority, due_ms: 0 };
                 batch.publish(&targets, Publish::new(content, parts.body.len(), terms));
             }
-            durable_at = durable_at.max(batch.apply(broker, |_, _| ()));
+            durable_at = durable_at.max(batch.apply(&broker.engine, |_, _| ()));
         }
         durable_at
     }

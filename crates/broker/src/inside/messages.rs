@@ -14,15 +14,16 @@ use queue::{Get, Return};
 use store::Kind;
 
 use super::{Changed, Inside};
-use crate::batch::{self, Batch, Publish};
-use crate::message::{History, Parts};
-use crate::outbox::{Outbox, Taken};
 use crate::publish::{Asked, check_body_len, hidden_keys_of, sender_selected_keys};
-use crate::queue_handle::QueueHandle;
 use crate::refusal::{self, Outcome};
 use crate::reply_to;
 use crate::statistics::Gathered;
-use crate::vhost::Routing;
+use engine::batch::Batch;
+use engine::message::{History, Parts};
+use engine::outbox::{Outbox, Taken};
+use engine::publish::Publish;
+use engine::queue_handle::QueueHandle;
+use engine::router::Routing;
 
 /// A message that somebody publishes without a channel.
 #[derive(Debug, Clone, Copy)]
@@ -126,10 +127,10 @@ impl Inside {
         ContentHeader { class_id: CLASS_BASIC, body_len: body.len() as u64, properties }.encode(&mut header);
         let exchange = exchange.as_bytes();
         let history = History { ttl_ms: asked.terms.ttl_ms, hidden_keys: &hidden_keys, ..History::default() };
-        let published_at_ms = self.broker.clock.now_ms();
+        let published_at_ms = self.broker.engine.clock.now_ms();
         let parts = Parts { published_at_ms, history, exchange, routing_key, header: &header, body };
         if exchange.is_empty() && reply_to::is_address(routing_key) {
-            let content = self.broker.chunks.write(Kind::Transient, parts.len(), |out| parts.write(out));
+            let content = self.broker.engine.chunks.write(Kind::Transient, parts.len(), |out| parts.write(out));
             let is_there = self.broker.replies.send(self.vhost.name().as_str(), routing_key, content);
             return Ok((is_there, None));
         }
@@ -152,22 +153,22 @@ impl Inside {
         if targets.is_empty() {
             if let Some(at) = &targets.counted {
                 at.exchange.published_in.add(1);
-                self.broker.statistics.exchanges.note(&at.exchange);
+                self.broker.engine.statistics.exchanges.note(&at.exchange);
             }
             counted.confirmed = 1;
             self.count(counted);
             return Ok((false, None));
         }
         let kind = targets.kind(asked.terms.is_persistent);
-        let content = self.broker.chunks.write(kind, parts.len(), |out| parts.write(out));
+        let content = self.broker.engine.chunks.write(kind, parts.len(), |out| parts.write(out));
         let mut batch = Batch::default();
         batch.publish(&targets, Publish::new(content, body.len(), asked.terms));
         *self.throttled_for.lock() = self.vhost.throttle.charge_batch(&batch, Instant::now);
         let mut durable_at = None;
-        batch.apply(&self.broker, |publish, position| {
+        batch.apply(&self.broker.engine, |publish, position| {
             durable_at = position;
-            counted.written = publish.waits_for_disk.into();
-            counted.confirmed = (!publish.is_refused).into();
+            counted.written = publish.outcome.waits_for_disk.into();
+            counted.confirmed = (!publish.outcome.is_refused).into();
         });
         self.vhost.counters.stripe().refused.add(1 - counted.confirmed);
         self.count(counted);
@@ -177,13 +178,13 @@ impl Inside {
     /// What is published here counts as over a channel that confirms, and on which it is mandatory: so RabbitMQ publishes it.
     fn count(&self, mut counted: Gathered) {
         self.vhost.counters.take(&mut counted);
-        self.broker.statistics.vhosts.note(&self.vhost.counters);
+        self.broker.engine.statistics.vhosts.note(&self.vhost.counters);
     }
 
     /// Refuses properties that the user may not set, and says what they ask for.
     #[inline(always)]
     pub(crate) fn check_properties<'p>(&self, properties: &Properties<'p>) -> Outcome<Asked<'p>> {
-        Asked::of(properties, self.identity(), &self.broker.clock)
+        Asked::of(properties, self.identity(), &self.broker.engine.clock)
     }
 
     /// Gets messages from the front of a queue. Once they are given back or removed, says where that is durable.
@@ -219,32 +220,15 @@ impl HeldBack<'_> {
         let broker = &self.inside.broker;
         let outbox = Outbox::new();
         loop {
-            let mut hold_until = None;
-            let got = batch::with_queue(broker, self.queue, |cell, work| {
-                let got = work.get(cell, broker, false);
-                match &got {
-                    Get::Message(got) => {
-                        hold_until = work.open_watermark(cell, broker);
-                        cell.handle.count_got(false, got.redelivered);
-                    }
-                    Get::Loading(load) => {
-                        cell.load_waiters.push(outbox.clone());
-                        if let Some(load) = load {
-                            work.want(cell.handle.id(), load.clone());
-                        }
-                    }
-                    Get::Empty => cell.handle.count_got_empty(),
-                }
-                got
-            });
-            let Some((got, _)) = got else {
+            let got = broker.engine.with_queue(self.queue, |entry, work| work.get(entry, false, &outbox));
+            let Some(((got, hold_until), _)) = got else {
                 return refusal::not_found(format!("no {}", self.queue.definition.resource()));
             };
             match got {
                 Get::Empty => return Ok(None),
                 Get::Message(got) => {
                     self.seqs.push(got.seq);
-                    broker.until_durable(hold_until).await;
+                    broker.engine.until_durable(hold_until).await;
                     let Some(parts) = Parts::read(got.message.content().bytes()) else {
                         return refusal::internal_error("a message's content was unreadable");
                     };
@@ -273,16 +257,13 @@ impl HeldBack<'_> {
             return None;
         }
         let broker = &self.inside.broker;
-        let settled = batch::with_queue(broker, self.queue, |cell, work| {
+        let settled = broker.engine.with_queue(self.queue, |entry, work| {
             if ack_mode == AckMode::RejectRemove {
-                work.reject(cell, &seqs, true);
-                work.dispatch(cell, broker);
+                work.reject(entry, &seqs, true);
+                work.dispatch(entry);
                 return;
             }
-            let from = work.settled.len();
-            cell.queue.settle(&seqs, &mut work.settled);
-            cell.handle.count_acked((work.settled.len() - from) as u64);
-            work.settle(cell, from);
+            work.ack(entry, &seqs);
         });
         settled.and_then(|((), position)| position)
     }
@@ -293,8 +274,8 @@ impl HeldBack<'_> {
             return;
         }
         let broker = &self.inside.broker;
-        batch::with_queue(broker, self.queue, |cell, work| {
-            work.requeue(cell, broker, &seqs, how);
+        broker.engine.with_queue(self.queue, |entry, work| {
+            work.requeue(entry, &seqs, how);
         });
     }
 }

@@ -23,9 +23,9 @@ use crate::broker::Broker;
 use crate::events::Event;
 use crate::identity::{Actor, Identity, Origin};
 use crate::permissions::{Permissions, Resource};
-use crate::queue_handle::ConnectionId;
 use crate::refusal::Outcome;
 use crate::vhost::Vhost;
+use engine::queue_handle::ConnectionId;
 
 pub(crate) use bindings::check_new_binding;
 pub use bindings::{BindingEnd, BindingRequest};

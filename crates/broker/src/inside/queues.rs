@@ -11,13 +11,12 @@ use model::name::{QueueName, VhostName};
 use model::user::Access;
 
 use super::{Changed, Inside};
-use crate::batch;
 use crate::broker::Broker;
 use crate::events::Event;
 use crate::permissions::Resource;
-use crate::queue_handle::QueueHandle;
 use crate::refusal::{self, Outcome};
 use crate::vhost::{Declared, DeleteConditions, Deletion};
+use engine::queue_handle::QueueHandle;
 
 /// A queue that somebody wants to be there.
 #[derive(Debug, Clone, Copy)]
@@ -212,7 +211,7 @@ impl Inside {
     /// Removes all messages that wait in a queue. Says how many there were.
     pub fn purge_queue(&self, name: &QueueName) -> Outcome<(u64, Changed)> {
         let queue = self.queue_for(Access::Read, name)?;
-        let purged = batch::with_queue(&self.broker, &queue, |cell, work| work.purge(cell, &self.broker));
+        let purged = self.broker.engine.with_queue(&queue, |entry, work| work.purge(entry));
         let Some((count, position)) = purged else { return self.vhost.no_queue(queue.name()) };
         self.emit(|| Event::queue_purged(&queue, count));
         Ok((count, Changed { is_new: false, position }))

@@ -13,9 +13,9 @@ use super::limits::{LOOK_COUNT, LOOKED_AT_COUNT_MAX, PAGE_LEN_MAX, TAIL_COUNT_MA
 use super::sweep::Sweep;
 use super::{MessageFilter, MessageId};
 use crate::inside::Inside;
-use crate::message::{Held, Parts};
-use crate::queue_handle::QueueHandle;
 use crate::refusal::{self, Outcome};
+use engine::message::{Held, Parts};
+use engine::queue_handle::QueueHandle;
 
 /// What somebody wants to see of a queue.
 #[derive(Debug, Clone)]
@@ -108,7 +108,7 @@ impl Inside {
             Start::At(id) => id.0,
             Start::Tail(count) => {
                 let count = count.min(TAIL_COUNT_MAX);
-                let at = self.broker.shards.with_queue(queue, |cell| cell.queue.position_from_end(count));
+                let at = self.broker.engine.shards.with_queue(queue, |entry| entry.queue.position_from_end(count));
                 at.unwrap_or(Position::FIRST)
             }
         };
@@ -136,7 +136,7 @@ impl Inside {
         let mut looked_at_count = 0;
         let at = |seq| Position { priority: 0, seq };
         while looked_at_count < LOOKED_AT_COUNT_MAX {
-            let held = self.broker.shards.with_queue(queue, |cell| first_unacked(cell.queue.unacked(), from));
+            let held = self.broker.engine.shards.with_queue(queue, |entry| first_unacked(entry.queue.unacked(), from));
             let Some(held) = held else { return refusal::not_found(format!("no {}", queue.definition.resource())) };
             if held.is_empty() {
                 return Ok(page.ends_at(None));
@@ -162,14 +162,14 @@ impl Inside {
             return Some(message);
         }
         let load = Load::look_at(message.place()?, message.priority());
-        let read = self.broker.looks.read(&self.broker, queue, load).await;
+        let read = self.broker.engine.pending_reads.read(&self.broker.engine, queue, load).await;
         read.messages.into_iter().find(|(found, _)| *found == seq).map(|(_, held)| held)
     }
 
     fn held_by(&self, queue: &QueueHandle, holder: Option<ConsumerId>) -> HeldBy {
         let Some(holder) = holder else { return HeldBy::default() };
-        let gate = self.broker.shards.with_queue(queue, |cell| {
-            let gate = &cell.queue.consumer(holder)?.consumer.gate;
+        let gate = self.broker.engine.shards.with_queue(queue, |entry| {
+            let gate = &entry.queue.consumer(holder)?.consumer.gate;
             Some((gate.outbox.clone(), gate.consumer))
         });
         let Some((outbox, number)) = gate.flatten() else { return HeldBy::default() };

@@ -9,26 +9,25 @@ use std::sync::Arc;
 
 use amqp::content::ContentHeader;
 use amqp::table::{Table, Value};
-use model::ids::{QueueId, QueueSeq};
+use model::ids::JournalPosition;
 use model::name::{ExchangeName, QueueName};
 use model::user::Access;
 use queue::{Counts, Seen, Take};
 
 use super::limits::{ATTEMPT_COUNT_MAX, CARRIED_COUNT_MAX, CARRIED_LEN_MAX, MISSING_NAMES_MAX};
-use super::remove::take;
 use super::sweep::Selected;
 use super::{MessageId, Selection};
-use crate::batch::{self, Publish};
-use crate::delayed::header;
-use crate::dispatch::Work;
 use crate::events::Event;
 use crate::inside::{Changed, Inside};
-use crate::message::{Held, History, Parts};
-use crate::publish::{PERSISTENT, Terms};
-use crate::queue_handle::{QueueHandle, Targets};
 use crate::refusal::{self, Outcome};
-use crate::shard::Locked;
-use crate::vhost::Routing;
+use engine::delayed::header;
+use engine::message::{Held, History, Parts};
+use engine::publish::Publish;
+use engine::publish::{PERSISTENT, PublishOptions};
+use engine::queue_handle::QueueHandle;
+use engine::router::Routing;
+use engine::targets::Targets;
+use engine::transfer::{Arrival, Leave, Transfer};
 
 /// Where messages are moved to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,12 +80,9 @@ enum Way<'a> {
     Redrive(RedriveTo, &'a QueueName),
 }
 
-/// A message as it arrives, and where.
-type Going = Box<(Publish, Targets)>;
-
 /// A message, and what is to become of it.
 enum Fate {
-    Goes(Going),
+    Goes(Box<Arrival>),
     Unroutable,
     NotDead,
     AlreadyThere,
@@ -183,7 +179,7 @@ impl Inside {
         target: &Inside,
         way: &Way<'_>,
     ) -> Outcome<Carried> {
-        if self.broker.store.is_disk_full() {
+        if self.broker.engine.store.is_disk_full() {
             // As a publisher's, what is moved takes room before its old place is free.
             return refusal::precondition_failed("the disk is full: messages can be moved when there is room again");
         }
@@ -191,10 +187,10 @@ impl Inside {
         let mut carried = Carried::default();
         while let Some(mut seen) = selected.next(CARRIED_COUNT_MAX, CARRIED_LEN_MAX).await? {
             for attempt in 0..ATTEMPT_COUNT_MAX {
-                let mut going = Vec::new();
+                let mut transfers = Vec::new();
                 for seen in std::mem::take(&mut seen) {
                     match self.fate_settled(target, way, &seen).await? {
-                        Fate::Goes(publish) => going.push((seen, publish)),
+                        Fate::Goes(arrival) => transfers.push(Transfer { source: seen, arrival: Some(*arrival) }),
                         Fate::Unroutable => carried.unroutable_count += 1,
                         Fate::NotDead => carried.not_dead_count += 1,
                         Fate::AlreadyThere => carried.already_there_count += 1,
@@ -206,7 +202,7 @@ impl Inside {
                         }
                     }
                 }
-                let (section, position) = self.bring(source, going)?;
+                let (section, position) = self.bring(source, transfers)?;
                 carried.count += section.count;
                 carried.refused_count += section.refused_count;
                 carried.unroutable_count += section.unroutable_count;
@@ -222,7 +218,7 @@ impl Inside {
                 }
             }
             // Not faster than the disk: what is on its way takes memory.
-            self.broker.until_durable(carried.changed.position).await;
+            self.broker.engine.until_durable(carried.changed.position).await;
         }
         carried.next = selected.next_position();
         Ok(carried)
@@ -262,11 +258,11 @@ impl Inside {
         let ttl_ms = parts.history.ttl_ms;
         // Keys in CC and BCC were for where it was published.
         let history = History { ttl_ms, counts: Counts::default(), has_died, has_lost_copies: true, hidden_keys: b"" };
-        let published_at_ms = self.broker.clock.now_ms();
+        let published_at_ms = self.broker.engine.clock.now_ms();
         let arriving =
             Parts { published_at_ms, history, exchange, routing_key, header: parts.header, body: parts.body };
         let content = || arriving.to_kept();
-        let due_ms = header::delay_in(headers).map(|delay_ms| self.broker.clock.due_ms(delay_ms));
+        let due_ms = header::delay_in(headers).map(|delay_ms| self.broker.engine.clock.due_ms(delay_ms));
         let (properties, is_delayed) = (&header.properties, due_ms.is_some());
         let routing = Routing { exchange, routing_keys: &[routing_key], properties, content: &content, is_delayed };
         let targets = self.vhost.route(&routing)?.targets;
@@ -274,70 +270,65 @@ impl Inside {
             return Ok(Fate::Unroutable);
         }
         let is_persistent = properties.delivery_mode == Some(PERSISTENT);
-        let content = self.broker.chunks.write(targets.kind(is_persistent), arriving.len(), |out| arriving.write(out));
-        let terms = Terms { is_persistent, ttl_ms, priority: properties.priority, due_ms: due_ms.unwrap_or(0) };
+        let content =
+            self.broker.engine.chunks.write(targets.kind(is_persistent), arriving.len(), |out| arriving.write(out));
+        let terms =
+            PublishOptions { is_persistent, ttl_ms, priority: properties.priority, due_ms: due_ms.unwrap_or(0) };
         let publish = Publish::new(content, parts.body.len(), terms);
-        Ok(Fate::Goes(Box::new((publish, targets))))
+        Ok(Fate::Goes(Box::new(Arrival { publish, targets: Arc::new(targets) })))
     }
 
     /// Takes messages out of their queue and puts them where they go.
     fn bring(
         &self,
         source: &Arc<QueueHandle>,
-        going: Vec<(Seen<Held>, Going)>,
-    ) -> Outcome<(Section, Option<model::ids::JournalPosition>)> {
-        let broker = &self.broker;
-        let shards = going.iter().fold(source.shard_bit(), |shards, (_, going)| shards | going.1.shards);
-        let delays = going.iter().filter_map(|(_, going)| going.1.delay.as_ref());
-        let sets: Vec<_> = delays.flat_map(|delay| delay.sets.iter().cloned()).collect();
-        let done = batch::with_scratch(broker, |work, refs, touched| {
-            broker.shards.with_many(shards, sets, |locked| {
-                locked.get(source)?;
-                let mut section = Section::default();
-                for (seen, going) in going {
-                    self.bring_one(source, locked, work, (seen, *going), (&mut *refs, &mut *touched), &mut section);
-                }
-                batch::dispatch_touched(work, broker, locked, touched);
-                Some((section, work.commit(broker)))
-            })
-        });
-        done.map_or_else(|| refusal::not_found(format!("no {}", source.definition.resource())), Ok)
+        mut transfers: Vec<Transfer<Seen<Held>>>,
+    ) -> Outcome<(Section, Option<JournalPosition>)> {
+        let mut mover = FromQueue { source, section: None };
+        let committed = self.broker.engine.transfer(&mut transfers, source.shard_bit(), &mut mover);
+        match mover.section {
+            Some(section) => Ok((section, committed.position)),
+            None => refusal::not_found(format!("no {}", source.definition.resource())),
+        }
+    }
+}
+
+/// Messages that an operator moves leave their queue, if all that they go to takes them.
+struct FromQueue<'a> {
+    source: &'a QueueHandle,
+    /// `None`: the queue is gone.
+    section: Option<Section>,
+}
+
+impl Leave<Seen<Held>> for FromQueue<'_> {
+    fn begin(&mut self, locked: &mut engine::section::Section<'_, '_>) {
+        self.section = locked.queue(self.source).map(|_| Section::default());
     }
 
-    fn bring_one(
-        &self,
-        source: &Arc<QueueHandle>,
-        locked: &mut Locked<'_>,
-        work: &mut Work,
-        (seen, (mut publish, targets)): (Seen<Held>, (Publish, Targets)),
-        (refs, touched): (&mut Vec<(QueueId, QueueSeq)>, &mut Vec<Arc<QueueHandle>>),
-        section: &mut Section,
-    ) {
-        match welcome(locked, source, &publish, &targets) {
+    fn leave(&mut self, locked: &mut engine::section::Section<'_, '_>, transfer: &mut Transfer<Seen<Held>>) -> bool {
+        let (Some(section), Some(Arrival { publish, targets })) = (&mut self.section, &mut transfer.arrival) else {
+            return false;
+        };
+        match welcome(locked, self.source, publish, targets) {
             Welcome::Nobody => section.unroutable_count += 1,
             Welcome::Refused => section.refused_count += 1,
             // It would be gone.
-            Welcome::All if work.would_be_dropped(&self.broker, locked, &mut publish, &targets) => {
-                section.refused_count += 1;
-            }
+            Welcome::All if locked.would_be_dropped(publish, targets) => section.refused_count += 1,
             Welcome::All => {
-                let Some(cell) = locked.get(source) else { return };
-                match take(cell, &self.broker, &seen) {
+                let Some((entry, work)) = locked.queue(self.source) else { return false };
+                match work.take_seen(entry, &transfer.source) {
                     Take::Missing => {}
-                    Take::Unread(_) => section.unread.push(seen),
+                    Take::Unread(_) => section.unread.push(transfer.source.clone()),
                     Take::Taken(held) => {
-                        let from = work.settled.len();
-                        work.settled.push((seen.position.seq, held));
-                        if cell.touch() {
-                            touched.push(cell.handle.clone());
-                        }
-                        work.settle(cell, from);
-                        batch::put(work, &self.broker, locked, &mut publish, &targets, refs, touched);
+                        work.let_go(entry, [(transfer.source.position.seq, held)]);
+                        locked.touch(self.source);
                         section.count += 1;
+                        return true;
                     }
                 }
             }
         }
+        false
     }
 }
 
@@ -350,20 +341,25 @@ enum Welcome {
     Nobody,
 }
 
-fn welcome(locked: &mut Locked<'_>, source: &QueueHandle, publish: &Publish, targets: &Targets) -> Welcome {
+fn welcome(
+    locked: &mut engine::section::Section<'_, '_>,
+    source: &QueueHandle,
+    publish: &Publish,
+    targets: &Targets,
+) -> Welcome {
     let mut is_there = false;
     for queue in &targets.queues {
         if queue.id() == source.id() {
             return Welcome::Nobody;
         }
-        let Some(cell) = locked.get(queue) else { continue };
-        if cell.queue.refuses(publish.body_len) {
+        let Some((entry, _)) = locked.queue(queue) else { continue };
+        if entry.queue.refuses(publish.body_len) {
             return Welcome::Refused;
         }
         is_there = true;
     }
     let sets = targets.delay.iter().flat_map(|delay| delay.sets.iter());
-    let is_kept = sets.into_iter().any(|set| locked.sets.get(set).takes_messages());
+    let is_kept = sets.into_iter().any(|set| locked.takes_delayed(set));
     if is_there || is_kept { Welcome::All } else { Welcome::Nobody }
 }
 

@@ -3,7 +3,7 @@
 use amqp::content::ContentHeader;
 use amqp::table::{Table, Value};
 
-use crate::message::Parts;
+use engine::message::Parts;
 
 /// Which messages of a queue are meant: those to which all of this applies.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -17,7 +17,6 @@ mod browse;
 mod carry;
 mod filter;
 mod limits;
-mod looks;
 mod remove;
 mod sweep;
 
@@ -25,7 +24,6 @@ pub use browse::{BrowseRequest, BrowsedMessage, BrowsedPage, HeldBy, Start};
 pub use carry::{Carried, Destination, RedriveTo};
 pub use filter::MessageFilter;
 pub(crate) use filter::has_header;
-pub(crate) use looks::Looks;
 pub use remove::Removed;
 pub(crate) use sweep::first_from;
 pub use sweep::{MessageId, Selection};

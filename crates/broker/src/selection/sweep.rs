@@ -10,9 +10,9 @@ use queue::{Look, Message, Position, Seen};
 use super::MessageFilter;
 use super::limits::{ATTEMPT_COUNT_MAX, LOOK_COUNT, LOOK_LEN, LOOKED_AT_COUNT_MAX, LOOKED_AT_LEN_MAX};
 use crate::broker::Broker;
-use crate::message::{Held, Parts};
-use crate::queue_handle::QueueHandle;
 use crate::refusal::{self, Outcome};
+use engine::message::{Held, Parts};
+use engine::queue_handle::QueueHandle;
 
 /// By which a message is found again in its queue: where it stands there. Written as its priority and its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +96,8 @@ impl<'a> Sweep<'a> {
 
     async fn look(&self, at: Position, count_max: usize, len_max: u32) -> Outcome<(Vec<Seen<Held>>, Option<Position>)> {
         for _ in 0..ATTEMPT_COUNT_MAX {
-            let look = self.broker.shards.with_queue(self.queue, |cell| cell.queue.look(at, count_max, len_max));
+            let look =
+                self.broker.engine.shards.with_queue(self.queue, |entry| entry.queue.look(at, count_max, len_max));
             let Some(look) = look else {
                 return refusal::not_found(format!("no {}", self.queue.definition.resource()));
             };
@@ -113,13 +114,14 @@ impl<'a> Sweep<'a> {
     async fn read(&self, look: &mut Look<Held>) -> bool {
         let mut has_read = false;
         while let Some(load) = look.next_load() {
-            let read = self.broker.looks.read(self.broker, self.queue, load).await;
+            let read = self.broker.engine.pending_reads.read(&self.broker.engine, self.queue, load).await;
             if look.loaded(read.messages, read.next_slot).is_err() {
                 return false;
             }
             has_read = true;
         }
-        !has_read || self.broker.shards.with_queue(self.queue, |cell| cell.queue.is_as_seen(look)).unwrap_or(false)
+        !has_read
+            || self.broker.engine.shards.with_queue(self.queue, |entry| entry.queue.is_as_seen(look)).unwrap_or(false)
     }
 }
 
@@ -151,7 +153,7 @@ pub(super) struct Selected<'a> {
 
 impl<'a> Selected<'a> {
     pub(super) fn new(broker: &'a Broker, queue: &'a QueueHandle, selection: &'a Selection) -> Self {
-        let next_seq = broker.shards.with_queue(queue, |cell| cell.queue.next_seq());
+        let next_seq = broker.engine.shards.with_queue(queue, |entry| entry.queue.next_seq());
         let (from, filter, ids, count_left) = match selection {
             Selection::Ids(ids) => {
                 let mut positions: Vec<Position> = ids.iter().map(|id| id.0).collect();

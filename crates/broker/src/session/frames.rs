@@ -8,9 +8,10 @@ use amqp::server::{Violation, check_heartbeat};
 use super::{Phase, Session, Site};
 use crate::channel::Channel;
 use crate::handshake::Handshake;
-use crate::limits::{BATCH_COUNT, END_TIMEOUT};
+use crate::limits::END_TIMEOUT;
 use crate::publish::{Whole, is_body_len_allowed};
 use crate::refusal::{Outcome, Refusal};
+use engine::BATCH_COUNT;
 
 impl Session {
     /// Takes whole frames from the front of `bytes`, as many as it may, and tells how many bytes that were.
@@ -28,7 +29,7 @@ impl Session {
                 Ok(Some((frame, len))) => {
                     last_len = len + self.frame(&frame, &bytes[at + len..]);
                     at += last_len;
-                    if self.batch.publishes.len() >= BATCH_COUNT {
+                    if self.batch.publishes().len() >= BATCH_COUNT {
                         self.apply_batch();
                     }
                 }

@@ -10,7 +10,7 @@
 //! elsewhere, under another node's name, are as good as those made here. While somebody takes a shard nobody else chooses one, so
 //! that no two choose the same. A queue that has the exchange's name keeps it.
 //!
-//! Deliberately absent: the shards of [`crate::shard`], which are sets of queues under one lock; and whatever happens over HTTP, where a
+//! Deliberately absent: the shards of [`engine::shard`], which are sets of queues under one lock; and whatever happens over HTTP, where a
 //! queue is known by its own name alone.
 
 mod name;
@@ -28,9 +28,9 @@ use parking_lot::{Mutex, MutexGuard};
 use routing::{BindingRef, Destination};
 
 use crate::broker::Broker;
-use crate::queue_handle::QueueHandle;
 use crate::refusal::{self, Outcome};
 use crate::vhost::{BindingsOf, Vhost};
+use engine::queue_handle::QueueHandle;
 
 /// What has been made of exchanges, by their names. One that was deleted may still be among them.
 type InForce = HashMap<Box<str>, Sharding>;

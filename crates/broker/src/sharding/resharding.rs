@@ -17,11 +17,11 @@ use routing::{BindingSpec, Destination, Removed};
 use super::name;
 use crate::broker::Broker;
 use crate::events::Event;
-use crate::history::Kept;
 use crate::identity::Origin;
 use crate::inside::{BindingEnd, BindingRequest, check_new_binding};
-use crate::queue_handle::QueueHandle;
 use crate::vhost::{Declared, Vhost};
+use engine::message::Kept;
+use engine::queue_handle::QueueHandle;
 
 /// Who makes and binds shards, by RabbitMQ's name.
 const SHARDING_USER: &str = "rmq-sharding";

@@ -3,7 +3,7 @@
 use parking_lot::Mutex;
 use telemetry::{Sample, Tally};
 
-use super::edges::ChannelEdges;
+use super::channel_edges::ChannelEdges;
 use super::numbers::{CHANNEL_COUNT, CONNECTION_COUNT, CONSUMER_COUNT};
 use super::{Keeping, Observable, Observed};
 use crate::connections::{ChannelHandle, ConnectionHandle, ConsumerHandle, Traffic};

@@ -4,8 +4,8 @@ use parking_lot::Mutex;
 use telemetry::Sample;
 
 use super::numbers::{NODE_COUNT, VHOST_COUNT};
-use super::observed::{Keeping, Observed};
 use super::tick::Machine;
+use super::{Keeping, Observed};
 
 /// Its own numbers, and those of all its vhosts together.
 #[derive(Debug, Default)]

@@ -16,7 +16,7 @@ impl Broker {
         let machine =
             [machine::resident_len(), machine::free_len(data_dir), machine::open_file_count(), machine::thread_count()];
         *self.statistics.node.machine.lock() = machine.map(|number| number.unwrap_or(0));
-        self.statistics.tick(now_ms, self.node_now(), self.all_messages().numbers());
+        self.statistics.tick(&self.engine.statistics, now_ms, self.node_now(), self.all_messages().numbers());
     }
 
     /// The node's own numbers (`numbers::NODE`); what the operating system knows is as of the last tick.

@@ -10,7 +10,7 @@ use amqp::table::{TableBuf, Value};
 use super::client::{Client, Heard, PERSISTENT, TRANSIENT};
 use super::node::Node;
 use crate::identity::Actor;
-use crate::outbox::News;
+use engine::outbox::News;
 
 /// The frames of a publish to `q`: method, header, body.
 fn publish(body: &[u8]) -> [Vec<u8>; 3] {

@@ -113,8 +113,8 @@ fn a_broker_on_a_backup_has_all_that_the_first_one_had_then() {
     assert_eq!(take_all(&node, &mut client, "second").len(), 21);
     client.send(1, &queue::Delete { queue: b"second", ..Default::default() });
     node.sync();
-    while node.broker.store.reclaim_once(&node.residents).unwrap().is_some() {}
-    node.broker.store.checkpoint_once().unwrap();
+    while node.broker.engine.store.reclaim_once(&node.residents).unwrap().is_some() {}
+    node.broker.engine.store.checkpoint_once().unwrap();
 
     let copy = start_copy(&node);
     assert!(copy.broker.user("ann").is_some());

@@ -66,12 +66,12 @@ impl Client {
     /// Sends bytes, as far as the broker wants them. Says how many it took.
     /// Whether a publish would be taken now.
     pub(super) fn may_publish(&self) -> bool {
-        self.session.wants_input() && !self.session.broker.store.is_congested()
+        self.session.wants_input() && !self.session.broker.engine.store.is_congested()
     }
 
     pub(super) fn send_bytes(&mut self, bytes: &[u8]) -> usize {
         self.now_ms += 1;
-        let now_ms = self.session.broker.clock.set_to().unwrap_or(self.now_ms);
+        let now_ms = self.session.broker.engine.clock.set_to().unwrap_or(self.now_ms);
         self.session.receive(bytes, now_ms)
     }
 

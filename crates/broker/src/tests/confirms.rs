@@ -166,7 +166,7 @@ fn a_clean_rest_remembers_what_was_not_delivered() {
     client.get(1, "q", false);
     node.sync();
     client.hear();
-    node.broker.close_watermarks(true);
+    node.broker.engine.close_watermarks(true);
     node.sync();
     drop(client);
     let node = node.kill();
@@ -190,7 +190,7 @@ fn a_failed_journal_is_told() {
     assert!(failed.as_mut().poll(&mut cx).is_pending());
     node.disk.fail_syncs(100);
     client.publish(1, "", "q", PERSISTENT, b"lost");
-    let store = &node.broker.store;
+    let store = &node.broker.engine.store;
     while store.failure().is_none() {
         let _ = store.step_journal();
     }

@@ -9,8 +9,9 @@ use amqp::table::Value;
 
 use super::client::{Client, Heard, PERSISTENT, TRANSIENT, table_of};
 use super::node::Node;
-use crate::limits::{OUTBOX_OVERDRAFT_LEN, OUTBOX_WINDOW_LEN, OUTPUT_LEN};
+use crate::limits::OUTPUT_LEN;
 use crate::session::Phase;
+use engine::outbox::{OUTBOX_OVERDRAFT_LEN, OUTBOX_WINDOW_LEN};
 
 /// First bytes of the bodies that were heard.
 fn bodies(heard: &[Heard]) -> Vec<u8> {
@@ -52,7 +53,7 @@ fn who_only_acknowledges_is_listened_to_while_publishers_wait() {
     while publisher.session.wants_input() {
         publisher.publish(1, "", "other", PERSISTENT, &[9; 2000]);
     }
-    assert!(node.broker.store.is_congested());
+    assert!(node.broker.engine.store.is_congested());
     for tag in 1..3 {
         consumer.ack(1, tag, false);
         assert_eq!(bodies(&consumer.hear()), [tag as u8]);
@@ -166,7 +167,7 @@ fn a_client_that_does_not_read_stops_nobody() {
         publisher.publish(1, "", "stuck", TRANSIENT, &[7; 100]);
         publisher.publish(1, "", "q", TRANSIENT, &[8; 200_000]);
         for _ in 0..20 {
-            let _ = node.broker.store.retire_once(&node.residents);
+            let _ = node.broker.engine.store.retire_once(&node.residents);
             stuck.session.attend(Waker::noop());
             publisher.hear();
         }

@@ -89,14 +89,14 @@ fn the_scrub_finds_what_no_consumer_has_asked_for() {
     let node = Node::new();
     let mut client = node.connect();
     fill(&node, &mut client, "q");
-    assert_eq!(node.broker.store.scrub_once().lost_count, 0);
+    assert_eq!(node.broker.engine.store.scrub_once().lost_count, 0);
     assert!(!node.broker.has_data_loss());
     let [path] = &segments(&node)[..] else { panic!("one segment is enough") };
     node.disk.flip_bit(path, 1000, 0);
-    assert_eq!(node.broker.store.scrub_once().lost_count, 1);
+    assert_eq!(node.broker.engine.store.scrub_once().lost_count, 1);
     assert_eq!(node.broker.data_loss()[0].lost_count(), 1);
     node.broker.acknowledge_data_loss(&Actor::broker());
-    assert_eq!(node.broker.store.scrub_once().lost_count, 0, "it is told once");
+    assert_eq!(node.broker.engine.store.scrub_once().lost_count, 0, "it is told once");
     assert_eq!(node.drain("q").len(), 20);
     assert!(!node.broker.has_data_loss(), "and the queue has lost the same one");
 }
@@ -129,13 +129,13 @@ fn deleted_queues_leave_nothing_to_be_told_of() {
 #[test]
 fn what_has_lost_its_definition_is_kept_and_given_to_no_other_queue() {
     let node = Node::new();
-    let content = node.broker.store.chunk_writer(Kind::Journalled).copy(&[b"orphan"]);
+    let content = node.broker.engine.store.chunk_writer(Kind::Journalled).copy(&[b"orphan"]);
     let mut records = RecordBatch::new();
     records.publish(&content, &[(QueueId(5000), QueueSeq(1))]);
-    node.broker.append(&mut records);
+    node.broker.engine.append(&mut records);
     node.sync();
     let node = node.kill();
-    assert!(node.broker.queue_ids.take(&node.broker) > QueueId(5000));
+    assert!(node.broker.engine.queue_ids.take(&node.broker.engine) > QueueId(5000));
     let node = node.kill();
     node.disk.kill_process();
     let (_store, recovered) = open(&node.disk, 1).unwrap();

@@ -130,7 +130,7 @@ impl Scene {
             }
             Step::Spill => self.node.spill(),
             Step::Unload => self.node.unload(),
-            Step::Load => drop(self.node.broker.store.load_once(&self.node.residents)),
+            Step::Load => drop(self.node.broker.engine.store.load_once(&self.node.residents)),
             Step::Listen => self.listen(),
             Step::Reject(at) if !self.held.is_empty() => {
                 let (delivery_tag, body) = self.held.remove(usize::from(at) % self.held.len());

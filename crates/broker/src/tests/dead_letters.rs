@@ -92,12 +92,14 @@ fn a_dead_letter_leaves_and_arrives_in_one_batch_of_the_journal() {
         node.at(NOW + 100);
         assert_eq!(node.counts("d"), (10, 0));
         node.disk.cut_power_at(node.disk.operation_count() + seed % 4);
-        while node.broker.store.durable() < node.broker.store.appended() && node.broker.store.step_journal().is_ok() {}
+        while node.broker.engine.store.durable() < node.broker.engine.store.appended()
+            && node.broker.engine.store.step_journal().is_ok()
+        {}
         node.disk.restart();
         let disk = node.disk.clone();
         drop((client, node));
         let node = Node::on(disk);
-        node.broker.clock.set(NOW);
+        node.broker.engine.clock.set(NOW);
         match (node.drain("q"), node.drain("d")) {
             (q, d) if q.is_empty() && d == numbers(0..10) => moved += 1,
             (q, d) if d.is_empty() && q == numbers(0..10) => unmoved += 1,
@@ -125,12 +127,12 @@ fn no_batch_has_only_the_leaving_or_only_the_arrival_of_a_dead_letter() {
         node.sync();
         node.at(NOW + 100);
         assert_eq!(node.counts("d"), (3, 0));
-        (0..step_count).for_each(|_| node.broker.store.step_journal().unwrap());
-        let is_all = node.broker.store.durable() == node.broker.store.appended();
+        (0..step_count).for_each(|_| node.broker.engine.store.step_journal().unwrap());
+        let is_all = node.broker.engine.store.durable() == node.broker.engine.store.appended();
         disk.kill_process();
         drop((client, node));
         let node = Node::on(disk);
-        node.broker.clock.set(NOW);
+        node.broker.engine.clock.set(NOW);
         let found = (node.drain("q"), node.drain("d"));
         let expected = if is_all { (Vec::new(), numbers(0..3)) } else { (numbers(0..3), Vec::new()) };
         let is_either = found == expected || !is_all && found == (Vec::new(), numbers(0..3));
@@ -287,9 +289,9 @@ fn what_waits_for_a_place_is_found_by_a_checkpoint() {
     node.at(NOW + 100);
     assert_eq!(node.set_aside_count("q"), 2);
     node.spill();
-    node.broker.store.checkpoint_once().unwrap();
+    node.broker.engine.store.checkpoint_once().unwrap();
     let node = node.kill();
-    node.broker.clock.set(NOW);
+    node.broker.engine.clock.set(NOW);
     assert_eq!(node.drain("q"), ["1", "2"]);
 }
 
@@ -330,7 +332,7 @@ fn a_message_that_failed_too_often_and_waits_for_a_place_keeps_its_count() {
     }
     assert_eq!((node.counts("q"), node.set_aside_count("q")), ((0, 0), 1));
     node.spill();
-    node.broker.store.checkpoint_once().unwrap();
+    node.broker.engine.store.checkpoint_once().unwrap();
     let node = node.kill();
     node.at(NOW);
     let mut client = node.connect();

@@ -208,7 +208,7 @@ impl World {
             85..88 => self.seen.copied += u64::from(self.node.reclaim()?),
             88..90 => self.node.checkpoint()?,
             90..92 => self.node.unload(),
-            _ => _ = self.node.broker.store.load_once(&self.node.residents),
+            _ => _ = self.node.broker.engine.store.load_once(&self.node.residents),
         }
         Ok(())
     }
@@ -252,7 +252,7 @@ fn run(seed: u64) -> Seen {
     let mut seen = Seen::default();
     for life in 0..4 {
         let node = lives::begin(&disk, &mut random);
-        node.broker.clock.set(START_MS);
+        node.broker.engine.clock.set(START_MS);
         let mut client = node.connect();
         if life == 0 {
             let arguments = TableBuf::new().with("x-message-deduplication", Value::Bool(true));

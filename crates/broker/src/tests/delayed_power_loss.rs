@@ -71,8 +71,8 @@ impl World {
 
     fn pass(&mut self, step_ms: u64) {
         self.now_ms += step_ms;
-        self.node.broker.clock.set(self.now_ms);
-        self.node.broker.look_after_due_queues();
+        self.node.broker.engine.clock.set(self.now_ms);
+        self.node.broker.run_due_timers();
     }
 
     /// Gets and acks one message, if there is one to be had now.
@@ -127,7 +127,7 @@ impl World {
             85..88 => self.seen.copied += u64::from(self.node.reclaim()?),
             88..90 => self.node.checkpoint()?,
             90..92 => self.node.unload(),
-            _ => _ = self.node.broker.store.load_once(&self.node.residents),
+            _ => _ = self.node.broker.engine.store.load_once(&self.node.residents),
         }
         Ok(())
     }
@@ -149,7 +149,7 @@ impl World {
     fn drain(&mut self) {
         for _ in 0..100 {
             self.pass(5_000);
-            while self.node.broker.look_after_due_queues() > 0 || self.node.broker.store.load_once(&self.node.residents)
+            while self.node.broker.run_due_timers() > 0 || self.node.broker.engine.store.load_once(&self.node.residents)
             {
             }
         }
@@ -167,7 +167,7 @@ fn run(seed: u64) -> Seen {
     let mut seen = Seen::default();
     for life in 0..4 {
         let node = lives::begin(&disk, &mut random);
-        node.broker.clock.set(now_ms);
+        node.broker.engine.clock.set(now_ms);
         let mut client = node.connect();
         if life == 0 {
             client.declare("q");

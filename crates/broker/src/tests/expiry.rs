@@ -49,11 +49,11 @@ fn nobody_is_handed_what_has_expired_however_late_the_timer_is() {
     for body in [b"a", b"b"] {
         client.publish(1, "", "q", PERSISTENT, body);
     }
-    node.broker.clock.set(NOW + 100);
+    node.broker.engine.clock.set(NOW + 100);
     client.get(1, "q", true);
     assert_eq!(node.listen(&mut client), [Heard::Other("basic.get-empty")]);
     client.publish(1, "", "q", PERSISTENT, b"c");
-    node.broker.clock.set(NOW + 200);
+    node.broker.engine.clock.set(NOW + 200);
     client.consume(1, "q", "c", true);
     assert_eq!(node.listen(&mut client), [Heard::Other("basic.consume-ok")]);
 }
@@ -97,7 +97,7 @@ fn a_message_that_is_held_expires_when_it_comes_back() {
     assert_eq!(node.counts("q"), (0, 0));
     node.sync();
     let node = node.kill();
-    node.broker.clock.set(NOW);
+    node.broker.engine.clock.set(NOW);
     assert_eq!(node.drain("q"), [""; 0]);
 }
 
@@ -108,7 +108,7 @@ fn what_has_expired_does_not_come_back_after_a_restart() {
     node.at(NOW + 100);
     node.sync();
     let node = node.kill();
-    node.broker.clock.set(NOW);
+    node.broker.engine.clock.set(NOW);
     assert_eq!(node.drain("q"), [""; 0]);
 }
 
@@ -146,7 +146,7 @@ fn a_time_to_live_that_a_policy_sets_leaves_waiting_messages_alone() {
         node.spill();
         node = node.kill();
     }
-    node.broker.clock.set(NOW + 10);
+    node.broker.engine.clock.set(NOW + 10);
     let mut client = node.connect();
     client.publish(1, "", "q", PERSISTENT, b"newer");
     node.at(NOW + 20);
@@ -201,11 +201,11 @@ fn a_policy_whose_queues_were_not_told_leaves_waiting_messages_alone() {
     set_ttl(&node, 10);
     let queue = node.broker.vhosts.get("/").unwrap().queue(b"q").unwrap();
     let mut records = store::RecordBatch::new();
-    records.delete(&crate::features::ttl_key(queue.id()));
-    node.broker.append(&mut records);
+    records.delete(&engine::features::ttl_key(queue.id()));
+    node.broker.engine.append(&mut records);
     node.sync();
     let node = node.kill();
-    node.broker.clock.set(NOW + 5);
+    node.broker.engine.clock.set(NOW + 5);
     node.connect().publish(1, "", "q", PERSISTENT, b"new");
     node.sync();
     let node = node.kill();
@@ -225,11 +225,11 @@ fn a_policy_whose_end_queues_were_not_told_of_holds_no_longer() {
     let mut records = store::RecordBatch::new();
     let ttls = ::queue::TtlHistory::of(vec![(model::ids::QueueSeq(1), Some(10))]);
     node.broker.delete_policy(&operator(), PolicyKind::User, "/", "ttl").unwrap();
-    crate::features::record_ttls(&mut records, queue.id(), &ttls);
-    node.broker.append(&mut records);
+    engine::features::record_ttls(&mut records, queue.id(), &ttls);
+    node.broker.engine.append(&mut records);
     node.sync();
     let node = node.kill();
-    node.broker.clock.set(NOW + 5);
+    node.broker.engine.clock.set(NOW + 5);
     node.connect().publish(1, "", "q", PERSISTENT, b"new");
     node.at(NOW + 100);
     assert_eq!(node.drain("q"), ["new"]);

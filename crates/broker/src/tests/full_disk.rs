@@ -16,7 +16,7 @@ use crate::Destination;
 /// Another process takes every byte that is left.
 fn fill(node: &Node) {
     node.disk.set_faults(Faults { capacity: Some(node.disk.used()), ..Faults::default() });
-    let store = &node.broker.store;
+    let store = &node.broker.engine.store;
     let mut client = node.connect();
     for number in 0..1_000 {
         if store.is_disk_full() {
@@ -32,8 +32,8 @@ fn fill(node: &Node) {
 /// There is room again.
 fn empty(node: &Node) {
     node.disk.set_faults(Faults::default());
-    while node.broker.store.is_disk_full() {
-        node.broker.store.step_journal().expect("the disk works");
+    while node.broker.engine.store.is_disk_full() {
+        node.broker.engine.store.step_journal().expect("the disk works");
     }
 }
 
@@ -52,11 +52,11 @@ fn dead_letters_wait_as_long_as_the_disk_is_full() {
     fill(&node);
     client.get(1, "rejected", false);
     node.listen(&mut client);
-    let end = node.broker.store.appended();
+    let end = node.broker.engine.store.appended();
     node.at(NOW + 2_000);
     node.at(NOW + 5_000);
     client.send(1, &basic::Reject { delivery_tag: 1, requeue: false });
-    assert_eq!(node.broker.store.appended(), end, "nothing is written");
+    assert_eq!(node.broker.engine.store.appended(), end, "nothing is written");
     assert_eq!((node.counts("q"), node.counts("rejected"), node.counts("d")), ((0, 0), (0, 0), (0, 0)));
     assert_eq!((node.set_aside_count("q"), node.set_aside_count("rejected")), (3, 1));
     empty(&node);
@@ -98,10 +98,10 @@ fn delayed_messages_are_released_when_the_disk_has_room_again() {
     delay(&mut client, 1_000, "late");
     node.sync();
     fill(&node);
-    let end = node.broker.store.appended();
+    let end = node.broker.engine.store.appended();
     node.at(NOW + 2_000);
     node.at(NOW + 4_000);
-    assert_eq!((node.broker.store.appended(), node.counts("q")), (end, (0, 0)));
+    assert_eq!((node.broker.engine.store.appended(), node.counts("q")), (end, (0, 0)));
     empty(&node);
     node.at(NOW + 6_000);
     assert_eq!(node.drain("q"), ["late"]);
@@ -143,7 +143,7 @@ fn a_publish_is_not_taken_while_the_store_is_behind() {
     while client.session.wants_input() {
         client.publish(1, "", "q", PERSISTENT, &[0; 20_000]);
     }
-    let end = node.broker.store.appended();
+    let end = node.broker.engine.store.appended();
     let mut ack = Vec::new();
     put_method(&mut ack, 1, &basic::Ack { delivery_tag: 1, multiple: false });
     let mut bytes = ack.clone();
@@ -152,7 +152,7 @@ fn a_publish_is_not_taken_while_the_store_is_behind() {
     put_body_frames(&mut bytes, 1, b"late", 131_072);
     assert_eq!(late.send_bytes(&bytes), ack.len(), "the ack is taken, the publish is not");
     assert_eq!(node.counts("q").1, 0);
-    let ack_len = node.broker.store.appended().0 - end.0;
+    let ack_len = node.broker.engine.store.appended().0 - end.0;
     assert!(ack_len < 100 && !late.session.wants_input());
     node.spill();
     late.hear();

@@ -55,8 +55,8 @@ fn fill(node: &Node) {
     }
     node.sync();
     client.hear();
-    node.broker.close_watermarks(false);
-    node.broker.close_watermarks(false);
+    node.broker.engine.close_watermarks(false);
+    node.broker.engine.close_watermarks(false);
     node.sync();
     client.get(1, "q", false);
     node.sync();

@@ -87,29 +87,29 @@ impl Node {
 
     /// A step of the journal.
     pub(super) fn step(&self) -> Result<(), Cut> {
-        self.unless_cut(self.broker.store.step_journal())
+        self.unless_cut(self.broker.engine.store.step_journal())
     }
 
     /// Where the journal ends.
     pub(super) fn appended(&self) -> JournalPosition {
-        self.broker.store.appended()
+        self.broker.engine.store.appended()
     }
 
     /// Moves what is durable to segments, and says how many messages that were.
     pub(super) fn retire(&self) -> Result<u64, Cut> {
-        let store = &self.broker.store;
+        let store = &self.broker.engine.store;
         let retired = self.unless_cut(store.retire_to(store.durable(), u64::MAX, &self.residents))?;
         Ok(retired.message_count)
     }
 
     /// Gets the space of segments back. Whether there was any.
     pub(super) fn reclaim(&self) -> Result<bool, Cut> {
-        Ok(self.unless_cut(self.broker.store.reclaim_once(&self.residents))?.is_some())
+        Ok(self.unless_cut(self.broker.engine.store.reclaim_once(&self.residents))?.is_some())
     }
 
     /// Makes a checkpoint.
     pub(super) fn checkpoint(&self) -> Result<(), Cut> {
-        self.unless_cut(self.broker.store.checkpoint_once())
+        self.unless_cut(self.broker.engine.store.checkpoint_once())
     }
 }
 
@@ -131,7 +131,7 @@ impl Unconfirmed {
     #[track_caller]
     pub(super) fn confirm(&mut self, heard: &Heard, node: &Node) -> u64 {
         let Heard::Ack { tag, multiple } = *heard else { panic!("{heard:?}") };
-        let durable = node.broker.store.durable();
+        let durable = node.broker.engine.store.durable();
         let first = if multiple { 0 } else { tag };
         let tags: Vec<_> = self.positions.range(first..=tag).map(|(tag, _)| *tag).collect();
         for tag in &tags {

@@ -25,9 +25,9 @@ fn what_was_read_ahead_is_let_go_and_read_again() {
     client.hear();
     node.sync();
     assert_eq!(bodies(&client.hear()), [0]);
-    let used_len = node.broker.store.stats().chunk_len;
+    let used_len = node.broker.engine.store.stats().chunk_len;
     node.unload();
-    assert!(node.broker.store.stats().chunk_len < used_len, "nothing was let go");
+    assert!(node.broker.engine.store.stats().chunk_len < used_len, "nothing was let go");
     for number in 1..100 {
         client.get(1, "q", true);
         node.load();

@@ -12,15 +12,15 @@ use super::client::{Client, Heard};
 use crate::broker::Broker;
 use crate::connections::ConnectionHandle;
 use crate::options::Options;
-use crate::residents::BrokerResidents;
 use crate::session::Session;
+use engine::residents::EngineResidents;
 
 /// When tests that stop the clock begin: later than any of them runs.
 pub(super) const NOW: u64 = 4_000_000_000_000;
 
 pub(super) struct Node {
     pub(super) broker: Arc<Broker>,
-    pub(super) residents: BrokerResidents,
+    pub(super) residents: EngineResidents,
     pub(super) disk: SimDisk,
 }
 
@@ -53,7 +53,7 @@ impl Node {
 
     pub(super) fn over(disk: SimDisk, store: Arc<Store>, recovered: Recovered, options: Options) -> Self {
         let broker = Broker::assemble(options, store, recovered).expect("the broker starts");
-        let residents = BrokerResidents(Arc::downgrade(&broker));
+        let residents = broker.residents();
         Self { broker, residents, disk }
     }
 
@@ -81,26 +81,26 @@ impl Node {
 
     /// Writes and syncs all that the journal has.
     pub(super) fn sync(&self) {
-        while self.broker.store.durable() < self.broker.store.appended() {
-            self.broker.store.step_journal().expect("the disk works");
+        while self.broker.engine.store.durable() < self.broker.engine.store.appended() {
+            self.broker.engine.store.step_journal().expect("the disk works");
         }
     }
 
     /// Moves all messages that are in memory to segments.
     pub(super) fn spill(&self) {
         self.sync();
-        let end = self.broker.store.appended();
-        self.broker.store.retire_to(end, u64::MAX, &self.residents).expect("the disk works");
+        let end = self.broker.engine.store.appended();
+        self.broker.engine.store.retire_to(end, u64::MAX, &self.residents).expect("the disk works");
         // The journal's files that are free again are made ready.
         for _ in 0..4 {
-            self.broker.store.step_journal().expect("the disk works");
+            self.broker.engine.store.step_journal().expect("the disk works");
         }
     }
 
     /// Answers all reads that queues have asked for.
     pub(super) fn load(&self) {
         // Without power a read fails and is asked for again at once.
-        while !self.disk.is_cut() && self.broker.store.load_once(&self.residents) {}
+        while !self.disk.is_cut() && self.broker.engine.store.load_once(&self.residents) {}
     }
 
     /// The process is killed, and another one starts.
@@ -112,8 +112,8 @@ impl Node {
     /// Time stands still here, and what is due by then is done.
     #[track_caller]
     pub(super) fn at(&self, now_ms: u64) {
-        self.broker.clock.set(now_ms);
-        let has_rested = (0..100).any(|_| self.broker.look_after_due_queues() == 0);
+        self.broker.engine.clock.set(now_ms);
+        let has_rested = (0..100).any(|_| self.broker.run_due_timers() == 0);
         assert!(has_rested, "queues are due again and again at the same time");
     }
 
@@ -163,7 +163,7 @@ impl Node {
     pub(super) fn set_aside_count(&self, queue: &str) -> u64 {
         let vhost = self.broker.vhosts.get("/").expect("the vhost is there");
         let queue = vhost.queue(queue.as_bytes()).expect("the queue is there");
-        self.broker.shards.with_queue(&queue, |cell| cell.queue.set_aside_count()).expect("the queue is there")
+        self.broker.engine.shards.with_queue(&queue, |entry| entry.queue.set_aside_count()).expect("the queue is there")
     }
 
     pub(super) fn unload(&self) {

@@ -20,7 +20,7 @@ fn read_oldest(node: &Node) -> Option<u64> {
 }
 
 fn publish_at(node: &Node, client: &mut Client, at: u64, priority: u8) {
-    node.broker.clock.set(NOW + at);
+    node.broker.engine.clock.set(NOW + at);
     client.publish_with(
         "q",
         Properties { priority: Some(priority), delivery_mode: Some(2), ..Properties::default() },

@@ -330,7 +330,7 @@ impl World {
             assert!(!matches!(heard, Heard::ChannelClose { .. } | Heard::ConnectionClose { .. }), "{heard:?}");
             return;
         };
-        let durable = self.node.broker.store.durable();
+        let durable = self.node.broker.engine.store.durable();
         let side = &mut self.sides[side];
         let first = if multiple { 0 } else { tag };
         let tags: Vec<u64> = side.unconfirmed.range(first..=tag).map(|(tag, _)| *tag).collect();
@@ -408,7 +408,7 @@ impl World {
     }
 
     fn act(&mut self) -> Result<(), Cut> {
-        let store = self.node.broker.store.clone();
+        let store = self.node.broker.engine.store.clone();
         match self.random.below(100) {
             0..40 => self.publish(),
             40..44 => self.commit(),
@@ -423,7 +423,7 @@ impl World {
             91..93 => _ = self.node.reclaim()?,
             93..94 => self.node.checkpoint()?,
             94..95 => self.node.unload(),
-            95..96 => self.node.broker.close_watermarks(false),
+            95..96 => self.node.broker.engine.close_watermarks(false),
             _ => _ = store.load_once(&self.node.residents),
         }
         Ok(())
@@ -512,7 +512,7 @@ fn live(disk: &SimDisk, model: Model, mut random: Random, is_last: bool) -> (Mod
             break;
         }
     }
-    world.model.durable = world.node.broker.store.durable();
+    world.model.durable = world.node.broker.engine.store.durable();
     let World { node, sides, model, mut random } = world;
     drop((sides, node));
     lives::end(disk, &mut random);

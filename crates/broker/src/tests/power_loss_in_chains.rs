@@ -214,7 +214,7 @@ impl World {
 
     /// Time goes on, once everybody has heard what was sent until now.
     fn pass_time(&mut self, milliseconds: u64) -> Result<(), Cut> {
-        while self.node.broker.store.durable() < self.node.appended() {
+        while self.node.broker.engine.store.durable() < self.node.appended() {
             self.node.step()?;
             self.listen();
         }
@@ -281,7 +281,7 @@ impl World {
     }
 
     fn act(&mut self) -> Result<(), Cut> {
-        let store = self.node.broker.store.clone();
+        let store = self.node.broker.engine.store.clone();
         match self.random.below(100) {
             0..35 => self.publish(),
             35..52 => self.answer(),
@@ -298,7 +298,7 @@ impl World {
             86..88 => _ = self.node.reclaim()?,
             88..90 => self.node.checkpoint()?,
             90..92 => self.node.unload(),
-            92..93 => self.node.broker.close_watermarks(false),
+            92..93 => self.node.broker.engine.close_watermarks(false),
             _ => _ = store.load_once(&self.node.residents),
         }
         Ok(())
@@ -399,7 +399,7 @@ fn live(disk: &SimDisk, model: Model, mut random: Random, is_last: bool) -> (Mod
             break;
         }
     }
-    world.model.durable = world.node.broker.store.durable();
+    world.model.durable = world.node.broker.engine.store.durable();
     let World { node, sides, model, mut random } = world;
     drop((sides, node));
     lives::end(disk, &mut random);

@@ -84,7 +84,7 @@ fn each_priority_expires_by_its_own_head() {
     assert_eq!(node.counts("q"), (2, 0));
     node.sync();
     let node = node.kill();
-    node.broker.clock.set(NOW + 100);
+    node.broker.engine.clock.set(NOW + 100);
     assert_eq!(node.drain("q"), ["high and new", "low and new"]);
 }
 

@@ -69,7 +69,7 @@ fn counts_outlive_restarts_segments_and_checkpoints() {
             1 => node.spill(),
             _ => {
                 node.spill();
-                node.broker.store.checkpoint_once().unwrap();
+                node.broker.engine.store.checkpoint_once().unwrap();
             }
         }
         node = node.kill();
@@ -149,7 +149,7 @@ fn messages_that_wait_go_on_waiting_after_a_restart_with_their_counts() {
         match round {
             0 => node.sync(),
             1 => node.spill(),
-            _ => node.broker.store.checkpoint_once().unwrap(),
+            _ => node.broker.engine.store.checkpoint_once().unwrap(),
         }
         node = node.kill();
         if round == 0 {

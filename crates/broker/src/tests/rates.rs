@@ -9,10 +9,10 @@ use super::node::{NOW, Node};
 use super::operators::{exchange_name, guest, operator, publish};
 use super::statistics::{Ticks, channel, moving, queue, set};
 use crate::inside::PublishRequest;
-use crate::limits::{HISTORY_COUNT_MAX, HISTORY_COUNT_OF_LISTS_MAX};
 use crate::statistics::Range;
 use crate::statistics::numbers::{QUEUE, VHOST};
 use crate::vhost::DeleteConditions;
+use engine::statistics::{HISTORY_COUNT_MAX, HISTORY_COUNT_OF_LISTS_MAX};
 
 const RANGE: Range = Range { age_ms: 20_000, step_ms: 5000, is_of_list: false };
 
@@ -288,21 +288,21 @@ fn what_is_gone_has_no_history() {
     _ = node.broker.exchange_history("/", "x", RANGE);
     _ = node.broker.channel_history(&of_channel, RANGE);
     _ = node.broker.connection_history(&of_channel.connection, RANGE);
-    let statistics = &node.broker.statistics;
-    assert_eq!(statistics.history_count(), 4);
+    let (statistics, of_engine) = (&node.broker.statistics, &node.broker.engine.statistics);
+    assert_eq!(of_engine.history_count(), 4);
     client.send(1, &method::queue::Delete { queue: b"q", ..Default::default() });
     node.listen(&mut client);
     client.send(1, &exchange::Delete { exchange: b"x", ..Default::default() });
     node.listen(&mut client);
     other.session.end();
     node.broker.forget_connection(&other.session.handle);
-    assert_eq!(statistics.history_count(), 0);
+    assert_eq!(of_engine.history_count(), 0);
     // Who still knows them gets nothing, and begins nothing.
     assert_eq!(node.broker.queue_history(&of_queue, RANGE), []);
     assert_eq!(node.broker.channel_history(&of_channel, RANGE), []);
     let mut ticks = Ticks(NOW);
     (0..4).for_each(|_| ticks.tick(&node));
-    assert_eq!((statistics.history_count(), statistics.queues.count(), statistics.connections.count()), (0, 0, 0));
+    assert_eq!((of_engine.history_count(), of_engine.queues.count(), statistics.connections.count()), (0, 0, 0));
 }
 
 // Reads and writes were summed up over connections that are open: the node's counters fell when one closed.

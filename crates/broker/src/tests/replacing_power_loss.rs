@@ -134,7 +134,7 @@ impl World {
             82..86 => self.seen.copied += u64::from(self.node.reclaim()?),
             86..89 => self.node.checkpoint()?,
             89..92 => self.node.unload(),
-            _ => _ = self.node.broker.store.load_once(&self.node.residents),
+            _ => _ = self.node.broker.engine.store.load_once(&self.node.residents),
         }
         Ok(())
     }

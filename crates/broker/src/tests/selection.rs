@@ -87,14 +87,14 @@ fn numbers(numbers: impl IntoIterator<Item = u32>) -> Vec<String> {
 /// Twenty numbered messages in `q`, the even ones with a header: all in memory, all in a segment, or half and half with gaps.
 fn twenty(how: u8) -> (Node, Client) {
     let node = Node::new();
-    node.broker.clock.set(NOW);
+    node.broker.engine.clock.set(NOW);
     let mut client = node.connect();
     client.declare("q");
     for number in 0..20_u32 {
         let headers = TableBuf::new().with("even", Value::I32(number as i32));
         let headers = (number % 2 == 0).then(|| headers.as_table());
         client.publish_with("q", Properties { headers, ..Properties::default() }, &number.to_string());
-        node.broker.clock.set(NOW + u64::from(number) + 1);
+        node.broker.engine.clock.set(NOW + u64::from(number) + 1);
         if how == 1 && number == 19 || how == 2 && number % 6 == 5 {
             node.spill();
         }
@@ -468,7 +468,7 @@ fn compaction_does_not_bring_back_what_was_deleted() {
         let filter = MessageFilter { body: Some(digit.as_bytes().to_vec()), ..MessageFilter::default() };
         delete(&node, "q", &of(filter));
         expected.retain(|body| !body.contains(digit));
-        while node.broker.store.reclaim_once(&node.residents).unwrap().is_some() {}
+        while node.broker.engine.store.reclaim_once(&node.residents).unwrap().is_some() {}
         node.sync();
         assert_eq!(listed(&node, "q"), expected);
     }

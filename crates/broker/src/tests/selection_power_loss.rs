@@ -220,7 +220,7 @@ fn run(seed: u64) -> Seen {
     let (mut messages, mut next_number, mut seen) = (BTreeMap::new(), 0, Seen::default());
     for life in 0..4 {
         let node = lives::begin(&disk, &mut random);
-        node.broker.clock.set(NOW);
+        node.broker.engine.clock.set(NOW);
         let mut client = node.connect();
         if life == 0 {
             let text = |text: &'static str| Value::LongStr(text.as_bytes());

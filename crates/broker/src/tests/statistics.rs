@@ -129,7 +129,7 @@ fn consumers_that_are_full_leave_no_room() {
     assert_eq!(share(1000), 100.0);
     client.publish(1, "", "q", TRANSIENT, b"one too many");
     assert_eq!((share(0), share(1000), share(2000)), (100.0, 50.0, 25.0));
-    node.broker.clock.set(NOW + 1000);
+    node.broker.engine.clock.set(NOW + 1000);
     consumer.ack(1, 1, false);
     node.listen(&mut consumer);
     assert_eq!((share(1000), share(2000)), (50.0, 75.0));
@@ -199,16 +199,16 @@ fn nobody_looks_at_what_rests() {
     }
     client.publish(1, "", "q7", TRANSIENT, b"body");
     client.session.report();
-    let statistics = &node.broker.statistics;
-    assert!(statistics.queues.count() > 0);
+    let (statistics, of_engine) = (&node.broker.statistics, &node.broker.engine.statistics);
+    assert!(of_engine.queues.count() > 0);
     let mut ticks = Ticks(NOW);
     (0..3).for_each(|_| ticks.tick(&node));
     let counts = [
-        statistics.queues.count(),
-        statistics.exchanges.count(),
-        statistics.edges.count(),
+        of_engine.queues.count(),
+        of_engine.exchanges.count(),
+        of_engine.edges.count(),
         statistics.connections.count(),
-        statistics.vhosts.count(),
+        of_engine.vhosts.count(),
     ];
     assert_eq!(counts, [0; 5]);
 }
@@ -225,7 +225,7 @@ fn what_is_deleted_is_not_kept_by_those_who_look() {
     node.listen(&mut client);
     assert_eq!(node.broker.all_messages().ready_count, 0);
     (0..3).for_each(|_| ticks.tick(&node));
-    assert_eq!((node.broker.statistics.queues.count(), node.broker.statistics.edges.count()), (0, 0));
+    assert_eq!((node.broker.engine.statistics.queues.count(), node.broker.engine.statistics.edges.count()), (0, 0));
 }
 
 #[test]
@@ -307,7 +307,7 @@ fn history_begins_when_somebody_asks_and_ends_when_nobody_does() {
     assert_eq!(lengths(&node), [4, 4, 4, 3, 2]);
     // An hour later nobody has asked again.
     (0..725).for_each(|_| ticks.tick(&node));
-    assert_eq!(node.broker.statistics.queues.count(), 0);
+    assert_eq!(node.broker.engine.statistics.queues.count(), 0);
     assert_eq!(lengths(&node), [4, 4, 4, 4, 4], "nothing has changed for long");
     client.publish(1, "", "q", TRANSIENT, b"body");
     ticks.tick(&node);
@@ -356,7 +356,7 @@ fn without_rates_nobody_is_watched_and_counters_count() {
     client.declare("q");
     client.publish(1, "", "q", TRANSIENT, b"body");
     client.session.report();
-    assert_eq!(node.broker.statistics.queues.count(), 0);
+    assert_eq!(node.broker.engine.statistics.queues.count(), 0);
     assert_eq!(set(&QUEUE, &queue(&node, "q").numbers().now), [("publish", 1), ("messages_ready", 1)]);
     let range = Range { age_ms: 20_000, step_ms: 5000, is_of_list: false };
     assert_eq!(node.broker.queue_history(&queue(&node, "q"), range), []);

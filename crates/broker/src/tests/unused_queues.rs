@@ -5,7 +5,7 @@ use amqp::table::Value;
 
 use super::client::{Heard, PERSISTENT};
 use super::node::{NOW, Node};
-use crate::clock;
+use engine::clock;
 
 #[test]
 fn an_unused_queue_goes_and_a_passive_declare_keeps_it() {

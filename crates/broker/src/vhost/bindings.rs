@@ -7,8 +7,8 @@ use store::RecordBatch;
 
 use super::{Removal, Topology, Vhost};
 use crate::broker::Broker;
-use crate::history::Kept;
 use crate::inside::Changed;
+use engine::message::Kept;
 
 impl Vhost {
     /// Binds. Doing it twice is the same as once. Gives the messages that the source has kept for its new destination.
@@ -40,7 +40,7 @@ impl Vhost {
             let removed = topology.exchanges.unbind(spec)?;
             let mut records = RecordBatch::new();
             let gone = self.forget(topology, &removed, &mut records);
-            let position = broker.append(&mut records);
+            let position = broker.engine.append(&mut records);
             gone.forget(broker);
             Ok(Removal { removed, position })
         })

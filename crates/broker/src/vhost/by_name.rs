@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use crate::queue_handle::QueueHandle;
+use engine::queue_handle::QueueHandle;
 
 /// Queues by name.
 #[derive(Debug, Default)]

@@ -9,9 +9,10 @@ use store::RecordBatch;
 
 use super::{Removal, Topology, Vhost};
 use crate::broker::Broker;
-use crate::history::{History, Kept};
+use crate::history::History;
 use crate::inside::Changed;
 use crate::statistics::ExchangeCounters;
+use engine::message::Kept;
 
 impl Vhost {
     /// Declares an exchange that is not there. Not new when another has been quicker.
@@ -42,7 +43,7 @@ impl Vhost {
             let removed = topology.exchanges.delete(name.as_bytes(), if_unused)?;
             let mut records = RecordBatch::new();
             let gone = self.forget(topology, &removed, &mut records);
-            let position = broker.append(&mut records);
+            let position = broker.engine.append(&mut records);
             gone.forget(broker);
             Ok(Removal { removed, position })
         })

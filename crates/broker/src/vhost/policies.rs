@@ -13,10 +13,10 @@ use store::RecordBatch;
 
 use super::{Topology, Vhost};
 use crate::broker::Broker;
-use crate::deduplication::{ExchangeKeys, Site as KeySite};
-use crate::delayed::DelaySet;
-use crate::delayed::definition::Site;
-use crate::queue_handle::QueueHandle;
+use engine::deduplication::{ExchangeKeys, Site as KeySite};
+use engine::delayed::DelaySet;
+use engine::delayed::definition::Site;
+use engine::queue_handle::QueueHandle;
 
 impl Vhost {
     /// All policies, of both kinds, by name.
@@ -36,7 +36,7 @@ impl Vhost {
         changed.sort_by(|a, b| (&a.name, a.kind).cmp(&(&b.name, b.kind)));
         *policies = changed.into();
         drop(policies);
-        self.apply_policies(broker, |queue, features| broker.change_features(queue, features));
+        self.apply_policies(broker, |queue, features| broker.engine.change_features(queue, features));
         (result, self.shard_exchanges(broker))
     }
 
@@ -44,7 +44,7 @@ impl Vhost {
     pub(crate) fn restore_policies(&self, broker: &Broker, mut restored: Vec<Arc<Policy>>) {
         restored.sort_by(|a, b| (&a.name, a.kind).cmp(&(&b.name, b.kind)));
         *self.policies.write() = restored.into();
-        self.apply_policies(broker, |queue, features| broker.restore_features(queue, features));
+        self.apply_policies(broker, |queue, features| broker.engine.restore_features(queue, features));
         self.shard_exchanges(broker);
     }
 
@@ -125,17 +125,18 @@ impl Vhost {
         if before.is_none() && deduplication.is_none() {
             return;
         }
-        let goes_on =
-            |keys: &Arc<ExchangeKeys>| deduplication.is_some_and(|deduplication| keys.set_rules(broker, deduplication));
+        let goes_on = |keys: &Arc<ExchangeKeys>| {
+            deduplication.is_some_and(|deduplication| keys.set_rules(&broker.engine, deduplication))
+        };
         if before.is_some_and(goes_on) {
             return;
         }
         if let Some(keys) = topology.keys.remove(name) {
-            keys.forget(broker);
+            keys.forget(&broker.engine);
         }
         if let Some(deduplication) = deduplication {
             let site = KeySite::Exchange { vhost: self.name.as_str().into(), exchange: name.into() };
-            topology.keys.insert(name.into(), ExchangeKeys::new(broker, deduplication, site, is_durable));
+            topology.keys.insert(name.into(), ExchangeKeys::new(&broker.engine, deduplication, site, is_durable));
         }
         topology.exchanges.advance_epoch();
     }
@@ -153,7 +154,8 @@ impl Vhost {
     /// What waits at an exchange.
     fn delay_set(&self, broker: &Broker, topology: &mut Topology, name: &[u8], is_durable: bool) -> Arc<DelaySet> {
         let site = || Site { vhost: self.name.as_str().into(), exchange: name.into() };
-        let set = topology.delays.entry(name.into()).or_insert_with(|| DelaySet::new(broker, site(), is_durable));
+        let set =
+            topology.delays.entry(name.into()).or_insert_with(|| DelaySet::new(&broker.engine, site(), is_durable));
         set.clone()
     }
 
@@ -185,16 +187,16 @@ impl Vhost {
         &self,
         broker: &Broker,
         exchange: &[u8],
-        generations: Vec<RestoredGeneration<crate::message::Held>>,
+        generations: Vec<RestoredGeneration<engine::message::Held>>,
         records: &mut RecordBatch,
-    ) -> Result<(), Vec<RestoredGeneration<crate::message::Held>>> {
+    ) -> Result<(), Vec<RestoredGeneration<engine::message::Held>>> {
         let set = self.change(|topology| {
             let is_durable = topology.exchanges.exchange(exchange)?.is_durable;
             Some(self.delay_set(broker, topology, exchange, is_durable))
         });
         match set {
             Some(set) => {
-                set.restore(broker, generations, records);
+                set.restore(&broker.engine, generations, records);
                 Ok(())
             }
             None => Err(generations),
@@ -213,7 +215,7 @@ fn adjust(broker: &Broker, topology: &Topology, name: &[u8], policy: &EffectiveP
     }
     let go_on = match (topology.keys.get(name), &features.deduplication) {
         (None, None) => true,
-        (Some(keys), Some(deduplication)) => keys.set_rules(broker, deduplication),
+        (Some(keys), Some(deduplication)) => keys.set_rules(&broker.engine, deduplication),
         _ => false,
     };
     has_alternate && go_on && is_delaying == exchange.is_delaying && (!is_delaying || delays.is_some())

@@ -14,11 +14,12 @@ use store::RecordBatch;
 use super::policies::effective_for;
 use super::{Topology, Vhost};
 use crate::broker::Broker;
-use crate::deduplication::KeyWork;
-use crate::features::{record_ttls, tell, ttl_key};
-use crate::outbox::News;
-use crate::queue_handle::{ConnectionId, QueueHandle};
-use crate::shard::{Cell, Shards, Watermark};
+use engine::deduplication::KeyWork;
+use engine::features::{record_ttls, tell, ttl_key};
+use engine::outbox::News;
+use engine::queue_handle::{ConnectionId, QueueHandle};
+use engine::shard::{QueueEntry, Shards};
+use engine::watermark::Watermark;
 
 /// A queue that is to be put among the others.
 struct NewQueue {
@@ -27,7 +28,7 @@ struct NewQueue {
     policy: EffectivePolicy,
     /// What it does, by its arguments and this policy.
     features: QueueFeatures,
-    queue: queue::Queue<crate::message::Held, crate::gate::ConsumerGate>,
+    queue: queue::Queue<engine::message::Held, engine::gate::ConsumerGate>,
     watermark: Watermark,
 }
 
@@ -86,7 +87,7 @@ impl Vhost {
             if let Some(queue_max) = self.facts().limits.queue_max.filter(|&max| topology.queues.len() as u64 >= max) {
                 return Declared::LimitReached { queue_max };
             }
-            let definition = make(broker.queue_ids.take(broker));
+            let definition = make(broker.engine.queue_ids.take(&broker.engine));
             let id = definition.id;
             let is_journalled = definition.is_durable && owner.is_none();
             let policy = effective_for(&self.policies(), &definition);
@@ -101,9 +102,9 @@ impl Vhost {
                     record_ttls(&mut records, id, &ttls);
                 }
                 records.watermark(id, Some(QueueSeq(0)));
-                position = broker.append(&mut records);
+                position = broker.engine.append(&mut records);
             }
-            let watermark = if is_journalled { Watermark::Closed(QueueSeq(0)) } else { Watermark::None };
+            let watermark = if is_journalled { Watermark::closed_at(QueueSeq(0)) } else { Watermark::NONE };
             let mut queue = queue::Queue::new(settings_of(&definition));
             queue.restore_ttls(ttls);
             let queue =
@@ -118,7 +119,7 @@ impl Vhost {
         &self,
         broker: &Broker,
         definition: definition::Queue,
-        queue: queue::Queue<crate::message::Held, crate::gate::ConsumerGate>,
+        queue: queue::Queue<engine::message::Held, engine::gate::ConsumerGate>,
         watermark: Watermark,
     ) {
         // Policies are restored when all that they are for is there.
@@ -131,35 +132,33 @@ impl Vhost {
     fn insert(&self, broker: &Broker, topology: &mut Topology, new: NewQueue) -> Arc<QueueHandle> {
         let NewQueue { definition, owner, policy, features, queue, watermark } = new;
         let id = definition.id;
-        let now_ms = broker.clock.now_ms();
-        let (handle, due_ms) = broker.shards.with(Shards::number_of(id), |shard| {
-            let cell = shard.insert(|slot| {
+        let now_ms = broker.engine.clock.now_ms();
+        let (handle, due_ms) = broker.engine.shards.with(Shards::number_of(id), |shard| {
+            let entry = shard.insert(|slot| {
                 let handle = Arc::new(QueueHandle::new(
                     definition,
                     slot,
                     owner,
                     self.counters.clone(),
-                    broker.clock.clone(),
+                    broker.engine.clock.clone(),
                     policy,
                     features,
                 ));
-                Cell::new(handle, queue, watermark)
+                QueueEntry::new(handle, queue, watermark)
             });
-            let features = cell.handle.features();
-            tell(cell, &features, &broker.options, now_ms);
-            cell.report(broker);
-            cell.timer_at_ms = cell.next_due().unwrap_or(0);
-            (cell.handle.clone(), cell.next_due())
+            let features = entry.handle.features();
+            tell(entry, &features, &broker.engine.options, now_ms);
+            entry.report(&broker.engine);
+            entry.timer_at_ms = entry.next_due().unwrap_or(0);
+            (entry.handle.clone(), entry.next_due())
         });
         if let Some(due_ms) = due_ms {
-            broker.timers.set([(due_ms, handle.clone().into())].into_iter());
+            broker.engine.timers.set([(due_ms, handle.clone().into())].into_iter());
         }
         topology.exchanges.queue_added(handle.definition.name.as_bytes(), id, handle.is_journalled());
         topology.queues.insert(id, handle.clone());
         topology.by_name.insert(handle.clone());
-        if matches!(watermark, Watermark::Open(_)) {
-            broker.opened.lock().push(handle.clone());
-        }
+        broker.engine.track_watermark(&handle, watermark);
         handle
     }
 
@@ -167,28 +166,28 @@ impl Vhost {
     pub(crate) fn delete_queue(&self, broker: &Broker, handle: &QueueHandle, conditions: DeleteConditions) -> Deletion {
         let id = handle.id();
         let mut forgotten = KeyWork::default();
-        let (deletion, cell) = self.change(|topology| {
+        let (deletion, entry) = self.change(|topology| {
             if !topology.queues.contains_key(&id) {
                 return (Deletion::Missing, None);
             }
-            let taken = broker.shards.with(Shards::number_of(id), |shard| {
-                let Some(cell) = shard.get(handle) else { return Err(Deletion::Missing) };
-                if conditions.if_unused && !cell.queue.is_unused() {
+            let taken = broker.engine.shards.with(Shards::number_of(id), |shard| {
+                let Some(entry) = shard.get(handle) else { return Err(Deletion::Missing) };
+                if conditions.if_unused && !entry.queue.is_unused() {
                     return Err(Deletion::InUse);
                 }
-                if conditions.if_empty && !cell.queue.is_empty() {
+                if conditions.if_empty && !entry.queue.is_empty() {
                     return Err(Deletion::NotEmpty);
                 }
-                if conditions.if_abandoned && !cell.queue.is_abandoned() {
+                if conditions.if_abandoned && !entry.queue.is_abandoned() {
                     return Err(Deletion::Missing);
                 }
                 if let Some(now_ms) = conditions.if_expired_at_ms
-                    && cell.queue.expires_at().is_none_or(|at_ms| at_ms > now_ms)
+                    && entry.queue.expires_at().is_none_or(|at_ms| at_ms > now_ms)
                 {
                     return Err(Deletion::Missing);
                 }
-                let mut cell = shard.remove(handle).ok_or(Deletion::Missing)?;
-                cell.leave();
+                let mut entry = shard.remove(handle).ok_or(Deletion::Missing)?;
+                entry.leave();
                 topology.queues.remove(&id);
                 topology.by_name.remove(handle.name());
                 let removed = topology.exchanges.queue_deleted(id);
@@ -196,40 +195,40 @@ impl Vhost {
                 let gone = self.forget(topology, &removed, &mut records);
                 if handle.is_journalled() {
                     records.delete(&Definition::Queue(handle.definition.clone()).key());
-                    if !cell.queue.ttls().changes().is_empty() {
+                    if !entry.queue.ttls().changes().is_empty() {
                         records.delete(&ttl_key(id));
                     }
                 }
-                if let Some(set) = &mut cell.key_set {
+                if let Some(set) = &mut entry.key_set {
                     set.forget_all(&mut forgotten, &mut records);
                 }
                 let has_messages =
-                    cell.queue.ready_count() + cell.queue.unacked_count() + cell.queue.set_aside_count() > 0;
+                    entry.queue.ready_count() + entry.queue.unacked_count() + entry.queue.set_aside_count() > 0;
                 if handle.is_journalled() || has_messages {
                     records.drop_queue(id);
                 }
                 // Under the shard's lock: no checkpoint may find the queue gone before the journal says so.
-                Ok((broker.append(&mut records), removed, cell, gone))
+                Ok((broker.engine.append(&mut records), removed, entry, gone))
             });
             match taken {
-                Ok((position, removed, cell, gone)) => {
+                Ok((position, removed, entry, gone)) => {
                     handle.observed.end();
-                    broker.statistics.vhosts.note(&self.counters);
+                    broker.engine.statistics.vhosts.note(&self.counters);
                     gone.forget(broker);
                     broker.counters.queues_deleted.add(1);
-                    (Deletion::Deleted { ready_count: cell.queue.ready_count(), removed, position }, Some(cell))
+                    (Deletion::Deleted { ready_count: entry.queue.ready_count(), removed, position }, Some(entry))
                 }
                 Err(deletion) => (deletion, None),
             }
         });
-        forgotten.sweep(broker);
-        if let Some(cell) = cell {
-            for view in cell.queue.consumers() {
+        forgotten.sweep(&broker.engine);
+        if let Some(entry) = entry {
+            for view in entry.queue.consumers() {
                 let gate = &view.consumer.gate;
                 gate.outbox.tell(News::ConsumerCancelled { consumer: gate.consumer, queue: id });
             }
-            for waiter in cell.load_waiters {
-                waiter.nudge();
+            for waiter in entry.load_waiters {
+                waiter.wake_up();
             }
         }
         deletion

@@ -10,8 +10,8 @@ use store::RecordBatch;
 
 use super::{Topology, Vhost};
 use crate::broker::Broker;
-use crate::deduplication::ExchangeKeys;
-use crate::delayed::DelaySet;
+use engine::deduplication::ExchangeKeys;
+use engine::delayed::DelaySet;
 
 /// What belongs to exchanges that are gone.
 #[must_use]
@@ -24,8 +24,8 @@ pub(super) struct Gone {
 impl Gone {
     /// Forgets it, without the lock of a shard.
     pub(super) fn forget(&self, broker: &Broker) {
-        self.delays.iter().for_each(|set| set.forget(broker));
-        self.keys.iter().for_each(|keys| keys.forget(broker));
+        self.delays.iter().for_each(|set| set.forget(&broker.engine));
+        self.keys.iter().for_each(|keys| keys.forget(&broker.engine));
     }
 }
 

@@ -8,33 +8,15 @@ use amqp::table::{Table, Value};
 use routing::{Epoch, Routable};
 
 use super::Vhost;
-use crate::delayed::DelaySet;
-use crate::history::Kept;
-use crate::queue_handle::Targets;
 use crate::refusal::{self, Outcome};
+use engine::delayed::DelaySet;
+use engine::message::Kept;
+use engine::router::{Routed, Routing, VhostRouter};
+use engine::statistics::VhostCounters;
+use engine::targets::Targets;
 
 thread_local! {
     static SCRATCH: RefCell<routing::RouteScratch> = RefCell::new(routing::RouteScratch::new(random_seed()));
-}
-
-/// A message that wants to know where to go.
-#[derive(Clone, Copy)]
-pub(crate) struct Routing<'a> {
-    pub(crate) exchange: &'a [u8],
-    /// Its own key, and those in its headers.
-    pub(crate) routing_keys: &'a [&'a [u8]],
-    pub(crate) properties: &'a Properties<'a>,
-    /// Its content, should it come by an exchange that keeps it.
-    pub(crate) content: &'a dyn Fn() -> Kept,
-    /// Whether it waits where it comes to an exchange that delays.
-    pub(crate) is_delayed: bool,
-}
-
-/// Where a message goes.
-pub(crate) struct Routed {
-    pub(crate) targets: Targets,
-    /// Set when exchange and routing key alone led here: until when that holds.
-    pub(crate) cacheable_at: Option<Epoch>,
 }
 
 /// Who sends a message to an exchange.
@@ -51,11 +33,6 @@ impl Vhost {
     /// Finds a message's queues. Refuses an exchange that is not there, or that clients may not publish to.
     pub(crate) fn route(&self, routing: &Routing<'_>) -> Outcome<Routed> {
         self.find_route(routing, Sender::Client)
-    }
-
-    /// Finds the queues of a dead letter, from an internal exchange, too.
-    pub(crate) fn route_dead(&self, routing: &Routing<'_>) -> Outcome<Routed> {
-        self.find_route(routing, Sender::Queue)
     }
 
     /// Finds a message's queues, from an internal exchange, too. It is no duplicate there.
@@ -129,6 +106,25 @@ impl Vhost {
             };
             sets.iter().any(&mut takes)
         })
+    }
+}
+
+/// What the engine asks. An exchange that is not there is as good as one without bindings.
+impl VhostRouter for Vhost {
+    fn route_dead_letter(&self, routing: &Routing<'_>) -> Option<Targets> {
+        Some(self.find_route(routing, Sender::Queue).ok()?.targets)
+    }
+
+    fn route_released(&self, routing: &Routing<'_>) -> Option<Routed> {
+        self.route_from(routing).ok()
+    }
+
+    fn epoch(&self) -> Epoch {
+        self.epoch()
+    }
+
+    fn counters(&self) -> &Arc<VhostCounters> {
+        &self.counters
     }
 }
 

@@ -9,8 +9,8 @@ use net::TlsInfo;
 
 use crate::broker::Broker;
 use crate::connections::{ChannelHandle, ConnectionHandle, ConnectionState};
-use crate::queue_handle::ConnectionId;
 use crate::statistics::Observable;
+use engine::queue_handle::ConnectionId;
 
 /// How long RabbitMQ shows a connection in flow after it had to wait.
 const FLOW_SHOWN_MS: u64 = 1000;
@@ -182,12 +182,12 @@ impl Broker {
     /// All connections, in the order in which they came.
     #[must_use]
     pub fn connection_views(&self) -> Vec<ConnectionView> {
-        let now_ms = self.clock.now_ms();
+        let now_ms = self.engine.clock.now_ms();
         self.connections.all().into_iter().map(|handle| self.view_of(handle, now_ms)).collect()
     }
 
     pub(super) fn connection_view_of(&self, id: ConnectionId) -> Option<ConnectionView> {
-        Some(self.view_of(self.connections.get(id)?, self.clock.now_ms()))
+        Some(self.view_of(self.connections.get(id)?, self.engine.clock.now_ms()))
     }
 
     /// The connection of this name.

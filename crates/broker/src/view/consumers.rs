@@ -8,8 +8,8 @@ use model::ids::QueueId;
 
 use crate::broker::Broker;
 use crate::connections::ConsumerHandle;
-use crate::shard::Cell;
 use crate::view::{ConnectionView, QueueView};
+use engine::shard::QueueEntry;
 
 /// Whether a consumer gets messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,7 +138,7 @@ impl Broker {
         if queue.consumer_count() == 0 || !queue.definition().arguments.is_single_active_consumer() {
             return None;
         }
-        let active = self.shards.with_queue(&queue.handle, |cell| cell.queue.active_consumer()).flatten()?;
+        let active = self.engine.shards.with_queue(&queue.handle, |entry| entry.queue.active_consumer()).flatten()?;
         let consumer = self.queue_consumers.find(queue.definition().id, |consumer| consumer.id == active)?;
         Some(shown(&consumer.tag))
     }
@@ -158,8 +158,8 @@ impl Broker {
             return Activity::Up;
         }
         let ConsumerHandle { id, queue, .. } = &*consumer.handle;
-        let look = |cell: &mut Cell| {
-            let of_queue = cell.queue.consumer(*id)?;
+        let look = |entry: &mut QueueEntry| {
+            let of_queue = entry.queue.consumer(*id)?;
             let asked = of_queue.consumer;
             Some(match (is_single, of_queue.is_active) {
                 (true, true) => Activity::SingleActive,
@@ -170,6 +170,6 @@ impl Broker {
             })
         };
         // What has gone meanwhile was in nobody's way.
-        self.shards.with_queue(queue, look).flatten().unwrap_or(Activity::Up)
+        self.engine.shards.with_queue(queue, look).flatten().unwrap_or(Activity::Up)
     }
 }

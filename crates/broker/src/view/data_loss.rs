@@ -7,7 +7,7 @@ use model::ids::QueueId;
 
 use crate::broker::Broker;
 use crate::identity::Actor;
-use crate::shard::Shards;
+use engine::shard::Shards;
 
 /// A file in which something could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,18 +45,18 @@ impl Broker {
     /// Files in which something could not be read since the start, as far as no operator has taken note.
     #[must_use]
     pub fn data_loss(&self) -> Vec<DamagedFile> {
-        self.named(self.store.damaged_segments())
+        self.named(self.engine.store.damaged_segments())
     }
 
     /// Whether there are such files.
     #[must_use]
     pub fn has_data_loss(&self) -> bool {
-        self.store.has_damage()
+        self.engine.store.has_damage()
     }
 
     /// An operator has taken note of [`Broker::data_loss`]. Answers with what that was.
     pub fn acknowledge_data_loss(&self, actor: &Actor) -> Vec<DamagedFile> {
-        let known = self.named(self.store.acknowledge_damage());
+        let known = self.named(self.engine.store.acknowledge_damage());
         let count = known.iter().map(DamagedFile::lost_count).sum::<u64>();
         tracing::warn!(
             user = actor.identity.name(),
@@ -78,11 +78,12 @@ impl Broker {
     }
 
     fn loss(&self, id: QueueId, count: u64) -> Loss {
-        if let Some(set) = self.delays.of(id) {
+        if let Some(set) = self.engine.delays.of(id) {
             let of = Some((set.vhost().to_owned(), set.name().into_owned()));
             return Loss { of, is_exchange: true, count };
         }
-        let handle = self.shards.with(Shards::number_of(id), |shard| shard.by_id(id).map(|cell| cell.handle.clone()));
+        let handle =
+            self.engine.shards.with(Shards::number_of(id), |shard| shard.by_id(id).map(|entry| entry.handle.clone()));
         let of = handle.map(|handle| (handle.definition.vhost.as_str().to_owned(), handle.name().to_owned()));
         Loss { of, is_exchange: false, count }
     }

@@ -27,12 +27,12 @@ impl Broker {
     #[must_use]
     pub fn delays_views(&self, vhost: &str) -> Vec<DelaysView> {
         let Some(vhost) = self.vhosts.get(vhost) else { return Vec::new() };
-        let view = |set: &std::sync::Arc<crate::delayed::DelaySet>| DelaysView {
+        let view = |set: &std::sync::Arc<engine::delayed::DelaySet>| DelaysView {
             vhost: vhost.name().clone(),
             exchange: set.name().into_owned(),
             count: set.waiting_count(),
             bytes: set.bytes.get().cast_unsigned(),
-            next_due_ms: set.next_due_ms().map(|due_ms| self.clock.shown_ms(due_ms)),
+            next_due_ms: set.next_due_ms().map(|due_ms| self.engine.clock.shown_ms(due_ms)),
             released_count: set.released.get(),
         };
         vhost.delays_in_use().iter().map(view).collect()

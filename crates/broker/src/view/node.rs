@@ -96,7 +96,7 @@ impl Broker {
             has_data_loss: self.has_data_loss(),
             connection_count: self.connections.count(),
             started_at_ms: self.started_at_ms,
-            uptime_ms: self.clock.uptime_ms(),
+            uptime_ms: self.engine.clock.uptime_ms(),
             churn: self.churn(),
         }
     }

@@ -9,12 +9,12 @@ use model::policy::EffectivePolicy;
 use queue::{Message as _, Position};
 
 use crate::broker::Broker;
-use crate::message::Held;
-use crate::queue_handle::QueueHandle;
 use crate::selection;
-use crate::shard::Cell;
 use crate::statistics::Observable;
 use crate::vhost::Vhost;
+use engine::message::Held;
+use engine::queue_handle::QueueHandle;
+use engine::shard::QueueEntry;
 
 /// A queue. Cheap to make: it reads its numbers when it is asked for them.
 #[derive(Debug, Clone)]
@@ -241,8 +241,8 @@ impl Broker {
     /// The oldest ready message of a queue, wherever it is. The queue is asked, for a moment.
     #[must_use]
     pub fn oldest_view_of(&self, queue: &QueueView) -> Option<OldestView> {
-        let oldest = self.shards.with_queue(&queue.handle, |cell| {
-            let (position, message) = cell.queue.oldest()?;
+        let oldest = self.engine.shards.with_queue(&queue.handle, |entry| {
+            let (position, message) = entry.queue.oldest()?;
             Some(OldestView { position, published_at_ms: message.map(|message| message.entered_at_ms()) })
         });
         oldest.flatten()
@@ -255,8 +255,8 @@ impl Broker {
         if queue.ready_count() == 0 {
             return None;
         }
-        let timestamp = |cell: &mut Cell| cell.queue.oldest().and_then(|(_, message)| message?.timestamp());
-        self.shards.with_queue(&queue.handle, timestamp).flatten()
+        let timestamp = |entry: &mut QueueEntry| entry.queue.oldest().and_then(|(_, message)| message?.timestamp());
+        self.engine.shards.with_queue(&queue.handle, timestamp).flatten()
     }
 
     /// When the oldest of the messages that somebody holds entered the queue, in milliseconds since 1970. The queue is asked, for a moment.
@@ -265,14 +265,14 @@ impl Broker {
         if queue.unacked_count() == 0 {
             return None;
         }
-        let oldest = |cell: &mut Cell| cell.queue.oldest_unacked().map(Held::entered_at_ms);
-        self.shards.with_queue(&queue.handle, oldest).flatten()
+        let oldest = |entry: &mut QueueEntry| entry.queue.oldest_unacked().map(Held::entered_at_ms);
+        self.engine.shards.with_queue(&queue.handle, oldest).flatten()
     }
 
     /// How long ago a moment was, in milliseconds.
     #[must_use]
     pub fn age_ms(&self, at_ms: u64) -> u64 {
-        self.clock.now_ms().saturating_sub(at_ms)
+        self.engine.clock.now_ms().saturating_sub(at_ms)
     }
 
     /// The same as [`Broker::oldest_ready_of`], for a message that has to be read from a segment.
@@ -288,8 +288,10 @@ impl Broker {
         if !features.is_quorum {
             return SetAsideView::default();
         }
-        let counts =
-            self.shards.with_queue(&queue.handle, |cell| (cell.queue.set_aside_count(), cell.queue.waiting_count()));
+        let counts = self
+            .engine
+            .shards
+            .with_queue(&queue.handle, |entry| (entry.queue.set_aside_count(), entry.queue.waiting_count()));
         let (count, delayed_count) = counts.unwrap_or_default();
         SetAsideView { dead_letter_count: count - delayed_count, delayed_count }
     }

@@ -139,12 +139,12 @@ impl Broker {
     /// Whether there are rates.
     #[must_use]
     pub fn has_rates(&self) -> bool {
-        self.statistics.options.has_rates()
+        self.engine.statistics.options.has_rates()
     }
 
     /// Forgets all histories; counters count on.
     pub fn forget_histories(&self) {
-        self.statistics.forget();
+        self.statistics.forget(&self.engine.statistics);
         // Those that rest are remembered, too.
         self.vhosts.all().iter().for_each(|vhost| vhost.counters.observed().forget());
     }
@@ -167,7 +167,7 @@ impl Broker {
     /// Delayed messages that were due and went on to queues, at exchanges that are gone, too.
     #[must_use]
     pub fn released_count(&self) -> u64 {
-        self.statistics.released.get()
+        self.engine.statistics.released.get()
     }
 
     /// What has happened to messages in a vhost.
@@ -246,38 +246,38 @@ impl Broker {
     /// What a queue's numbers were, newest first. They are remembered from now on, as long as somebody asks.
     #[must_use]
     pub fn queue_history(&self, queue: &QueueView, range: Range) -> Vec<Sample<QUEUE_COUNT>> {
-        let (statistics, now_ms) = (&self.statistics, self.clock.now_ms());
-        statistics.queues.history(&queue.handle, range, now_ms, &statistics.keeping_basic(now_ms))
+        let (of_engine, now_ms) = (&self.engine.statistics, self.engine.clock.now_ms());
+        of_engine.queues.history(&queue.handle, range, now_ms, &of_engine.keeping_basic(now_ms))
     }
 
     /// The same of an exchange.
     #[must_use]
     pub fn exchange_history(&self, vhost: &str, exchange: &str, range: Range) -> Vec<Sample<EXCHANGE_COUNT>> {
-        let (statistics, now_ms) = (&self.statistics, self.clock.now_ms());
+        let (of_engine, now_ms) = (&self.engine.statistics, self.engine.clock.now_ms());
         let Some(vhost) = self.vhosts.get(vhost) else { return Vec::new() };
         let counters = vhost.exchange_counters(exchange.as_bytes());
-        statistics.exchanges.history(&counters, range, now_ms, &statistics.keeping_basic(now_ms))
+        of_engine.exchanges.history(&counters, range, now_ms, &of_engine.keeping_basic(now_ms))
     }
 
     /// The same of a connection.
     #[must_use]
     pub fn connection_history(&self, connection: &ConnectionView, range: Range) -> Vec<Sample<CONNECTION_COUNT>> {
-        let (statistics, now_ms) = (&self.statistics, self.clock.now_ms());
-        statistics.connections.history(&connection.handle, range, now_ms, &statistics.keeping_basic(now_ms))
+        let (of_engine, now_ms) = (&self.engine.statistics, self.engine.clock.now_ms());
+        self.statistics.connections.history(&connection.handle, range, now_ms, &of_engine.keeping_basic(now_ms))
     }
 
     /// The same of a channel.
     #[must_use]
     pub fn channel_history(&self, channel: &ChannelView, range: Range) -> Vec<Sample<CHANNEL_COUNT>> {
-        let (statistics, now_ms) = (&self.statistics, self.clock.now_ms());
-        if !statistics.options.has_rates() {
+        let (of_engine, now_ms) = (&self.engine.statistics, self.engine.clock.now_ms());
+        if !of_engine.options.has_rates() {
             return Vec::new();
         }
-        let keeping = statistics.keeping_basic(now_ms);
+        let keeping = of_engine.keeping_basic(now_ms);
         let told = channel.handle.observed().history(range, now_ms, channel.handle.numbers(), &keeping);
         if told.is_new {
             // It is looked at with its connection.
-            statistics.connections.note(&channel.connection.handle);
+            self.statistics.connections.note(&channel.connection.handle);
         }
         told.samples
     }
@@ -285,9 +285,9 @@ impl Broker {
     /// What a vhost's numbers were, newest first.
     #[must_use]
     pub fn vhost_history(&self, vhost: &str, range: Range) -> Vec<Sample<VHOST_COUNT>> {
-        let (statistics, now_ms) = (&self.statistics, self.clock.now_ms());
+        let (of_engine, now_ms) = (&self.engine.statistics, self.engine.clock.now_ms());
         let Some(vhost) = self.vhosts.get(vhost) else { return Vec::new() };
-        statistics.vhosts.history(&vhost.counters, range, now_ms, &statistics.keeping_global(now_ms))
+        of_engine.vhosts.history(&vhost.counters, range, now_ms, &of_engine.keeping_global(now_ms))
     }
 
     /// What the numbers of all vhosts together were, newest first.
@@ -311,7 +311,7 @@ impl Broker {
         if !self.has_rates() {
             return Vec::new();
         }
-        let now_ms = self.clock.now_ms();
-        observed.history(range, now_ms, now(), &self.statistics.keeping_global(now_ms)).samples
+        let now_ms = self.engine.clock.now_ms();
+        observed.history(range, now_ms, now(), &self.engine.statistics.keeping_global(now_ms)).samples
     }
 }

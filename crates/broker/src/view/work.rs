@@ -46,18 +46,18 @@ impl Broker {
     /// The store's files and memory.
     #[must_use]
     pub fn store_view(&self) -> StoreView {
-        let stats = self.store.stats();
+        let stats = self.engine.store.stats();
         StoreView {
-            journal_appended_len: self.store.appended().0,
-            journal_durable_len: self.store.durable().0,
+            journal_appended_len: self.engine.store.appended().0,
+            journal_durable_len: self.engine.store.durable().0,
             journal_unretired_len: stats.journal_unretired_len,
             chunk_len: stats.chunk_len,
             segment_count: stats.segment_count + stats.transient_segment_count,
             segment_len: stats.segment_len + stats.transient_segment_len,
             segment_message_count: stats.segment_message_count,
             waiting_load_count: stats.waiting_load_count,
-            lost_message_count: self.store.lost_count(),
-            damaged_segment_count: self.store.damaged_segments().len() as u64,
+            lost_message_count: self.engine.store.lost_count(),
+            damaged_segment_count: self.engine.store.damaged_segments().len() as u64,
         }
     }
 

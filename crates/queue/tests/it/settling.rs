@@ -126,7 +126,7 @@ fn no_more_expire_than_may_be_on_their_way_at_once() {
         };
         assert_eq!(expire(&mut queue), seqs(1..=count_max));
         assert_eq!((expire(&mut queue), queue.next_due()), (seqs([]), None), "the others wait, and no clock is asked");
-        queue.depart(&seqs(1..=10), &mut Vec::new());
+        queue.remove_dead_lettered(&seqs(1..=10), &mut Vec::new());
         assert!(queue.next_due().is_some_and(|due_ms| due_ms <= 200));
         assert_eq!(expire(&mut queue), seqs(count_max + 1..=count_max + 10));
     }

@@ -17,6 +17,7 @@ const CRATES: &[&str] = &[
     "telemetry",
     "store",
     "net",
+    "engine",
     "broker",
     "client",
     "http_client",

@@ -68,12 +68,12 @@ fn restart(node: Node) -> (Node, Client, usize) {
 
 /// The same without what is not on the disk yet.
 fn cut(node: Node) -> (Node, Client, usize) {
-    let now_ms = node.broker.clock.now_ms();
+    let now_ms = node.broker.engine.clock.now_ms();
     node.disk.kill_process();
     let (store, recovered) = open(&node.disk, 1).unwrap();
     let record_count = recovered.definitions.keys().filter(|key| key.starts_with(b"key/")).count();
     let node = Node::over(node.disk.clone(), store, recovered, Options::default());
-    node.broker.clock.set(now_ms);
+    node.broker.engine.clock.set(now_ms);
     let client = node.connect();
     (node, client, record_count)
 }

@@ -5,10 +5,10 @@ use amqp::method::queue;
 use amqp::table::{TableBuf, Value};
 
 use super::{START_MS, assert_waiting, catch_up, delay_by, delay_of, got, headers, node, pass, ready, settle_down};
-use crate::limits::OUTBOX_WINDOW_LEN;
 use crate::tests::client::Client;
 use crate::tests::exchange_types::{assert_done, bind, publish_with, take_all};
 use crate::tests::node::Node;
+use engine::outbox::OUTBOX_WINDOW_LEN;
 
 #[test]
 fn a_message_comes_when_it_is_due_and_not_before() {
@@ -140,9 +140,9 @@ fn a_clock_that_is_set_back_while_consumers_are_behind_stops_nothing() {
     let (node, mut client, _consumer) = with_consumer_behind();
     pass(&node, 1000);
     assert_waiting(&node, "x", 0);
-    node.broker.clock.set(START_MS - 3_600_000);
+    node.broker.engine.clock.set(START_MS - 3_600_000);
     delay_by(&mut client, "x", "k", 1000, "");
-    node.broker.clock.set(START_MS - 3_600_000 + 1001);
+    node.broker.engine.clock.set(START_MS - 3_600_000 + 1001);
     settle_down(&node);
     assert_waiting(&node, "x", 0);
 }

@@ -26,7 +26,7 @@ fn exchanges_of_every_type_route_what_is_due_as_that_type() {
         assert_done(declare(&mut client, &name, "x-delayed-message", delayed_type(kind).as_table()));
         assert_done(bind(&mut client, &name, "q", matching));
         assert_done(bind(&mut client, &name, "other", other));
-        let now = node.broker.clock.now_ms() - START_MS;
+        let now = node.broker.engine.clock.now_ms() - START_MS;
         delay_by(&mut client, &name, "a.b", 10, kind);
         assert_eq!((ready(&node, "q"), ready(&node, "other")), (0, 0), "{kind}");
         pass(&node, now + 10);

@@ -57,7 +57,7 @@ fn a_deleted_exchange_takes_with_it_what_waits() {
     client.send(1, &exchange::Delete { exchange: b"x", ..Default::default() });
     node.sync();
     assert_done(client.hear_one());
-    assert!(node.broker.delays.all().is_empty());
+    assert!(node.broker.engine.delays.all().is_empty());
     assert_done(declare(&mut client, "x", "x-delayed-message", delayed_type("direct").as_table()));
     assert_done(bind(&mut client, "x", "q", "k"));
     pass(&node, 100);
@@ -65,7 +65,7 @@ fn a_deleted_exchange_takes_with_it_what_waits() {
     assert_waiting(&node, "x", 0);
     let (node, _client) = restarted(node, 100);
     assert_waiting(&node, "x", 0);
-    assert!(node.broker.delays.all().is_empty());
+    assert!(node.broker.engine.delays.all().is_empty());
 }
 
 #[test]
@@ -73,9 +73,9 @@ fn a_deleted_vhost_takes_with_it_what_waits() {
     let (node, mut client) = node();
     delay_by(&mut client, "x", "k", 100, "lost");
     node.broker.delete_vhost(&operator(), "/").unwrap();
-    assert!(node.broker.delays.all().is_empty());
+    assert!(node.broker.engine.delays.all().is_empty());
     pass(&node, 100);
     node.sync();
     let node = node.kill();
-    assert!(node.broker.delays.all().is_empty());
+    assert!(node.broker.engine.delays.all().is_empty());
 }

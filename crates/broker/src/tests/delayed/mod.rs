@@ -31,7 +31,7 @@ fn node() -> (Node, Client) {
 
 fn node_with(options: Options) -> (Node, Client) {
     let node = Node::with(options);
-    node.broker.clock.set(START_MS);
+    node.broker.engine.clock.set(START_MS);
     let mut client = node.connect();
     client.declare("q");
     assert_done(declare(&mut client, "x", "x-delayed-message", delayed_type("direct").as_table()));
@@ -49,12 +49,12 @@ fn restarted(node: Node, after_ms: u64) -> (Node, Client) {
 
 /// So much time after the start it is; what is due by then is done.
 fn pass(node: &Node, after_ms: u64) {
-    node.broker.clock.set(START_MS + after_ms);
+    node.broker.engine.clock.set(START_MS + after_ms);
     settle_down(node);
 }
 
 fn settle_down(node: &Node) {
-    while node.broker.look_after_due_queues() > 0 || node.broker.store.load_once(&node.residents) {}
+    while node.broker.run_due_timers() > 0 || node.broker.engine.store.load_once(&node.residents) {}
 }
 
 fn headers(delay: Value<'_>) -> TableBuf {

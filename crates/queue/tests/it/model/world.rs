@@ -84,7 +84,7 @@ impl World {
             Operation::Settle { pattern, end } => self.settle(pattern, end),
             Operation::Requeue { pattern, end, how } => self.requeue(pattern, end, how),
             Operation::Reject { pattern, end } => self.reject(pattern, end),
-            Operation::Depart { pattern } => self.depart(pattern),
+            Operation::Depart { pattern } => self.remove_dead_lettered(pattern),
             Operation::Purge => self.purge(),
             Operation::Look { count_max, bytes_max } => self.look(count_max, bytes_max),
             Operation::Take { pattern, start, end } => self.take(pattern, start, end),
@@ -205,7 +205,7 @@ impl World {
                 self.answer(0, u16::MAX);
             }
         }
-        self.depart(0);
+        self.remove_dead_lettered(0);
         assert_eq!(self.queue.ranges().count(), 0);
         assert!(self.disk_is_dead());
     }

@@ -147,11 +147,11 @@ impl World {
         assert_eq!(dropped.next(), None);
     }
 
-    pub(super) fn depart(&mut self, pattern: u64) {
+    pub(super) fn remove_dead_lettered(&mut self, pattern: u64) {
         let (failed, gone): (Vec<_>, Vec<_>) =
             self.model.leaving.keys().copied().partition(|seq| pattern >> (seq.0 % 64) & 1 == 1);
         let mut departed = Vec::new();
-        self.queue.depart(&gone, &mut departed);
+        self.queue.remove_dead_lettered(&gone, &mut departed);
         assert_eq!(departed.iter().map(|(seq, _)| *seq).collect::<Vec<_>>(), gone);
         for (seq, note) in departed {
             self.model.leaving.remove(&seq);

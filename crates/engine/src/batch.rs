@@ -1,0 +1,232 @@
+//! What one read of a connection brought, taken to the queues together: publishes and settlements.
+//!
+//! The shards concerned are locked once, in order; the state machines run; everything of the client's that is durable is
+//! appended to the journal as one batch, so it is durable as a whole or not at all. (A watermark that has to be opened
+//! goes ahead of it.)
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use model::ids::{JournalPosition, QueueSeq};
+use queue::ConsumerId;
+
+use crate::delayed::DelaySet;
+use crate::engine::Engine;
+use crate::gate::{ConsumerGate, window_cost};
+use crate::limits::BATCH_COUNT;
+use crate::message::Held;
+use crate::publish::Publish;
+use crate::queue_handle::QueueHandle;
+use crate::section::Section;
+use crate::targets::Targets;
+
+/// Where messages go that came one after the other on one channel.
+#[derive(Debug)]
+pub struct BatchRoute {
+    /// Their queues.
+    pub targets: Arc<Targets>,
+    /// Their channel.
+    pub channel: u16,
+    /// How many they are.
+    pub count: u32,
+}
+
+/// Deliveries of one queue that a client settled.
+#[derive(Debug)]
+struct Settlement {
+    queue: Arc<QueueHandle>,
+    /// The consumer that held them.
+    holder: Option<ConsumerId>,
+    /// The end of its seqs in [`Batch::seqs`]; they start where the one before ends.
+    end: usize,
+}
+
+/// The gathered work of a connection.
+#[derive(Debug, Default)]
+pub struct Batch {
+    publishes: Vec<Publish>,
+    routes: Vec<BatchRoute>,
+    settlements: Vec<Settlement>,
+    seqs: Vec<QueueSeq>,
+    shards: u64,
+    /// Where messages wait.
+    sets: Vec<Arc<DelaySet>>,
+    /// Bytes of publishes, while consumers of their queues would take more than they get. Counts on until it is taken: many publishers
+    /// that send little at a time are faster than consumers, too.
+    backpressure_len: u64,
+}
+
+impl BatchRoute {
+    /// Counts what has come to an exchange, and where it went from there.
+    fn count_in(&self, engine: &Engine) {
+        let Some(counted) = &self.targets.counted else { return };
+        let count = u64::from(self.count);
+        let routed = count * self.targets.queues.len() as u64;
+        counted.exchange.published_in.add(count);
+        engine.statistics.exchanges.note(&counted.exchange);
+        if routed == 0 {
+            return;
+        }
+        counted.exchange.published_out.add(routed);
+        for edge in &counted.edges {
+            edge.published.add(count);
+            engine.statistics.edges.note(edge);
+        }
+        self.targets.queues[0].vhost.stripe().routed(routed);
+    }
+}
+
+impl Batch {
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.publishes.is_empty() && self.settlements.is_empty()
+    }
+
+    /// What was published.
+    pub fn publishes(&self) -> &[Publish] {
+        &self.publishes
+    }
+
+    /// Where it goes.
+    pub fn routes(&self) -> &[BatchRoute] {
+        &self.routes
+    }
+
+    /// Adds a message for `targets`.
+    #[inline(always)]
+    pub fn publish(&mut self, targets: &Arc<Targets>, mut publish: Publish) {
+        match self.routes.last_mut() {
+            Some(last) if Arc::ptr_eq(&last.targets, targets) && last.channel == publish.channel => last.count += 1,
+            _ => self.add_route(targets, publish.channel),
+        }
+        publish.route = self.routes.len() as u32 - 1;
+        self.publishes.push(publish);
+        if let (Some(headers), Some(publish)) = (&targets.key_headers, self.publishes.last_mut()) {
+            // Before any lock is taken.
+            headers.iter().for_each(|header| _ = publish.key_in(header));
+        }
+    }
+
+    fn add_route(&mut self, targets: &Arc<Targets>, channel: u16) {
+        self.routes.push(BatchRoute { targets: targets.clone(), channel, count: 1 });
+        self.shards |= targets.shards;
+        if let Some(delay) = &targets.delay {
+            self.sets.extend(delay.sets.iter().cloned());
+        }
+    }
+
+    /// Adds a settled delivery.
+    pub fn settle(&mut self, queue: &Arc<QueueHandle>, holder: Option<ConsumerId>, seq: QueueSeq) {
+        self.seqs.push(seq);
+        let end = self.seqs.len();
+        match self.settlements.last_mut() {
+            Some(last) if last.queue.id() == queue.id() && last.holder == holder => last.end = end,
+            _ => {
+                self.shards |= queue.shard_bit();
+                self.settlements.push(Settlement { queue: queue.clone(), holder, end });
+            }
+        }
+    }
+
+    /// Brings everything to its queues. Calls `done` for each publish with where it is durable, if it has to be; it may have been
+    /// refused.
+    /// Gives the position where all of it is durable, settlements too.
+    pub fn apply(
+        &mut self,
+        engine: &Engine,
+        mut done: impl FnMut(&Publish, Option<JournalPosition>),
+    ) -> Option<JournalPosition> {
+        if self.is_empty() {
+            return None;
+        }
+        let position = self.bring_to_queues(engine);
+        for publish in &self.publishes {
+            done(publish, if publish.outcome.waits_for_disk { position } else { None });
+        }
+        self.publishes.clear();
+        self.routes.drain(..).for_each(|route| route.count_in(engine));
+        self.settlements.clear();
+        self.seqs.clear();
+        self.shards = 0;
+        position
+    }
+
+    fn bring_to_queues(&mut self, engine: &Engine) -> Option<JournalPosition> {
+        let sets = std::mem::take(&mut self.sets);
+        let ((), committed) = engine.section(self.shards, sets, |section| {
+            self.settle_all(section);
+            for publish in &mut self.publishes {
+                section.put(publish, &self.routes[publish.route as usize].targets);
+            }
+        });
+        if committed.consumers_lag {
+            let cost = |publish: &Publish| window_cost(publish.body_len as usize) as u64;
+            self.backpressure_len += self.publishes.iter().map(cost).sum::<u64>();
+        }
+        committed.position
+    }
+
+    fn settle_all(&self, section: &mut Section<'_, '_>) {
+        let mut start = 0;
+        for settlement in &self.settlements {
+            let seqs = &self.seqs[start..settlement.end];
+            start = settlement.end;
+            let Some((entry, work)) = section.queue(&settlement.queue) else { continue };
+            let seqs = still_held_by(&entry.queue, seqs, settlement.holder);
+            work.ack(entry, &seqs);
+            Section::touch_entry(entry, work);
+        }
+    }
+
+    /// How often the connection is to pause for consumers: once for each `len` bytes of publishes that came while they fell behind, at most
+    /// so often. What is left over counts on.
+    pub fn take_pauses(&mut self, len: u64, count_max: u64) -> u64 {
+        let count = (self.backpressure_len / len).min(count_max);
+        self.backpressure_len %= len;
+        count
+    }
+
+    /// Whether it holds no memory.
+    pub fn has_no_room(&self) -> bool {
+        self.publishes.capacity() + self.seqs.capacity() == 0
+    }
+
+    /// Whether it has no more room than for what one read brings; a transaction may have needed more.
+    pub fn is_worth_keeping(&self) -> bool {
+        self.publishes.capacity().max(self.seqs.capacity()) <= 4 * BATCH_COUNT
+    }
+
+    /// Exchanges room with another one; both are empty.
+    pub fn swap_room(&mut self, other: &mut Self) {
+        std::mem::swap(self, other);
+        std::mem::swap(&mut self.backpressure_len, &mut other.backpressure_len);
+    }
+
+    /// Gives back the memory of an empty one.
+    pub fn shrink(&mut self) {
+        *self = Self { backpressure_len: self.backpressure_len, ..Self::default() };
+    }
+}
+
+/// Those of a client's deliveries that have not been taken away from it meanwhile, for having been held too long.
+#[inline]
+fn still_held_by<'a>(
+    queue: &queue::Queue<Held, ConsumerGate>,
+    seqs: &'a [QueueSeq],
+    holder: Option<ConsumerId>,
+) -> Cow<'a, [QueueSeq]> {
+    if !queue.has_timed_out() {
+        return Cow::Borrowed(seqs);
+    }
+    seqs.iter().copied().filter(|seq| queue.is_held_by(*seq, holder)).collect()
+}
+
+/// The same of deliveries that different consumers held.
+pub fn still_held(
+    queue: &queue::Queue<Held, ConsumerGate>,
+    deliveries: &[(QueueSeq, Option<ConsumerId>)],
+) -> Vec<QueueSeq> {
+    let is_held =
+        |(seq, holder): &&(QueueSeq, Option<ConsumerId>)| !queue.has_timed_out() || queue.is_held_by(*seq, *holder);
+    deliveries.iter().filter(is_held).map(|(seq, _)| *seq).collect()
+}

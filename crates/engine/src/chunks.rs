@@ -1,0 +1,55 @@
+//! Each thread's chunk writers: where messages are copied to when they come in, without a lock.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use store::{ChunkWriter, Content, Kind, Store};
+
+/// The way to this thread's writers.
+pub struct Chunks {
+    store: Arc<Store>,
+    /// Tells brokers of one process apart.
+    broker: u64,
+}
+
+struct Writers {
+    broker: u64,
+    journalled: ChunkWriter,
+    transient: ChunkWriter,
+}
+
+thread_local! {
+    static WRITERS: RefCell<Option<Writers>> = const { RefCell::new(None) };
+}
+
+static NEXT_BROKER: AtomicU64 = AtomicU64::new(0);
+
+impl Chunks {
+    /// For threads that write into the chunks of this store.
+    pub fn new(store: Arc<Store>) -> Self {
+        Self { store, broker: NEXT_BROKER.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    #[cold]
+    fn writers(&self) -> Writers {
+        let [journalled, transient] = [Kind::Journalled, Kind::Transient].map(|kind| self.store.chunk_writer(kind));
+        Writers { broker: self.broker, journalled, transient }
+    }
+
+    /// A content of `len` bytes, filled by `fill`.
+    #[inline(always)]
+    pub fn write(&self, kind: Kind, len: usize, fill: impl FnOnce(&mut [u8])) -> Content {
+        WRITERS.with_borrow_mut(|writers| {
+            let writers = match writers {
+                Some(writers) if writers.broker == self.broker => writers,
+                writers => writers.insert(self.writers()),
+            };
+            let writer = match kind {
+                Kind::Journalled => &mut writers.journalled,
+                Kind::Transient => &mut writers.transient,
+            };
+            writer.write(len, fill)
+        })
+    }
+}

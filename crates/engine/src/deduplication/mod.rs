@@ -1,0 +1,35 @@
+//! Messages that are dropped because another of the same key is there, or was.
+//!
+//! A queue or an exchange that drops duplicates has a [`KeySet`]: of a queue it lies in its entry, of an exchange in a shard of its own
+//! choice, so that a batch locks it like a queue. Whether a message is a duplicate is decided where it is put into its queues
+//! ([`crate::batch::put`]), under their locks.
+//!
+//! ```text
+//!   publish ─► route: which headers hold keys ─► batch: keys are made ─► locks of shards
+//!                ─► known at the exchange? ─► known in a queue? ─► queue ─► journal: message and keys in one batch
+//! ```
+//!
+//! **A key never outlives its message**, or whoever publishes that again would lose it. So a key is recorded with the message that it
+//! stands for, only if that is journalled, and only if no queue has refused it; and one of a message that waits goes in the batch in which
+//! that leaves.
+//!
+//! **A duplicate is confirmed when its original is durable**: where the journal ends when it comes. A persistent message is no duplicate of
+//! a transient one, which a crash would take with it.
+//!
+//! - `key`: what is hashed. `definition`: records. `set`: a [`KeySet`]. `exchange`: that of an exchange. `taking_in`: what a locked section
+//!   does with them. `recovery`: the way back.
+//!
+//! Deliberately absent: the order of keys and how long they are known; see [`queue::Keys`].
+
+mod definition;
+mod exchange;
+mod key;
+pub mod recovery;
+mod set;
+mod taking_in;
+
+pub use exchange::ExchangeKeys;
+pub use key::MessageKeys;
+pub use set::{KeySet, Site};
+pub use taking_in::KeyWork;
+pub(crate) use taking_in::key_set_of;

@@ -1,0 +1,278 @@
+//! What a locked section does with keys: looking for duplicates, remembering what is taken in, recording it with the messages.
+
+use std::sync::Arc;
+
+use model::features::Deduplication;
+use model::ids::{QueueId, QueueSeq};
+use queue::{Known, Remembered, Take};
+use store::RecordBatch;
+
+use super::ExchangeKeys;
+use super::definition::{RecordKey, encode_key};
+use super::set::{KeySet, Site};
+use crate::engine::Engine;
+use crate::limits::KEYS_SWEPT_COUNT;
+use crate::message::Held;
+use crate::publish::Publish;
+use crate::queue_handle::QueueHandle;
+use crate::section::Section;
+use crate::shard::QueueEntry;
+use crate::targets::Targets;
+use crate::work::Work;
+
+/// What a section gathers about keys. Reused: its vectors keep their room.
+#[derive(Debug, Default)]
+pub struct KeyWork {
+    /// Whose keys they are, where that has not been recorded yet.
+    pub(super) new_owners: Vec<(QueueId, Vec<u8>)>,
+    /// Keys of the message that is being put into its queues.
+    pub(super) new_keys: Vec<(QueueId, Remembered)>,
+    /// Numbers of keys whose records are to go. Only room in between.
+    pub(super) forgotten: Vec<u64>,
+    /// Those of whose place the message takes that is being put into its queues.
+    replaced: Vec<(Arc<QueueHandle>, Remembered)>,
+    /// Records that count no more, and go when the locks are gone.
+    swept: Vec<(QueueId, Vec<u64>)>,
+    /// Whether a duplicate's original may not be durable yet.
+    pub(crate) awaits_originals: bool,
+}
+
+impl KeyWork {
+    /// Records the keys of the message that has just been recorded, or of those that stay.
+    pub fn record(&mut self, records: &mut RecordBatch) {
+        for (owner, ownership) in self.new_owners.drain(..) {
+            records.put(&RecordKey::Owner(owner).encode(), &ownership);
+        }
+        for (owner, new) in self.new_keys.drain(..) {
+            records.put(&RecordKey::Key { owner, number: new.number }.encode(), &encode_key(&new));
+        }
+    }
+
+    /// Has what is forgotten removed once the locks are gone: it does not count any more, even should it be there after a crash.
+    pub(super) fn sweep_later(&mut self, owner: QueueId) {
+        if !self.forgotten.is_empty() {
+            self.swept.push((owner, std::mem::take(&mut self.forgotten)));
+        }
+    }
+
+    /// Removes records that do not count any more. No lock is held.
+    pub fn sweep(&mut self, engine: &Engine) {
+        for (owner, numbers) in self.swept.drain(..) {
+            sweep(engine, owner, &numbers);
+        }
+    }
+}
+
+/// Removes records that do not count any more, so many at a time.
+pub(super) fn sweep(engine: &Engine, owner: QueueId, numbers: &[u64]) {
+    for part in numbers.chunks(KEYS_SWEPT_COUNT) {
+        let mut records = RecordBatch::new();
+        part.iter().for_each(|number| records.delete(&RecordKey::Key { owner, number: *number }.encode()));
+        engine.append(&mut records);
+    }
+}
+
+impl Section<'_, '_> {
+    /// Whether an exchange drops a message, having had one of its key.
+    pub(crate) fn is_duplicate_at(&mut self, keys: &ExchangeKeys, publish: &mut Publish, targets: &Targets) -> bool {
+        let Some(set) = self.locked.key_set(keys) else { return false };
+        let would_last = publish.is_persistent && targets.is_journalled;
+        let is_duplicate = self.work.is_duplicate(set, publish, would_last);
+        if is_duplicate {
+            keys.deduplicated.add(1);
+        }
+        is_duplicate
+    }
+
+    /// Whether an exchange, or each of the queues, would drop a message.
+    pub fn would_be_dropped(&mut self, publish: &mut Publish, targets: &Targets) -> bool {
+        if let Some(keys) = &targets.keys
+            && let Some(set) = self.locked.key_set(keys)
+            && self.work.original(set, publish, publish.is_persistent && targets.is_journalled).is_some()
+        {
+            return true;
+        }
+        targets.delay.is_none()
+            && !targets.queues.is_empty()
+            && targets.queues.iter().all(|queue| {
+                let Some(entry) = self.locked.get(queue) else { return false };
+                entry.key_set.as_ref().is_some_and(|set| !set.is_replacing()) && self.work.has_key_in(entry, publish)
+            })
+    }
+
+    /// Queues have taken a message in that was published to an exchange.
+    pub(crate) fn remember_at(&mut self, keys: &Arc<ExchangeKeys>, publish: &mut Publish, is_lasting: bool) {
+        let Some(set) = self.locked.key_set(keys) else { return };
+        let Some(key) = publish.key_in(&set.header) else { return };
+        let expires_at_ms = set.expiry_of(publish.key_ttl_ms(), self.work.now_ms());
+        let number = set.take_number();
+        let gathered = &mut *self.work.gathered;
+        let new = Remembered { number, key, expires_at_ms, is_lasting };
+        set.remember(new, self.work.engine, &mut gathered.keys, &mut gathered.records);
+        self.work.set_key_timer(keys, set);
+    }
+
+    /// Takes out those of whose place the message has taken that has just been recorded: not before, or a crash could take both.
+    #[inline]
+    pub(crate) fn take_replaced(&mut self) {
+        if !self.work.gathered.keys.replaced.is_empty() {
+            self.take_all_replaced();
+        }
+    }
+
+    fn take_all_replaced(&mut self) {
+        while let Some((queue, replaced)) = self.work.gathered.keys.replaced.pop() {
+            let Some(entry) = self.locked.get(&queue) else { continue };
+            let seq = QueueSeq(replaced.number);
+            match entry.queue.is_ready(seq) {
+                Some(true) => self.work.take_one(entry, seq),
+                // Somebody has it, and settles it.
+                Some(false) => continue,
+                None => {
+                    let Some(set) = &mut entry.key_set else { continue };
+                    set.note_replaced(replaced, &mut self.work.gathered.records);
+                    self.work.read_replaced(entry, seq);
+                }
+            }
+            entry.handle.counters.deduplicated.add(1);
+        }
+    }
+}
+
+impl Work<'_> {
+    /// Whether a queue drops a message, having one of its key, or having had it.
+    pub(crate) fn is_duplicate_in(&mut self, entry: &mut QueueEntry, publish: &mut Publish) -> bool {
+        let Some(set) = entry.key_set.as_ref().filter(|set| !set.is_replacing()) else { return false };
+        let would_last = publish.is_persistent && entry.handle.is_journalled();
+        let is_duplicate = self.is_duplicate(set, publish, would_last);
+        if is_duplicate {
+            entry.handle.counters.deduplicated.add(1);
+        }
+        is_duplicate
+    }
+
+    /// Whether a queue would drop a message.
+    pub(crate) fn has_key_in(&mut self, entry: &mut QueueEntry, publish: &mut Publish) -> bool {
+        let Some(set) = &entry.key_set else { return false };
+        let would_last = publish.is_persistent && entry.handle.is_journalled();
+        self.original(set, publish, would_last).is_some()
+    }
+
+    fn is_duplicate(&mut self, set: &KeySet, publish: &mut Publish, would_last: bool) -> bool {
+        let Some(known) = self.original(set, publish, would_last) else { return false };
+        publish.outcome.awaits_original |= known.is_lasting;
+        self.gathered.keys.awaits_originals |= known.is_lasting;
+        true
+    }
+
+    fn original(&mut self, set: &KeySet, publish: &mut Publish, would_last: bool) -> Option<Known> {
+        let key = publish.key_in(&set.header)?;
+        set.duplicated(key, would_last, self.now_ms())
+    }
+
+    /// A queue has taken a message in.
+    pub(crate) fn remember_in(
+        &mut self,
+        entry: &mut QueueEntry,
+        publish: &mut Publish,
+        seq: QueueSeq,
+        is_lasting: bool,
+    ) {
+        let now_ms = self.now_ms();
+        let Some(set) = &mut entry.key_set else { return };
+        let Some(key) = publish.key_in(&set.header) else { return };
+        let expires_at_ms = set.expiry_of(publish.key_ttl_ms(), now_ms);
+        let new = Remembered { number: seq.0, key, expires_at_ms, is_lasting };
+        if set.is_replacing()
+            && let Some(known) = set.replaceable(key, is_lasting)
+        {
+            let Known { number, is_lasting } = known;
+            self.gathered.keys.replaced.push((entry.handle.clone(), Remembered { number, is_lasting, ..new }));
+        }
+        let gathered = &mut *self.gathered;
+        set.remember(new, self.engine, &mut gathered.keys, &mut gathered.records);
+        if expires_at_ms < u64::MAX {
+            self.set_timer(entry);
+        }
+    }
+
+    /// Has a message read for this alone: that it be taken out. Should that fail, it goes when it is read for somebody.
+    fn read_replaced(&mut self, entry: &mut QueueEntry, seq: QueueSeq) {
+        if let Take::Unread(loads) = entry.queue.take(seq, None, |_| false) {
+            loads.into_iter().for_each(|load| self.want(entry.handle.id(), load));
+        }
+    }
+
+    /// After a restart: takes out what is not to be delivered, for others have taken its place.
+    pub(crate) fn take_restored_replaced(&mut self, entry: &mut QueueEntry) {
+        // What lay in a segment that no checkpoint knew of is in memory again: nobody would read it.
+        self.take_read_replaced(entry);
+        let left = entry.key_set.as_ref().map_or_else(Vec::new, |set| set.replaced());
+        left.into_iter().for_each(|seq| self.read_replaced(entry, seq));
+    }
+
+    /// Takes out what has been read and is not to be delivered, for others have taken its place.
+    pub(crate) fn take_read_replaced(&mut self, entry: &mut QueueEntry) {
+        let Some(set) = &entry.key_set else { return };
+        for seq in set.replaced() {
+            if entry.queue.is_ready(seq) == Some(true) {
+                self.take_one(entry, seq);
+            }
+        }
+    }
+
+    /// The same with what has been read for this alone.
+    pub(crate) fn take_found_replaced(&mut self, entry: &mut QueueEntry, found: &[(QueueSeq, Held)]) {
+        for (seq, held) in found {
+            let is_replaced = entry.key_set.as_ref().is_some_and(|set| set.has_replaced(*seq));
+            if is_replaced
+                && let Take::Taken(held) = entry.queue.take(*seq, Some(held), |place| self.engine.store.is_alive(place))
+            {
+                self.let_go(entry, [(*seq, held)]);
+            }
+        }
+    }
+
+    fn take_one(&mut self, entry: &mut QueueEntry, seq: QueueSeq) {
+        if let Take::Taken(held) = entry.queue.take(seq, None, |_| true) {
+            self.let_go(entry, [(seq, held)]);
+        }
+    }
+
+    /// Has an exchange's keys looked after when one has expired, unless they are already by then.
+    pub(super) fn set_key_timer(&mut self, keys: &Arc<ExchangeKeys>, set: &mut KeySet) {
+        let Some(due_ms) = set.next_due() else { return };
+        if set.timer_at_ms == 0 || due_ms < set.timer_at_ms {
+            set.timer_at_ms = due_ms;
+            self.look_after_later(due_ms, keys.clone().into());
+        }
+    }
+
+    /// Forgets keys of a queue that have expired.
+    pub(crate) fn forget_expired_keys(&mut self, entry: &mut QueueEntry, now_ms: u64) {
+        let Some(set) = &mut entry.key_set else { return };
+        set.forget_expired(now_ms, &mut self.gathered.keys, &mut self.gathered.records);
+        self.set_timer(entry);
+    }
+
+    /// A queue drops duplicates like this from now on, or does not.
+    pub fn set_deduplication(&mut self, entry: &mut QueueEntry, deduplication: Option<&Deduplication>) {
+        match (&mut entry.key_set, deduplication) {
+            (Some(set), Some(deduplication)) if set.is_alike(deduplication) => {
+                set.set_rules(deduplication, &mut self.gathered.keys);
+            }
+            (before, _) => {
+                if let Some(set) = before {
+                    set.forget_all(&mut self.gathered.keys, &mut self.gathered.records);
+                }
+                entry.key_set = key_set_of(entry, deduplication);
+            }
+        }
+    }
+}
+
+/// An empty set of keys for a queue that is to drop duplicates.
+pub(crate) fn key_set_of(entry: &QueueEntry, deduplication: Option<&Deduplication>) -> Option<Box<KeySet>> {
+    let site = Site::Queue(entry.handle.id());
+    deduplication.map(|deduplication| Box::new(KeySet::new(deduplication, site, entry.handle.is_journalled())))
+}

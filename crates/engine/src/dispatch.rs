@@ -1,0 +1,342 @@
+//! What queues are asked under their locks: to hand out, to take back, to give up, to purge; and what follows from it for the journal, for
+//! segments and for keys of messages.
+
+use model::ids::{JournalPosition, Place, QueueSeq};
+use std::sync::Arc;
+
+use queue::{Dropped, Get, Message, Return, Seen, Take};
+use store::Returns;
+
+use crate::dead_letters::DeadLetter;
+use crate::message::Held;
+use crate::outbox::{News, Outbox};
+use crate::shard::QueueEntry;
+use crate::work::{Run, Wanted, Work};
+use model::ids::QueueId;
+
+/// Whether messages are given up for the first time, or have found no place then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Why {
+    First,
+    Again,
+}
+
+/// Joins neighbours into ranges, so that a thousand acks in a row are one record.
+#[derive(Debug, Default)]
+pub(crate) struct Ranges {
+    current: Option<(QueueSeq, QueueSeq)>,
+}
+
+impl Ranges {
+    #[inline]
+    pub(crate) fn push(&mut self, seq: QueueSeq, mut emit: impl FnMut(QueueSeq, QueueSeq)) {
+        match &mut self.current {
+            Some((_, last)) if last.0 + 1 == seq.0 => *last = seq,
+            current => {
+                if let Some((first, last)) = current.replace((seq, seq)) {
+                    emit(first, last);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn end(self, mut emit: impl FnMut(QueueSeq, QueueSeq)) {
+        if let Some((first, last)) = self.current {
+            emit(first, last);
+        }
+    }
+}
+
+impl Work<'_> {
+    /// Hands out what the queue has ready to whoever can take it, and lets go what has expired or is too much. `store` learns of it
+    /// in [`Work::commit`].
+    pub fn dispatch(&mut self, entry: &mut QueueEntry) {
+        let start = self.gathered.effects.deliveries.len();
+        let now_ms = if entry.queue.is_timed() { self.now_ms() } else { 0 };
+        entry.queue.dispatch(now_ms, &mut self.gathered.effects);
+        self.take_effects(entry);
+        if entry.queue.is_timed() {
+            self.set_timer(entry);
+        }
+        if self.gathered.effects.deliveries.len() == start {
+            return;
+        }
+        let hold_until = self.deliveries_wait_until(entry);
+        let mut settled = Ranges::default();
+        let id = entry.handle.id();
+        let (mut redelivered_count, mut no_ack_count) = (0, 0);
+        let mut current: Option<(queue::ConsumerId, usize)> = None;
+        for (index, delivery) in self.gathered.effects.deliveries.iter().enumerate().skip(start) {
+            redelivered_count += u64::from(delivery.redelivered);
+            no_ack_count += u64::from(delivery.no_ack);
+            if delivery.no_ack && delivery.message.is_journalled() {
+                settled.push(delivery.seq, |first, last| self.gathered.records.settle(id, first, last));
+                self.gathered.places.extend(delivery.message.place());
+            } else if delivery.no_ack {
+                self.gathered.places.extend(delivery.message.place());
+            }
+            if delivery.no_ack
+                && let Some(set) = &mut entry.key_set
+            {
+                set.free(delivery.seq, &mut self.gathered.records);
+            }
+            match current {
+                Some((consumer, run)) if consumer == delivery.consumer => self.gathered.runs[run].end = index + 1,
+                _ => {
+                    let gate =
+                        &entry.queue.consumer(delivery.consumer).expect("a delivery has a consumer").consumer.gate;
+                    current = Some((delivery.consumer, self.gathered.runs.len()));
+                    self.gathered.runs.push(Run {
+                        outbox: gate.outbox.clone(),
+                        consumer: gate.consumer,
+                        end: index + 1,
+                        hold_until,
+                    });
+                }
+            }
+        }
+        settled.end(|first, last| self.gathered.records.settle(id, first, last));
+        let count = (self.gathered.effects.deliveries.len() - start) as u64;
+        entry.handle.count_delivered(count, no_ack_count, redelivered_count);
+    }
+
+    /// Gives messages back that were handed out. Dispatch after it.
+    pub fn give_back(&mut self, entry: &mut QueueEntry, seqs: &[QueueSeq], how: Return) {
+        let now_ms = if entry.queue.is_timed() { self.now_ms() } else { 0 };
+        entry.queue.requeue(seqs, how, now_ms, &mut self.gathered.effects);
+        self.take_effects(entry);
+    }
+
+    /// The same, and hands them out again.
+    pub fn requeue(&mut self, entry: &mut QueueEntry, seqs: &[QueueSeq], how: Return) {
+        self.give_back(entry, seqs, how);
+        self.dispatch(entry);
+    }
+
+    /// Takes messages away from whoever has them, so that nobody gets them again.
+    pub fn reject(&mut self, entry: &mut QueueEntry, seqs: &[QueueSeq], has_failed: bool) {
+        entry.queue.reject(seqs, has_failed, &mut self.gathered.effects);
+        self.take_effects(entry);
+    }
+
+    /// The answer to a load. Dispatch after it. Says how many messages are lost.
+    pub(crate) fn loaded(
+        &mut self,
+        entry: &mut QueueEntry,
+        load: &queue::Load,
+        entries: Vec<(QueueSeq, Held)>,
+        next_slot: u32,
+        lost: &[(u32, u32)],
+    ) -> u64 {
+        entry.handle.count_read(entries.len() as u64);
+        let lost_count =
+            entry.queue.lose(load, lost) + entry.queue.loaded(load, entries, next_slot, &mut self.gathered.effects);
+        self.take_effects(entry);
+        if lost_count > 0 && !entry.line.is_empty() {
+            // Those behind a lost one wait for it no longer.
+            self.republish_later(entry);
+        }
+        lost_count
+    }
+
+    /// Gives up messages once more that were set aside and could not be brought elsewhere.
+    pub(crate) fn drop_again(&mut self, entry: &mut QueueEntry, seqs: &[QueueSeq]) {
+        entry.queue.drop_again(seqs, &mut self.gathered.effects);
+        self.take_effects_of(entry, Why::Again);
+    }
+
+    /// Takes everything back from consumers that hold a message for too long, and tells them.
+    pub(crate) fn time_out(&mut self, entry: &mut QueueEntry, now_ms: u64) {
+        for consumer in entry.queue.time_out(now_ms, &mut self.gathered.effects) {
+            let (consumer, outbox) = (consumer.gate.consumer, consumer.gate.outbox);
+            outbox.tell(News::ConsumerTimedOut { consumer, queue: entry.handle.id() });
+        }
+        self.take_effects(entry);
+    }
+
+    /// Somebody has used the queue: it expires later.
+    pub fn note_used(&mut self, entry: &mut QueueEntry) {
+        if entry.queue.is_timed() {
+            entry.queue.note_used(self.now_ms());
+            self.set_timer(entry);
+        }
+    }
+
+    /// Takes the head, for `basic.get`. Where it has to be read first, that is asked for, and `waiter` is woken when it is there. Also says
+    /// until when the message has to wait for the journal.
+    pub fn get(
+        &mut self,
+        entry: &mut QueueEntry,
+        no_ack: bool,
+        waiter: &Arc<Outbox>,
+    ) -> (Get<Held>, Option<JournalPosition>) {
+        let now_ms = if entry.queue.is_timed() { self.now_ms() } else { 0 };
+        entry.queue.note_used(now_ms);
+        let got = entry.queue.get(no_ack, now_ms, &mut self.gathered.effects);
+        self.take_effects(entry);
+        if entry.queue.is_timed() {
+            self.set_timer(entry);
+        }
+        let mut wait_until = None;
+        match &got {
+            Get::Message(got) => {
+                wait_until = self.deliveries_wait_until(entry);
+                if no_ack {
+                    self.let_go(entry, [(got.seq, got.message.clone())]);
+                }
+                entry.handle.count_got(no_ack, got.redelivered);
+            }
+            Get::Loading(load) => {
+                entry.load_waiters.push(waiter.clone());
+                if let Some(load) = load {
+                    self.want(entry.handle.id(), load.clone());
+                }
+            }
+            Get::Empty => entry.handle.count_got_empty(),
+        }
+        (got, wait_until)
+    }
+
+    /// Messages that were handed out have been acknowledged.
+    pub fn ack(&mut self, entry: &mut QueueEntry, seqs: &[QueueSeq]) {
+        let from = self.gathered.settled.len();
+        entry.queue.settle(seqs, &mut self.gathered.settled);
+        entry.handle.count_acked((self.gathered.settled.len() - from) as u64);
+        self.settle(entry, from);
+    }
+
+    /// Carries out what a queue asks for besides deliveries.
+    pub(crate) fn take_effects(&mut self, entry: &mut QueueEntry) {
+        self.take_effects_of(entry, Why::First);
+    }
+
+    fn take_effects_of(&mut self, entry: &mut QueueEntry, why: Why) {
+        let id = entry.handle.id();
+        self.gathered.wanted.extend(self.gathered.effects.loads.drain(..).map(|load| Wanted { queue: id, load }));
+        for returned in self.gathered.effects.returned.drain(..).filter(|returned| returned.is_journalled) {
+            let returns = Returns { counts: returned.counts, waits_until_ms: returned.waits_until_ms };
+            self.gathered.records.returned(id, returned.seq, returns);
+        }
+        if !self.gathered.effects.dropped.is_empty() || !self.gathered.effects.leaving.is_empty() {
+            self.take_dropped(entry, why);
+        }
+    }
+
+    fn take_dropped(&mut self, entry: &mut QueueEntry, why: Why) {
+        let from = self.gathered.settled.len();
+        let is_kept = entry.queue.rules().keeps_dropped;
+        if why == Why::First {
+            self.gathered.effects.dropped.iter().for_each(|dropped| entry.handle.count_died(dropped.reason));
+        }
+        if !is_kept {
+            self.gathered
+                .settled
+                .extend(self.gathered.effects.dropped.drain(..).map(|dropped| (dropped.seq, dropped.message)));
+        }
+        self.line_up(entry);
+        self.gathered.settled[from..].sort_unstable_by_key(|(seq, _)| *seq);
+        self.settle(entry, from);
+    }
+
+    /// What leaves takes its place in the queue's line.
+    fn line_up(&mut self, entry: &mut QueueEntry) {
+        let handle = entry.handle.clone();
+        let leaver = |dropped: Dropped<Held>| {
+            let Dropped { seq, message, reason, counts } = dropped;
+            DeadLetter { queue: handle.clone(), seq: Some(seq), content: message.into_content(), reason, counts }
+        };
+        let mut dropped = self.gathered.effects.dropped.drain(..).peekable();
+        for seq in self.gathered.effects.leaving.drain(..) {
+            match dropped.next_if(|dropped| dropped.seq == seq) {
+                Some(dropped) => entry.line.push(leaver(dropped)),
+                None => entry.line.announce(seq),
+            }
+        }
+        dropped.for_each(|dropped| entry.line.fill(leaver(dropped)));
+        if !entry.line.is_empty() {
+            self.republish_later(entry);
+        }
+    }
+
+    /// Notes delayed messages that have left for good: journals them and marks their slots.
+    pub(crate) fn settle_delayed<'m>(
+        &mut self,
+        records: &[(QueueId, QueueSeq, QueueSeq)],
+        messages: impl Iterator<Item = &'m Held>,
+    ) {
+        records.iter().for_each(|(generation, first, last)| self.gathered.records.settle(*generation, *first, *last));
+        self.gathered.places.extend(messages.filter_map(Message::place));
+    }
+
+    /// Takes one message out of the middle of a queue, as it was seen. It is the caller's to let it go ([`Work::let_go`]).
+    pub fn take_seen(&mut self, entry: &mut QueueEntry, seen: &Seen<Held>) -> Take<Held> {
+        let read = seen.message.place().map(|_: Place| &seen.message);
+        entry.queue.take(seen.position.seq, read, |place| self.engine.store.is_alive(place))
+    }
+
+    /// Messages that have been taken out of a queue are gone for good. Says how many there were.
+    pub fn let_go(&mut self, entry: &mut QueueEntry, messages: impl IntoIterator<Item = (QueueSeq, Held)>) -> u64 {
+        let from = self.gathered.settled.len();
+        self.gathered.settled.extend(messages);
+        self.gathered.settled[from..].sort_unstable_by_key(|(seq, _)| *seq);
+        let count = self.gathered.settled.len() - from;
+        self.settle(entry, from);
+        count as u64
+    }
+
+    /// Removes all that is ready from the queue, and says how much that was.
+    pub fn purge(&mut self, entry: &mut QueueEntry) -> u64 {
+        let id = entry.handle.id();
+        let mut purged = queue::Purged::default();
+        let count = entry.queue.purge(&mut purged);
+        if let Some(set) = &mut entry.key_set
+            && set.is_while_waiting()
+        {
+            set.forget_all_but(&purged.kept, self.engine, &mut self.gathered.keys, &mut self.gathered.records);
+        }
+        for range in purged.ranges.iter().filter(|range| !range.segment.is_transient()) {
+            let mut first = range.first_seq;
+            let start = purged.kept.partition_point(|kept| *kept < first);
+            for &kept in purged.kept[start..].iter().take_while(|kept| **kept <= range.last_seq) {
+                if first < kept {
+                    self.gathered.records.settle(id, first, QueueSeq(kept.0 - 1));
+                }
+                first = kept.next();
+            }
+            if first <= range.last_seq {
+                self.gathered.records.settle(id, first, range.last_seq);
+            }
+        }
+        self.gathered.ranges.append(&mut purged.ranges);
+        let from = self.gathered.settled.len();
+        self.gathered.settled.append(&mut purged.messages);
+        // Dead letters that have found no queue are nobody's but the queue's.
+        let stuck = std::mem::take(&mut entry.stuck);
+        entry.queue.remove_dead_lettered(&stuck, &mut self.gathered.settled);
+        self.gathered.settled[from..].sort_unstable_by_key(|(seq, _)| *seq);
+        self.settle(entry, from);
+        count + stuck.len() as u64
+    }
+
+    /// Notes messages that have left a queue for good: journals them, marks their slots and frees their keys.
+    pub fn settle(&mut self, entry: &mut QueueEntry, from: usize) {
+        let id = entry.handle.id();
+        let mut ranges = Ranges::default();
+        for (seq, message) in &self.gathered.settled[from..] {
+            if message.is_journalled() {
+                ranges.push(*seq, |first, last| self.gathered.records.settle(id, first, last));
+            }
+            self.gathered.places.extend(message.place());
+        }
+        ranges.end(|first, last| self.gathered.records.settle(id, first, last));
+        if let Some(set) = &mut entry.key_set {
+            self.gathered.settled[from..].iter().for_each(|(seq, _)| set.free(*seq, &mut self.gathered.records));
+            let queue = &entry.queue;
+            let is_empty = queue.is_empty() && queue.unacked_count() + queue.set_aside_count() == 0;
+            if is_empty && set.is_while_waiting() && !set.is_empty() {
+                // Those of messages that a damaged segment has lost, and of others that leave with these.
+                set.forget_all(&mut self.gathered.keys, &mut self.gathered.records);
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The engine as a whole: what the data path shares.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use model::ids::JournalPosition;
+use store::{RecordBatch, Store};
+
+use crate::chunks::Chunks;
+use crate::clock::Clock;
+use crate::delayed::DelaySets;
+use crate::pending_reads::PendingReads;
+use crate::queue_ids::QueueIds;
+use crate::router::Router;
+use crate::shard::Shards;
+use crate::statistics::{self, Statistics};
+use crate::timers::Timers;
+use crate::watermark::OpenWatermarks;
+
+/// What the data path is told of the configuration.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// For how long consumers of quorum queues may hold a message, where nothing else is said.
+    pub consumer_timeout: Duration,
+    /// What is counted and remembered.
+    pub statistics: statistics::Options,
+}
+
+/// Queues and what moves messages through them.
+pub struct Engine {
+    /// What it was told.
+    pub options: Options,
+    /// The data directory.
+    pub store: Arc<Store>,
+    /// The queues.
+    pub shards: Shards,
+    /// Where content is written.
+    pub chunks: Chunks,
+    /// The clock that all that waits goes by.
+    pub clock: Arc<Clock>,
+    /// What is to be looked after, and when.
+    pub timers: Arc<Timers>,
+    /// The numbers of queues.
+    pub queue_ids: QueueIds,
+    /// The messages that wait at exchanges.
+    pub delays: DelaySets,
+    /// Messages that operators wait for.
+    pub pending_reads: PendingReads,
+    /// What is counted.
+    pub statistics: Statistics,
+    pub(crate) router: Arc<dyn Router>,
+    pub(crate) open_watermarks: OpenWatermarks,
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    /// An engine without queues, over an opened store.
+    pub fn new(options: Options, store: Arc<Store>, clock: Clock, router: Arc<dyn Router>) -> Self {
+        Self {
+            statistics: Statistics::new(options.statistics.clone()),
+            options,
+            shards: Shards::new(),
+            chunks: Chunks::new(store.clone()),
+            clock: Arc::new(clock),
+            timers: Arc::default(),
+            queue_ids: QueueIds::default(),
+            delays: DelaySets::default(),
+            pending_reads: PendingReads::default(),
+            router,
+            open_watermarks: OpenWatermarks::default(),
+            store,
+        }
+    }
+
+    /// Appends what there is, if there is anything.
+    pub fn append(&self, records: &mut RecordBatch) -> Option<JournalPosition> {
+        (!records.is_empty()).then(|| self.store.append(records))
+    }
+
+    /// Appends one definition.
+    pub fn put(&self, key: &[u8], value: &[u8]) -> JournalPosition {
+        let mut records = RecordBatch::new();
+        records.put(key, value);
+        self.store.append(&mut records)
+    }
+
+    /// Where all that has been changed so far will be durable. A request that is answered "already so" waits for it, since the one that
+    /// made it so may wait still.
+    pub fn journal_end(&self) -> JournalPosition {
+        self.store.appended()
+    }
+
+    /// Waits until the journal is durable up to `position`, if there is one, or never will be.
+    pub async fn until_durable(&self, position: Option<JournalPosition>) {
+        let Some(position) = position else { return };
+        poll_fn(|cx| {
+            if position <= self.store.durable() || self.store.failure().is_some() {
+                return Poll::Ready(());
+            }
+            self.store.when_durable(position, cx.waker().clone());
+            // It may have become so between the two.
+            if position <= self.store.durable() { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+
+    /// Waits until the journal has failed for good, which may be for ever. Nothing will be confirmed any more then: the
+    /// owner has to end the process and to start again.
+    pub async fn failed(&self) -> store::journal::Failed {
+        poll_fn(|cx| match self.store.failure() {
+            Some(failed) => Poll::Ready(failed),
+            None => {
+                // Wakes at once if it has failed meanwhile.
+                self.store.when_durable(JournalPosition::MAX, cx.waker().clone());
+                Poll::Pending
+            }
+        })
+        .await
+    }
+}

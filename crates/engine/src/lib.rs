@@ -1,0 +1,51 @@
+//! The data path: queues under locks, and everything that moves messages into them, out of them and between them.
+//!
+//! ```text
+//!   publishes, acks ─► Batch ─► Section (locks of shards) ─► put ─► queue ─► dispatch ─► commit: journal, Outbox ─► finish
+//!                                   ▲                                                          │
+//!                                   └──── transfer: dead letters, delayed messages, moves ◄────┘
+//! ```
+//!
+//! - `engine`: what the path shares. `section`, `work`: a locked section, and what it gathers. `batch`, `put`, `publish`, `targets`: messages
+//!   on their way in. `dispatch`, `watermark`, `outbox`, `gate`: on their way out. `transfer`: from one place to others.
+//! - `shard`: queues and their locks. `queue_handle`, `queue_ids`, `features`: what is known of a queue. `message`, `chunks`, `grouping`: a
+//!   message's bytes.
+//! - `dead_letters`, `delayed`, `deduplication`: what queues and exchanges do besides.
+//! - `residents`: the store's questions. `pending_reads`: reads that operators wait for. `timers`, `clock`: time. `statistics`: counts.
+//! - `router`: what the engine asks the topology.
+//!
+//! Deliberately absent: exchanges and bindings, vhosts, connections and sessions, users and permissions, and what operators are shown. The
+//! engine knows them by [`router::Router`] and by [`outbox::Outbox`] alone.
+
+pub mod batch;
+pub mod chunks;
+pub mod clock;
+mod dead_letters;
+pub mod deduplication;
+pub mod delayed;
+mod dispatch;
+mod engine;
+pub mod features;
+pub mod gate;
+mod grouping;
+mod limits;
+pub mod message;
+pub mod outbox;
+pub mod pending_reads;
+pub mod publish;
+mod put;
+pub mod queue_handle;
+pub mod queue_ids;
+pub mod residents;
+pub mod router;
+pub mod section;
+pub mod shard;
+pub mod statistics;
+pub mod targets;
+pub mod timers;
+pub mod transfer;
+pub mod watermark;
+pub mod work;
+
+pub use engine::{Engine, Options};
+pub use limits::BATCH_COUNT;

@@ -1,0 +1,45 @@
+//! Every number of the data path that a reviewer would ask about.
+
+/// Bytes of deliveries that may wait for a connection's task before queues stop handing it messages.
+pub const OUTBOX_WINDOW_LEN: i64 = 1 << 20;
+
+/// Direct replies, which no queue holds back, may overdraw the window by this much; more are dropped.
+pub const OUTBOX_OVERDRAFT_LEN: i64 = 16 << 20;
+
+/// What a delivery counts in the window besides its content: it bounds how many tiny messages wait.
+pub(crate) const DELIVERY_OVERHEAD_LEN: i64 = 64;
+
+/// Publishes and acknowledgements of one read that are brought to their queues together, at most.
+pub const BATCH_COUNT: usize = 1024;
+
+/// Sets of queues under one lock each. More than processors, so that two busy queues rarely share one.
+pub(crate) const SHARD_COUNT: usize = 32;
+const _: () = assert!(SHARD_COUNT.is_power_of_two() && SHARD_COUNT <= 64, "a batch keeps its shards in a u64");
+
+/// Keys of messages that a queue or an exchange remembers, whatever it was declared with. In memory and in checkpoints each takes about a
+/// quarter of a KiB. Beyond it the oldest is forgotten.
+pub(crate) const KEY_COUNT_MAX: u64 = 1_000_000;
+
+/// Those of an exchange that names neither a number nor a time: as LavinMQ has it.
+pub(crate) const KEYS_OF_EXCHANGE_DEFAULT: u64 = 128;
+
+/// So long after a key has expired somebody looks after it: not for every single one.
+pub(crate) const EXPIRED_KEYS_LOOK_MS: u64 = 1000;
+
+/// Expired keys that are forgotten under one lock.
+pub(crate) const KEYS_FORGOTTEN_MAX: usize = 1024;
+
+/// Records of keys that do not count any more which are removed in one batch of the journal.
+pub(crate) const KEYS_SWEPT_COUNT: usize = 4096;
+
+/// Objects that somebody has looked at of which a history is kept. Each takes up to 20 KiB as samples are usually kept.
+pub const HISTORY_COUNT_MAX: usize = 2048;
+
+/// Lists begin histories up to here: the rest is for who looks at one object.
+pub const HISTORY_COUNT_OF_LISTS_MAX: usize = 1024;
+
+/// Where there is no room for another history, those go for which nobody has asked for so long.
+pub(crate) const HISTORY_UNASKED_MS: u64 = 60_000;
+
+/// Exchanges of which a queue knows how much comes from them.
+pub(crate) const QUEUE_EDGE_COUNT_MAX: usize = 256;

@@ -1,0 +1,258 @@
+//! What other tasks have for a connection: deliveries from queues, and news.
+//!
+//! A queue that hands out a message puts it here under its own lock, so that deliveries keep the queue's order; the
+//! connection's task takes all there is in one go. The outbox is bounded by its window: a queue may put a delivery only
+//! after it acquired the bytes (see [`crate::gate`]), and the connection gives them back when they are on their way.
+//! At most one wake-up is pending.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::task::{Wake, Waker};
+
+use model::ids::{JournalPosition, QueueId, QueueSeq};
+use parking_lot::Mutex;
+use queue::Counts;
+use store::Content;
+
+pub use crate::limits::{OUTBOX_OVERDRAFT_LEN, OUTBOX_WINDOW_LEN};
+
+/// A message on its way to a consumer.
+#[derive(Debug)]
+pub struct Outgoing {
+    /// The consumer, as the connection numbers them.
+    pub consumer: u32,
+    /// Whether it may have been handed out before.
+    pub is_redelivered: bool,
+    /// Its position in its queue.
+    pub seq: QueueSeq,
+    /// What it consists of.
+    pub content: Content,
+    /// How often it has come back, where that is counted.
+    pub counts: Counts,
+}
+
+/// Something a connection is told. Each is rare.
+#[derive(Debug)]
+pub enum News {
+    /// The consumer's queue is gone: the server cancels (RabbitMQ's `consumer_cancel_notify`).
+    ConsumerCancelled {
+        /// The consumer, as the connection numbers them.
+        consumer: u32,
+        /// The queue.
+        queue: QueueId,
+    },
+    /// The consumer held a message for too long: the queue has taken all back.
+    ConsumerTimedOut {
+        /// The consumer, as the connection numbers them.
+        consumer: u32,
+        /// The queue.
+        queue: QueueId,
+    },
+    /// A reply for a direct reply-to consumer, which has no queue.
+    Reply {
+        /// The consumer's channel.
+        channel: u16,
+        /// The address that was replied to.
+        address: Arc<str>,
+        /// The reply.
+        content: Content,
+    },
+    /// A memory or disk alarm began, changed or ended; the connection reads the alarms' state itself.
+    AlarmsChanged,
+    /// What the connection's user may do may have changed.
+    AccessChanged,
+    /// The server ends the connection.
+    Close {
+        /// What the client is told.
+        reason: String,
+    },
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    deliveries: VecDeque<Outgoing>,
+    news: Vec<News>,
+    /// Deliveries may leave only when the journal is durable up to here.
+    hold_until: Option<JournalPosition>,
+    /// Set by [`Outbox::wake_up`]: look again, though nothing was put in.
+    is_woken: bool,
+    waker: Option<Waker>,
+}
+
+/// A connection's outbox.
+#[derive(Debug)]
+pub struct Outbox {
+    waiting: Mutex<Waiting>,
+    window_len: AtomicI64,
+    /// Set by gates that refused: some consumer of this connection is parked.
+    pub has_parked: AtomicBool,
+}
+
+/// What [`Outbox::take`] found.
+#[derive(Debug, Default)]
+pub struct Taken {
+    /// What the connection is told.
+    pub news: Vec<News>,
+    /// Something that the connection waits for may have come: look again.
+    pub is_woken: bool,
+    /// Deliveries may leave only when the journal is durable up to here.
+    pub hold_until: Option<JournalPosition>,
+}
+
+impl Outbox {
+    /// An empty one, with its whole window.
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self {
+            waiting: Mutex::default(),
+            window_len: AtomicI64::new(OUTBOX_WINDOW_LEN),
+            has_parked: AtomicBool::new(false),
+        })
+    }
+
+    /// Takes `len` bytes of the window, if there is any left; it may be overdrawn by one message.
+    #[inline]
+    pub(crate) fn try_acquire(&self, len: i64) -> bool {
+        if self.window_len.load(Ordering::SeqCst) <= 0 {
+            return false;
+        }
+        self.window_len.fetch_sub(len, Ordering::SeqCst);
+        true
+    }
+
+    /// Takes `len` bytes even of a window that is used up, as far as [`OUTBOX_OVERDRAFT_LEN`] goes.
+    pub fn try_acquire_overdrawn(&self, len: i64) -> bool {
+        if self.window_len.load(Ordering::SeqCst) <= -OUTBOX_OVERDRAFT_LEN {
+            return false;
+        }
+        self.window_len.fetch_sub(len, Ordering::SeqCst);
+        true
+    }
+
+    /// Gives `len` bytes back.
+    #[inline]
+    pub fn release(&self, len: i64) {
+        self.window_len.fetch_add(len, Ordering::SeqCst);
+    }
+
+    /// The connection ends: nothing more is put in, whatever is given back.
+    pub fn close(&self) {
+        self.window_len.store(i64::MIN / 2, Ordering::SeqCst);
+    }
+
+    /// Puts deliveries in. Called under the queue's lock; the waker it returns is woken after the lock is released.
+    pub fn deliver(
+        &self,
+        deliveries: impl Iterator<Item = Outgoing>,
+        hold_until: Option<JournalPosition>,
+    ) -> Option<Waker> {
+        let mut waiting = self.waiting.lock();
+        waiting.deliveries.extend(deliveries);
+        if let Some(position) = hold_until {
+            waiting.hold_until = waiting.hold_until.max(Some(position));
+        }
+        waiting.waker.take()
+    }
+
+    /// Tells the connection something and wakes it.
+    pub fn tell(&self, news: News) {
+        let waker = {
+            let mut waiting = self.waiting.lock();
+            waiting.news.push(news);
+            waiting.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Wakes the connection to look again at what it waits for.
+    pub fn wake_up(&self) {
+        let waker = {
+            let mut waiting = self.waiting.lock();
+            waiting.is_woken = true;
+            waiting.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Takes all there is: deliveries into `pending`, the rest into `taken`. Both are empty, and the room that they have is used for what
+    /// comes next. False when there was nothing; then `waker` is woken once there is.
+    pub fn take(&self, taken: &mut Taken, pending: &mut VecDeque<Outgoing>, waker: &Waker) -> bool {
+        let mut waiting = self.waiting.lock();
+        if waiting.deliveries.is_empty() && waiting.news.is_empty() && !waiting.is_woken {
+            match &mut waiting.waker {
+                Some(current) => current.clone_from(waker),
+                slot => *slot = Some(waker.clone()),
+            }
+            return false;
+        }
+        std::mem::swap(&mut waiting.deliveries, pending);
+        std::mem::swap(&mut waiting.news, &mut taken.news);
+        taken.hold_until = waiting.hold_until;
+        taken.is_woken = std::mem::take(&mut waiting.is_woken);
+        true
+    }
+
+    /// Takes the news alone and leaves a waker: for a connection that still has deliveries to send. False when there was none.
+    pub fn take_news(&self, taken: &mut Taken, waker: &Waker) -> bool {
+        let mut waiting = self.waiting.lock();
+        std::mem::swap(&mut waiting.news, &mut taken.news);
+        taken.is_woken = std::mem::take(&mut waiting.is_woken);
+        waiting.waker = Some(waker.clone());
+        taken.is_woken || !taken.news.is_empty()
+    }
+
+    /// Takes all deliveries there are, without leaving a waker: for cancelling and closing. Says until when they must wait.
+    pub fn take_deliveries(&self, deliveries: &mut VecDeque<Outgoing>) -> Option<JournalPosition> {
+        let mut waiting = self.waiting.lock();
+        deliveries.append(&mut waiting.deliveries);
+        waiting.hold_until
+    }
+}
+
+/// The journal wakes a connection through this.
+impl Wake for Outbox {
+    fn wake(self: Arc<Self>) {
+        self.wake_up();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Count(std::sync::atomic::AtomicUsize);
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn one_wake_up_is_pending_at_most() {
+        let outbox = Outbox::new();
+        let count = Arc::new(Count(0.into()));
+        let waker = Waker::from(count.clone());
+        let (mut taken, mut pending) = (Taken::default(), VecDeque::new());
+        assert!(!outbox.take(&mut taken, &mut pending, &waker));
+        outbox.tell(News::AlarmsChanged);
+        outbox.wake_up();
+        outbox.tell(News::AlarmsChanged);
+        assert_eq!(count.0.load(Ordering::SeqCst), 1);
+        assert!(outbox.take(&mut taken, &mut pending, &waker));
+        assert_eq!(taken.news.len(), 2);
+    }
+
+    #[test]
+    fn window_is_overdrawn_by_one_message_at_most() {
+        let outbox = Outbox::new();
+        assert!(outbox.try_acquire(OUTBOX_WINDOW_LEN - 1));
+        assert!(outbox.try_acquire(1 << 20));
+        assert!(!outbox.try_acquire(1));
+        outbox.release(1 << 20);
+        assert!(outbox.try_acquire(1));
+    }
+}

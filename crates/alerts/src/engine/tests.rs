@@ -1,3 +1,5 @@
+//! Rules over days: what is pending, fires and resolves.
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

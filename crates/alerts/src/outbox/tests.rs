@@ -1,3 +1,5 @@
+//! What a webhook is told, when it fails and when it does not.
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! Any bytes as a content header.
+
 #![no_main]
 
 #[allow(dead_code, reason = "each target uses one of the checks")]

@@ -1,3 +1,5 @@
+//! Tables and documents as commands print them.
+
 use serde_json::json;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Where a command is sent, by options and environment.
+
 use super::*;
 use crate::words;
 

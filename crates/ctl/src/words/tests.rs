@@ -1,3 +1,5 @@
+//! Command lines taken apart.
+
 use super::*;
 
 fn parsed(line: &[&str]) -> Result<Said, Failure> {

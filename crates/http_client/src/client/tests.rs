@@ -1,3 +1,5 @@
+//! What the client says on the wire, and what it makes of answers.
+
 use hyper::StatusCode;
 use net::{ClientTls, ClientTlsOptions, Trust};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

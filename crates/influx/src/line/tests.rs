@@ -1,3 +1,5 @@
+//! Points written as lines, whatever is in their names.
+
 use std::time::Duration;
 
 use proptest::prelude::*;

@@ -1,3 +1,5 @@
+//! Patterns as operators bring them from RabbitMQ.
+
 use super::*;
 
 #[track_caller]

@@ -1,3 +1,5 @@
+//! Any bytes as a header of the PROXY protocol.
+
 #![no_main]
 
 #[path = "../checks.rs"]

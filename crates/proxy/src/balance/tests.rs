@@ -1,3 +1,5 @@
+//! Which upstream is chosen, and which is left out.
+
 use net::proxy_protocol::Version;
 use net::{ClientTlsOptions, Trust};
 

@@ -1,3 +1,5 @@
+//! Who may come in, and what limits hold them.
+
 use super::*;
 
 fn rate(per_s: u64, burst: u64) -> Rate {

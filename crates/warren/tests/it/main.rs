@@ -2,7 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
-mod arrows;
 mod command_line;
 mod control_socket;
 mod ctl;

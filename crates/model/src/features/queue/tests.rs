@@ -1,3 +1,5 @@
+//! What a queue is to do, by its arguments and policies.
+
 use std::sync::Arc;
 
 use amqp::table::{TableBuf, Value};

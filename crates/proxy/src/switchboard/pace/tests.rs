@@ -1,3 +1,5 @@
+//! How many channels a pool opens.
+
 use std::collections::VecDeque;
 
 use super::*;

@@ -1,0 +1,6 @@
+//! The rules, held.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+mod crates;
+mod rules;

@@ -3,4 +3,5 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 mod crates;
+mod documents;
 mod rules;

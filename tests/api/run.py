@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests of the management HTTP API.
 
-    tests/api/run.py                                        Warren, from target/release
+    tests/api/run.py                                        Warren, from target/debug
     tests/api/run.py --peer 4                               a real RabbitMQ, to see that the tests are right
     tests/api/run.py --url amqp://… --management-port 15672
     tests/api/run.py --long -- -k parallel                  the full numbers; what follows -- goes to pytest

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Holds a broker against its own description: schemathesis makes requests of docs/openapi.json, right ones and wrong ones.
 
-    tests/api/run_schemathesis.py                           Warren, from target/release
+    tests/api/run_schemathesis.py                           Warren, from target/debug
     tests/api/run_schemathesis.py --long                    a hundred requests of each kind instead of ten
     tests/api/run_schemathesis.py --seed 7                  other requests than the usual ones
     tests/api/run_schemathesis.py -- --include-path-regex queues      what follows -- goes to schemathesis

@@ -19,17 +19,19 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from . import codec
+from . import codec, environment
 from .management import Management
 from .wire import Wire
 
 ROOT = Path(__file__).resolve().parents[2]
-DEFAULT_COMMAND = f"{ROOT}/target/release/warren serve --data-dir {{data_dir}} {{set}}"
+DEFAULT_COMMAND = f"{environment.WARREN} serve --data-dir {{data_dir}} {{set}}"
 _LIBC = ctypes.CDLL(None)
 _PR_SET_PDEATHSIG = 1
 READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 60.0
 LOG_TIMEOUT_S = 10.0
+# Above the ports of peers, below those that the kernel gives to clients.
+PORT_FIRST, PORT_COUNT = 20_000, 12_000
 
 
 class NotReady(RuntimeError):
@@ -303,10 +305,20 @@ class Peer(Broker):
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port of 127.0.0.1 that is free, and that no other suite is given for the next thousands of calls.
+
+    The kernel's own choice would be free now and perhaps the local port of some client a moment later; these are below that range.
+    """
+    with environment.locked("ports") as path:
+        text = path.read_text()
+        port = int(text) if text.isdigit() else PORT_FIRST
+        for _ in range(PORT_COUNT):
+            port = PORT_FIRST + (port + 1 - PORT_FIRST) % PORT_COUNT
+            with suppress(OSError), socket.socket() as probe:
+                probe.bind(("127.0.0.1", port))
+                path.write_text(str(port))
+                return port
+    raise NotReady("no free port")
 
 
 def _peer_port() -> int:
@@ -335,7 +347,7 @@ def end_on_sigterm() -> None:
 def add_options(parser) -> None:
     """The options of every runner (an argparse parser, or pytest's, which has the same method by another name)."""
     add = getattr(parser, "addoption", None) or parser.add_argument
-    add("--broker-command", default=DEFAULT_COMMAND, metavar="COMMAND", help="starts the broker under test; {data_dir}, {port} and {set} are filled in (default: target/release/warren serve …)")
+    add("--broker-command", default=DEFAULT_COMMAND, metavar="COMMAND", help="starts the broker under test; {data_dir}, {port} and {set} are filled in (default: target/debug/warren serve …)")
     add("--url", default=None, metavar="URL", help="test a broker that runs already, e.g. amqp://guest:guest@127.0.0.1:5672/")
     add("--management-port", default=None, type=int, metavar="PORT", help="where the broker of --url serves its HTTP API (default: its AMQP port + 10000)")
     add("--peer", default=None, choices=["3", "4"], help="test a real RabbitMQ of that major version instead, started by bench/peers/rabbitmq")

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .broker import ROOT, Broker, Warren, free_port
+from . import environment
+from .broker import Broker, Warren, free_port
 from .management import Management
 
-DEFAULT_COMMAND = f"{ROOT}/target/release/warren proxy {{set}}"
+DEFAULT_COMMAND = f"{environment.WARREN} proxy {{set}}"
 PATIENCE_S = 15.0
 # Whatever the machine has set: the proxy's environment is the test's alone.
 _AMQPROXY_VARIABLES = (
@@ -111,4 +112,4 @@ class Proxy(Warren):
 def add_options(parser) -> None:
     """The option of runners and of pytest."""
     add = getattr(parser, "addoption", None) or parser.add_argument
-    add("--proxy-command", default=DEFAULT_COMMAND, metavar="COMMAND", help="starts the proxy under test; {set} is filled in (default: target/release/warren proxy …)")
+    add("--proxy-command", default=DEFAULT_COMMAND, metavar="COMMAND", help="starts the proxy under test; {set} is filled in (default: target/debug/warren proxy …)")

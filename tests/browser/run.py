@@ -4,7 +4,7 @@
     tests/browser/run.py
     tests/browser/run.py --screenshots target/screenshots    leaves pictures of all pages there
 
-The reports are of invented results, which an example of the crate `perf` writes. What is missing (Node, npm, Chromium) is said, and the
+The reports are of invented results, which an example of the crate `perf` writes (`cargo test` builds it). What is missing (Node, npm, Chromium) is said, and the
 tests are skipped then. CHROMIUM names the browser if it has another name than the usual ones.
 """
 
@@ -17,7 +17,12 @@ from pathlib import Path
 
 BROWSER = Path(__file__).resolve().parent
 ROOT = BROWSER.parent.parent
-OUTPUT = ROOT / "target" / "tests" / "browser"
+sys.path.insert(0, str(BROWSER.parent))
+
+from blackbox import environment  # noqa: E402
+
+OUTPUT = environment.OUTPUT / "browser"
+EXAMPLE = environment.TARGET / "debug" / "examples" / "sample_reports"
 TIMEOUT_S = 600
 
 
@@ -48,22 +53,23 @@ def main() -> int:
         print("SKIPPED browser: uPlot is not built in; run `make web` first", flush=True)
         return 0
 
+    if not EXAMPLE.exists():
+        print(f"{EXAMPLE} is missing; `cargo test --workspace --no-run` builds it", flush=True)
+        return 1
     modules = OUTPUT / "modules"
     reports = OUTPUT / "reports"
     modules.mkdir(parents=True, exist_ok=True)
     for name in ("package.json", "package-lock.json", "reports.mjs"):
         shutil.copy(BROWSER / name, modules)
     subprocess.run(["npm", "ci", "--no-audit", "--no-fund"], cwd=modules, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True, timeout=TIMEOUT_S)
-    cargo = os.environ.get("CARGO", "cargo")
-    example = [cargo, "run", "--quiet", "--release", "--locked", "-p", "perf", "--example", "sample_reports", "--", str(reports)]
-    subprocess.run(example, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True, timeout=TIMEOUT_S)
+    subprocess.run([EXAMPLE, reports], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True, timeout=TIMEOUT_S)
 
     print("reports of warren perf (chromium)", flush=True)
     command = ["node", str(modules / "reports.mjs"), str(reports)]
     if arguments.screenshots:
         command.append(str(arguments.screenshots.resolve()))
-    environment = {**os.environ, "CHROMIUM": chromium()}
-    return subprocess.run(command, stdin=subprocess.DEVNULL, env=environment, check=False, timeout=TIMEOUT_S).returncode
+    variables = {**os.environ, "CHROMIUM": chromium()}
+    return subprocess.run(command, stdin=subprocess.DEVNULL, env=variables, check=False, timeout=TIMEOUT_S).returncode
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Runs the client libraries of six languages against a broker.
 
-    tests/clients/run.py                                    Warren, from target/release
+    tests/clients/run.py                                    Warren, from target/debug
     tests/clients/run.py --peer 4                           a real RabbitMQ, to see that the tests are right
     tests/clients/run.py --url amqp://guest:guest@127.0.0.1:5672/
     tests/clients/run.py --only python,rust -- -k topics    what follows -- goes to pytest
 
 Python's tests are pytest's. The other languages are programs that print `ok NAME` or `not ok NAME: why` for each scenario; they are
-built below target/tests. A language whose toolchain is missing is skipped, and it is said so.
+built once, below target/tests. A language whose toolchain is missing is skipped, and it is said so.
 """
 
 import argparse
@@ -103,7 +103,7 @@ class Tally:
         output = environment.OUTPUT / language
         print(f"{language} ({how.library})", flush=True)
         try:
-            how.build(output)
+            environment.make_once(output, environment.digest(CLIENTS / language), lambda: how.build(output))
         except BuildFailed as failure:
             self.fail(f"{language} was not built: {failure}")
             return

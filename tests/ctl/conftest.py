@@ -13,13 +13,14 @@ from dataclasses import dataclass
 
 import pytest
 from blackbox import broker as brokers
+from blackbox import environment
 
-DEFAULT_CTL = f"{brokers.ROOT}/target/release/warren ctl"
+DEFAULT_CTL = f"{environment.WARREN} ctl"
 API_PATIENCE_S = 30.0
 
 
 def pytest_addoption(parser):
-    parser.addoption("--ctl-command", default=DEFAULT_CTL, help="the program under test (default: target/release/warren ctl)")
+    parser.addoption("--ctl-command", default=DEFAULT_CTL, help="the program under test (default: target/debug/warren ctl)")
     parser.addoption("--management-url", default=None, help="the management API of the broker that --url names")
 
 

@@ -2,7 +2,7 @@
 """`warren ctl` against a broker with a management API: what it changes is looked at over plain HTTP and with a plain client.
 
     tests/ctl/run.py [--peer 4] [--url amqp://… --management-url http://guest:guest@127.0.0.1:15672]
-                     [--ctl-command 'target/release/warren ctl'] [-- PYTEST OPTIONS]
+                     [--ctl-command 'target/debug/warren ctl'] [-- PYTEST OPTIONS]
 
 With --peer 4 rabbitmqctl, too, is asked the same, and has to say the same. A broker without a management API is skipped, and it is
 said so.
@@ -23,7 +23,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     brokers.end_on_sigterm()
     brokers.add_options(parser)
-    parser.add_argument("--ctl-command", help="the program under test (default: target/release/warren ctl)")
+    parser.add_argument("--ctl-command", help="the program under test (default: target/debug/warren ctl)")
     parser.add_argument("--management-url", help="the management API of the broker that --url names")
     arguments, rest = parser.parse_known_args()
     options = [f"--broker-command={arguments.broker_command}"]

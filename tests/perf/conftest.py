@@ -7,13 +7,13 @@ from pathlib import Path
 
 import perftest as perftest_program
 import pytest
+from blackbox import environment
 
-ROOT = Path(__file__).resolve().parents[2]
 RUN_TIMEOUT_S = 60
 
 
 def pytest_addoption(parser):
-    parser.addoption("--perf-command", default=f"{ROOT}/target/release/warren perf", help="the load generator under test")
+    parser.addoption("--perf-command", default=f"{environment.WARREN} perf", help="the load generator under test")
 
 
 class Run:

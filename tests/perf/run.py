@@ -2,7 +2,7 @@
 """`warren perf` and RabbitMQ's PerfTest: whether they understand each other's messages, and do the same when they are told the same;
 and workloads that PerfTest has nothing like.
 
-    tests/perf/run.py [--perf-command 'target/release/warren perf'] [--peer 4] [-- PYTEST OPTIONS]
+    tests/perf/run.py [--perf-command 'target/debug/warren perf'] [--peer 4] [-- PYTEST OPTIONS]
 
 PerfTest is fetched by Maven; without Java or Maven its tests are skipped, and it is said so.
 """
@@ -23,7 +23,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     brokers.end_on_sigterm()
     brokers.add_options(parser)
-    parser.add_argument("--perf-command", help="the load generator under test (default: target/release/warren perf)")
+    parser.add_argument("--perf-command", help="the load generator under test (default: target/debug/warren perf)")
     arguments, rest = parser.parse_known_args()
     if absent := perftest.missing():
         print(f"SKIPPED what needs PerfTest: {' and '.join(absent)} not found", flush=True)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests of the metrics for Prometheus.
 
-    tests/prometheus/run.py                     Warren, from target/release; a real Prometheus where it is installed, else it is said so
+    tests/prometheus/run.py                     Warren, from target/debug; a real Prometheus where it is installed, else it is said so
     tests/prometheus/run.py -- -k names         what follows -- goes to pytest
 """
 

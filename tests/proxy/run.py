@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`warren proxy` before a broker: the client libraries of tests/clients through it, then pytest's tests in this folder.
 
-    tests/proxy/run.py                                  before Warren, from target/release
+    tests/proxy/run.py                                  before Warren, from target/debug
     tests/proxy/run.py --peer 4                         before a real RabbitMQ
     tests/proxy/run.py --only python                    pytest's tests in this folder alone; `clients`: the others alone
     tests/proxy/run.py --languages go,node -- -k limits some languages; what follows -- goes to pytest

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What clients see: the same scenarios on Warren and, recorded, on RabbitMQ.
 
-    tests/semantics/run.py                                  Warren, from target/release
+    tests/semantics/run.py                                  Warren, from target/debug
     tests/semantics/run.py --peer 4                         a real RabbitMQ, to see that the transcripts are right
     tests/semantics/run.py --url amqp://… --management-port 15672
     tests/semantics/run.py -- -k dead_letters               what follows -- goes to pytest

@@ -5,6 +5,7 @@
     tests/suites.py semantics ctl              some, by name
     tests/suites.py --list                     their names
     tests/suites.py --binary target/release/warren
+    tests/suites.py --beside 'make lint'    a command that only uses what processor time the suites leave
 
 The program under test is what `cargo test --workspace` has built, target/debug/warren. A suite's output is shown whole when the suite
 has ended. The exit status is 0 when all went well.
@@ -12,6 +13,7 @@ has ended. The exit status is 0 when all went well.
 
 import argparse
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -32,7 +34,7 @@ JOBS = 2
 
 @dataclass(frozen=True)
 class Suite:
-    """A runner with its options. One that is `alone` measures times or memory, or works both processors: nothing runs beside it."""
+    """A runner with its options. One that is `alone` measures times or memory: nothing runs beside it."""
 
     name: str
     words: tuple[str, ...]
@@ -46,6 +48,7 @@ SUITES = [
     Suite("clients", ("clients/run.py",)),
     Suite("schemathesis", ("api/run_schemathesis.py",)),
     Suite("api", ("api/run.py",)),
+    Suite("perf-commands", ("perf/run.py", "--", "-k", "test_commands")),
     Suite("prometheus", ("prometheus/run.py",)),
     Suite("definitions", ("definitions/run.py",)),
     Suite("semantics", ("semantics/run.py",)),
@@ -54,7 +57,7 @@ SUITES = [
     Suite("browser", ("browser/run.py",)),
     Suite("fsync-order", ("crash/fsync_order.py",)),
     Suite("ctl", ("ctl/run.py",)),
-    Suite("perf", ("perf/run.py",), alone=True),
+    Suite("perf", ("perf/run.py", "--", "-k", "not test_commands"), alone=True),
     Suite("abuse", ("abuse/run.py",), alone=True),
 ]
 
@@ -69,13 +72,16 @@ class Runner:
         self.results: list[tuple[str, int, float]] = []
 
     def run(self, suite: Suite) -> None:
+        self.call(suite.name, [sys.executable, str(TESTS / suite.words[0]), *suite.words[1:]])
+
+    def call(self, name: str, command: list[str]) -> None:
         with tempfile.TemporaryFile("w+", errors="replace") as output:
             with self.lock:
                 if self.is_ending:
                     return
-                print(f"{suite.name}: begins", flush=True)
+                print(f"{name}: begins", flush=True)
                 process = subprocess.Popen(
-                    [sys.executable, str(TESTS / suite.words[0]), *suite.words[1:]], stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                    command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
                     cwd=TESTS.parent, env={**os.environ, "WARREN_BINARY": str(environment.WARREN)},
                 )  # fmt: skip
                 self.running.add(process)
@@ -85,8 +91,8 @@ class Runner:
             output.seek(0)
             with self.lock:
                 self.running.discard(process)
-                self.results.append((suite.name, status, took_s))
-                print(f"\n== {suite.name}: {'passed' if status == 0 else f'FAILED with status {status}'} after {took_s:.0f} s\n{output.read()}", flush=True)
+                self.results.append((name, status, took_s))
+                print(f"\n== {name}: {'passed' if status == 0 else f'FAILED with status {status}'} after {took_s:.0f} s\n{output.read()}", flush=True)
 
     def end(self) -> None:
         with self.lock:
@@ -100,6 +106,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="suites (default: all)")
     parser.add_argument("--jobs", type=int, default=JOBS, help="how many suites at a time (default: %(default)s)")
     parser.add_argument("--binary", type=Path, help="the program under test (default: target/debug/warren)")
+    parser.add_argument("--beside", metavar="COMMAND", help="runs beside the suites at the lowest priority, and before those that run alone has ended")
     parser.add_argument("--list", action="store_true", help="print the names of the suites")
     arguments = parser.parse_args()
     if unknown := set(arguments.names) - {suite.name for suite in SUITES}:
@@ -117,16 +124,20 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     # What nearly all of them need.
     environment.python()
-    pool = ThreadPoolExecutor(arguments.jobs)
+    pool, beside = ThreadPoolExecutor(arguments.jobs), ThreadPoolExecutor(1)
     try:
+        besides = [beside.submit(runner.call, arguments.beside, ["nice", "-n", "19", *shlex.split(arguments.beside)])] if arguments.beside else []
         for _ in pool.map(runner.run, [suite for suite in suites if not suite.alone]):
             pass
+        for each in besides:
+            each.result()
         for suite in suites:
             if suite.alone:
                 runner.run(suite)
     finally:
         runner.end()
         pool.shutdown(cancel_futures=True)
+        beside.shutdown()
     for name, status, took_s in runner.results:
         print(f"{took_s:6.0f} s  {name}{'' if status == 0 else f': FAILED with status {status}'}")
     failed = sum(status != 0 for _, status, _ in runner.results)

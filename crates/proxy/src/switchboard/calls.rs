@@ -5,12 +5,10 @@ use amqp::method::{Method, basic, channel, confirm, exchange};
 use amqp::queue;
 use amqp::server::Violation;
 
-use super::client::{Stage, Tags, Waits};
-use super::frames::put_frames;
-use super::moving::{name_queue, remembered_queue};
-use super::pool::Kind;
-use super::publish::Taken;
-use super::seats::offset;
+use super::lane::Kind;
+use super::queue_names::name_queue;
+use super::taken::Taken;
+use super::wait::Waits;
 use super::{ClientId, Refusal, Switchboard};
 
 /// What becomes of a method.
@@ -80,7 +78,7 @@ impl Switchboard {
     ) -> Taken {
         // A close asks for nothing that was not known before.
         let is_close = matches!(method, Method::ChannelClose(_) | Method::ChannelCloseOk(_));
-        if !is_close && self.spool.is_some() && self.is_held_back(id, number) {
+        if !is_close && self.spool.is_there() && self.is_held_back(id, number) {
             return self.wait_for_spool(id, Waits::SpoolEnd);
         }
         match judge(method) {
@@ -97,16 +95,16 @@ impl Switchboard {
 
     /// Whether an upstream has closed a line for the queue that this is about.
     fn is_suspect(&mut self, id: ClientId, number: u16, method: &Method<'_>) -> bool {
-        let client = &self.clients[id.0];
-        let declared = client.channels.get(&number).and_then(|channel| channel.declared.as_deref());
-        client.pool.is_some_and(|pool| self.pools.pool(pool).suspects.are_in(method, declared, self.now_ms))
+        let client = &self.clients[id];
+        let declared = client.channel(number).and_then(|channel| channel.declared());
+        client.pool().is_some_and(|pool| self.pools.pool(pool).suspects().are_in(method, declared, self.now_ms))
     }
 
     fn answer(&mut self, id: ClientId, number: u16, method: &Method<'_>) -> Taken {
-        let client = &mut self.clients[id.0];
-        let Some(channel) = client.channels.get_mut(&number) else { return Taken::Done(0) };
+        let client = &mut self.clients[id];
+        let Some(channel) = client.channel_mut(number) else { return Taken::Done(0) };
         let is_close = matches!(method, Method::ChannelClose(_) | Method::ChannelCloseOk(_));
-        if !is_close && !channel.unanswered.is_empty() {
+        if !is_close && !channel.is_answered() {
             // Answers come in the order of what was asked.
             return self.wait_for(id, Waits::Answer);
         }
@@ -117,19 +115,12 @@ impl Switchboard {
             Method::ChannelClose(_) => return self.client_closes_channel(id, number),
             Method::ChannelFlow(_) => client.send(number, &channel::FlowOk { active: true }),
             Method::BasicQos(qos) => {
-                channel.qos = Some(*qos);
+                channel.set_qos(*qos);
                 client.send(number, &basic::QosOk);
             }
             Method::ConfirmSelect(select) => {
-                if channel.tags.is_none() {
-                    let mut tags = Tags::default();
-                    if let Some((line, at)) = channel.seat
-                        && let Some(there) = self.lines[line.0].channel(at)
-                    {
-                        tags.offset = offset(there.published, &tags);
-                    }
-                    channel.tags = Some(tags);
-                }
+                let there = channel.seat().and_then(|(line, at)| self.lines[line].channel(at));
+                channel.select_confirms(there.map(|there| there.published()));
                 if !select.no_wait {
                     client.send(number, &confirm::SelectOk);
                 }
@@ -142,58 +133,57 @@ impl Switchboard {
     fn forward_call(&mut self, id: ClientId, number: u16, method: &Method<'_>, raw: &[u8], is_answered: bool) -> Taken {
         // One message at a time is asked for: what comes back is bounded by what its client has read.
         let is_get = matches!(method, Method::BasicGet(_));
-        if is_get && self.clients[id.0].channels.get(&number).is_some_and(|channel| !channel.unanswered.is_empty()) {
+        if is_get && self.clients[id].channel(number).is_some_and(|channel| !channel.is_answered()) {
             return self.wait_for(id, Waits::Answer);
         }
         let Some((line_id, at)) = self.seat_with_room(id, number, Kind::Calls) else { return Taken::NotYet };
         if let Err(refusal) = self.check_len(line_id, raw.len()) {
             return Taken::Refused(refusal.of_method(method));
         }
-        let Some(channel) = self.clients[id.0].channels.get_mut(&number) else { return Taken::Done(0) };
-        let name = remembered_queue(channel, method);
+        let Some(channel) = self.clients[id].channel_mut(number) else { return Taken::Done(0) };
+        let name = channel.remembered_queue(method);
         let mut asked = *method;
         if let Some(name) = &name {
             name_queue(&mut asked, name);
         }
         // Whether it was done is known by its answer, wanted or not.
         let is_told = ask_for_answer(&mut asked);
-        channel.unanswered.push_back(is_answered);
+        channel.ask(is_answered);
         if let Method::QueueDeclare(declare) = method {
-            channel.declared = Some(declare.queue.into());
-            channel.is_declared_here = true;
+            channel.declare(declare.queue);
         }
-        let line = &mut self.lines[line_id.0];
+        let line = &mut self.lines[line_id];
         match name.is_some() || is_told {
-            true => put_method(line.output.end(), at, &asked),
-            false => put_frames(line.output.end(), raw, at, line.frame_len_max),
+            true => put_method(line.output_mut().end(), at, &asked),
+            false => line.send_frames(at, raw),
         }
-        if let Some(there) = line.channel(at) {
-            there.is_clean = false;
+        if let Some(there) = line.channel_mut(at) {
+            there.soil();
         }
-        self.line_changed(line_id);
+        self.effects.line_changed(line_id);
         Taken::Done(0)
     }
 
     /// The client closes a channel. One that has only published is closed at once: nothing is asked of it that is not known.
     fn client_closes_channel(&mut self, id: ClientId, number: u16) -> Taken {
-        let client = &mut self.clients[id.0];
-        let seat = client.channels.get(&number).and_then(|channel| channel.seat);
+        let client = &mut self.clients[id];
+        let seat = client.channel(number).and_then(|channel| channel.seat());
         if let Some((line, at)) = seat
-            && let Some(there) = self.lines[line.0].channel(at)
+            && let Some(there) = self.lines[line].channel(at)
         {
-            if !there.is_clean {
+            if !there.is_clean() {
                 self.close_line_channel(line, at);
-                if let Some(channel) = self.clients[id.0].channels.get_mut(&number) {
-                    channel.stage = Stage::Closing;
+                if let Some(channel) = self.clients[id].channel_mut(number) {
+                    channel.begin_close();
                 }
                 return Taken::Done(0);
             }
-            if there.incoming.is_some() {
+            if there.has_incoming() {
                 // The rest of a message that comes back is its own.
                 return self.wait_for(id, Waits::Answer);
             }
         }
-        client.channels.remove(&number);
+        client.forget_channel(number);
         client.send(number, &channel::CloseOk);
         if let Some((line, at)) = seat {
             self.release_seat(line, at);

@@ -1,16 +1,19 @@
 //! A client: how far its connection has come, and its channels.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use amqp::frame::put_method;
-use amqp::server::{ClientCapabilities, ContentProgress};
-use amqp::{TableBuf, basic};
-use model::ids::QueueSeq;
+use amqp::TableBuf;
+use amqp::frame::{put_heartbeat, put_method};
+use amqp::method::{EncodeMethod, connection};
+use amqp::server::ClientCapabilities;
+use amqp::table::Table;
 
-use super::LineId;
 use super::buffer::Buffer;
-use super::pool::{Kind, LoginId, PoolId};
+use super::channel::{Channel, Content};
+use super::ids::{LineId, LoginId, PoolId};
+use super::liveness::Liveness;
+use super::wait::{Wait, Waits};
 use crate::limits::CLIENT_OUTPUT_LEN_MAX;
 
 /// What is read ahead of a client that waits: enough to see it go.
@@ -45,138 +48,245 @@ pub(super) enum Phase {
     Over,
 }
 
-/// What the next frame of a client waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Waits {
-    Nothing,
-    /// That an upstream has a word on its login or its vhost, or the guard on its user.
-    Login,
-    /// A line of its pool of this kind, or a channel on one.
-    Pool(Kind),
-    /// Room in a line's output.
-    Room,
-    /// A line of its own.
-    OwnLine,
-    /// The answers and confirms that are to come over shared lines before it can leave them.
-    Quiet,
-    /// The answer to what it asked before.
-    Answer,
-    /// Room in the spool.
-    SpoolRoom,
-    /// That what was kept of its user and vhost is sent on.
-    SpoolEnd,
-}
-
-impl Waits {
-    /// With which patience that is waited for.
-    fn patience(self) -> Option<Patience> {
-        match self {
-            Waits::Nothing => None,
-            Waits::Login | Waits::Pool(_) | Waits::OwnLine | Waits::SpoolRoom | Waits::SpoolEnd => {
-                Some(Patience::Upstream)
-            }
-            Waits::Quiet => Some(Patience::Quiet),
-            Waits::Room | Waits::Answer => Some(Patience::Turn),
-        }
-    }
-}
-
-/// Whose patience it is that a client has: how long it has waited for one thing says nothing of another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Patience {
-    /// For upstreams: a line, a word on a login, room in the spool.
-    Upstream,
-    /// For confirms and answers.
-    Quiet,
-    /// For a line that takes more, or an answer that comes before the next question: nobody who is there is closed for that.
-    Turn,
-}
-
 #[derive(Debug)]
 pub(super) struct Client {
-    pub(super) phase: Phase,
-    pub(super) waits: Waits,
-    /// What it waits for with patience that ends, and since when.
-    pub(super) waiting: Option<(Patience, u64)>,
-    pub(super) input: Buffer,
-    pub(super) output: Buffer,
-    pub(super) properties: TableBuf,
-    pub(super) capabilities: ClientCapabilities,
-    /// By which it logged in.
-    pub(super) mechanism: &'static str,
-    pub(super) login: Option<LoginId>,
-    pub(super) vhost: Option<Rc<str>>,
-    pub(super) pool: Option<PoolId>,
-    pub(super) frame_len_max: u32,
-    pub(super) channel_max: u16,
-    pub(super) heartbeat_s: u16,
-    /// A line of its own: wanted, being opened, or open.
-    pub(super) own: Option<LineId>,
-    /// Whether its channels are on its own line.
-    pub(super) has_moved: bool,
-    pub(super) channels: BTreeMap<u16, Channel>,
-    pub(super) is_told_blocked: bool,
-    /// Whether it has found no room in the spool.
-    pub(super) is_without_room: bool,
-    /// Whether there is room for its user.
-    pub(super) is_admitted: bool,
-    /// Whether an upstream has just let it in, however long that is believed.
-    pub(super) is_vouched: bool,
+    phase: Phase,
+    wait: Wait,
+    input: Input,
+    output: Buffer,
+    introduction: Introduction,
+    access: Access,
+    agreed: connection::TuneOk,
+    own: OwnLine,
+    channels: BTreeMap<u16, Channel>,
     /// Bytes of publishes that are not whole yet.
-    pub(super) held_len: usize,
-    /// When its socket came to its end, if it has: what waits in the input is the last.
-    pub(super) ended_ms: Option<u64>,
+    held_len: usize,
+    is_told_blocked: bool,
+    /// Whether it has found no room in the spool.
+    is_without_room: bool,
+    joined_ms: u64,
+    liveness: Liveness,
+}
+
+/// What a client has said that is not done yet.
+#[derive(Debug, Default)]
+struct Input {
+    bytes: Buffer,
+    /// When its socket came to its end, if it has: what waits is the last.
+    ended_ms: Option<u64>,
     /// Whether nothing is read from it for a while, since it has sent too much.
-    pub(super) is_paused: bool,
-    pub(super) joined_ms: u64,
-    pub(super) heard_ms: u64,
-    pub(super) said_ms: u64,
+    is_paused: bool,
+}
+
+/// What a client says of itself when it logs in.
+#[derive(Debug)]
+struct Introduction {
+    properties: TableBuf,
+    capabilities: ClientCapabilities,
+    /// By which it logged in.
+    mechanism: &'static str,
+}
+
+/// As whom a client comes, where to, and whether it may.
+#[derive(Debug, Default)]
+struct Access {
+    login: Option<LoginId>,
+    pool: Option<PoolId>,
+    vhost: Option<Rc<str>>,
+    /// Whether there is room for its user.
+    is_admitted: bool,
+    /// Whether an upstream has just let it in, however long that is believed.
+    is_vouched: bool,
+}
+
+/// A line of a client's own.
+#[derive(Debug, Default)]
+struct OwnLine {
+    /// Wanted, being opened, or open.
+    line: Option<LineId>,
+    /// Whether the client's channels are there.
+    has_moved: bool,
 }
 
 impl Client {
     pub(super) fn new(now_ms: u64) -> Self {
         Client {
             phase: Phase::Header,
-            waits: Waits::Nothing,
-            waiting: None,
-            input: Buffer::default(),
+            wait: Wait::new(),
+            input: Input::default(),
             output: Buffer::default(),
-            properties: TableBuf::new(),
-            capabilities: ClientCapabilities::default(),
-            mechanism: "PLAIN",
-            login: None,
-            vhost: None,
-            pool: None,
-            frame_len_max: amqp::limits::FRAME_LEN_MAX_INITIAL,
-            channel_max: 0,
-            heartbeat_s: 0,
-            own: None,
-            has_moved: false,
+            introduction: Introduction {
+                properties: TableBuf::new(),
+                capabilities: ClientCapabilities::default(),
+                mechanism: "PLAIN",
+            },
+            access: Access::default(),
+            agreed: connection::TuneOk { frame_max: amqp::limits::FRAME_LEN_MAX_INITIAL, channel_max: 0, heartbeat: 0 },
+            own: OwnLine::default(),
             channels: BTreeMap::new(),
+            held_len: 0,
             is_told_blocked: false,
             is_without_room: false,
-            is_admitted: false,
-            is_vouched: false,
-            held_len: 0,
-            ended_ms: None,
-            is_paused: false,
             joined_ms: now_ms,
-            heard_ms: now_ms,
-            said_ms: now_ms,
+            liveness: Liveness::new(now_ms),
         }
+    }
+
+    #[inline]
+    pub(super) fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    #[inline]
+    pub(super) fn is_running(&self) -> bool {
+        self.phase == Phase::Running
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.phase == Phase::Over
+    }
+
+    /// Its connection comes to the next step.
+    pub(super) fn enter(&mut self, phase: Phase) {
+        self.phase = phase;
+    }
+}
+
+/// What it waits for.
+impl Client {
+    pub(super) fn waits(&self) -> Waits {
+        self.wait.what()
+    }
+
+    /// Since when it has waited with patience that ends.
+    pub(super) fn waiting_since_ms(&self) -> Option<u64> {
+        self.wait.since_ms()
+    }
+
+    pub(super) fn is_waiting(&self) -> bool {
+        self.wait.since_ms().is_some()
     }
 
     /// It looks at its frame again when this has come. It waits from now on, unless it has waited with the same patience before.
     pub(super) fn wait_for(&mut self, what: Waits, now_ms: u64) {
-        self.waits = what;
-        let since_ms = |(before, since_ms)| (Some(before) == what.patience()).then_some(since_ms);
-        let since_ms = self.waiting.and_then(since_ms).unwrap_or(now_ms);
-        self.waiting = what.patience().map(|patience| (patience, since_ms));
+        self.wait.begin(what, now_ms);
+    }
+
+    /// It looks at its frame again.
+    pub(super) fn wake(&mut self) {
+        self.wait.interrupt();
+    }
+
+    /// It has what it waited for.
+    pub(super) fn stop_waiting(&mut self) {
+        self.wait.end_patience();
+    }
+
+    /// It has what it waited for. Its patience with the handshake has not run meanwhile.
+    pub(super) fn stop_waiting_in_handshake(&mut self, now_ms: u64) {
+        if let Some(since_ms) = self.wait.end_patience() {
+            self.joined_ms += now_ms.saturating_sub(since_ms);
+        }
+    }
+
+    pub(super) fn renew_patience(&mut self, now_ms: u64) {
+        self.wait.renew_patience(now_ms);
+    }
+
+    /// Whether its handshake has taken so long.
+    pub(super) fn is_handshake_late(&self, timeout_ms: u64, now_ms: u64) -> bool {
+        now_ms >= self.joined_ms + timeout_ms
+    }
+}
+
+/// What comes from it.
+impl Client {
+    /// Something came from its socket. Whether nothing waits from before, so that it can be looked at where it lies.
+    pub(super) fn heard(&mut self, now_ms: u64) -> bool {
+        self.liveness.heard(now_ms);
+        self.input.bytes.is_empty()
+    }
+
+    /// What cannot be looked at yet.
+    pub(super) fn keep_input(&mut self, bytes: &[u8]) {
+        self.input.bytes.end().extend_from_slice(bytes);
+    }
+
+    /// What it has said before, to be looked at.
+    pub(super) fn take_input(&mut self) -> Buffer {
+        std::mem::take(&mut self.input.bytes)
+    }
+
+    /// What of that is left.
+    pub(super) fn put_input(&mut self, mut input: Buffer, taken: usize) {
+        input.take(taken);
+        input.release();
+        self.input.bytes = input;
+    }
+
+    /// Its socket came to its end, or broke.
+    pub(super) fn end_input(&mut self, now_ms: u64) {
+        self.input.ended_ms.get_or_insert(now_ms);
+    }
+
+    pub(super) fn ended_ms(&self) -> Option<u64> {
+        self.input.ended_ms
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.input.ended_ms.is_some()
+    }
+
+    /// It has sent so much that nothing more is read from it for a while, or that while is over.
+    pub(super) fn pause(&mut self, is_paused: bool, now_ms: u64) {
+        self.input.is_paused = is_paused;
+        self.liveness.heard(now_ms);
     }
 
     /// Whether all is done that it said before its end.
     pub(super) fn has_said_all(&self) -> bool {
-        self.ended_ms.is_some() && self.waits == Waits::Nothing && !self.is_full()
+        self.has_ended() && self.waits() == Waits::Nothing && !self.is_full()
+    }
+
+    pub(super) fn may_read(&self) -> bool {
+        let has_read_ahead = self.input.bytes.len() >= READ_AHEAD_LEN;
+        match self.phase {
+            _ if self.has_ended() => false,
+            Phase::Over => false,
+            Phase::Refused { .. } | Phase::Leaving { .. } => !has_read_ahead,
+            _ => !self.is_full() && (self.waits() == Waits::Nothing || !has_read_ahead),
+        }
+    }
+
+    /// Whether its frames may be looked at.
+    pub(super) fn is_ready(&self) -> bool {
+        let is_listened_to = !matches!(self.phase, Phase::Over | Phase::Refused { .. } | Phase::Leaving { .. });
+        is_listened_to && self.waits() == Waits::Nothing && !self.is_full()
+    }
+}
+
+/// What goes to it.
+impl Client {
+    #[inline]
+    pub(super) fn output(&self) -> &Buffer {
+        &self.output
+    }
+
+    #[inline]
+    pub(super) fn output_mut(&mut self) -> &mut Buffer {
+        &mut self.output
+    }
+
+    pub(super) fn send<M: EncodeMethod + ?Sized>(&mut self, channel: u16, method: &M) {
+        put_method(self.output.end(), channel, method);
+    }
+
+    /// So much was written. Whether it has taken no more until now.
+    pub(super) fn sent(&mut self, len: usize, now_ms: u64) -> bool {
+        let was_full = self.is_full();
+        self.liveness.said(now_ms);
+        self.output.take(len);
+        was_full && !self.is_full()
     }
 
     /// Whether so much waits to be written to it that nothing more is to be asked for it.
@@ -184,102 +294,213 @@ impl Client {
         self.output.len() > CLIENT_OUTPUT_LEN_MAX
     }
 
-    pub(super) fn is_over(&self) -> bool {
-        self.phase == Phase::Over
+    /// Notes whether it is told that lines of its take no publishes. Whether that is news.
+    pub(super) fn note_blocked(&mut self, is_blocked: bool) -> bool {
+        std::mem::replace(&mut self.is_told_blocked, is_blocked) != is_blocked
     }
 
-    pub(super) fn may_read(&self) -> bool {
-        match self.phase {
-            _ if self.ended_ms.is_some() => false,
-            Phase::Over => false,
-            Phase::Refused { .. } | Phase::Leaving { .. } => self.input.rest().len() < READ_AHEAD_LEN,
-            _ => !self.is_full() && (self.waits == Waits::Nothing || self.input.rest().len() < READ_AHEAD_LEN),
+    /// Its heartbeat. `None` where it was silent for two of them; else whether it was said.
+    pub(super) fn beat(&mut self, now_ms: u64) -> Option<bool> {
+        // A client that has ended says no more, and to write to it may break what it said before.
+        if self.agreed.heartbeat == 0 || !self.is_running() || self.has_ended() {
+            return Some(false);
+        }
+        let beat_ms = u64::from(self.agreed.heartbeat) * 1000;
+        if !self.may_read() || self.input.is_paused {
+            // A client that is not listened to cannot be silent.
+            self.liveness.heard(now_ms);
+        }
+        if self.liveness.is_silent_for(2 * beat_ms, now_ms) {
+            return None;
+        }
+        let is_due = self.liveness.is_beat_due(beat_ms, now_ms) && self.output.is_empty();
+        if is_due {
+            put_heartbeat(self.output.end());
+        }
+        Some(is_due)
+    }
+}
+
+/// Who it is, and what was agreed on with it.
+impl Client {
+    /// What it says of itself with its login.
+    pub(super) fn introduce(&mut self, mechanism: &'static str, properties: &Table<'_>) {
+        let capabilities = ClientCapabilities::of(properties);
+        self.introduction = Introduction { properties: properties.to_owned(), capabilities, mechanism };
+    }
+
+    pub(super) fn properties(&self) -> &TableBuf {
+        &self.introduction.properties
+    }
+
+    pub(super) fn capabilities(&self) -> ClientCapabilities {
+        self.introduction.capabilities
+    }
+
+    /// By which it logged in.
+    pub(super) fn mechanism(&self) -> &'static str {
+        self.introduction.mechanism
+    }
+
+    pub(super) fn login(&self) -> Option<LoginId> {
+        self.access.login
+    }
+
+    pub(super) fn set_login(&mut self, login: LoginId) {
+        self.access.login = Some(login);
+    }
+
+    pub(super) fn pool(&self) -> Option<PoolId> {
+        self.access.pool
+    }
+
+    pub(super) fn set_pool(&mut self, pool: PoolId) {
+        self.access.pool = Some(pool);
+    }
+
+    /// It uses its login and its pool no longer.
+    pub(super) fn leave_login(&mut self) -> (Option<LoginId>, Option<PoolId>) {
+        (self.access.login.take(), self.access.pool.take())
+    }
+
+    pub(super) fn vhost(&self) -> Option<&Rc<str>> {
+        self.access.vhost.as_ref()
+    }
+
+    /// Whether there is room for its user.
+    pub(super) fn is_admitted(&self) -> bool {
+        self.access.is_admitted
+    }
+
+    pub(super) fn admit(&mut self) {
+        self.access.is_admitted = true;
+    }
+
+    /// Whether an upstream has just let it in, however long that is believed.
+    pub(super) fn is_vouched(&self) -> bool {
+        self.access.is_vouched
+    }
+
+    pub(super) fn vouch(&mut self) {
+        self.access.is_vouched = true;
+    }
+
+    /// What an upstream has just said of it was of use.
+    pub(super) fn take_vouched(&mut self) -> bool {
+        std::mem::take(&mut self.access.is_vouched)
+    }
+
+    /// Its connection is open from now on.
+    pub(super) fn run(&mut self, vhost: Rc<str>) {
+        self.access.is_vouched = false;
+        self.access.vhost = Some(vhost);
+        self.send(0, &connection::OpenOk { known_hosts: b"" });
+        self.phase = Phase::Running;
+    }
+
+    /// What holds from now on.
+    pub(super) fn agree(&mut self, agreed: connection::TuneOk) {
+        self.agreed = agreed;
+    }
+
+    #[inline]
+    pub(super) fn frame_len_max(&self) -> u32 {
+        self.agreed.frame_max
+    }
+
+    pub(super) fn channel_max(&self) -> u16 {
+        self.agreed.channel_max
+    }
+
+    pub(super) fn heartbeat_s(&self) -> u16 {
+        self.agreed.heartbeat
+    }
+}
+
+/// Its channels, and the line of its own.
+impl Client {
+    #[inline]
+    pub(super) fn channel(&self, number: u16) -> Option<&Channel> {
+        self.channels.get(&number)
+    }
+
+    #[inline]
+    pub(super) fn channel_mut(&mut self, number: u16) -> Option<&mut Channel> {
+        self.channels.get_mut(&number)
+    }
+
+    pub(super) fn channels(&self) -> impl Iterator<Item = &Channel> {
+        self.channels.values()
+    }
+
+    pub(super) fn channel_numbers(&self) -> Vec<u16> {
+        self.channels.keys().copied().collect()
+    }
+
+    pub(super) fn channel_count(&self) -> usize {
+        self.channels.len()
+    }
+
+    pub(super) fn open_channel(&mut self, number: u16) {
+        self.channels.insert(number, Channel::new());
+    }
+
+    pub(super) fn forget_channel(&mut self, number: u16) {
+        self.channels.remove(&number);
+    }
+
+    /// All channels, and with them what of publishes was held.
+    pub(super) fn take_channels(&mut self) -> BTreeMap<u16, Channel> {
+        self.held_len = 0;
+        std::mem::take(&mut self.channels)
+    }
+
+    /// Its channels are on its own line from now on.
+    pub(super) fn move_channels(&mut self, channels: BTreeMap<u16, Channel>) {
+        self.channels = channels;
+        self.own.has_moved = true;
+    }
+
+    /// Bytes of publishes that are not whole yet.
+    pub(super) fn held_len(&self) -> usize {
+        self.held_len
+    }
+
+    /// Holds a publish that is not whole yet, which has become so much longer.
+    pub(super) fn hold(&mut self, number: u16, content: Content, more_len: usize) {
+        self.held_len += more_len;
+        if let Some(channel) = self.channels.get_mut(&number) {
+            channel.put_content(content);
         }
     }
 
-    /// Whether its frames may be looked at.
-    pub(super) fn is_ready(&self) -> bool {
-        let is_listened_to = !matches!(self.phase, Phase::Over | Phase::Refused { .. } | Phase::Leaving { .. });
-        is_listened_to && self.waits == Waits::Nothing && !self.is_full()
+    /// So much of what was held is done with.
+    pub(super) fn let_go(&mut self, len: usize) {
+        self.held_len = self.held_len.saturating_sub(len);
     }
 
-    pub(super) fn send<M: amqp::method::EncodeMethod + ?Sized>(&mut self, channel: u16, method: &M) {
-        put_method(self.output.end(), channel, method);
+    /// Notes whether the spool had room for what it published. Whether it is the first time that there was none.
+    pub(super) fn note_room(&mut self, has_room: bool) -> bool {
+        !std::mem::replace(&mut self.is_without_room, !has_room) && !has_room
     }
-}
 
-/// How far a client's channel has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
-    Open,
-    /// The client was told that it is closed; what comes until it has agreed is not looked at.
-    Closed,
-    /// The client wants it closed; the upstream is to agree.
-    Closing,
-}
-
-/// A channel of a client.
-#[derive(Debug)]
-pub(super) struct Channel {
-    pub(super) stage: Stage,
-    /// The line and the channel there that it uses. It needs none until it says something.
-    pub(super) seat: Option<(LineId, u16)>,
-    /// A publish that is not whole yet.
-    pub(super) content: Option<Content>,
-    /// Confirms, if the client wants them.
-    pub(super) tags: Option<Tags>,
-    /// Requests that the upstream has not answered, in their order: whether the client wants the answer.
-    pub(super) unanswered: VecDeque<bool>,
-    /// Answers that are for the proxy: it asked itself.
-    pub(super) swallowed: u32,
-    /// Asked for on a shared line, where it means nothing; said again on a line of its own.
-    pub(super) qos: Option<basic::Qos>,
-    /// The queue that an empty name means.
-    pub(super) declared: Option<Box<[u8]>>,
-    /// Whether the upstream's channel knows of `declared`.
-    pub(super) is_declared_here: bool,
-    /// The last that was published here and kept, and may not have been sent on.
-    pub(super) kept: Option<QueueSeq>,
-}
-
-impl Channel {
-    pub(super) fn new() -> Self {
-        Channel {
-            stage: Stage::Open,
-            seat: None,
-            content: None,
-            tags: None,
-            unanswered: VecDeque::new(),
-            swallowed: 0,
-            qos: None,
-            declared: None,
-            is_declared_here: false,
-            kept: None,
-        }
+    /// A line of its own: wanted, being opened, or open.
+    #[inline]
+    pub(super) fn own(&self) -> Option<LineId> {
+        self.own.line
     }
-}
 
-/// How a client counts its publishes, and how the upstream does.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Tags {
-    /// Publishes of the client since it selected confirms.
-    pub(super) count: u64,
-    /// The upstream's tag of a publish less the client's.
-    pub(super) offset: i64,
-}
-
-impl Tags {
-    /// The client's tag; `None` for what it published before it wanted confirms, or another did.
-    pub(super) fn of_upstream(&self, tag: u64) -> Option<u64> {
-        u64::try_from(i64::try_from(tag).ok()?.checked_sub(self.offset)?).ok().filter(|tag| *tag > 0)
+    pub(super) fn set_own(&mut self, line: LineId) {
+        self.own.line = Some(line);
     }
-}
 
-/// Frames of a publish, as they came, until the last one is there.
-#[derive(Debug)]
-pub(super) struct Content {
-    pub(super) frames: Vec<u8>,
-    pub(super) progress: ContentProgress,
-    /// Of the header's frame.
-    pub(super) header_len: Option<usize>,
+    pub(super) fn take_own(&mut self) -> Option<LineId> {
+        self.own.line.take()
+    }
+
+    /// Whether its channels are on its own line.
+    #[inline]
+    pub(super) fn has_moved(&self) -> bool {
+        self.own.has_moved
+    }
 }

@@ -1,59 +1,58 @@
 //! Frames of clients: whose they are, and who looks at them.
 
-use std::mem;
-
 use amqp::frame::{Frame, FrameKind, Greeting, PROTOCOL_HEADER, decode_frame, read_greeting};
 use amqp::limits::FRAME_LEN_FUDGE;
 use amqp::method::{Method, channel};
-use amqp::server::{ContentProgress, Violation, check_heartbeat};
+use amqp::server::{Violation, check_heartbeat};
 
-use super::client::{Channel, Content, Phase, Stage, Waits};
-use super::publish::{Gathered, Taken};
+use super::channel::{Content, Stage};
+use super::client::Phase;
+use super::publish::Gathered;
+use super::taken::Taken;
+use super::wait::Waits;
 use super::{ClientId, Refusal, Switchboard};
 
 impl Switchboard {
     /// Looks again at what a client has said before.
     pub(super) fn run_client(&mut self, id: ClientId) {
-        let mut input = mem::take(&mut self.clients[id.0].input);
+        let input = self.clients[id].take_input();
         let taken = self.client_frames(id, input.rest());
-        input.take(taken);
-        input.release();
-        let client = &mut self.clients[id.0];
-        client.input = input;
+        let client = &mut self.clients[id];
+        client.put_input(input, taken);
         if client.has_said_all() {
             self.end_client(id);
         }
-        self.client_changed(id);
+        self.effects.client_changed(id);
     }
 
     /// Looks at a client's frames, as many as may be looked at. Gives how many bytes are done with.
     pub(super) fn client_frames(&mut self, id: ClientId, bytes: &[u8]) -> usize {
         let mut at = 0;
-        while self.clients[id.0].is_ready() {
+        while self.clients[id].is_ready() {
             match self.client_bytes(id, &bytes[at..]) {
                 Some(len) => at += len,
                 None => break,
             }
         }
         // Who is gone has nothing more to say.
-        if self.clients[id.0].is_over() { bytes.len() } else { at }
+        if self.clients[id].is_over() { bytes.len() } else { at }
     }
 
     /// Takes what is at the front. `None`: there is not enough, or it waits.
     fn client_bytes(&mut self, id: ClientId, bytes: &[u8]) -> Option<usize> {
-        let client = &self.clients[id.0];
-        if client.phase == Phase::Header {
+        let client = &self.clients[id];
+        if client.phase() == Phase::Header {
             return self.protocol_header(id, bytes);
         }
-        match decode_frame(bytes, client.frame_len_max + FRAME_LEN_FUDGE) {
+        match decode_frame(bytes, client.frame_len_max() + FRAME_LEN_FUDGE) {
             Ok(None) => None,
             Ok(Some((frame, len))) => {
                 let (raw, rest) = bytes.split_at(len);
                 match self.client_frame(id, &frame, raw, rest) {
                     Taken::Done(more) => {
-                        let client = &mut self.clients[id.0];
-                        if client.phase == Phase::Running {
-                            client.waiting = None;
+                        let client = &mut self.clients[id];
+                        if client.is_running() {
+                            client.stop_waiting();
                         }
                         Some(len + more)
                     }
@@ -64,9 +63,9 @@ impl Switchboard {
                     }
                 }
             }
-            Err(_) if matches!(client.phase, Phase::Parting { .. }) => Some(bytes.len()),
+            Err(_) if matches!(client.phase(), Phase::Parting { .. }) => Some(bytes.len()),
             // It was told, and cannot be understood any more.
-            Err(_) if matches!(client.phase, Phase::Closing { .. }) => {
+            Err(_) if matches!(client.phase(), Phase::Closing { .. }) => {
                 self.end_client(id);
                 Some(bytes.len())
             }
@@ -86,7 +85,7 @@ impl Switchboard {
             Greeting::Partial => None,
             Greeting::Other => {
                 // Any other protocol or version is answered with ours (AMQP 0-9-1, 4.2.2).
-                self.clients[id.0].output.end().extend_from_slice(&PROTOCOL_HEADER);
+                self.clients[id].output_mut().end().extend_from_slice(&PROTOCOL_HEADER);
                 self.end_client(id);
                 Some(bytes.len())
             }
@@ -94,10 +93,10 @@ impl Switchboard {
     }
 
     fn client_frame(&mut self, id: ClientId, frame: &Frame<'_>, raw: &[u8], rest: &[u8]) -> Taken {
-        let client = &self.clients[id.0];
-        match client.phase {
+        let client = &self.clients[id];
+        match client.phase() {
             Phase::Running if frame.kind == FrameKind::Heartbeat => heartbeat(frame),
-            Phase::Running if frame.channel != 0 && client.has_moved => self.own_line_frame(id, frame, raw),
+            Phase::Running if frame.channel != 0 && client.has_moved() => self.own_line_frame(id, frame, raw),
             Phase::Running if frame.channel != 0 => self.channel_frame(id, frame, raw, rest),
             Phase::Closing { .. } | Phase::Parting { .. } => {
                 self.closing_client_frame(id, frame);
@@ -106,7 +105,7 @@ impl Switchboard {
             _ => match (frame.kind, frame.channel) {
                 (FrameKind::Heartbeat, _) => heartbeat(frame),
                 (FrameKind::Method, 0) => match Method::decode(frame.payload) {
-                    Ok(method) if client.phase == Phase::Running => self.connection_method(id, &method, frame, raw),
+                    Ok(method) if client.phase() == Phase::Running => self.connection_method(id, &method, frame, raw),
                     Ok(method) => self.handshake_method(id, &method),
                     Err(error) => Taken::Refused(Refusal::undecodable(error)),
                 },
@@ -149,26 +148,26 @@ impl Switchboard {
 
     /// A frame of a channel of a client who uses shared lines.
     fn channel_frame(&mut self, id: ClientId, frame: &Frame<'_>, raw: &[u8], rest: &[u8]) -> Taken {
-        let client = &mut self.clients[id.0];
+        let client = &mut self.clients[id];
         let number = frame.channel;
-        let Some(channel) = client.channels.get_mut(&number) else {
+        let Some(channel) = client.channel_mut(number) else {
             return self.unopened_channel_frame(id, frame);
         };
-        match channel.stage {
+        match channel.stage() {
             Stage::Open => {}
             Stage::Closed => return self.closed_channel_frame(id, frame),
             // What follows a close means nothing, until there is an answer.
             Stage::Closing => return Taken::Done(0),
         }
-        if let Some(content) = channel.content.take() {
+        if let Some(content) = channel.take_content() {
             return match self.content_frame(id, frame, raw, content) {
                 Gathered::Taken(taken) => taken,
                 Gathered::NotYet(content) => {
-                    self.put_content(id, number, content);
+                    self.clients[id].hold(number, content, 0);
                     Taken::NotYet
                 }
                 Gathered::Own(content) => {
-                    self.put_content(id, number, content);
+                    self.clients[id].hold(number, content, 0);
                     if self.move_client(id) { self.own_line_frame(id, frame, raw) } else { Taken::NotYet }
                 }
             };
@@ -181,9 +180,7 @@ impl Switchboard {
         }
         match Method::decode(frame.payload) {
             Ok(Method::BasicPublish(publish)) if !publish.immediate => {
-                self.clients[id.0].held_len += raw.len();
-                let progress = ContentProgress::default();
-                self.put_content(id, number, Content { frames: raw.to_vec(), progress, header_len: None });
+                self.clients[id].hold(number, Content::begin(raw), raw.len());
                 Taken::Done(0)
             }
             Ok(method) => self.call(id, number, &method, frame, raw),
@@ -198,11 +195,12 @@ impl Switchboard {
         };
         match method {
             Ok(Method::ChannelOpen(_)) => {
-                let client = &mut self.clients[id.0];
-                if frame.channel > client.channel_max || client.channels.len() >= usize::from(client.channel_max) {
-                    return Taken::refused(Violation::too_many_channels(client.channels.len(), client.channel_max));
+                let client = &mut self.clients[id];
+                let (count, channel_max) = (client.channel_count(), client.channel_max());
+                if frame.channel > channel_max || count >= usize::from(channel_max) {
+                    return Taken::refused(Violation::too_many_channels(count, channel_max));
                 }
-                client.channels.insert(frame.channel, Channel::new());
+                client.open_channel(frame.channel);
                 client.send(frame.channel, &channel::OpenOk::default());
                 Taken::Done(0)
             }
@@ -216,10 +214,10 @@ impl Switchboard {
     /// A frame of a channel that the client was told is closed.
     pub(super) fn closed_channel_frame(&mut self, id: ClientId, frame: &Frame<'_>) -> Taken {
         if frame.kind == FrameKind::Method {
-            let client = &mut self.clients[id.0];
+            let client = &mut self.clients[id];
             match Method::decode(frame.payload) {
                 Ok(Method::ChannelCloseOk(_)) => {
-                    client.channels.remove(&frame.channel);
+                    client.forget_channel(frame.channel);
                 }
                 Ok(Method::ChannelClose(_)) => client.send(frame.channel, &channel::CloseOk),
                 _ => {}
@@ -230,7 +228,7 @@ impl Switchboard {
 
     /// The client looks at its frame again when something has come for it.
     pub(super) fn wait_for(&mut self, id: ClientId, what: Waits) -> Taken {
-        self.clients[id.0].wait_for(what, self.now_ms);
+        self.clients[id].wait_for(what, self.now_ms);
         Taken::NotYet
     }
 }

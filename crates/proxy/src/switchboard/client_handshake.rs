@@ -4,32 +4,24 @@ use std::rc::Rc;
 
 use amqp::limits::FRAME_LEN_MAX_INITIAL;
 use amqp::method::{Method, connection};
-use amqp::server::{ClientCapabilities, Violation, agree, server_capabilities};
-use amqp::{TableBuf, Value, sasl};
+use amqp::sasl;
+use amqp::server::{Violation, agree};
 
-use super::client::{Phase, Waits};
+use super::client::Phase;
+use super::ids::{LoginId, PoolId};
+use super::lane::Kind;
 use super::line::{Line, LinePhase, Use};
-use super::pool::{Kind, LoginId, PoolId};
-use super::publish::Taken;
+use super::taken::Taken;
+use super::wait::Waits;
 use super::{ClientId, Notice, Refusal, Switchboard};
 use crate::limits::REFUSED_LOGIN_DELAY_MS;
 
 const MECHANISMS: &[u8] = b"AMQPLAIN PLAIN";
 
-/// `server-properties` before any upstream has told its own.
-pub(super) fn unknown_server() -> TableBuf {
-    let capabilities = server_capabilities();
-    TableBuf::new()
-        .with("capabilities", Value::Table(capabilities.as_table()))
-        .with("product", Value::LongStr(b"Warren proxy"))
-        .with("version", Value::LongStr(env!("CARGO_PKG_VERSION").as_bytes()))
-        .with("platform", Value::LongStr(b"Rust"))
-}
-
 impl Switchboard {
     pub(super) fn start_client(&mut self, id: ClientId) {
-        let properties = self.server_properties.clone();
-        let client = &mut self.clients[id.0];
+        let properties = self.server.properties();
+        let client = &mut self.clients[id];
         client.send(
             0,
             &connection::Start {
@@ -40,12 +32,12 @@ impl Switchboard {
                 locales: b"en_US",
             },
         );
-        client.phase = Phase::StartOk;
+        client.enter(Phase::StartOk);
     }
 
     /// A method of channel 0 before the connection is open.
     pub(super) fn handshake_method(&mut self, id: ClientId, method: &Method<'_>) -> Taken {
-        match (self.clients[id.0].phase, method) {
+        match (self.clients[id].phase(), method) {
             (Phase::StartOk, Method::ConnectionStartOk(start_ok)) => self.start_ok(id, start_ok),
             (Phase::TuneOk, Method::ConnectionTuneOk(tune_ok)) => self.tune_ok(id, *tune_ok),
             (Phase::Open, Method::ConnectionOpen(open)) => self.open(id, open),
@@ -59,7 +51,7 @@ impl Switchboard {
 
     fn start_ok(&mut self, id: ClientId, start_ok: &connection::StartOk<'_>) -> Taken {
         // It comes again when the upstream has said what it thinks of the login.
-        if self.clients[id.0].login.is_none() {
+        if self.clients[id].login().is_none() {
             let (mechanism, credentials) = match start_ok.mechanism {
                 b"PLAIN" => ("PLAIN", sasl::plain(start_ok.response)),
                 b"AMQPLAIN" => ("AMQPLAIN", sasl::amqplain(start_ok.response)),
@@ -67,25 +59,22 @@ impl Switchboard {
                     return Taken::refused(Violation::unknown_mechanism(&String::from_utf8_lossy(other)));
                 }
             };
-            let client = &mut self.clients[id.0];
-            client.capabilities = ClientCapabilities::of(&start_ok.client_properties);
-            client.mechanism = mechanism;
-            client.properties = start_ok.client_properties.to_owned();
+            self.clients[id].introduce(mechanism, &start_ok.client_properties);
             let Some((user, secret)) = credentials else {
                 self.refuse_login(id, &Violation::login_refused("PLAIN").into());
                 return Taken::Done(0);
             };
-            self.clients[id.0].login = Some(self.pools.use_login(&user, &secret));
+            self.clients[id].set_login(self.pools.use_login(&user, &secret));
         }
-        let is_vouched = std::mem::take(&mut self.clients[id.0].is_vouched);
+        let is_vouched = self.clients[id].take_vouched();
         if self.options.checks_login_first && !is_vouched && !self.is_login_fresh(id) {
             return self.wait_for(id, Waits::Login);
         }
         self.stop_waiting(id);
         let tune = self.tune();
-        let client = &mut self.clients[id.0];
+        let client = &mut self.clients[id];
         client.send(0, &tune);
-        client.phase = Phase::TuneOk;
+        client.enter(Phase::TuneOk);
         Taken::Done(0)
     }
 
@@ -101,34 +90,34 @@ impl Switchboard {
 
     /// Whether the client's login was accepted lately. If not, somebody asks.
     fn is_login_fresh(&mut self, id: ClientId) -> bool {
-        let Some(login_id) = self.clients[id.0].login else { return false };
+        let Some(login_id) = self.clients[id].login() else { return false };
         let (now_ms, fresh_ms) = (self.now_ms, self.options.login_fresh_ms);
         let login = self.pools.login(login_id);
-        if is_fresh(login.accepted_ms, fresh_ms, now_ms) {
+        if is_fresh(login.accepted_ms(), fresh_ms, now_ms) {
             self.counters.logins_remembered += 1;
             return true;
         }
-        if login.is_away && self.is_believed(login_id, None) {
+        if login.is_away() && self.is_believed(login_id, None) {
             self.counters.logins_remembered += 1;
             return true;
         }
-        self.pools.login(login_id).waiters.push(id);
+        self.pools.login(login_id).add_waiter(id);
         self.check_login(login_id);
         false
     }
 
     /// Has an upstream say what it thinks of a login, unless one is being asked.
     pub(super) fn check_login(&mut self, login_id: LoginId) {
-        if let Some(line) = self.pools.login(login_id).checking {
+        if let Some(line) = self.pools.login(login_id).checking() {
             // One that has said so, and waits for a vhost that may never come, says no more.
-            if !matches!(self.lines[line.0].phase, LinePhase::LoggedIn { .. }) {
+            if !matches!(self.lines[line].phase(), LinePhase::LoggedIn { .. }) {
                 return;
             }
-            self.lines[line.0].usage = Use::None;
+            self.lines[line].disown();
             self.end_line(line, None);
         }
         let line = self.dial(Line::new(Use::Login(login_id), login_id, None, self.now_ms));
-        self.pools.login(login_id).checking = Some(line);
+        self.pools.login(login_id).set_checking(line);
     }
 
     fn tune_ok(&mut self, id: ClientId, tune_ok: connection::TuneOk) -> Taken {
@@ -137,47 +126,43 @@ impl Switchboard {
             Ok(agreed) => agreed,
             Err(violation) => return Taken::refused(violation),
         };
-        let client = &mut self.clients[id.0];
-        client.frame_len_max = agreed.frame_max;
-        client.channel_max = agreed.channel_max;
-        client.heartbeat_s = agreed.heartbeat;
-        client.phase = Phase::Open;
+        let client = &mut self.clients[id];
+        client.agree(agreed);
+        client.enter(Phase::Open);
         Taken::Done(0)
     }
 
     fn open(&mut self, id: ClientId, open: &connection::Open<'_>) -> Taken {
-        let Some(login) = self.clients[id.0].login else { return self.wait_for(id, Waits::Login) };
+        let Some(login) = self.clients[id].login() else { return self.wait_for(id, Waits::Login) };
         let vhost: Rc<str> = String::from_utf8_lossy(open.virtual_host).into();
-        if self.clients[id.0].pool.is_none() {
+        if self.clients[id].pool().is_none() {
             self.join_pool(id, login, &vhost);
         }
         if !self.is_let_in(id) {
             return self.wait_for(id, Waits::Login);
         }
-        if self.options.asks_for_clients && !self.clients[id.0].is_admitted {
-            let user = self.pools.login(login).user.clone();
+        if self.options.asks_for_clients && !self.clients[id].is_admitted() {
+            let user = self.pools.login(login).user().clone();
             self.effects.push(super::Effect::Admit { client: id, user });
             return self.wait_for(id, Waits::Login);
         }
         self.stop_waiting(id);
-        let client = &mut self.clients[id.0];
-        client.is_vouched = false;
-        client.vhost = Some(vhost);
-        client.send(0, &connection::OpenOk { known_hosts: b"" });
-        client.phase = Phase::Running;
+        let client = &mut self.clients[id];
+        client.run(vhost);
         Taken::Done(0)
     }
 
     /// Whether a client is let into its pool's vhost, as far as is known. If not, somebody asks.
     pub(super) fn is_let_in(&mut self, id: ClientId) -> bool {
-        let client = &self.clients[id.0];
-        let (Some(pool_id), is_vouched) = (client.pool, client.is_vouched) else { return false };
+        let client = &self.clients[id];
+        let (Some(pool_id), is_vouched) = (client.pool(), client.is_vouched()) else { return false };
         let (now_ms, fresh_ms) = (self.now_ms, self.options.login_fresh_ms);
         let pool = self.pools.pool(pool_id);
-        let (login, vhost, accepted_ms, is_away) = (pool.login, pool.vhost.clone(), pool.accepted_ms, pool.is_away);
+        let (login, vhost, accepted_ms, is_away) =
+            (pool.login(), pool.vhost().clone(), pool.accepted_ms(), pool.is_away());
         let is_known = is_vouched || is_fresh(accepted_ms, fresh_ms, now_ms);
         if !(is_known || is_away && self.is_believed(login, Some(&vhost))) {
-            self.pools.pool(pool_id).entering.push(id);
+            self.pools.pool(pool_id).add_entering(id);
             self.ask_for_pool(pool_id);
             return false;
         }
@@ -190,17 +175,17 @@ impl Switchboard {
 
     pub(super) fn join_pool(&mut self, id: ClientId, login: LoginId, vhost: &Rc<str>) {
         let pool_id = self.pools.pool_of(login, vhost, self.now_ms);
-        self.pools.pool(pool_id).client_count += 1;
-        self.clients[id.0].pool = Some(pool_id);
+        self.pools.pool(pool_id).join();
+        self.clients[id].set_pool(pool_id);
     }
 
     /// Has an upstream say whether a login is let into a vhost: over the pool's first line, or one that does nothing else.
     pub(super) fn ask_for_pool(&mut self, pool_id: PoolId) {
         let pool = self.pools.pool(pool_id);
-        if pool.checking.is_some() || pool.opening().next().is_some() {
+        if pool.checking().is_some() || pool.opening().next().is_some() {
             return;
         }
-        let (login, has_lines) = (pool.login, pool.lines().next().is_some());
+        let (login, has_lines) = (pool.login(), pool.has_lines());
         let usage = if has_lines { Use::Check(pool_id) } else { Use::Shared(pool_id, Kind::Publishes) };
         if self.adopt_line(login, pool_id, usage) {
             return;
@@ -213,19 +198,18 @@ impl Switchboard {
 
     /// A line that has checked a login and waits for a vhost goes on for a pool.
     fn adopt_line(&mut self, login: LoginId, pool_id: PoolId, usage: Use) -> bool {
-        let Some(line_id) = self.pools.login(login).checking else { return false };
-        let vhost = self.pools.pool(pool_id).vhost.clone();
-        let line = &mut self.lines[line_id.0];
-        if !matches!(line.phase, LinePhase::LoggedIn { .. }) {
+        let Some(line_id) = self.pools.login(login).checking() else { return false };
+        let vhost = self.pools.pool(pool_id).vhost().clone();
+        let line = &mut self.lines[line_id];
+        if !matches!(line.phase(), LinePhase::LoggedIn { .. }) {
             return false;
         }
-        line.usage = usage;
-        line.vhost = Some(vhost);
-        self.pools.login(login).checking = None;
+        line.assign(usage, vhost);
+        self.pools.login(login).end_check();
         let pool = self.pools.pool(pool_id);
         match usage {
-            Use::Check(_) => pool.checking = Some(line_id),
-            _ => pool.lane(Kind::Publishes).opening = Some(line_id),
+            Use::Check(_) => pool.set_checking(line_id),
+            _ => pool.lane(Kind::Publishes).set_opening(line_id),
         }
         self.open_line(line_id);
         true
@@ -234,43 +218,37 @@ impl Switchboard {
     /// A client has what it waited for. Its own patience has not run meanwhile.
     pub(super) fn stop_waiting(&mut self, id: ClientId) {
         let now_ms = self.now_ms;
-        let client = &mut self.clients[id.0];
-        if let Some((_, since_ms)) = client.waiting.take() {
-            client.joined_ms += now_ms.saturating_sub(since_ms);
-        }
+        self.clients[id].stop_waiting_in_handshake(now_ms);
     }
 
     /// The upstream does not let this client in. What it says of `PLAIN`, by which it was asked, holds for what the client came with.
     pub(super) fn refuse_login(&mut self, id: ClientId, refusal: &Refusal) {
-        let text = refusal.text().replace("mechanism PLAIN.", &format!("mechanism {}.", self.clients[id.0].mechanism));
+        let text = refusal.text().replace("mechanism PLAIN.", &format!("mechanism {}.", self.clients[id].mechanism()));
         let refusal = &Refusal { text: text.into_bytes(), ..refusal.clone() };
         self.counters.logins_refused += 1;
-        let user = match self.clients[id.0].login {
-            Some(login) => self.pools.login(login).user.to_string(),
+        let user = match self.clients[id].login() {
+            Some(login) => self.pools.login(login).user().to_string(),
             None => String::new(),
         };
-        self.effects.push(super::Effect::Log(Notice::LoginRefused { user, text: refusal.text() }));
-        if self.clients[id.0].capabilities.authentication_failure_close {
+        self.effects.log(Notice::LoginRefused { user, text: refusal.text() });
+        if self.clients[id].capabilities().authentication_failure_close {
             self.close_client(id, refusal);
             return;
         }
         let until_ms = self.now_ms + REFUSED_LOGIN_DELAY_MS;
-        self.clients[id.0].phase = Phase::Refused { until_ms };
-        self.client_changed(id);
+        self.clients[id].enter(Phase::Refused { until_ms });
+        self.effects.client_changed(id);
     }
 
     /// A client has nothing more to do with its login, nor with its pool.
     pub(super) fn leave_login(&mut self, id: ClientId) {
         let now_ms = self.now_ms;
-        if let Some(login) = self.clients[id.0].login.take() {
+        let (login, pool) = self.clients[id].leave_login();
+        if let Some(login) = login {
             self.pools.drop_login(login);
         }
-        if let Some(pool) = self.clients[id.0].pool.take() {
-            let pool = self.pools.pool(pool);
-            pool.client_count -= 1;
-            if pool.client_count == 0 {
-                pool.idle_since_ms = now_ms;
-            }
+        if let Some(pool) = pool {
+            self.pools.pool(pool).leave(now_ms);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::{ClientId, LineId};
+use super::ids::{ClientId, LineId};
 
 /// What is asked of the shell.
 #[derive(Debug, Clone, PartialEq, Eq)]

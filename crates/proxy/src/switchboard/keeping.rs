@@ -6,10 +6,12 @@
 
 use std::sync::Arc;
 
-use super::client::{Patience, Phase, Waits};
+use super::client::Phase;
+use super::ids::{LoginId, PoolId};
+use super::lane::Kind;
 use super::line::Line;
-use super::pool::{Kind, LoginId, PoolId, is_token};
-use super::publish::Taken;
+use super::taken::Taken;
+use super::wait::Waits;
 use super::{ClientId, Switchboard};
 use crate::spool::{Held, Spool};
 
@@ -27,7 +29,7 @@ pub(super) enum Way {
 impl Switchboard {
     /// Keeps what cannot be sent.
     pub fn set_spool(&mut self, spool: Arc<Spool>) {
-        self.spool = Some(spool);
+        self.spool.set(spool);
     }
 
     /// Something is different about the spool: who waits for it looks again.
@@ -39,33 +41,33 @@ impl Switchboard {
 
     pub(super) fn wake_spool_waiters(&mut self) {
         // The one who waits longest comes first.
-        for id in std::mem::take(&mut self.spool_waiters).into_iter().rev() {
-            let waits = self.clients.get(id.0).map(|client| client.waits);
+        for id in self.spool.take_waiters().into_iter().rev() {
+            let waits = self.clients.get(id).map(|client| client.waits());
             if matches!(waits, Some(Waits::SpoolRoom | Waits::SpoolEnd)) {
-                self.wake(id);
+                self.wake_queue.push(id);
             }
         }
     }
 
     /// Which way a whole publish of a client's channel goes.
     pub(super) fn way(&mut self, id: ClientId, number: u16) -> Way {
-        let Some(spool) = &self.spool else { return Way::Line };
-        let client = &self.clients[id.0];
-        let (Some(pool_id), Some(channel)) = (client.pool, client.channels.get(&number)) else { return Way::Line };
-        if channel.tags.is_some() {
+        let Some(spool) = self.spool.get() else { return Way::Line };
+        let client = &self.clients[id];
+        let (Some(pool_id), Some(channel)) = (client.pool(), client.channel(number)) else { return Way::Line };
+        if channel.tags().is_some() {
             return Way::Line;
         }
-        let has_seat = channel.seat.is_some();
+        let has_seat = channel.seat().is_some();
         let (pool, login) = self.pools.with_login(pool_id);
-        let (is_away, filled_count) = (pool.is_away, spool.filled_count());
-        if pool.unheld_at == Some(filled_count) && (!is_away || has_seat) {
+        let (is_away, filled_count) = (pool.is_away(), spool.filled_count());
+        if pool.is_unheld_at(filled_count) && (!is_away || has_seat) {
             return Way::Line;
         }
         // Who an upstream does not let in any more is to hear of it.
-        let is_let_in = pool.is_away || pool.accepted_ms.is_some();
-        let is_token = is_token(&login.secret);
-        let held = spool.holds(&login.user, &pool.vhost, self.now_ms);
-        self.pools.pool(pool_id).unheld_at = (held == Held::Nothing).then_some(filled_count);
+        let is_let_in = pool.is_away() || pool.accepted_ms().is_some();
+        let is_token = login.has_token();
+        let held = spool.holds(login.user(), pool.vhost(), self.now_ms);
+        self.pools.pool(pool_id).set_unheld_at((held == Held::Nothing).then_some(filled_count));
         match held {
             Held::Nothing if !is_away || has_seat => Way::Line,
             _ if !is_let_in || is_token => Way::Line,
@@ -78,13 +80,12 @@ impl Switchboard {
 
     /// Keeps a whole publish, which came in these parts. Where there is no room the client waits.
     pub(super) fn keep(&mut self, id: ClientId, number: u16, parts: &[&[u8]]) -> Option<()> {
-        let pool_id = self.clients[id.0].pool?;
+        let pool_id = self.clients[id].pool()?;
         let (pool, login) = self.pools.with_login(pool_id);
-        let is_away = pool.is_away;
-        let spool = self.spool.as_ref()?;
-        let kept = spool.keep(&login.user, &pool.vhost, parts, self.now_ms);
-        let had_none = std::mem::replace(&mut self.clients[id.0].is_without_room, kept.is_err());
-        if kept.is_err() && !had_none {
+        let is_away = pool.is_away();
+        let spool = self.spool.get()?;
+        let kept = spool.keep(login.user(), pool.vhost(), parts, self.now_ms);
+        if self.clients[id].note_room(kept.is_ok()) {
             spool.note_full();
         }
         if is_away {
@@ -95,92 +96,91 @@ impl Switchboard {
             self.wait_for_spool(id, Waits::SpoolRoom);
             return None;
         };
-        if let Some(channel) = self.clients[id.0].channels.get_mut(&number) {
-            channel.kept = Some(seq);
+        if let Some(channel) = self.clients[id].channel_mut(number) {
+            channel.set_kept(Some(seq));
         }
         Some(())
     }
 
     /// The client looks at its frame again when the spool has room, or nothing more of its user and vhost.
     pub(super) fn wait_for_spool(&mut self, id: ClientId, what: Waits) -> Taken {
-        self.spool_waiters.push(id);
+        self.spool.add_waiter(id);
         self.wait_for(id, what)
     }
 
     /// Whether a channel may say nothing upstream yet: what was kept of it is to be there first.
     pub(super) fn is_held_back(&mut self, id: ClientId, number: u16) -> bool {
-        let client = &mut self.clients[id.0];
-        let (Some(spool), Some(pool)) = (&self.spool, client.pool) else { return false };
-        let Some(channel) = client.channels.get_mut(&number) else { return false };
-        let Some(seq) = channel.kept else { return false };
+        let client = &mut self.clients[id];
+        let (Some(spool), Some(pool)) = (self.spool.get(), client.pool()) else { return false };
+        let Some(channel) = client.channel_mut(number) else { return false };
+        let Some(seq) = channel.kept() else { return false };
         let (pool, login) = self.pools.with_login(pool);
-        let is_there = spool.holds_up_to(&login.user, &pool.vhost, seq);
+        let is_there = spool.holds_up_to(login.user(), pool.vhost(), seq);
         if !is_there {
-            channel.kept = None;
+            channel.set_kept(None);
         }
         is_there
     }
 
     /// Whether any channel of a client may say nothing upstream yet.
     pub(super) fn is_client_held_back(&mut self, id: ClientId) -> bool {
-        if self.spool.is_none() {
+        if !self.spool.is_there() {
             return false;
         }
-        let numbers: Vec<u16> = self.clients[id.0].channels.keys().copied().collect();
-        numbers.into_iter().any(|number| self.is_held_back(id, number))
+        self.clients[id].channel_numbers().into_iter().any(|number| self.is_held_back(id, number))
     }
 
     /// Whether a login is believed, since nobody can be asked who would know better.
     pub(super) fn is_believed(&mut self, login_id: LoginId, vhost: Option<&str>) -> bool {
-        let Some(spool) = &self.spool else { return false };
+        let Some(spool) = self.spool.get() else { return false };
         let login = self.pools.login(login_id);
-        spool.believes(&login.user, &login.secret, vhost, self.now_ms)
+        spool.believes(login.user(), login.secret(), vhost, self.now_ms)
     }
 
     /// An upstream has let a pool's login in. By a token nothing was kept, and what was is not to be sent on by whoever has one.
     pub(super) fn tell_accepted(&mut self, pool_id: PoolId) {
         let (pool, login) = self.pools.with_login(pool_id);
-        if let Some(spool) = self.spool.as_ref().filter(|_| !is_token(&login.secret)) {
-            spool.accepted(&login.user, &login.secret, &pool.vhost, self.now_ms);
+        if let Some(spool) = self.spool.get().filter(|_| !login.has_token()) {
+            spool.accepted(login.user(), login.secret(), pool.vhost(), self.now_ms);
         }
     }
 
     /// An upstream does not let a login in; or not there, if a vhost is named.
     pub(super) fn tell_refused(&mut self, login_id: LoginId, vhost: Option<&str>) {
-        if let Some(spool) = &self.spool {
+        if let Some(spool) = self.spool.get() {
             let login = self.pools.login(login_id);
-            spool.refused(&login.user, &login.secret, vhost);
+            spool.refused(login.user(), login.secret(), vhost);
         }
     }
 
     /// Sees whether the upstream is away that a client waits for.
     pub(super) fn note_away(&mut self, id: ClientId) {
-        let client = &self.clients[id.0];
-        let is_long = |(_, since_ms): (Patience, u64)| self.now_ms >= since_ms + self.options.spool_after_ms;
-        if self.spool.is_none() || !client.waiting.is_some_and(is_long) {
+        let client = &self.clients[id];
+        let is_long = |since_ms| self.now_ms >= since_ms + self.options.spool_after_ms;
+        if !self.spool.is_there() || !client.waiting_since_ms().is_some_and(is_long) {
             return;
         }
-        let (phase, waits, login, pool) = (client.phase, client.waits, client.login, client.pool);
+        let (phase, waits, login, pool) = (client.phase(), client.waits(), client.login(), client.pool());
         match (phase, waits, login, pool) {
             (Phase::StartOk, Waits::Login, Some(login), _)
-                if !self.has_line(|line| line.login == login) && self.is_believed(login, None) =>
+                if !self.has_line(|line| line.login() == login) && self.is_believed(login, None) =>
             {
-                self.pools.login(login).is_away = true;
-                self.wake(id);
+                self.pools.login(login).note_away();
+                self.wake_queue.push(id);
             }
             (Phase::Open, Waits::Login, Some(login), Some(pool)) => {
-                let vhost = self.pools.pool(pool).vhost.clone();
+                let vhost = self.pools.pool(pool).vhost().clone();
                 if !self.has_pool_line(pool) && self.is_believed(login, Some(&vhost)) {
-                    self.pools.pool(pool).is_away = true;
-                    self.wake(id);
+                    self.pools.pool(pool).set_away(true);
+                    self.wake_queue.push(id);
                 }
             }
             (Phase::Running, Waits::Pool(Kind::Publishes), _, Some(pool))
                 if !self.has_pool_line(pool) && self.is_only_absent(pool) =>
             {
-                self.pools.pool(pool).is_away = true;
-                let waiters = std::mem::take(&mut self.pools.pool(pool).lane(Kind::Publishes).waiters);
-                self.woken.extend(waiters.into_iter().rev());
+                self.pools.pool(pool).set_away(true);
+                let waiters = self.pools.pool(pool).lane(Kind::Publishes).take_waiters();
+                self.wake_queue.extend(waiters);
             }
             _ => {}
         }
@@ -193,28 +193,31 @@ impl Switchboard {
     /// Whether there is a line for publishers of a pool.
     pub(super) fn has_pool_line(&mut self, pool: PoolId) -> bool {
         let lines = &self.lines;
-        let open = &self.pools.pool(pool).lane(Kind::Publishes).lines;
-        open.iter().any(|line| lines[line.0].is_running() && !lines[line.0].is_draining)
+        self.pools
+            .pool(pool)
+            .lane(Kind::Publishes)
+            .lines()
+            .any(|line| lines[line].is_running() && !lines[line].is_draining())
     }
 
     /// Whether a pool has no line for want of an upstream: not because it was refused, or there may be no more lines.
     fn is_only_absent(&mut self, pool: PoolId) -> bool {
         let may_dial = self.may_dial();
         let pool = self.pools.pool(pool);
-        pool.accepted_ms.is_some() && (may_dial || pool.opening().next().is_some())
+        pool.accepted_ms().is_some() && (may_dial || pool.opening().next().is_some())
     }
 
     /// What an absence asks for twice a second: a line as soon as there can be one. With nobody left to need it, it is forgotten.
     pub(super) fn tick_away(&mut self, pool_id: PoolId) {
         let (now_ms, forget_ms) = (self.now_ms, self.options.pool_idle_ms);
         let pool = self.pools.pool(pool_id);
-        if !pool.is_away {
+        if !pool.is_away() {
             return;
         }
-        if pool.client_count > 0 {
+        if pool.client_count() > 0 {
             self.want_line(pool_id, Kind::Publishes);
-        } else if now_ms >= pool.idle_since_ms + forget_ms {
-            pool.is_away = false;
+        } else if now_ms >= pool.idle_since_ms() + forget_ms {
+            pool.set_away(false);
         }
     }
 }

@@ -1,20 +1,24 @@
-//! A line: a connection to an upstream, and its channels.
+//! A line: a connection to an upstream.
 
 use std::borrow::Cow;
 use std::rc::Rc;
 
-use amqp::frame::{FrameKind, put_method};
-use client::Unconfirmed;
+use amqp::frame::{PROTOCOL_HEADER, put_heartbeat, put_method};
+use amqp::method::{EncodeMethod, channel, confirm, connection};
 
 use super::buffer::Buffer;
-use super::pool::{Kind, LoginId, PoolId};
-use super::{ClientId, Refusal};
+use super::frames::put_frames;
+use super::ids::{ClientId, LoginId, PoolId};
+use super::lane::Kind;
+use super::line_channels::{LineChannel, LineChannels};
+use super::liveness::Liveness;
+use super::refusal::Refusal;
 use crate::limits::LINE_OUTPUT_LEN_MAX;
 
 /// Whose a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
-    /// It checks a login; the first client who then names a vhost gives it its pool.
+    /// It checks a login; the first client that then names a vhost gives it its pool.
     Login(LoginId),
     /// It sees whether a login is let in still, and is closed then.
     Check(PoolId),
@@ -22,7 +26,7 @@ pub(super) enum Use {
     Shared(PoolId, Kind),
     /// One client.
     Own(ClientId),
-    /// Nobody: it is being closed.
+    /// It is being closed, and is no client's.
     None,
 }
 
@@ -49,44 +53,37 @@ pub(super) enum LinePhase {
 
 #[derive(Debug)]
 pub(super) struct Line {
-    pub(super) usage: Use,
-    pub(super) phase: LinePhase,
-    pub(super) login: LoginId,
-    pub(super) vhost: Option<Rc<str>>,
-    pub(super) input: Buffer,
-    pub(super) output: Buffer,
-    pub(super) frame_len_max: u32,
-    pub(super) channel_max: u16,
-    pub(super) heartbeat_s: u16,
-    /// By number, from 1.
-    pub(super) channels: Vec<Option<LineChannel>>,
-    /// Numbers below `channels.len() + 1` that are not open.
-    pub(super) vacant: Vec<u16>,
-    pub(super) open_count: usize,
-    /// Channels that a client uses.
-    pub(super) used_count: usize,
-    /// Channels that are [parked](LineChannel::is_parked).
-    pub(super) parked_count: usize,
+    usage: Use,
+    phase: LinePhase,
+    login: LoginId,
+    vhost: Option<Rc<str>>,
+    input: Buffer,
+    output: Buffer,
+    agreed: connection::TuneOk,
+    channels: LineChannels,
     /// Clients that wait for room.
-    pub(super) waiters: Vec<ClientId>,
+    waiters: Vec<ClientId>,
     /// Why the upstream publishes nothing, if it says so.
-    pub(super) blocked: Option<Box<[u8]>>,
-    /// What the upstream said when it closed it.
-    pub(super) closed_with: Option<Refusal>,
+    blocked: Option<Box<[u8]>>,
     /// Whether its handshake was done.
-    pub(super) has_opened: bool,
-    /// What the upstream did wrong, if it was given up for that.
-    pub(super) fault: Option<Cow<'static, str>>,
-    /// Whether that is only that it lets nobody into the vhost.
-    pub(super) is_vhost_refused: bool,
+    has_opened: bool,
+    ending: Ending,
     /// No client gets a channel on it any more.
-    pub(super) is_draining: bool,
-    /// It is left by all who share it, and may be replaced before it is gone.
-    pub(super) is_uncounted: bool,
-    /// Since when no client has used it.
-    pub(super) idle_since_ms: u64,
-    pub(super) heard_ms: u64,
-    pub(super) said_ms: u64,
+    is_draining: bool,
+    /// It is left by all that share it, and may be replaced before it is gone.
+    is_uncounted: bool,
+    liveness: Liveness,
+}
+
+/// Why a line ends, if it does.
+#[derive(Debug, Default)]
+struct Ending {
+    /// What the upstream said when it closed it.
+    closed_with: Option<Refusal>,
+    /// What the upstream did wrong, if it was given up for that.
+    fault: Option<Cow<'static, str>>,
+    /// Whether that is only that it lets no client into the vhost.
+    is_vhost_refused: bool,
 }
 
 impl Line {
@@ -98,26 +95,21 @@ impl Line {
             vhost,
             input: Buffer::default(),
             output: Buffer::default(),
-            frame_len_max: amqp::limits::FRAME_LEN_MAX,
-            channel_max: 0,
-            heartbeat_s: 0,
-            channels: Vec::new(),
-            vacant: Vec::new(),
-            open_count: 0,
-            used_count: 0,
-            parked_count: 0,
+            agreed: connection::TuneOk { frame_max: amqp::limits::FRAME_LEN_MAX, channel_max: 0, heartbeat: 0 },
+            channels: LineChannels::new(now_ms),
             waiters: Vec::new(),
             blocked: None,
-            closed_with: None,
             has_opened: false,
-            fault: None,
-            is_vhost_refused: false,
+            ending: Ending::default(),
             is_draining: false,
             is_uncounted: false,
-            idle_since_ms: now_ms,
-            heard_ms: now_ms,
-            said_ms: now_ms,
+            liveness: Liveness::new(now_ms),
         }
+    }
+
+    #[inline]
+    pub(super) fn usage(&self) -> Use {
+        self.usage
     }
 
     /// Whose own it is.
@@ -128,147 +120,306 @@ impl Line {
         }
     }
 
+    pub(super) fn is_shared(&self) -> bool {
+        matches!(self.usage, Use::Shared(..))
+    }
+
+    /// Nothing is to be done over it any more: it is to be closed.
+    pub(super) fn disown(&mut self) {
+        self.usage = Use::None;
+    }
+
+    /// It has checked a login, and goes on into a vhost.
+    pub(super) fn assign(&mut self, usage: Use, vhost: Rc<str>) {
+        self.usage = usage;
+        self.vhost = Some(vhost);
+    }
+
+    pub(super) fn login(&self) -> LoginId {
+        self.login
+    }
+
+    pub(super) fn vhost(&self) -> Option<&Rc<str>> {
+        self.vhost.as_ref()
+    }
+}
+
+/// How far it has come.
+impl Line {
+    #[inline]
+    pub(super) fn phase(&self) -> LinePhase {
+        self.phase
+    }
+
     pub(super) fn is_running(&self) -> bool {
         self.phase == LinePhase::Running
     }
 
-    /// Whether a client may have a channel on it for this. Calls are not to be held up by an alarm.
-    pub(super) fn takes(&self, kind: Kind) -> bool {
-        self.is_running() && !self.is_draining && (kind == Kind::Publishes || self.blocked.is_none())
-    }
-
+    #[inline]
     pub(super) fn is_over(&self) -> bool {
         self.phase == LinePhase::Over
+    }
+
+    /// Its connection comes to the next step.
+    pub(super) fn enter(&mut self, phase: LinePhase) {
+        self.phase = phase;
+    }
+
+    /// It is connected, and the first word is said.
+    pub(super) fn begin(&mut self, now_ms: u64) {
+        self.output.end().extend_from_slice(&PROTOCOL_HEADER);
+        self.phase = LinePhase::Start;
+        self.liveness = Liveness::new(now_ms);
+    }
+
+    /// The login is good; what holds from now on.
+    pub(super) fn agree(&mut self, agreed: connection::TuneOk, until_ms: u64) {
+        self.agreed = agreed;
+        self.phase = LinePhase::LoggedIn { until_ms };
+    }
+
+    /// The rest of the handshake, once it is known where to. Whether it is.
+    pub(super) fn open_vhost(&mut self) -> bool {
+        let Some(vhost) = self.vhost.clone() else { return false };
+        let agreed = self.agreed;
+        self.send(0, &agreed);
+        self.send(0, &connection::Open { virtual_host: vhost.as_bytes(), ..Default::default() });
+        self.phase = LinePhase::OpenOk;
+        true
+    }
+
+    /// Its handshake is done.
+    pub(super) fn run(&mut self, now_ms: u64) {
+        self.phase = LinePhase::Running;
+        self.has_opened = true;
+        self.channels.touch(now_ms);
+    }
+
+    /// Whether its handshake was done.
+    pub(super) fn has_opened(&self) -> bool {
+        self.has_opened
+    }
+
+    /// It is to end: politely if it is open. Whether that is news.
+    pub(super) fn close(&mut self, until_ms: u64) -> bool {
+        match self.phase {
+            LinePhase::Closing { .. } | LinePhase::Over => return false,
+            LinePhase::Dialling | LinePhase::Start => self.phase = LinePhase::Over,
+            _ => {
+                self.send(0, &connection::Close { reply_code: 200, reply_text: b"Goodbye", class_id: 0, method_id: 0 });
+                self.phase = LinePhase::Closing { until_ms };
+            }
+        }
+        true
+    }
+
+    /// The upstream closes it.
+    pub(super) fn close_with(&mut self, refusal: Refusal) {
+        self.ending.closed_with = Some(refusal);
+    }
+
+    /// What the upstream said when it closed it.
+    pub(super) fn closed_with(&self) -> Option<&Refusal> {
+        self.ending.closed_with.as_ref()
+    }
+
+    /// It is given up, for what the upstream did wrong if that is named.
+    pub(super) fn give_up(&mut self, fault: Option<Cow<'static, str>>) {
+        self.phase = LinePhase::Over;
+        self.ending.fault = fault;
+    }
+
+    /// The upstream lets no client in for now.
+    pub(super) fn note_fault(&mut self, fault: String) {
+        self.ending.fault = Some(fault.into());
+    }
+
+    pub(super) fn fault(&self) -> Option<&Cow<'static, str>> {
+        self.ending.fault.as_ref()
+    }
+
+    pub(super) fn set_vhost_refused(&mut self, is_vhost_refused: bool) {
+        self.ending.is_vhost_refused = is_vhost_refused;
+    }
+
+    /// Whether the upstream lets no client into the vhost for now.
+    pub(super) fn is_vhost_refused(&self) -> bool {
+        self.ending.is_vhost_refused
+    }
+
+    /// No client gets a channel on it any more. Whether it counts no longer from now on.
+    pub(super) fn drain(&mut self) -> bool {
+        let is_first = !self.is_draining && self.is_shared();
+        self.is_uncounted |= is_first;
+        self.is_draining = true;
+        is_first
+    }
+
+    pub(super) fn is_draining(&self) -> bool {
+        self.is_draining
+    }
+
+    pub(super) fn is_uncounted(&self) -> bool {
+        self.is_uncounted
+    }
+}
+
+/// What goes over it.
+impl Line {
+    pub(super) fn heard(&mut self, now_ms: u64) {
+        self.liveness.heard(now_ms);
+    }
+
+    /// What it has said before, to be looked at.
+    pub(super) fn take_input(&mut self) -> Buffer {
+        std::mem::take(&mut self.input)
+    }
+
+    /// What of that is left.
+    pub(super) fn put_input(&mut self, mut input: Buffer) {
+        input.release();
+        self.input = input;
+    }
+
+    #[inline]
+    pub(super) fn output(&self) -> &Buffer {
+        &self.output
+    }
+
+    #[inline]
+    pub(super) fn output_mut(&mut self) -> &mut Buffer {
+        &mut self.output
+    }
+
+    pub(super) fn send<M: EncodeMethod + ?Sized>(&mut self, channel: u16, method: &M) {
+        put_method(self.output.end(), channel, method);
+    }
+
+    /// Sends frames as they came, under another channel number.
+    #[inline]
+    pub(super) fn send_frames(&mut self, channel: u16, frames: &[u8]) {
+        put_frames(self.output.end(), frames, channel, self.agreed.frame_max);
+    }
+
+    /// So much was written. Gives the clients that waited for room, if there is enough now.
+    pub(super) fn sent(&mut self, len: usize, now_ms: u64) -> Vec<ClientId> {
+        self.liveness.said(now_ms);
+        self.output.take(len);
+        match self.output.len() <= LINE_OUTPUT_LEN_MAX / 2 {
+            true => self.take_waiters(),
+            false => Vec::new(),
+        }
     }
 
     pub(super) fn has_room(&self) -> bool {
         self.output.len() <= LINE_OUTPUT_LEN_MAX
     }
 
-    pub(super) fn has_much_room(&self) -> bool {
-        self.output.len() <= LINE_OUTPUT_LEN_MAX / 2
+    /// A client waits for room.
+    pub(super) fn add_waiter(&mut self, client: ClientId) {
+        self.waiters.push(client);
     }
 
-    pub(super) fn channel(&mut self, number: u16) -> Option<&mut LineChannel> {
-        self.channels.get_mut(usize::from(number).checked_sub(1)?)?.as_mut()
+    pub(super) fn take_waiters(&mut self) -> Vec<ClientId> {
+        std::mem::take(&mut self.waiters)
+    }
+
+    /// Whether the upstream has said nothing for so long.
+    pub(super) fn is_silent_for(&self, silence_ms: u64, now_ms: u64) -> bool {
+        self.liveness.is_silent_for(silence_ms, now_ms)
+    }
+
+    /// Its heartbeat. `None` where it was silent for two of them; else whether it was said.
+    pub(super) fn beat(&mut self, is_heard: bool, now_ms: u64) -> Option<bool> {
+        let beat_ms = u64::from(self.agreed.heartbeat) * 1000;
+        if !is_heard {
+            self.liveness.heard(now_ms);
+        }
+        if beat_ms > 0 && self.liveness.is_silent_for(2 * beat_ms, now_ms) {
+            return None;
+        }
+        let is_due = beat_ms > 0 && self.liveness.is_beat_due(beat_ms, now_ms) && self.output.is_empty();
+        if is_due {
+            put_heartbeat(self.output.end());
+        }
+        Some(is_due)
+    }
+
+    #[inline]
+    pub(super) fn frame_len_max(&self) -> u32 {
+        self.agreed.frame_max
+    }
+
+    /// Why the upstream publishes nothing, if it says so.
+    pub(super) fn blocked(&self) -> Option<&[u8]> {
+        self.blocked.as_deref()
+    }
+
+    pub(super) fn is_blocked(&self) -> bool {
+        self.blocked.is_some()
+    }
+
+    pub(super) fn set_blocked(&mut self, reason: Option<&[u8]>) {
+        self.blocked = reason.map(Into::into);
+    }
+}
+
+/// Its channels.
+impl Line {
+    /// Whether a client may have a channel on it for this. Calls are not to be held up by an alarm.
+    pub(super) fn takes(&self, kind: Kind) -> bool {
+        self.is_running() && !self.is_draining && (kind == Kind::Publishes || self.blocked.is_none())
+    }
+
+    /// How many more channels it may have, where a user may have no more than `limit` on one line.
+    pub(super) fn channels_left(&self, limit: usize) -> usize {
+        limit.min(self.agreed.channel_max.into()).saturating_sub(self.channels.open_count())
+    }
+
+    #[inline]
+    pub(super) fn channels(&self) -> &LineChannels {
+        &self.channels
+    }
+
+    #[inline]
+    pub(super) fn channels_mut(&mut self) -> &mut LineChannels {
+        &mut self.channels
+    }
+
+    #[inline]
+    pub(super) fn channel(&self, number: u16) -> Option<&LineChannel> {
+        self.channels.get(number)
+    }
+
+    #[inline]
+    pub(super) fn channel_mut(&mut self, number: u16) -> Option<&mut LineChannel> {
+        self.channels.get_mut(number)
+    }
+
+    /// Opens another channel. It need not be answered before it is used.
+    pub(super) fn open_channel(&mut self) -> u16 {
+        let number = self.channels.open();
+        self.send(number, &channel::Open::default());
+        self.send(number, &confirm::Select { no_wait: true });
+        number
+    }
+
+    /// Closes a channel. Whether there is one.
+    pub(super) fn close_channel(&mut self, number: u16) -> bool {
+        let is_there = self.channels.begin_close(number);
+        if is_there {
+            self.send(number, &channel::Close { reply_code: 200, reply_text: b"Goodbye", class_id: 0, method_id: 0 });
+        }
+        is_there
     }
 
     /// Whether no publish on it waits for its confirm.
-    pub(super) fn is_confirmed(&self) -> bool {
-        self.channels.iter().flatten().all(|there| there.unconfirmed.is_empty())
+    fn is_confirmed(&self) -> bool {
+        self.channels.iter().all(|there| there.unconfirmed_count() == 0)
     }
 
-    /// A channel's client has gone before all was confirmed.
-    pub(super) fn park(&mut self, number: u16) {
-        if let Some(channel) = self.channel(number)
-            && !std::mem::replace(&mut channel.is_parked, true)
-        {
-            self.parked_count += 1;
-        }
-    }
-
-    /// A channel waits no more for its confirms, or for so long that it counts no more.
-    pub(super) fn unpark(&mut self, number: u16) {
-        if let Some(channel) = self.channel(number)
-            && std::mem::take(&mut channel.is_parked)
-        {
-            self.parked_count -= 1;
-        }
-    }
-
-    /// Forgets a channel that both sides have closed.
-    pub(super) fn vacate(&mut self, number: u16) {
-        self.unpark(number);
-        let index = usize::from(number).wrapping_sub(1);
-        if self.channels.get_mut(index).and_then(Option::take).is_some() {
-            self.open_count -= 1;
-            self.vacant.push(number);
-        }
-    }
-
-    pub(super) fn send<M: amqp::method::EncodeMethod + ?Sized>(&mut self, channel: u16, method: &M) {
-        put_method(self.output.end(), channel, method);
-    }
-}
-
-/// A content that is coming from an upstream: a message that was returned, or the answer to a get.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Incoming {
-    /// Bytes of the body that are still to come; `None` while the header is.
-    pub(super) left: Option<u64>,
-    /// Whether it is an answer.
-    pub(super) is_answer: bool,
-}
-
-/// A channel of a shared line. It confirms.
-#[derive(Debug)]
-pub(super) struct LineChannel {
-    /// The client that uses it, and its number there.
-    pub(super) owner: Option<(ClientId, u16)>,
-    /// Nothing was done on it but publishing.
-    pub(super) is_clean: bool,
-    /// It was told to close; the upstream's answer is awaited.
-    pub(super) is_closing: bool,
-    /// Publishes that are not confirmed yet, by the upstream's tags.
-    pub(super) unconfirmed: Unconfirmed<()>,
-    /// The tag of the last publish.
-    pub(super) published: u64,
-    /// When that was.
-    pub(super) published_ms: u64,
-    /// Whether a client had it before.
-    pub(super) was_used: bool,
-    /// Whether its client has gone, and the pool waits for its confirms to give it to the next one.
-    pub(super) is_parked: bool,
-    /// A content that is coming from the upstream.
-    pub(super) incoming: Option<Incoming>,
-    /// Since when nobody has had it.
-    pub(super) ownerless_since_ms: u64,
-}
-
-impl LineChannel {
-    pub(super) fn new() -> Self {
-        LineChannel {
-            owner: None,
-            is_clean: true,
-            is_closing: false,
-            unconfirmed: Unconfirmed::new(),
-            published: 0,
-            published_ms: 0,
-            was_used: false,
-            is_parked: false,
-            incoming: None,
-            ownerless_since_ms: 0,
-        }
-    }
-
-    /// Whether nothing is under way on it.
-    pub(super) fn is_quiet(&self) -> bool {
-        self.unconfirmed.is_empty() && self.incoming.is_none()
-    }
-
-    /// A frame of a content that is coming. `Some` at its end: whether it is an answer.
-    pub(super) fn incoming_frame(&mut self, kind: FrameKind, payload: &[u8]) -> Result<Option<bool>, String> {
-        let stray = || Err("a content frame came without its method".to_owned());
-        let Some(incoming) = &mut self.incoming else { return stray() };
-        let left = match (kind, incoming.left) {
-            (FrameKind::Header, None) => {
-                let len = payload.get(4..12).and_then(|len| len.try_into().ok()).map(u64::from_be_bytes);
-                len.ok_or("a content header was too short")?
-            }
-            (FrameKind::Body, Some(left)) => {
-                left.checked_sub(payload.len() as u64).ok_or("a content body was longer than its header said")?
-            }
-            _ => return stray(),
-        };
-        incoming.left = Some(left);
-        if left > 0 {
-            return Ok(None);
-        }
-        Ok(self.incoming.take().map(|incoming| incoming.is_answer))
-    }
-
-    /// Whether the next client may have it as it is.
-    pub(super) fn is_free(&self) -> bool {
-        self.owner.is_none() && self.is_clean && !self.is_closing && self.is_quiet()
+    /// Whether no client uses it, and nothing of clients that have gone is under way.
+    pub(super) fn is_unused(&self) -> bool {
+        self.channels.used_count() == 0 && self.is_confirmed()
     }
 }

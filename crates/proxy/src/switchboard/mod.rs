@@ -19,6 +19,7 @@
 mod alarms;
 mod buffer;
 mod calls;
+mod channel;
 mod client;
 mod client_frames;
 mod client_handshake;
@@ -26,52 +27,59 @@ mod closing;
 mod counters;
 mod draining;
 mod effect;
+mod effects;
 mod frames;
+mod ids;
 mod keeping;
+mod lane;
 mod line;
+mod line_channels;
 mod line_frames;
 mod line_handshake;
+mod lines;
+mod liveness;
+mod login;
 mod moving;
 mod options;
 mod pace;
 mod pool;
+mod pools;
 mod publish;
+mod queue_names;
 mod refusal;
 mod renewing;
 mod report;
 mod seats;
+mod server_identity;
 mod slots;
+mod spool_access;
 mod suspects;
+mod taken;
 mod tick;
+mod wait;
+mod wake_queue;
 mod wanting;
-
-use std::collections::BTreeMap;
-use std::mem;
-use std::rc::Rc;
-use std::sync::Arc;
 
 use amqp::TableBuf;
 
 use self::client::Client;
 pub use self::counters::Counters;
 pub use self::effect::{Effect, Notice};
+use self::effects::Effects;
 pub(crate) use self::frames::{put_frames, uncuttable_len};
-use self::line::{Line, Use};
+pub use self::ids::{ClientId, LineId};
+use self::line::Use;
+use self::lines::Lines;
 pub use self::options::Options;
-use self::pool::Pools;
+use self::pools::Pools;
 pub use self::refusal::Refusal;
 pub(crate) use self::refusal::{says_no_access, says_not_here, says_vhost_not_here};
 pub use self::report::{LineReport, PoolReport, Report};
+use self::server_identity::ServerIdentity;
 use self::slots::Slots;
-use crate::spool::Spool;
-
-/// A client, as long as it is there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ClientId(u64);
-
-/// A line, from the wish to have it until it is lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LineId(u64);
+use self::spool_access::SpoolAccess;
+use self::wait::Waits;
+use self::wake_queue::WakeQueue;
 
 /// What a socket is to be used for now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,25 +96,16 @@ pub struct Wants {
 #[derive(Debug)]
 pub struct Switchboard {
     options: Options,
-    clients: Slots<Client>,
-    lines: Slots<Line>,
+    clients: Slots<ClientId, Client>,
+    lines: Lines,
     pools: Pools,
-    /// As the upstream last said who it is.
-    server_properties: Rc<TableBuf>,
-    knows_server: bool,
-    now_ms: u64,
+    server: ServerIdentity,
+    spool: SpoolAccess,
     /// Clients whose frames are to be looked at again.
-    woken: Vec<ClientId>,
-    /// Where is kept what cannot be sent, if anywhere.
-    spool: Option<Arc<Spool>>,
-    /// Clients that wait for something about it.
-    spool_waiters: Vec<ClientId>,
-    effects: Vec<Effect>,
-    /// Lines that do not count among those that there may be.
-    uncounted: usize,
-    /// Clients that this tick has closed because they had waited for too long, by user and reason.
-    given_up: BTreeMap<(Rc<str>, String), usize>,
+    wake_queue: WakeQueue,
+    effects: Effects,
     counters: Counters,
+    now_ms: u64,
 }
 
 impl Switchboard {
@@ -116,73 +115,63 @@ impl Switchboard {
         Switchboard {
             options,
             clients: Slots::new(),
-            lines: Slots::new(),
+            lines: Lines::new(),
             pools: Pools::default(),
-            server_properties: Rc::new(client_handshake::unknown_server()),
-            knows_server: false,
-            now_ms: 0,
-            woken: Vec::new(),
-            spool: None,
-            spool_waiters: Vec::new(),
-            effects: Vec::new(),
-            uncounted: 0,
-            given_up: BTreeMap::new(),
+            server: ServerIdentity::unknown(),
+            spool: SpoolAccess::default(),
+            wake_queue: WakeQueue::default(),
+            effects: Effects::default(),
             counters: Counters::default(),
+            now_ms: 0,
         }
     }
 
     /// Whether an upstream has said who it is.
     #[must_use]
     pub fn knows_server(&self) -> bool {
-        self.knows_server
+        self.server.is_known()
     }
 
     /// What an upstream says of itself, and clients are told from now on: libraries go by it.
     pub fn set_server(&mut self, properties: &TableBuf) {
-        self.server_properties = Rc::new(properties.clone());
-        self.knows_server = true;
+        self.server.learn(properties.as_table());
     }
 
     /// Somebody has connected.
     pub fn client_joined(&mut self, now_ms: u64) -> ClientId {
         self.now_ms = now_ms;
         self.counters.clients += 1;
-        ClientId(self.clients.insert(Client::new(now_ms)))
+        self.clients.insert(Client::new(now_ms))
     }
 
     /// This came from a client.
     pub fn client_received(&mut self, id: ClientId, bytes: &[u8], now_ms: u64) {
         self.now_ms = now_ms;
-        let client = &mut self.clients[id.0];
-        client.heard_ms = now_ms;
         // Usually nothing waits from before, and it is looked at where it lies.
-        let taken = if client.input.is_empty() { self.client_frames(id, bytes) } else { 0 };
-        self.clients[id.0].input.end().extend_from_slice(&bytes[taken..]);
+        let taken = if self.clients[id].heard(now_ms) { self.client_frames(id, bytes) } else { 0 };
+        self.clients[id].keep_input(&bytes[taken..]);
         if taken == 0 {
             self.run_client(id);
         }
-        self.client_changed(id);
+        self.effects.client_changed(id);
         self.run_woken();
     }
 
     /// What is to be written to a client.
     #[must_use]
     pub fn client_output(&self, id: ClientId) -> &[u8] {
-        self.clients[id.0].output.rest()
+        self.clients[id].output().rest()
     }
 
     /// So much of it was written.
     pub fn client_sent(&mut self, id: ClientId, len: usize, now_ms: u64) {
         self.now_ms = now_ms;
-        let client = &mut self.clients[id.0];
-        let was_full = client.is_full();
-        client.said_ms = now_ms;
-        client.output.take(len);
-        if was_full && !client.is_full() {
-            if let Some(line) = client.own {
+        let client = &mut self.clients[id];
+        if client.sent(len, now_ms) {
+            if let Some(line) = client.own() {
                 self.effects.push(Effect::LineChanged(line));
             }
-            self.wake(id);
+            self.wake_queue.push(id);
             self.run_woken();
         }
     }
@@ -190,16 +179,16 @@ impl Switchboard {
     /// What a client's socket is to be used for.
     #[must_use]
     pub fn client_wants(&self, id: ClientId) -> Wants {
-        let client = &self.clients[id.0];
-        Wants { read: client.may_read(), close: client.is_over(), write: !client.output.is_empty() }
+        let client = &self.clients[id];
+        Wants { read: client.may_read(), close: client.is_over(), write: !client.output().is_empty() }
     }
 
     /// A client will say nothing more. What it said while it had to wait is done first.
     pub fn client_ended(&mut self, id: ClientId, now_ms: u64) {
         self.now_ms = now_ms;
-        let client = &mut self.clients[id.0];
-        client.ended_ms = Some(now_ms);
-        if client.phase != client::Phase::Running || client.has_said_all() {
+        let client = &mut self.clients[id];
+        client.end_input(now_ms);
+        if !client.is_running() || client.has_said_all() {
             self.end_client(id);
         }
         self.run_woken();
@@ -208,11 +197,13 @@ impl Switchboard {
     /// A client's socket is broken. Whether it had said something that is yet to be done: then what would be said to it is not said. Not where
     /// messages would come for it meanwhile, by its consumers or for its next gets: nobody would have them.
     pub fn client_broke(&mut self, id: ClientId, now_ms: u64) -> bool {
-        let client = &mut self.clients[id.0];
-        client.ended_ms.get_or_insert(now_ms);
-        let is_given_messages = client.has_moved || client.waits == client::Waits::Answer;
-        let is_busy = client.phase == client::Phase::Running && !is_given_messages && !client.has_said_all();
-        let len = client.output.len();
+        let client = &mut self.clients[id];
+        if !client.has_ended() {
+            client.end_input(now_ms);
+        }
+        let is_given_messages = client.has_moved() || client.waits() == Waits::Answer;
+        let is_busy = client.is_running() && !is_given_messages && !client.has_said_all();
+        let len = client.output().len();
         if is_busy {
             self.client_sent(id, len, now_ms);
         }
@@ -221,27 +212,25 @@ impl Switchboard {
 
     /// A client has sent so much that nothing more is read from it for a while, or that while is over.
     pub fn client_paused(&mut self, id: ClientId, is_paused: bool, now_ms: u64) {
-        let client = &mut self.clients[id.0];
-        client.is_paused = is_paused;
-        client.heard_ms = now_ms;
+        self.clients[id].pause(is_paused, now_ms);
     }
 
     /// A client's socket is closed, for whatever reason. Its id may be another's from here on.
     pub fn client_gone(&mut self, id: ClientId, now_ms: u64) {
         self.now_ms = now_ms;
         self.forget_client(id);
-        self.clients.remove(id.0);
+        self.clients.remove(id);
         self.run_woken();
     }
 
     /// Whether a user who [wants in](Effect::Admit) may come.
     pub fn client_admitted(&mut self, id: ClientId, admitted: Result<(), Refusal>, now_ms: u64) {
         self.now_ms = now_ms;
-        let Some(client) = self.clients.get_mut(id.0) else { return };
+        let Some(client) = self.clients.get_mut(id) else { return };
         match admitted {
             Ok(()) => {
-                client.is_admitted = true;
-                self.wake(id);
+                client.admit();
+                self.wake_queue.push(id);
             }
             Err(refusal) => self.close_client(id, &refusal),
         }
@@ -258,9 +247,9 @@ impl Switchboard {
     /// This came over a line.
     pub fn line_received(&mut self, id: LineId, bytes: &[u8], now_ms: u64) {
         self.now_ms = now_ms;
-        let line = &mut self.lines[id.0];
-        line.heard_ms = now_ms;
-        let mut input = mem::take(&mut line.input);
+        let line = &mut self.lines[id];
+        line.heard(now_ms);
+        let mut input = line.take_input();
         if input.is_empty() {
             let taken = self.line_frames(id, bytes);
             input.end().extend_from_slice(&bytes[taken..]);
@@ -269,28 +258,24 @@ impl Switchboard {
             let taken = self.line_frames(id, input.rest());
             input.take(taken);
         }
-        input.release();
-        self.lines[id.0].input = input;
-        self.line_changed(id);
+        self.lines[id].put_input(input);
+        self.effects.line_changed(id);
         self.run_woken();
     }
 
     /// What is to be written to a line.
     #[must_use]
     pub fn line_output(&self, id: LineId) -> &[u8] {
-        self.lines[id.0].output.rest()
+        self.lines[id].output().rest()
     }
 
     /// So much of it was written.
     pub fn line_sent(&mut self, id: LineId, len: usize, now_ms: u64) {
         self.now_ms = now_ms;
-        let line = &mut self.lines[id.0];
-        line.said_ms = now_ms;
-        line.output.take(len);
-        if !line.waiters.is_empty() && line.has_much_room() {
-            let waiters = mem::take(&mut line.waiters);
+        let waiters = self.lines[id].sent(len, now_ms);
+        if !waiters.is_empty() {
             // The one who waits longest comes first.
-            self.woken.extend(waiters.into_iter().rev());
+            self.wake_queue.extend(waiters);
             self.run_woken();
         }
     }
@@ -298,28 +283,28 @@ impl Switchboard {
     /// What a line's socket is to be used for.
     #[must_use]
     pub fn line_wants(&self, id: LineId) -> Wants {
-        let line = &self.lines[id.0];
+        let line = &self.lines[id];
         let is_read = match line.owner() {
-            Some(client) => self.clients.get(client.0).is_none_or(|client| !client.is_full()),
+            Some(client) => self.clients.get(client).is_none_or(|client| !client.is_full()),
             None => true,
         };
-        Wants { read: is_read && !line.is_over(), close: line.is_over(), write: !line.output.is_empty() }
+        Wants { read: is_read && !line.is_over(), close: line.is_over(), write: !line.output().is_empty() }
     }
 
     /// A line could not be dialled at one upstream, and another one, or the same once more, is tried.
     pub fn line_troubled(&mut self, id: LineId, why: &str) {
-        let line = &self.lines[id.0];
-        let pool = match line.usage {
+        let line = &self.lines[id];
+        let pool = match line.usage() {
             Use::Login(login) => {
-                self.pools.login(login).trouble = Some(why.to_owned());
+                self.pools.login(login).set_trouble(why);
                 None
             }
             Use::Check(pool) | Use::Shared(pool, _) => Some(pool),
-            Use::Own(client) => self.clients[client.0].pool,
+            Use::Own(client) => self.clients[client].pool(),
             Use::None => None,
         };
         if let Some(pool) = pool {
-            self.pools.pool(pool).trouble = Some(why.to_owned());
+            self.pools.pool(pool).set_trouble(why);
         }
     }
 
@@ -327,14 +312,13 @@ impl Switchboard {
     pub fn line_lost(&mut self, id: LineId, why: &str, now_ms: u64) {
         self.now_ms = now_ms;
         self.forget_line(id, why);
-        self.uncounted -= usize::from(self.lines[id.0].is_uncounted);
-        self.lines.remove(id.0);
+        self.lines.remove(id);
         self.run_woken();
     }
 
     /// What is to be done, in its order.
     pub fn take_effects(&mut self) -> Vec<Effect> {
-        mem::take(&mut self.effects)
+        self.effects.take()
     }
 
     /// What has happened so far.
@@ -360,31 +344,13 @@ impl Switchboard {
         self.lines.len()
     }
 
-    fn wake(&mut self, id: ClientId) {
-        self.woken.push(id);
-    }
-
     /// Looks again at the frames of those who have been woken.
     fn run_woken(&mut self) {
-        while let Some(id) = self.woken.pop() {
-            if let Some(client) = self.clients.get_mut(id.0) {
-                client.waits = client::Waits::Nothing;
+        while let Some(id) = self.wake_queue.pop() {
+            if let Some(client) = self.clients.get_mut(id) {
+                client.wake();
                 self.run_client(id);
             }
-        }
-    }
-
-    fn client_changed(&mut self, id: ClientId) {
-        let effect = Effect::ClientChanged(id);
-        if self.effects.last() != Some(&effect) {
-            self.effects.push(effect);
-        }
-    }
-
-    fn line_changed(&mut self, id: LineId) {
-        let effect = Effect::LineChanged(id);
-        if self.effects.last() != Some(&effect) {
-            self.effects.push(effect);
         }
     }
 }

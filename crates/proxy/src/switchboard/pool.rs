@@ -1,206 +1,46 @@
-//! Logins that have been seen, and for each of their vhosts the lines that its clients share.
+//! A pool: a login's lines into a vhost, which its clients share, and what upstreams last said of it.
 
-use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
-use slab::Slab;
-
-use super::line::Line;
-use super::pace::Pace;
-use super::slots::Slots;
+use super::ids::{ClientId, LineId, LoginId};
+use super::lane::{Kind, Lane};
 use super::suspects::Suspects;
-use super::{ClientId, LineId};
 use crate::limits::REFUSED_PAUSE_MS;
-
-/// A user's name and secret.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct LoginId(pub(super) usize);
-
-/// A login and a vhost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct PoolId(pub(super) usize);
-
-pub(super) struct Login {
-    pub(super) user: Rc<str>,
-    pub(super) secret: Rc<[u8]>,
-    /// When an upstream accepted it last.
-    pub(super) accepted_ms: Option<u64>,
-    /// The line that checks it, or has and waits for a vhost.
-    pub(super) checking: Option<LineId>,
-    /// Clients that wait for that.
-    pub(super) waiters: Vec<ClientId>,
-    /// Whether no upstream could be asked.
-    pub(super) is_away: bool,
-    /// Why it could not be checked last.
-    pub(super) trouble: Option<String>,
-    /// Clients, lines and pools of it.
-    pub(super) use_count: usize,
-}
-
-/// Debugging output has no secrets.
-impl std::fmt::Debug for Login {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Login")
-            .field("user", &self.user)
-            .field("accepted_ms", &self.accepted_ms)
-            .finish_non_exhaustive()
-    }
-}
-
-/// What is said over a line. What fails or is held up on one kind of lines does not harm those on the other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// Nothing but publishes.
-    Publishes,
-    /// Declarations, gets and the like, and what their clients publish: where a queue was declared it is known, on another of an upstream's
-    /// nodes perhaps not yet.
-    Calls,
-}
-
-/// Lines of a pool of one kind.
-#[derive(Debug, Default)]
-pub(super) struct Lane {
-    /// The line that is being opened.
-    pub(super) opening: Option<LineId>,
-    /// Lines that are open.
-    pub(super) lines: Vec<LineId>,
-    /// How many channels are to wait for the confirms of clients that have gone.
-    pub(super) pace: Pace,
-    /// Channels that the next client may have as they are: the last one that was used first.
-    pub(super) free: Vec<(LineId, u16)>,
-    /// Clients that wait for a line or a channel.
-    pub(super) waiters: VecDeque<ClientId>,
-}
-
-impl Lane {
-    /// Channels whose clients have gone, and that wait for their confirms.
-    pub(super) fn parked_count(&self, lines: &Slots<Line>) -> usize {
-        self.lines.iter().map(|id| lines[id.0].parked_count).sum()
-    }
-}
 
 #[derive(Debug)]
 pub(super) struct Pool {
-    pub(super) login: LoginId,
-    pub(super) vhost: Rc<str>,
+    login: LoginId,
+    vhost: Rc<str>,
     /// When an upstream let this login into this vhost last.
-    pub(super) accepted_ms: Option<u64>,
+    accepted_ms: Option<u64>,
     /// The line that only sees whether the login is let in still.
-    pub(super) checking: Option<LineId>,
+    checking: Option<LineId>,
     /// Clients that wait for that.
-    pub(super) entering: Vec<ClientId>,
+    entering: Vec<ClientId>,
     lanes: [Lane; 2],
     /// Channels that a line may have, as far as the upstream has shown: a user may be limited.
-    pub(super) channel_limit: usize,
-    pub(super) client_count: usize,
+    channel_limit: usize,
+    client_count: usize,
     /// Since when it has had no client.
-    pub(super) idle_since_ms: u64,
+    idle_since_ms: u64,
     /// Why the last line could not be had.
-    pub(super) trouble: Option<String>,
+    trouble: Option<String>,
     /// When the upstream refused a line last.
-    pub(super) refused_ms: Option<u64>,
-    /// Whether there is no line for those who publish, and has not been for a moment. Only where that is of account.
-    pub(super) is_away: bool,
+    refused_ms: Option<u64>,
+    /// Whether there is no line for clients that publish, and has not been for a moment. Only where that is of account.
+    is_away: bool,
     /// Queues for which an upstream has closed a line.
-    pub(super) suspects: Suspects,
+    suspects: Suspects,
     /// The spool's [count](crate::spool::Spool::filled_count) when nothing of it was there: while it is the same, nothing is. So its lock is
-    /// not taken for each publish while something of somebody else is kept.
-    pub(super) unheld_at: Option<u64>,
+    /// not taken for each publish while something of another user is kept.
+    unheld_at: Option<u64>,
 }
 
 impl Pool {
-    pub(super) fn lane(&mut self, kind: Kind) -> &mut Lane {
-        &mut self.lanes[kind as usize]
-    }
-
-    pub(super) fn lane_of(&self, kind: Kind) -> &Lane {
-        &self.lanes[kind as usize]
-    }
-
-    /// All its open lines.
-    pub(super) fn lines(&self) -> impl Iterator<Item = LineId> {
-        self.lanes.iter().flat_map(|lane| lane.lines.iter().copied())
-    }
-
-    /// Lines that are being opened for it.
-    pub(super) fn opening(&self) -> impl Iterator<Item = LineId> {
-        self.lanes.iter().filter_map(|lane| lane.opening)
-    }
-
-    /// Whether an upstream has refused a line just now, and is not to be asked again at once.
-    pub(super) fn is_refused(&self, now_ms: u64) -> bool {
-        self.refused_ms.is_some_and(|refused_ms| now_ms < refused_ms + REFUSED_PAUSE_MS)
-    }
-
-    /// Clients that wait for anything.
-    pub(super) fn waiting_count(&self) -> usize {
-        self.entering.len() + self.lanes.iter().map(|lane| lane.waiters.len()).sum::<usize>()
-    }
-
-    /// Forgets who waits no more.
-    pub(super) fn retain_waiters(&mut self, is_there: impl Fn(&ClientId) -> bool) {
-        self.entering.retain(&is_there);
-        for lane in &mut self.lanes {
-            lane.waiters.retain(&is_there);
-        }
-    }
-
-    fn is_used(&self) -> bool {
-        let has_lines = self.lines().chain(self.opening()).next().is_some();
-        self.client_count > 0 || self.checking.is_some() || has_lines || self.is_away
-    }
-}
-
-/// All logins and pools.
-#[derive(Debug, Default)]
-pub(super) struct Pools {
-    logins: Slab<Login>,
-    pools: Slab<Pool>,
-    login_ids: HashMap<(Rc<str>, Rc<[u8]>), LoginId>,
-    pool_ids: HashMap<(LoginId, Rc<str>), PoolId>,
-}
-
-impl Pools {
-    /// The login of this user with this secret, used once more.
-    pub(super) fn use_login(&mut self, user: &str, secret: &[u8]) -> LoginId {
-        let key = (Rc::from(user), Rc::from(secret));
-        if let Some(id) = self.login_ids.get(&key) {
-            self.logins[id.0].use_count += 1;
-            return *id;
-        }
-        let (user, secret) = key.clone();
-        let login = Login {
-            user,
-            secret,
-            accepted_ms: None,
-            checking: None,
-            waiters: Vec::new(),
-            is_away: false,
-            trouble: None,
-            use_count: 1,
-        };
-        let id = LoginId(self.logins.insert(login));
-        self.login_ids.insert(key, id);
-        id
-    }
-
-    /// One of those who use it does so no more. It is forgotten by [`forget_idle`](Self::forget_idle).
-    pub(super) fn drop_login(&mut self, id: LoginId) {
-        self.logins[id.0].use_count -= 1;
-    }
-
-    pub(super) fn retain_login(&mut self, id: LoginId) {
-        self.logins[id.0].use_count += 1;
-    }
-
-    /// The pool of this login and vhost.
-    pub(super) fn pool_of(&mut self, login: LoginId, vhost: &Rc<str>, now_ms: u64) -> PoolId {
-        if let Some(id) = self.pool_ids.get(&(login, vhost.clone())) {
-            return *id;
-        }
-        let pool = Pool {
+    pub(super) fn new(login: LoginId, vhost: Rc<str>, now_ms: u64) -> Self {
+        Pool {
             login,
-            vhost: vhost.clone(),
+            vhost,
             accepted_ms: None,
             checking: None,
             entering: Vec::new(),
@@ -213,69 +53,203 @@ impl Pools {
             is_away: false,
             suspects: Suspects::default(),
             unheld_at: None,
-        };
-        let id = PoolId(self.pools.insert(pool));
-        self.retain_login(login);
-        self.pool_ids.insert((login, vhost.clone()), id);
-        id
+        }
     }
 
-    pub(super) fn login(&mut self, id: LoginId) -> &mut Login {
-        &mut self.logins[id.0]
+    pub(super) fn login(&self) -> LoginId {
+        self.login
     }
 
-    pub(super) fn pool(&mut self, id: PoolId) -> &mut Pool {
-        &mut self.pools[id.0]
+    pub(super) fn vhost(&self) -> &Rc<str> {
+        &self.vhost
     }
 
-    /// A pool, and whose it is.
-    pub(super) fn with_login(&self, id: PoolId) -> (&Pool, &Login) {
-        let pool = &self.pools[id.0];
-        (pool, &self.logins[pool.login.0])
+    /// Clients that wait for anything.
+    pub(super) fn waiting_count(&self) -> usize {
+        self.entering.len() + self.lanes.iter().map(Lane::waiter_count).sum::<usize>()
     }
 
-    pub(super) fn pool_ids(&self) -> Vec<PoolId> {
-        self.pools.iter().map(|(key, _)| PoolId(key)).collect()
+    /// Forgets clients that wait no more.
+    pub(super) fn retain_waiters(&mut self, is_there: impl Fn(&ClientId) -> bool) {
+        self.entering.retain(&is_there);
+        self.lanes.iter_mut().for_each(|lane| lane.retain_waiters(&is_there));
     }
 
-    pub(super) fn login_ids(&self) -> Vec<LoginId> {
-        self.logins.iter().map(|(key, _)| LoginId(key)).collect()
+    /// Whether it has to be remembered.
+    pub(super) fn is_used(&self) -> bool {
+        let has_lines = self.lines().chain(self.opening()).next().is_some();
+        self.client_count > 0 || self.checking.is_some() || has_lines || self.is_away
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&Pool, &Login)> {
-        self.pools.iter().map(|(_, pool)| (pool, &self.logins[pool.login.0]))
+    /// Whether an upstream has closed a line for what this method is about.
+    pub(super) fn suspects(&self) -> &Suspects {
+        &self.suspects
     }
 
-    /// Forgets pools that have neither clients nor lines and whose acceptance is no longer fresh, and logins that nobody uses.
-    pub(super) fn forget_idle(&mut self, is_fresh: impl Fn(Option<u64>) -> bool) {
-        let pools = &mut self.pools;
-        let logins = &mut self.logins;
-        self.pool_ids.retain(|_, id| {
-            let pool = &pools[id.0];
-            if pool.is_used() || is_fresh(pool.accepted_ms) {
-                return true;
-            }
-            logins[pool.login.0].use_count -= 1;
-            pools.remove(id.0);
-            false
-        });
-        self.login_ids.retain(|_, id| {
-            let login = &logins[id.0];
-            let stays = login.use_count > 0 || login.checking.is_some() || is_fresh(login.accepted_ms);
-            if !stays {
-                logins.remove(id.0);
-            }
-            stays
-        });
+    pub(super) fn suspects_mut(&mut self) -> &mut Suspects {
+        &mut self.suspects
+    }
+
+    /// Whether nothing of it was in the spool when the spool's count was this.
+    #[inline]
+    pub(super) fn is_unheld_at(&self, filled_count: u64) -> bool {
+        self.unheld_at == Some(filled_count)
+    }
+
+    pub(super) fn set_unheld_at(&mut self, filled_count: Option<u64>) {
+        self.unheld_at = filled_count;
     }
 }
 
-/// Whether a secret is a token (RFC 7519, 3.1): the user's name does not say then who it is, so what is published with one is not to lie among
-/// what others publish under that name.
-pub(super) fn is_token(secret: &[u8]) -> bool {
-    let is_part =
-        |part: &[u8]| part.len() >= 4 && part.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(byte));
-    secret.starts_with(b"eyJ")
-        && secret.split(|byte| *byte == b'.').count() == 3
-        && secret.split(|byte| *byte == b'.').all(is_part)
+/// Whether its login is let in.
+impl Pool {
+    /// When an upstream let this login into this vhost last.
+    pub(super) fn accepted_ms(&self) -> Option<u64> {
+        self.accepted_ms
+    }
+
+    /// An upstream lets it in. Gives the clients that waited for that.
+    pub(super) fn accept(&mut self, accepted_ms: u64) -> Vec<ClientId> {
+        self.accepted_ms = Some(accepted_ms);
+        self.trouble = None;
+        self.take_entering()
+    }
+
+    /// An upstream does not let it in any more.
+    pub(super) fn revoke(&mut self) {
+        self.accepted_ms = None;
+    }
+
+    /// An upstream has refused a line.
+    pub(super) fn note_refused(&mut self, now_ms: u64) {
+        self.refused_ms = Some(now_ms);
+    }
+
+    /// Whether an upstream has refused a line just now, and is not to be asked again at once.
+    pub(super) fn is_refused(&self, now_ms: u64) -> bool {
+        self.refused_ms.is_some_and(|refused_ms| now_ms < refused_ms + REFUSED_PAUSE_MS)
+    }
+
+    /// The line that only sees whether the login is let in still.
+    pub(super) fn checking(&self) -> Option<LineId> {
+        self.checking
+    }
+
+    pub(super) fn set_checking(&mut self, line: LineId) {
+        self.checking = Some(line);
+    }
+
+    /// The line that was to see it has, or will not.
+    pub(super) fn end_check(&mut self) {
+        self.checking = None;
+    }
+
+    /// The line that was to see it is lost.
+    pub(super) fn fail_check(&mut self, line: LineId, why: &str) {
+        if self.checking.take_if(|checking| *checking == line).is_some() {
+            self.set_trouble(why);
+        }
+    }
+
+    /// A client waits to be let in.
+    pub(super) fn add_entering(&mut self, client: ClientId) {
+        self.entering.push(client);
+    }
+
+    pub(super) fn has_entering(&self) -> bool {
+        !self.entering.is_empty()
+    }
+
+    pub(super) fn take_entering(&mut self) -> Vec<ClientId> {
+        std::mem::take(&mut self.entering)
+    }
+
+    /// Why the last line could not be had.
+    pub(super) fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
+    }
+
+    pub(super) fn set_trouble(&mut self, why: &str) {
+        self.trouble = Some(why.to_owned());
+    }
+
+    pub(super) fn clear_trouble(&mut self) {
+        self.trouble = None;
+    }
+
+    /// Whether there is no line for clients that publish, and has not been for a moment.
+    pub(super) fn is_away(&self) -> bool {
+        self.is_away
+    }
+
+    pub(super) fn set_away(&mut self, is_away: bool) {
+        self.is_away = is_away;
+    }
+}
+
+/// Its clients and lines.
+impl Pool {
+    pub(super) fn client_count(&self) -> usize {
+        self.client_count
+    }
+
+    pub(super) fn join(&mut self) {
+        self.client_count += 1;
+    }
+
+    pub(super) fn leave(&mut self, now_ms: u64) {
+        self.client_count -= 1;
+        if self.client_count == 0 {
+            self.idle_since_ms = now_ms;
+        }
+    }
+
+    /// Since when it has had no client.
+    pub(super) fn idle_since_ms(&self) -> u64 {
+        self.idle_since_ms
+    }
+
+    /// One of its lines is lost: what it has learnt is kept for a while from now on.
+    pub(super) fn touch(&mut self, now_ms: u64) {
+        self.idle_since_ms = self.idle_since_ms.max(now_ms);
+    }
+
+    /// Where it has no client, as if none had come for long.
+    pub(super) fn retire(&mut self) {
+        if self.client_count == 0 {
+            self.idle_since_ms = 0;
+        }
+    }
+
+    /// Channels that a line may have, as far as the upstream has shown.
+    pub(super) fn channel_limit(&self) -> usize {
+        self.channel_limit
+    }
+
+    /// The upstream has shown that a line may have no more than so many.
+    pub(super) fn limit_channels(&mut self, limit: usize) {
+        self.channel_limit = self.channel_limit.min(limit);
+    }
+
+    pub(super) fn lane(&mut self, kind: Kind) -> &mut Lane {
+        &mut self.lanes[kind as usize]
+    }
+
+    pub(super) fn lane_of(&self, kind: Kind) -> &Lane {
+        &self.lanes[kind as usize]
+    }
+
+    /// All its open lines.
+    pub(super) fn lines(&self) -> impl Iterator<Item = LineId> {
+        self.lanes.iter().flat_map(Lane::lines)
+    }
+
+    pub(super) fn has_lines(&self) -> bool {
+        self.lines().next().is_some()
+    }
+
+    /// Lines that are being opened for it.
+    pub(super) fn opening(&self) -> impl Iterator<Item = LineId> {
+        self.lanes.iter().filter_map(Lane::opening)
+    }
 }

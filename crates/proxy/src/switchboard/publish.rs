@@ -10,10 +10,11 @@ use amqp::limits::FRAME_LEN_FUDGE;
 use amqp::method::decode_publish;
 use amqp::server::{ContentProgress, Violation};
 
-use super::client::{Content, Waits};
-use super::frames::put_frames;
+use super::channel::Content;
 use super::keeping::Way;
-use super::pool::Kind;
+use super::lane::Kind;
+use super::taken::Taken;
+use super::wait::Waits;
 use super::{ClientId, LineId, Refusal, Switchboard};
 use crate::limits::HELD_LEN_MAX;
 
@@ -27,30 +28,13 @@ pub(super) enum Gathered {
     Own(Content),
 }
 
-/// What a frame came to.
-#[derive(Debug)]
-pub(super) enum Taken {
-    /// It is done with, and so many bytes after it.
-    Done(usize),
-    /// It waits, and comes again.
-    NotYet,
-    /// The connection is closed for it.
-    Refused(Refusal),
-}
-
-impl Taken {
-    pub(super) fn refused(violation: Violation) -> Self {
-        Taken::Refused(violation.into())
-    }
-}
-
 impl Switchboard {
     /// A publish that lies in the input in full. `None` when it does not, or when anything about it is unusual.
     #[inline]
     pub(super) fn whole_publish(&mut self, id: ClientId, frame: &Frame<'_>, raw: &[u8], rest: &[u8]) -> Option<Taken> {
         let publish = decode_publish(frame.payload)?;
-        let client = &self.clients[id.0];
-        let frame_len_max = client.frame_len_max + FRAME_LEN_FUDGE;
+        let client = &self.clients[id];
+        let frame_len_max = client.frame_len_max() + FRAME_LEN_FUDGE;
         let (header, header_len) = decode_frame(rest, frame_len_max).ok()??;
         if header.kind != FrameKind::Header || header.channel != frame.channel || publish.immediate {
             return None;
@@ -75,7 +59,7 @@ impl Switchboard {
     /// A whole publish, which came in these parts, goes where it is to go.
     #[inline]
     fn place_publish(&mut self, id: ClientId, number: u16, header_len: usize, parts: &[&[u8]]) -> Taken {
-        if self.spool.is_some() {
+        if self.spool.is_there() {
             match self.way(id, number) {
                 Way::Line => {}
                 Way::Spool => return self.keep(id, number, parts).map_or(Taken::NotYet, |()| Taken::Done(0)),
@@ -99,7 +83,7 @@ impl Switchboard {
         raw: &[u8],
         mut content: Content,
     ) -> Gathered {
-        let progress = match progress_after(content.progress, frame) {
+        let progress = match progress_after(content.progress(), frame) {
             Ok(Some(progress)) => progress,
             Ok(None) => return Gathered::Own(content),
             Err(violation) => {
@@ -107,31 +91,28 @@ impl Switchboard {
                 return Gathered::Taken(Taken::Refused(refusal));
             }
         };
-        let held_len = self.clients[id.0].held_len as u64;
+        let held_len = self.clients[id].held_len() as u64;
         if held_len + progress.body_left().unwrap_or(0) > HELD_LEN_MAX {
             return Gathered::Own(content);
         }
         if progress.is_complete() {
-            let header_len = content.header_len.unwrap_or(raw.len());
-            return match self.place_publish(id, frame.channel, header_len, &[&content.frames, raw]) {
+            let header_len = content.header_len().unwrap_or(raw.len());
+            return match self.place_publish(id, frame.channel, header_len, &[content.frames(), raw]) {
                 Taken::NotYet => Gathered::NotYet(content),
                 taken => {
-                    self.clients[id.0].held_len -= content.frames.len();
+                    self.clients[id].let_go(content.frames().len());
                     Gathered::Taken(taken)
                 }
             };
         }
-        content.header_len.get_or_insert(raw.len());
-        content.frames.extend_from_slice(raw);
-        content.progress = progress;
-        self.clients[id.0].held_len += raw.len();
-        self.put_content(id, frame.channel, content);
+        content.push(raw, progress);
+        self.clients[id].hold(frame.channel, content, raw.len());
         Gathered::Taken(Taken::Done(0))
     }
 
     /// Whether a line's upstream takes a frame of this length that cannot be cut.
     pub(super) fn check_len(&self, line: LineId, len: usize) -> Result<(), Refusal> {
-        let len_max = self.lines[line.0].frame_len_max as usize;
+        let len_max = self.lines[line].frame_len_max() as usize;
         if len <= len_max {
             return Ok(());
         }
@@ -139,16 +120,10 @@ impl Switchboard {
         Err(Refusal::new(ReplyCode::FrameError, &text))
     }
 
-    pub(super) fn put_content(&mut self, id: ClientId, number: u16, content: Content) {
-        if let Some(channel) = self.clients[id.0].channels.get_mut(&number) {
-            channel.content = Some(content);
-        }
-    }
-
     /// A channel on a line whose output has room. `None`: the client waits.
     pub(super) fn seat_with_room(&mut self, id: ClientId, number: u16, kind: Kind) -> Option<(LineId, u16)> {
         let (line_id, at) = self.take_seat(id, number, kind)?;
-        let line = &mut self.lines[line_id.0];
+        let line = &mut self.lines[line_id];
         if line.has_room() {
             return Some((line_id, at));
         }
@@ -159,21 +134,18 @@ impl Switchboard {
     /// Writes a whole publish, which came in these parts.
     fn forward_publish(&mut self, id: ClientId, number: u16, line_id: LineId, at: u16, parts: &[&[u8]]) {
         let now_ms = self.now_ms;
-        let line = &mut self.lines[line_id.0];
-        let frame_len_max = line.frame_len_max;
-        let out = line.output.end();
+        let line = &mut self.lines[line_id];
         for part in parts {
-            put_frames(out, part, at, frame_len_max);
+            line.send_frames(at, part);
         }
-        if let Some(channel) = line.channel(at) {
-            channel.published = channel.unconfirmed.push(());
-            channel.published_ms = now_ms;
+        if let Some(channel) = line.channel_mut(at) {
+            channel.note_published(now_ms);
         }
-        if let Some(tags) = self.clients[id.0].channels.get_mut(&number).and_then(|channel| channel.tags.as_mut()) {
-            tags.count += 1;
+        if let Some(channel) = self.clients[id].channel_mut(number) {
+            channel.note_published();
         }
         self.counters.published += 1;
-        self.line_changed(line_id);
+        self.effects.line_changed(line_id);
     }
 }
 

@@ -10,9 +10,10 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
 
-use super::client::Waits;
-use super::pool::{PoolId, is_token};
-use super::publish::Taken;
+use super::ids::PoolId;
+use super::login::is_token;
+use super::taken::Taken;
+use super::wait::Waits;
 use super::{ClientId, Notice, Refusal, Switchboard};
 use crate::limits::LOGIN_TOKEN_LEN_MAX;
 
@@ -37,33 +38,33 @@ fn claims(token: &[u8]) -> Option<Value> {
 impl Switchboard {
     /// Whether a secret is a newer token of a client that came with one and shares lines, and could have come with this.
     pub(super) fn renews_token(&self, id: ClientId, secret: &[u8]) -> bool {
-        let client = &self.clients[id.0];
-        let Some(pool) = client.pool.filter(|_| !client.has_moved) else { return false };
+        let client = &self.clients[id];
+        let Some(pool) = client.pool().filter(|_| !client.has_moved()) else { return false };
         let (_, login) = self.pools.with_login(pool);
-        secret.len() <= LOGIN_TOKEN_LEN_MAX && have_same_holder(&login.secret, secret)
+        secret.len() <= LOGIN_TOKEN_LEN_MAX && have_same_holder(login.secret(), secret)
     }
 
     /// A client that has no line of its own has a newer token. When nothing is under way for it, it changes its pool; an upstream has the last
     /// word on whether it is let in there.
     pub(super) fn renew_token(&mut self, id: ClientId, token: &[u8]) -> Taken {
-        let client = &self.clients[id.0];
-        let (Some(login), Some(vhost), Some(pool)) = (client.login, client.vhost.clone(), client.pool) else {
+        let client = &self.clients[id];
+        let (Some(login), Some(vhost), Some(pool)) = (client.login(), client.vhost().cloned(), client.pool()) else {
             return Taken::Done(0);
         };
-        if *self.pools.login(login).secret != *token {
+        if *self.pools.login(login).secret() != *token {
             if !self.is_client_quiet(id) {
                 return self.wait_for(id, Waits::Quiet);
             }
             self.leave_quiet_seats(id);
             // One that was wanted before would be the older token's.
-            if let Some(line) = self.clients[id.0].own {
+            if let Some(line) = self.clients[id].own() {
                 self.part_from_line(id);
                 self.close_line(line);
             }
-            let user = self.pools.login(login).user.clone();
+            let user = self.pools.login(login).user().clone();
             let renewed = self.pools.use_login(&user, token);
             self.leave_login(id);
-            self.clients[id.0].login = Some(renewed);
+            self.clients[id].set_login(renewed);
             self.join_pool(id, renewed, &vhost);
             self.follow_pool(pool, id);
         }
@@ -71,32 +72,29 @@ impl Switchboard {
             return self.wait_for(id, Waits::Login);
         }
         self.stop_waiting(id);
-        let client = &mut self.clients[id.0];
-        client.is_vouched = false;
+        let client = &mut self.clients[id];
+        client.take_vouched();
         client.send(0, &connection::UpdateSecretOk);
         Taken::Done(0)
     }
 
     /// A client has changed its pool: what was learnt there holds here, and the lines there are not kept for others.
     fn follow_pool(&mut self, before: PoolId, id: ClientId) {
-        let Some(after) = self.clients[id.0].pool else { return };
+        let Some(after) = self.clients[id].pool() else { return };
         let pool = self.pools.pool(before);
-        if pool.client_count == 0 {
-            // As if nobody had come for long.
-            pool.idle_since_ms = 0;
-        }
-        let (channel_limit, suspects) = (pool.channel_limit, pool.suspects.clone());
+        pool.retire();
+        let (channel_limit, suspects) = (pool.channel_limit(), pool.suspects().clone());
         let pool = self.pools.pool(after);
-        pool.channel_limit = pool.channel_limit.min(channel_limit);
-        pool.suspects.learn(suspects);
+        pool.limit_channels(channel_limit);
+        pool.suspects_mut().learn(suspects);
     }
 
     /// The upstream does not take a client's newer token.
     pub(super) fn refuse_token(&mut self, id: ClientId, refusal: &Refusal) {
         self.counters.logins_refused += 1;
-        let Some(login) = self.clients[id.0].login else { return };
-        let user = self.pools.login(login).user.to_string();
-        self.effects.push(super::Effect::Log(Notice::LoginRefused { user, text: refusal.text() }));
+        let Some(login) = self.clients[id].login() else { return };
+        let user = self.pools.login(login).user().to_string();
+        self.effects.log(Notice::LoginRefused { user, text: refusal.text() });
         let told = if refusal.code == ReplyCode::AccessRefused.code() {
             Violation::secret_refused().into()
         } else {

@@ -2,9 +2,8 @@
 
 use std::net::SocketAddr;
 
-use super::client::Phase;
+use super::lane::Kind;
 use super::line::{LinePhase, Use};
-use super::pool::Kind;
 use super::{Counters, Switchboard};
 
 /// Everything at one moment.
@@ -119,41 +118,41 @@ impl Switchboard {
     pub fn report(&self, upstream_of: impl Fn(super::LineId) -> (String, Option<SocketAddr>)) -> Report {
         let mut report = Report { counters: self.counters, client_count: self.clients.len(), ..Report::default() };
         for (_, client) in self.clients.iter() {
-            report.open_client_count += usize::from(client.phase == Phase::Running);
-            report.waiting_client_count += usize::from(client.waiting.is_some());
-            report.own_line_count += usize::from(client.has_moved);
-            report.client_output_len += client.output.len();
+            report.open_client_count += usize::from(client.is_running());
+            report.waiting_client_count += usize::from(client.is_waiting());
+            report.own_line_count += usize::from(client.has_moved());
+            report.client_output_len += client.output().len();
         }
         for (_, line) in self.lines.iter() {
-            let is_ended = line.phase == LinePhase::Over && line.output.is_empty();
-            report.line_count += usize::from(line.phase != LinePhase::Dialling && !is_ended);
+            let is_ended = line.phase() == LinePhase::Over && line.output().is_empty();
+            report.line_count += usize::from(line.phase() != LinePhase::Dialling && !is_ended);
         }
         for (pool, login) in self.pools.iter() {
             let mut of = PoolReport {
-                user: login.user.to_string(),
-                vhost: pool.vhost.to_string(),
-                client_count: pool.client_count,
+                user: login.user().to_string(),
+                vhost: pool.vhost().to_string(),
+                client_count: pool.client_count(),
                 waiting_client_count: pool.waiting_count(),
-                is_away: pool.is_away,
-                parked_channel_max: pool.lane_of(Kind::Publishes).pace.parked_max(),
-                trouble: pool.trouble.clone(),
+                is_away: pool.is_away(),
+                parked_channel_max: pool.lane_of(Kind::Publishes).pace().parked_max(),
+                trouble: pool.trouble().map(str::to_owned),
                 lines: Vec::new(),
             };
             for id in pool.lines().chain(pool.opening()) {
-                let Some(line) = self.lines.get(id.0) else { continue };
+                let Some(line) = self.lines.get(id) else { continue };
                 let (upstream, address) = upstream_of(id);
                 of.lines.push(LineReport {
                     upstream,
                     address,
-                    is_for_publishes: matches!(line.usage, Use::Shared(_, Kind::Publishes)),
-                    is_open: line.phase == LinePhase::Running,
-                    is_draining: line.is_draining,
-                    is_blocked: line.blocked.is_some(),
-                    channel_count: line.open_count,
-                    used_channel_count: line.used_count,
-                    parked_channel_count: line.parked_count,
-                    unconfirmed_count: line.channels.iter().flatten().map(|there| there.unconfirmed.len()).sum(),
-                    output_len: line.output.len(),
+                    is_for_publishes: matches!(line.usage(), Use::Shared(_, Kind::Publishes)),
+                    is_open: line.is_running(),
+                    is_draining: line.is_draining(),
+                    is_blocked: line.is_blocked(),
+                    channel_count: line.channels().open_count(),
+                    used_channel_count: line.channels().used_count(),
+                    parked_channel_count: line.channels().parked_count(),
+                    unconfirmed_count: line.channels().iter().map(|there| there.unconfirmed_count()).sum(),
+                    output_len: line.output().len(),
                 });
             }
             report.pools.push(of);

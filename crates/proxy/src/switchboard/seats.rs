@@ -1,10 +1,11 @@
 //! Which channel of which line a client's channel uses.
 
-use amqp::method::{channel, confirm};
-
-use super::client::{Stage, Tags, Waits};
-use super::line::{LineChannel, Use};
-use super::pool::{Kind, PoolId};
+use super::channel::Stage;
+use super::client::Client;
+use super::ids::PoolId;
+use super::lane::Kind;
+use super::line::Use;
+use super::wait::Waits;
 use super::{ClientId, LineId, Switchboard};
 
 /// What becomes of a channel's seat.
@@ -23,8 +24,8 @@ const SPARE_SHARE: usize = 8;
 impl Switchboard {
     /// The channel of a shared line that this channel of a client uses. `None`: there is none now, and the client waits.
     pub(super) fn take_seat(&mut self, id: ClientId, number: u16, kind: Kind) -> Option<(LineId, u16)> {
-        let client = &self.clients[id.0];
-        let (pool, seat) = (client.pool?, client.channels.get(&number)?.seat);
+        let client = &self.clients[id];
+        let (pool, seat) = (client.pool()?, client.channel(number)?.seat());
         let mut elsewhere = None;
         if let Some(seat) = seat {
             match self.fit(seat, kind) {
@@ -41,9 +42,9 @@ impl Switchboard {
         let found = match elsewhere {
             Some(line) => {
                 let at = self.open_channel(line);
-                if let Some(channel) = self.lines[line.0].channel(at) {
-                    // Nobody is to find it free there.
-                    channel.is_clean = false;
+                if let Some(channel) = self.lines[line].channel_mut(at) {
+                    // No other client is to find it free there.
+                    channel.soil();
                 }
                 Some((line, at))
             }
@@ -59,20 +60,11 @@ impl Switchboard {
             self.wait_for_line(id, pool, kind);
             return None;
         };
-        let line = &mut self.lines[line_id.0];
-        line.used_count += 1;
-        let channel = line.channel(at)?;
-        channel.owner = Some((id, number));
-        let was_used = std::mem::replace(&mut channel.was_used, true);
-        let published = channel.published;
+        let (published, was_used) = self.lines[line_id].channels_mut().occupy(at, (id, number))?;
         self.counters.channels_reused += u64::from(was_used);
-        let client = &mut self.clients[id.0];
-        client.waiting = None;
-        let channel = client.channels.get_mut(&number)?;
-        channel.seat = Some((line_id, at));
-        if let Some(tags) = &mut channel.tags {
-            tags.offset = offset(published, tags);
-        }
+        let client = &mut self.clients[id];
+        client.stop_waiting();
+        client.channel_mut(number)?.sit((line_id, at), published);
         self.tell_blocked(id);
         Some((line_id, at))
     }
@@ -80,20 +72,20 @@ impl Switchboard {
     /// Whether what a channel does next is to be done on the seat it has.
     #[inline]
     fn fit(&mut self, (id, at): (LineId, u16), kind: Kind) -> Fit {
-        let line = &mut self.lines[id.0];
-        let Use::Shared(pool, of) = line.usage else { return Fit::Stays };
+        let line = &mut self.lines[id];
+        let Use::Shared(pool, of) = line.usage() else { return Fit::Stays };
         // Who always has something under way would stay for ever.
-        if line.is_draining && self.line_with_room(pool, of).is_some() {
+        if line.is_draining() && self.line_with_room(pool, of).is_some() {
             return Fit::Leaves;
         }
-        let line = &mut self.lines[id.0];
+        let line = &mut self.lines[id];
         match (kind, of) {
             (Kind::Publishes, Kind::Publishes) => Fit::Stays,
-            (Kind::Publishes, Kind::Calls) if line.blocked.is_some() => Fit::Stays,
+            (Kind::Publishes, Kind::Calls) if line.is_blocked() => Fit::Stays,
             (Kind::Publishes, Kind::Calls) => self.blocked_calls_line(pool).map_or(Fit::Stays, Fit::GoesTo),
             // What it asks is not to be asked where others publish, nor where an alarm has stopped them.
-            (Kind::Calls, Kind::Publishes) if line.channel(at).is_some_and(|there| there.is_clean) => Fit::Leaves,
-            (Kind::Calls, _) if line.blocked.is_some() => Fit::Leaves,
+            (Kind::Calls, Kind::Publishes) if line.channel(at).is_some_and(|there| there.is_clean()) => Fit::Leaves,
+            (Kind::Calls, _) if line.is_blocked() => Fit::Leaves,
             (Kind::Calls, _) => Fit::Stays,
         }
     }
@@ -103,41 +95,38 @@ impl Switchboard {
     fn blocked_calls_line(&mut self, pool: PoolId) -> Option<LineId> {
         let (lines, limit) = (&self.lines, usize::from(self.options.line_channel_max));
         let pool = self.pools.pool(pool);
-        let limit = limit.min(pool.channel_limit);
-        let is_open = |id: &&LineId| {
-            let line = &lines[id.0];
-            let has_room = line.open_count < limit.min(line.channel_max.into());
-            line.blocked.is_some() && line.is_running() && !line.is_draining && has_room
+        let limit = limit.min(pool.channel_limit());
+        let is_open = |id: &LineId| {
+            let line = &lines[*id];
+            line.is_blocked() && line.is_running() && !line.is_draining() && line.channels_left(limit) > 0
         };
-        pool.lane(Kind::Calls).lines.iter().find(is_open).copied()
+        pool.lane(Kind::Calls).lines().find(is_open)
     }
 
     /// The client looks at its frame again when the line has sent what waits to be written to it. That is for the line's heartbeats to judge.
     pub(super) fn wait_for_room(&mut self, id: ClientId, line: LineId) {
-        self.lines[line.0].waiters.push(id);
+        self.lines[line].add_waiter(id);
         self.wait_for(id, Waits::Room);
     }
 
     /// Whether nothing is under way for a client's channel on a shared line.
     pub(super) fn is_channel_quiet(&mut self, id: ClientId, number: u16) -> bool {
-        let Some(channel) = self.clients[id.0].channels.get(&number) else { return true };
-        let is_asked = !channel.unanswered.is_empty() || channel.stage == Stage::Closing;
+        let Some(channel) = self.clients[id].channel(number) else { return true };
+        let is_asked = !channel.is_answered() || channel.stage() == Stage::Closing;
         let is_quiet =
-            channel.seat.is_none_or(|(line, at)| self.lines[line.0].channel(at).is_none_or(|there| there.is_quiet()));
+            channel.seat().is_none_or(|(line, at)| self.lines[line].channel(at).is_none_or(|there| there.is_quiet()));
         !is_asked && is_quiet
     }
 
     /// Whether nothing is under way for any of a client's channels on shared lines.
     pub(super) fn is_client_quiet(&mut self, id: ClientId) -> bool {
-        let numbers: Vec<u16> = self.clients[id.0].channels.keys().copied().collect();
-        numbers.into_iter().all(|number| self.is_channel_quiet(id, number))
+        self.clients[id].channel_numbers().into_iter().all(|number| self.is_channel_quiet(id, number))
     }
 
     /// A client's channel, on which nothing is under way, gives back its seat and has another when it next says something.
     pub(super) fn leave_seat(&mut self, id: ClientId, number: u16) {
-        let Some(channel) = self.clients[id.0].channels.get_mut(&number) else { return };
-        channel.is_declared_here = false;
-        if let Some((line, at)) = channel.seat.take() {
+        let Some(channel) = self.clients[id].channel_mut(number) else { return };
+        if let Some((line, at)) = channel.leave_seat() {
             self.release_seat(line, at);
             self.tell_blocked(id);
         }
@@ -145,8 +134,7 @@ impl Switchboard {
 
     /// A client's channels on which nothing is under way give back their seats.
     pub(super) fn leave_quiet_seats(&mut self, id: ClientId) {
-        let numbers: Vec<u16> = self.clients[id.0].channels.keys().copied().collect();
-        for number in numbers {
+        for number in self.clients[id].channel_numbers() {
             if self.is_channel_quiet(id, number) {
                 self.leave_seat(id, number);
             }
@@ -163,15 +151,20 @@ impl Switchboard {
 
     /// How many more channels may be parked.
     fn parkable_count(&mut self, pool: PoolId, kind: Kind) -> usize {
+        let parked_count = self.parked_count(pool, kind);
+        self.pools.pool(pool).lane(kind).pace().parked_max().saturating_sub(parked_count)
+    }
+
+    /// Channels whose clients have gone, and that wait for their confirms.
+    fn parked_count(&mut self, pool: PoolId, kind: Kind) -> usize {
         let lines = &self.lines;
-        let lane = self.pools.pool(pool).lane(kind);
-        lane.pace.parked_max().saturating_sub(lane.parked_count(lines))
+        self.pools.pool(pool).lane(kind).lines().map(|id| lines[id].channels().parked_count()).sum()
     }
 
     fn free_seat(&mut self, pool: PoolId, kind: Kind) -> Option<(LineId, u16)> {
         loop {
-            let (line_id, at) = self.pools.pool(pool).lane(kind).free.pop()?;
-            let line = &mut self.lines[line_id.0];
+            let (line_id, at) = self.pools.pool(pool).lane(kind).pop_free()?;
+            let line = &mut self.lines[line_id];
             let is_usable = line.takes(kind) && line.channel(at).is_some_and(|channel| channel.is_free());
             if is_usable {
                 return Some((line_id, at));
@@ -189,19 +182,19 @@ impl Switchboard {
     pub(super) fn line_with_room(&mut self, pool_id: PoolId, kind: Kind) -> Option<LineId> {
         let lines = &self.lines;
         let pool = self.pools.pool(pool_id);
-        let limit = usize::from(self.options.line_channel_max).min(pool.channel_limit);
-        let room_of = |id: &LineId| {
-            let line = &lines[id.0];
-            let room = limit.min(line.channel_max.into()).saturating_sub(line.open_count);
-            (line.takes(kind) && room > 0).then_some((room, *id))
+        let limit = usize::from(self.options.line_channel_max).min(pool.channel_limit());
+        let room_of = |id: LineId| {
+            let line = &lines[id];
+            let room = line.channels_left(limit);
+            (line.takes(kind) && room > 0).then_some((room, id))
         };
         let lane = pool.lane(kind);
         let (mut room_all, mut best) = (0, None);
-        for (room, id) in lane.lines.iter().filter_map(room_of) {
+        for (room, id) in lane.lines().filter_map(room_of) {
             room_all += room;
             best = Some(best.map_or((room, id), |best: (usize, LineId)| best.min((room, id))));
         }
-        let line_count = lane.lines.len();
+        let line_count = lane.line_count();
         if room_all * SPARE_SHARE < limit * line_count.max(1) {
             self.want_line(pool_id, kind);
         }
@@ -209,37 +202,20 @@ impl Switchboard {
     }
 
     fn open_channel(&mut self, line_id: LineId) -> u16 {
-        let line = &mut self.lines[line_id.0];
-        let at = line.vacant.pop().unwrap_or_else(|| {
-            line.channels.push(None);
-            u16::try_from(line.channels.len())
-                .expect("no more channels are opened than the upstream permits, in 16 bits")
-        });
-        line.channels[usize::from(at) - 1] = Some(LineChannel::new());
-        line.open_count += 1;
-        line.send(at, &channel::Open::default());
-        line.send(at, &confirm::Select { no_wait: true });
+        let at = self.lines[line_id].open_channel();
         self.counters.channels_opened += 1;
-        self.line_changed(line_id);
+        self.effects.line_changed(line_id);
         at
     }
 
     /// A client's channel uses its channel no longer: the pool gets it back, or it is closed.
     pub(super) fn release_seat(&mut self, line_id: LineId, at: u16) {
         let now_ms = self.now_ms;
-        let line = &mut self.lines[line_id.0];
-        let Use::Shared(pool, kind) = line.usage else { return };
+        let line = &mut self.lines[line_id];
+        let Use::Shared(pool, kind) = line.usage() else { return };
         let is_running = line.is_running();
-        let Some(channel) = line.channel(at) else { return };
-        if channel.owner.take().is_none() {
-            return;
-        }
-        channel.ownerless_since_ms = now_ms;
-        let (is_closing, is_clean, is_free) = (channel.is_closing, channel.is_clean, channel.is_free());
-        line.used_count -= 1;
-        if line.used_count == 0 {
-            line.idle_since_ms = now_ms;
-        }
+        let Some(channel) = line.channels_mut().release(at, now_ms) else { return };
+        let (is_closing, is_clean, is_free) = (channel.is_closing(), channel.is_clean(), channel.is_free());
         if !is_running || is_closing {
             return;
         }
@@ -248,40 +224,35 @@ impl Switchboard {
         } else if is_free {
             self.seat_is_free(pool, kind, line_id, at);
         } else {
-            line.park(at);
+            line.channels_mut().park(at);
         }
     }
 
     /// All that a channel had published was confirmed, so long after the last of it.
     pub(super) fn note_confirmed(&mut self, line_id: LineId, wait_ms: u64, was_parked: bool) {
         let now_ms = self.now_ms;
-        let Use::Shared(pool_id, kind) = self.lines[line_id.0].usage else { return };
-        let lines = &self.lines;
-        let lane = self.pools.pool(pool_id).lane(kind);
-        if lane.pace.note(wait_ms, was_parked, now_ms) {
-            let parked_count = lane.parked_count(lines);
-            lane.pace.judge(parked_count, now_ms);
+        let Use::Shared(pool_id, kind) = self.lines[line_id].usage() else { return };
+        if self.pools.pool(pool_id).lane(kind).pace_mut().note(wait_ms, was_parked, now_ms) {
+            let parked_count = self.parked_count(pool_id, kind);
+            self.pools.pool(pool_id).lane(kind).pace_mut().judge(parked_count, now_ms);
             self.wake_waiters(pool_id, kind);
         }
     }
 
     pub(super) fn close_line_channel(&mut self, line_id: LineId, at: u16) {
-        let line = &mut self.lines[line_id.0];
-        line.unpark(at);
-        let Some(channel) = line.channel(at) else { return };
-        channel.is_closing = true;
-        line.send(at, &channel::Close { reply_code: 200, reply_text: b"Goodbye", class_id: 0, method_id: 0 });
-        self.line_changed(line_id);
+        if self.lines[line_id].close_channel(at) {
+            self.effects.line_changed(line_id);
+        }
     }
 
     pub(super) fn seat_is_free(&mut self, pool: PoolId, kind: Kind, line_id: LineId, at: u16) {
-        let line = &mut self.lines[line_id.0];
-        line.unpark(at);
-        if line.is_draining {
+        let line = &mut self.lines[line_id];
+        line.channels_mut().unpark(at);
+        if line.is_draining() {
             self.close_line_channel(line_id, at);
             return;
         }
-        self.pools.pool(pool).lane(kind).free.push((line_id, at));
+        self.pools.pool(pool).lane(kind).push_free(line_id, at);
         self.wake_waiter(pool, kind);
         if kind == Kind::Publishes && !self.may_dial() {
             // It has to do for those as well.
@@ -291,11 +262,11 @@ impl Switchboard {
 
     /// Channels may be had again: so many clients look again, those that wait longest.
     pub(super) fn wake_waiters(&mut self, pool: PoolId, kind: Kind) {
-        let count = self.parkable_count(pool, kind).min(self.pools.pool(pool).lane(kind).waiters.len());
-        let before = self.woken.len();
+        let count = self.parkable_count(pool, kind).min(self.pools.pool(pool).lane(kind).waiter_count());
+        let before = self.wake_queue.len();
         (0..count).for_each(|_| self.wake_waiter(pool, kind));
         // The last one that was woken looks first.
-        self.woken[before..].reverse();
+        self.wake_queue.reverse_from(before);
     }
 
     /// There is a channel, or a number for one: the client that waits longest looks again.
@@ -303,10 +274,10 @@ impl Switchboard {
         if self.parkable_count(pool, kind) == 0 {
             return;
         }
-        while let Some(id) = self.pools.pool(pool).lane(kind).waiters.pop_front() {
-            let waits = |client: &super::client::Client| client.waits == Waits::Pool(kind) && client.pool == Some(pool);
-            if self.clients.get(id.0).is_some_and(waits) {
-                self.wake(id);
+        while let Some(id) = self.pools.pool(pool).lane(kind).pop_waiter() {
+            let waits = |client: &Client| client.waits() == Waits::Pool(kind) && client.pool() == Some(pool);
+            if self.clients.get(id).is_some_and(waits) {
+                self.wake_queue.push(id);
                 return;
             }
         }
@@ -315,14 +286,9 @@ impl Switchboard {
     /// The client looks at its frame again when its pool has a line or a channel for it.
     fn wait_for_line(&mut self, id: ClientId, pool: PoolId, kind: Kind) {
         self.wait_for(id, Waits::Pool(kind));
-        self.pools.pool(pool).lane(kind).waiters.push_back(id);
+        self.pools.pool(pool).lane(kind).add_waiter(id);
         if self.parkable_count(pool, kind) > 0 {
             self.line_with_room(pool, kind);
         }
     }
-}
-
-/// The upstream's tag of a client's next publish less the client's.
-pub(super) fn offset(published: u64, tags: &Tags) -> i64 {
-    i64::try_from(published).unwrap_or(i64::MAX) - i64::try_from(tags.count).unwrap_or(i64::MAX)
 }

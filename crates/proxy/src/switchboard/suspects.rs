@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use amqp::ReplyCode;
 use amqp::method::Method;
 
-use super::Refusal;
+use super::refusal::Refusal;
 
 /// Queues that are remembered.
 const COUNT_MAX: usize = 64;

@@ -1,0 +1,43 @@
+//! What clients are told of the server (`server-properties`): what an upstream last said of itself, since libraries go by it.
+
+use std::rc::Rc;
+
+use amqp::server::server_capabilities;
+use amqp::table::Table;
+use amqp::{TableBuf, Value};
+
+#[derive(Debug)]
+pub(super) struct ServerIdentity {
+    properties: Rc<TableBuf>,
+    is_known: bool,
+}
+
+impl ServerIdentity {
+    /// Before any upstream has told its own.
+    pub(super) fn unknown() -> Self {
+        let capabilities = server_capabilities();
+        let properties = TableBuf::new()
+            .with("capabilities", Value::Table(capabilities.as_table()))
+            .with("product", Value::LongStr(b"Warren proxy"))
+            .with("version", Value::LongStr(env!("CARGO_PKG_VERSION").as_bytes()))
+            .with("platform", Value::LongStr(b"Rust"));
+        ServerIdentity { properties: Rc::new(properties), is_known: false }
+    }
+
+    /// Whether an upstream has said who it is.
+    pub(super) fn is_known(&self) -> bool {
+        self.is_known
+    }
+
+    pub(super) fn properties(&self) -> Rc<TableBuf> {
+        self.properties.clone()
+    }
+
+    /// An upstream says who it is.
+    pub(super) fn learn(&mut self, properties: Table<'_>) {
+        if !self.is_known || self.properties.as_table() != properties {
+            self.properties = Rc::new(properties.to_owned());
+            self.is_known = true;
+        }
+    }
+}

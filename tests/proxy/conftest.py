@@ -18,7 +18,7 @@ from pika import exceptions
 # So that what fails and what comes back is seen soon.
 ALERT = {
     "proxy.health_check.interval": "200ms", "proxy.health_check.failures": "2", "proxy.connect_timeout": "1s",
-    "proxy.back_off.min": "50ms", "proxy.back_off.max": "200ms", "proxy.lines.handshake_timeout": "1s",
+    "proxy.back_off.min": "50ms", "proxy.back_off.max": "200ms", "proxy.upstream_connections.handshake_timeout": "1s",
 }  # fmt: skip
 
 

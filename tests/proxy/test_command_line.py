@@ -166,8 +166,8 @@ def test_bad_usage_is_status_2_and_one_sentence(fails, words, texts):
     ("words", "texts"),
     [
         ([], ["no upstream is named"]),
-        (["--set", "proxy.lines.chanel_max=1", "amqp://localhost"], ["unknown key 'proxy.lines.chanel_max'", "proxy.lines.channel_max"]),
-        (["--set", "proxy.lines.channel_max=many", "amqp://localhost"], ["proxy.lines.channel_max", "many"]),
+        (["--set", "proxy.upstream_connections.chanel_max=1", "amqp://localhost"], ["unknown key 'proxy.upstream_connections.chanel_max'", "proxy.upstream_connections.channel_max"]),
+        (["--set", "proxy.upstream_connections.channel_max=many", "amqp://localhost"], ["proxy.upstream_connections.channel_max", "many"]),
         (["--set", "proxy.upstreams.a.url=localhost"], ["'proxy.upstreams.a.url' must be a URL", "it has to begin with amqp:// or amqps://"]),
         (["--set", "proxy.upstreams.a.weight=1"], ["'proxy.upstreams.a.url' is missing"]),
         (["--port", "70000", "amqp://localhost"], ["70000"]),

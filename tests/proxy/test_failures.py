@@ -119,7 +119,7 @@ def test_a_publisher_whose_confirms_are_lost_is_told(own_broker, own_proxy, wire
 
 def test_who_waits_too_long_for_an_upstream_is_told_why(own_broker, own_proxy, wires, name):
     broker = own_broker()
-    proxy = own_proxy({"a": broker}, {"proxy.line_wait": "1s"})
+    proxy = own_proxy({"a": broker}, {"proxy.upstream_connections.wait_timeout": "1s"})
     wire = wires(proxy)
     wire.call(1, "exchange.declare", exchange="amq.direct", passive=True)
     broker.kill()
@@ -130,7 +130,7 @@ def test_who_waits_too_long_for_an_upstream_is_told_why(own_broker, own_proxy, w
 
 def test_who_waits_for_its_login_is_told_where_it_is_said_why_no_upstream_can_be_reached(own_proxy):
     port = free_port()
-    proxy = own_proxy({"a": f"amqp://127.0.0.1:{port}"}, {"proxy.line_wait": "1s"})
+    proxy = own_proxy({"a": f"amqp://127.0.0.1:{port}"}, {"proxy.upstream_connections.wait_timeout": "1s"})
     with Wire(proxy.address) as told, Wire(proxy.address) as not_told:
         told.login(user="somebody")
         not_told.login(user="somebody", capabilities={})
@@ -171,7 +171,7 @@ def test_a_hanging_upstream_does_not_keep_clients_from_another_one(broker, own_p
 
 
 def test_a_client_of_a_hanging_upstream_alone_is_told(own_proxy, silent):
-    proxy = own_proxy({"silent": silent}, {"proxy.line_wait": "2s"})
+    proxy = own_proxy({"silent": silent}, {"proxy.upstream_connections.wait_timeout": "2s"})
     with Wire(proxy.address) as wire:
         wire.login()
         wire.expect_connection_error(320, "CONNECTION_FORCED - no upstream connection within 2 s…")
@@ -179,7 +179,7 @@ def test_a_client_of_a_hanging_upstream_alone_is_told(own_proxy, silent):
 
 def test_an_upstream_that_falls_silent_is_given_up_after_two_heartbeats(own_broker, own_proxy, wires, hang, name):
     broker = own_broker()
-    proxy = own_proxy({"a": broker}, {"proxy.lines.heartbeat": "1"})
+    proxy = own_proxy({"a": broker}, {"proxy.upstream_connections.heartbeat": "1"})
     busy, idle = wires(proxy), wires(proxy)
     queue = busy.call(1, "queue.declare", queue=name()).queue
     busy.call(1, "basic.consume", queue=queue)

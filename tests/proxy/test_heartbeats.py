@@ -38,7 +38,7 @@ def test_the_heartbeat_that_is_proposed_is_the_one_that_is_set(broker, own_proxy
 
 
 def test_idle_connections_to_an_upstream_are_kept_alive(broker, own_proxy, wires, name):
-    proxy = own_proxy({"a": broker}, {"proxy.lines.heartbeat": "1"})
+    proxy = own_proxy({"a": broker}, {"proxy.upstream_connections.heartbeat": "1"})
     consumer, publisher = wires(proxy), wires(proxy)
     queue = consumer.call(1, "queue.declare", queue=name()).queue
     consumer.call(1, "basic.consume", queue=queue, no_ack=True)

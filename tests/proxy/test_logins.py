@@ -75,7 +75,7 @@ def test_an_operation_without_the_permission_is_refused_on_its_channel(broker, p
 
 
 def test_without_remembered_logins_a_new_password_counts_at_once(broker, own_proxy, wires, user):
-    proxy = own_proxy({"a": broker}, {"proxy.login_fresh": "0"})
+    proxy = own_proxy({"a": broker}, {"proxy.login_cache_ttl": "0"})
     wires(proxy, user=user, password="secret").close()
     broker.management.put(f"/users/{user}", {"password": "newer", "tags": ""}).expect(204)
     refusal(proxy, user=user, password="secret")

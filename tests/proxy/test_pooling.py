@@ -46,7 +46,7 @@ def test_a_connection_is_used_again_by_the_next_client(proxy, wires, user, name)
 
 
 def test_a_surplus_connection_is_closed_when_it_idles_and_the_last_one_stays(broker, own_proxy, wires, user):
-    proxy = own_proxy({"a": broker}, {"proxy.lines.channel_max": "1", "proxy.lines.idle_timeout": "100ms"})
+    proxy = own_proxy({"a": broker}, {"proxy.upstream_connections.channel_max": "1", "proxy.upstream_connections.idle_timeout": "100ms"})
     opened = [wires(proxy, user=user, password="secret") for _ in range(3)]
     for wire in opened:
         wire.call(1, "exchange.declare", exchange="amq.direct", passive=True)

@@ -94,7 +94,7 @@ def slow_and_fast(broker, own_proxy, wires, vhost, narrow, name):
     proxy = own_proxy(
         {"slow": narrow.url, "fast": broker},
         # Whether it is well is not the question here.
-        {"proxy.upstreams.slow.vhosts.1": vhost, "proxy.health_check.interval": "0", "proxy.lines.idle_timeout": "1h"},
+        {"proxy.upstreams.slow.vhosts.1": vhost, "proxy.health_check.interval": "0", "proxy.upstream_connections.idle_timeout": "1h"},
     )
     queue = name()
     both = [wires(proxy, virtual_host=where, channels=2, timeout=30) for where in (vhost, "/")]

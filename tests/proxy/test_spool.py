@@ -17,7 +17,7 @@ def spooling(own_proxy, tmp_path):
     """Starts a proxy with a spool."""
 
     def start(broker, settings=None, **how):
-        of_spool = {"proxy.spool.dir": str(tmp_path / "spool"), "proxy.spool.after": "200ms"}
+        of_spool = {"proxy.spool.dir": str(tmp_path / "spool"), "proxy.spool.start_after": "200ms"}
         return own_proxy({"a": broker}, of_spool | (settings or {}), **how)
 
     return start
@@ -124,7 +124,7 @@ def test_no_secret_is_on_disk(own_broker, spooling, wires, name, tmp_path):
 
 def test_who_asked_for_confirms_is_not_kept(own_broker, spooling, wires, name):
     broker = own_broker()
-    proxy = spooling(broker, {"proxy.line_wait": "2s", "proxy.connect_timeout": "500ms"})
+    proxy = spooling(broker, {"proxy.upstream_connections.wait_timeout": "2s", "proxy.connect_timeout": "500ms"})
     wire = wires(proxy)
     queue = declare(broker, name)
     wire.call(1, "confirm.select")
@@ -156,7 +156,7 @@ def test_a_channel_that_was_kept_says_nothing_else_before_it_is_sent_on(own_brok
 
 def test_a_full_spool_has_publishers_wait_and_then_go(own_broker, spooling, wires, name):
     broker = own_broker()
-    proxy = spooling(broker, {"proxy.spool.size_max": "1MiB", "proxy.line_wait": "2s", "proxy.connect_timeout": "500ms"})
+    proxy = spooling(broker, {"proxy.spool.size_max": "1MiB", "proxy.upstream_connections.wait_timeout": "2s", "proxy.connect_timeout": "500ms"})
     wire = wires(proxy)
     queue = declare(broker, name)
     broker.kill()
@@ -265,7 +265,7 @@ def test_a_message_for_which_connections_are_lost_is_found_by_an_operator_and_dr
 def test_what_is_kept_goes_to_who_serves_the_vhost_after_sighup(broker, own_broker, configured, inspected, wires, name, tmp_path):
     old, count = own_broker(), 3000
     way = inspected(old, b"dreadful", Muffler)
-    proxy = configured({"a": way.url}, {"proxy.spool.dir": str(tmp_path / "spool"), "proxy.spool.after": "200ms"})
+    proxy = configured({"a": way.url}, {"proxy.spool.dir": str(tmp_path / "spool"), "proxy.spool.start_after": "200ms"})
     wire = wires(proxy)
     queue = declare(old, name)
     with broker.wire() as direct:
@@ -311,7 +311,7 @@ def test_what_is_kept_of_a_user_is_dropped_when_an_operator_asks_for_it(own_brok
 
 def test_a_login_that_was_never_seen_is_not_believed(own_broker, spooling, wires, name):
     broker = own_broker()
-    proxy = spooling(broker, {"proxy.line_wait": "2s", "proxy.connect_timeout": "500ms", "proxy.login_fresh": "1ms"})
+    proxy = spooling(broker, {"proxy.upstream_connections.wait_timeout": "2s", "proxy.connect_timeout": "500ms", "proxy.login_cache_ttl": "1ms"})
     queue = declare(broker, name)
     wires(proxy)
     broker.kill()

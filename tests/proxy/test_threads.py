@@ -111,7 +111,7 @@ def test_an_exclusive_queue_is_one_clients_whatever_thread_others_are_on(threade
 
 def test_what_is_kept_of_each_connection_arrives_in_its_order(own_broker, own_proxy, wires, name, tmp_path):
     broker = own_broker()
-    proxy = own_proxy({"a": broker}, {**THREADS, "proxy.spool.dir": str(tmp_path / "spool"), "proxy.spool.after": "200ms"})
+    proxy = own_proxy({"a": broker}, {**THREADS, "proxy.spool.dir": str(tmp_path / "spool"), "proxy.spool.start_after": "200ms"})
     crowd, queue, count = [wires(proxy) for _ in range(CROWD)], name(), 20
     crowd[0].call(1, "queue.declare", queue=queue, durable=True)
     with broker.wire() as direct:

@@ -117,7 +117,7 @@ def test_plaintext_to_an_upstream_ends_when_it_is_to_be_tls(tls_broker, configur
 @needs_openssl
 def test_an_upstream_whose_certificate_is_not_trusted_gets_no_login(tls_broker, own_proxy, tmp_path):
     stranger = Authority(tmp_path, "stranger")
-    settings = {"proxy.upstreams.a.ssl_options.cacertfile": str(stranger.certificate), "proxy.line_wait": "1s", "proxy.connect_timeout": "10s"}
+    settings = {"proxy.upstreams.a.ssl_options.cacertfile": str(stranger.certificate), "proxy.upstream_connections.wait_timeout": "1s", "proxy.connect_timeout": "10s"}
     proxy = own_proxy({"a": tls_broker.tls_url}, settings)
     with Wire(proxy.address) as wire:
         wire.login()

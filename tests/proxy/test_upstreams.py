@@ -107,7 +107,7 @@ def test_lines_to_a_spare_upstream_return_when_another_one_is_up(broker, own_bro
 
 
 def test_a_vhost_that_no_upstream_serves_is_refused_at_once(broker, own_proxy, vhost):
-    proxy = own_proxy({"a": broker}, {"proxy.upstreams.a.vhosts.1": vhost, "proxy.line_wait": "1s"})
+    proxy = own_proxy({"a": broker}, {"proxy.upstreams.a.vhosts.1": vhost, "proxy.upstream_connections.wait_timeout": "1s"})
     with Wire(proxy.address) as wire:
         wire.login(user=broker.user, password=broker.password)
         wire.expect("connection.tune")

@@ -65,8 +65,10 @@ impl Table {
         let has_reloadable = self.keys().any(|key| key.is_reloadable);
         for section in self.0 {
             put(&mut out, format_args!("\n## {}\n", section.title));
-            let (honoured, others): (Vec<_>, Vec<_>) =
-                section.keys.iter().partition(|key| matches!(key.state, State::Effective | State::AliasOf(_)));
+            let (renamed, current): (Vec<&Key>, Vec<&Key>) =
+                section.keys.iter().partition(|key| matches!(key.state, State::RenamedTo(_)));
+            let (honoured, others): (Vec<&Key>, Vec<&Key>) =
+                current.into_iter().partition(|key| matches!(key.state, State::Effective | State::AliasOf(_)));
             if !honoured.is_empty() {
                 put(&mut out, if has_reloadable { HONOURED_RELOADABLE } else { HONOURED });
                 honoured.into_iter().for_each(|key| put_honoured(&mut out, key, has_reloadable));
@@ -74,6 +76,10 @@ impl Table {
             if !others.is_empty() {
                 put(&mut out, "\n| not honoured | value | |\n|---|---|---|\n");
                 others.into_iter().for_each(|key| put_other(&mut out, key));
+            }
+            if !renamed.is_empty() {
+                put(&mut out, "\n| old name | key |\n|---|---|\n");
+                renamed.into_iter().for_each(|key| put_renamed(&mut out, key));
             }
         }
         out
@@ -105,6 +111,12 @@ fn put_other(out: &mut String, key: &Key) {
     let harmless: Vec<_> = key.harmless.iter().map(|value| format!("`{value}`")).collect();
     let except = if harmless.is_empty() { String::new() } else { format!(", except {}", harmless.join(", ")) };
     put(out, format_args!("| `{}` | {} | {state}{except}: {}. |\n", key.pattern, key.kind, key.text));
+}
+
+fn put_renamed(out: &mut String, key: &Key) {
+    if let State::RenamedTo(target) = key.state {
+        put(out, format_args!("| `{}` | `{target}` |\n", key.pattern));
+    }
 }
 
 fn default(key: &Key) -> String {

@@ -21,7 +21,8 @@ pub(super) fn closest_key(table: &Table, unknown: &KeyPath) -> Option<String> {
     if let Some(longer) = longer_key(table, &text, unknown) {
         return Some(longer);
     }
-    let candidates = table.keys().flat_map(Key::spellings).filter_map(|spelling| {
+    let current = table.keys().filter(|key| !matches!(key.state, State::RenamedTo(_)));
+    let candidates = current.flat_map(Key::spellings).filter_map(|spelling| {
         let candidate = fill(&spelling, unknown.segments());
         let distance = distance(&candidate, &text);
         let is_plausible = !spelling.ends_with("**") || distance <= PREFIX_DISTANCE_MAX;

@@ -22,6 +22,8 @@ pub enum State {
     Effective,
     /// Another name of an effective key.
     AliasOf(&'static str),
+    /// What an effective key was called before: it is read with a warning that names the key.
+    RenamedTo(&'static str),
     /// Accepted; there is nothing here that it could change. A warning says why.
     NoEffect,
     /// Accepted with a warning that says what is missed.
@@ -105,6 +107,12 @@ pub const fn effective(pattern: &'static str, kind: Type, default: &'static str,
 #[must_use]
 pub const fn alias(pattern: &'static str, of: &'static str, kind: Type) -> Key {
     row(pattern, kind, None, State::AliasOf(of), "")
+}
+
+/// What an effective key was called before.
+#[must_use]
+pub const fn renamed(pattern: &'static str, to: &'static str) -> Key {
+    row(pattern, Type::Text, None, State::RenamedTo(to), "")
 }
 
 /// A key that is accepted and changes nothing.

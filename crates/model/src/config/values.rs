@@ -49,6 +49,10 @@ impl Values {
             let hint = closest_key(self.table, key).map(|closest| format!("; the closest known key is '{closest}'"));
             return self.refuse(origin, format!("unknown key '{key}'{}", hint.unwrap_or_default()));
         };
+        if let State::RenamedTo(target) = row.state {
+            self.warn(origin.clone(), format!("'{key}' is called '{target}' now; the old name is still read"));
+            return self.assign(&KeyPath::parse(target).expect("a key of the schema"), text, origin);
+        }
         if text.starts_with(ENCRYPTED_PREFIX) {
             return self.refuse(origin, format!("'{key}' is encrypted, which is not supported; write it in plain"));
         }
@@ -137,7 +141,7 @@ impl Values {
             let remark =
                 |words: &str| Remark { origin: origin.clone(), text: format!("'{key}' {words}: {}", row.text) };
             match row.state {
-                State::Effective | State::AliasOf(_) => {}
+                State::Effective | State::AliasOf(_) | State::RenamedTo(_) => {}
                 State::NoEffect => warnings.push(Warning(remark("has no effect"))),
                 State::NotBuilt => warnings.push(Warning(remark("is not built yet and has no effect"))),
                 State::Refused => problems.push((*order, remark("cannot be honoured"))),

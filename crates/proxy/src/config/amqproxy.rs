@@ -123,10 +123,16 @@ impl<'a> Assembly<'a> {
             }
             Setting::LogLevel => self.assign(&["proxy", "log", "level"], log_level(text), LOG_LEVELS, text, origin),
             Setting::IdleConnectionTimeout => {
-                self.assign(&["proxy", "lines", "idle_timeout"], seconds(text), SECONDS, text, origin);
+                self.assign(&["proxy", "upstream_connections", "idle_timeout"], seconds(text), SECONDS, text, origin);
             }
             Setting::MaxUpstreamChannels => {
-                self.assign(&["proxy", "lines", "channel_max"], channel_max(text), CHANNELS, text, origin);
+                self.assign(
+                    &["proxy", "upstream_connections", "channel_max"],
+                    channel_max(text),
+                    CHANNELS,
+                    text,
+                    origin,
+                );
             }
             Setting::TermTimeout => {
                 self.assign(&["proxy", "term_timeout"], term_timeout(text), SECONDS_OR_FOR_EVER, text, origin);

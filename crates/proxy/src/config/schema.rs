@@ -3,6 +3,7 @@
 mod clients;
 mod listeners;
 mod operation;
+mod renamed;
 mod spool;
 mod upstreams;
 
@@ -14,11 +15,12 @@ pub(super) static TABLE: Table = Table(&[
     listeners::TLS_SECTION,
     upstreams::SECTION,
     upstreams::CHOICE_SECTION,
-    upstreams::LINES_SECTION,
+    upstreams::CONNECTIONS_SECTION,
     clients::SECTION,
     clients::LIMITS_SECTION,
     spool::SECTION,
     operation::SECTION,
+    renamed::SECTION,
 ]);
 
 /// The longest time that a key may say.

@@ -131,7 +131,7 @@ fn check_back_off(values: &mut Values) {
 
 /// A client that waits for less than dialling may take is let go while its line is still being dialled.
 fn attempts_outlive_waits(values: &Values) -> Option<Warning> {
-    let [connect, wait] = ["proxy.connect_timeout", "proxy.line_wait"];
+    let [connect, wait] = ["proxy.connect_timeout", "proxy.upstream_connections.wait_timeout"];
     let origin = [connect, wait].map(|key| values.origin(key)).into_iter().find(|origin| *origin != Origin::Default)?;
     (duration(values, connect) > duration(values, wait)).then(|| {
         let [connect_text, wait_text] = [connect, wait].map(|key| values.required(key));
@@ -197,17 +197,17 @@ fn switchboard_options(values: &Values) -> switchboard::Options {
         channel_max: if channel_max == 0 { u16::MAX } else { channel_max },
         frame_len_max: u32::try_from(values.required_size("proxy.frame_max")).expect("the table's range fits 32 bits"),
         client_heartbeat_s: values.integer("proxy.heartbeat"),
-        line_heartbeat_s: values.integer("proxy.lines.heartbeat"),
+        line_heartbeat_s: values.integer("proxy.upstream_connections.heartbeat"),
         handshake_timeout_ms: time_ms("proxy.handshake_timeout"),
-        login_fresh_ms: time_ms("proxy.login_fresh"),
-        line_wait_ms: time_ms("proxy.line_wait"),
-        line_channel_max: values.integer("proxy.lines.channel_max"),
-        pool_line_max: values.integer("proxy.lines.pool_max"),
-        line_max: values.unbounded("proxy.lines.max").map_or(0, |max| usize::try_from(max).unwrap_or(usize::MAX)),
-        line_idle_ms: time_ms("proxy.lines.idle_timeout"),
+        login_fresh_ms: time_ms("proxy.login_cache_ttl"),
+        line_wait_ms: time_ms("proxy.upstream_connections.wait_timeout"),
+        line_channel_max: values.integer("proxy.upstream_connections.channel_max"),
+        pool_line_max: values.integer("proxy.upstream_connections.max_per_pool"),
+        line_max: values.unbounded("proxy.upstream_connections.max").map_or(0, |max| usize::try_from(max).unwrap_or(usize::MAX)),
+        line_idle_ms: time_ms("proxy.upstream_connections.idle_timeout"),
         pool_idle_ms: time_ms("proxy.pools.idle_timeout"),
-        line_handshake_timeout_ms: time_ms("proxy.lines.handshake_timeout"),
-        spool_after_ms: time_ms("proxy.spool.after"),
+        line_handshake_timeout_ms: time_ms("proxy.upstream_connections.handshake_timeout"),
+        spool_after_ms: time_ms("proxy.spool.start_after"),
         checks_login_first: upstreams::read(values).iter().all(|upstream| upstream.vhosts.is_empty()),
         ..switchboard::Options::default()
     }
@@ -225,7 +225,7 @@ fn balance_options(values: &Values) -> balance::Options {
         backoff_min_ms: time_ms("proxy.back_off.min"),
         backoff_max_ms: time_ms("proxy.back_off.max"),
         // An attempt ends with the login, or with the end of one of these.
-        attempt_patience_ms: time_ms("proxy.connect_timeout") + time_ms("proxy.lines.handshake_timeout"),
+        attempt_patience_ms: time_ms("proxy.connect_timeout") + time_ms("proxy.upstream_connections.handshake_timeout"),
         check_interval_ms: time_ms("proxy.health_check.interval"),
     }
 }
@@ -253,12 +253,12 @@ fn guard_options(values: &Values) -> guard::Options {
 
 fn spool_options(values: &Values) -> Option<spool::Options> {
     let dir = values.text("proxy.spool.dir").filter(|dir| !dir.is_empty())?;
-    let age_max = parse_duration_or_infinity(values.required("proxy.spool.age_max"));
+    let age_max = parse_duration_or_infinity(values.required("proxy.spool.message_ttl"));
     Some(spool::Options {
         dir: dir.into(),
         len_max: values.required_size("proxy.spool.size_max"),
         age_max_ms: age_max.map(|age| age.as_millis() as u64),
-        login_fresh_ms: duration_ms(values, "proxy.spool.login_fresh"),
+        login_fresh_ms: duration_ms(values, "proxy.spool.login_cache_ttl"),
     })
 }
 

@@ -4,6 +4,7 @@ mod amqproxy;
 mod defaults;
 mod files;
 mod precedence;
+mod renamed;
 mod robustness;
 mod words;
 

@@ -190,8 +190,8 @@ impl Given<'_> {
             texts.push("logs in for health checks only: clients bring their own user, password and vhost".to_owned());
         }
         let parameters = [
-            ("heartbeat", uri.heartbeat.is_some(), "proxy.lines.heartbeat"),
-            ("channel_max", uri.channel_max.is_some(), "proxy.lines.channel_max"),
+            ("heartbeat", uri.heartbeat.is_some(), "proxy.upstream_connections.heartbeat"),
+            ("channel_max", uri.channel_max.is_some(), "proxy.upstream_connections.channel_max"),
             ("frame_max", uri.frame_max.is_some(), "proxy.frame_max"),
             ("connection_timeout", uri.connection_timeout.is_some(), "proxy.connect_timeout"),
         ];

@@ -10,7 +10,7 @@ const RATE: Type = Type::Unbounded(1);
 const BYTE_RATE: Type = Type::Size(1, 1 << 40);
 const COUNT_OR_NONE: Type = Type::COUNT;
 const BYTES_OR_NONE: Type = Type::Size(0, 1 << 40);
-const BURST: &str = "So many at once, after a time of less; 0: as many as in a second.";
+const BURST: &str = "How many may come at once after a quiet time; 0: as many as in a second.";
 
 const KEYS: &[Key] = &[
     effective("proxy.handshake_timeout", TIME, "10s", "How long a client may take to log in.").reloadable(),
@@ -39,18 +39,18 @@ const KEYS: &[Key] = &[
 
 const LIMITS_KEYS: &[Key] = &[
     effective("proxy.limits.connections", COUNT, "infinity", "The most connections of clients.").reloadable(),
-    effective("proxy.limits.connections_per_user", COUNT, "infinity", "The most of one user.").reloadable(),
-    effective("proxy.limits.connections_per_address", COUNT, "infinity", "The most from one address.").reloadable(),
+    effective("proxy.limits.connections_per_user", COUNT, "infinity", "The most connections of one user.").reloadable(),
+    effective("proxy.limits.connections_per_address", COUNT, "infinity", "The most connections from one address.").reloadable(),
     effective(
         "proxy.limits.ipv6_prefix_len",
         Type::Integer(1, 128),
         "64",
-        "So many bits of an IPv6 address say whose it is: who has one has all that begin so.",
+        "How many leading bits of an IPv6 address count: all addresses that begin with the same bits count as one.",
     ),
-    effective("proxy.limits.connection_rate", RATE, "infinity", "The most connections that come in a second.")
+    effective("proxy.limits.connection_rate", RATE, "infinity", "The most new connections in a second.")
         .reloadable(),
     effective("proxy.limits.connection_burst", COUNT_OR_NONE, "0", BURST).reloadable(),
-    effective("proxy.limits.connection_rate_per_address", RATE, "infinity", "The most from one address.").reloadable(),
+    effective("proxy.limits.connection_rate_per_address", RATE, "infinity", "The most new connections in a second from one address.").reloadable(),
     effective("proxy.limits.connection_burst_per_address", COUNT_OR_NONE, "0", BURST).reloadable(),
     effective(
         "proxy.limits.byte_rate",
@@ -64,7 +64,7 @@ const LIMITS_KEYS: &[Key] = &[
         "proxy.limits.byte_rate_per_user",
         BYTE_RATE,
         "",
-        "The most that the clients of one user send. Unset: no limit.",
+        "The most bytes that the clients of one user send in a second. Unset: no limit.",
     )
     .reloadable(),
     effective("proxy.limits.byte_burst_per_user", BYTES_OR_NONE, "0", BURST).reloadable(),
@@ -72,7 +72,7 @@ const LIMITS_KEYS: &[Key] = &[
         "proxy.limits.alarm_only",
         Type::Bool,
         "false",
-        "Whether who is beyond a limit is only counted and told in the log, to find out which limits fit.",
+        "Whether a client beyond a limit is only counted and logged, and not refused: to find out which limits fit.",
     )
     .reloadable(),
 ];

@@ -47,8 +47,8 @@ const KEYS: &[Key] = &[
         "proxy.proxy_protocol.trusted_senders.$name",
         Type::Own(&NETWORK),
         "",
-        "Whose headers of the PROXY protocol are believed; the name is free. If there is any, connections from elsewhere are closed. If \
-         there is none, all are believed, but for clients that are said to be on the proxy's host and come from another.",
+        "A sender whose headers of the PROXY protocol are believed; the name is free. If there is any, connections from elsewhere are closed. \
+         If there is none, all are believed, except headers that name the proxy's own host and come from another.",
     ),
     effective(
         "proxy.http.listener",
@@ -61,8 +61,9 @@ const KEYS: &[Key] = &[
         "proxy.http.hosts.$name",
         Type::Text,
         "",
-        "A name, without a port, by which programs ask there. Addresses, `localhost`, the host's own name and the listener's are known. Who \
-         asks by another name and from this host, or for a change, is refused: it may be a browser that a page has lured there.",
+        "A host name, without a port, that requests to the HTTP listener may carry. Addresses, `localhost`, the host's own name and the \
+         listener's are known. A request with another name that comes from this host, or that changes something, is refused: it may be \
+         from a browser that a page has lured there.",
     ),
     effective(
         "proxy.tcp_listen_options.backlog",

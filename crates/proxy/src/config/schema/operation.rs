@@ -13,22 +13,22 @@ const KEYS: &[Key] = &[
         "proxy.term_client_close_timeout",
         TIME_OR_NONE,
         "0",
-        "After SIGTERM, how long clients are waited for that they close by themselves, before they are told to.",
+        "After SIGTERM, how long the proxy waits for clients to close by themselves, before it tells them to.",
     )
     .reloadable(),
     effective(
         "proxy.term_timeout",
         Type::Own(&DURATION_OR_INFINITY),
         "infinity",
-        "How long they are waited for after that, before the proxy ends without them.",
+        "How long the proxy waits for them after that, before it ends without them.",
     )
     .reloadable(),
     effective(
         "proxy.worker_threads",
         Type::Integer(0, 1024),
         "0",
-        "Threads for connections; 0: one for every two processors, since whose connections they are runs there, too. Each has connections to \
-         upstreams of its own.",
+        "Threads for connections; 0: one for every two processors, since the clients often run on the same host. Each thread has \
+         upstream connections of its own.",
     ),
     effective(
         "proxy.log.level",
@@ -38,5 +38,5 @@ const KEYS: &[Key] = &[
          `critical`, where its options and variables say them.",
     )
     .reloadable(),
-    effective("proxy.log.formatter", Type::OneOf(&["plaintext", "json"]), "plaintext", "The shape of a line."),
+    effective("proxy.log.formatter", Type::OneOf(&["plaintext", "json"]), "plaintext", "The format of a log line."),
 ];

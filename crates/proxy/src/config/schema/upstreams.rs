@@ -1,4 +1,4 @@
-//! Brokers, which of them gets a line, and how many lines there are.
+//! Brokers, which of them gets an upstream connection, and how many of these there are.
 
 use model::config::table::tls_keys::CIPHERS;
 
@@ -6,8 +6,8 @@ use super::super::kinds::URL;
 use super::{HEARTBEAT, Key, Section, TIME, TIME_OR_NONE, Type, effective};
 
 pub(super) const SECTION: Section = Section { title: "Upstreams", keys: KEYS };
-pub(super) const CHOICE_SECTION: Section = Section { title: "Which upstream gets a line", keys: CHOICE_KEYS };
-pub(super) const LINES_SECTION: Section = Section { title: "Lines and pools", keys: LINES_KEYS };
+pub(super) const CHOICE_SECTION: Section = Section { title: "Which upstream gets a connection", keys: CHOICE_KEYS };
+pub(super) const CONNECTIONS_SECTION: Section = Section { title: "Upstream connections and pools", keys: CONNECTIONS_KEYS };
 
 const KEYS: &[Key] = &[
     effective(
@@ -23,14 +23,14 @@ const KEYS: &[Key] = &[
         "proxy.upstreams.$name.weight",
         Type::Integer(0, 1_000_000),
         "1",
-        "Its share of new lines beside the others' shares. One of 0 gets lines only where no other can.",
+        "Its share of new upstream connections beside the others' shares. An upstream of weight 0 gets some only where no other can.",
     )
     .reloadable(),
     effective(
         "proxy.upstreams.$name.drain",
         Type::Bool,
         "false",
-        "Whether it gets no new lines, as before it is restarted.",
+        "Whether it gets no new connections, as before it is restarted.",
     )
     .reloadable(),
     effective(
@@ -44,15 +44,15 @@ const KEYS: &[Key] = &[
         "proxy.upstreams.$name.proxy_protocol",
         Type::OneOf(&["none", "v1", "v2"]),
         "none",
-        "Which version of the PROXY protocol a connection to it begins with. A client's own line says where the client is; a shared \
-         one is the proxy's.",
+        "Which version of the PROXY protocol a connection to it begins with. A client's own upstream connection says where \
+         the client is; a shared one is the proxy's.",
     )
     .reloadable(),
     effective(
         "proxy.upstreams.$name.ssl_options.verify",
         Type::OneOf(&["verify_peer", "verify_none"]),
         "verify_peer",
-        "`verify_none`: its certificate is not looked at, and who sits between can read and write everything.",
+        "`verify_none`: its certificate is not checked, and a program in between can read and write everything.",
     )
     .reloadable(),
     effective(
@@ -106,7 +106,7 @@ const CHOICE_KEYS: &[Key] = &[
         "proxy.strategy",
         Type::OneOf(&["weighted", "least_connections"]),
         "weighted",
-        "`weighted`: each as often as its weight says; `least_connections`: the one with the fewest lines for its weight.",
+        "`weighted`: each as often as its weight says; `least_connections`: the one with the fewest connections for its weight.",
     )
     .reloadable(),
     effective(
@@ -120,71 +120,72 @@ const CHOICE_KEYS: &[Key] = &[
         "proxy.health_check.interval",
         TIME_OR_NONE,
         "10s",
-        "How often each upstream is looked at; 0: never, so that only failures of lines tell.",
+        "How often each upstream is checked; 0: never, so that only failing connections tell.",
     )
     .reloadable(),
     effective(
         "proxy.health_check.failures",
         Type::Integer(1, 1_000_000),
         "3",
-        "So many failures in a row, of lines and checks, and it is left alone for a while.",
+        "After so many failures in a row, of connections and checks, an upstream is left alone for a while.",
     )
     .reloadable(),
-    effective("proxy.back_off.min", TIME, "250ms", "For how long at first; twice as long after each further failure.")
+    effective("proxy.back_off.min", TIME, "250ms", "For how long an upstream is left alone at first; twice as long after each further failure.")
         .reloadable(),
-    effective("proxy.back_off.max", TIME, "30s", "For how long at most.").reloadable(),
+    effective("proxy.back_off.max", TIME, "30s", "For how long an upstream is left alone at most.").reloadable(),
 ];
 
-const LINES_KEYS: &[Key] = &[
+const CONNECTIONS_KEYS: &[Key] = &[
     effective(
-        "proxy.login_fresh",
+        "proxy.login_cache_ttl",
         TIME_OR_NONE,
         "60s",
         "For how long a login that an upstream has accepted is believed without asking it; 0: not at all.",
     )
     .reloadable(),
     effective(
-        "proxy.line_wait",
+        "proxy.upstream_connections.wait_timeout",
         TIME,
         "15s",
-        "How long a client waits for a line, or for a channel of one, before it is closed.",
+        "How long a client waits for an upstream connection, or for a channel of one, before it is closed.",
     )
     .reloadable(),
     effective(
-        "proxy.lines.handshake_timeout",
+        "proxy.upstream_connections.handshake_timeout",
         TIME,
         "4s",
-        "How long an upstream may be silent in the middle of a line's handshake.",
+        "How long an upstream may be silent in the middle of the handshake.",
     )
     .reloadable(),
     effective(
-        "proxy.lines.channel_max",
+        "proxy.upstream_connections.channel_max",
         Type::Integer(1, 65_535),
         "1024",
-        "The most channels of a line that clients share; no more than the upstream allows. AMQProxy's `--max-upstream-channels`.",
+        "The most channels of a shared upstream connection; no more than the upstream allows. AMQProxy's `--max-upstream-channels`.",
     )
     .reloadable(),
     effective(
-        "proxy.lines.pool_max",
+        "proxy.upstream_connections.max_per_pool",
         Type::Integer(1, 65_535),
         "64",
-        "The most shared lines of one login and vhost that publish, and as many for everything else; clients beyond wait for a channel. \
-         Threads have their shares of it, but each at least one.",
+        "The most shared upstream connections of one login and vhost for publishing, and as many for everything else; clients beyond \
+         wait for a channel. The threads share this number, but each has at least one.",
     )
     .reloadable(),
     effective(
-        "proxy.lines.max",
+        "proxy.upstream_connections.max",
         Type::Unbounded(1),
         "infinity",
-        "The most lines in all, clients' own ones included, but without shared ones that are being left; clients beyond wait. Threads have their shares of it, and are no more than it \
-         at the start; where a reload says fewer lines than there are threads, each has one.",
+        "The most upstream connections in all, clients' own ones included, but without shared ones that are draining; clients beyond wait. \
+         The threads share this number, and there are no more threads than that at the start; where a reload sets fewer than there are \
+         threads, each has one.",
     )
     .reloadable(),
     effective(
-        "proxy.lines.idle_timeout",
+        "proxy.upstream_connections.idle_timeout",
         TIME_OR_NONE,
         "5s",
-        "After what time without a client a shared line is closed, while its pool has another one. AMQProxy's \
+        "After what time without a client a shared upstream connection is closed, while its pool has another one. AMQProxy's \
          `--idle-connection-timeout`.",
     )
     .reloadable(),
@@ -192,14 +193,14 @@ const LINES_KEYS: &[Key] = &[
         "proxy.pools.idle_timeout",
         TIME_OR_NONE,
         "10m",
-        "After what time without a client the last line of a pool is closed.",
+        "After what time without a client the last upstream connection of a pool is closed.",
     )
     .reloadable(),
     effective(
-        "proxy.lines.heartbeat",
+        "proxy.upstream_connections.heartbeat",
         HEARTBEAT,
         "60",
-        "Seconds between heartbeats that are asked of upstreams; 0 leaves it to them.",
+        "Seconds between heartbeats that are proposed to upstreams; 0 leaves it to them.",
     )
     .reloadable(),
 ];

@@ -43,7 +43,7 @@ fn the_port_of_http() {
 fn idle_connections() {
     let given: [&[&str]; 3] = [&["-t", "7"], &["--idle-connection-timeout=7"], &["-t7s"]];
     let entries = ["[main]\nidle_connection_timeout = 7", "idle_connection_timeout=7\n[listen]\n"];
-    check(&given, &[("IDLE_CONNECTION_TIMEOUT", "7")], &entries, "proxy.lines.idle_timeout", "7s");
+    check(&given, &[("IDLE_CONNECTION_TIMEOUT", "7")], &entries, "proxy.upstream_connections.idle_timeout", "7s");
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn channels_of_upstream_connections() {
     for (text, expected) in [("9", "9"), ("0", "65535"), ("65535", "65535")] {
         let entry = format!("[main]\nmax_upstream_channels = {text}");
         let given: [&[&str]; 1] = [&["--max-upstream-channels", text]];
-        check(&given, &[("MAX_UPSTREAM_CHANNELS", text)], &[&*entry], "proxy.lines.channel_max", expected);
+        check(&given, &[("MAX_UPSTREAM_CHANNELS", text)], &[&*entry], "proxy.upstream_connections.channel_max", expected);
     }
 }
 
@@ -145,7 +145,7 @@ fn wrong_values_are_called_by_the_name_that_they_were_given_under() {
         "[main]\nidle_connection_timeout = 100d",
         &[],
         &[],
-        "proxy.conf:2: 'proxy.lines.idle_timeout' must be milliseconds, or a duration such as 10s or 5m, from 0 to 86400000 ms, \
+        "proxy.conf:2: 'proxy.upstream_connections.idle_timeout' must be milliseconds, or a duration such as 10s or 5m, from 0 to 86400000 ms, \
          not '100d'",
     );
     check_refused(

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn the_command_line_beats_variables_which_beat_files() {
-    let file = "proxy.lines.idle_timeout = 1s\nproxy.term_client_close_timeout = 1s\nproxy.heartbeat = 1";
+    let file = "proxy.upstream_connections.idle_timeout = 1s\nproxy.term_client_close_timeout = 1s\nproxy.heartbeat = 1";
     let env = [("IDLE_CONNECTION_TIMEOUT", "2"), ("TERM_CLIENT_CLOSE_TIMEOUT", "2")];
     let config = config(file, &env, &["-t", "3", "amqp://b"]);
     assert_eq!(config.switchboard.line_idle_ms, 3_000);
@@ -15,7 +15,7 @@ fn the_command_line_beats_variables_which_beat_files() {
 #[test]
 fn a_later_file_beats_an_earlier_one_whatever_their_formats() {
     let ini = Source { name: "amqproxy.ini".to_owned(), text: "[main]\nidle_connection_timeout = 7".to_owned() };
-    let ours = source("proxy.lines.idle_timeout = 8s");
+    let ours = source("proxy.upstream_connections.idle_timeout = 8s");
     for (sources, expected) in [([ini.clone(), ours.clone()], 8_000), ([ours, ini], 7_000)] {
         let (config, _) = Config::parse(&sources, &[], &command_line(&["amqp://b"])).unwrap();
         assert_eq!(config.switchboard.line_idle_ms, expected);
@@ -25,11 +25,11 @@ fn a_later_file_beats_an_earlier_one_whatever_their_formats() {
 #[test]
 fn of_two_options_the_later_counts() {
     assert_eq!(
-        config("", &[], &["-t3", "--set", "proxy.lines.idle_timeout=4s", "amqp://b"]).switchboard.line_idle_ms,
+        config("", &[], &["-t3", "--set", "proxy.upstream_connections.idle_timeout=4s", "amqp://b"]).switchboard.line_idle_ms,
         4_000
     );
     assert_eq!(
-        config("", &[], &["--set=proxy.lines.idle_timeout=4s", "-t3", "amqp://b"]).switchboard.line_idle_ms,
+        config("", &[], &["--set=proxy.upstream_connections.idle_timeout=4s", "-t3", "amqp://b"]).switchboard.line_idle_ms,
         3_000
     );
 }

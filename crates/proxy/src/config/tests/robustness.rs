@@ -60,7 +60,7 @@ fn what_may_change_changes_at_once() {
 fn what_may_not_change_waits_for_a_restart() {
     let (config, warnings) = reloaded(
         "proxy.listeners.tcp.default = 5673\nproxy.worker_threads = 2",
-        "proxy.listeners.tcp.x = 5674\nproxy.worker_threads = 2\nproxy.line_wait = 11s",
+        "proxy.listeners.tcp.x = 5674\nproxy.worker_threads = 2\nproxy.upstream_connections.wait_timeout = 11s",
     );
     assert_eq!(
         warnings,
